@@ -1,0 +1,36 @@
+import type { AuthRouterOptions } from 'latchkey'
+import { database } from './notes/database.ts'
+import { memberOf } from './notes/session.ts'
+import { notesUrl, secret } from './notes/settings.ts'
+
+const quiet = { ...console, info: () => {} }
+
+/** One object, imported by the app (notes/app.ts), the seeds (seeds/01_clients.ts) and the CLI. */
+export default {
+  issuer: `${notesUrl}/oauth`,
+  database,
+  secrets: [secret('latchkey')],
+  tablePrefix: 'oauth_',
+  session: 'host',
+  users: {
+    table: 'users',
+    columns: { id: 'id', username: 'email', password: 'password_hash' },
+    claims: { name: 'full_name', email: 'email', email_verified: (row) => row.confirmed_at !== null },
+    isActive: (row) => row.disabled_at === null,
+  },
+  login: {
+    // Somebody who is signed in at Notes is not asked again …
+    current: ({ session: { member } }) =>
+      member && { subject: member.id, time: member.since, methods: ['pwd'] },
+    // … and somebody who signs in on the way to a client is signed in at Notes too.
+    remember: (req, user) => {
+      req.session.member = memberOf(Number(user.id))
+    },
+  },
+  scopes: {
+    'notes:read': 'Read your notes',
+    'notes:write': { description: 'Write new notes for you', optional: true },
+  },
+  branding: { name: 'Notes', logo: '/notes.svg' },
+  logger: process.env.LOG_LEVEL === 'warn' ? quiet : console,
+} satisfies AuthRouterOptions

@@ -1,0 +1,43 @@
+import { join } from 'node:path'
+import express, { type ErrorRequestHandler } from 'express'
+import helmet from 'helmet'
+import { authRouter } from 'latchkey' // Latchkey
+import latchkeyConfig from '../latchkey.config.ts' // Latchkey
+import { listNotes, readNote, writeNote } from './notes.ts'
+import { messagePage } from './pages.ts'
+import { pages } from './routes.ts'
+import { session } from './session.ts'
+
+export const app = express()
+
+// Plain http on localhost: nothing to upgrade to https.
+app.use(helmet({ contentSecurityPolicy: { directives: { upgradeInsecureRequests: null } } }))
+app.use(express.static(join(import.meta.dirname, 'public')))
+app.use(session)
+
+// Latchkey begins. These lines and the two marked imports, 13 in all, are everything that Notes added.
+export const oauth = authRouter(latchkeyConfig)
+app.use('/oauth', oauth)
+app.use(oauth.wellKnown)
+app.get('/api/notes', oauth.requireToken('notes:read'), async (req, res) => {
+  res.json({ notes: await listNotes(Number(req.token.subject)) })
+})
+app.post('/api/notes', oauth.requireToken('notes:write'), express.json(), async (req, res) => {
+  const note = readNote(req.body)
+  if (note.problem) return void res.status(422).json({ error: 'invalid_note', message: note.problem })
+  res.status(201).json(await writeNote(Number(req.token.subject), note))
+})
+// Latchkey ends.
+
+app.use(pages())
+
+app.use((_req, res) => {
+  res.status(404).send(messagePage('Not found', 'There is no such page.'))
+})
+
+const showError: ErrorRequestHandler = (error, _req, res, next) => {
+  console.error(error)
+  if (res.headersSent) return next(error)
+  res.status(500).send(messagePage('Something went wrong', 'It has been written down. Please try again.'))
+}
+app.use(showError)

@@ -1,0 +1,24 @@
+import { verify } from '@node-rs/bcrypt'
+import { database } from './database.ts'
+
+/** A row of `users`. Timestamps are whatever the database driver gives; null when it has not happened. */
+export interface User {
+  id: number
+  email: string
+  password_hash: string
+  full_name: string
+  confirmed_at: string | null
+  disabled_at: string | null
+}
+
+/** The user with this id who may use Notes; undefined when gone or disabled. */
+export const findUser = (id: number): Promise<User | undefined> =>
+  database<User>('users').where({ id, disabled_at: null }).first()
+
+/** The user whom these credentials prove; undefined when they do not, or when the user is disabled. */
+export const authenticate = async (email: string, password: string): Promise<User | undefined> => {
+  const user = await database<User>('users')
+    .where({ email: email.trim().toLowerCase(), disabled_at: null })
+    .first()
+  return user && (await verify(password, user.password_hash)) ? user : undefined
+}

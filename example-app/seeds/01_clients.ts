@@ -1,0 +1,25 @@
+import type { Knex } from 'knex'
+import { migrate, seedClients } from 'latchkey'
+import latchkeyConfig from '../latchkey.config.ts'
+import { journalUrls, secret } from '../notes/settings.ts'
+
+/** The clients of Notes. Run as often as you like: a client that is there already is brought up to date. */
+export const seed = async (knex: Knex): Promise<void> => {
+  await migrate(knex, latchkeyConfig)
+  await seedClients(
+    knex,
+    [
+      {
+        client_id: 'journal',
+        client_name: 'Journal',
+        client_secret: secret('journal'),
+        client_uri: journalUrls.at(-1),
+        policy_uri: `${journalUrls.at(-1)}/privacy`,
+        redirect_uris: journalUrls.map((url) => `${url}/callback`),
+        grant_types: ['authorization_code', 'refresh_token'],
+        scope: 'openid profile email offline_access notes:read notes:write',
+      },
+    ],
+    latchkeyConfig,
+  )
+}

@@ -1,0 +1,16 @@
+// Packages that ship ECMAScript modules only are compiled to CommonJS, like our own sources.
+const esmOnly = ['jose', 'eta', 'openid-client', 'oauth4webapi', '@auth/core', 'arctic', '@oslojs/[a-z0-9]+']
+
+/** @type {import('jest').Config} */
+module.exports = {
+  testMatch: ['<rootDir>/test/**/*.test.ts'],
+  transform: {
+    '^.+\\.[cm]?[jt]s$': [
+      '@swc/jest',
+      { jsc: { parser: { syntax: 'typescript' }, target: 'es2023' }, module: { type: 'commonjs' } },
+    ],
+  },
+  transformIgnorePatterns: [`/node_modules/(?!(${esmOnly.join('|')})/)`],
+  moduleNameMapper: { '^latchkey$': '<rootDir>/lib/index.ts' },
+  testTimeout: 20_000,
+}

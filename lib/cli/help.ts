@@ -1,0 +1,62 @@
+import { type Command, type CommandOption, globalOptions } from './command.ts'
+import { commandsOf, findCommand, refuseCommand } from './command-line.ts'
+import { heading, table } from './terminal.ts'
+
+const optionRow = ([name, { short, value, help, multiple }]: [string, CommandOption]): string[] => [
+  `  ${short ? `-${short}, ` : ''}--${name}${value ? ` ${value}` : ''}`,
+  `${help}${multiple ? ' (may be repeated)' : ''}`,
+]
+
+const commandRows = (commands: readonly Command[]): string[][] =>
+  commands.map(({ name, summary }) => [`  ${name}`, summary])
+
+const usageOf = ({ name, arguments: names = [], usage }: Command): string =>
+  ['latchkey', name, ...names, usage, '[options]'].filter((part) => part !== undefined).join(' ')
+
+const commandHelp = (command: Command): string => {
+  const { name, summary, details, options, example } = command
+  return [
+    `${heading(`latchkey ${name}`)}: ${summary}`,
+    '',
+    `${heading('Usage')}  ${usageOf(command)}`,
+    ...(details === undefined ? [] : ['', details]),
+    '',
+    heading('Options'),
+    table([...Object.entries(options), ...Object.entries(globalOptions)].map(optionRow)),
+    '',
+    heading('Example'),
+    example.replace(/^/gm, '  '),
+  ].join('\n')
+}
+
+const overview = (commands: readonly Command[]): string =>
+  [
+    `${heading('latchkey')}: looks after the authorization server in your Express app`,
+    '',
+    `${heading('Usage')}  latchkey COMMAND [options]`,
+    '',
+    heading('Commands'),
+    table([...commandRows(commands), ['  help COMMAND', 'show the options of a command']]),
+    '',
+    'The options of authRouter() come from the default export of latchkey.config.{js,mjs,ts} in this directory,',
+    'or of the file that --config names; without either they are those of authRouter() with no argument.',
+    '',
+    heading('Example'),
+    '  latchkey client create --name Shop --redirect-uri https://shop.example.com/callback',
+  ].join('\n')
+
+/**
+ * Help on a command, on a group of commands such as `client`, or on all.
+ *
+ * @throws UsageError when there is no such command
+ */
+export const helpOn = (commands: readonly Command[], words: readonly string[]): string => {
+  const [first] = words
+  if (first === undefined) return overview(commands)
+  const command = findCommand(commands, words)
+  if (command) return commandHelp(command)
+  const group = words.length === 1 ? commandsOf(commands, first) : []
+  return group.length > 0
+    ? `${heading('Commands')}\n${table(commandRows(group))}`
+    : refuseCommand(commands, words)
+}

@@ -1,0 +1,91 @@
+import { prepareSchema } from '../authorization-server.ts'
+import { replaceKeys, rotateKeys } from '../keys/key-rotation.ts'
+import { freshnessOf, stateOf } from '../keys/key-schedule.ts'
+import { type SigningAlgorithm, signingAlgorithms } from '../protocol/client-metadata.ts'
+import { listSigningKeys, type SigningKeyRecord } from '../repositories/signing-keys.ts'
+import { type Command, type Invocation, UsageError, type Workplace } from './command.ts'
+import { heading, note, print, table } from './terminal.ts'
+
+const now = (): number => Math.floor(Date.now() / 1000)
+
+const described = (keys: readonly SigningKeyRecord[]) =>
+  keys.map((key) => ({
+    kid: key.kid,
+    alg: key.algorithm,
+    state: stateOf(
+      key,
+      keys.filter((other) => other.algorithm === key.algorithm),
+      now(),
+    ),
+    published_at: key.createdAt,
+    active_at: key.activeAt,
+    retired_at: key.retiredAt,
+  }))
+
+const time = (seconds: number | null): string =>
+  seconds === null ? '' : new Date(seconds * 1000).toISOString().replace('.000Z', 'Z')
+
+const headings = ['ALG', 'KEY ID', 'STATE', 'SIGNS FROM', 'PUBLISHED UNTIL']
+
+const printKeys = async ({ database }: Workplace, asJson: boolean): Promise<void> => {
+  const keys = described(await listSigningKeys(database))
+  if (asJson) return print(JSON.stringify(keys, null, 2))
+  if (keys.length === 0) return note('there are no keys yet; the server makes them when it first starts')
+  const rows = keys.map((key) => [key.alg, key.kid, key.state, time(key.active_at), time(key.retired_at)])
+  const [title = '', ...lines] = table([headings, ...rows]).split('\n')
+  print([heading(title), ...lines].join('\n'))
+}
+
+/** `latchkey keys list` */
+export const listKeysCommand: Command = {
+  name: 'keys list',
+  summary: 'shows the signing keys, and what each is for now',
+  details:
+    'next: published, will sign · signing · verifying: signs no more, published until its tokens have expired ·\n' +
+    'retired: only recognises ID tokens that come back as a hint. Private keys are never shown.',
+  options: { json: { type: 'boolean', help: 'print JSON' } },
+  example: 'latchkey keys list',
+  async run(workplace, invocation) {
+    await prepareSchema(workplace.options, workplace.database)
+    await printKeys(workplace, invocation.flag('json'))
+  },
+}
+
+const algorithmsOf = (invocation: Invocation): readonly SigningAlgorithm[] => {
+  const given = invocation.text('alg')
+  const named = signingAlgorithms.filter((algorithm) => given === undefined || algorithm === given)
+  if (named.length === 0) throw new UsageError(`--alg must be one of ${signingAlgorithms.join(', ')}`)
+  return named
+}
+
+const warningOf = ({ options }: Workplace): string =>
+  'The keys so far are withdrawn: no ID token signed with them verifies any more, nor is any taken as a hint.\n' +
+  `Running servers change over within ${freshnessOf(options.lifetimes).readAfter} seconds of work; what they sign until then is refused too.\n` +
+  `Clients may keep the keys that they know for ${freshnessOf(options.lifetimes).maxAge} seconds, some for longer: until they fetch again they\n` +
+  'believe the old keys, and some refuse the new ones. If the database was read by somebody, replace `secrets` first.'
+
+/** `latchkey keys rotate` */
+export const rotateKeysCommand: Command = {
+  name: 'keys rotate',
+  summary: 'gives the signing keys successors before their time',
+  details:
+    'A new key is published now and signs after lifetimes.signingKeyLead seconds, so that no client notices.\n' +
+    'Nothing changes where one waits already. With --now, for keys that somebody else may know, the new key\n' +
+    'signs at once and the old ones are withdrawn: clients that keep keys may refuse ID tokens for a while.',
+  options: {
+    alg: { type: 'string', value: 'ALG', help: `one of ${signingAlgorithms.join(', ')}; all if not said` },
+    now: { type: 'boolean', help: 'the keys so far are compromised: withdraw them at once' },
+    json: { type: 'boolean', help: 'print JSON' },
+  },
+  example: 'latchkey keys rotate --alg RS256',
+  check: algorithmsOf,
+  async run(workplace, invocation) {
+    const { database, options } = workplace
+    const request = { algorithms: algorithmsOf(invocation), now: now() }
+    await prepareSchema(options, database)
+    if (invocation.flag('now')) await replaceKeys(database, options, request)
+    else await rotateKeys(database, options, request)
+    await printKeys(workplace, invocation.flag('json'))
+    if (invocation.flag('now')) note(warningOf(workplace))
+  },
+}

@@ -1,0 +1,85 @@
+import { prepareSchema } from '../authorization-server.ts'
+import { isPassword, longestPassword } from '../keys/passwords.ts'
+import type { Options } from '../options/resolve.ts'
+import { isUserMapping } from '../options/users.ts'
+import { findUserByUsername } from '../repositories/users.ts'
+import { seedUsers } from '../seed.ts'
+import { type Command, type Invocation, UsageError } from './command.ts'
+import { askInSilence, isInteractive, print, readInput, table } from './terminal.ts'
+
+/** Never from the command line, which other users of the machine can read. */
+const readPassword = async (): Promise<string> => {
+  const given = process.env.LATCHKEY_PASSWORD
+  const password = given ?? (isInteractive() ? await chosenPassword() : await readInput())
+  if (isPassword(password)) return password
+  throw new Error(`the password must have 1 to ${longestPassword} characters, none of them NUL`)
+}
+
+const chosenPassword = async (): Promise<string> => {
+  const password = await askInSilence('Password: ')
+  if (password === (await askInSilence('Once more: '))) return password
+  throw new Error('the two passwords differ')
+}
+
+// What the database would refuse or no login form could send.
+const isPlain = (text: string): boolean =>
+  text.trim() === text && text !== '' && text.length <= 255 && !/\p{Cc}/u.test(text)
+
+const assertAccount = (invocation: Invocation): void => {
+  if (invocation.text('username') === undefined) {
+    throw new UsageError('user create needs --username; see: latchkey user create --help')
+  }
+  for (const option of ['username', 'name', 'email']) {
+    if (isPlain(invocation.text(option) ?? 'absent')) continue
+    throw new Error(
+      `--${option} must have 1 to 255 characters, no spaces around it and no control characters`,
+    )
+  }
+  const email = invocation.text('email')
+  if (email !== undefined && !/^[^\s@]+@[^\s@]+$/.test(email))
+    throw new Error('--email must be an e-mail address')
+  if (invocation.flag('email-verified') && email === undefined) {
+    throw new UsageError('--email-verified says that --email is verified, and there is no --email')
+  }
+}
+
+const assertOwnUsers = ({ users }: Options): void => {
+  if (users === undefined) return
+  const place = isUserMapping(users)
+    ? `in the table ${users.table} of your app`
+    : 'behind functions of your app'
+  throw new Error(`the option users is set, so accounts live ${place}; create them there`)
+}
+
+/** `latchkey user create` */
+export const createUserCommand: Command = {
+  name: 'user create',
+  summary: 'creates an account, for an app without a user table of its own',
+  usage: '--username NAME',
+  details:
+    'The password is asked for, or read from standard input when that is piped, or from LATCHKEY_PASSWORD.\n' +
+    'Prints the subject identifier by which clients know the account.',
+  options: {
+    username: { type: 'string', value: 'NAME', help: 'what the person signs in with' },
+    name: { type: 'string', value: 'NAME', help: 'full name, as clients see it' },
+    email: { type: 'string', value: 'ADDRESS', help: 'e-mail address, as clients see it' },
+    'email-verified': { type: 'boolean', help: 'the address is known to be theirs' },
+  },
+  example: 'latchkey user create --username ada --name "Ada Lovelace" --email ada@example.com',
+  check: assertAccount,
+  async run({ database, hostKnex, options }, invocation) {
+    assertOwnUsers(options)
+    await prepareSchema(options, database)
+    const username = invocation.text('username') ?? ''
+    if (await findUserByUsername(database, { username })) throw new Error(`user ${username} exists already`)
+    const account = {
+      username,
+      password: await readPassword(),
+      name: invocation.text('name'),
+      email: invocation.text('email'),
+      email_verified: invocation.flag('email-verified'),
+    }
+    const [user] = await seedUsers(hostKnex, [account], { tablePrefix: options.tablePrefix })
+    print(table(Object.entries({ ...user })))
+  },
+}

@@ -1,0 +1,74 @@
+import type { AuthorizationServer } from '../authorization-server.ts'
+import { openClientAssertion } from '../keys/client-assertion.ts'
+import { hashSecret } from '../keys/secrets.ts'
+import type { Client } from '../protocol/client.ts'
+import {
+  algorithmsOf,
+  assertClientAssertion,
+  claimedClientId,
+  clientAssertionType,
+} from '../protocol/client-assertion.ts'
+import { OAuthError } from '../protocol/errors.ts'
+import { createReplay } from '../repositories/index.ts'
+import type { ClientAuthMethod } from './client-auth-method.ts'
+
+/** What stock clients name as the audience besides the issuer: whichever endpoint they are about to call. */
+const endpoints = ['/token', '/revoke', '/introspect']
+
+const signedClaims = async (
+  server: AuthorizationServer,
+  { metadata }: Client,
+  jwt: string,
+): Promise<Readonly<Record<string, unknown>> | undefined> => {
+  const algorithms = algorithmsOf(metadata.token_endpoint_auth_signing_alg)
+  const { jwks, jwks_uri: uri } = metadata
+  if (jwks !== undefined) return openClientAssertion(jwks, jwt, algorithms)
+  if (uri === undefined) return undefined
+  const known = await server.clientJwks.find(uri)
+  const claims = known && (await openClientAssertion(known, jwt, algorithms))
+  if (claims !== undefined) return claims
+  // The client may have changed its key (OIDC Core §10.1.1).
+  const renewed = await server.clientJwks.renew(uri)
+  return renewed && openClientAssertion(renewed, jwt, algorithms)
+}
+
+const verifyAssertion = async (
+  server: AuthorizationServer,
+  client: Client | undefined,
+  jwt: string,
+): Promise<boolean> => {
+  const claims = client && (await signedClaims(server, client, jwt))
+  if (client === undefined || claims === undefined) return false
+  const { id, expiresAt } = assertClientAssertion(claims, {
+    clientId: client.clientId,
+    issuer: server.issuer,
+    endpoints: endpoints.map((path) => `${server.issuer}${path}`),
+    issuerOnly: client.metadata.require_issuer_audience === true,
+    now: server.now(),
+  })
+  // Last of all, so that only an assertion that would have been accepted is used up (RFC 7523 §3, `jti`).
+  const hash = hashSecret(JSON.stringify(['client_assertion', client.clientId, id]))
+  if (await createReplay(server.database, { hash, expiresAt })) return true
+  throw new OAuthError('invalid_client', 'client_assertion was used before: each needs a jti of its own')
+}
+
+/**
+ * RFC 7523 §2.2, OIDC Core §9: a JWT that the client signed with its own key.
+ * Its sibling `client_secret_jwt` is left out: to check an HMAC the server must know the secret itself, and only
+ * hashes of secrets are kept.
+ */
+export const privateKeyJwt: ClientAuthMethod = {
+  name: 'private_key_jwt',
+  isUsed: ({ parameters }) => parameters.has('client_assertion') || parameters.has('client_assertion_type'),
+  present: ({ parameters }) => {
+    const type = parameters.required('client_assertion_type')
+    const jwt = parameters.required('client_assertion')
+    const clientId = type === clientAssertionType ? claimedClientId(jwt) : undefined
+    const bodyId = parameters.optional('client_id')
+    // RFC 7521 §4.2: client_id is not needed, and must name the same client.
+    if (clientId !== undefined && bodyId !== undefined && bodyId !== clientId) {
+      throw new OAuthError('invalid_request', 'client_id differs from the one in client_assertion')
+    }
+    return { clientId, verify: (client, server) => verifyAssertion(server, client, jwt) }
+  },
+}

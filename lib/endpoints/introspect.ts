@@ -1,0 +1,81 @@
+import type { RequestHandler } from 'express'
+import type { AuthorizationServer } from '../authorization-server.ts'
+import { authenticateClient } from '../client-auth/index.ts'
+import { sendJson } from '../http/send.ts'
+import { tokenRequest } from '../http/token-request.ts'
+import { hashSecret, isSecretOf } from '../keys/secrets.ts'
+import { isLive } from '../protocol/authorization.ts'
+import { type Client, isPublic } from '../protocol/client.ts'
+import { OAuthError } from '../protocol/errors.ts'
+import { formatScope } from '../protocol/scope.ts'
+import { findRefreshToken } from '../repositories/index.ts'
+import { verifyAccessToken } from '../tokens/access-token.ts'
+import { subjectFor } from '../tokens/subject.ts'
+
+/** RFC 7662 §2.2: everything dead, unknown or foreign looks exactly like this. */
+const inactive = { active: false }
+
+/** RFC 7662 §2.1, §2.3: a confidential client asks about a token of its own. */
+export const introspectEndpoint =
+  (server: AuthorizationServer): RequestHandler =>
+  async (req, res) => {
+    const request = tokenRequest(req)
+    const client = await authenticateClient(server, request)
+    if (isPublic(client)) {
+      throw new OAuthError('invalid_client', 'introspection is for confidential clients')
+    }
+    const token = request.parameters.required('token')
+    const description = isSecretOf('refreshToken', token)
+      ? await describeRefreshToken(server, client, token)
+      : await describeAccessToken(server, client, token)
+    sendJson(res, description ?? inactive)
+  }
+
+const describeAccessToken = async (
+  server: AuthorizationServer,
+  client: Client,
+  value: string,
+): Promise<object | undefined> => {
+  const verified = await verifyAccessToken(server, value).catch((error: unknown) => {
+    if (error instanceof OAuthError && error.code === 'invalid_token') return undefined
+    throw error
+  })
+  if (verified === undefined || verified.token.clientId !== client.clientId) return undefined
+  const { token, user } = verified
+  return {
+    active: true,
+    iss: server.issuer,
+    client_id: token.clientId,
+    scope: formatScope(token.scopes),
+    token_type: 'Bearer',
+    iat: token.issuedAt,
+    exp: token.expiresAt,
+    // A client's own token has the client as its subject (RFC 9068 §2.2 reads it so too).
+    ...(user === undefined
+      ? { sub: token.clientId }
+      : { sub: subjectFor(server, client, user.subject), username: user.username }),
+  }
+}
+
+const describeRefreshToken = async (
+  server: AuthorizationServer,
+  client: Client,
+  value: string,
+): Promise<object | undefined> => {
+  const found = await findRefreshToken(server.database, { hash: hashSecret(value) })
+  const now = server.now()
+  if (found === undefined || found.authorization.clientId !== client.clientId) return undefined
+  if (found.consumedAt !== null || found.expiresAt <= now || !isLive(found.authorization, now))
+    return undefined
+  const user = await server.users.find(found.authorization.subject)
+  if (user === undefined) return undefined
+  return {
+    active: true,
+    iss: server.issuer,
+    client_id: client.clientId,
+    scope: formatScope(found.authorization.scopes),
+    sub: subjectFor(server, client, user.subject),
+    username: user.username,
+    exp: found.expiresAt,
+  }
+}

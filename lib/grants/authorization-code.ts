@@ -1,0 +1,48 @@
+import { hashSecret, isSecretOf } from '../keys/secrets.ts'
+import { checkAuthorizationCode } from '../protocol/authorization-code.ts'
+import { OAuthError } from '../protocol/errors.ts'
+import {
+  consumeAuthorizationCode,
+  createAccessToken,
+  createRefreshToken,
+  findAuthorizationByCode,
+} from '../repositories/index.ts'
+import { transaction } from '../repositories/statement.ts'
+import { activeUser, issueTokens, revokeFamily } from './family.ts'
+import type { Grant } from './grant.ts'
+
+/** RFC 6749 §4.1.3, with PKCE (RFC 7636 §4.6) and OpenID Connect (OIDC Core §3.1.3). */
+export const authorizationCode: Grant = {
+  grantType: 'authorization_code',
+  async exchange(server, client, { parameters }) {
+    const code = parameters.required('code')
+    const redirectUri = parameters.required('redirect_uri')
+    const codeVerifier = parameters.optional('code_verifier')
+    const found = isSecretOf('authorizationCode', code)
+      ? await findAuthorizationByCode(server.database, { codeHash: hashSecret(code) })
+      : undefined
+    const presented = { clientId: client.clientId, redirectUri, codeVerifier }
+    const outcome = checkAuthorizationCode(found, presented, server.now())
+    // The rules throw for an unknown code; this tells the compiler so.
+    if (found === undefined) throw new OAuthError('invalid_grant', 'code is unknown')
+    if (outcome === 'replay') throw await revokeFamily(server, found, 'code was redeemed before')
+
+    const user = await activeUser(server, found)
+    const tokens = await issueTokens(server, {
+      client,
+      user,
+      authorization: found,
+      scopes: found.scopes,
+      nonce: found.details.nonce,
+    })
+    const redeemed = await transaction(server.database, async (tx) => {
+      if (!(await consumeAuthorizationCode(tx, { id: found.id, now: server.now() }))) return false
+      await createAccessToken(tx, tokens.accessToken.row)
+      if (tokens.refreshToken) await createRefreshToken(tx, tokens.refreshToken.row)
+      return true
+    })
+    // Someone else redeemed it between reading and now: a valid replay all the same.
+    if (!redeemed) throw await revokeFamily(server, found, 'code was redeemed before')
+    return tokens.response
+  },
+}

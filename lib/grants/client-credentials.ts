@@ -1,0 +1,17 @@
+import { allowedScopes } from '../protocol/client.ts'
+import { clientCredentialsScopes, parseScope } from '../protocol/scope.ts'
+import { createAccessToken } from '../repositories/index.ts'
+import { newAccessToken } from '../tokens/access-token.ts'
+import { tokenResponse } from '../tokens/token-response.ts'
+import type { Grant } from './grant.ts'
+
+/** RFC 6749 §4.4: a client acts for itself; no user, so neither an ID token nor a refresh token. */
+export const clientCredentials: Grant = {
+  grantType: 'client_credentials',
+  async exchange(server, client, { parameters }) {
+    const scopes = clientCredentialsScopes(parseScope(parameters.optional('scope')), allowedScopes(client))
+    const accessToken = newAccessToken(server, { client, scopes })
+    await createAccessToken(server.database, accessToken.row)
+    return tokenResponse({ accessToken, scopes })
+  },
+}

@@ -1,0 +1,11 @@
+import type { AuthorizationServer } from '../authorization-server.ts'
+import type { Client } from '../protocol/client.ts'
+import type { GrantType } from '../protocol/client-metadata.ts'
+import type { TokenRequest, TokenResponse } from '../protocol/token-request.ts'
+
+/** What the token endpoint exchanges for tokens (RFC 6749 §1.3), by its registered name. */
+export interface Grant {
+  readonly grantType: GrantType
+  /** @throws OAuthError by the grant's own rules */
+  exchange(server: AuthorizationServer, client: Client, request: TokenRequest): Promise<TokenResponse>
+}

@@ -1,0 +1,23 @@
+import type { Client } from '../protocol/client.ts'
+import { OAuthError } from '../protocol/errors.ts'
+import { authorizationCode } from './authorization-code.ts'
+import { clientCredentials } from './client-credentials.ts'
+import type { Grant } from './grant.ts'
+import { refreshToken } from './refresh-token.ts'
+
+/** Every grant; discovery publishes the names of this very list. */
+export const grants: readonly Grant[] = [authorizationCode, refreshToken, clientCredentials]
+
+/** @throws OAuthError `unsupported_grant_type` (RFC 6749 §5.2) */
+export const grantFor = (grantType: string): Grant => {
+  const grant = grants.find((candidate) => candidate.grantType === grantType)
+  if (grant === undefined) throw new OAuthError('unsupported_grant_type', 'grant_type is not supported')
+  return grant
+}
+
+/** @throws OAuthError `unauthorized_client` when the client is not registered for it */
+export const assertGrantAllowed = (client: Client, grant: Grant): void => {
+  if (!client.metadata.grant_types.includes(grant.grantType)) {
+    throw new OAuthError('unauthorized_client', 'grant_type is not registered for this client')
+  }
+}

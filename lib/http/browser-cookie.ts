@@ -1,0 +1,35 @@
+import { parse, serialize } from 'cookie'
+import type { Request, Response } from 'express'
+import type { AuthorizationServer } from '../authorization-server.ts'
+import { createSecret, hashSecret, isSecretOf } from '../keys/secrets.ts'
+import { cookieName, isSecure } from './names.ts'
+
+/** The browser that a waiting request is bound to: a random cookie of ours, whatever the host does to sessions. */
+export interface Browser {
+  readonly secret: string
+  /** As it is stored. */
+  readonly hash: string
+}
+
+const browserOf = (secret: string): Browser => ({ secret, hash: hashSecret(secret) })
+
+/** The browser of this request, if it has been here before. */
+export const knownBrowser = (server: AuthorizationServer, req: Request): Browser | undefined => {
+  const value = parse(req.headers.cookie ?? '')[cookieName(server, 'browser')]
+  return value !== undefined && isSecretOf('browser', value) ? browserOf(value) : undefined
+}
+
+/** The browser of this request; a new one gets its cookie with this response. */
+export const identifyBrowser = (server: AuthorizationServer, req: Request, res: Response): Browser => {
+  const known = knownBrowser(server, req)
+  if (known) return known
+  const browser = browserOf(createSecret('browser'))
+  const cookie = serialize(cookieName(server, 'browser'), browser.secret, {
+    path: '/',
+    httpOnly: true,
+    sameSite: 'lax',
+    secure: isSecure(server),
+  })
+  res.append('Set-Cookie', cookie)
+  return browser
+}

@@ -1,0 +1,68 @@
+import { randomUUID } from 'node:crypto'
+import type { ErrorRequestHandler, Response } from 'express'
+import type { AuthorizationServer } from '../authorization-server.ts'
+import { AuthorizationResponseError, OAuthError } from '../protocol/errors.ts'
+import { sendAuthorizationResponse } from './authorization-response.ts'
+import { ExpiredRequestError } from './expired-request.ts'
+import type { Pages } from './pages.ts'
+import { sendJson } from './send.ts'
+
+/** What the body parser's errors mean to a client; their own messages may repeat input. */
+const parserErrors: Readonly<Record<number, string>> = {
+  413: 'the request body is too large',
+  415: 'the request body has an encoding that is not supported',
+}
+
+const statusOf = (error: unknown): number | undefined =>
+  typeof error === 'object' && error !== null && 'status' in error && typeof error.status === 'number'
+    ? error.status
+    : undefined
+
+/** Every error as an OAuthError: ours as it is, a parser's by its status, anything else without a word of what it was. */
+const oauthErrorOf = (error: unknown): OAuthError => {
+  if (error instanceof OAuthError) return error
+  const status = statusOf(error)
+  if (status !== undefined && status >= 400 && status < 500) {
+    return new OAuthError('invalid_request', parserErrors[status] ?? 'the request cannot be read', {
+      status,
+      cause: error,
+    })
+  }
+  return new OAuthError('server_error', 'the server met an unexpected condition', { cause: error })
+}
+
+const sendError = (res: Response, error: OAuthError): void =>
+  sendJson(
+    res,
+    { error: error.code, error_description: error.message },
+    { status: error.status, headers: error.headers },
+  )
+
+const pageKind = (error: OAuthError): 'error' | 'expired' | 'unavailable' => {
+  if (error instanceof ExpiredRequestError) return 'expired'
+  return error.status === 503 ? 'unavailable' : 'error'
+}
+
+/**
+ * The one place where errors become answers: a redirect where a verified target exists, else JSON or a page.
+ *
+ * @param pages the pages of the browser routes; absent on the API side
+ */
+export const errorHandler =
+  (server: AuthorizationServer, pages?: Pages): ErrorRequestHandler =>
+  (thrown, _req, res, next) => {
+    const error = oauthErrorOf(thrown)
+    const errorId = randomUUID()
+    if (error.status >= 500)
+      server.options.logger.error(`latchkey: ${error.code} ${errorId}`, error.cause ?? error)
+    if (res.headersSent) return next(thrown)
+    if (pages === undefined) return sendError(res, error)
+    if (error instanceof AuthorizationResponseError) {
+      const parameters = { error: error.code, error_description: error.message }
+      return sendAuthorizationResponse(server, pages, res, error.target, parameters)
+    }
+    const detail = server.options.production ? undefined : error.message
+    const time = new Date(server.now() * 1000).toISOString()
+    const model = { kind: pageKind(error), code: error.code, errorId, time, detail }
+    pages.send(res, 'error', model, { status: error.status, headers: error.headers })
+  }

@@ -1,0 +1,45 @@
+import express, { type Request, type RequestHandler } from 'express'
+import { OAuthError } from '../protocol/errors.ts'
+import { Parameters } from '../protocol/parameters.ts'
+
+const formType = 'application/x-www-form-urlencoded'
+
+/** Reads a form body as text, unless the host has parsed it before us. Compressed bodies are not inflated. */
+export const formBody = (limit: '16kb' | '64kb'): RequestHandler =>
+  express.text({ type: formType, limit, inflate: false })
+
+const malformed = (): OAuthError => new OAuthError('invalid_request', 'the request body is malformed')
+
+/** What a parser of the host's made of the form: repeats are lists, and brackets may have become objects. */
+const pairsOf = (body: object): [string, string][] =>
+  Object.entries(body).flatMap(([name, value]: [string, unknown]) =>
+    (Array.isArray(value) ? value : [value]).map((item: unknown, _, items): [string, string] => {
+      // A list of one comes from `name[]`, which is another name.
+      if (typeof item !== 'string' || (items.length === 1 && item !== value)) throw malformed()
+      return [name, item]
+    }),
+  )
+
+/**
+ * The parameters of a form POST, whoever parsed it.
+ *
+ * @throws OAuthError `invalid_request`: 415 for anything but a form
+ */
+export const formParameters = (req: Request): Parameters => {
+  const body: unknown = req.body
+  const hasType = req.headers['content-type'] !== undefined
+  if (hasType && !req.is(formType)) {
+    throw new OAuthError('invalid_request', `the request body must be ${formType}`, { status: 415 })
+  }
+  if (typeof body === 'string') return Parameters.from(new URLSearchParams(body))
+  if (Buffer.isBuffer(body)) return Parameters.from(new URLSearchParams(body.toString('utf8')))
+  if (body === undefined || body === null) return Parameters.from([])
+  if (typeof body !== 'object' || Array.isArray(body)) throw malformed()
+  return Parameters.from(pairsOf(body))
+}
+
+/** The query as it was sent; `req.query` depends on a setting of the host's. */
+export const queryParameters = (req: Request): Parameters => {
+  const start = req.url.indexOf('?')
+  return Parameters.from(new URLSearchParams(start === -1 ? '' : req.url.slice(start + 1)))
+}

@@ -1,0 +1,38 @@
+import type { Request } from 'express'
+import type { AuthorizationServer } from '../authorization-server.ts'
+import { revokeAuthorizationsOfSubject } from '../repositories/index.ts'
+import { isLookup } from '../users/subject.ts'
+import { endLoginsOf, hostSignedOut } from './login.ts'
+
+/** What the host tells the kit about its users. */
+export interface UserLifecycle {
+  /**
+   * A user changed their password, was disabled or deleted: every login, code and token of theirs ends now,
+   * and clients that asked to hear of it are told.
+   *
+   * @param id the user's id, as `users` finds it
+   * @example await oauth.users.changed(user.id)
+   */
+  changed(id: string | number): Promise<void>
+  /**
+   * Before the host destroys its own session: the login of this browser ends, and clients are told.
+   *
+   * @example app.post('/sign-out', async (req, res) => { await oauth.users.signedOut(req); req.session.destroy(…) })
+   */
+  signedOut(req: Request): Promise<void>
+}
+
+export const userLifecycle = (server: AuthorizationServer): UserLifecycle => ({
+  changed: async (id) => {
+    await server.ready()
+    const subject = String(id)
+    if (!isLookup(subject)) return
+    // Logins first, or one that still stands could be granted something more in between.
+    await endLoginsOf(server, subject)
+    await revokeAuthorizationsOfSubject(server.database, { subject, now: server.now() })
+  },
+  signedOut: async (req) => {
+    await server.ready()
+    await hostSignedOut(server, req)
+  },
+})

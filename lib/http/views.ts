@@ -1,0 +1,164 @@
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { extname, join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Eta } from 'eta'
+import type { Branding } from '../options/options.ts'
+import { en } from './locales/en.ts'
+import { createText, escapeHtml } from './locales/text.ts'
+import { hostLink, httpsLink, ownUrl, type PageModels, type PageName, webLink } from './page-models.ts'
+
+/** A file of `views/assets`, ready to send. */
+export interface Asset {
+  body: Buffer
+  type: string
+  /** A quoted entity tag (RFC 9110 §8.8.3). */
+  etag: string
+}
+
+/** The pages and their assets. */
+export interface Views {
+  /** A complete HTML document. Throws a TypeError when a URL that the browser must follow is not http(s). */
+  render<Name extends PageName>(page: Name, model: PageModels[Name]): string
+  /** A file of `views/assets` by its exact name, never by a path. */
+  asset(name: string): Asset | undefined
+}
+
+const ours = fileURLToPath(new URL('../../views/', import.meta.url))
+
+const assetTypes: Readonly<Record<string, string>> = {
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.png': 'image/png',
+  '.webp': 'image/webp',
+  '.ico': 'image/x-icon',
+}
+
+/** Bidirectional overrides, embeddings and isolates, and control characters: they let a text disguise its neighbours. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it removes.
+const disguises = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g
+
+/** What a client must get back unchanged: as character references, because the engine's filter sees every output. */
+const verbatim = (value: unknown): string =>
+  escapeHtml(value).replace(disguises, (character) => `&#${character.codePointAt(0)};`)
+
+/** Up to two initials, for the disc of who has no logo; of an e-mail address those of its local part. */
+const initials = (name: string): string =>
+  (name.split('@')[0]?.match(/(?<![\p{L}\p{N}\p{M}'’])[\p{L}\p{N}]/gu) ?? ['?'])
+    .slice(0, 2)
+    .join('')
+    .toLocaleUpperCase('en')
+
+/** One of the eight tints of the stylesheet, always the same for the same name. */
+const tint = (name: string): number => (createHash('sha256').update(name).digest()[0] ?? 0) % 8
+
+const readAssets = (directories: readonly string[]): Map<string, Asset> => {
+  const bodies = new Map<string, Buffer>()
+  for (const folder of directories.map((directory) => join(directory, 'assets')).reverse()) {
+    for (const name of existsSync(folder) ? readdirSync(folder) : [])
+      if (extname(name) in assetTypes) bodies.set(name, readFileSync(join(folder, name)))
+  }
+  // A host changes colours without copying the stylesheet: its theme.css stands at the end of ours.
+  const style = bodies.get('style.css')
+  const theme = bodies.get('theme.css')
+  if (style !== undefined && theme !== undefined) bodies.set('style.css', Buffer.concat([style, theme]))
+  const assets = new Map<string, Asset>()
+  for (const [name, body] of bodies) {
+    const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 16)}"`
+    assets.set(name, { body, type: assetTypes[extname(name)] ?? '', etag })
+  }
+  return assets
+}
+
+/** Templates by name: the host's file where there is one, else ours. */
+const createEngine = (directories: readonly string[], cache: boolean): Eta => {
+  const engine = new Eta({
+    cache,
+    autoEscape: true,
+    autoFilter: true,
+    filterFunction: (value) => String(value ?? '').replace(disguises, ''),
+  })
+  engine.resolvePath = (name) => {
+    const found = directories.map((directory) => join(directory, `${name}.eta`)).find(existsSync)
+    if (found === undefined) throw new Error(`there is no template ${name}.eta`)
+    return found
+  }
+  return engine
+}
+
+/** A template with a mistake stops the start, not a user's login. */
+const compileAll = (engine: Eta): void => {
+  for (const file of readdirSync(ours, { recursive: true, encoding: 'utf8' }).filter(
+    (name) => extname(name) === '.eta',
+  )) {
+    const path = engine.resolvePath(file.slice(0, -'.eta'.length))
+    try {
+      engine.compile(engine.readFile(path))
+    } catch (cause) {
+      throw new Error(`views: ${path} is not a valid template`, { cause })
+    }
+  }
+}
+
+/** What every template sees as `it`, besides `model`. */
+const surroundings = (branding: Branding, asset: (name: string) => string) => {
+  const text = createText(en)
+  const name = branding.name ?? 'Latchkey'
+  const links = branding.links ?? {}
+  return {
+    language: en.language,
+    direction: en.direction,
+    text: text.html,
+    plain: text.plain,
+    hasText: text.has,
+    duration: text.duration,
+    time: text.time,
+    brand: {
+      name,
+      logo: hostLink(branding.logo),
+      forgotPassword: hostLink(links.forgotPassword),
+      signUp: hostLink(links.signUp),
+      help: hostLink(links.help),
+      privacy: hostLink(links.privacy),
+    },
+    asset,
+    webLink,
+    httpsLink,
+    ownUrl,
+    verbatim,
+    initials,
+    tint,
+  }
+}
+
+/**
+ * The pages, in the look of the host's product.
+ *
+ * @param options.directory a folder whose files replace ours of the same name (templates, `partials/`, `assets/`);
+ *   its `assets/theme.css` is added to our stylesheet instead
+ * @param options.basePath path of the mount, `''` for the root
+ * @param options.cache false reads templates and assets again each time; only in development, by default,
+ *   and only with a folder of the host's
+ * @throws when the folder does not exist or a template in it does not compile
+ */
+export const createViews = (options: {
+  directory: string | undefined
+  branding: Branding
+  basePath: string
+  cache?: boolean
+}): Views => {
+  const { directory, branding, basePath } = options
+  if (directory !== undefined && !statSync(directory, { throwIfNoEntry: false })?.isDirectory())
+    throw new Error(`views: there is no folder ${directory}`)
+  const directories = directory === undefined ? [ours] : [resolve(directory), ours]
+  const cache = options.cache ?? (directory === undefined || process.env.NODE_ENV === 'production')
+  const engine = createEngine(directories, cache)
+  const kept = readAssets(directories)
+  const asset = (name: string): Asset | undefined => (cache ? kept : readAssets(directories)).get(name)
+  const assetPath = (name: string): string =>
+    `${basePath}/assets/${name}?v=${asset(name)?.etag.replaceAll('"', '') ?? ''}`
+  const shared = surroundings(branding, assetPath)
+  compileAll(engine)
+  return { asset, render: (page, model) => engine.render(page, { ...shared, model }) }
+}

@@ -1,0 +1,143 @@
+import { statSync } from 'node:fs'
+import type { Knex } from 'knex'
+import { codeChallengeMethods } from '../protocol/pkce.ts'
+import { isLoopbackHost } from '../protocol/redirect-uri.ts'
+import { assertNames, assertRecord, assertType, assertWhole, refuse } from './check.ts'
+import type { AuthRouterOptions, Branding, Features, Lifetimes, Logger, LoginOptions } from './options.ts'
+
+// The rules of each option by itself; all of them throw OptionsError.
+
+const defaultLifetimes: Lifetimes = {
+  code: 60,
+  accessToken: 3600,
+  idToken: 3600,
+  refreshTokenIdle: 30 * 86_400,
+  refreshTokenAbsolute: 365 * 86_400,
+  signingKey: 90 * 86_400,
+  signingKeyLead: 86_400,
+  sessionIdle: 1800,
+  sessionAbsolute: 12 * 3600,
+}
+
+export const checkedIssuer = (issuer: unknown): string => {
+  if (typeof issuer !== 'string' || !URL.canParse(issuer)) return refuse('issuer must be an absolute URL')
+  const url = new URL(issuer)
+  if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLoopbackHost(url.hostname))) {
+    refuse('issuer must use https, except on localhost, 127.0.0.1 and [::1]')
+  }
+  if (url.search !== '' || url.hash !== '' || issuer.includes('?') || issuer.includes('#')) {
+    refuse('issuer must have neither query nor fragment')
+  }
+  if (url.username !== '' || url.password !== '') refuse('issuer must not hold credentials')
+  if (issuer.endsWith('/')) refuse(`issuer must not end with a slash; write ${issuer.replace(/\/+$/, '')}`)
+  const normal = url.href.replace(/\/$/, '')
+  if (normal !== issuer) refuse(`issuer must be written as ${normal}`)
+  return issuer
+}
+
+export const checkedDatabase = (database: unknown): Knex | Knex.Config =>
+  typeof database === 'function' || (typeof database === 'object' && database !== null)
+    ? (database as Knex | Knex.Config)
+    : refuse('database must be a Knex instance or configuration')
+
+export const checkedSecrets = (secrets: unknown): [string, ...string[]] => {
+  if (!Array.isArray(secrets)) return refuse('secrets must be a list, newest first')
+  const [newest, ...older] = secrets
+    .filter((secret) => secret !== undefined && secret !== '')
+    .map(checkedSecret)
+  if (newest === undefined) {
+    return refuse(
+      'secrets holds no secret: is the environment variable set? Make one by `openssl rand -base64 32`',
+    )
+  }
+  return [newest, ...older]
+}
+
+export const checkedSecret = (secret: unknown): string =>
+  typeof secret === 'string' && Buffer.byteLength(secret) >= 32
+    ? secret
+    : refuse('secrets must be texts of at least 32 bytes each; make one by `openssl rand -base64 32`')
+
+export const checkedPrefix = (prefix: unknown): string =>
+  typeof prefix === 'string' && /^[a-z0-9_]{0,20}$/.test(prefix)
+    ? prefix
+    : refuse('tablePrefix must be at most 20 characters of a–z, 0–9 and _')
+
+export const checkedLogin = (login: LoginOptions): LoginOptions => {
+  assertRecord('login', login)
+  assertNames('login.', login, ['url', 'current', 'remember'])
+  assertType('login.url', login.url, 'string')
+  assertType('login.current', login.current, 'function')
+  assertType('login.remember', login.remember, 'function')
+  if (login.url !== undefined && login.current === undefined) {
+    refuse('login.current is required with login.url: it tells who is logged in when the browser comes back')
+  }
+  return login
+}
+
+export const checkedSession = (session: AuthRouterOptions['session']): AuthRouterOptions['session'] =>
+  session === undefined || session === 'own' || session === 'host' || typeof session === 'function'
+    ? session
+    : refuse("session must be 'own', 'host' or a session middleware")
+
+export const checkedLifetimes = (lifetimes: Partial<Lifetimes>): Lifetimes => {
+  assertRecord('lifetimes', lifetimes)
+  assertNames('lifetimes.', lifetimes, Object.keys(defaultLifetimes))
+  const given = Object.entries(lifetimes).filter(([, value]) => value !== undefined)
+  for (const [name, value] of given) assertWhole(`lifetimes.${name}`, value, 1)
+  return { ...defaultLifetimes, ...Object.fromEntries(given) }
+}
+
+export const checkedReplayWindow = (seconds: number): number => {
+  assertWhole('replayWindow', seconds, 0)
+  return seconds
+}
+
+export const checkedMethods = (methods: readonly ('S256' | 'plain')[]): readonly ('S256' | 'plain')[] =>
+  Array.isArray(methods) &&
+  methods.length > 0 &&
+  methods.every((method) => codeChallengeMethods.includes(method))
+    ? methods
+    : refuse("codeChallengeMethods must hold 'S256', 'plain' or both")
+
+export const checkedFeatures = (features: Features): Required<Features> => {
+  assertRecord('features', features)
+  assertNames('features.', features, ['implicit'])
+  assertType('features.implicit', features.implicit, 'boolean')
+  return { implicit: features.implicit ?? false }
+}
+
+export const checkedViews = (views: unknown): string | undefined => {
+  if (views === undefined) return undefined
+  if (typeof views !== 'string' || !statSync(views, { throwIfNoEntry: false })?.isDirectory()) {
+    return refuse('views must be an existing folder of templates')
+  }
+  return views
+}
+
+export const checkedBranding = (branding: Branding): Branding => {
+  assertRecord('branding', branding)
+  assertNames('branding.', branding, ['name', 'logo', 'links'])
+  assertType('branding.name', branding.name, 'string')
+  assertType('branding.logo', branding.logo, 'string')
+  if (branding.links !== undefined) {
+    assertRecord('branding.links', branding.links)
+    assertNames('branding.links.', branding.links, ['forgotPassword', 'signUp', 'help', 'privacy'])
+    for (const [name, link] of Object.entries(branding.links))
+      assertType(`branding.links.${name}`, link, 'string')
+  }
+  return branding
+}
+
+export const checkedOrigins = (origins: unknown): readonly string[] =>
+  Array.isArray(origins) &&
+  origins.every((origin) => URL.canParse(origin) && new URL(origin).origin === origin)
+    ? origins
+    : refuse("allowOutbound must be a list of origins, such as 'http://127.0.0.1:4001'")
+
+export const checkedLogger = (logger: Logger): Logger => {
+  for (const name of ['info', 'warn', 'error'] as const) {
+    if (typeof logger?.[name] !== 'function') refuse(`logger must have the functions info, warn and error`)
+  }
+  return logger
+}

@@ -1,0 +1,127 @@
+import { lookup } from 'node:dns'
+import * as http from 'node:http'
+import * as https from 'node:https'
+import type { LookupFunction } from 'node:net'
+import { checkedLookup, OutboundError, parseTarget, type Target } from './target.ts'
+
+export { OutboundError } from './target.ts'
+
+export interface OutboundRequest {
+  /** @default 'GET', or 'POST' with a form */
+  readonly method?: 'GET' | 'POST'
+  /** Sent as `application/x-www-form-urlencoded`. */
+  readonly form?: Readonly<Record<string, string>>
+  /** Media types that are understood. @default 'application/json' */
+  readonly accept?: string
+  /** Milliseconds for everything, name look-up and body included. @default 5000, and never more */
+  readonly timeout?: number
+}
+
+export interface OutboundResponse {
+  readonly status: number
+  /** By name in any letter case; undefined when absent. */
+  readonly headers: { get(name: string): string | undefined }
+  readonly body: string
+}
+
+/** The only HTTP client of the kit: what it asks was named by a client or by who registered one. */
+export interface Outbound {
+  /**
+   * One request. Every status is an answer, a redirect too: none is followed.
+   *
+   * @throws OutboundError when the address is refused, or no whole answer comes in time
+   * @example const { status, body } = await server.outbound.request(client.metadata.jwks_uri)
+   */
+  request(url: string, init?: OutboundRequest): Promise<OutboundResponse>
+}
+
+export interface OutboundOptions {
+  /** Origins for which the rules of scheme and address are waived. */
+  readonly allow: readonly string[]
+  /** Finds the addresses of a name. @default the system's resolver */
+  readonly lookup?: LookupFunction
+}
+
+const longestWait = 5000
+const largestBody = 64 * 1024
+
+const readBody = async (response: http.IncomingMessage, origin: string): Promise<string> => {
+  const encoding = response.headers['content-encoding'] ?? 'identity'
+  if (encoding !== 'identity') throw new OutboundError(`${origin}: answered in the encoding ${encoding}`)
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of response) {
+    size += chunk.length
+    if (size > largestBody) throw new OutboundError(`${origin}: answered with more than 64 kB`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+const exchange = async (
+  { url, allowed }: Target,
+  resolve: LookupFunction,
+  {
+    form,
+    method = form ? 'POST' : 'GET',
+    accept = 'application/json',
+    timeout = longestWait,
+  }: OutboundRequest,
+): Promise<OutboundResponse> => {
+  const { request } = url.protocol === 'https:' ? https : http
+  const content = form === undefined ? undefined : new URLSearchParams(form).toString()
+  const signal = AbortSignal.timeout(Math.min(timeout, longestWait))
+  const sent = request(url, {
+    method,
+    headers: {
+      Accept: accept,
+      'User-Agent': 'latchkey',
+      'Accept-Encoding': 'identity',
+      ...(content !== undefined && {
+        'Content-Type': 'application/x-www-form-urlencoded',
+        'Content-Length': Buffer.byteLength(content),
+      }),
+    },
+    // A pooled connection of the host's would go to an address that was never checked.
+    agent: false,
+    lookup: allowed ? resolve : checkedLookup(url.origin, resolve),
+    signal,
+  })
+  try {
+    const response = await new Promise<http.IncomingMessage>((resolved, rejected) => {
+      sent.on('response', resolved).on('error', rejected).end(content)
+    })
+    const body = await readBody(response, url.origin)
+    const headers = new Map(Object.entries(response.headers))
+    return {
+      status: response.statusCode ?? 0,
+      headers: { get: (name) => headers.get(name.toLowerCase())?.toString() },
+      body,
+    }
+  } catch (cause) {
+    if (cause instanceof OutboundError) throw cause
+    throw new OutboundError(`${url.origin}: ${signal.aborted ? 'no answer in time' : 'no answer'}`, { cause })
+  } finally {
+    sent.destroy()
+  }
+}
+
+/**
+ * An HTTP client for addresses that others chose: https only, public addresses only, no redirects, no cookies, no
+ * credentials, 5 seconds, 64 kB. The same GET asked twice at once is sent once.
+ *
+ * @example const outbound = createOutbound({ allow: ['http://127.0.0.1:4001'] })
+ */
+export const createOutbound = ({ allow, lookup: resolve = lookup }: OutboundOptions): Outbound => {
+  const underway = new Map<string, Promise<OutboundResponse>>()
+  return {
+    request: async (text, init = {}) => {
+      const target = parseTarget(text, allow)
+      if (init.form !== undefined || init.method === 'POST') return exchange(target, resolve, init)
+      const key = JSON.stringify([target.url.href, init.accept, init.timeout])
+      const answer = underway.get(key) ?? exchange(target, resolve, init).finally(() => underway.delete(key))
+      underway.set(key, answer)
+      return answer
+    },
+  }
+}

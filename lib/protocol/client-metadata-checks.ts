@@ -1,0 +1,88 @@
+import { OAuthError } from './errors.ts'
+import { assertRegistrableRedirectUri } from './redirect-uri.ts'
+import { formatScope, parseScope } from './scope.ts'
+
+/** Checks one field of client metadata and gives its value, or throws `invalid_client_metadata` naming it. */
+export type Check = (name: string, value: unknown) => unknown
+
+export const refuse = (description: string): never => {
+  throw new OAuthError('invalid_client_metadata', description)
+}
+
+// Bidi controls would let one name look like another on the consent page.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: finding control characters is the purpose
+const misleading = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufffd]/
+
+// What `new URL()` would drop or turn into something else: spaces, backslashes, and what is not ASCII.
+const plainUri = /^[\x21-\x5b\x5d-\x7e]+$/
+
+export const text: Check = (name, value) => {
+  if (typeof value !== 'string' || value.trim() === '') return refuse(`${name} must be a text`)
+  if (value.length > 255) refuse(`${name} must not exceed 255 characters`)
+  if (misleading.test(value)) refuse(`${name} must not hold control or direction characters`)
+  return value
+}
+
+export const flag: Check = (name, value) =>
+  typeof value === 'boolean' ? value : refuse(`${name} must be true or false`)
+
+export const seconds: Check = (name, value) =>
+  Number.isSafeInteger(value) && Number(value) > 0
+    ? value
+    : refuse(`${name} must be a whole number of seconds above 0`)
+
+export const maxAge: Check = (name, value) =>
+  Number.isSafeInteger(value) && Number(value) >= 0
+    ? value
+    : refuse(`${name} must be a whole number of seconds`)
+
+export const httpsUri: Check = (name, value) => {
+  if (typeof value !== 'string' || value.length > 2048 || !plainUri.test(value) || !URL.canParse(value)) {
+    return refuse(`${name} must be an https URL in plain ASCII`)
+  }
+  const { protocol, hostname, username, password } = new URL(value)
+  // The page shows the link to a user, who would read the part before the @ as the host.
+  if (username !== '' || password !== '') refuse(`${name} must not hold user information`)
+  if (protocol === 'https:' || (protocol === 'http:' && hostname === 'localhost')) return value
+  return refuse(`${name} must be an https URL`)
+}
+
+/** A place that this server itself calls: https, or http on this machine. */
+export const webUri: Check = (name, value) => {
+  if (typeof value !== 'string' || value.includes('#'))
+    return refuse(`${name} must be a URL without a fragment`)
+  return httpsUri(name, value.replace(/^http:\/\/(127\.0\.0\.1|\[::1\])/, 'http://localhost')) && value
+}
+
+export const list = (name: string, value: unknown): string[] =>
+  Array.isArray(value) && value.every((item) => typeof item === 'string')
+    ? [...new Set<string>(value)]
+    : refuse(`${name} must be a list of texts`)
+
+export const oneOf =
+  (choices: readonly string[]): Check =>
+  (name, value) =>
+    choices.some((choice) => choice === value)
+      ? value
+      : refuse(`${name} must be one of ${choices.join(', ')}`)
+
+export const someOf =
+  (choices: readonly string[]): Check =>
+  (name, value) =>
+    list(name, value).map((item) => oneOf(choices)(name, item))
+
+export const redirectUris: Check = (name, value) => {
+  const uris = list(name, value)
+  uris.forEach(assertRegistrableRedirectUri)
+  return uris
+}
+
+export const scope: Check = (name, value) => {
+  if (typeof value !== 'string') return refuse(`${name} must be a space-separated text`)
+  try {
+    return formatScope(parseScope(value)) || undefined
+  } catch {
+    // `invalid_scope` is no answer of registration (RFC 7591 §3.2.2).
+    return refuse(`${name} holds characters that RFC 6749 does not allow`)
+  }
+}

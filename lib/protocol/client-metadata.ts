@@ -1,0 +1,195 @@
+import { type ClientAssertionAlgorithm, clientAssertionAlgorithms } from './client-assertion.ts'
+import {
+  type Check,
+  flag,
+  httpsUri,
+  list,
+  maxAge,
+  oneOf,
+  redirectUris,
+  refuse,
+  scope,
+  seconds,
+  someOf,
+  text,
+  webUri,
+} from './client-metadata-checks.ts'
+import { type PublicJwks, parseJwks } from './jwks.ts'
+import { frontChannelResponseTypes, isFrontChannel, normalResponseType } from './response-type.ts'
+
+export const grantTypes = ['authorization_code', 'refresh_token', 'client_credentials', 'implicit'] as const
+export const responseTypes = ['code'] as const
+export const tokenEndpointAuthMethods = [
+  'client_secret_basic',
+  'client_secret_post',
+  'private_key_jwt',
+  'none',
+] as const
+export const signingAlgorithms = ['RS256', 'PS256', 'ES256', 'EdDSA'] as const
+
+export type GrantType = (typeof grantTypes)[number]
+export type ResponseType = (typeof responseTypes)[number] | (typeof frontChannelResponseTypes)[number]
+export type TokenEndpointAuthMethod = (typeof tokenEndpointAuthMethods)[number]
+export type SigningAlgorithm = (typeof signingAlgorithms)[number]
+
+/** Client metadata with the names of RFC 7591 §2 and OIDC Registration §2, every default filled in. */
+export interface ClientMetadata {
+  redirect_uris: string[]
+  /** Where a user may be sent after signing out (RP-Initiated Logout §2.1). */
+  post_logout_redirect_uris?: string[]
+  /** Told when a login ends under which it got tokens (Back-Channel Logout §2.2). */
+  backchannel_logout_uri?: string
+  /** Whether it wants to know which session; it is told always. */
+  backchannel_logout_session_required?: boolean
+  /** Absent: a confidential client that may use Basic or the form body. */
+  token_endpoint_auth_method?: TokenEndpointAuthMethod
+  /** The only algorithm of its assertions; absent: any that is supported (OIDC Registration §2). */
+  token_endpoint_auth_signing_alg?: ClientAssertionAlgorithm
+  /** The client's public keys. */
+  jwks?: PublicJwks
+  /** Where the client publishes them instead, and can change them by itself. */
+  jwks_uri?: string
+  grant_types: GrantType[]
+  response_types: ResponseType[]
+  client_name?: string
+  client_uri?: string
+  logo_uri?: string
+  policy_uri?: string
+  tos_uri?: string
+  /** Space-separated; absent: all standard scopes. */
+  scope?: string
+  contacts?: string[]
+  id_token_signed_response_alg: SigningAlgorithm
+  /** UserInfo as a signed JWT instead of plain JSON (OIDC Core §5.3.2). */
+  userinfo_signed_response_alg?: SigningAlgorithm
+  /** `pairwise`: the `sub` of a user is another one for clients of another sector (OIDC Core §8). */
+  subject_type: 'public' | 'pairwise'
+  /** Its host is the sector; needed when redirect URIs have several hosts. Not fetched: the host vouches for it. */
+  sector_identifier_uri?: string
+  /** Seconds after which a login is too old for this client (OIDC Registration §2). */
+  default_max_age?: number
+  /** No consent page: the client belongs to the host itself. A public one on loopback or a private-use scheme asks all the same. */
+  first_party: boolean
+  require_pkce: boolean
+  /** The audience of its assertions is the issuer alone, as FAPI 2.0 asks; else an endpoint's address will do too. */
+  require_issuer_audience?: boolean
+  /** `name`, `email`, `email_verified` … stand in the ID token too, not only in UserInfo. */
+  id_token_scope_claims: boolean
+  refresh_token_rotation: boolean
+  /** Lifetimes in seconds where they differ from the server's. */
+  access_token_lifetime?: number
+  id_token_lifetime?: number
+  refresh_token_idle_lifetime?: number
+  refresh_token_absolute_lifetime?: number
+}
+
+const everyResponseType = [...responseTypes, ...frontChannelResponseTypes]
+
+const responseTypeList: Check = (name, value) =>
+  someOf(everyResponseType)(name, list(name, value).map(normalResponseType))
+
+/** RFC 7591 §2 and OIDC Registration §2: what a client, or whoever registers it, may say. */
+const registered: Readonly<Record<string, Check>> = {
+  redirect_uris: redirectUris,
+  post_logout_redirect_uris: redirectUris,
+  backchannel_logout_uri: webUri,
+  backchannel_logout_session_required: flag,
+  token_endpoint_auth_method: oneOf(tokenEndpointAuthMethods),
+  token_endpoint_auth_signing_alg: oneOf(clientAssertionAlgorithms),
+  jwks: parseJwks,
+  jwks_uri: httpsUri,
+  grant_types: someOf(grantTypes),
+  response_types: responseTypeList,
+  client_name: text,
+  client_uri: httpsUri,
+  logo_uri: httpsUri,
+  policy_uri: httpsUri,
+  tos_uri: httpsUri,
+  scope,
+  contacts: (name, value) => list(name, value).map((item) => text(name, item)),
+  id_token_signed_response_alg: oneOf(signingAlgorithms),
+  userinfo_signed_response_alg: oneOf(signingAlgorithms),
+  subject_type: oneOf(['public', 'pairwise']),
+  sector_identifier_uri: httpsUri,
+  default_max_age: maxAge,
+}
+
+/** What only the host may say of a client. */
+const extensions: Readonly<Record<string, Check>> = {
+  first_party: flag,
+  require_pkce: flag,
+  require_issuer_audience: flag,
+  id_token_scope_claims: flag,
+  refresh_token_rotation: flag,
+  access_token_lifetime: seconds,
+  id_token_lifetime: seconds,
+  refresh_token_idle_lifetime: seconds,
+  refresh_token_absolute_lifetime: seconds,
+}
+
+/** Names that a client of the host's may carry, for a message that suggests the nearest. */
+export const clientMetadataNames = [...Object.keys(registered), ...Object.keys(extensions)]
+
+/** Where the three defaults differ from RFC 7591's, so that the plainest seed works. */
+const seedDefaults = {
+  grant_types: ['authorization_code', 'refresh_token'],
+  response_types: ['code'],
+  id_token_signed_response_alg: 'RS256',
+  subject_type: 'public',
+  first_party: false,
+  require_pkce: false,
+  id_token_scope_claims: true,
+  refresh_token_rotation: true,
+}
+
+/**
+ * Checks the metadata of one client by the registration rules and fills in the defaults for seeds and CLI.
+ *
+ * @param input names and values; names that nobody defines are refused
+ * @throws OAuthError `invalid_client_metadata` or `invalid_redirect_uri` (RFC 7591 §3.2.2)
+ * @example parseClientMetadata({ redirect_uris: ['https://app.example.com/callback'] })
+ */
+export const parseClientMetadata = (input: Readonly<Record<string, unknown>>): ClientMetadata => {
+  if (typeof input !== 'object' || input === null) refuse('client metadata must be an object')
+  const checks = { ...registered, ...extensions }
+  const given = Object.entries(input).filter(([, value]) => value !== undefined && value !== null)
+  const checked = given.map(([name, value]): [string, unknown] => {
+    const check = Object.hasOwn(checks, name) ? checks[name] : undefined
+    return [name, check ? check(name, value) : refuse(`${name} is not client metadata`)]
+  })
+  // Every field of the type has just been checked by its own rule, or is a default.
+  const metadata = { redirect_uris: [], ...seedDefaults, ...Object.fromEntries(checked) } as ClientMetadata
+  assertConsistent(metadata)
+  return metadata
+}
+
+/** Rules that read more than one field. */
+const assertConsistent = (metadata: ClientMetadata): void => {
+  const usesRedirects = metadata.grant_types.includes('authorization_code')
+  if (metadata.grant_types.includes('client_credentials') && metadata.token_endpoint_auth_method === 'none') {
+    refuse('grant_types must not hold client_credentials for a public client')
+  }
+  const usesFrontChannel = metadata.response_types.some(isFrontChannel)
+  if (usesFrontChannel && !metadata.grant_types.includes('implicit')) {
+    refuse('grant_types must hold implicit with response types that return tokens in the front channel')
+  }
+  if ((usesRedirects || usesFrontChannel) && metadata.redirect_uris.length === 0) {
+    refuse('redirect_uris is required with the grant types authorization_code and implicit')
+  }
+  const { jwks, jwks_uri, token_endpoint_auth_method: method } = metadata
+  if (jwks !== undefined && jwks_uri !== undefined) refuse('jwks and jwks_uri must not both be given')
+  if (method === 'private_key_jwt' && jwks === undefined && jwks_uri === undefined) {
+    refuse('jwks or jwks_uri is required with private_key_jwt')
+  }
+  const hosts = new Set(metadata.redirect_uris.map((uri) => new URL(uri).host))
+  if (
+    metadata.subject_type === 'pairwise' &&
+    metadata.sector_identifier_uri === undefined &&
+    hosts.size !== 1
+  ) {
+    refuse(
+      'sector_identifier_uri is required with subject_type pairwise unless all redirect_uris have one host',
+    )
+  }
+  if (metadata.redirect_uris.length > 50) refuse('redirect_uris must not hold more than 50 entries')
+}

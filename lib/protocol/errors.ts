@@ -1,0 +1,92 @@
+/**
+ * Every error code that may leave the server, with the HTTP status of a direct answer.
+ * RFC 6749 §4.1.2.1 and §5.2, RFC 6750 §3.1, OIDC Core §3.1.2.6 and RFC 7009 §2.2.1.
+ */
+export const errorStatuses = {
+  invalid_request: 400,
+  invalid_client: 401,
+  invalid_grant: 400,
+  unauthorized_client: 400,
+  unsupported_grant_type: 400,
+  unsupported_response_type: 400,
+  invalid_scope: 400,
+  access_denied: 400,
+  invalid_token: 401,
+  insufficient_scope: 403,
+  login_required: 400,
+  consent_required: 400,
+  interaction_required: 400,
+  account_selection_required: 400,
+  // OpenID Connect Core Error Code unmet_authentication_requirements 1.0.
+  unmet_authentication_requirements: 400,
+  request_not_supported: 400,
+  request_uri_not_supported: 400,
+  registration_not_supported: 400,
+  invalid_redirect_uri: 400,
+  invalid_client_metadata: 400,
+  server_error: 500,
+  temporarily_unavailable: 503,
+} as const
+
+export type ErrorCode = keyof typeof errorStatuses
+
+export interface OAuthErrorOptions {
+  /** What really happened, for the log; never shown to anyone. */
+  cause?: unknown
+  /** HTTP status where it differs from the code's own, such as 405, 413 or 415. */
+  status?: number
+  /** Response headers that belong to the error, such as `Allow`, `Retry-After` or `WWW-Authenticate`. */
+  headers?: Readonly<Record<string, string>>
+}
+
+/**
+ * The one error type: a registered code, a description that says what to fix, and a private cause.
+ *
+ * @example throw new OAuthError('invalid_grant', 'code is expired')
+ */
+export class OAuthError extends Error {
+  override readonly name: string = 'OAuthError'
+  readonly code: ErrorCode
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+
+  constructor(code: ErrorCode, description: string, options: OAuthErrorOptions = {}) {
+    super(description, { cause: options.cause })
+    this.code = code
+    this.status = options.status ?? errorStatuses[code]
+    this.headers = options.headers ?? {}
+  }
+}
+
+/** How the response travels (OAuth 2.0 Multiple Response Types §2.1, OAuth 2.0 Form Post Response Mode). */
+export const responseModes = ['query', 'fragment', 'form_post'] as const
+export type ResponseMode = (typeof responseModes)[number]
+
+/** Where an authorization response may go: built only after client and redirect URI were verified. */
+export interface AuthorizationTarget {
+  readonly redirectUri: string
+  readonly state?: string
+  readonly responseMode: ResponseMode
+}
+
+/** An error that goes back to the client by redirect (RFC 6749 §4.1.2.1); only holders of a target can make one. */
+export class AuthorizationResponseError extends OAuthError {
+  override readonly name = 'AuthorizationResponseError'
+  readonly target: AuthorizationTarget
+
+  constructor(
+    target: AuthorizationTarget,
+    code: ErrorCode,
+    description: string,
+    options: OAuthErrorOptions = {},
+  ) {
+    super(code, description, options)
+    this.target = target
+  }
+}
+
+/** An error as the client at this verified target hears it; what is not an OAuthError stays what it is. */
+export const towards = (target: AuthorizationTarget, error: unknown): unknown =>
+  error instanceof OAuthError && !(error instanceof AuthorizationResponseError)
+    ? new AuthorizationResponseError(target, error.code, error.message, { cause: error.cause })
+    : error

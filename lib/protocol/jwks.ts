@@ -1,0 +1,97 @@
+import { OAuthError } from './errors.ts'
+
+/** A public key in JSON (RFC 7517 §4, RFC 7518 §6, RFC 8037 §2): what verifying needs and nothing else. */
+export interface PublicJwk {
+  kty: 'RSA' | 'EC' | 'OKP'
+  kid?: string
+  use?: string
+  alg?: string
+  key_ops?: string[]
+  n?: string
+  e?: string
+  crv?: string
+  x?: string
+  y?: string
+}
+
+/** RFC 7517 §5. */
+export interface PublicJwks {
+  keys: PublicJwk[]
+}
+
+const mostKeys = 20
+const longestMember = 2048
+// A modulus of 2,048 bits in base64url (RFC 7518 §3.3).
+const shortestModulus = 342
+
+const secretMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
+const descriptions = ['kty', 'kid', 'use', 'alg'] as const
+
+/** The members that are the key itself, by key type. */
+const numbers: Readonly<Record<string, readonly ('n' | 'e' | 'crv' | 'x' | 'y')[]>> = {
+  RSA: ['n', 'e'],
+  EC: ['crv', 'x', 'y'],
+  OKP: ['crv', 'x'],
+}
+
+const isMember = (value: unknown): value is string =>
+  typeof value === 'string' && value !== '' && value.length <= longestMember
+
+/** Reads one key; a text says what is wrong with it. */
+const parseJwk = (value: unknown): PublicJwk | string => {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    return 'something that is not a key'
+  const jwk: Record<string, unknown> = { ...value }
+  if (jwk.kty === 'oct') return 'a symmetric key'
+  if (secretMembers.some((name) => Object.hasOwn(jwk, name)))
+    return 'a private key, which no one else may know'
+  const members = Object.hasOwn(numbers, String(jwk.kty)) ? (numbers[String(jwk.kty)] ?? []) : []
+  if (members.length === 0) return 'a key of a kty other than RSA, EC and OKP'
+  if (!members.every((name) => isMember(jwk[name]))) return `a key without ${members.join(', ')}`
+  if (jwk.kty === 'RSA' && String(jwk.n).length < shortestModulus) return 'an RSA key of fewer than 2048 bits'
+  const stated = descriptions.filter((name) => jwk[name] !== undefined)
+  if (!stated.every((name) => isMember(jwk[name]))) return `a key whose ${stated.join(', ')} are not texts`
+  const { key_ops } = jwk
+  if (key_ops !== undefined && !(Array.isArray(key_ops) && key_ops.length <= 8 && key_ops.every(isMember))) {
+    return 'a key whose key_ops are not a list of texts'
+  }
+  const kept = [...stated, ...members, ...(key_ops === undefined ? [] : ['key_ops'])]
+  // Each member has just been checked.
+  return Object.fromEntries(kept.map((name) => [name, jwk[name]])) as unknown as PublicJwk
+}
+
+const keysOf = (value: unknown): readonly unknown[] | undefined =>
+  typeof value === 'object' && value !== null && 'keys' in value && Array.isArray(value.keys)
+    ? value.keys
+    : undefined
+
+/**
+ * Checks the keys that a client registers (RFC 7591 §2): public ones alone.
+ *
+ * @throws OAuthError `invalid_client_metadata`
+ */
+export const parseJwks = (name: string, value: unknown): PublicJwks => {
+  const refuse = (reason: string): never => {
+    throw new OAuthError('invalid_client_metadata', `${name} ${reason}`)
+  }
+  const given = keysOf(value) ?? refuse('must be an object with a list of keys')
+  if (given.length === 0 || given.length > mostKeys) refuse(`must hold 1 to ${mostKeys} keys`)
+  const keys = given.map((item) => {
+    const key = parseJwk(item)
+    return typeof key === 'string' ? refuse(`holds ${key}`) : key
+  })
+  return { keys }
+}
+
+/**
+ * The keys of a set that somebody publishes, without those that are of no use here (RFC 7517 §5).
+ *
+ * @returns undefined when it is not a set of keys
+ */
+export const usableJwks = (value: unknown): PublicJwks | undefined => {
+  const keys = keysOf(value)
+    ?.slice(0, mostKeys)
+    .map(parseJwk)
+    .filter((key) => typeof key !== 'string')
+  return keys && { keys }
+}

@@ -1,0 +1,16 @@
+import type { Client } from './client.ts'
+import { OAuthError } from './errors.ts'
+
+/**
+ * Where a browser may be sent after a logout: registered for this client, to the letter (RP-Initiated Logout §3).
+ *
+ * @throws OAuthError `invalid_request`, which ends on a page
+ */
+export const assertPostLogoutRedirectUri = (uri: string, client: Client | undefined): void => {
+  if (client === undefined) {
+    throw new OAuthError('invalid_request', 'post_logout_redirect_uri needs a client_id or an id_token_hint')
+  }
+  if (!client.metadata.post_logout_redirect_uris?.includes(uri)) {
+    throw new OAuthError('invalid_request', 'post_logout_redirect_uri is not registered for this client')
+  }
+}

@@ -1,0 +1,97 @@
+import type { AuthorizationRequest } from './authorization-request.ts'
+import { consentEntries } from './claims-request.ts'
+import { type Client, mayRememberConsent } from './client.ts'
+import type { ErrorCode } from './errors.ts'
+import type { Login } from './login.ts'
+import { redirectUriKind } from './redirect-uri.ts'
+import { isFrontChannel } from './response-type.ts'
+import { intersectScopes, isWithinScopes } from './scope.ts'
+
+/** What a user once allowed a client. */
+export interface Consent {
+  readonly scopes: readonly string[]
+}
+
+/** What the user answered on the consent page, and under which login. */
+export interface Decision {
+  readonly allowed: boolean
+  readonly sid: string
+  readonly scopes: readonly string[]
+}
+
+/** Everything that decides; nothing else is looked at. */
+export interface Situation {
+  readonly request: AuthorizationRequest
+  readonly client: Client
+  readonly login: Login | undefined
+  /** The subject of the login as this client knows it; the login's own unless subjects are pairwise. */
+  readonly subject?: string
+  readonly consent: Consent | undefined
+  readonly decision: Decision | undefined
+  /** The login that the request found when it came; another one since then is a renewed login. */
+  readonly sidAtStart: string | undefined
+  /** Epoch seconds. */
+  readonly now: number
+}
+
+export type NextStep =
+  | { readonly step: 'login' }
+  | { readonly step: 'consent'; readonly login: Login }
+  | { readonly step: 'issue'; readonly login: Login; readonly scopes: readonly string[] }
+  | { readonly step: 'error'; readonly code: ErrorCode; readonly description: string }
+
+/**
+ * The one decision of the authorization endpoint (OIDC Core §3.1.2.3, §3.1.2.4): first who, then whether.
+ *
+ * @example nextStep({ request, client, login: undefined, … }) // { step: 'login' }
+ */
+export const nextStep = (situation: Situation): NextStep => {
+  const { request, login, decision } = situation
+  const silent = request.prompt.includes('none')
+
+  if (login === undefined || mustRenewLogin(situation, login)) {
+    return silent ? failure('login_required', 'the user must sign in') : { step: 'login' }
+  }
+  if (isSomebodyElse(situation, login)) return failure('login_required', 'another user has signed in')
+  // A decision counts only under the login that made it, or a consent could be swapped between users.
+  const answer = decision?.sid === login.sid ? decision : undefined
+  if (answer?.allowed === false) return failure('access_denied', 'the user denied the request')
+  if (answer) return { step: 'issue', login, scopes: intersectScopes(request.scopes, answer.scopes) }
+  if (isTrusted(situation)) {
+    return { step: 'issue', login, scopes: request.scopes }
+  }
+  if (mustAskConsent(situation)) {
+    return silent ? failure('consent_required', 'the user must consent') : { step: 'consent', login }
+  }
+  return { step: 'issue', login, scopes: request.scopes }
+}
+
+/** A renewal is any other login than the one at the start; clocks are not compared, so a replayed URL cannot skip it. */
+const mustRenewLogin = (situation: Situation, login: Login): boolean => {
+  const { request, sidAtStart, now } = situation
+  const tooOld = request.maxAge !== undefined && now - login.authTime > request.maxAge
+  const wanted =
+    request.prompt.includes('login') || request.prompt.includes('select_account') || request.maxAge === 0
+  return (wanted || tooOld || isSomebodyElse(situation, login)) && login.sid === sidAtStart
+}
+
+/** OIDC Core §3.1.2.1: an `id_token_hint` names the only user who may answer. */
+const isSomebodyElse = ({ request, subject }: Situation, login: Login): boolean =>
+  request.hintedSubject !== undefined && request.hintedSubject !== (subject ?? login.subject)
+
+/** A client of the host's own needs no consent, unless anybody on the device could pose as it. */
+const isTrusted = ({ request, client }: Situation): boolean =>
+  client.metadata.first_party && !request.prompt.includes('consent') && mayBeServedInSilence(client, request)
+
+const mustAskConsent = ({ request, client, consent }: Situation): boolean =>
+  request.prompt.includes('consent') ||
+  consent === undefined ||
+  !isWithinScopes(consentEntries(request), consent.scopes) ||
+  !mayBeServedInSilence(client, request)
+
+/** A token in the answer itself is worth something to whoever listens at the redirect URI, whatever secret the client has. */
+const mayBeServedInSilence = (client: Client, { redirectUri, responseType }: AuthorizationRequest): boolean =>
+  mayRememberConsent(client, redirectUri) &&
+  (!isFrontChannel(responseType) || redirectUriKind(redirectUri) === 'https')
+
+const failure = (code: ErrorCode, description: string): NextStep => ({ step: 'error', code, description })

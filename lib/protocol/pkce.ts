@@ -1,0 +1,71 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { OAuthError } from './errors.ts'
+
+export const codeChallengeMethods = ['S256', 'plain'] as const
+export type CodeChallengeMethod = (typeof codeChallengeMethods)[number]
+
+export interface CodeChallenge {
+  readonly value: string
+  readonly method: CodeChallengeMethod
+}
+
+// RFC 7636 §4.1 and §4.2: verifier and challenge are 43 to 128 unreserved characters.
+const unreserved = /^[A-Za-z0-9\-._~]{43,128}$/
+// A SHA-256 in base64url is always 43 characters.
+const sha256Base64url = /^[A-Za-z0-9_-]{43}$/
+
+/**
+ * The challenge of an authorization request (RFC 7636 §4.3); undefined when the request has none.
+ *
+ * @param methods the methods this server accepts
+ * @throws OAuthError `invalid_request`; RFC 7636's default of `plain` for a missing method is refused on purpose
+ */
+export const parseCodeChallenge = (
+  challenge: string | undefined,
+  method: string | undefined,
+  methods: readonly CodeChallengeMethod[],
+): CodeChallenge | undefined => {
+  if (challenge === undefined) {
+    if (method === undefined) return undefined
+    throw new OAuthError('invalid_request', 'code_challenge is required with code_challenge_method')
+  }
+  if (method === undefined) {
+    throw new OAuthError('invalid_request', 'code_challenge_method is required with code_challenge')
+  }
+  const accepted = methods.find((candidate) => candidate === method)
+  if (accepted === undefined) {
+    throw new OAuthError('invalid_request', `code_challenge_method must be ${methods.join(' or ')}`)
+  }
+  if (!(accepted === 'S256' ? sha256Base64url : unreserved).test(challenge)) {
+    throw new OAuthError('invalid_request', 'code_challenge is malformed')
+  }
+  return { value: challenge, method: accepted }
+}
+
+/** The challenge that belongs to a verifier (RFC 7636 §4.2). */
+export const codeChallengeOf = (verifier: string, method: CodeChallengeMethod): string =>
+  method === 'S256' ? createHash('sha256').update(verifier, 'ascii').digest('base64url') : verifier
+
+/**
+ * RFC 7636 §4.6, and the reverse: a verifier nobody asked for is refused as well (RFC 9700 §2.1.1, downgrade).
+ *
+ * @throws OAuthError `invalid_grant` when missing, malformed, wrong or unexpected
+ */
+export const assertCodeVerifier = (
+  verifier: string | undefined,
+  challenge: CodeChallenge | undefined,
+): void => {
+  if (challenge === undefined) {
+    if (verifier === undefined) return
+    throw new OAuthError('invalid_grant', 'code_verifier was sent, yet the code was asked for without PKCE')
+  }
+  if (verifier === undefined) throw new OAuthError('invalid_grant', 'code_verifier is required for this code')
+  if (!unreserved.test(verifier)) {
+    throw new OAuthError('invalid_grant', 'code_verifier must be 43 to 128 unreserved characters')
+  }
+  const derived = Buffer.from(codeChallengeOf(verifier, challenge.method))
+  const expected = Buffer.from(challenge.value)
+  if (derived.length !== expected.length || !timingSafeEqual(derived, expected)) {
+    throw new OAuthError('invalid_grant', 'code_verifier does not match the code_challenge')
+  }
+}

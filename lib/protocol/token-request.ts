@@ -1,0 +1,19 @@
+import type { Parameters } from './parameters.ts'
+
+/** A request to an endpoint that clients call themselves, as client authentication and grants read it. */
+export interface TokenRequest {
+  readonly parameters: Parameters
+  /** The Authorization header as sent. */
+  readonly authorization: string | undefined
+}
+
+/** A successful answer of the token endpoint (RFC 6749 §5.1, OIDC Core §3.1.3.3). */
+export interface TokenResponse {
+  readonly access_token: string
+  readonly token_type: 'Bearer'
+  /** Seconds. */
+  readonly expires_in: number
+  readonly scope: string
+  readonly refresh_token?: string
+  readonly id_token?: string
+}

@@ -1,0 +1,112 @@
+import type { Authorization } from '../protocol/authorization.ts'
+import type { ClientMetadata } from '../protocol/client-metadata.ts'
+import { authorizationColumns, authorizationOf } from './authorizations.ts'
+import type { Row } from './driver.ts'
+import { jsonOrUndefined, number, numberOrNull, scopes, text, textOrNull } from './row.ts'
+import { command, type Database, query } from './statement.ts'
+
+/** An opaque access token, with the head of its family and its client read in the same statement. */
+export interface AccessToken {
+  readonly hash: string
+  readonly clientId: string
+  /** Undefined for a client's own token. */
+  readonly subject: string | undefined
+  readonly scopes: readonly string[]
+  readonly createdAt: number
+  readonly expiresAt: number
+  readonly revokedAt: number | null
+  readonly authorization: Authorization | undefined
+  /** The client's registration; undefined once it is disabled or gone. */
+  readonly client: ClientMetadata | undefined
+}
+
+const accessTokenOf = (row: Row): AccessToken => ({
+  hash: text(row, 'hash'),
+  clientId: text(row, 'client_id'),
+  subject: textOrNull(row, 'subject') ?? undefined,
+  scopes: scopes(row),
+  createdAt: number(row, 'created_at'),
+  expiresAt: number(row, 'expires_at'),
+  revokedAt: numberOrNull(row, 'revoked_at'),
+  authorization: textOrNull(row, 'authorization_id') === null ? undefined : authorizationOf(row),
+  client:
+    textOrNull(row, 'client_disabled_at') === null ? jsonOrUndefined(row, 'client_metadata') : undefined,
+})
+
+const byHash = query<{ hash: string }>((table, v, name) =>
+  table('access_tokens as tokens')
+    .leftJoin(name('authorizations as authorizations'), 'authorizations.id', 'tokens.authorization_id')
+    .leftJoin(name('logins as logins'), 'logins.sid', 'authorizations.sid')
+    .leftJoin(name('clients as clients'), 'clients.client_id', 'tokens.client_id')
+    .select([
+      'tokens.hash',
+      'tokens.client_id',
+      'tokens.subject',
+      'tokens.scopes',
+      'tokens.created_at',
+      'tokens.expires_at',
+      'tokens.revoked_at',
+      'clients.metadata as client_metadata',
+      'clients.disabled_at as client_disabled_at',
+      ...authorizationColumns,
+    ])
+    .where('tokens.hash', v.hash),
+)
+
+export const findAccessToken = async (
+  db: Database,
+  values: { hash: string },
+): Promise<AccessToken | undefined> => {
+  const [row] = await byHash(db, values)
+  return row && accessTokenOf(row)
+}
+
+const insert = command<{
+  hash: string
+  authorizationId: string | null
+  clientId: string
+  subject: string | null
+  scopes: string
+  now: number
+  expiresAt: number
+}>((table, v) =>
+  table('access_tokens').insert({
+    hash: v.hash,
+    authorization_id: v.authorizationId,
+    client_id: v.clientId,
+    subject: v.subject,
+    scopes: v.scopes,
+    created_at: v.now,
+    expires_at: v.expiresAt,
+  }),
+)
+
+export interface NewAccessToken {
+  readonly hash: string
+  /** Null for a client's own token. */
+  readonly authorizationId: string | null
+  readonly clientId: string
+  readonly subject: string | null
+  readonly scopes: readonly string[]
+  readonly now: number
+  readonly expiresAt: number
+}
+
+export const createAccessToken = async (db: Database, token: NewAccessToken): Promise<void> => {
+  await insert(db, { ...token, scopes: token.scopes.join(' ') })
+}
+
+const revoke = command<{ hash: string; clientId: string; now: number }>((table, v) =>
+  table('access_tokens')
+    .where({ hash: v.hash, client_id: v.clientId })
+    .whereNull('revoked_at')
+    .update({ revoked_at: v.now }),
+)
+
+/** Ends one access token of this client; another client's stays as it is. */
+export const revokeAccessToken = async (
+  db: Database,
+  values: { hash: string; clientId: string; now: number },
+): Promise<void> => {
+  await revoke(db, values)
+}

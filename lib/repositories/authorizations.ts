@@ -1,0 +1,167 @@
+import type { Authorization, AuthorizationDetails } from '../protocol/authorization.ts'
+import type { ClientMetadata } from '../protocol/client-metadata.ts'
+import type { Row } from './driver.ts'
+import { flag, json, number, numberOrNull, scopes, text } from './row.ts'
+import { command, type Database, query } from './statement.ts'
+
+/** Columns of an authorization and of its login, under names that cannot clash with those of a token. */
+export const authorizationColumns = [
+  'authorizations.id as authorization_id',
+  'authorizations.client_id as authorization_client_id',
+  'authorizations.subject as authorization_subject',
+  'authorizations.sid as authorization_sid',
+  'authorizations.scopes as authorization_scopes',
+  'authorizations.offline as authorization_offline',
+  'authorizations.code_expires_at as authorization_code_expires_at',
+  'authorizations.consumed_at as authorization_consumed_at',
+  'authorizations.expires_at as authorization_expires_at',
+  'authorizations.revoked_at as authorization_revoked_at',
+  'authorizations.request as authorization_request',
+  'logins.expires_at as login_expires_at',
+  'logins.ended_at as login_ended_at',
+]
+
+/** Without `offline_access` the family ends with its login at the latest. */
+const endOf = (row: Row): number => {
+  const absolute = number(row, 'authorization_expires_at')
+  const login = numberOrNull(row, 'login_expires_at') ?? 0
+  return flag(row, 'authorization_offline') ? absolute : Math.min(absolute, login)
+}
+
+/** Reads an authorization from a row that holds {@link authorizationColumns}. */
+export const authorizationOf = (row: Row): Authorization => ({
+  id: text(row, 'authorization_id'),
+  clientId: text(row, 'authorization_client_id'),
+  subject: text(row, 'authorization_subject'),
+  sid: text(row, 'authorization_sid'),
+  scopes: scopes(row, 'authorization_scopes'),
+  offline: flag(row, 'authorization_offline'),
+  codeExpiresAt: number(row, 'authorization_code_expires_at'),
+  consumedAt: numberOrNull(row, 'authorization_consumed_at'),
+  expiresAt: endOf(row),
+  revokedAt: numberOrNull(row, 'authorization_revoked_at'),
+  details: json<AuthorizationDetails>(row, 'authorization_request'),
+  loginStands: numberOrNull(row, 'login_expires_at') !== null && numberOrNull(row, 'login_ended_at') === null,
+})
+
+const byCode = query<{ codeHash: string }>((table, v, name) =>
+  table('authorizations as authorizations')
+    .leftJoin(name('logins as logins'), 'logins.sid', 'authorizations.sid')
+    .select(authorizationColumns)
+    .where('authorizations.code_hash', v.codeHash),
+)
+
+/** The authorization that a code belongs to, redeemed or not. */
+export const findAuthorizationByCode = async (
+  db: Database,
+  values: { codeHash: string },
+): Promise<Authorization | undefined> => {
+  const [row] = await byCode(db, values)
+  return row && authorizationOf(row)
+}
+
+const insert = command<{
+  id: string
+  clientId: string
+  subject: string
+  sid: string
+  scopes: string
+  offline: number
+  codeHash: string
+  codeExpiresAt: number
+  now: number
+  expiresAt: number
+  request: string
+}>((table, v) =>
+  table('authorizations').insert({
+    id: v.id,
+    client_id: v.clientId,
+    subject: v.subject,
+    sid: v.sid,
+    scopes: v.scopes,
+    offline: v.offline,
+    code_hash: v.codeHash,
+    code_expires_at: v.codeExpiresAt,
+    created_at: v.now,
+    expires_at: v.expiresAt,
+    request: v.request,
+  }),
+)
+
+export type NewAuthorization = Pick<
+  Authorization,
+  'id' | 'clientId' | 'subject' | 'sid' | 'scopes' | 'offline' | 'codeExpiresAt' | 'expiresAt' | 'details'
+> & { codeHash: string; now: number }
+
+export const createAuthorization = async (db: Database, authorization: NewAuthorization): Promise<void> => {
+  const { details, scopes: granted, offline, ...rest } = authorization
+  await insert(db, {
+    ...rest,
+    scopes: granted.join(' '),
+    offline: offline ? 1 : 0,
+    request: JSON.stringify(details),
+  })
+}
+
+const consume = command<{ id: string; now: number }>((table, v) =>
+  table('authorizations')
+    .where({ id: v.id })
+    .whereNull('consumed_at')
+    .whereNull('revoked_at')
+    .update({ consumed_at: v.now }),
+)
+
+/** @returns whether it was this call that redeemed the code */
+export const consumeAuthorizationCode = async (
+  db: Database,
+  values: { id: string; now: number },
+): Promise<boolean> => (await consume(db, values)) === 1
+
+const revoke = command<{ id: string; now: number }>((table, v) =>
+  table('authorizations').where({ id: v.id }).whereNull('revoked_at').update({ revoked_at: v.now }),
+)
+
+/** Ends a whole family in one statement: every verification of a token reads this row too. */
+export const revokeAuthorization = async (
+  db: Database,
+  values: { id: string; now: number },
+): Promise<boolean> => (await revoke(db, values)) === 1
+
+const revokeOfSubject = command<{ subject: string; now: number }>((table, v) =>
+  table('authorizations').where({ subject: v.subject }).whereNull('revoked_at').update({ revoked_at: v.now }),
+)
+
+/** Ends everything that a user ever gave to any client. */
+export const revokeAuthorizationsOfSubject = async (
+  db: Database,
+  values: { subject: string; now: number },
+): Promise<void> => {
+  await revokeOfSubject(db, values)
+}
+
+const clientsOfLogin = query<{ sid: string }>((table, v, name) =>
+  table('authorizations as authorizations')
+    .join(name('clients as clients'), 'clients.client_id', 'authorizations.client_id')
+    .select(['clients.client_id', 'clients.metadata'])
+    .where('authorizations.sid', v.sid)
+    .whereNull('clients.disabled_at'),
+)
+
+/** A client that was given something under a login. */
+export interface LoggedInClient {
+  readonly clientId: string
+  readonly metadata: ClientMetadata
+}
+
+/** The clients of one login, each once. */
+export const findClientsOfLogin = async (
+  db: Database,
+  values: { sid: string },
+): Promise<LoggedInClient[]> => {
+  const rows = await clientsOfLogin(db, values)
+  const clients = rows.map((row): [string, LoggedInClient] => [
+    text(row, 'client_id'),
+    { clientId: text(row, 'client_id'), metadata: json<ClientMetadata>(row, 'metadata') },
+  ])
+  return [...new Map(clients).values()]
+}

@@ -1,0 +1,124 @@
+import type { Client } from '../protocol/client.ts'
+import type { ClientMetadata } from '../protocol/client-metadata.ts'
+import type { Row } from './driver.ts'
+import { json, number, numberOrNull, text, textOrNull } from './row.ts'
+import { command, type Database, query } from './statement.ts'
+
+/** A client as the administrator sees it. */
+export interface ClientRecord extends Client {
+  readonly createdAt: number
+  readonly updatedAt: number
+}
+
+/** Named, so that a column added later does not change what prepared statements of older processes return. */
+const columns = [
+  'client_id',
+  'secret_hash',
+  'previous_secret_hash',
+  'previous_secret_expires_at',
+  'metadata',
+  'disabled_at',
+  'created_at',
+  'updated_at',
+]
+
+const clientOf = (row: Row, now: number): ClientRecord => {
+  const current = textOrNull(row, 'secret_hash')
+  const previous = textOrNull(row, 'previous_secret_hash')
+  const previousStands = (numberOrNull(row, 'previous_secret_expires_at') ?? 0) > now
+  return {
+    clientId: text(row, 'client_id'),
+    secretHashes: [current, previousStands ? previous : null].filter((hash) => hash !== null),
+    metadata: json<ClientMetadata>(row, 'metadata'),
+    disabledAt: numberOrNull(row, 'disabled_at'),
+    createdAt: number(row, 'created_at'),
+    updatedAt: number(row, 'updated_at'),
+  }
+}
+
+const byId = query<{ clientId: string }>((table, v) =>
+  table('clients').select(columns).where({ client_id: v.clientId }),
+)
+const all = query<Record<never, never>>((table) => table('clients').select(columns).orderBy('client_id'))
+
+/** The client with this id; which of its secrets are valid depends on the time. */
+export const findClient = async (
+  db: Database,
+  { clientId, now }: { clientId: string; now: number },
+): Promise<ClientRecord | undefined> => {
+  const [row] = await byId(db, { clientId })
+  // MariaDB compares texts as if padded with spaces, so that 'web ' would find 'web'.
+  return row && text(row, 'client_id') === clientId ? clientOf(row, now) : undefined
+}
+
+/** Every client, in the order of their ids. */
+export const listClients = async (db: Database, { now }: { now: number }): Promise<ClientRecord[]> =>
+  (await all(db, {})).map((row) => clientOf(row, now))
+
+export interface ClientRow {
+  clientId: string
+  secretHash: string | null
+  metadata: ClientMetadata
+  now: number
+}
+
+interface ClientValues {
+  clientId: string
+  secretHash: string | null
+  metadata: string
+  now: number
+}
+
+const insert = command<ClientValues>((table, v) =>
+  table('clients').insert({
+    client_id: v.clientId,
+    secret_hash: v.secretHash,
+    metadata: v.metadata,
+    created_at: v.now,
+    updated_at: v.now,
+  }),
+)
+
+const update = command<ClientValues>((table, v) =>
+  table('clients')
+    .where({ client_id: v.clientId })
+    .update({ secret_hash: v.secretHash, metadata: v.metadata, updated_at: v.now }),
+)
+
+const valuesOf = (client: ClientRow): ClientValues => ({
+  ...client,
+  metadata: JSON.stringify(client.metadata),
+})
+
+/** @throws OAuthError whose cause is a unique violation when the id is taken */
+export const createClient = async (db: Database, client: ClientRow): Promise<void> => {
+  await insert(db, valuesOf(client))
+}
+
+/** Replaces metadata and secret of an existing client. */
+export const updateClient = async (db: Database, client: ClientRow): Promise<void> => {
+  await update(db, valuesOf(client))
+}
+
+export interface SecretRotation {
+  clientId: string
+  /** Hash of the secret so far; nothing happens when it is another by now. */
+  current: string
+  next: string
+  /** Epoch seconds until which the secret so far stays valid. */
+  currentExpiresAt: number
+  now: number
+}
+
+const rotate = command<SecretRotation>((table, v) =>
+  table('clients').where({ client_id: v.clientId, secret_hash: v.current }).update({
+    secret_hash: v.next,
+    previous_secret_hash: v.current,
+    previous_secret_expires_at: v.currentExpiresAt,
+    updated_at: v.now,
+  }),
+)
+
+/** Gives a client a new secret and lets the old one stand for a while; false when somebody else was faster. */
+export const rotateClientSecret = async (db: Database, rotation: SecretRotation): Promise<boolean> =>
+  (await rotate(db, rotation)) === 1

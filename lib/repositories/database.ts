@@ -1,0 +1,87 @@
+import knexModule, { type Knex } from 'knex'
+import { driverOf } from './driver.ts'
+import type { Database } from './statement.ts'
+
+/** A database together with what closing it means. */
+export interface OpenedDatabase {
+  readonly database: Database
+  /** The host's own view of the same pool, for tables of the host's. */
+  readonly hostKnex: Knex
+  /** Closes the pool if the kit opened it; one that the host owns is left alone. */
+  close(): Promise<void>
+}
+
+/** Whether this is a Knex instance and not a configuration for one. */
+const isInstance = (database: Knex | Knex.Config): database is Knex => typeof database === 'function'
+
+// SQLite for several processes, nothing lost on power failure; a busy writer is waited for asynchronously.
+const sqlitePragmas = ['journal_mode = WAL', 'synchronous = FULL', 'foreign_keys = ON', 'busy_timeout = 250']
+
+interface Pragmas {
+  pragma(text: string): unknown
+}
+
+const isSqlite = (config: Knex.Config): boolean => config.client === 'better-sqlite3'
+
+const open = (config: Knex.Config): Knex => {
+  const ours: Knex.Config = { acquireConnectionTimeout: 5000, ...config }
+  if (!isSqlite(config)) return knexModule(ours)
+  return openSqlite({
+    ...ours,
+    useNullAsDefault: true,
+    pool: {
+      min: 1,
+      max: 1,
+      afterCreate: (connection: Pragmas, done: (error: Error | null, connection: unknown) => void) => {
+        for (const pragma of sqlitePragmas) connection.pragma(pragma)
+        done(null, connection)
+      },
+      ...config.pool,
+    },
+  })
+}
+
+const openSqlite = (config: Knex.Config): Knex => {
+  try {
+    return knexModule(config)
+  } catch (error) {
+    throw new Error('latchkey: the embedded database needs better-sqlite3; run: npm install better-sqlite3', {
+      cause: error,
+    })
+  }
+}
+
+const withoutMappers = { wrapIdentifier: undefined, postProcessResponse: undefined }
+
+/**
+ * The same pool without the host's mappers, which would rename our columns and reshape our rows.
+ * The configuration of the handle is a copy of its own.
+ */
+const privateHandle = (knex: Knex): Knex => {
+  const handle = knex.withUserParams({})
+  Object.assign(handle.client.config, withoutMappers)
+  return handle
+}
+
+/** The schema builder of a handle or a transaction, likewise; a transaction cannot be copied as a handle can. */
+export const privateSchema = (knex: Knex): Knex.SchemaBuilder =>
+  Object.create(knex.client, {
+    config: { value: { ...knex.client.config, ...withoutMappers } },
+  }).schemaBuilder()
+
+/**
+ * Opens the kit's view of a database: on the host's Knex instance, or on one of its own from a configuration.
+ *
+ * @throws Error when the driver is missing or not supported
+ */
+export const openDatabase = (given: Knex | Knex.Config, prefix: string): OpenedDatabase => {
+  const hostKnex = isInstance(given) ? given : open(given)
+  const handle = privateHandle(hostKnex)
+  return {
+    hostKnex,
+    database: { knex: handle, driver: driverOf(handle), prefix, compiled: new Map() },
+    close: async () => {
+      if (!isInstance(given)) await hostKnex.destroy()
+    },
+  }
+}

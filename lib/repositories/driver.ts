@@ -1,0 +1,120 @@
+import { createHash } from 'node:crypto'
+import type { Knex } from 'knex'
+
+export type Dialect = 'sqlite' | 'postgresql' | 'mysql'
+
+/** What may be bound to a statement; flags are 0 and 1, times are epoch seconds. */
+export type Value = string | number | null
+
+/** A row as the driver returns it. */
+export type Row = Readonly<Record<string, unknown>>
+
+export interface Result {
+  readonly rows: readonly Row[]
+  /** Rows that an UPDATE, DELETE or INSERT touched. */
+  readonly count: number
+}
+
+/** How one database driver runs a statement prepared, on a connection of Knex's own pool. */
+export interface Driver {
+  readonly dialect: Dialect
+  /** A write transaction: SQLite takes its lock at once instead of failing to upgrade it later. */
+  readonly begin: string
+  execute(connection: unknown, sql: string, bindings: readonly Value[]): Promise<Result>
+}
+
+/** The parts of better-sqlite3 that are used; types ship with none of the drivers we may not depend on. */
+interface SqliteStatement {
+  readonly reader: boolean
+  all(...bindings: Value[]): Row[]
+  run(...bindings: Value[]): { changes: number }
+}
+interface SqliteConnection {
+  prepare(sql: string): SqliteStatement
+}
+
+const sqliteStatements = new WeakMap<object, Map<string, SqliteStatement>>()
+
+const prepareOnce = (connection: SqliteConnection, sql: string): SqliteStatement => {
+  const known = sqliteStatements.get(connection) ?? new Map<string, SqliteStatement>()
+  if (known.size === 0) sqliteStatements.set(connection, known)
+  const prepared = known.get(sql) ?? connection.prepare(sql)
+  known.set(sql, prepared)
+  return prepared
+}
+
+const sqlite: Driver = {
+  dialect: 'sqlite',
+  begin: 'BEGIN IMMEDIATE',
+  async execute(connection, sql, bindings) {
+    const prepared = prepareOnce(connection as SqliteConnection, sql)
+    if (prepared.reader) return { rows: prepared.all(...bindings), count: 0 }
+    return { rows: [], count: prepared.run(...bindings).changes }
+  },
+}
+
+interface PostgresConnection {
+  query(query: {
+    name: string
+    text: string
+    values: readonly Value[]
+  }): Promise<{ rows: Row[]; rowCount: number | null }>
+}
+
+/** PostgreSQL knows a prepared statement by a name of at most 63 bytes. */
+const statementName = (sql: string): string =>
+  `latchkey_${createHash('sha256').update(sql).digest('base64url')}`
+
+const postgresql: Driver = {
+  dialect: 'postgresql',
+  begin: 'BEGIN',
+  async execute(connection, sql, bindings) {
+    const query = { name: statementName(sql), text: sql, values: bindings }
+    const { rows, rowCount } = await (connection as PostgresConnection).query(query)
+    return { rows, count: rowCount ?? 0 }
+  },
+}
+
+interface MysqlConnection {
+  execute(
+    query: { sql: string; values: readonly Value[] },
+    done: (error: Error | null, result: Row[] | { affectedRows: number }) => void,
+  ): void
+  query(sql: string, done: (error: Error | null) => void): void
+}
+
+/** The prepared protocol of MySQL does not take these. */
+const mysqlUnprepared = /^(START TRANSACTION|COMMIT|ROLLBACK)$/
+
+const mysql: Driver = {
+  dialect: 'mysql',
+  begin: 'START TRANSACTION',
+  execute: (connection, sql, bindings) =>
+    new Promise((resolve, reject) => {
+      const driver = connection as MysqlConnection
+      if (mysqlUnprepared.test(sql)) {
+        driver.query(sql, (error) => (error ? reject(error) : resolve({ rows: [], count: 0 })))
+        return
+      }
+      driver.execute({ sql, values: bindings }, (error, result) => {
+        if (error) reject(error)
+        else if (Array.isArray(result)) resolve({ rows: result, count: 0 })
+        else resolve({ rows: [], count: result.affectedRows })
+      })
+    }),
+}
+
+/**
+ * The driver behind a Knex handle.
+ *
+ * @throws Error naming the drivers that are supported
+ */
+export const driverOf = (knex: Knex): Driver => {
+  const name: unknown = knex.client.driverName
+  if (name === 'better-sqlite3') return sqlite
+  if (name === 'pg') return postgresql
+  if (name === 'mysql2') return mysql
+  throw new Error(
+    `latchkey: database client ${String(name)} is not supported; use better-sqlite3, pg or mysql2`,
+  )
+}

@@ -1,0 +1,52 @@
+import { OAuthError } from '../protocol/errors.ts'
+
+const codeOf = (error: unknown): string | number | undefined => {
+  if (typeof error !== 'object' || error === null) return undefined
+  if ('code' in error && (typeof error.code === 'string' || typeof error.code === 'number')) return error.code
+  return undefined
+}
+
+// PostgreSQL serialization failure and deadlock · MariaDB deadlock, lock wait timeout and record changed · SQLite busy
+const retryable = new Set(['40001', '40P01', 'ER_LOCK_DEADLOCK', 'ER_LOCK_WAIT_TIMEOUT', 'ER_CHECKREAD'])
+
+/** Whether the same work, tried again, may well succeed. */
+export const isRetryable = (error: unknown): boolean => {
+  const code = String(codeOf(error) ?? '')
+  return retryable.has(code) || code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED')
+}
+
+/** Whether an insert lost against an equal key. */
+export const isUniqueViolation = (error: unknown): boolean => {
+  const code = codeOf(error instanceof OAuthError ? error.cause : error)
+  return (
+    code === '23505' ||
+    code === 'ER_DUP_ENTRY' ||
+    code === 'SQLITE_CONSTRAINT_UNIQUE' ||
+    code === 'SQLITE_CONSTRAINT_PRIMARYKEY'
+  )
+}
+
+/** What a client hears of any fault of the database: nothing but that it may try again. */
+export const databaseUnavailable = (cause: unknown): OAuthError =>
+  new OAuthError('temporarily_unavailable', 'the service is temporarily unavailable', {
+    cause,
+    headers: { 'Retry-After': '1' },
+  })
+
+const attempts = 4
+
+/**
+ * Tries work again that lost against other work, at most three times, each after a longer and random pause.
+ *
+ * @param mayRetry whether an error means that it lost
+ */
+export const retrying = async <T>(work: () => Promise<T>, mayRetry = isRetryable): Promise<T> => {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await work()
+    } catch (error) {
+      if (attempt === attempts || !mayRetry(error)) throw error
+      await new Promise((resolve) => setTimeout(resolve, Math.random() * 25 * 2 ** attempt))
+    }
+  }
+}

@@ -1,0 +1,59 @@
+import { json, number } from './row.ts'
+import { command, type Database, query, transaction } from './statement.ts'
+
+export interface SessionRecord {
+  readonly data: Record<string, unknown>
+  /** Epoch seconds; the absolute lifetime counts from here. */
+  readonly createdAt: number
+}
+
+const byId = query<{ id: string; now: number }>((table, v) =>
+  table('sessions').select(['data', 'created_at']).where({ id: v.id }).where('expires_at', '>', v.now),
+)
+
+/** The session under this hash of its id, unless it is expired. */
+export const findSession = async (
+  db: Database,
+  values: { id: string; now: number },
+): Promise<SessionRecord | undefined> => {
+  const [row] = await byId(db, values)
+  return row && { data: json(row, 'data'), createdAt: number(row, 'created_at') }
+}
+
+interface SessionValues {
+  id: string
+  data: string
+  expiresAt: number
+}
+
+const update = command<SessionValues>((table, v) =>
+  table('sessions').where({ id: v.id }).update({ data: v.data, expires_at: v.expiresAt }),
+)
+const insert = command<SessionValues & { now: number }>((table, v) =>
+  table('sessions').insert({ id: v.id, data: v.data, created_at: v.now, expires_at: v.expiresAt }),
+)
+const touch = command<{ id: string; expiresAt: number }>((table, v) =>
+  table('sessions').where({ id: v.id }).update({ expires_at: v.expiresAt }),
+)
+const remove = command<{ id: string }>((table, v) => table('sessions').where({ id: v.id }).delete())
+
+export const saveSession = async (
+  db: Database,
+  session: { id: string; data: object; now: number; expiresAt: number },
+): Promise<void> => {
+  const values = { id: session.id, data: JSON.stringify(session.data), expiresAt: session.expiresAt }
+  await transaction(db, async (tx) => {
+    if ((await update(tx, values)) === 0) await insert(tx, { ...values, now: session.now })
+  })
+}
+
+export const touchSession = async (
+  db: Database,
+  values: { id: string; expiresAt: number },
+): Promise<void> => {
+  await touch(db, values)
+}
+
+export const removeSession = async (db: Database, values: { id: string }): Promise<void> => {
+  await remove(db, values)
+}

@@ -1,0 +1,117 @@
+import type { Row } from './driver.ts'
+import { number, numberOrNull, text } from './row.ts'
+import { command, type Database, query, transaction } from './statement.ts'
+
+/** A signing key at rest: the JWK sealed, and the times that decide its use, in epoch seconds. */
+export interface SigningKeyRecord {
+  readonly kid: string
+  readonly algorithm: string
+  readonly generation: number
+  /** The private JWK, and only its public half once `retiredAt` is set. */
+  readonly sealedKey: string
+  /** Published from here on. */
+  readonly createdAt: number
+  /** Signs from here on, until the next generation does. */
+  readonly activeAt: number
+  /** Published until here; null while the key may still sign. */
+  readonly retiredAt: number | null
+}
+
+const signingKeyOf = (row: Row): SigningKeyRecord => ({
+  kid: text(row, 'kid'),
+  algorithm: text(row, 'algorithm'),
+  generation: number(row, 'generation'),
+  sealedKey: text(row, 'private_key'),
+  createdAt: number(row, 'created_at'),
+  activeAt: number(row, 'active_at'),
+  retiredAt: numberOrNull(row, 'retired_at'),
+})
+
+const all = query<Record<never, never>>((table) =>
+  table('signing_keys')
+    .select(['kid', 'algorithm', 'generation', 'private_key', 'created_at', 'active_at', 'retired_at'])
+    .orderBy(['algorithm', 'generation']),
+)
+
+/** Every key, the generations of an algorithm from the oldest to the newest. */
+export const listSigningKeys = async (db: Database): Promise<SigningKeyRecord[]> =>
+  (await all(db, {})).map(signingKeyOf)
+
+/** A key that may sign. */
+export type NewSigningKey = Omit<SigningKeyRecord, 'retiredAt'>
+
+const insert = command<{
+  kid: string
+  algorithm: string
+  generation: number
+  sealedKey: string
+  createdAt: number
+  activeAt: number
+}>((table, v) =>
+  table('signing_keys').insert({
+    kid: v.kid,
+    algorithm: v.algorithm,
+    generation: v.generation,
+    private_key: v.sealedKey,
+    created_at: v.createdAt,
+    active_at: v.activeAt,
+  }),
+)
+
+/** @throws OAuthError whose cause is a unique violation when another process made this generation first */
+export const createSigningKey = async (db: Database, key: NewSigningKey): Promise<void> => {
+  const { kid, algorithm, generation, sealedKey, createdAt, activeAt } = key
+  await insert(db, { kid, algorithm, generation, sealedKey, createdAt, activeAt })
+}
+
+const removeBefore = command<{ algorithm: string; generation: number }>((table, v) =>
+  table('signing_keys').where({ algorithm: v.algorithm }).where('generation', '<', v.generation).delete(),
+)
+
+const newest = query<{ algorithm: string }>((table, v) =>
+  table('signing_keys').where({ algorithm: v.algorithm }).max('generation as generation'),
+)
+
+/** Puts a key in the place of all others of its algorithm, which are gone at once; it is the next generation. */
+export const replaceSigningKeys = (db: Database, key: Omit<NewSigningKey, 'generation'>): Promise<void> =>
+  transaction(db, async (tx) => {
+    const { algorithm } = key
+    const [row] = await newest(tx, { algorithm })
+    const generation = (row ? number(row, 'generation') : 0) + 1
+    await createSigningKey(tx, { ...key, generation })
+    await removeBefore(tx, { algorithm, generation })
+  })
+
+const reseal = command<{ kid: string; from: string; to: string }>((table, v) =>
+  table('signing_keys').where({ kid: v.kid, private_key: v.from }).update({ private_key: v.to }),
+)
+
+/** Puts a key under a newer secret, unless it was changed meanwhile: a private half that was removed stays removed. */
+export const resealSigningKey = async (
+  db: Database,
+  values: { kid: string; from: string; to: string },
+): Promise<void> => {
+  await reseal(db, values)
+}
+
+const retire = command<{ kid: string; sealedKey: string; retiredAt: number }>((table, v) =>
+  table('signing_keys')
+    .where({ kid: v.kid })
+    .whereNull('retired_at')
+    .update({ private_key: v.sealedKey, retired_at: v.retiredAt }),
+)
+
+/** Leaves of a key that signs no more its public half, published until `retiredAt`. */
+export const retireSigningKey = async (
+  db: Database,
+  values: { kid: string; sealedKey: string; retiredAt: number },
+): Promise<void> => {
+  await retire(db, values)
+}
+
+const remove = command<{ kid: string }>((table, v) => table('signing_keys').where({ kid: v.kid }).delete())
+
+/** Forgets a key altogether. */
+export const removeSigningKey = async (db: Database, { kid }: { kid: string }): Promise<void> => {
+  await remove(db, { kid })
+}

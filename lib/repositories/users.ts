@@ -1,0 +1,118 @@
+import type { Row } from './driver.ts'
+import { flag, json, number, numberOrNull, text, textOrNull } from './row.ts'
+import { command, type Database, query } from './statement.ts'
+
+/** One of the kit's own accounts. */
+export interface UserAccount {
+  readonly id: string
+  readonly username: string
+  readonly passwordHash: string | null
+  readonly name: string | null
+  readonly email: string | null
+  readonly emailVerified: boolean
+  readonly claims: Readonly<Record<string, unknown>>
+  readonly disabledAt: number | null
+  readonly createdAt: number
+  readonly updatedAt: number
+}
+
+/** Named, so that a column added later does not change what prepared statements of older processes return. */
+const columns = [
+  'id',
+  'username',
+  'password_hash',
+  'name',
+  'email',
+  'email_verified',
+  'claims',
+  'disabled_at',
+  'created_at',
+  'updated_at',
+]
+
+const accountOf = (row: Row): UserAccount => ({
+  id: text(row, 'id'),
+  username: text(row, 'username'),
+  passwordHash: textOrNull(row, 'password_hash'),
+  name: textOrNull(row, 'name'),
+  email: textOrNull(row, 'email'),
+  emailVerified: flag(row, 'email_verified'),
+  claims: json(row, 'claims'),
+  disabledAt: numberOrNull(row, 'disabled_at'),
+  createdAt: number(row, 'created_at'),
+  updatedAt: number(row, 'updated_at'),
+})
+
+const byId = query<{ id: string }>((table, v) => table('users').select(columns).where({ id: v.id }))
+const byUsername = query<{ username: string }>((table, v) =>
+  table('users').select(columns).where({ username: v.username }),
+)
+
+export const findUser = async (db: Database, values: { id: string }): Promise<UserAccount | undefined> => {
+  const [row] = await byId(db, values)
+  return row && accountOf(row)
+}
+
+/** By the exact login name. */
+export const findUserByUsername = async (
+  db: Database,
+  values: { username: string },
+): Promise<UserAccount | undefined> => {
+  const [row] = await byUsername(db, values)
+  // MariaDB compares texts as if padded with spaces.
+  return row && text(row, 'username') === values.username ? accountOf(row) : undefined
+}
+
+interface AccountValues {
+  id: string
+  username: string
+  passwordHash: string | null
+  name: string | null
+  email: string | null
+  emailVerified: number
+  claims: string
+  now: number
+}
+
+const insert = command<AccountValues>((table, v) =>
+  table('users').insert({
+    id: v.id,
+    username: v.username,
+    password_hash: v.passwordHash,
+    name: v.name,
+    email: v.email,
+    email_verified: v.emailVerified,
+    claims: v.claims,
+    created_at: v.now,
+    updated_at: v.now,
+  }),
+)
+
+const update = command<AccountValues>((table, v) =>
+  table('users').where({ id: v.id }).update({
+    password_hash: v.passwordHash,
+    name: v.name,
+    email: v.email,
+    email_verified: v.emailVerified,
+    claims: v.claims,
+    updated_at: v.now,
+  }),
+)
+
+type NewAccount = Omit<UserAccount, 'disabledAt' | 'createdAt' | 'updatedAt'> & { now: number }
+
+const valuesOf = (account: NewAccount): AccountValues => ({
+  ...account,
+  emailVerified: account.emailVerified ? 1 : 0,
+  claims: JSON.stringify(account.claims),
+})
+
+/** @throws OAuthError whose cause is a unique violation when the login name is taken */
+export const createUser = async (db: Database, account: NewAccount): Promise<void> => {
+  await insert(db, valuesOf(account))
+}
+
+/** Replaces everything but the login name. */
+export const updateUser = async (db: Database, account: NewAccount): Promise<void> => {
+  await update(db, valuesOf(account))
+}

@@ -1,0 +1,159 @@
+import express, { type Request, type RequestHandler, type Router } from 'express'
+import { type AuthorizationServer, createAuthorizationServer } from './authorization-server.ts'
+import { assetsEndpoint } from './endpoints/assets.ts'
+import { authorizeEndpoint, authorizeFormEndpoint } from './endpoints/authorize.ts'
+import { consentFormEndpoint, consentPageEndpoint } from './endpoints/consent.ts'
+import { discoveryEndpoint } from './endpoints/discovery.ts'
+import { introspectEndpoint } from './endpoints/introspect.ts'
+import { jwksEndpoint } from './endpoints/jwks.ts'
+import { loginFormEndpoint, loginPageEndpoint } from './endpoints/login.ts'
+import { isLogoutConfirmation, logoutEndpoint, logoutFormEndpoint } from './endpoints/logout.ts'
+import { revokeEndpoint } from './endpoints/revoke.ts'
+import { tokenEndpoint } from './endpoints/token.ts'
+import { userinfoEndpoint } from './endpoints/userinfo.ts'
+import { errorHandler } from './http/error-handler.ts'
+import { formBody } from './http/form.ts'
+import { requireIssuer, requireSecure } from './http/issuer-check.ts'
+import { createPages } from './http/pages.ts'
+import { forwarding, type Route, route } from './http/route.ts'
+import { sessionMiddleware } from './http/session.ts'
+import { type UserLifecycle, userLifecycle } from './http/user-lifecycle.ts'
+import type { AuthRouterOptions } from './options/options.ts'
+import { resolveOptions } from './options/resolve.ts'
+import { databaseUnavailable } from './repositories/faults.ts'
+import { type RequireToken, requireTokenOf } from './require-token.ts'
+
+/** An Express router that is a whole authorization server, and what a host needs beside it. */
+export interface AuthRouter extends Router {
+  /** Discovery at the root, where RFC 8414 §3.1 clients look for it: `app.use(oauth.wellKnown)`. */
+  readonly wellKnown: Router
+  /** Guards the host's own API by access token. */
+  readonly requireToken: RequireToken
+  /** What the host tells about its users: changed, signed out. */
+  readonly users: UserLifecycle
+  /** Settles when schema and keys are there; rejects with what is wrong. Requests before that wait for it. */
+  ready(): Promise<void>
+  /** Closes the database pool, if the kit opened it. */
+  close(): Promise<void>
+}
+
+/** Nothing is served without schema and keys; until they are there the answer is 503, and each request tries again. */
+const whenReady = (server: AuthorizationServer): RequestHandler =>
+  forwarding(async (_req, _res, next) => {
+    await server.ready().catch((error: unknown) => {
+      throw databaseUnavailable(error)
+    })
+    next()
+  })
+
+const guardsOf = (server: AuthorizationServer): RequestHandler[] => [
+  requireSecure(server),
+  requireIssuer(server),
+  whenReady(server),
+]
+
+/** The API side: no session, no cookie, JSON errors. */
+const apiRoutes = (server: AuthorizationServer): Router => {
+  const router = express.Router()
+  const onError = errorHandler(server)
+  const read = guardsOf(server)
+  const write = [...read, formBody('64kb')]
+  const discovery: Route = { get: discoveryEndpoint(server), head: true, cors: true, before: read }
+  const userinfo = userinfoEndpoint(server)
+  route(router, '/token', { post: tokenEndpoint(server), cors: true, before: write }, onError)
+  route(router, '/userinfo', { get: userinfo, post: userinfo, cors: true, before: write }, onError)
+  route(router, '/revoke', { post: revokeEndpoint(server), cors: true, before: write }, onError)
+  route(router, '/introspect', { post: introspectEndpoint(server), before: write }, onError)
+  route(router, '/jwks', { get: jwksEndpoint(server), head: true, cors: true, before: read }, onError)
+  route(router, '/.well-known/openid-configuration', discovery, onError)
+  route(router, '/.well-known/oauth-authorization-server', discovery, onError)
+  return router
+}
+
+/** The browser side: session, cookies, pages. */
+const browserRoutes = (server: AuthorizationServer): Router => {
+  const router = express.Router()
+  const pages = createPages(server)
+  const onError = errorHandler(server, pages)
+  const stateless = [...guardsOf(server), formBody('16kb')]
+  const session = sessionMiddleware(server)
+  const before = [...stateless, session]
+  const authorize = authorizeEndpoint(server, pages)
+  // A form of another site carries no Lax cookie: it neither reads nor sets a session.
+  const sessionIf = (isOurs: (req: Request) => boolean): RequestHandler[] => [
+    ...stateless,
+    (req, res, next) => (req.method === 'GET' || isOurs(req) ? session(req, res, next) : next()),
+  ]
+  route(
+    router,
+    '/authorize',
+    { get: authorize, post: authorizeFormEndpoint(server), before: sessionIf(() => false) },
+    onError,
+  )
+  route(
+    router,
+    '/login',
+    { get: loginPageEndpoint(server, pages), post: loginFormEndpoint(server, pages), before },
+    onError,
+  )
+  route(
+    router,
+    '/consent',
+    { get: consentPageEndpoint(server, pages), post: consentFormEndpoint(server), before },
+    onError,
+  )
+  route(
+    router,
+    '/logout',
+    {
+      get: logoutEndpoint(server, pages),
+      post: logoutFormEndpoint(server, pages),
+      before: sessionIf(isLogoutConfirmation),
+    },
+    onError,
+  )
+  route(router, '/assets/:name', { get: assetsEndpoint(pages), head: true }, onError)
+  // A path that cannot be decoded matches no route; the host's own handler would show the stack in development.
+  router.use(onError)
+  return router
+}
+
+/** Both discovery documents once more, at the root and under the issuer's path (RFC 8414 §3.1). */
+const wellKnownRoutes = (server: AuthorizationServer): Router => {
+  const router = express.Router()
+  const discovery: Route = {
+    get: discoveryEndpoint(server),
+    head: true,
+    cors: true,
+    before: [requireSecure(server)],
+  }
+  for (const name of ['oauth-authorization-server', 'openid-configuration']) {
+    route(router, `/.well-known/${name}${server.options.basePath}`, discovery, errorHandler(server))
+  }
+  return router
+}
+
+/**
+ * An OAuth 2.0 and OpenID Connect authorization server as an Express router.
+ *
+ * @param options see {@link AuthRouterOptions}; every one has a default in development
+ * @throws OptionsError at once when an option is wrong, or missing in production
+ * @example
+ * const oauth = authRouter({ issuer: 'https://app.example.com/oauth', database: knex, secrets: [secret], users })
+ * app.use('/oauth', oauth)
+ * app.use(oauth.wellKnown)
+ */
+export const authRouter = (options: AuthRouterOptions = {}): AuthRouter => {
+  const server = createAuthorizationServer(resolveOptions(options))
+  const router = express.Router()
+  router.use(apiRoutes(server), browserRoutes(server))
+  // Begins at once, so that the first request need not wait; a failure is told here and again to whoever asks.
+  server.ready().catch((error: unknown) => server.options.logger.error('latchkey: not ready', error))
+  return Object.assign(router, {
+    wellKnown: wellKnownRoutes(server),
+    requireToken: requireTokenOf(server),
+    users: userLifecycle(server),
+    ready: () => server.ready(),
+    close: () => server.close(),
+  })
+}

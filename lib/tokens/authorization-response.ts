@@ -1,0 +1,136 @@
+import type { AuthorizationServer } from '../authorization-server.ts'
+import { createSecret, hashSecret, randomId } from '../keys/secrets.ts'
+import type { AuthorizationDetails } from '../protocol/authorization.ts'
+import { consentEntries } from '../protocol/claims-request.ts'
+import type { Login } from '../protocol/login.ts'
+import type { Situation } from '../protocol/next-step.ts'
+import { isFrontChannel, returnsPart } from '../protocol/response-type.ts'
+import { formatScope } from '../protocol/scope.ts'
+import {
+  consumeAuthorizationRequest,
+  createAccessToken,
+  createAuthorization,
+  holdConsent,
+  holdLogin,
+  type NewAuthorization,
+  saveConsent,
+} from '../repositories/index.ts'
+import { type Database, transaction } from '../repositories/statement.ts'
+import type { User } from '../users/users.ts'
+import { type IssuableAccessToken, newAccessToken } from './access-token.ts'
+import { issueIdToken } from './id-token.ts'
+
+/** What is granted, to whom, by whom. */
+export interface AuthorizationGrant {
+  readonly situation: Situation
+  readonly login: Login
+  readonly user: User
+  readonly scopes: readonly string[]
+  /** Hash of the waiting request's id; none when nothing had to be asked. */
+  readonly requestId: string | undefined
+}
+
+/** Parameters of the answer; `gone` when the request was used already, `withdrawn` when the consent was just removed. */
+export type AuthorizationOutcome = Readonly<Record<string, string>> | 'gone' | 'withdrawn'
+
+const newAuthorization = (
+  server: AuthorizationServer,
+  { situation: { request, client }, login, scopes }: AuthorizationGrant,
+  code: string,
+): NewAuthorization => {
+  const { lifetimes } = server.options
+  const now = server.now()
+  const details: AuthorizationDetails = { ...request, authTime: login.authTime, amr: login.amr }
+  const returnsCode = returnsPart(request.responseType, 'code')
+  return {
+    id: randomId(),
+    clientId: client.clientId,
+    subject: login.subject,
+    sid: login.sid,
+    scopes,
+    offline: returnsCode && scopes.includes('offline_access'),
+    codeHash: hashSecret(code),
+    // Without a code in the response the family has one that nobody knows and that is over already.
+    codeExpiresAt: returnsCode ? now + lifetimes.code : now,
+    now,
+    expiresAt: now + (client.metadata.refresh_token_absolute_lifetime ?? lifetimes.refreshTokenAbsolute),
+    details,
+  }
+}
+
+/** What is remembered afterwards: earlier scopes outside this request stay, those in it are as answered now. */
+const rememberedScopes = ({ situation: { consent, request }, scopes }: AuthorizationGrant): string[] => {
+  const asked = consentEntries(request)
+  const untouched = (consent?.scopes ?? []).filter((entry) => !asked.includes(entry))
+  const claims = asked.filter((entry) => !request.scopes.includes(entry))
+  return [...new Set([...untouched, ...scopes, ...claims])]
+}
+
+/** Tokens in the answer itself, with the response types that a host has to turn on (OIDC Core §3.2.2.5, §3.3.2.5). */
+const frontChannelTokens = async (
+  server: AuthorizationServer,
+  { situation: { client, request }, user, scopes }: AuthorizationGrant,
+  authorization: NewAuthorization,
+  code: string | undefined,
+): Promise<{ accessToken?: IssuableAccessToken; parameters: Record<string, string> }> => {
+  const accessToken = returnsPart(request.responseType, 'token')
+    ? newAccessToken(server, { client, scopes, authorization })
+    : undefined
+  const parameters: Record<string, string> = {}
+  if (accessToken) {
+    parameters.access_token = accessToken.value
+    parameters.token_type = 'Bearer'
+    parameters.expires_in = String(accessToken.expiresIn)
+    parameters.scope = formatScope(scopes)
+  }
+  if (returnsPart(request.responseType, 'id_token')) {
+    const content = { client, user, authorization, scopes, nonce: request.nonce, code }
+    parameters.id_token = await issueIdToken(server, { ...content, accessToken: accessToken?.value })
+  }
+  return { accessToken, parameters }
+}
+
+/** Uses up the request and writes or holds the consent; a word when that is not to be. */
+const settleConsent = async (
+  tx: Database,
+  { situation, login, requestId }: AuthorizationGrant,
+  remembered: readonly string[],
+  now: number,
+): Promise<'gone' | 'withdrawn' | undefined> => {
+  if (requestId !== undefined && !(await consumeAuthorizationRequest(tx, { id: requestId, now })))
+    return 'gone'
+  const pair = { subject: login.subject, clientId: situation.client.clientId, now }
+  if (situation.decision?.sid === login.sid) await saveConsent(tx, { ...pair, scopes: remembered })
+  else if (!situation.client.metadata.first_party && !(await holdConsent(tx, pair))) return 'withdrawn'
+  return undefined
+}
+
+/**
+ * Issues what the response type asks for: a code (RFC 6749 §4.1.2), and tokens where a host has turned them on.
+ * Signatures come first; then in one transaction the waiting request is used up, the consent is written or held, and
+ * the authorization is created.
+ */
+export const issueAuthorizationResponse = async (
+  server: AuthorizationServer,
+  grant: AuthorizationGrant,
+): Promise<AuthorizationOutcome> => {
+  const { responseType } = grant.situation.request
+  const code = createSecret('authorizationCode')
+  const authorization = newAuthorization(server, grant, code)
+  const shownCode = returnsPart(responseType, 'code') ? code : undefined
+  const tokens = isFrontChannel(responseType)
+    ? await frontChannelTokens(server, grant, authorization, shownCode)
+    : { parameters: {} }
+  const unsettled = await transaction(server.database, async (tx) => {
+    // First, so that nothing is written under a login that has just ended. Without `offline_access` the family
+    // dies with the login, however they race.
+    const { offline, sid, now } = authorization
+    if (offline && !(await holdLogin(tx, { sid, now }))) return 'gone'
+    const obstacle = await settleConsent(tx, grant, rememberedScopes(grant), now)
+    if (obstacle) return obstacle
+    await createAuthorization(tx, authorization)
+    if (tokens.accessToken) await createAccessToken(tx, tokens.accessToken.row)
+    return undefined
+  })
+  return unsettled ?? { ...(shownCode === undefined ? {} : { code: shownCode }), ...tokens.parameters }
+}

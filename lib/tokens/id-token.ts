@@ -1,0 +1,66 @@
+import { createHash } from 'node:crypto'
+import type { AuthorizationServer } from '../authorization-server.ts'
+import { signJwt } from '../keys/jwt.ts'
+import type { Authorization } from '../protocol/authorization.ts'
+import type { Client } from '../protocol/client.ts'
+import type { SigningAlgorithm } from '../protocol/client-metadata.ts'
+import type { User } from '../users/users.ts'
+import { idTokenUserClaims } from './scope-claims.ts'
+import { subjectFor } from './subject.ts'
+
+/** OIDC Core §3.1.3.6: the left half of the hash that the signature's algorithm uses; Ed25519 has SHA-512 inside. */
+const leftHalfHash = (value: string, algorithm: SigningAlgorithm): string => {
+  const digest = createHash(algorithm === 'EdDSA' ? 'sha512' : 'sha256')
+    .update(value, 'ascii')
+    .digest()
+  return digest.subarray(0, digest.length / 2).toString('base64url')
+}
+
+export interface IdTokenContent {
+  readonly client: Client
+  readonly user: User
+  readonly authorization: Pick<Authorization, 'sid' | 'details'>
+  /** The scopes of this very response; a refresh may have narrowed them. */
+  readonly scopes: readonly string[]
+  /** The access token beside it, if there is one. */
+  readonly accessToken?: string
+  /** The code beside it, in the hybrid response types. */
+  readonly code?: string
+  /** Only in the first ID token of an authorization (OIDC Core §12.2). */
+  readonly nonce?: string
+}
+
+/** The claims of an ID token (OIDC Core §2, §3.1.3.6, Back-Channel Logout §2.1). */
+const idTokenClaims = async (
+  server: AuthorizationServer,
+  content: IdTokenContent,
+): Promise<Record<string, unknown>> => {
+  const { client, user, authorization, scopes, accessToken, nonce, code } = content
+  const { authTime, amr, claims } = authorization.details
+  const now = server.now()
+  const algorithm = client.metadata.id_token_signed_response_alg
+  // Without an access token there is no UserInfo to ask (OIDC Core §5.4).
+  const showsClaims =
+    client.metadata.id_token_scope_claims || (accessToken === undefined && code === undefined)
+  return {
+    ...(await idTokenUserClaims(server, user, { scopes, claims, all: showsClaims })),
+    iss: server.issuer,
+    sub: subjectFor(server, client, user.subject),
+    aud: client.clientId,
+    exp: now + (client.metadata.id_token_lifetime ?? server.options.lifetimes.idToken),
+    iat: now,
+    auth_time: authTime,
+    ...(nonce === undefined ? {} : { nonce }),
+    amr,
+    sid: authorization.sid,
+    ...(accessToken === undefined ? {} : { at_hash: leftHalfHash(accessToken, algorithm) }),
+    ...(code === undefined ? {} : { c_hash: leftHalfHash(code, algorithm) }),
+  }
+}
+
+/** A signed ID token, by the algorithm that the client registered. */
+export const issueIdToken = async (server: AuthorizationServer, content: IdTokenContent): Promise<string> =>
+  signJwt(
+    server.keys.signingKey(content.client.metadata.id_token_signed_response_alg),
+    await idTokenClaims(server, content),
+  )

@@ -1,0 +1,44 @@
+import { isPassword } from '../keys/passwords.ts'
+import type { HostUser, UserFunctions } from '../options/options.ts'
+import { isLookup, subjectOf } from './subject.ts'
+import { presentClaims, type User, type Users } from './users.ts'
+
+/**
+ * Users behind the host's functions. What they return is checked, what they throw passes through;
+ * equal timing for unknown users is theirs to keep.
+ */
+export const createFunctionUsers = (functions: UserFunctions): Users => ({
+  async find(subject) {
+    if (!isLookup(subject)) return undefined
+    const user = userOf('users.find', await functions.find(subject))
+    // A host that reads '5abc' as the number 5 must not make it a name for user 5.
+    return user?.subject === subject ? user : undefined
+  },
+
+  async authenticate(username, password, req) {
+    if (!isLookup(username) || !isPassword(password)) return undefined
+    return userOf('users.authenticate', await functions.authenticate(username, password, req))
+  },
+
+  async claims({ record }, scopes) {
+    const claims: unknown = (await functions.claims?.(record, scopes)) ?? {}
+    if (typeof claims !== 'object' || claims === null || Array.isArray(claims)) {
+      throw new TypeError('latchkey: users.claims must return an object of claims')
+    }
+    return presentClaims(Object.entries(claims))
+  },
+})
+
+const isRecord = (value: unknown): value is HostUser =>
+  typeof value === 'object' && value !== null && 'id' in value
+
+/** JavaScript hosts also say null or false for nobody. */
+const userOf = (name: string, record: unknown): User | undefined => {
+  if (record === undefined || record === null || record === false) return undefined
+  if (!isRecord(record))
+    throw new TypeError(`latchkey: ${name} must return an object with an id, or undefined`)
+  const subject = subjectOf(record.id, `the id that ${name} returns`)
+  const names = [record.username, record.email, record.name]
+  const username = names.find((text): text is string => typeof text === 'string' && text !== '')
+  return { subject, username: username ?? subject, record }
+}

@@ -1,0 +1,35 @@
+import type { Knex } from 'knex'
+import { createPasswordVerifier, type PasswordVerifier } from '../keys/password-verifier.ts'
+import type { Logger, UserFunctions, UserMapping } from '../options/options.ts'
+import { isUserMapping } from '../options/users.ts'
+import type { Database } from '../repositories/statement.ts'
+import { createFunctionUsers } from './function-users.ts'
+import { createMappedUsers } from './mapped-users.ts'
+import { createOwnUsers } from './own-users.ts'
+import type { Users } from './users.ts'
+
+export type { User, Users } from './users.ts'
+
+export interface UsersContext {
+  /** What the host said; undefined for the kit's own table. */
+  readonly users: UserMapping | UserFunctions | undefined
+  /** The host's own Knex instance, for its table. */
+  readonly knex: Knex
+  /** The kit's view of the database, for its own table. */
+  readonly database: Database
+  readonly logger: Logger
+  /** @default one verifier of these users' own */
+  readonly passwords?: PasswordVerifier
+}
+
+/**
+ * The users, in the form that the host chose.
+ *
+ * @example createUsers({ users: options.users, knex: opened.hostKnex, database: opened.database, logger })
+ */
+export const createUsers = (context: UsersContext): Users => {
+  const { users, knex, database, logger, passwords = createPasswordVerifier() } = context
+  if (users === undefined) return createOwnUsers({ database, passwords, logger })
+  if (isUserMapping(users)) return createMappedUsers({ mapping: users, knex, passwords, logger })
+  return createFunctionUsers(users)
+}

@@ -1,0 +1,65 @@
+import type { PasswordVerifier } from '../keys/password-verifier.ts'
+import type { Logger } from '../options/options.ts'
+import type { Database } from '../repositories/statement.ts'
+import { findUser, findUserByUsername, type UserAccount } from '../repositories/users.ts'
+import { isLookup } from './subject.ts'
+import { presentClaims, type User, type Users } from './users.ts'
+import { verifiedUser } from './verified-user.ts'
+
+/** One of the kit's own accounts. */
+export interface OwnUser extends User {
+  readonly account: UserAccount
+}
+
+export interface OwnUsersContext {
+  readonly database: Database
+  readonly passwords: PasswordVerifier
+  readonly logger: Logger
+}
+
+/** Users in the kit's own table, for a host that has none. */
+export const createOwnUsers = ({ database, passwords, logger }: OwnUsersContext): Users<OwnUser> => ({
+  async find(subject) {
+    const account = isLookup(subject) ? await findUser(database, { id: subject }) : undefined
+    return account?.id === subject && isEnabled(account) ? ownUser(account) : undefined
+  },
+
+  async authenticate(username, password) {
+    const account = await byUsername(database, username)
+    const enabled = account && isEnabled(account) ? account : undefined
+    return verifiedUser(
+      passwords,
+      logger,
+      password,
+      enabled && { id: enabled.id, hash: enabled.passwordHash ?? undefined, user: () => ownUser(enabled) },
+    )
+  },
+
+  async claims({ account }) {
+    const { username, name, email, emailVerified, updatedAt, claims } = account
+    return presentClaims([
+      ...Object.entries(claims),
+      ['name', name],
+      ['email', email],
+      ['email_verified', email === null ? undefined : emailVerified],
+      ['preferred_username', username],
+      ['updated_at', updatedAt],
+    ])
+  },
+})
+
+/** Exact, then in lower case; both are read, so that both take as long whether or not the first is there. */
+const byUsername = async (database: Database, username: string): Promise<UserAccount | undefined> => {
+  if (!isLookup(username)) return undefined
+  const lowered = username.toLowerCase()
+  const exact = await findUserByUsername(database, { username })
+  const other = lowered === username ? undefined : await findUserByUsername(database, { username: lowered })
+  return exact ?? other
+}
+
+const isEnabled = (account: UserAccount): boolean => account.disabledAt === null
+
+const ownUser = (account: UserAccount): OwnUser => {
+  const { passwordHash: _, ...record } = account
+  return { subject: account.id, username: account.username, record, account }
+}

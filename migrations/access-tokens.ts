@@ -1,0 +1,24 @@
+import { byteForByte, hashLength, type SchemaChange } from './migration.ts'
+
+/** Opaque access tokens, by hash; without an authorization they are a client's own. */
+export const accessTokens: SchemaChange = {
+  up: ({ schema, name, driver }) =>
+    schema.createTable(name('access_tokens'), (table) => {
+      byteForByte(driver, table)
+      table.string('hash', hashLength).primary()
+      table
+        .string('authorization_id', hashLength)
+        .nullable()
+        .index(`${name('access_tokens')}_authorization`)
+      table.string('client_id', 255).notNullable()
+      table.string('subject', 255).nullable()
+      table.text('scopes').notNullable()
+      table.bigInteger('created_at').notNullable()
+      table
+        .bigInteger('expires_at')
+        .notNullable()
+        .index(`${name('access_tokens')}_expires_at`)
+      table.bigInteger('revoked_at').nullable()
+    }),
+  down: ({ schema, name }) => schema.dropTable(name('access_tokens')),
+}

@@ -1,0 +1,24 @@
+import { byteForByte, hashLength, type SchemaChange } from './migration.ts'
+
+/** Validated authorization requests that wait for a login or a consent, one row a tab. */
+export const authorizationRequests: SchemaChange = {
+  up: ({ schema, name, driver }) =>
+    schema.createTable(name('authorization_requests'), (table) => {
+      byteForByte(driver, table)
+      table.string('id', hashLength).primary()
+      table
+        .string('browser_hash', hashLength)
+        .notNullable()
+        .index(`${name('authorization_requests')}_browser`)
+      table.string('sid', hashLength).nullable()
+      table.text('request').notNullable()
+      table.text('decision').nullable()
+      table.bigInteger('created_at').notNullable()
+      table
+        .bigInteger('expires_at')
+        .notNullable()
+        .index(`${name('authorization_requests')}_expires_at`)
+      table.bigInteger('consumed_at').nullable()
+    }),
+  down: ({ schema, name }) => schema.dropTable(name('authorization_requests')),
+}

@@ -1,0 +1,33 @@
+import { byteForByte, hashLength, type SchemaChange } from './migration.ts'
+
+/** What a resource owner gave a client once: the code, and the head of every token that came of it. */
+export const authorizations: SchemaChange = {
+  up: ({ schema, name, driver }) =>
+    schema.createTable(name('authorizations'), (table) => {
+      byteForByte(driver, table)
+      table.string('id', hashLength).primary()
+      table.string('client_id', 255).notNullable()
+      table.string('subject', 255).notNullable()
+      table
+        .string('sid', hashLength)
+        .notNullable()
+        .index(`${name('authorizations')}_sid`)
+      table.text('scopes').notNullable()
+      table.integer('offline').notNullable()
+      table
+        .string('code_hash', hashLength)
+        .notNullable()
+        .unique(`${name('authorizations')}_code`)
+      table.bigInteger('code_expires_at').notNullable()
+      table.bigInteger('consumed_at').nullable()
+      table.bigInteger('created_at').notNullable()
+      table
+        .bigInteger('expires_at')
+        .notNullable()
+        .index(`${name('authorizations')}_expires_at`)
+      table.bigInteger('revoked_at').nullable()
+      table.text('request').notNullable()
+      table.index(['subject', 'client_id'], `${name('authorizations')}_subject`)
+    }),
+  down: ({ schema, name }) => schema.dropTable(name('authorizations')),
+}

@@ -1,0 +1,17 @@
+import { byteForByte, type SchemaChange } from './migration.ts'
+
+/** What a user allows a client, remembered. */
+export const consents: SchemaChange = {
+  up: ({ schema, name, driver }) =>
+    schema.createTable(name('consents'), (table) => {
+      byteForByte(driver, table)
+      table.string('subject', 255).notNullable()
+      table.string('client_id', 255).notNullable()
+      table.string('tenant', 64).notNullable().defaultTo('')
+      table.text('scopes').notNullable()
+      table.bigInteger('created_at').notNullable()
+      table.bigInteger('updated_at').notNullable()
+      table.primary(['subject', 'client_id', 'tenant'])
+    }),
+  down: ({ schema, name }) => schema.dropTable(name('consents')),
+}

@@ -1,0 +1,29 @@
+import { accessTokens } from './access-tokens.ts'
+import { authorizationRequests } from './authorization-requests.ts'
+import { authorizations } from './authorizations.ts'
+import { clients } from './clients.ts'
+import { consents } from './consents.ts'
+import { logins } from './logins.ts'
+import type { SchemaChange } from './migration.ts'
+import { refreshTokens } from './refresh-tokens.ts'
+import { replays } from './replays.ts'
+import { salts } from './salts.ts'
+import { sessions } from './sessions.ts'
+import { signingKeys } from './signing-keys.ts'
+import { users } from './users.ts'
+
+/** Every step of the schema in the order it is taken; a released name never changes. */
+export const migrations: ReadonlyMap<string, SchemaChange> = new Map([
+  ['001_clients', clients],
+  ['002_users', users],
+  ['003_logins', logins],
+  ['004_authorization_requests', authorizationRequests],
+  ['005_authorizations', authorizations],
+  ['006_access_tokens', accessTokens],
+  ['007_refresh_tokens', refreshTokens],
+  ['008_consents', consents],
+  ['009_sessions', sessions],
+  ['010_signing_keys', signingKeys],
+  ['011_replays', replays],
+  ['012_salts', salts],
+])

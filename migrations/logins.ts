@@ -1,0 +1,22 @@
+import { byteForByte, hashLength, type SchemaChange } from './migration.ts'
+
+/** Acts of authentication; ending a row ends everything that hangs on the login. */
+export const logins: SchemaChange = {
+  up: ({ schema, name, driver }) =>
+    schema.createTable(name('logins'), (table) => {
+      byteForByte(driver, table)
+      table.string('sid', hashLength).primary()
+      table
+        .string('subject', 255)
+        .notNullable()
+        .index(`${name('logins')}_subject`)
+      table.bigInteger('auth_time').notNullable()
+      table.string('amr', 255).notNullable()
+      table
+        .bigInteger('expires_at')
+        .notNullable()
+        .index(`${name('logins')}_expires_at`)
+      table.bigInteger('ended_at').nullable()
+    }),
+  down: ({ schema, name }) => schema.dropTable(name('logins')),
+}

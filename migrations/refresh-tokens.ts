@@ -1,0 +1,22 @@
+import { byteForByte, hashLength, type SchemaChange } from './migration.ts'
+
+/** Refresh tokens, by hash: the chain of an authorization. */
+export const refreshTokens: SchemaChange = {
+  up: ({ schema, name, driver }) =>
+    schema.createTable(name('refresh_tokens'), (table) => {
+      byteForByte(driver, table)
+      table.string('hash', hashLength).primary()
+      table
+        .string('authorization_id', hashLength)
+        .notNullable()
+        .index(`${name('refresh_tokens')}_authorization`)
+      table.bigInteger('created_at').notNullable()
+      table
+        .bigInteger('expires_at')
+        .notNullable()
+        .index(`${name('refresh_tokens')}_expires_at`)
+      table.bigInteger('consumed_at').nullable()
+      table.text('successor').nullable()
+    }),
+  down: ({ schema, name }) => schema.dropTable(name('refresh_tokens')),
+}

@@ -1,0 +1,15 @@
+import { byteForByte, hashLength, type SchemaChange } from './migration.ts'
+
+/** Identifiers of client assertions that were used; a second use loses the insert. */
+export const replays: SchemaChange = {
+  up: ({ schema, name, driver }) =>
+    schema.createTable(name('replays'), (table) => {
+      byteForByte(driver, table)
+      table.string('hash', hashLength).primary()
+      table
+        .bigInteger('expires_at')
+        .notNullable()
+        .index(`${name('replays')}_expires_at`)
+    }),
+  down: ({ schema, name }) => schema.dropTable(name('replays')),
+}

@@ -1,0 +1,18 @@
+import { byteForByte, hashLength, type SchemaChange } from './migration.ts'
+
+/** Private signing keys, sealed; a generation of an algorithm exists once, whoever makes it first. */
+export const signingKeys: SchemaChange = {
+  up: ({ schema, name, driver }) =>
+    schema.createTable(name('signing_keys'), (table) => {
+      byteForByte(driver, table)
+      table.string('kid', hashLength).primary()
+      table.string('algorithm', 10).notNullable()
+      table.integer('generation').notNullable()
+      table.text('private_key').notNullable()
+      table.bigInteger('created_at').notNullable()
+      table.bigInteger('active_at').notNullable()
+      table.bigInteger('retired_at').nullable()
+      table.unique(['algorithm', 'generation'], { indexName: `${name('signing_keys')}_generation` })
+    }),
+  down: ({ schema, name }) => schema.dropTable(name('signing_keys')),
+}

@@ -1,0 +1,23 @@
+import { byteForByte, type SchemaChange } from './migration.ts'
+
+/** The kit's own accounts; empty when the host has a user table. */
+export const users: SchemaChange = {
+  up: ({ schema, name, driver }) =>
+    schema.createTable(name('users'), (table) => {
+      byteForByte(driver, table)
+      table.string('id', 36).primary()
+      table
+        .string('username', 255)
+        .notNullable()
+        .unique(`${name('users')}_username`)
+      table.string('password_hash', 255).nullable()
+      table.string('name', 255).nullable()
+      table.string('email', 255).nullable()
+      table.integer('email_verified').notNullable().defaultTo(0)
+      table.text('claims').notNullable()
+      table.bigInteger('disabled_at').nullable()
+      table.bigInteger('created_at').notNullable()
+      table.bigInteger('updated_at').notNullable()
+    }),
+  down: ({ schema, name }) => schema.dropTable(name('users')),
+}

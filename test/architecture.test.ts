@@ -1,0 +1,171 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join, posix } from 'node:path'
+
+/** The floors, top to bottom: a folder or top-level file of lib/ imports itself and what stands above it. */
+const floors = [
+  ['protocol', 'migrations'],
+  ['options'],
+  ['repositories'],
+  ['keys'],
+  ['users', 'events', 'throttle', 'outbound'],
+  ['authorization-server'],
+  ['tokens'],
+  ['grants', 'client-auth'],
+  ['http'],
+  ['endpoints'],
+  ['require-token', 'seed'],
+  ['router'],
+  ['cli', 'doctor', 'importers', 'testing'],
+  ['index'],
+]
+
+/** Packages that one part of the code owns, each with the beginnings of the paths that may import it. */
+const owners: Readonly<Record<string, readonly string[]>> = {
+  knex: ['lib/repositories/', 'lib/users/', 'migrations/', 'lib/cli'],
+  jose: ['lib/keys/'],
+  express: ['lib/http/', 'lib/endpoints/', 'lib/router', 'lib/require-token'],
+  eta: ['lib/http/views'],
+  'express-session': ['lib/http/session'],
+}
+
+/** What a line of code may not do, and where it may after all. */
+const forbidden: readonly { what: string; pattern: RegExp; unless?: RegExp }[] = [
+  { what: 'touches req.session', pattern: /(?<!\boptions\??)\.session\b/, unless: /^lib\/http\/session/ },
+  {
+    what: 'touches req.session',
+    pattern: /\{[^{}]*\bsession\b[^{}]*\}\s*=\s*req/,
+    unless: /^lib\/http\/session/,
+  },
+  { what: 'keeps module-level state', pattern: /^(export )?(let|var) /m },
+  { what: 'keeps module-level state', pattern: /^(export )?const .*= new (Map|Set)(<.*>)?\(\)/m },
+  { what: 'has a default export', pattern: /^export default\b|\bas default\b/m },
+  {
+    what: 'reads a clock or the environment',
+    pattern: /\bDate\.now\b|\bnew Date\(\)|\bMath\.random\b|\bprocess\./,
+    unless: /^(?!lib\/protocol\/)/,
+  },
+]
+
+const clause = String.raw`(?:\*(?: as \w+)?|\w+|(?:\w+\s*,\s*)?\{[^}]*\}|\w+\s*,\s*\* as \w+)\s*`
+const importPatterns = [
+  new RegExp(String.raw`^(?:im|ex)port\s+(type\s+(?!from\b))?${clause}from\s*['"]([^'"]+)['"]`, 'gm'),
+  /^import\s*()['"]([^'"]+)['"]/gm,
+  /\b(?:import|require)\s*\(\s*()['"`]([^'"`]+)['"`]/g,
+]
+
+const quoted = /'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"/
+const withoutComments = (source: string) =>
+  source.replace(new RegExp(String.raw`(${quoted.source})|//[^\n]*|/\*[\s\S]*?\*/`, 'g'), '$1')
+const withoutStrings = (code: string) => code.replace(new RegExp(quoted, 'g'), "''")
+
+const importsOf = (code: string) =>
+  importPatterns
+    .flatMap((pattern) => [...code.matchAll(pattern)])
+    .map(([, type, name = '']) => ({ name, typeOnly: Boolean(type) }))
+
+const placeOf = (path: string) => /^(?:lib\/)?([^/]+?)(?:\.ts)?(?:\/|$)/.exec(path)?.[1] ?? path
+const floorOf = (path: string) => floors.findIndex((floor) => floor.includes(placeOf(path)))
+const packageOf = (name: string) => /^(?:@[^/]+\/)?[^/]+/.exec(name)?.[0] ?? name
+
+function importViolation(file: string, { name, typeOnly }: { name: string; typeOnly: boolean }) {
+  if (name === 'latchkey' || /^\.\.?\//.test(name)) {
+    const target = name === 'latchkey' ? 'lib/index.ts' : posix.join(posix.dirname(file), name)
+    if (!/^(lib|migrations)\//.test(target)) return `${file} imports ${name}, outside lib and migrations`
+    if (placeOf(target) === placeOf(file) || floorOf(target) < floorOf(file)) return undefined
+    return `${file} imports ${name}, which is not on a floor above it`
+  }
+  const places = owners[packageOf(name)]
+  if (typeOnly || !places || places.some((place) => file.startsWith(place))) return undefined
+  return `${file} imports ${name}, which belongs to ${places.join(', ')}`
+}
+
+/** Every breach of the floors in these files (path → source), as sentences that name the file and the import. */
+function violations(files: ReadonlyMap<string, string>): string[] {
+  return [...files].flatMap(([file, source]) => {
+    if (floorOf(file) < 0) return [`${file} stands on no floor`]
+    const code = withoutComments(source)
+    const broken = forbidden.filter(
+      ({ pattern, unless }) => pattern.test(withoutStrings(code)) && !unless?.test(file),
+    )
+    return [
+      ...importsOf(code).flatMap((found) => importViolation(file, found) ?? []),
+      ...new Set(broken.map(({ what }) => `${file} ${what}`)),
+    ]
+  })
+}
+
+test('lib and migrations keep to the floors', () => {
+  const root = join(__dirname, '..')
+  const paths = ['lib', 'migrations'].flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => join(entry.parentPath, entry.name).slice(root.length + 1)),
+  )
+  expect(paths).toContain('lib/options/options.ts')
+  expect(violations(new Map(paths.map((path) => [path, readFileSync(join(root, path), 'utf8')])))).toEqual([])
+})
+
+describe('the checker refuses', () => {
+  test.each([
+    [
+      'lib/protocol/scope.ts',
+      `import { find } from '../repositories/clients.ts'`,
+      '../repositories/clients.ts',
+    ],
+    ['lib/keys/jwt.ts', `import type { Grant } from '../grants/grant.ts'`, '../grants/grant.ts'],
+    ['lib/tokens/id-token.ts', `import {\n  a,\n  type B,\n} from '../http/send.ts'`, '../http/send.ts'],
+    ['lib/tokens/id-token.ts', `import a, * as b from '../http/send.ts'`, '../http/send.ts'],
+    ['lib/grants/index.ts', `export * from '../http/send.ts'`, '../http/send.ts'],
+    ['lib/grants/index.ts', `export type A = B\n\nexport { x } from '../http/send.ts'`, '../http/send.ts'],
+    ['lib/http/send.ts', `import '../router.ts'`, '../router.ts'],
+    ['lib/http/send.ts', `const load = () => import('../endpoints/token.ts')`, '../endpoints/token.ts'],
+    ['lib/grants/grant.ts', `import { none } from '../client-auth/none.ts'`, '../client-auth/none.ts'],
+    ['lib/router.ts', `import { authRouter } from 'latchkey'`, 'latchkey'],
+    ['migrations/clients.ts', `import { now } from '../lib/protocol/time.ts'`, '../lib/protocol/time.ts'],
+    ['lib/http/send.ts', `import { x } from '../../test/support/services.ts'`, 'outside lib'],
+    ['lib/strings/split.ts', '', 'stands on no floor'],
+    ['lib/strings.ts', '', 'stands on no floor'],
+    ['lib/endpoints/token.ts', `import knex from 'knex'`, 'knex, which belongs to'],
+    ['lib/seed.ts', `import { type Knex } from 'knex'`, 'knex, which belongs to'],
+    ['lib/seed.ts', `const knex = require("knex")`, 'knex, which belongs to'],
+    ['lib/tokens/id-token.ts', `import { SignJWT } from 'jose'`, 'jose, which belongs to'],
+    ['lib/seed.ts', `import { sign } from 'jose/jwt/sign'`, 'jose/jwt/sign, which belongs to'],
+    ['lib/grants/grant.ts', `import express, { Router } from 'express'`, 'express, which belongs to'],
+    ['lib/http/send.ts', `import { Eta } from 'eta'`, 'eta, which belongs to'],
+    ['lib/router.ts', `import session from 'express-session'`, 'express-session, which belongs to'],
+    ['lib/endpoints/login.ts', 'const id = (req) => req.session.id', 'touches req.session'],
+    ['lib/endpoints/login.ts', 'f(req?.session)', 'touches req.session'],
+    ['lib/http/csrf.ts', '  const { session } = req', 'touches req.session'],
+    ['lib/router.ts', 'export let started = false', 'keeps module-level state'],
+    ['lib/router.ts', 'const seen = new Map<string, number>()', 'keeps module-level state'],
+    ['lib/seed.ts', 'export default function seed() {}', 'has a default export'],
+    ['lib/seed.ts', 'export { seed as default }', 'has a default export'],
+    ['lib/protocol/pkce.ts', '  const now = Date.now()', 'reads a clock'],
+  ])('%s: %j', (file, source, expected) => {
+    const [first = '', ...others] = violations(new Map([[file, source]]))
+    expect(first).toContain(expected)
+    expect(first.startsWith(`${file} `)).toBe(true)
+    expect(others).toEqual([])
+  })
+
+  test('nothing of what is allowed', () => {
+    const allowed = new Map([
+      ['lib/endpoints/token.ts', `import { send } from '../http/send.ts'\nimport { Router } from 'express'`],
+      [
+        'lib/endpoints/login.ts',
+        `// never req.session\nconst hint = 'a MemoryStore in req.session'\n/** let x */`,
+      ],
+      ['lib/options/options.ts', `import type { Knex } from 'knex'\nexport type * from 'express'`],
+      [
+        'lib/http/session-store.ts',
+        `import session from 'express-session'\nconst f = (req) => req.session.id`,
+      ],
+      ['lib/http/views.ts', `import { Eta } from 'eta'\nimport { render } from './send.ts'`],
+      ['lib/router.ts', `if (options?.session === 'own') {\n  let count = 0\n}`],
+      ['lib/index.ts', `export { authRouter } from './router.ts'\nexport * from './seed.ts'`],
+      ['lib/repositories/migrate.ts', `import { migrations } from '../../migrations/index.ts'`],
+      ['migrations/clients.ts', `import type { Knex } from 'knex'\nexport const up = (knex: Knex) => knex`],
+    ])
+    expect(violations(allowed)).toEqual([])
+  })
+})

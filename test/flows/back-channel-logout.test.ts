@@ -1,0 +1,522 @@
+import type { Request } from 'express'
+import session from 'express-session'
+import { createLocalJWKSet, jwtVerify } from 'jose'
+import supertest from 'supertest'
+import type { ClientSeed } from '../../lib/index.ts'
+import { stopClock } from '../support/clock.ts'
+import {
+  authorizeUrl,
+  callback,
+  type Host,
+  type HostSettings,
+  issuer,
+  secret,
+  startHost,
+} from '../support/host.ts'
+import { createInbox, type LogoutReceiver, openLogoutReceiver } from '../support/logout-receiver.ts'
+import { claimsOf, codeOf, expectErrorPage, expectErrorRedirect } from '../support/outcomes.ts'
+import { RawBrowser } from '../support/raw-browser.ts'
+import { answerOf, bob, redeem, type TokenAnswer } from '../support/tokens.ts'
+
+/** The pauses between attempts: noted, and over at once unless a test holds them until the server closes. */
+const mockPauses: number[] = []
+let mockHolds = false
+jest.mock('node:timers/promises', () => {
+  const actual = jest.requireActual('node:timers/promises')
+  const setTimeout = (
+    milliseconds: number,
+    value: unknown,
+    options: { signal?: AbortSignal } = {},
+  ): Promise<unknown> => {
+    const { signal } = options
+    if (signal === undefined) return actual.setTimeout(milliseconds, value, options)
+    mockPauses.push(milliseconds)
+    if (!mockHolds) return Promise.resolve(value)
+    return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+  }
+  return { ...actual, setTimeout }
+})
+
+const bye = 'https://client.example.com/bye'
+
+let receiver: LogoutReceiver
+let host: Host | undefined
+let warnings: ReturnType<typeof createInbox<string>>
+beforeEach(async () => {
+  receiver = await openLogoutReceiver()
+  warnings = createInbox()
+  mockPauses.length = 0
+  mockHolds = false
+})
+afterEach(async () => {
+  jest.restoreAllMocks()
+  await receiver.close()
+  await host?.close()
+  host = undefined
+})
+
+const client = (client_id: string, metadata: Partial<ClientSeed> = {}): ClientSeed => ({
+  client_id,
+  client_secret: secret,
+  redirect_uris: [callback],
+  first_party: true,
+  backchannel_logout_uri: `${receiver.origin}/${client_id}`,
+  post_logout_redirect_uris: [bye],
+  ...metadata,
+})
+
+const start = async (clients: ClientSeed[], settings: HostSettings = {}): Promise<Host> => {
+  const note = (...words: unknown[]): void => warnings.add(words.map(String).join(' '))
+  host = await startHost({
+    clients,
+    ...settings,
+    options: {
+      allowOutbound: [receiver.origin],
+      logger: { info: () => {}, warn: note, error: note },
+      ...settings.options,
+    },
+  })
+  return host
+}
+
+/** Closing waits for every delivery, so nothing can come after it. */
+const settled = async (of: Host): Promise<void> => {
+  await of.close()
+  host = undefined
+}
+const paths = (): string[] => receiver.requests.items.map(({ path }) => path)
+
+const grant = async (
+  of: Host,
+  agent: RawBrowser,
+  client_id: string,
+  as: { email: string; password: string } | undefined = undefined,
+): Promise<TokenAnswer> => {
+  const done = await agent.grant(authorizeUrl({ client_id, scope: 'openid' }), as?.email, as?.password)
+  return answerOf(redeem(of, codeOf(done), { client_id }))
+}
+const signOut = (agent: RawBrowser, { id_token }: TokenAnswer) =>
+  agent.get(
+    `/oauth/logout?${new URLSearchParams({ id_token_hint: id_token, post_logout_redirect_uri: bye })}`,
+  )
+const sidOf = ({ id_token }: TokenAnswer): unknown => claimsOf(id_token).sid
+
+/** One client of one user who has just signed out. */
+const afterSignOut = async (metadata: Partial<ClientSeed> = {}, settings: HostSettings = {}) => {
+  const app = await start([client('shop', metadata)], settings)
+  const agent = new RawBrowser(app.app)
+  const tokens = await grant(app, agent, 'shop')
+  expect((await signOut(agent, tokens)).headers.location).toBe(bye)
+  return { app, agent, tokens }
+}
+
+describe('the logout token (Back-Channel Logout §2.4)', () => {
+  test.each(['RS256', 'PS256', 'ES256', 'EdDSA'] as const)(
+    'says who is signed out of what, signed %s with a published key, and nothing else',
+    async (algorithm) => {
+      const clock = stopClock()
+      const { app, tokens } = await afterSignOut({ id_token_signed_response_alg: algorithm })
+      const [request] = await receiver.requests.until(1)
+      expect(request).toMatchObject({ method: 'POST', path: '/shop' })
+      expect(request?.headers['content-type']).toBe('application/x-www-form-urlencoded')
+      expect(request?.headers).not.toHaveProperty('cookie')
+      expect(request?.headers).not.toHaveProperty('authorization')
+      const token = request?.token ?? ''
+      expect(request?.fields).toEqual([['logout_token', token]])
+      const { body: jwks } = await supertest(app.app).get('/oauth/jwks')
+      const { payload, protectedHeader } = await jwtVerify(token, createLocalJWKSet(jwks), {
+        issuer,
+        audience: 'shop',
+        typ: 'logout+jwt',
+        algorithms: [algorithm],
+        currentDate: new Date(clock.now() * 1000),
+      })
+      expect(payload).toEqual({
+        iss: issuer,
+        aud: 'shop',
+        sub: '1',
+        iat: clock.now(),
+        exp: expect.any(Number),
+        jti: expect.stringMatching(/^[\w-]{43}$/),
+        events: { 'http://schemas.openid.net/event/backchannel-logout': {} },
+        sid: sidOf(tokens),
+      })
+      expect(payload.sid).toMatch(/^[\w-]{43}$/)
+      expect(payload.exp).toBeGreaterThan(clock.now())
+      expect(payload.exp).toBeLessThanOrEqual(clock.now() + 120)
+      expect(protectedHeader).toEqual({ alg: algorithm, kid: expect.any(String), typ: 'logout+jwt' })
+    },
+  )
+
+  test('is no ID token: neither a hint for logout nor for sign-in', async () => {
+    const { agent } = await afterSignOut()
+    const [request] = await receiver.requests.until(1)
+    const id_token_hint = request?.token ?? ''
+    expectErrorPage(await agent.get(`/oauth/logout?${new URLSearchParams({ id_token_hint })}`), 400)
+    const url = authorizeUrl({ client_id: 'shop', scope: 'openid', id_token_hint })
+    expectErrorRedirect(await agent.get(url), 'invalid_request')
+  })
+})
+
+describe('who is told', () => {
+  test('each client of the login once, however much it was granted, and nobody else', async () => {
+    const app = await start([
+      client('shop'),
+      client('news'),
+      client('deaf', { backchannel_logout_uri: undefined }),
+      client('elsewhere'),
+      client('never'),
+    ])
+    const agent = new RawBrowser(app.app)
+    const tokens = await grant(app, agent, 'shop')
+    for (const client_id of ['shop', 'news', 'deaf', 'news']) await grant(app, agent, client_id)
+    await grant(app, new RawBrowser(app.app), 'elsewhere')
+    await signOut(agent, tokens)
+    await settled(app)
+    expect(paths().sort()).toEqual(['/news', '/shop'])
+    const claims = receiver.requests.items.map(({ token }) => claimsOf(token))
+    expect(claims.map(({ aud }) => aud).sort()).toEqual(['news', 'shop'])
+    expect(claims.map(({ sid }) => sid)).toEqual([sidOf(tokens), sidOf(tokens)])
+    expect(new Set(claims.map(({ jti }) => jti)).size).toBe(2)
+    expect(warnings.items).toEqual([])
+  })
+
+  test('not a client that is disabled', async () => {
+    const app = await start([client('shop'), client('news')])
+    const agent = new RawBrowser(app.app)
+    const tokens = await grant(app, agent, 'shop')
+    await grant(app, agent, 'news')
+    const { knex, tablePrefix } = app.database
+    await knex(`${tablePrefix}clients`).where({ client_id: 'news' }).update({ disabled_at: 1 })
+    await signOut(agent, tokens)
+    await settled(app)
+    expect(paths()).toEqual(['/shop'])
+  })
+
+  test('once, however often the user signs out', async () => {
+    const { app, agent, tokens } = await afterSignOut()
+    await signOut(agent, tokens)
+    await Promise.all([signOut(agent.clone(), tokens), signOut(agent.clone(), tokens)])
+    await settled(app)
+    expect(paths()).toEqual(['/shop'])
+  })
+
+  test('of every login that the browser went through, when a user has signed in again', async () => {
+    const app = await start([client('shop'), client('news')])
+    const agent = new RawBrowser(app.app)
+    const first = await grant(app, agent, 'shop')
+    const again = await agent.grant(authorizeUrl({ client_id: 'news', scope: 'openid', prompt: 'login' }))
+    const second = await answerOf(redeem(app, codeOf(again), { client_id: 'news' }))
+    expect(sidOf(second)).not.toBe(sidOf(first))
+    await signOut(agent, second)
+    await settled(app)
+    const told = receiver.requests.items.map(({ path, token }) => [path, claimsOf(token).sid])
+    expect(Object.fromEntries(told)).toEqual({ '/shop': sidOf(first), '/news': sidOf(second) })
+    expect(told).toHaveLength(2)
+  })
+})
+
+describe('a client that does not answer as it should', () => {
+  test('does not delay the user, nor the other clients', async () => {
+    const events: string[] = []
+    const app = await start([client('slow'), client('shop')])
+    const agent = new RawBrowser(app.app)
+    const tokens = await grant(app, agent, 'slow')
+    await grant(app, agent, 'shop')
+    const letGo = new Promise<() => void>((resolve) => {
+      receiver.answer('/slow', (res) => {
+        res.on('close', () => events.push('the slow client is done'))
+        resolve(() => res.writeHead(200).end())
+      })
+    })
+    receiver.answer('/shop', (res) => {
+      events.push('the other client is told')
+      res.writeHead(204).end()
+    })
+    expect((await signOut(agent, tokens)).status).toBe(303)
+    events.push('the user is signed out')
+    await receiver.requests.until(2)
+    ;(await letGo)()
+    await settled(app)
+    expect(events).toHaveLength(3)
+    expect(events[2]).toBe('the slow client is done')
+    expect(warnings.items).toEqual([])
+  })
+
+  test('is left after the time limit, and asked three times in all', async () => {
+    const limits: AbortController[] = []
+    jest.spyOn(AbortSignal, 'timeout').mockImplementation((milliseconds) => {
+      expect(milliseconds).toBeLessThanOrEqual(5000)
+      const limit = new AbortController()
+      limits.push(limit)
+      return limit.signal
+    })
+    const app = await start([client('shop')])
+    receiver.answer('/shop', () => {})
+    const agent = new RawBrowser(app.app)
+    await signOut(agent, await grant(app, agent, 'shop'))
+    for (const attempt of [1, 2, 3]) {
+      await receiver.requests.until(attempt)
+      expect(limits).toHaveLength(attempt)
+      limits[attempt - 1]?.abort()
+    }
+    const [warning] = await warnings.until(1)
+    expect(warning).toContain('client shop was not told of a logout')
+    expect(warning).toContain('no answer in time')
+    await settled(app)
+    expect(paths()).toHaveLength(3)
+    expect(mockPauses).toEqual([1000, 5000])
+  })
+
+  test('is asked again after a fault of its own, with a fresh token', async () => {
+    const app = await start([client('shop')])
+    receiver.answer('/shop', (res, count) => res.writeHead(count === 1 ? 500 : 200).end())
+    const agent = new RawBrowser(app.app)
+    await signOut(agent, await grant(app, agent, 'shop'))
+    const requests = await receiver.requests.until(2)
+    await settled(app)
+    expect(receiver.requests.items).toHaveLength(2)
+    expect(new Set(requests.map(({ token }) => claimsOf(token).jti)).size).toBe(2)
+    expect(mockPauses).toEqual([1000])
+    expect(warnings.items).toEqual([])
+  })
+
+  test('is not asked again when it has refused the token (§2.8)', async () => {
+    const app = await start([client('shop')])
+    receiver.answer('/shop', (res) => res.writeHead(400).end('{"error":"invalid_request"}'))
+    const agent = new RawBrowser(app.app)
+    await signOut(agent, await grant(app, agent, 'shop'))
+    const [warning] = await warnings.until(1)
+    await settled(app)
+    expect(paths()).toEqual(['/shop'])
+    expect(mockPauses).toEqual([])
+    expect(warning).toBe('latchkey: client shop was not told of a logout: answered with the status 400')
+  })
+
+  test.each([301, 302, 303, 307, 308])('is not followed anywhere by a redirect %i', async (status) => {
+    const app = await start([client('shop')])
+    receiver.answer('/shop', (res) =>
+      res.writeHead(status, { Location: `${receiver.origin}/elsewhere` }).end(),
+    )
+    const agent = new RawBrowser(app.app)
+    await signOut(agent, await grant(app, agent, 'shop'))
+    const [warning] = await warnings.until(1)
+    await settled(app)
+    expect(paths()).toEqual(['/shop', '/shop', '/shop'])
+    expect(warning).toContain(`status ${status}`)
+  })
+
+  test('is named in the log when it cannot be reached, and nothing secret is', async () => {
+    const gone = await openLogoutReceiver()
+    await gone.close()
+    const { app, tokens } = await afterSignOut(
+      { backchannel_logout_uri: `${gone.origin}/secret-path?key=secret` },
+      { options: { allowOutbound: [gone.origin] } },
+    )
+    const [warning = ''] = await warnings.until(1)
+    await settled(app)
+    expect(warnings.items).toHaveLength(1)
+    expect(warning).toContain('client shop was not told of a logout')
+    expect(warning).toContain(gone.origin)
+    expect(mockPauses).toEqual([1000, 5000])
+    for (const hidden of ['secret', 'eyJ', 'lk_', String(sidOf(tokens)), tokens.id_token])
+      expect(warning).not.toContain(hidden)
+  })
+
+  test('is not asked at an address of this machine or network, and not tried again', async () => {
+    const { app } = await afterSignOut({}, { options: { allowOutbound: [] } })
+    const [warning] = await warnings.until(1)
+    await settled(app)
+    expect(receiver.requests.items).toEqual([])
+    expect(mockPauses).toEqual([])
+    expect(warning).toContain('client shop was not told of a logout')
+  })
+
+  test.each(['https://127.0.0.1:9/x', 'https://localhost:9/x', 'https://[::1]:9/x', 'https://10.0.0.1/x'])(
+    'is not asked at %s either',
+    async (backchannel_logout_uri) => {
+      const { app } = await afterSignOut({ backchannel_logout_uri }, { options: { allowOutbound: [] } })
+      const [warning] = await warnings.until(1)
+      await settled(app)
+      expect(warning).toContain('the address is not a public one')
+      expect(mockPauses).toEqual([])
+    },
+  )
+})
+
+describe('what tells them', () => {
+  test('the confirmation page', async () => {
+    const app = await start([client('shop')])
+    const agent = new RawBrowser(app.app)
+    const tokens = await grant(app, agent, 'shop')
+    await agent.submit(await agent.get('/oauth/logout'), 'csrf_token')
+    const [request] = await receiver.requests.until(1)
+    expect(claimsOf(request?.token ?? '')).toMatchObject({ sub: '1', sid: sidOf(tokens) })
+  })
+
+  test('“Not you?” on the consent page', async () => {
+    const app = await start([client('shop'), client('third', { first_party: false })])
+    const agent = new RawBrowser(app.app)
+    const tokens = await grant(app, agent, 'shop')
+    const consent = await agent.open(authorizeUrl({ client_id: 'third', scope: 'openid' }))
+    expect((await agent.decide(consent, 'switch')).url.pathname).toBe('/oauth/login')
+    await settled(app)
+    expect(paths()).toEqual(['/shop'])
+    expect(claimsOf(receiver.requests.items[0]?.token ?? '').sid).toBe(sidOf(tokens))
+  })
+
+  test('another user who signs in in the same browser', async () => {
+    const app = await start([client('shop')])
+    const agent = new RawBrowser(app.app)
+    const tokens = await grant(app, agent, 'shop')
+    const select = authorizeUrl({ client_id: 'shop', scope: 'openid', prompt: 'select_account' })
+    codeOf(await agent.grant(select, bob.email, bob.password))
+    await settled(app)
+    const told = receiver.requests.items.map(({ token }) => claimsOf(token))
+    expect(told).toEqual([expect.objectContaining({ sub: '1', sid: sidOf(tokens) })])
+  })
+
+  test('the host, of a user who changed: every login in every browser', async () => {
+    const app = await start([client('shop')])
+    const [one, two, other] = [new RawBrowser(app.app), new RawBrowser(app.app), new RawBrowser(app.app)]
+    const tokens = [await grant(app, one, 'shop'), await grant(app, two, 'shop')]
+    await grant(app, other, 'shop', bob)
+    await app.oauth.users.changed(1)
+    await app.oauth.users.changed(1)
+    await settled(app)
+    const told = receiver.requests.items.map(({ token }) => claimsOf(token))
+    expect(told.map(({ sub }) => sub)).toEqual(['1', '1'])
+    expect(told.map(({ sid }) => sid).sort()).toEqual(tokens.map(sidOf).sort())
+  })
+
+  describe("the host's own session", () => {
+    type Bag = { user?: { id: number; at: number } }
+    const bagOf = (req: Request): Bag => req.session as Bag
+    const hosted = async (): Promise<Host> => {
+      const app = await start([client('shop')], {
+        before: [session({ secret: 'of the host', resave: false, saveUninitialized: false })],
+        options: {
+          login: {
+            current: (req) => {
+              const { user } = bagOf(req)
+              return user && { subject: user.id, time: user.at }
+            },
+            remember: (req, user) => {
+              bagOf(req).user = { id: Number(user.id), at: Math.floor(Date.now() / 1000) }
+            },
+          },
+        },
+      })
+      app.app.post('/sign-out', async (req, res, next) => {
+        try {
+          await app.oauth.users.signedOut(req)
+          req.session.destroy(() => void res.send('bye'))
+        } catch (error) {
+          next(error)
+        }
+      })
+      app.app.post('/leave', (req, res) => {
+        delete bagOf(req).user
+        res.send('bye')
+      })
+      app.app.post('/become-bob', (req, res) => {
+        bagOf(req).user = { id: 2, at: Math.floor(Date.now() / 1000) }
+        res.send('hello')
+      })
+      return app
+    }
+
+    test('when the host says that it ends: signedOut(req)', async () => {
+      const app = await hosted()
+      const agent = new RawBrowser(app.app)
+      const tokens = await grant(app, agent, 'shop')
+      expect((await agent.post('/sign-out', {})).html).toBe('bye')
+      const [request] = await receiver.requests.until(1)
+      expect(claimsOf(request?.token ?? '')).toMatchObject({ sub: '1', sid: sidOf(tokens) })
+      expect((await new RawBrowser(app.app).post('/sign-out', {})).html).toBe('bye')
+      await settled(app)
+      expect(paths()).toEqual(['/shop'])
+    })
+
+    test('when login.current says that nobody is there', async () => {
+      const app = await hosted()
+      const agent = new RawBrowser(app.app)
+      const tokens = await grant(app, agent, 'shop')
+      await agent.post('/leave', {})
+      expect(receiver.requests.items).toEqual([])
+      const silent = authorizeUrl({ client_id: 'shop', scope: 'openid', prompt: 'none' })
+      expectErrorRedirect(await agent.get(silent), 'login_required')
+      const [request] = await receiver.requests.until(1)
+      expect(claimsOf(request?.token ?? '')).toMatchObject({ sub: '1', sid: sidOf(tokens) })
+    })
+
+    test('when login.current says that somebody else is', async () => {
+      const app = await hosted()
+      const agent = new RawBrowser(app.app)
+      const tokens = await grant(app, agent, 'shop')
+      await agent.post('/become-bob', {})
+      codeOf(await agent.get(authorizeUrl({ client_id: 'shop', scope: 'openid', prompt: 'none' })))
+      await settled(app)
+      const told = receiver.requests.items.map(({ token }) => claimsOf(token))
+      expect(told).toEqual([expect.objectContaining({ sub: '1', sid: sidOf(tokens) })])
+    })
+
+    test('when a client signs the user out of it', async () => {
+      const app = await hosted()
+      const agent = new RawBrowser(app.app)
+      const tokens = await grant(app, agent, 'shop')
+      await signOut(agent, tokens)
+      await settled(app)
+      expect(paths()).toEqual(['/shop'])
+    })
+  })
+
+  test('not a revocation, nor a page that was only looked at', async () => {
+    const app = await start([client('shop')])
+    const agent = new RawBrowser(app.app)
+    const { refresh_token: token } = await grant(app, agent, 'shop')
+    await supertest(app.app)
+      .post('/oauth/revoke')
+      .type('form')
+      .send({ token, client_id: 'shop', client_secret: secret })
+    await agent.get('/oauth/logout')
+    await settled(app)
+    expect(receiver.requests.items).toEqual([])
+  })
+})
+
+describe('close()', () => {
+  test('does not sit through the pause before the next attempt, which comes at once and is the last', async () => {
+    mockHolds = true
+    const app = await start([client('shop')])
+    receiver.answer('/shop', (res) => res.writeHead(503).end())
+    const agent = new RawBrowser(app.app)
+    const paused = new Promise<void>((resolve) => {
+      jest.spyOn(mockPauses, 'push').mockImplementationOnce((milliseconds) => {
+        resolve()
+        return milliseconds
+      })
+    })
+    await signOut(agent, await grant(app, agent, 'shop'))
+    await paused
+    await app.oauth.close()
+    expect(paths()).toHaveLength(2)
+    expect(warnings.items).toHaveLength(1)
+  })
+
+  test('waits for an attempt under way as long as that may last, and makes no other', async () => {
+    const limit = new AbortController()
+    jest.spyOn(AbortSignal, 'timeout').mockReturnValue(limit.signal)
+    const app = await start([client('shop')])
+    receiver.answer('/shop', () => {})
+    const agent = new RawBrowser(app.app)
+    await signOut(agent, await grant(app, agent, 'shop'))
+    await receiver.requests.until(1)
+    const closing = app.oauth.close()
+    limit.abort()
+    await closing
+    expect(paths()).toHaveLength(1)
+    expect(mockPauses).toEqual([])
+    expect(warnings.items).toHaveLength(1)
+  })
+})

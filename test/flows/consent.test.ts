@@ -1,0 +1,393 @@
+import { authorizeUrl, callback, clients, type Host, pkce, secret, startHost } from '../support/host.ts'
+import {
+  claimsOf,
+  codeOf,
+  expectErrorPage,
+  expectErrorRedirect,
+  expectExpiredPage,
+} from '../support/outcomes.ts'
+import { type Answer, fieldsOf, RawBrowser } from '../support/raw-browser.ts'
+import { redeem, refresh } from '../support/tokens.ts'
+
+const loopback = 'http://127.0.0.1/desk'
+
+let host: Host
+beforeAll(async () => {
+  host = await startHost({
+    clients: [
+      ...clients,
+      {
+        client_id: 'desk',
+        client_name: 'Desk',
+        client_secret: secret,
+        redirect_uris: [loopback],
+        scope: 'openid',
+      },
+      {
+        client_id: 'ours',
+        client_name: 'Ours',
+        redirect_uris: [callback],
+        scope: 'openid profile',
+        first_party: true,
+      },
+    ],
+  })
+})
+afterAll(() => host.close())
+beforeEach(() => consents().delete())
+
+const consents = () => host.database.knex(`${host.database.tablePrefix}consents`)
+const logins = () => host.database.knex(`${host.database.tablePrefix}logins`)
+const web = { client_id: 'web', scope: 'openid', state: 's' }
+const bob = ['bob@example.com', 'bob’s password'] as const
+const browser = () => new RawBrowser(host.app)
+const isConsent = (answer: Answer) => ({ status: answer.status, path: answer.url.pathname })
+const consentPage = { status: 200, path: '/oauth/consent' }
+/** A browser in which Ada is logged in and has been asked. */
+const asked = async (parameters: Record<string, string> = web) => {
+  const agent = browser()
+  const page = await agent.signIn(await agent.open(authorizeUrl(parameters)))
+  expect(isConsent(page)).toEqual(consentPage)
+  return { agent, page }
+}
+const answer = async (agent: RawBrowser, fields: Record<string, string> | [string, string][], headers = {}) =>
+  agent.follow(await agent.post('/oauth/consent', fields, headers))
+const grantedBy = async (done: Answer, of = redeem) => (await of(host, codeOf(done))).body.scope
+/** The lines of the page, each with the tags it has. */
+const linesOf = (page: Answer) =>
+  [...page.html.matchAll(/<span class="scope-text">([\s\S]*?)<\/span>\s*(?:<input|<\/)/g)].map(
+    ([, text = '']) =>
+      text
+        .replace(/<[^>]+>/g, ' ')
+        .replace(/\s+/g, ' ')
+        .trim(),
+  )
+
+describe('what the page says', () => {
+  test('who asks, for whom, for what, with which data, and where it leads', async () => {
+    const { page } = await asked({
+      ...web,
+      scope: 'openid profile email offline_access notes:read notes:write',
+    })
+    const text = page.html.replace(/<[^>]+>/g, ' ').replace(/\s+/g, ' ')
+    expect(text).toContain('Web client wants to access your Latchkey account')
+    expect(text).toMatch(/Signed in as ada@example\.com/)
+    expect(text).toMatch(/You’ll be sent to https:\/\/client\.example\.com/)
+    expect(linesOf(page)).toEqual([
+      'Recognise your account',
+      'See your name and profile',
+      'See your email address',
+      'Read your notes',
+      'Write notes for you Optional',
+      'Keep this access until you remove it',
+    ])
+    const claims = [...page.html.matchAll(/<dt>([^<]+)<\/dt><dd><bdi>([^<]*)<\/bdi>/g)].map(
+      ([, ...pair]) => pair,
+    )
+    expect(claims).toEqual([
+      ['Name', 'Ada Lovelace'],
+      ['Email', 'ada@example.com'],
+      ['Email confirmed', 'Yes'],
+    ])
+  })
+
+  test('forms carry the request, a token and the boxes, and nothing of the protocol', async () => {
+    const { page } = await asked({ ...web, scope: 'openid notes:write' })
+    expect(Object.keys(fieldsOf(page, 'value="allow"')).sort()).toEqual([
+      'authorization_request',
+      'csrf_token',
+      'scope:notes:write',
+    ])
+  })
+
+  test('nobody sees it without a login', async () => {
+    const { agent, page } = await asked()
+    agent.cookies.delete([...agent.cookies.keys()].find((name) => name.endsWith('_session')) ?? '')
+    expectExpiredPage(await agent.get(page.url.href))
+    expectExpiredPage(await agent.decide(page, 'allow'))
+  })
+})
+
+describe('is remembered', () => {
+  const challenge = () => ({ code_challenge: pkce().challenge, code_challenge_method: 'S256' })
+
+  test.each([
+    ['a confidential client on https', { client_id: 'web', redirect_uri: callback }],
+    ['a confidential client on loopback', { client_id: 'desk', redirect_uri: 'http://127.0.0.1:4000/desk' }],
+    ['a public client on https', { client_id: 'native', redirect_uri: callback }],
+  ])('for %s', async (_, parameters) => {
+    const request = authorizeUrl({ scope: 'openid', ...parameters, ...challenge() })
+    const agent = browser()
+    const redirectUri = parameters.redirect_uri
+    const page = await agent.signIn(await agent.open(request))
+    expect(isConsent(page)).toEqual(consentPage)
+    codeOf(await agent.decide(page, 'allow'), { redirectUri })
+    codeOf(await agent.get(request), { redirectUri })
+    // In another browser of the same person too.
+    const other = browser()
+    codeOf(await other.signIn(await other.open(request)), { redirectUri })
+  })
+
+  test.each(['http://127.0.0.1:4000/callback', 'com.example.app:/callback'])(
+    'never for a public client at %s',
+    async (redirect_uri) => {
+      const request = authorizeUrl({ client_id: 'native', scope: 'openid', redirect_uri, ...challenge() })
+      const agent = browser()
+      codeOf(await agent.grant(request), { redirectUri: redirect_uri })
+      expect(isConsent(await agent.open(request))).toEqual(consentPage)
+    },
+  )
+
+  test('for one person and one client', async () => {
+    const { agent, page } = await asked()
+    codeOf(await agent.decide(page, 'allow'))
+    const other = browser()
+    expect(isConsent(await other.signIn(await other.open(authorizeUrl(web)), ...bob))).toEqual(consentPage)
+    const native = authorizeUrl({ client_id: 'native', scope: 'openid', ...challenge() })
+    expect(isConsent(await agent.open(native))).toEqual(consentPage)
+  })
+
+  test('until more is asked for; then what is new is marked, and both are remembered', async () => {
+    const { agent, page } = await asked({ ...web, scope: 'openid email' })
+    expect(page.html).not.toContain('>New<')
+    codeOf(await agent.decide(page, 'allow'))
+    codeOf(await agent.get(authorizeUrl({ ...web, scope: 'email openid' })))
+    const wider = await agent.open(authorizeUrl({ ...web, scope: 'openid email profile notes:read' }))
+    expect(linesOf(wider)).toEqual([
+      'Recognise your account',
+      'See your email address',
+      'See your name and profile New',
+      'Read your notes New',
+    ])
+    codeOf(await agent.decide(wider, 'allow'))
+    expect(await grantedBy(await agent.get(authorizeUrl({ ...web, scope: 'openid profile' })))).toBe(
+      'openid profile',
+    )
+    codeOf(await agent.get(authorizeUrl({ ...web, scope: 'openid email profile notes:read' })))
+  })
+
+  test('and asked all the same with prompt=consent', async () => {
+    const { agent, page } = await asked()
+    codeOf(await agent.decide(page, 'allow'))
+    const again = await agent.open(authorizeUrl({ ...web, prompt: 'consent' }))
+    expect(isConsent(again)).toEqual(consentPage)
+    // The request itself, opened once more, does not pass either.
+    const id = again.url.searchParams.get('authorization_request') ?? ''
+    expect(isConsent(await agent.open(`/oauth/authorize?authorization_request=${id}`))).toEqual(consentPage)
+    codeOf(await agent.decide(again, 'allow'))
+  })
+
+  test('until it is removed', async () => {
+    const { agent, page } = await asked()
+    codeOf(await agent.decide(page, 'allow'))
+    codeOf(await agent.get(authorizeUrl(web)))
+    await consents().where({ subject: '1', client_id: 'web' }).delete()
+    expect(isConsent(await agent.open(authorizeUrl(web)))).toEqual(consentPage)
+    const silent = await agent.get(authorizeUrl({ ...web, prompt: 'none' }))
+    expectErrorRedirect(silent, 'consent_required', { state: 's' })
+  })
+})
+
+describe('optional scopes', () => {
+  const request = { ...web, scope: 'openid notes:read notes:write' }
+  const name = 'scope:notes:write'
+
+  test('are granted while ticked', async () => {
+    const { agent, page } = await asked(request)
+    expect(fieldsOf(page, 'value="allow"')[name]).toBe('on')
+    expect(await grantedBy(await agent.decide(page, 'allow'))).toBe('openid notes:read notes:write')
+  })
+
+  test('are not granted or remembered once unticked; the others cannot be unticked', async () => {
+    const { agent, page } = await asked(request)
+    const { [name]: _, ...fields } = fieldsOf(page, 'value="allow"')
+    const done = await answer(agent, { ...fields, decision: 'allow' })
+    expect(await grantedBy(done)).toBe('openid notes:read')
+    expect((await consents().where({ subject: '1' })).map(({ scopes }) => scopes)).toEqual([
+      'openid notes:read',
+    ])
+    codeOf(await agent.get(authorizeUrl({ ...web, scope: 'openid notes:read' })))
+    const again = await agent.open(authorizeUrl(request))
+    expect(linesOf(again).at(-1)).toBe('Write notes for you New Optional')
+  })
+
+  test('unticking withdraws what was allowed before', async () => {
+    const { agent, page } = await asked(request)
+    codeOf(await agent.decide(page, 'allow'))
+    const again = await agent.open(authorizeUrl({ ...request, prompt: 'consent' }))
+    const { [name]: _, ...fields } = fieldsOf(again, 'value="allow"')
+    expect(await grantedBy(await answer(agent, { ...fields, decision: 'allow' }))).toBe('openid notes:read')
+    const silent = await agent.get(authorizeUrl({ ...request, prompt: 'none' }))
+    expectErrorRedirect(silent, 'consent_required', { state: 's' })
+  })
+
+  test('a form cannot add what was not asked for', async () => {
+    const { agent, page } = await asked()
+    const more = { 'scope:email': 'on', 'scope:notes:write': 'on', scope: 'openid email', 'scope[]': 'email' }
+    expect(await grantedBy(await agent.decide(page, 'allow', more))).toBe('openid')
+  })
+})
+
+describe('the answer', () => {
+  test('deny is access_denied, uses the request up and remembers nothing', async () => {
+    const { agent, page } = await asked()
+    expectErrorRedirect(await agent.decide(page, 'deny'), 'access_denied', { state: 's' })
+    expectExpiredPage(await agent.decide(page, 'allow'))
+    expect(await consents()).toEqual([])
+    expect(isConsent(await agent.open(authorizeUrl(web)))).toEqual(consentPage)
+  })
+
+  test('deny leaves an earlier consent as it was', async () => {
+    const { agent, page } = await asked()
+    codeOf(await agent.decide(page, 'allow'))
+    const wider = await agent.open(authorizeUrl({ ...web, scope: 'openid email' }))
+    expectErrorRedirect(await agent.decide(wider, 'deny'), 'access_denied', { state: 's' })
+    codeOf(await agent.get(authorizeUrl(web)))
+  })
+
+  test.each([
+    ['none', {}],
+    ['an unknown one', { decision: 'maybe' }],
+    ['an empty one', { decision: '' }],
+  ])('%s is a page, and the request can still be answered', async (_, decision) => {
+    const { agent, page } = await asked()
+    expectErrorPage(await answer(agent, { ...fieldsOf(page, 'value="allow"'), ...decision }), 400)
+    codeOf(await agent.decide(page, 'allow'))
+  })
+
+  test('two at once are none', async () => {
+    const { agent, page } = await asked()
+    const pairs: [string, string][] = Object.entries(fieldsOf(page, 'value="allow"'))
+    expectErrorPage(await answer(agent, [...pairs, ['decision', 'deny'], ['decision', 'allow']]), 400)
+    expect(await consents()).toEqual([])
+  })
+
+  test('“Not you?” ends the login with all that hangs on it, and another person can go on', async () => {
+    const { agent, page } = await asked({ ...web, scope: 'openid email' })
+    const first = await agent.decide(page, 'allow')
+    const { body } = await redeem(host, codeOf(first))
+    const { sid } = (await logins().whereNull('ended_at').orderBy('auth_time', 'desc'))[0]
+    const open = (await logins().whereNull('ended_at')).length
+    const again = await agent.open(authorizeUrl({ ...web, prompt: 'consent' }))
+    const thief = agent.clone()
+    const login = await agent.decide(again, 'switch')
+    expect({ status: login.status, path: login.url.pathname }).toEqual({ status: 200, path: '/oauth/login' })
+    expect(login.html).not.toContain('ada@example.com')
+    expect(sid).toEqual(expect.any(String))
+    expect(await logins().whereNull('ended_at')).toHaveLength(open - 1)
+    for (const each of [agent, thief]) {
+      const silent = await each.get(authorizeUrl({ ...web, prompt: 'none' }))
+      expectErrorRedirect(silent, 'login_required', { state: 's' })
+    }
+    expect((await refresh(host, body.refresh_token)).body.error).toBe('invalid_grant')
+    const bobs = await agent.signIn(login, ...bob)
+    expect(bobs.html).toContain('bob@example.com')
+    const { body: token } = await redeem(host, codeOf(await agent.decide(bobs, 'allow')))
+    expect(claimsOf(token.id_token).sub).toBe('2')
+  })
+
+  test.each(['allow', 'deny'] as const)('%s of one login does not count for another', async (decision) => {
+    const { agent, page } = await asked()
+    // Ada answers, and before the browser goes on somebody else logs in with the same request.
+    const login = await agent.get(page.url.href.replace('/consent', '/login'))
+    expect(
+      (await agent.post('/oauth/consent', { ...fieldsOf(page, 'value="allow"'), decision })).status,
+    ).toBe(303)
+    agent.cookies.delete([...agent.cookies.keys()].find((name) => name.endsWith('_session')) ?? '')
+    const bobs = await agent.signIn(login, ...bob)
+    expect(isConsent(bobs)).toEqual(consentPage)
+    expect(bobs.html).toContain('bob@example.com')
+    expect(await consents()).toEqual([])
+  })
+
+  test('a client of the host’s own is not asked about, unless it asks', async () => {
+    const agent = browser()
+    const ours = { client_id: 'ours', scope: 'openid profile', state: 's' }
+    codeOf(await agent.signIn(await agent.open(authorizeUrl(ours))))
+    codeOf(await agent.get(authorizeUrl({ ...ours, prompt: 'none' })))
+    expect(isConsent(await agent.open(authorizeUrl({ ...ours, prompt: 'consent' })))).toEqual(consentPage)
+  })
+})
+
+describe('a form that is not ours', () => {
+  const wrong = 'A'.repeat(43)
+  const expectUndecided = async (agent: RawBrowser, page: Answer) => {
+    expect(await consents()).toEqual([])
+    codeOf(await agent.decide(page, 'allow'))
+  }
+
+  test.each<[string, (fields: Record<string, string>, agent: RawBrowser) => Promise<Record<string, string>>]>(
+    [
+      ['without a token', async ({ csrf_token: _, ...fields }) => fields],
+      ['with a wrong token', async (fields) => ({ ...fields, csrf_token: wrong })],
+      [
+        'with the token of the login form',
+        async (fields, agent) => {
+          const url = `/oauth/login?authorization_request=${fields.authorization_request}`
+          return {
+            ...fields,
+            csrf_token: String(fieldsOf(await agent.get(url), 'name="password"').csrf_token),
+          }
+        },
+      ],
+      [
+        'with the token of another request',
+        async (fields, agent) => {
+          const other = await agent.open(authorizeUrl({ ...web, state: 'other' }))
+          return { ...fields, csrf_token: String(fieldsOf(other, 'value="allow"').csrf_token) }
+        },
+      ],
+      [
+        'with the token of another browser',
+        async (fields) => {
+          const { page } = await asked()
+          return { ...fields, csrf_token: String(fieldsOf(page, 'value="allow"').csrf_token) }
+        },
+      ],
+    ],
+  )('%s is 403', async (_, change) => {
+    const { agent, page } = await asked()
+    for (const decision of ['allow', 'deny', 'switch']) {
+      const fields = await change({ ...fieldsOf(page, 'value="allow"'), decision }, agent)
+      expectErrorPage(await answer(agent, fields), 403)
+    }
+    await expectUndecided(agent, page)
+  })
+
+  test.each([
+    { 'Sec-Fetch-Site': 'cross-site' },
+    { 'Sec-Fetch-Site': 'same-site' },
+    { Origin: 'https://evil.example' },
+  ])('from elsewhere is 403: %j', async (headers) => {
+    const { agent, page } = await asked()
+    const fields = { ...fieldsOf(page, 'value="allow"'), decision: 'allow' }
+    expectErrorPage(await answer(agent, fields, headers), 403)
+    await expectUndecided(agent, page)
+  })
+
+  test.each([
+    { 'Sec-Fetch-Site': 'same-origin', Origin: 'http://localhost:3000' },
+    { 'Sec-Fetch-Site': 'none' },
+    { Origin: 'null' },
+  ])('from our own page is taken: %j', async (headers) => {
+    const { agent, page } = await asked()
+    codeOf(await answer(agent, { ...fieldsOf(page, 'value="allow"'), decision: 'allow' }, headers))
+  })
+
+  test('JSON is 415', async () => {
+    const { agent, page } = await asked()
+    const body = JSON.stringify({ ...fieldsOf(page, 'value="allow"'), decision: 'allow' })
+    const headers = { 'Content-Type': 'application/json' }
+    expectErrorPage(await agent.send('POST', '/oauth/consent', { body, headers }), 415)
+    await expectUndecided(agent, page)
+  })
+
+  test.each(['HEAD', 'PUT', 'DELETE'])('%s is 405', async (method) => {
+    const { agent, page } = await asked()
+    const refused = await agent.send(method, page.url.pathname + page.url.search)
+    expect({ status: refused.status, allow: refused.headers.allow }).toEqual({
+      status: 405,
+      allow: 'GET, POST',
+    })
+  })
+})

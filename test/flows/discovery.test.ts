@@ -1,0 +1,282 @@
+import * as oauth from 'oauth4webapi'
+import supertest from 'supertest'
+import { seedClients } from '../../lib/index.ts'
+import { BrowserAgent, locationOf } from '../support/browser-agent.ts'
+import { authorizeUrl, callback, clients, type Host, secret, startHost } from '../support/host.ts'
+import { expectError, post } from '../support/tokens.ts'
+
+const documents = ['openid-configuration', 'oauth-authorization-server']
+
+/** The IANA registry of authorization server metadata, and OpenID Connect's names beside it. */
+const registeredNames = new Set([
+  ...['issuer', 'authorization_endpoint', 'token_endpoint', 'userinfo_endpoint', 'jwks_uri'],
+  ...['registration_endpoint', 'revocation_endpoint', 'introspection_endpoint', 'end_session_endpoint'],
+  ...['device_authorization_endpoint', 'pushed_authorization_request_endpoint', 'check_session_iframe'],
+  ...['scopes_supported', 'response_types_supported', 'response_modes_supported', 'grant_types_supported'],
+  ...['token', 'revocation', 'introspection'].flatMap((endpoint) => [
+    `${endpoint}_endpoint_auth_methods_supported`,
+    `${endpoint}_endpoint_auth_signing_alg_values_supported`,
+  ]),
+  ...['id_token', 'userinfo', 'request_object'].flatMap((jwt) => [
+    `${jwt}_signing_alg_values_supported`,
+    `${jwt}_encryption_alg_values_supported`,
+    `${jwt}_encryption_enc_values_supported`,
+  ]),
+  ...['introspection', 'authorization', 'dpop'].map((jwt) => `${jwt}_signing_alg_values_supported`),
+  ...['acr_values_supported', 'subject_types_supported', 'display_values_supported'],
+  ...['claim_types_supported', 'claims_supported', 'claims_locales_supported', 'ui_locales_supported'],
+  ...['claims_parameter_supported', 'request_parameter_supported', 'request_uri_parameter_supported'],
+  ...['require_request_uri_registration', 'require_signed_request_object', 'signed_metadata'],
+  ...['service_documentation', 'op_policy_uri', 'op_tos_uri', 'code_challenge_methods_supported'],
+  ...['require_pushed_authorization_requests', 'tls_client_certificate_bound_access_tokens'],
+  ...['mtls_endpoint_aliases', 'authorization_details_types_supported', 'protected_resources'],
+  ...['authorization_response_iss_parameter_supported', 'prompt_values_supported'],
+  ...['backchannel_logout_supported', 'backchannel_logout_session_supported'],
+  ...['frontchannel_logout_supported', 'frontchannel_logout_session_supported'],
+  'client_id_metadata_document_supported',
+])
+
+describe.each([
+  ['/oauth', 'http://localhost:3000/oauth'],
+  ['/', 'http://localhost:3000'],
+])('mounted at %s', (mount, issuer) => {
+  let host: Host
+  const base = mount === '/' ? '' : mount
+  const path = (url: unknown): string => String(url).replace('http://localhost:3000', '')
+  const metadata = async () =>
+    (await supertest(host.app).get(`${base}/.well-known/openid-configuration`)).body
+
+  beforeAll(async () => {
+    host = await startHost({ mount })
+  })
+  afterAll(() => host.close())
+
+  test('both documents are one', async () => {
+    const [openid, oauthServer] = await Promise.all(
+      documents.map((name) => supertest(host.app).get(`${base}/.well-known/${name}`)),
+    )
+    expect(openid?.status).toBe(200)
+    expect(openid?.body).toHaveProperty('issuer', issuer)
+    expect(oauthServer?.text).toBe(openid?.text)
+  })
+
+  test.each(documents)('%s stands at the root too, with the path of the issuer behind', async (name) => {
+    const res = await supertest(host.app).get(`/.well-known/${name}${base}`)
+    expect({ status: res.status, body: res.body }).toEqual({ status: 200, body: await metadata() })
+  })
+
+  test.each(documents)('%s may be read by any origin, and kept for a while', async (name) => {
+    for (const url of [`${base}/.well-known/${name}`, `/.well-known/${name}${base}`]) {
+      const res = await supertest(host.app).get(url).set('Origin', 'https://spa.example.com')
+      expect(res.headers).toMatchObject({
+        'content-type': 'application/json',
+        'cache-control': 'public, max-age=300',
+        'access-control-allow-origin': '*',
+      })
+      expect(res.headers).not.toHaveProperty('access-control-allow-credentials')
+      expect(res.headers).not.toHaveProperty('set-cookie')
+    }
+  })
+
+  test.each(documents)('%s answers HEAD, and nothing but reading', async (name) => {
+    for (const url of [`${base}/.well-known/${name}`, `/.well-known/${name}${base}`]) {
+      const [get, head] = [await supertest(host.app).get(url), await supertest(host.app).head(url)]
+      expect(head.status).toBe(200)
+      expect(head.text ?? '').toBe('')
+      expect(head.headers['content-length']).toBe(get.headers['content-length'])
+      const res = await supertest(host.app).post(url)
+      expectError(res, 405, 'invalid_request')
+      expect(res.headers.allow).toBe('GET, HEAD')
+    }
+  })
+
+  test('a strict client takes it', async () => {
+    const as = new URL(issuer)
+    const text = JSON.stringify(await metadata())
+    const headers = { 'content-type': 'application/json' }
+    await expect(oauth.processDiscoveryResponse(as, new Response(text, { headers }))).resolves.toMatchObject({
+      issuer,
+    })
+  })
+
+  test('says what the server does, and nothing else', async () => {
+    expect(await metadata()).toMatchObject({
+      issuer,
+      authorization_endpoint: `${issuer}/authorize`,
+      token_endpoint: `${issuer}/token`,
+      userinfo_endpoint: `${issuer}/userinfo`,
+      jwks_uri: `${issuer}/jwks`,
+      response_types_supported: ['code'],
+      grant_types_supported: expect.arrayContaining([
+        'authorization_code',
+        'refresh_token',
+        'client_credentials',
+      ]),
+      token_endpoint_auth_methods_supported: expect.arrayContaining([
+        'client_secret_basic',
+        'client_secret_post',
+        'none',
+      ]),
+      code_challenge_methods_supported: ['S256', 'plain'],
+      subject_types_supported: expect.arrayContaining(['public']),
+      id_token_signing_alg_values_supported: expect.arrayContaining(['RS256', 'ES256']),
+      authorization_response_iss_parameter_supported: true,
+      request_parameter_supported: false,
+      request_uri_parameter_supported: false,
+    })
+  })
+
+  test('uses registered names only', async () => {
+    expect(Object.keys(await metadata()).filter((name) => !registeredNames.has(name))).toEqual([])
+  })
+
+  test('names the standard scopes and those of the host', async () => {
+    const { scopes_supported } = await metadata()
+    expect(scopes_supported).toEqual([
+      'openid',
+      'profile',
+      'email',
+      'address',
+      'phone',
+      'offline_access',
+      'notes:read',
+      'notes:write',
+    ])
+  })
+
+  test('names every claim once, those of an ID token among them', async () => {
+    const { claims_supported } = await metadata()
+    expect(new Set(claims_supported).size).toBe(claims_supported.length)
+    expect(claims_supported).toEqual(
+      expect.arrayContaining(['sub', 'iss', 'auth_time', 'name', 'email', 'email_verified']),
+    )
+  })
+
+  test('every endpoint that it names answers', async () => {
+    const found = await metadata()
+    const names = Object.keys(found).filter((name) => name.endsWith('_endpoint') || name === 'jwks_uri')
+    expect(names).toEqual(
+      expect.arrayContaining(['authorization_endpoint', 'token_endpoint', 'userinfo_endpoint', 'jwks_uri']),
+    )
+    for (const name of names) {
+      expect(found[name].startsWith(`${issuer}/`)).toBe(true)
+      expect({ name, status: (await supertest(host.app).get(path(found[name]))).status }).not.toMatchObject({
+        status: 404,
+      })
+    }
+    expect((await supertest(host.app).get(path(found.jwks_uri))).status).toBe(200)
+    expect((await supertest(host.app).get(path(found.userinfo_endpoint))).status).toBe(401)
+    expect((await supertest(host.app).post(path(found.token_endpoint)).type('form')).status).toBe(400)
+    expect((await supertest(host.app).get(path(found.authorization_endpoint))).status).toBe(400)
+  })
+
+  test('the keys may be read by any origin, and by HEAD', async () => {
+    const url = `${base}/jwks`
+    const res = await supertest(host.app).get(url)
+    expect(res.headers).toMatchObject({
+      'content-type': 'application/json',
+      'cache-control': 'public, max-age=300',
+      'access-control-allow-origin': '*',
+    })
+    expect((await supertest(host.app).head(url)).status).toBe(200)
+    const put = await supertest(host.app).put(url)
+    expectError(put, 405, 'invalid_request')
+    expect(put.headers.allow).toBe('GET, HEAD')
+  })
+
+  test('is built from the issuer, whatever the request calls the host', async () => {
+    const res = await supertest(host.app).get(`${base}/.well-known/openid-configuration`).set({
+      Host: 'evil.example.net',
+      'X-Forwarded-Host': 'evil.example.net',
+      'X-Forwarded-Proto': 'https',
+      Forwarded: 'host=evil.example.net',
+    })
+    expect(res.status).toBe(200)
+    expect(res.body).toEqual(await metadata())
+  })
+
+  test('the document of another path at the root is not ours', async () => {
+    const res = await supertest(host.app).get('/.well-known/oauth-authorization-server/elsewhere')
+    expect(res.status).toBe(404)
+  })
+})
+
+describe('what is not named is not done', () => {
+  let host: Host
+  beforeAll(async () => {
+    host = await startHost({ options: { codeChallengeMethods: ['S256'] } })
+  })
+  afterAll(() => host.close())
+
+  const metadata = async () => (await supertest(host.app).get('/oauth/.well-known/openid-configuration')).body
+  const errorOf = async (parameters: Record<string, string>): Promise<string | null> => {
+    const location = locationOf(
+      await new BrowserAgent(host.app).get(
+        authorizeUrl({ client_id: 'web', scope: 'openid', ...parameters }),
+      ),
+    )
+    expect(location.hash).toBe('')
+    expect(location.searchParams.has('code')).toBe(false)
+    return location.searchParams.get('error')
+  }
+
+  test.each(['web_message', 'query.jwt', 'jwt', 'x'])('the response mode %s', async (mode) => {
+    expect((await metadata()).response_modes_supported).not.toContain(mode)
+    expect(await errorOf({ response_mode: mode })).toBe('invalid_request')
+  })
+
+  test.each(['token', 'id_token', 'code id_token', 'code token', 'none', 'CODE'])(
+    'the response type %s',
+    async (type) => {
+      expect((await metadata()).response_types_supported).not.toContain(type)
+      expect(await errorOf({ response_type: type })).toBe('unsupported_response_type')
+    },
+  )
+
+  test('request objects, by value and by reference', async () => {
+    expect(await errorOf({ request: 'eyJhbGciOiJub25lIn0.e30.' })).toBe('request_not_supported')
+    expect(await errorOf({ request_uri: 'https://client.example.com/request' })).toBe(
+      'request_uri_not_supported',
+    )
+  })
+
+  test('a PKCE method that the host switched off', async () => {
+    expect((await metadata()).code_challenge_methods_supported).toEqual(['S256'])
+    const plain = { code_challenge: 'v'.repeat(43), code_challenge_method: 'plain' }
+    expect(await errorOf(plain)).toBe('invalid_request')
+  })
+
+  test.each([
+    'password',
+    'implicit',
+    'urn:ietf:params:oauth:grant-type:jwt-bearer',
+    'urn:ietf:params:oauth:grant-type:device_code',
+    'urn:ietf:params:oauth:grant-type:token-exchange',
+  ])('the grant type %s', async (grant_type) => {
+    expect((await metadata()).grant_types_supported).not.toContain(grant_type)
+    const res = await post(host, { grant_type, client_id: 'web', client_secret: secret })
+    expectError(res, 400, 'unsupported_grant_type')
+  })
+
+  test.each(['none', 'HS256', 'RS512', 'rs256'])(
+    'a client whose ID tokens are signed with %s cannot be registered',
+    async (algorithm) => {
+      expect((await metadata()).id_token_signing_alg_values_supported).not.toContain(algorithm)
+      const seed = {
+        client_id: 'weak',
+        client_secret: secret,
+        redirect_uris: [callback],
+        id_token_signed_response_alg: algorithm as 'RS256',
+      }
+      const { knex, tablePrefix } = host.database
+      await expect(seedClients(knex, [...clients, seed], { tablePrefix })).rejects.toMatchObject({
+        code: 'invalid_client_metadata',
+      })
+    },
+  )
+
+  test.each(['/par', '/register', '/device_authorization', '/device'])('the path %s', async (path) => {
+    expect(JSON.stringify(await metadata())).not.toContain(path)
+    expect((await supertest(host.app).post(`/oauth${path}`)).status).toBe(404)
+  })
+})

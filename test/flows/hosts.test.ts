@@ -1,0 +1,497 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import express, { type Express, type RequestHandler } from 'express'
+import session from 'express-session'
+import helmet from 'helmet'
+import { authRouter, type ClientSeed, migrate, seedClients } from '../../lib/index.ts'
+import { openTestDatabase } from '../support/database.ts'
+import { authorizeUrl, callback, clients, type Host, type HostSettings, startHost } from '../support/host.ts'
+import {
+  claimsOf,
+  codeOf,
+  expectErrorPage,
+  expectErrorRedirect,
+  expectExpiredPage,
+} from '../support/outcomes.ts'
+import { type Answer, fieldsOf, RawBrowser } from '../support/raw-browser.ts'
+import { post, redeem, web as webClient } from '../support/tokens.ts'
+
+const open: { close(): Promise<void> }[] = []
+const start = async (settings?: HostSettings): Promise<Host> => {
+  const host = await startHost(settings)
+  open.push(host)
+  return host
+}
+afterAll(async () => {
+  for (const each of open.reverse()) await each.close()
+})
+
+const web = { client_id: 'web', scope: 'openid', state: 's' }
+const ada = ['ada@example.com', 'ada’s password'] as const
+
+describe.each([
+  ['/', 'http://localhost:3000'],
+  ['/oauth', 'http://localhost:3000/oauth'],
+  ['/a/b-c/oauth', 'http://localhost:3000/a/b-c/oauth'],
+])('mounted at %s', (mount, issuer) => {
+  const base = mount === '/' ? '' : mount
+  let host: Host
+  beforeAll(async () => {
+    host = await start({ mount })
+  })
+
+  test('every page, form, asset and answer stays under the mount', async () => {
+    const agent = new RawBrowser(host.app)
+    const login = await agent.open(authorizeUrl(web, base))
+    expect(login.url.pathname).toBe(`${base}/login`)
+    const consent = await agent.signIn(login)
+    expect(consent.url.pathname).toBe(`${base}/consent`)
+    for (const { html } of [login, consent]) {
+      const links = [...html.matchAll(/ (?:action|href)="([^"]+)"/g)].map(([, link = '']) => link)
+      expect(links.length).toBeGreaterThan(2)
+      for (const link of links) expect(link.startsWith(`${base}/`)).toBe(true)
+      for (const link of links.filter((each) => each.includes('/assets/')))
+        expect((await agent.get(link.replaceAll('&amp;', '&'))).status).toBe(200)
+    }
+    codeOf(await agent.decide(consent, 'allow'), { iss: issuer })
+    const posted = await agent.post(`${base}/authorize`, {
+      ...web,
+      response_type: 'code',
+      redirect_uri: callback,
+    })
+    expect(posted.location?.pathname).toBe(`${base}/authorize`)
+    codeOf(await agent.follow(posted), { iss: issuer })
+  })
+
+  test('discovery is under it and, for RFC 8414, at the root', async () => {
+    const agent = new RawBrowser(host.app)
+    for (const path of [
+      `${base}/.well-known/openid-configuration`,
+      `${base}/.well-known/oauth-authorization-server`,
+      `/.well-known/openid-configuration${base}`,
+      `/.well-known/oauth-authorization-server${base}`,
+    ]) {
+      const { status, html } = await agent.get(path)
+      expect({ status, path, issuer: JSON.parse(html).issuer }).toEqual({ status: 200, path, issuer })
+    }
+  })
+})
+
+test('in a router within a router, below a pattern of the host’s', async () => {
+  const inner = express.Router()
+  const outer = express.Router()
+  const host = await start({ mount: '/never-used', options: { issuer: 'http://localhost:3000/v1/id/oauth' } })
+  inner.use('/oauth', host.oauth)
+  outer.use('/id', inner)
+  const app = express().use('/v1', outer)
+  const agent = new RawBrowser(app)
+  const done = await agent.grant(authorizeUrl(web, '/v1/id/oauth'))
+  codeOf(done, { iss: 'http://localhost:3000/v1/id/oauth' })
+})
+
+describe('beside what the host has already', () => {
+  const crowd: RequestHandler[] = [
+    helmet(),
+    express.json(),
+    express.urlencoded({ extended: true }),
+    session({ secret: 'of the host', resave: false, saveUninitialized: true, name: 'host.sid' }),
+  ]
+  let host: Host
+  beforeAll(async () => {
+    host = await start({
+      before: crowd,
+      clients: [
+        ...clients,
+        { client_id: 'six', client_name: 'Six', redirect_uris: ['http://[::1]/callback'], scope: 'openid' },
+        {
+          client_id: 'local',
+          client_name: 'Local',
+          redirect_uris: ['http://localhost:4000/callback'],
+          scope: 'openid',
+        },
+        {
+          client_id: 'app',
+          client_name: 'App',
+          redirect_uris: ['com.example.app:/callback'],
+          scope: 'openid',
+        },
+        {
+          client_id: 'desk',
+          client_name: 'Desk',
+          redirect_uris: ['http://127.0.0.1/callback'],
+          scope: 'openid',
+        },
+      ],
+    })
+    host.app.set('json spaces', 2)
+    host.app.set('json replacer', (name: string, value: unknown) =>
+      name === 'access_token' ? undefined : value,
+    )
+    host.app.set('query parser', 'extended')
+    host.app.set('etag', 'strong')
+  })
+  const browser = () => new RawBrowser(host.app)
+
+  test('the whole flow works, and bodies that were parsed before are read', async () => {
+    const agent = browser()
+    const done = await agent.grant(authorizeUrl(web))
+    const { body, status } = await redeem(host, codeOf(done))
+    expect({ status, type: body.token_type, token: body.access_token }).toEqual({
+      status: 200,
+      type: 'Bearer',
+      token: expect.stringMatching(/^lk_at_/),
+    })
+    expect(claimsOf(body.id_token).sub).toBe('1')
+  })
+
+  test.each([
+    ['brackets', 'grant_type[]=client_credentials'],
+    ['an object', 'grant_type[x]=client_credentials'],
+    ['a repeat', 'grant_type=client_credentials&grant_type=client_credentials'],
+    ['a nested name', 'grant_type=client_credentials&scope[a][b]=c'],
+  ])('%s in a body that the host parsed is invalid_request, never 500', async (_, body) => {
+    const answer = await post(host, `${body}&${new URLSearchParams({ ...webClient })}`)
+    expect({ status: answer.status, error: answer.body.error }).toEqual({
+      status: 400,
+      error: 'invalid_request',
+    })
+  })
+
+  test.each(['csrf_token', 'username', 'password', 'authorization_request'])(
+    'a login form with %s as a list or an object is a page',
+    async (name) => {
+      const agent = browser()
+      const page = await agent.open(authorizeUrl(web))
+      const fields = { ...fieldsOf(page, 'name="password"'), username: ada[0], password: ada[1] }
+      const others = Object.entries(fields).filter(([key]) => key !== name)
+      const value = fields[name as keyof typeof fields] ?? ''
+      for (const odd of [`${name}[]`, `${name}[x]`, `${name}[__proto__]`]) {
+        const answer = await agent.post('/oauth/login', [...others, [odd, value]] as [string, string][])
+        expect(answer.status).toBeGreaterThanOrEqual(400)
+        expect(answer.status).toBeLessThan(500)
+        expect(answer.headers.location).toBeUndefined()
+      }
+      expectErrorRedirect(await agent.get(authorizeUrl({ ...web, prompt: 'none' })), 'login_required', {
+        state: 's',
+      })
+    },
+  )
+
+  test('JSON that the host parsed is 415 on our pages all the same', async () => {
+    const agent = browser()
+    const page = await agent.open(authorizeUrl(web))
+    const body = JSON.stringify({ ...fieldsOf(page, 'name="password"'), username: ada[0], password: ada[1] })
+    const headers = { 'Content-Type': 'application/json' }
+    expectErrorPage(await agent.send('POST', '/oauth/login', { body, headers }), 415)
+  })
+
+  test('a query is read as it was sent, whatever the host’s parser makes of it', async () => {
+    const agent = browser()
+    const silent = authorizeUrl({ ...web, prompt: 'none' })
+    expectErrorRedirect(await agent.get(`${silent}&state[x]=1&scope[]=email`), 'login_required', {
+      state: 's',
+    })
+    expectErrorRedirect(await agent.get(`${silent}&nonce=1&nonce=2`), 'invalid_request', { state: 's' })
+  })
+
+  describe('the headers of every page', () => {
+    const policy = (formAction: string) =>
+      [
+        "default-src 'none'",
+        "style-src 'self'",
+        "img-src 'self'",
+        "script-src 'self'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+        `form-action ${formAction}`,
+      ].join(';')
+    const expectHeaders = ({ headers }: Answer, formAction: string): void => {
+      expect(headers).toMatchObject({
+        'content-security-policy': policy(formAction),
+        'referrer-policy': 'same-origin',
+        'x-frame-options': 'DENY',
+        'x-content-type-options': 'nosniff',
+        'cache-control': 'no-store',
+        'content-type': 'text/html; charset=utf-8',
+      })
+      expect(headers).not.toHaveProperty('cross-origin-opener-policy')
+      expect(headers).not.toHaveProperty('etag')
+    }
+    const secure = "'self' https:"
+    const loopback = `${secure} http://127.0.0.1:* http://localhost:*`
+
+    test.each([
+      ['https', { client_id: 'web', redirect_uri: callback }, secure],
+      ['127.0.0.1', { client_id: 'desk', redirect_uri: 'http://127.0.0.1:5000/callback' }, loopback],
+      ['localhost', { client_id: 'local', redirect_uri: 'http://localhost:4000/callback' }, loopback],
+      ['[::1]', { client_id: 'six', redirect_uri: 'http://[::1]:5000/callback' }, `${secure} http:`],
+      [
+        'a private-use scheme',
+        { client_id: 'app', redirect_uri: 'com.example.app:/callback' },
+        `${secure} com.example.app:`,
+      ],
+    ])('let forms end at %s', async (_, parameters, formAction) => {
+      const agent = browser()
+      const login = await agent.open(authorizeUrl({ ...web, ...parameters, prompt: 'consent' }))
+      expectHeaders(login, formAction)
+      const failed = await agent.signIn(login, ada[0], 'wrong')
+      expect(failed.status).toBe(400)
+      expectHeaders(failed, formAction)
+      const consent = await agent.signIn(failed)
+      expect(consent.url.pathname).toBe('/oauth/consent')
+      expectHeaders(consent, formAction)
+      codeOf(await agent.decide(consent, 'allow'), { redirectUri: parameters.redirect_uri })
+    })
+
+    test('let them end nowhere else without a request', async () => {
+      const agent = browser()
+      expectHeaders(await agent.get('/oauth/authorize'), "'self'")
+      expectHeaders(await agent.get('/oauth/login'), "'self'")
+      expectHeaders(await agent.send('PUT', '/oauth/consent'), "'self'")
+      expectHeaders(await agent.post('/oauth/login', {}), "'self'")
+    })
+
+    test('and pages hold neither script nor style nor anything of another origin', async () => {
+      const agent = browser()
+      const login = await agent.open(authorizeUrl({ ...web, prompt: 'consent' }))
+      for (const { html } of [login, await agent.signIn(login), await agent.get('/oauth/authorize')]) {
+        expect(html).not.toMatch(/<script|<style|\sstyle=|\son\w+=|javascript:/)
+        for (const [, url = ''] of html.matchAll(/ (?:src|href|action)="([^"]+)"/g))
+          expect(url).toMatch(/^[/#]/)
+      }
+    })
+
+    test('JSON answers are not changed by the host either', async () => {
+      const { headers, html } = await browser().get('/oauth/jwks')
+      expect(headers).toMatchObject({
+        'content-security-policy': "default-src 'none'",
+        'x-content-type-options': 'nosniff',
+      })
+      expect(html).not.toContain('\n')
+    })
+  })
+})
+
+describe('assets', () => {
+  let host: Host
+  beforeAll(async () => {
+    host = await start()
+  })
+  const browser = () => new RawBrowser(host.app)
+  const linked = async () =>
+    / href="([^"]+style\.css[^"]*)"/.exec((await browser().get('/oauth/authorize')).html)?.[1] ?? ''
+
+  test('under the address that pages use they never change, and are asked for once', async () => {
+    const address = await linked()
+    expect(address).toMatch(/^\/oauth\/assets\/style\.css\?v=[\w-]{16}$/)
+    const { status, headers, html } = await browser().get(address)
+    expect(status).toBe(200)
+    expect(html).toBe(readFileSync(join(__dirname, '../../views/assets/style.css'), 'utf8'))
+    expect(headers).toMatchObject({
+      'content-type': 'text/css; charset=utf-8',
+      'cache-control': 'public, max-age=31536000, immutable',
+      etag: `"${address.slice(-16)}"`,
+      'x-content-type-options': 'nosniff',
+    })
+    expect(headers).not.toHaveProperty('set-cookie')
+  })
+
+  test('under another they are kept for a short while, and a known tag is 304', async () => {
+    for (const address of ['/oauth/assets/style.css', '/oauth/assets/style.css?v=AAAAAAAAAAAAAAAA']) {
+      const { status, headers } = await browser().get(address)
+      expect({ status, cache: headers['cache-control'] }).toEqual({
+        status: 200,
+        cache: 'public, max-age=300',
+      })
+      const again = await browser().get(address, { 'If-None-Match': headers.etag ?? '' })
+      expect({ status: again.status, html: again.html, etag: again.headers.etag }).toEqual({
+        status: 304,
+        html: '',
+        etag: headers.etag,
+      })
+      expect((await browser().get(address, { 'If-None-Match': '"other"' })).status).toBe(200)
+    }
+  })
+
+  test('HEAD has the headers alone, and POST is 405', async () => {
+    const head = await browser().send('HEAD', '/oauth/assets/style.css')
+    expect({ status: head.status, html: head.html }).toEqual({ status: 200, html: '' })
+    expect(Number(head.headers['content-length'])).toBeGreaterThan(1000)
+    expect((await browser().send('POST', '/oauth/assets/style.css')).status).toBe(405)
+  })
+
+  test.each([
+    '/oauth/assets/..%2flogin.eta',
+    '/oauth/assets/..%2F..%2Fpackage.json',
+    '/oauth/assets/%2e%2e/login.eta',
+    '/oauth/assets/../login.eta',
+    '/oauth/assets/..%5clogin.eta',
+    '/oauth/assets/%2fetc%2fpasswd',
+    '/oauth/assets/style.css%00.svg',
+    '/oauth/assets/__proto__',
+    '/oauth/assets/constructor',
+    '/oauth/assets/',
+    '/oauth/assets/none.css',
+  ])('%s is not found', async (path) => {
+    const { status, html } = await browser().get(path)
+    expect(status).toBe(404)
+    expect(html).not.toMatch(/root:|layout\(|"dependencies"/)
+  })
+
+  test('a name that cannot be decoded is a bad request', async () => {
+    const { status } = await browser().get('/oauth/assets/%ff')
+    expect(status).toBe(400)
+  })
+})
+
+describe('an issuer that nobody has named', () => {
+  let app: Express
+  const lines: string[] = []
+  beforeAll(async () => {
+    const database = openTestDatabase()
+    const { knex, tablePrefix } = database
+    const logger = { info: () => {}, warn: () => {}, error: (line: string) => void lines.push(line) }
+    const oauth = authRouter({
+      database: knex,
+      tablePrefix,
+      secrets: ['a secret of the tests that is long enough'],
+      logger,
+    })
+    open.push(database)
+    await oauth.ready()
+    await seedClients(knex, clients, { tablePrefix, scopes: { 'notes:read': 'x', 'notes:write': 'y' } })
+    app = express().use('/oauth', oauth).use('/elsewhere', oauth)
+  })
+
+  test('is served where it was guessed', async () => {
+    const page = await new RawBrowser(app).open(authorizeUrl(web))
+    expect({ status: page.status, path: page.url.pathname }).toEqual({ status: 200, path: '/oauth/login' })
+  })
+
+  test.each([
+    ['another host', 'http://127.0.0.1:3000', '/oauth', 'http://127.0.0.1:3000/oauth'],
+    ['another port', 'http://localhost:4000', '/oauth', 'http://localhost:4000/oauth'],
+    ['another mount', 'http://localhost:3000', '/elsewhere', 'http://localhost:3000/elsewhere'],
+  ])('at %s the answer is the line to set', async (_, origin, mount, actual) => {
+    const agent = new RawBrowser(app, origin)
+    const page = await agent.get(authorizeUrl(web, mount))
+    expectErrorPage(page, 503)
+    expect(page.html.replaceAll('&#39;', "'")).toContain(`set issuer: '${actual}'`)
+    const { status, html, headers } = await agent.get(`${mount}/.well-known/openid-configuration`)
+    expect(status).toBe(503)
+    expect(headers['content-type']).toBe('application/json')
+    expect(JSON.parse(html).error_description).toContain(`set issuer: '${actual}'`)
+    expect(lines.join('\n')).toContain(`set issuer: '${actual}'`)
+  })
+
+  test('a hostile Host header is text on the page', async () => {
+    const page = await new RawBrowser(app).send('GET', authorizeUrl(web), {
+      headers: { Host: '<script>alert(1)</script>' },
+    })
+    expect(page.status).toBe(503)
+    expect(page.html).not.toContain('<script>alert')
+  })
+})
+
+test('two routers in one process and one browser do not meet', async () => {
+  const one = await start()
+  const two = await start({ mount: '/id' })
+  const app = express().use(one.app).use(two.app)
+  const agent = new RawBrowser(app)
+  codeOf(await agent.grant(authorizeUrl(web)))
+  expect((await agent.open(authorizeUrl(web, '/id'))).url.pathname).toBe('/id/login')
+  const twoIssuer = { iss: 'http://localhost:3000/id' }
+  const pending = await agent.open(authorizeUrl({ ...web, prompt: 'login' }))
+  codeOf(await agent.grant(authorizeUrl(web, '/id'), 'bob@example.com', 'bob’s password'), twoIssuer)
+  expect(agent.cookies.size).toBe(4)
+  // A form of one is not taken by the other.
+  const fields = { ...fieldsOf(pending, 'name="password"'), username: ada[0], password: ada[1] }
+  expectExpiredPage(await agent.post('/id/login', fields))
+  const first = codeOf(await agent.signIn(pending))
+  expect(claimsOf((await redeem(one, first)).body.id_token).sub).toBe('1')
+  codeOf(await agent.open(authorizeUrl({ ...web, prompt: 'none' }, '/id')), twoIssuer)
+})
+
+describe('in production', () => {
+  const environment = process.env.NODE_ENV
+  afterEach(() => {
+    process.env.NODE_ENV = environment
+  })
+
+  test('a page says to nobody what was wrong, and a schema that lacks a table is 503 with the command in the log', async () => {
+    process.env.NODE_ENV = 'production'
+    const database = openTestDatabase()
+    open.push(database)
+    const { knex, tablePrefix } = database
+    const lines: string[] = []
+    const logger = {
+      info: () => {},
+      warn: () => {},
+      error: (...parts: unknown[]) => void lines.push(parts.map(String).join(' ')),
+    }
+    const options = {
+      issuer: 'https://app.example.com/oauth',
+      database: knex,
+      tablePrefix,
+      secrets: ['a secret of the tests that is long enough'],
+      logger,
+    }
+    const oauth = authRouter(options)
+    const app = express().set('trust proxy', 1).use('/oauth', oauth)
+    const agent = new RawBrowser(app, 'https://app.example.com', { 'X-Forwarded-Proto': 'https' })
+    const early = await agent.get(authorizeUrl(web))
+    expectErrorPage(early, 503)
+    expect(early.html).not.toMatch(/latchkey migrate|lacks/)
+    expect(lines.join('\n')).toContain('npx latchkey migrate')
+    await migrate(knex, options)
+    const seeds: ClientSeed[] = [{ client_id: 'web', redirect_uris: [callback], scope: 'openid' }]
+    await seedClients(knex, seeds, options)
+    // The next request finds it mended, without a restart.
+    const page = await agent.open(authorizeUrl(web))
+    expect({ status: page.status, path: page.url.pathname }).toEqual({ status: 200, path: '/oauth/login' })
+    const refused = await agent.get(authorizeUrl({ ...web, client_id: 'nobody' }))
+    expectErrorPage(refused, 400)
+    expect(refused.html).not.toContain('client_id')
+    expect(refused.html).toContain('unauthorized_client')
+  })
+})
+
+test('an Express 4 host has the whole flow, errors and 405 too', async () => {
+  jest.doMock('express', () => jest.requireActual('express-4'))
+  const failed: unknown[] = []
+  const listen = (reason: unknown) => void failed.push(reason)
+  process.on('unhandledRejection', listen)
+  let host: Host | undefined
+  try {
+    await jest.isolateModulesAsync(async () => {
+      const four = require('express')
+      expect(four.application).toHaveProperty('lazyrouter')
+      host = await require('../support/host.ts').startHost({ before: [four.urlencoded({ extended: true })] })
+    })
+    const { app } = host as Host
+    const agent = new RawBrowser(app)
+    const login = await agent.open(authorizeUrl(web))
+    expect(login.url.pathname).toBe('/oauth/login')
+    const failedLogin = await agent.signIn(login, ada[0], 'wrong')
+    expect(failedLogin.status).toBe(400)
+    const done = await agent.decide(await agent.signIn(failedLogin), 'allow')
+    const { body } = await redeem(host as Host, codeOf(done))
+    expect(claimsOf(body.id_token).sub).toBe('1')
+    expectExpiredPage(await agent.get(login.url.href))
+    expectErrorPage(await agent.get(authorizeUrl({ ...web, client_id: 'nobody' })), 400)
+    expectErrorRedirect(await agent.get(authorizeUrl({ ...web, scope: '"' })), 'invalid_scope', {
+      state: 's',
+    })
+    expect((await agent.send('PUT', '/oauth/authorize')).status).toBe(405)
+    const refused = await post(host as Host, { grant_type: 'authorization_code', code: 'x', ...webClient })
+    expect({ status: refused.status, error: refused.body.error }).toEqual({
+      status: 400,
+      error: 'invalid_request',
+    })
+    expect(failed).toEqual([])
+  } finally {
+    process.off('unhandledRejection', listen)
+    jest.dontMock('express')
+    await host?.close()
+  }
+})

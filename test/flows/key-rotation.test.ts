@@ -1,0 +1,325 @@
+import { execFile } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { promisify } from 'node:util'
+import { createLocalJWKSet, decodeJwt, decodeProtectedHeader, type JSONWebKeySet, jwtVerify } from 'jose'
+import supertest from 'supertest'
+import type { ClientSeed } from '../../lib/index.ts'
+import { signingAlgorithms } from '../../lib/protocol/client-metadata.ts'
+import { type Clock, stopClock } from '../support/clock.ts'
+import { openTestDatabase } from '../support/database.ts'
+import { callback, clients, type Host, issuer, secret, startHost } from '../support/host.ts'
+import { answerOf, refresh, tokensFor } from '../support/tokens.ts'
+
+jest.setTimeout(60_000)
+
+const minute = 60
+const hour = 3600
+/** A successor every three hours, published for twenty minutes before it signs. */
+const lifetimes = { signingKey: 3 * hour, signingKeyLead: 20 * minute, idToken: hour }
+
+/** One client for each algorithm, named as it is. */
+const signedClients: ClientSeed[] = signingAlgorithms.map((algorithm) => ({
+  client_id: algorithm,
+  client_secret: secret,
+  redirect_uris: [callback],
+  id_token_signed_response_alg: algorithm,
+}))
+
+let host: Host
+let clock: Clock
+beforeEach(async () => {
+  clock = stopClock()
+  host = await startHost({ clients: [...clients, ...signedClients], options: { lifetimes } })
+})
+afterEach(async () => {
+  await host.close()
+  jest.restoreAllMocks()
+})
+
+type Serving = Pick<Host, 'app'>
+
+const jwksResponse = (of: Serving = host) => supertest(of.app).get('/oauth/jwks')
+const jwks = async (of?: Serving): Promise<JSONWebKeySet> => (await jwksResponse(of)).body
+const kids = async (algorithm: string, of?: Serving): Promise<(string | undefined)[]> =>
+  (await jwks(of)).keys.filter(({ alg }) => alg === algorithm).map(({ kid }) => kid)
+
+const verify = (idToken: string, keys: JSONWebKeySet) =>
+  jwtVerify(idToken, createLocalJWKSet(keys), { issuer, currentDate: new Date(clock.now() * 1000) })
+
+/** Requests until what began beside one of them is done. */
+const settle = async (of: Pick<Host, 'oauth'> & Serving = host): Promise<void> => {
+  await jwksResponse(of)
+  await of.oauth.close()
+}
+
+test.each(signingAlgorithms)('a client logs in with ID tokens signed by %s', async (algorithm) => {
+  const { body } = await supertest(host.app).get('/oauth/.well-known/openid-configuration')
+  expect(body.id_token_signing_alg_values_supported).toContain(algorithm)
+  const tokens = await tokensFor(host, { client_id: algorithm }, { client_id: algorithm })
+  const { payload, protectedHeader } = await verify(tokens.id_token, await jwks())
+  expect(protectedHeader).toEqual({ alg: algorithm, typ: 'JWT', kid: (await kids(algorithm))[0] })
+  // OIDC Core §3.1.3.6: the hash of the signature's algorithm; Ed25519 is made with SHA-512 (RFC 8032 §5.1).
+  const digest = createHash(algorithm === 'EdDSA' ? 'sha512' : 'sha256')
+    .update(tokens.access_token)
+    .digest()
+  expect(payload.at_hash).toBe(digest.subarray(0, digest.length / 2).toString('base64url'))
+})
+
+describe('the documents', () => {
+  test.each(['/oauth/jwks', '/oauth/.well-known/openid-configuration'])(
+    '%s may be kept for a while, and is asked for again by its tag',
+    async (path) => {
+      const get = () => supertest(host.app).get(path)
+      const first = await get()
+      expect(first.headers).toMatchObject({
+        'cache-control': expect.stringMatching(/^public, max-age=[1-9]\d*$/),
+        'content-type': 'application/json',
+        'access-control-allow-origin': '*',
+        etag: expect.stringMatching(/^"[\w-]{22}"$/),
+      })
+      const etag = String(first.headers.etag)
+      expect((await get()).headers.etag).toBe(etag)
+      for (const tag of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
+        const again = await get().set('If-None-Match', tag)
+        expect({ status: again.status, text: again.text }).toEqual({ status: 304, text: '' })
+        expect(again.headers).toMatchObject({ etag, 'cache-control': first.headers['cache-control'] })
+      }
+      expect((await get().set('If-None-Match', '"other"')).body).toEqual(first.body)
+      const head = await supertest(host.app).head(path)
+      expect(head.headers).toMatchObject({ etag, 'content-length': first.headers['content-length'] })
+      expect(head.text).toBeUndefined()
+      const unchanged = await supertest(host.app).head(path).set('If-None-Match', etag)
+      expect(unchanged.status).toBe(304)
+    },
+  )
+
+  test('the keys get another tag when they are others', async () => {
+    const { etag } = (await jwksResponse()).headers
+    clock.travel(3 * hour)
+    const res = await jwksResponse().set('If-None-Match', String(etag))
+    expect(res.status).toBe(200)
+    expect(res.body.keys).toHaveLength(2 * signingAlgorithms.length)
+  })
+
+  test('a lead too short for any cache turns caching off', async () => {
+    const brief = await startHost({
+      database: host.database,
+      options: { lifetimes: { ...lifetimes, signingKeyLead: 2 } },
+    })
+    expect((await jwksResponse(brief)).headers['cache-control']).toBe('public, max-age=0')
+    expect((await jwksResponse()).headers['cache-control']).toBe(`public, max-age=300`)
+  })
+})
+
+describe('a rotation by age', () => {
+  test('publishes, waits, signs, keeps and removes', async () => {
+    const [old] = await kids('RS256')
+    const signedBy = async () => decodeProtectedHeader((await tokensFor(host)).id_token).kid
+
+    clock.travel(3 * hour)
+    expect(await kids('RS256')).toEqual([old, expect.any(String)])
+    const [, successor] = await kids('RS256')
+    clock.travel(lifetimes.signingKeyLead - 1)
+    const { id_token: last } = await tokensFor(host)
+    expect(decodeProtectedHeader(last).kid).toBe(old)
+    clock.travel(1)
+    expect(await signedBy()).toBe(successor)
+
+    clock.travel(hour - 2)
+    await verify(last, await jwks())
+    await settle()
+    clock.travel(hour)
+    await settle()
+    expect(await kids('RS256')).toEqual([successor])
+  })
+
+  test('an ID token of a key that is gone still says at logout for whom it was', async () => {
+    const { id_token } = await tokensFor(host)
+    for (const step of [3 * hour, hour, 2 * hour, hour]) {
+      clock.travel(step)
+      await settle()
+    }
+    expect(await kids('RS256')).not.toContain(decodeProtectedHeader(id_token).kid)
+    const logout = (hint: string) =>
+      supertest(host.app).get('/oauth/logout').query({ id_token_hint: hint, client_id: 'web' })
+    expect((await logout(id_token)).status).toBe(200)
+    const [header, claims] = id_token.split('.')
+    expect((await logout(`${header}.${claims}.${Buffer.alloc(256).toString('base64url')}`)).status).toBe(400)
+  })
+
+  test('by two routers on one database at once makes one set of keys', async () => {
+    const other = await startHost({ database: host.database, options: { lifetimes } })
+    expect(await jwks(other)).toEqual(await jwks())
+    clock.travel(3 * hour)
+    const [one, two] = await Promise.all([jwks(), jwks(other)])
+    expect(one.keys).toHaveLength(2 * signingAlgorithms.length)
+    expect(two).toEqual(one)
+  })
+
+  test('is not noticed by clients that keep the keys as long as they may', async () => {
+    // One process does the work, the other one is asked for keys only, now and then.
+    const other = await startHost({ database: host.database, options: { lifetimes } })
+    const caches = [host, host, other].map((from) => ({
+      from,
+      keys: { keys: [] } as JSONWebKeySet,
+      until: 0,
+    }))
+    const scope = 'openid offline_access'
+    const parameters = { scope, prompt: 'consent' }
+    const families = await Promise.all(
+      (['web', ...signingAlgorithms] as const).map(async (client_id) => ({
+        client_id,
+        tokens: await tokensFor(host, { client_id, ...parameters }, { client_id }),
+      })),
+    )
+    const seen = new Set<string>()
+    const failures: string[] = []
+    let living: string[] = []
+    for (let step = 0; step < 62; step += 1) {
+      clock.travel(290)
+      // They fetch at different moments, and never because of a key that they do not know.
+      for (const [index, cache] of caches.entries()) {
+        if (cache.until > clock.now() && step % (index + 2) !== 0) continue
+        const res = await jwksResponse(cache.from)
+        cache.keys = res.body
+        cache.until = clock.now() + Number(/max-age=(\d+)/.exec(String(res.headers['cache-control']))?.[1])
+      }
+      await Promise.all(
+        families.map(async (family) => {
+          const { client_id, tokens } = family
+          family.tokens = await answerOf(refresh(host, tokens.refresh_token, { client_id }))
+          living.push(family.tokens.id_token)
+        }),
+      )
+      living = living.filter((idToken) => Number(decodeJwt(idToken).exp) > clock.now())
+      for (const idToken of living) {
+        const { alg, kid = '' } = decodeProtectedHeader(idToken)
+        seen.add(`${alg} ${kid}`)
+        for (const [index, { keys }] of caches.entries()) {
+          await verify(idToken, keys).catch((error) =>
+            failures.push(`step ${step}, cache ${index}: ${alg}: ${error}`),
+          )
+        }
+      }
+    }
+    expect(failures).toEqual([])
+    // The keys of each algorithm did change meanwhile.
+    for (const algorithm of signingAlgorithms) {
+      expect([...seen].filter((key) => key.startsWith(algorithm)).length).toBeGreaterThanOrEqual(2)
+    }
+  })
+})
+
+test('with keys that no secret opens nothing is served, and nothing is made', async () => {
+  const stored = () => host.database.knex(`${host.database.tablePrefix}signing_keys`).select()
+  const before = await stored()
+  const secrets = ['another secret of at least 32 bytes']
+  await expect(startHost({ database: host.database, options: { secrets } })).rejects.toThrow(
+    /cannot be opened with any of secrets/,
+  )
+  expect(await stored()).toEqual(before)
+})
+
+describe('processes', () => {
+  const root = join(__dirname, '../..')
+  const loader = ['--import', pathToFileURL(require.resolve('tsx')).href]
+  const run = promisify(execFile)
+  const environment = { ...process.env, NODE_ENV: 'development', NO_COLOR: '1' }
+  let folder: string
+  let shared: ReturnType<typeof openTestDatabase>
+
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'latchkey-keys-'))
+    shared = openTestDatabase()
+    const url = process.env.DATABASE_URL
+    const database =
+      url === undefined
+        ? { client: 'better-sqlite3', connection: { filename: join(folder, 'keys.sqlite') } }
+        : { client: shared.knex.client.config.client, connection: url }
+    const { tablePrefix } = shared
+    const config = { issuer, database, tablePrefix, secrets: ['a secret of the tests that is long enough'] }
+    writeFileSync(join(folder, 'latchkey.config.mjs'), `export default ${JSON.stringify(config)}\n`)
+    await cli('migrate')
+  })
+  afterAll(async () => {
+    await shared.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  const cli = (...args: string[]) =>
+    run(process.execPath, [...loader, join(root, 'lib/cli.ts'), ...args], { cwd: folder, env: environment })
+
+  /** Starts a server so many days from now, and gives the ids of the keys that it publishes. */
+  const start = async (days: number): Promise<string[]> => {
+    const program = `
+      import { createAuthorizationServer } from '${pathToFileURL(join(root, 'lib/authorization-server.ts'))}'
+      import { resolveOptions } from '${pathToFileURL(join(root, 'lib/options/resolve.ts'))}'
+      import config from '${pathToFileURL(join(folder, 'latchkey.config.mjs'))}'
+      const real = Date.now
+      Date.now = () => real() + ${days} * 86_400_000
+      const logger = { info: () => {}, warn: () => {}, error: console.error }
+      const server = createAuthorizationServer(resolveOptions({ ...config, logger }))
+      await server.ready()
+      console.log(JSON.stringify(server.keys.jwks.keys.map(({ kid }) => kid)))
+      await server.close()`
+    const options = { cwd: root, env: environment }
+    const { stdout } = await run(process.execPath, [...loader, '--input-type=module', '-e', program], options)
+    return JSON.parse(stdout)
+  }
+
+  interface Listed {
+    kid: string
+    alg: string
+    state: string
+  }
+  const list = async (...args: string[]): Promise<Listed[]> =>
+    JSON.parse((await cli('keys', ...args, '--json')).stdout)
+  const statesOf = (keys: readonly Listed[], algorithm: string) =>
+    keys.filter(({ alg }) => alg === algorithm).map(({ state }) => state)
+
+  test('that start at once make one set of keys, and later one set of successors', async () => {
+    const [first, ...others] = await Promise.all([start(0), start(0), start(0)])
+    expect(first).toHaveLength(signingAlgorithms.length)
+    for (const kids of others) expect(kids).toEqual(first)
+    const [next, ...same] = await Promise.all([start(90), start(90), start(90)])
+    expect(next).toHaveLength(2 * signingAlgorithms.length)
+    expect(next).toEqual(expect.arrayContaining(first!))
+    for (const kids of same) expect(kids).toEqual(next)
+  })
+
+  test('latchkey keys rotate publishes a successor, --now withdraws what was there', async () => {
+    await cli('rollback', '--yes')
+    await cli('migrate')
+    expect((await cli('keys', 'list')).stderr).toContain('there are no keys yet')
+    const [made] = await start(0)
+    const before = await list('list')
+    expect(before.map(({ state }) => state)).toEqual(signingAlgorithms.map(() => 'signing'))
+    expect(before.map(({ kid }) => kid)).toContain(made)
+
+    const after = await list('rotate', '--alg', 'RS256')
+    expect(statesOf(after, 'RS256')).toEqual(['signing', 'next'])
+    expect(statesOf(after, 'ES256')).toEqual(['signing'])
+    expect(await list('rotate', '--alg', 'RS256')).toEqual(after)
+
+    const { stdout, stderr } = await cli('keys', 'rotate', '--alg', 'RS256', '--now')
+    expect(stderr).toContain('The keys so far are withdrawn')
+    expect(stdout).not.toContain(made)
+    expect(stdout).toMatch(/^ALG +KEY ID +STATE +SIGNS FROM +PUBLISHED UNTIL\n/)
+    expect(statesOf(await list('list'), 'RS256')).toEqual(['signing'])
+    expect(await start(0)).not.toContain(made)
+  })
+
+  test.each([
+    ['--alg', 'HS256'],
+    ['--alg', ''],
+  ])('latchkey keys rotate %s %j is refused', async (...args) => {
+    await expect(cli('keys', 'rotate', ...args)).rejects.toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--alg must be one of RS256, PS256, ES256, EdDSA'),
+    })
+  })
+})

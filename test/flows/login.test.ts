@@ -1,0 +1,612 @@
+import { scryptSync } from 'node:crypto'
+import { hash as argon2 } from '@node-rs/argon2'
+import { hash as bcrypt } from '@node-rs/bcrypt'
+import express from 'express'
+import session from 'express-session'
+import { seedUsers } from '../../lib/index.ts'
+import { stopClock } from '../support/clock.ts'
+import { openTestDatabase } from '../support/database.ts'
+import { authorizeUrl, callback, type Host, type HostSettings, startHost } from '../support/host.ts'
+import {
+  claimsOf,
+  codeOf,
+  expectErrorPage,
+  expectErrorRedirect,
+  expectExpiredPage,
+} from '../support/outcomes.ts'
+import { type Answer, fieldsOf, RawBrowser } from '../support/raw-browser.ts'
+import { redeem } from '../support/tokens.ts'
+
+const open: Host[] = []
+const start = async (settings?: HostSettings): Promise<Host> => {
+  const host = await startHost(settings)
+  open.push(host)
+  return host
+}
+let host: Host
+beforeAll(async () => {
+  host = await start()
+})
+afterAll(() => Promise.all(open.map((each) => each.close())))
+afterEach(() => jest.restoreAllMocks())
+
+const web = { client_id: 'web', scope: 'openid', state: 's' }
+const ada = { username: 'ada@example.com', password: 'ada’s password' }
+const bob = { username: 'bob@example.com', password: 'bob’s password' }
+const people = () => host.database.knex(host.usersTable)
+const browser = () => new RawBrowser(host.app)
+const isLogin = ({ status, url, html }: Answer) => ({
+  status,
+  path: url.pathname,
+  asks: html.includes('name="password"'),
+})
+const loginPage = { status: 200, path: '/oauth/login', asks: true }
+const refusal = { status: 400, path: '/oauth/login', asks: true }
+
+/** Whether the browser is logged in is what a silent request tells. */
+const expectNobody = async (agent: RawBrowser): Promise<void> =>
+  expectErrorRedirect(await agent.get(authorizeUrl({ ...web, prompt: 'none' })), 'login_required', {
+    state: 's',
+  })
+
+const idTokenFrom = async (answer: Answer, of = host) => {
+  const { body } = await redeem(of, codeOf(answer))
+  return { ...claimsOf(body.id_token), access: body.access_token } as Record<string, unknown>
+}
+
+const password = '  a pässword with spaces around  '
+const scrypt = (text: string) => {
+  const encode = (bytes: Buffer) => bytes.toString('base64').replaceAll('=', '')
+  const salt = Buffer.from('sixteen bytes !!')
+  return `$scrypt$ln=10,r=8,p=1$${encode(salt)}$${encode(scryptSync(text, salt, 32, { N: 1024, r: 8, p: 1 }))}`
+}
+
+test.each([
+  ['bcrypt 2a', async () => (await bcrypt(password, { cost: 4 })).replace('$2b$', '$2a$')],
+  ['bcrypt 2b', () => bcrypt(password, { cost: 4 })],
+  ['bcrypt 2y', async () => (await bcrypt(password, { cost: 4 })).replace('$2b$', '$2y$')],
+  ['argon2id', () => argon2(password, { memoryCost: 64, timeCost: 1, parallelism: 1 })],
+  ['scrypt', async () => scrypt(password)],
+])('a hash of %s that the table has is verified, and the password is not trimmed', async (_, make) => {
+  await people().insert({ id: 9, email: 'old@example.com', password_hash: await make() })
+  const agent = browser()
+  const page = await agent.open(authorizeUrl(web))
+  for (const wrong of [password.trim(), password.trimEnd(), `${password} `, password.toUpperCase()]) {
+    expect(isLogin(await agent.signIn(page, 'old@example.com', wrong))).toEqual(refusal)
+  }
+  const done = await agent.decide(await agent.signIn(page, 'old@example.com', password), 'allow')
+  expect((await idTokenFrom(done)).sub).toBe('9')
+  await people().where({ id: 9 }).delete()
+  await host.database.knex(`${host.database.tablePrefix}consents`).where({ subject: '9' }).delete()
+})
+
+describe('the page', () => {
+  test('names the client and the place it is at, and asks for nothing else', async () => {
+    const page = await browser().open(authorizeUrl(web))
+    expect(isLogin(page)).toEqual(loginPage)
+    expect(page.html.replace(/<[^>]+>/g, '')).toContain('to continue to Web client (client.example.com)')
+    expect(Object.keys(fieldsOf(page, 'name="password"')).sort()).toEqual([
+      'authorization_request',
+      'csrf_token',
+      'password',
+      'username',
+    ])
+  })
+
+  test('has login_hint filled in and escaped', async () => {
+    const hint = `ada"><script>alert(1)</script>`
+    const page = await browser().open(authorizeUrl({ ...web, login_hint: hint }))
+    expect(fieldsOf(page, 'name="password"').username).toBe(hint)
+    expect(page.html).not.toContain('<script>alert')
+  })
+
+  test('keeps the name typed after a failure, escaped, and never the password', async () => {
+    const agent = browser()
+    const name = `<b>"no'body"</b>`
+    const page = await agent.signIn(await agent.open(authorizeUrl(web)), name, 'not the password of anyone')
+    expect(isLogin(page)).toEqual(refusal)
+    expect(fieldsOf(page, 'name="password"')).toMatchObject({ username: name, password: '' })
+    expect(page.html).toContain('&lt;b&gt;')
+    expect(page.html).not.toContain('not the password of anyone')
+    expect(page.html).toMatch(/<title>Error: /)
+  })
+})
+
+describe('every failure is one answer', () => {
+  /** What differs between two pages of the same request must be nothing but the name typed. */
+  const without = (answer: Answer, name: string) => ({
+    status: answer.status,
+    html: answer.html.replace(`value="${name}"`, 'value="…"'),
+    headers: { ...answer.headers, date: '', 'content-length': '', etag: '' },
+  })
+
+  test('unknown, wrong, disabled, empty, too long, with NUL', async () => {
+    const agent = browser()
+    const page = await agent.open(authorizeUrl(web))
+    const wrong = without(await agent.signIn(page, ada.username, 'wrong'), ada.username)
+    expect(wrong.status).toBe(400)
+    expect(wrong.html).toContain('The username or password is not right')
+    const attempts = [
+      ['nobody@example.com', ada.password],
+      ['cut@example.com', 'cut’s password'],
+      [ada.username, ''],
+      [ada.username, `${ada.password}\0`],
+      [ada.username, '\0'],
+      [ada.username, 'x'.repeat(1024)],
+      [ada.username, 'x'.repeat(1025)],
+      [ada.username, 'x'.repeat(9000)],
+      ['n'.repeat(255), 'x'],
+      ['n'.repeat(256), 'x'],
+    ]
+    for (const [name = '', attempt = ''] of attempts) {
+      expect(without(await agent.signIn(page, name, attempt), name)).toEqual(wrong)
+    }
+    await expectNobody(agent)
+    codeOf(await agent.grant(authorizeUrl(web)))
+  })
+
+  test('no fields at all', async () => {
+    const agent = browser()
+    const page = await agent.open(authorizeUrl(web))
+    const { username: _, password: __, ...hidden } = fieldsOf(page, 'name="password"')
+    expect(isLogin(await agent.post('/oauth/login', hidden))).toEqual(refusal)
+  })
+
+  test('a password of exactly 1,024 characters is one', async () => {
+    const long = 'ß'.repeat(1024)
+    const password_hash = await argon2(long, { memoryCost: 64, timeCost: 1, parallelism: 1 })
+    await people().insert({ id: 8, email: 'long@example.com', password_hash })
+    const agent = browser()
+    const page = await agent.open(authorizeUrl(web))
+    expect(isLogin(await agent.signIn(page, 'long@example.com', `${long}ß`))).toEqual(refusal)
+    expect((await agent.signIn(page, 'long@example.com', long)).url.pathname).toBe('/oauth/consent')
+    await people().where({ id: 8 }).delete()
+  })
+})
+
+describe('a form that is not ours', () => {
+  const other = 'A'.repeat(43)
+  const attempt = async (
+    change: (
+      fields: Record<string, string>,
+      agent: RawBrowser,
+    ) => Promise<Record<string, string>> | Record<string, string>,
+    headers: Record<string, string> = {},
+  ): Promise<{ answer: Answer; agent: RawBrowser }> => {
+    const agent = browser()
+    const page = await agent.open(authorizeUrl(web))
+    const fields = await change({ ...fieldsOf(page, 'name="password"'), ...ada }, agent)
+    return { agent, answer: await agent.post('/oauth/login', fields, headers) }
+  }
+  const tokenOn = async (agent: RawBrowser) =>
+    String(fieldsOf(await agent.open(authorizeUrl(web)), 'name="password"').csrf_token)
+
+  test.each<[string, Parameters<typeof attempt>[0]]>([
+    ['without a token', ({ csrf_token: _, ...fields }) => fields],
+    ['with an empty token', (fields) => ({ ...fields, csrf_token: '' })],
+    ['with a wrong token', (fields) => ({ ...fields, csrf_token: other })],
+    [
+      'with a token cut short',
+      (fields) => ({ ...fields, csrf_token: String(fields.csrf_token).slice(0, -1) }),
+    ],
+    [
+      'with the token of another request',
+      async (fields, agent) => ({ ...fields, csrf_token: await tokenOn(agent) }),
+    ],
+    [
+      'with the token of another browser',
+      async (fields) => ({ ...fields, csrf_token: await tokenOn(browser()) }),
+    ],
+  ])('%s is 403', async (_, change) => {
+    const { answer, agent } = await attempt(change)
+    expectErrorPage(answer, 403)
+    await expectNobody(agent)
+  })
+
+  test('with the token of the consent form is 403', async () => {
+    const agent = browser()
+    const login = await agent.open(authorizeUrl({ ...web, prompt: 'consent' }))
+    const consent = await agent.signIn(login)
+    const { csrf_token = '' } = fieldsOf(consent, 'value="allow"')
+    const fields = { ...fieldsOf(login, 'name="password"'), ...bob, csrf_token }
+    expectErrorPage(await agent.post('/oauth/login', fields), 403)
+  })
+
+  test('with a repeated token is refused', async () => {
+    const agent = browser()
+    const { csrf_token = '', ...fields } = fieldsOf(await agent.open(authorizeUrl(web)), 'name="password"')
+    const pairs = Object.entries({ ...fields, ...ada, csrf_token })
+    pairs.push(['csrf_token', csrf_token])
+    expectErrorPage(await agent.post('/oauth/login', pairs), 400)
+    await expectNobody(agent)
+  })
+
+  test.each([
+    { 'Sec-Fetch-Site': 'cross-site' },
+    { 'Sec-Fetch-Site': 'same-site' },
+    { 'Sec-Fetch-Site': 'anything' },
+    { 'Sec-Fetch-Site': 'cross-site', Origin: 'http://localhost:3000' },
+    { Origin: 'https://evil.example' },
+    { Origin: 'http://localhost:3001' },
+    { Origin: 'https://localhost:3000' },
+    { Origin: 'http://localhost:3000.evil.example' },
+  ])('from elsewhere is 403, right token or not: %j', async (headers) => {
+    const { answer, agent } = await attempt((fields) => fields, headers as Record<string, string>)
+    expectErrorPage(answer, 403)
+    await expectNobody(agent)
+  })
+
+  test.each([
+    { 'Sec-Fetch-Site': 'same-origin', Origin: 'http://localhost:3000' },
+    { 'Sec-Fetch-Site': 'none' },
+    { Origin: 'http://localhost:3000' },
+    { Origin: 'null' },
+    {},
+  ])('from our own page is taken: %j', async (headers) => {
+    const { answer } = await attempt((fields) => fields, headers as Record<string, string>)
+    expect({ status: answer.status, path: answer.location?.pathname }).toEqual({
+      status: 303,
+      path: '/oauth/authorize',
+    })
+  })
+
+  test('Origin null proves nothing without the token', async () => {
+    const { answer } = await attempt((fields) => ({ ...fields, csrf_token: other }), { Origin: 'null' })
+    expectErrorPage(answer, 403)
+  })
+
+  test.each(['application/json', 'text/plain', 'multipart/form-data; boundary=x'])(
+    '%s is 415',
+    async (type) => {
+      const agent = browser()
+      const fields = { ...fieldsOf(await agent.open(authorizeUrl(web)), 'name="password"'), ...ada }
+      const sent = { body: JSON.stringify(fields), headers: { 'Content-Type': type } }
+      expectErrorPage(await agent.send('POST', '/oauth/login', sent), 415)
+      await expectNobody(agent)
+    },
+  )
+
+  test('16 kB is the most', async () => {
+    const { answer } = await attempt((fields) => ({ ...fields, padding: 'x'.repeat(16_384) }))
+    expectErrorPage(answer, 413)
+  })
+})
+
+describe('who is logged in', () => {
+  test('is remembered until the account is disabled', async () => {
+    const agent = browser()
+    codeOf(await agent.grant(authorizeUrl(web), bob.username, bob.password))
+    codeOf(await agent.open(authorizeUrl(web)))
+    await people().where({ id: 2 }).update({ disabled_at: 1 })
+    expect(isLogin(await agent.open(authorizeUrl(web)))).toEqual(loginPage)
+    await expectNobody(agent)
+    const refused = await agent.signIn(await agent.open(authorizeUrl(web)), bob.username, bob.password)
+    expect(isLogin(refused)).toEqual(refusal)
+    await people().where({ id: 2 }).update({ disabled_at: null })
+    codeOf(await agent.open(authorizeUrl(web)))
+  })
+
+  test('one disabled between consent and code gets none', async () => {
+    const agent = browser()
+    const consent = await agent.signIn(
+      await agent.open(authorizeUrl({ ...web, prompt: 'consent' })),
+      bob.username,
+      bob.password,
+    )
+    await people().where({ id: 2 }).update({ disabled_at: 1 })
+    expectExpiredPage(await agent.decide(consent, 'allow'))
+    expectExpiredPage(await agent.get(consent.url.href))
+    await people().where({ id: 2 }).update({ disabled_at: null })
+  })
+
+  test('auth_time is when the password was given, also later and in silence', async () => {
+    const clock = stopClock()
+    const agent = browser()
+    const page = await agent.open(authorizeUrl(web))
+    clock.travel(20)
+    const loggedIn = clock.now()
+    const signedIn = await agent.signIn(page)
+    clock.travel(20)
+    const first =
+      signedIn.url.pathname === '/oauth/consent' ? await agent.decide(signedIn, 'allow') : signedIn
+    expect(await idTokenFrom(first)).toMatchObject({ sub: '1', auth_time: loggedIn, iat: clock.now() })
+    clock.travel(100)
+    const silent = await agent.open(authorizeUrl({ ...web, prompt: 'none', max_age: '1000' }))
+    expect(await idTokenFrom(silent)).toMatchObject({ sub: '1', auth_time: loggedIn })
+  })
+})
+
+describe.each([
+  ['prompt=login', { prompt: 'login' }],
+  ['max_age=0', { max_age: '0' }],
+  ['max_age', { max_age: '50' }],
+])('%s', (_, demand) => {
+  const request = { ...web, ...demand }
+
+  test('asks the same person again, and cannot be skipped', async () => {
+    const clock = stopClock()
+    const agent = browser()
+    codeOf(await agent.grant(authorizeUrl(web)))
+    clock.travel(51)
+    const page = await agent.open(authorizeUrl(request))
+    expect(isLogin(page)).toEqual(loginPage)
+    expect(page.html).toContain('Confirm it’s you')
+    const id = page.url.searchParams.get('authorization_request') ?? ''
+    // The URL of the decision itself, straight and again, the consent page, and the whole request once more.
+    for (const url of [`/oauth/authorize?authorization_request=${id}`, authorizeUrl(request)]) {
+      expect(isLogin(await agent.open(url))).toEqual(loginPage)
+      expect(isLogin(await agent.open(url))).toEqual(loginPage)
+    }
+    const consent = await agent.get(`/oauth/consent?authorization_request=${id}`)
+    if (consent.status === 200) expect(isLogin(await agent.decide(consent, 'allow'))).toEqual(loginPage)
+    clock.travel(1)
+    const refused = await agent.signIn(page, ada.username, 'wrong')
+    expect(isLogin(refused)).toEqual(refusal)
+    expect(isLogin(await agent.open(`/oauth/authorize?authorization_request=${id}`))).toEqual(loginPage)
+    const done = await agent.signIn(refused)
+    expect(await idTokenFrom(done)).toMatchObject({ sub: '1', auth_time: clock.now() })
+    expectExpiredPage(await agent.get(`/oauth/authorize?authorization_request=${id}`))
+  })
+
+  test('takes no other account on the page that confirms one', async () => {
+    const clock = stopClock()
+    const agent = browser()
+    codeOf(await agent.grant(authorizeUrl(web)))
+    clock.travel(51)
+    const page = await agent.open(authorizeUrl(request))
+    const asBob = await agent.submit(page, 'name="password"', bob)
+    expect(isLogin(asBob)).toEqual(refusal)
+    expect(fieldsOf(asBob, 'name="password"').username).toBe(ada.username)
+    const done = await agent.submit(page, 'name="password"', { ...ada, username: bob.username })
+    expect((await idTokenFrom(done)).sub).toBe('1')
+  })
+})
+
+test('max_age lets a login that is young enough pass', async () => {
+  const clock = stopClock()
+  const agent = browser()
+  codeOf(await agent.grant(authorizeUrl(web)))
+  clock.travel(50)
+  codeOf(await agent.open(authorizeUrl({ ...web, max_age: '50' })))
+  clock.travel(1)
+  expect(isLogin(await agent.open(authorizeUrl({ ...web, max_age: '50' })))).toEqual(loginPage)
+})
+
+test('prompt=select_account asks anew and lets another person in', async () => {
+  const agent = browser()
+  codeOf(await agent.grant(authorizeUrl(web)))
+  const page = await agent.open(authorizeUrl({ ...web, prompt: 'select_account' }))
+  expect(page.html).not.toContain('Confirm it’s you')
+  const asBob = await agent.signIn(page, bob.username, bob.password)
+  const done = asBob.url.pathname === '/oauth/consent' ? await agent.decide(asBob, 'allow') : asBob
+  expect((await idTokenFrom(done)).sub).toBe('2')
+})
+
+describe('users behind functions', () => {
+  const users = new Map([['u-1', { id: 'u-1', username: 'Grace', disabled: false }]])
+  const seen: string[][] = []
+  let own: Host
+  beforeAll(async () => {
+    own = await start({
+      options: {
+        users: {
+          find: async (id) => (users.get(id)?.disabled === false ? users.get(id) : undefined),
+          authenticate: (username, given, req) => {
+            seen.push([username, given, req.method])
+            if (username === 'broken') throw new Error('secret detail of the directory')
+            return username === 'grace' && given === ' p ' ? users.get('u-1') : undefined
+          },
+          claims: () => ({ name: 'Grace H.', email: 'g@example.com', sub: 'forged', iss: 'forged' }),
+        },
+      },
+    })
+  })
+
+  test('authenticate, find and claims are asked, and cannot forge what the protocol says', async () => {
+    const agent = new RawBrowser(own.app)
+    const page = await agent.open(authorizeUrl({ ...web, scope: 'openid profile' }))
+    expect(isLogin(await agent.signIn(page, 'grace', 'p'))).toEqual(refusal)
+    const consent = await agent.signIn(page, 'grace', ' p ')
+    expect(seen.at(-1)).toEqual(['grace', ' p ', 'POST'])
+    expect(consent.html).toContain('Grace H.')
+    const token = await idTokenFrom(await agent.decide(consent, 'allow'), own)
+    expect(token).toMatchObject({ sub: 'u-1', name: 'Grace H.', iss: 'http://localhost:3000/oauth' })
+    expect(token).not.toHaveProperty('email')
+    users.set('u-1', { id: 'u-1', username: 'Grace', disabled: true })
+    expect(isLogin(await agent.open(authorizeUrl(web)))).toEqual(loginPage)
+    users.set('u-1', { id: 'u-1', username: 'Grace', disabled: false })
+  })
+
+  test('what they throw is an error page without a word of it, and nobody is logged in', async () => {
+    const agent = new RawBrowser(own.app)
+    const answer = await agent.signIn(await agent.open(authorizeUrl(web)), 'broken', 'x')
+    expectErrorPage(answer, 500)
+    expect(answer.html).not.toContain('directory')
+    await expectNobody(agent)
+  })
+
+  test.each(['', '\0', 'x'.repeat(1025)])(
+    'authenticate is not asked about what cannot be a password (%#)',
+    async (given) => {
+      const agent = new RawBrowser(own.app)
+      const before = seen.length
+      expect(isLogin(await agent.signIn(await agent.open(authorizeUrl(web)), 'grace', given))).toEqual(
+        refusal,
+      )
+      expect(seen).toHaveLength(before)
+    },
+  )
+})
+
+describe("the kit's own accounts", () => {
+  test('a seeded one logs in; a disabled one does not', async () => {
+    const own = await start({ options: { users: undefined } })
+    const { knex, tablePrefix } = own.database
+    const [seeded] = await seedUsers(
+      knex,
+      [
+        {
+          username: 'grace',
+          password: ' correct horse ',
+          name: 'Grace',
+          email: 'g@example.com',
+          email_verified: true,
+        },
+      ],
+      { tablePrefix },
+    )
+    const agent = new RawBrowser(own.app)
+    const page = await agent.open(authorizeUrl({ ...web, scope: 'openid profile email' }))
+    expect(isLogin(await agent.signIn(page, 'grace', 'correct horse'))).toEqual(refusal)
+    expect(isLogin(await agent.signIn(page, 'hopper', ' correct horse '))).toEqual(refusal)
+    const done = await agent.decide(await agent.signIn(page, 'grace', ' correct horse '), 'allow')
+    expect(await idTokenFrom(done, own)).toMatchObject({
+      sub: seeded?.subject,
+      name: 'Grace',
+      email: 'g@example.com',
+      email_verified: true,
+    })
+    await knex(`${tablePrefix}users`).where({ id: seeded?.subject }).update({ disabled_at: 1 })
+    const again = await agent.open(authorizeUrl(web))
+    expect(isLogin(again)).toEqual(loginPage)
+    expect(isLogin(await agent.signIn(again, 'grace', ' correct horse '))).toEqual(refusal)
+  })
+})
+
+describe("the host's own login page", () => {
+  interface HostSession {
+    user?: { id: number; time: number }
+  }
+  const sessionOf = (req: express.Request) => req.session as unknown as HostSession
+  const login: HostSettings['options'] = {
+    login: {
+      url: '/login?theme=dark',
+      current: (req) => {
+        const { user } = sessionOf(req)
+        return user && { subject: user.id, time: user.time, methods: ['pwd', 'otp'] }
+      },
+    },
+  }
+  let own: Host
+  beforeAll(async () => {
+    own = await start({
+      options: login,
+      before: [session({ secret: 'x', resave: false, saveUninitialized: false, name: 'host.sid' })],
+    })
+    own.app.post('/login', express.urlencoded({ extended: false }), (req, res, next) =>
+      req.session.regenerate((error) => {
+        if (error) return next(error)
+        sessionOf(req).user = { id: Number(req.body.id), time: Math.floor(Date.now() / 1000) }
+        res.redirect(302, req.body.return_to)
+      }),
+    )
+    own.app.post('/logout', (req, res, next) =>
+      req.session.destroy((error) => (error ? next(error) : res.sendStatus(204))),
+    )
+    own.app.get('/login', (_req, res) => void res.send('the host’s page'))
+  })
+
+  test('gets the browser with a path to return to, and the return page leads to the code', async () => {
+    const clock = stopClock()
+    const agent = new RawBrowser(own.app)
+    const page = await agent.open(authorizeUrl({ ...web, login_hint: 'ada@example.com' }))
+    expect(page.html).toBe('the host’s page')
+    const { return_to: returnTo = '', ...others } = Object.fromEntries(page.url.searchParams)
+    expect(others).toEqual({ theme: 'dark', login_hint: 'ada@example.com' })
+    expect(returnTo).toMatch(/^\/oauth\/login\?authorization_request=lk_ar_[\w-]{43}$/)
+    const back = await agent.follow(await agent.post('/login', { id: '1', return_to: returnTo }))
+    expect({ status: back.status, path: back.url.pathname }).toEqual({ status: 200, path: '/oauth/login' })
+    expect(back.headers['cache-control']).toBe('no-store')
+    const link = /<a [^>]*id="continue" href="([^"]+)"/.exec(back.html)?.[1]?.replaceAll('&amp;', '&') ?? ''
+    expect(link).toMatch(/^\/oauth\/authorize\?/)
+    expect(back.html).toContain(`content="0; url=${link.replaceAll('&', '&amp;')}"`)
+    const loggedIn = clock.now()
+    clock.travel(5)
+    const done = await agent.decide(await agent.open(link), 'allow')
+    expect(await idTokenFrom(done, own)).toMatchObject({ sub: '1', auth_time: loggedIn, amr: ['pwd', 'otp'] })
+    codeOf(await agent.open(authorizeUrl(web)))
+    expectExpiredPage(await agent.open(link))
+  })
+
+  test('without a login after the bounce the client hears login_required', async () => {
+    const agent = new RawBrowser(own.app)
+    const page = await agent.open(authorizeUrl(web))
+    const back = await agent.open(page.url.searchParams.get('return_to') ?? '')
+    const link = /id="continue" href="([^"]+)"/.exec(back.html)?.[1]?.replaceAll('&amp;', '&') ?? ''
+    expectErrorRedirect(await agent.open(link), 'login_required', { state: 's' })
+    expectExpiredPage(await agent.open(link))
+  })
+
+  test.each([
+    ['prompt=login', { prompt: 'login' }, 'login'],
+    ['max_age=0', { max_age: '0' }, 'login'],
+    ['prompt=login consent', { prompt: 'consent login' }, 'login consent'],
+  ])('%s is passed on, and takes a renewed login', async (_, demand, said) => {
+    const clock = stopClock()
+    const agent = new RawBrowser(own.app)
+    await agent.post('/login', { id: '1', return_to: '/' })
+    const request = authorizeUrl({ ...web, ...demand })
+    clock.travel(10)
+    const page = await agent.open(request)
+    expect(page.html).toBe('the host’s page')
+    expect(page.url.searchParams.get('prompt')).toBe(said)
+    const returnTo = page.url.searchParams.get('return_to') ?? ''
+    const follow = async () => {
+      const back = await agent.open(returnTo)
+      return agent.open(/id="continue" href="([^"]+)"/.exec(back.html)?.[1]?.replaceAll('&amp;', '&') ?? '')
+    }
+    clock.travel(10)
+    await agent.post('/login', { id: '1', return_to: returnTo })
+    const renewed = await follow()
+    const done = renewed.url.pathname === '/oauth/consent' ? await agent.decide(renewed, 'allow') : renewed
+    expect(await idTokenFrom(done, own)).toMatchObject({ auth_time: clock.now() })
+    // Not renewed: the old login is not enough.
+    const second = await agent.open(request)
+    const back = await agent.open(second.url.searchParams.get('return_to') ?? '')
+    const link = /id="continue" href="([^"]+)"/.exec(back.html)?.[1]?.replaceAll('&amp;', '&') ?? ''
+    expectErrorRedirect(await agent.open(link), 'login_required', { state: 's' })
+  })
+
+  test('signing out at the host ends the login, and the next person is asked for', async () => {
+    const agent = new RawBrowser(own.app)
+    await agent.post('/login', { id: '1', return_to: '/' })
+    codeOf(await agent.grant(authorizeUrl(web)))
+    await agent.post('/logout', {})
+    await expectNobody(agent)
+    await agent.post('/login', { id: '2', return_to: '/' })
+    const done = await agent.grant(authorizeUrl(web))
+    expect((await idTokenFrom(done, own)).sub).toBe('2')
+  })
+
+  test('somebody whom users does not find is nobody', async () => {
+    const agent = new RawBrowser(own.app)
+    await agent.post('/login', { id: '3', return_to: '/' })
+    await expectNobody(agent)
+    await agent.post('/login', { id: '404', return_to: '/' })
+    await expectNobody(agent)
+  })
+
+  test('on another origin return_to is a whole URL', async () => {
+    const elsewhere = await start({
+      options: { login: { url: 'https://login.example.com/in', current: () => undefined } },
+      database: undefined,
+    })
+    const agent = new RawBrowser(elsewhere.app)
+    const { location } = await agent.get(authorizeUrl(web))
+    expect(location?.origin).toBe('https://login.example.com')
+    expect(location?.searchParams.get('return_to')).toMatch(
+      /^http:\/\/localhost:3000\/oauth\/login\?authorization_request=lk_ar_/,
+    )
+  })
+
+  test('a time in milliseconds is an error of the host, not a login', async () => {
+    const wrong = await start({
+      options: { login: { url: '/login', current: () => ({ subject: 1, time: Date.now() }) } },
+      database: openTestDatabase(),
+    })
+    expectErrorPage(
+      await new RawBrowser(wrong.app).get(authorizeUrl({ ...web, redirect_uri: callback })),
+      500,
+    )
+  })
+})

@@ -1,0 +1,721 @@
+import { createHmac, createPublicKey, type JsonWebKey } from 'node:crypto'
+import session from 'express-session'
+import supertest from 'supertest'
+import { stopClock } from '../support/clock.ts'
+import { authorizeUrl, callback, clients, type Host, secret, startHost } from '../support/host.ts'
+import { codeOf, expectErrorPage, expectErrorRedirect } from '../support/outcomes.ts'
+import { type Answer, fieldsOf, RawBrowser } from '../support/raw-browser.ts'
+import { answerOf, bob, expectError, redeem, refresh, type TokenAnswer, userinfo } from '../support/tokens.ts'
+
+const bye = 'https://client.example.com/bye'
+const byeWithQuery = `${bye}?tenant=a%20b`
+const otherBye = 'https://other.example.com/bye'
+
+let host: Host
+beforeAll(async () => {
+  host = await startHost({
+    clients: [
+      ...clients,
+      {
+        client_id: 'shop',
+        client_name: 'The <b>Shop</b>',
+        client_secret: secret,
+        client_uri: 'https://client.example.com/home',
+        redirect_uris: [callback],
+        post_logout_redirect_uris: [bye, byeWithQuery, 'com.example.app:/bye'],
+        userinfo_signed_response_alg: 'RS256',
+      },
+      {
+        client_id: 'other',
+        client_secret: secret,
+        redirect_uris: [callback],
+        post_logout_redirect_uris: [otherBye],
+      },
+      {
+        client_id: 'switched',
+        client_secret: secret,
+        redirect_uris: [callback],
+        post_logout_redirect_uris: [bye],
+      },
+    ],
+  })
+})
+afterAll(() => host.close())
+afterEach(() => jest.restoreAllMocks())
+
+type Fields = Readonly<Record<string, string>>
+const logoutUrl = (fields: Fields = {}): string => `/oauth/logout?${new URLSearchParams(fields)}`
+
+const browser = (of: Host = host): RawBrowser => new RawBrowser(of.app)
+
+/** A person who has signed in and granted tokens to a client. */
+const signedIn = async (
+  agent: RawBrowser,
+  { client_id = 'shop', scope = 'openid', as = 'ada', of = host } = {},
+): Promise<TokenAnswer> => {
+  const person = as === 'bob' ? bob : undefined
+  const done = await agent.grant(authorizeUrl({ client_id, scope }), person?.email, person?.password)
+  return answerOf(redeem(of, codeOf(done), { client_id }))
+}
+const visitor = async (settings: Parameters<typeof signedIn>[1] = {}) => {
+  const agent = browser()
+  return { agent, tokens: await signedIn(agent, settings) }
+}
+
+const silent = authorizeUrl({ client_id: 'shop', scope: 'openid', prompt: 'none' })
+const expectSignedIn = async (agent: RawBrowser): Promise<void> => void codeOf(await agent.get(silent))
+const expectSignedOut = async (agent: RawBrowser): Promise<void> =>
+  expectErrorRedirect(await agent.get(silent), 'login_required')
+
+const expectConfirmation = (answer: Answer): void => {
+  expect(answer.status).toBe(200)
+  expect(answer.html).toContain('Sign out?')
+  expect(answer.headers['cache-control']).toBe('no-store')
+}
+const expectSignedOutPage = (answer: Answer): void => {
+  expect({ status: answer.status, location: answer.location }).toEqual({ status: 200, location: undefined })
+  expect(answer.html).toContain('You’re signed out')
+}
+/** Sent to a registered place, with exactly these parameters. */
+const expectSentTo = (answer: Answer, uri: string, parameters: Fields = {}): void => {
+  expect(answer.status).toBe(303)
+  const location = answer.headers.location ?? ''
+  expect(location.slice(0, uri.length)).toBe(uri)
+  const rest = location.slice(uri.length)
+  expect(rest).toMatch(uri.includes('?') ? /^(&|$)/ : /^(\?|$)/)
+  expect([...new URLSearchParams(rest.slice(1))]).toEqual(Object.entries(parameters))
+  expect(answer.headers['cache-control']).toBe('no-store')
+}
+const confirm = (agent: RawBrowser, page: Answer, fields: Fields = {}): Promise<Answer> =>
+  agent.submit(page, 'csrf_token', fields)
+
+/** The parts of a compact JWT, with some changed. */
+const forged = (jwt: string, { header = {}, claims = {} }: { header?: object; claims?: object }): string => {
+  const [head = '', body = '', signature = ''] = jwt.split('.')
+  const changed = (part: string, change: object): string =>
+    Buffer.from(
+      JSON.stringify({ ...JSON.parse(Buffer.from(part, 'base64url').toString()), ...change }),
+    ).toString('base64url')
+  return `${changed(head, header)}.${changed(body, claims)}.${signature}`
+}
+
+describe('with an ID token of the user who is signed in', () => {
+  test('the user is signed out at once, and sent where the client registered', async () => {
+    const { agent, tokens } = await visitor()
+    const hint = { id_token_hint: tokens.id_token, post_logout_redirect_uri: bye, state: 'a state' }
+    expectSentTo(await agent.get(logoutUrl(hint)), bye, { state: 'a state' })
+    await expectSignedOut(agent)
+    expect((await agent.open(authorizeUrl({ client_id: 'shop', scope: 'openid' }))).url.pathname).toBe(
+      '/oauth/login',
+    )
+  })
+
+  test('a copy of the cookies is worth nothing afterwards', async () => {
+    const { agent, tokens } = await visitor()
+    const thief = agent.clone()
+    await agent.get(logoutUrl({ id_token_hint: tokens.id_token }))
+    await expectSignedOut(thief)
+  })
+
+  test('without state there is none, and a query of the registered URI is kept', async () => {
+    const one = await visitor()
+    const hint = { id_token_hint: one.tokens.id_token, post_logout_redirect_uri: bye }
+    expect((await one.agent.get(logoutUrl(hint))).headers.location).toBe(bye)
+    const two = await visitor()
+    const query = { id_token_hint: two.tokens.id_token, post_logout_redirect_uri: byeWithQuery, state: 's' }
+    expectSentTo(await two.agent.get(logoutUrl(query)), byeWithQuery, { state: 's' })
+  })
+
+  test('to a private-use URI of an app too', async () => {
+    const { agent, tokens } = await visitor()
+    const uri = 'com.example.app:/bye'
+    const hint = { id_token_hint: tokens.id_token, post_logout_redirect_uri: uri, state: 's' }
+    expectSentTo(await agent.get(logoutUrl(hint)), uri, { state: 's' })
+  })
+
+  test.each([
+    ['an ampersand and other signs', 'a&b=c#d?e%20+/"<>\\'],
+    ['other scripts', 'zurück 戻る ✓ 👩‍🚀'],
+    ['direction marks', 'a\u202eb\u2066c\u200f'],
+    ['a line of SQL', "' OR 1=1 --"],
+    ['2,048 characters', 's'.repeat(2048)],
+  ])('state comes back unchanged: %s', async (_, state) => {
+    const { agent, tokens } = await visitor()
+    const hint = { id_token_hint: tokens.id_token, post_logout_redirect_uri: bye, state }
+    expectSentTo(await agent.get(logoutUrl(hint)), bye, { state })
+  })
+
+  test('and no place to go, a page says so and leads to the client’s home', async () => {
+    const { agent, tokens } = await visitor()
+    const page = await agent.get(logoutUrl({ id_token_hint: tokens.id_token, state: 's' }))
+    expectSignedOutPage(page)
+    expect(page.html).toContain('href="https://client.example.com/home"')
+    expect(page.html).toContain('The &lt;b&gt;Shop&lt;/b&gt;')
+    expect(page.html).not.toContain('<b>Shop')
+    await expectSignedOut(agent)
+  })
+
+  test('that has expired long ago', async () => {
+    const clock = stopClock()
+    const old = (await visitor()).tokens.id_token
+    clock.travel(40 * 86_400)
+    const { agent } = await visitor()
+    expectSentTo(await agent.get(logoutUrl({ id_token_hint: old, post_logout_redirect_uri: bye })), bye)
+    await expectSignedOut(agent)
+  })
+
+  test('that another client got, which then is the one that speaks', async () => {
+    const { agent } = await visitor()
+    const { id_token } = await signedIn(agent, { client_id: 'other' })
+    const refused = await agent.get(logoutUrl({ id_token_hint: id_token, post_logout_redirect_uri: bye }))
+    expectErrorPage(refused, 400)
+    await expectSignedIn(agent)
+    const answer = await agent.get(logoutUrl({ id_token_hint: id_token, post_logout_redirect_uri: otherBye }))
+    expectSentTo(answer, otherBye)
+    await expectSignedOut(agent)
+  })
+
+  test('and client_id that says the same', async () => {
+    const { agent, tokens } = await visitor()
+    const hint = { id_token_hint: tokens.id_token, client_id: 'shop', post_logout_redirect_uri: bye }
+    expectSentTo(await agent.get(logoutUrl(hint)), bye)
+    await expectSignedOut(agent)
+  })
+
+  test('parameters that nobody knows are ignored', async () => {
+    const { agent, tokens } = await visitor()
+    const hint = { id_token_hint: tokens.id_token, post_logout_redirect_uri: bye, ui_locales: 'de', x: '1' }
+    expectSentTo(await agent.get(logoutUrl(hint)), bye)
+  })
+})
+
+describe('a hint that is not an ID token of ours ends on a page, and the user stays signed in', () => {
+  const publicKey = async (): Promise<string> => {
+    const { body } = await supertest(host.app).get('/oauth/jwks')
+    const jwk: JsonWebKey = body.keys.find((key: { alg: string }) => key.alg === 'RS256')
+    return createPublicKey({ key: jwk, format: 'jwk' }).export({ type: 'spki', format: 'pem' }).toString()
+  }
+  const signedWithPublicKey = async (jwt: string): Promise<string> => {
+    const input = forged(jwt, { header: { alg: 'HS256' } })
+      .split('.')
+      .slice(0, 2)
+      .join('.')
+    return `${input}.${createHmac('sha256', await publicKey())
+      .update(input)
+      .digest('base64url')}`
+  }
+
+  test.each<[string, (tokens: TokenAnswer) => string | Promise<string>]>([
+    ['of another user by hand', ({ id_token }) => forged(id_token, { claims: { sub: '2' } })],
+    ['of another client by hand', ({ id_token }) => forged(id_token, { claims: { aud: 'other' } })],
+    ['of another issuer', ({ id_token }) => forged(id_token, { claims: { iss: 'https://evil.example' } })],
+    ['with a changed signature', ({ id_token }) => `${id_token.slice(0, -6)}AAAAAA`],
+    ['without a signature', ({ id_token }) => `${id_token.split('.').slice(0, 2).join('.')}.`],
+    ['with alg none', ({ id_token }) => forged(id_token, { header: { alg: 'none' } }).replace(/[^.]+$/, '')],
+    ['signed HS256 with our public key', ({ id_token }) => signedWithPublicKey(id_token)],
+    ['with a key id that nobody knows', ({ id_token }) => forged(id_token, { header: { kid: 'x' } })],
+    ['an access token', ({ access_token }) => access_token],
+    ['a refresh token', ({ refresh_token }) => refresh_token],
+    ['a signed UserInfo response', async ({ access_token }) => (await userinfo(host, access_token)).text],
+    ['garbage', () => 'x.y.z'],
+    ['too long', ({ id_token }) => id_token + 'A'.repeat(8192)],
+  ])('%s', async (_, hintOf) => {
+    const { agent, tokens } = await visitor()
+    const id_token_hint = await hintOf(tokens)
+    expect(id_token_hint).not.toBe('')
+    const requests: Fields[] = [{}, { post_logout_redirect_uri: bye, client_id: 'shop', state: 's' }]
+    for (const fields of requests) {
+      expectErrorPage(await agent.get(logoutUrl({ id_token_hint, ...fields })), 400)
+    }
+    await expectSignedIn(agent)
+  })
+
+  test('nor is it one when nobody is signed in', async () => {
+    const { tokens } = await visitor()
+    const id_token_hint = forged(tokens.id_token, { claims: { sub: '2' } })
+    const answer = await browser().get(logoutUrl({ id_token_hint, post_logout_redirect_uri: bye }))
+    expectErrorPage(answer, 400)
+  })
+})
+
+describe('without a hint the user is asked', () => {
+  test('and signs out with one button, then goes where the client registered', async () => {
+    const { agent } = await visitor()
+    const state = 'a&b=c “ü” \u202e👋'
+    const page = await agent.get(
+      logoutUrl({ client_id: 'shop', post_logout_redirect_uri: byeWithQuery, state }),
+    )
+    expectConfirmation(page)
+    expect(page.html).toContain('ada@example.com')
+    expect(page.html).toContain('The &lt;b&gt;Shop&lt;/b&gt;')
+    expect(page.headers['content-security-policy']).toContain("form-action 'self' https:")
+    await expectSignedIn(agent)
+    expectSentTo(await confirm(agent, page), byeWithQuery, { state })
+    await expectSignedOut(agent)
+  })
+
+  test('with nothing said at all', async () => {
+    const { agent } = await visitor()
+    const page = await agent.get('/oauth/logout')
+    expectConfirmation(page)
+    expect(page.headers['content-security-policy']).toMatch(/form-action 'self'(;|$)/)
+    await expectSignedIn(agent)
+    expectSignedOutPage(await confirm(agent, page))
+    await expectSignedOut(agent)
+  })
+
+  test('with the client alone, the page afterwards leads to it', async () => {
+    const { agent } = await visitor()
+    const page = await agent.get(logoutUrl({ client_id: 'shop' }))
+    expectConfirmation(page)
+    const done = await confirm(agent, page)
+    expectSignedOutPage(done)
+    expect(done.html).toContain('href="https://client.example.com/home"')
+  })
+
+  test('with a client that nobody knows, as with none', async () => {
+    const { agent } = await visitor()
+    const page = await agent.get(logoutUrl({ client_id: '<script>' }))
+    expectConfirmation(page)
+    expect(page.html).not.toContain('<script>')
+    expectSignedOutPage(await confirm(agent, page))
+  })
+
+  test('and with the hint of another user too', async () => {
+    const { tokens } = await visitor({ as: 'bob' })
+    const { agent } = await visitor()
+    const hint = { id_token_hint: tokens.id_token, post_logout_redirect_uri: bye, state: 's' }
+    const page = await agent.get(logoutUrl(hint))
+    expectConfirmation(page)
+    expect(page.html).toContain('ada@example.com')
+    expect(page.html).not.toContain(bob.email)
+    await expectSignedIn(agent)
+    expectSentTo(await confirm(agent, page), bye, { state: 's' })
+    await expectSignedOut(agent)
+  })
+})
+
+describe('the confirmation counts only from our own page in this browser', () => {
+  const asked = async () => {
+    const { agent } = await visitor()
+    const page = await agent.get(logoutUrl({ client_id: 'shop', post_logout_redirect_uri: bye, state: 's' }))
+    return { agent, page, fields: fieldsOf(page, 'csrf_token') }
+  }
+
+  test.each<[string, Fields]>([
+    ['a token of someone’s own making', { csrf_token: 'A'.repeat(43) }],
+    ['another state', { state: 't' }],
+    ['another place to go', { post_logout_redirect_uri: byeWithQuery }],
+    ['another client', { client_id: 'other' }],
+    ['a place that is not registered', { post_logout_redirect_uri: 'https://evil.example/' }],
+  ])('not with %s', async (_, fields) => {
+    const { agent, page } = await asked()
+    expectErrorPage(await confirm(agent, page, fields), 403)
+    await expectSignedIn(agent)
+  })
+
+  test('not without a token: that is a request of a client', async () => {
+    const { agent, fields } = await asked()
+    const { csrf_token: _, ...rest } = fields
+    for (const posted of [rest, { ...rest, csrf_token: '' }]) {
+      expectConfirmation(await agent.follow(await agent.post('/oauth/logout', posted)))
+    }
+    await expectSignedIn(agent)
+  })
+
+  test('not with the token of another form', async () => {
+    const { agent, fields } = await asked()
+    const login = await agent.open(authorizeUrl({ client_id: 'shop', scope: 'openid', prompt: 'login' }))
+    const consent = await agent.open(authorizeUrl({ client_id: 'shop', scope: 'openid', prompt: 'consent' }))
+    for (const page of [login, consent]) {
+      const { csrf_token = '' } = fieldsOf(page, 'csrf_token')
+      expectErrorPage(await agent.post('/oauth/logout', { ...fields, csrf_token }), 403)
+    }
+    await expectSignedIn(agent)
+  })
+
+  test('not with the token of another browser', async () => {
+    const { fields } = await asked()
+    const { agent } = await visitor()
+    expectErrorPage(await agent.post('/oauth/logout', fields), 403)
+    await expectSignedIn(agent)
+  })
+
+  test.each<[string, Fields]>([
+    ['another site by Sec-Fetch-Site', { 'Sec-Fetch-Site': 'cross-site' }],
+    ['a sister site', { 'Sec-Fetch-Site': 'same-site' }],
+    ['another origin', { Origin: 'https://evil.example' }],
+  ])('not from %s', async (_, headers) => {
+    const { agent, fields } = await asked()
+    expectErrorPage(await agent.post('/oauth/logout', fields, headers), 403)
+    await expectSignedIn(agent)
+    const own = { 'Sec-Fetch-Site': 'same-origin', Origin: 'http://localhost:3000' }
+    expectSentTo(await agent.post('/oauth/logout', fields, own), bye, { state: 's' })
+  })
+
+  test('pressed twice, the second time nobody is signed in any more', async () => {
+    const { agent, fields } = await asked()
+    const twin = agent.clone()
+    expectSentTo(await agent.post('/oauth/logout', fields), bye, { state: 's' })
+    expectSentTo(await twin.post('/oauth/logout', fields), bye, { state: 's' })
+    await expectSignedOut(agent)
+  })
+})
+
+describe('post_logout_redirect_uri must be registered to the letter; else a page, and nobody is signed out', () => {
+  const wrong: [string, string][] = [
+    ['a suffix', `${bye}/more`],
+    ['a slash more', `${bye}/`],
+    ['a prefix', 'https://client.example.com/by'],
+    ['other letters', 'https://client.example.com/BYE'],
+    ['another case of the host', 'https://CLIENT.example.com/bye'],
+    ['a query more', `${bye}?x=1`],
+    ['a query less', byeWithQuery.replace('%20b', '')],
+    ['another spelling of the query', byeWithQuery.replace('%20', '+')],
+    ['a fragment', `${bye}#x`],
+    ['a port', 'https://client.example.com:443/bye'],
+    ['user information', 'https://client.example.com@evil.example/bye'],
+    ['dots', 'https://client.example.com/x/../bye'],
+    ['a backslash', 'https://client.example.com\\bye'],
+    ['http', 'http://client.example.com/bye'],
+    ['the redirect URI of the client', callback],
+    ['another client’s', otherBye],
+    ['a script', 'javascript:alert(1)'],
+    ['a path', '/bye'],
+  ]
+
+  test.each(wrong)('not with %s', async (_, post_logout_redirect_uri) => {
+    const { agent, tokens } = await visitor()
+    const speakers: Fields[] = [{ id_token_hint: tokens.id_token }, { client_id: 'shop' }]
+    for (const who of speakers) {
+      const answer = await agent.get(logoutUrl({ ...who, post_logout_redirect_uri, state: 's' }))
+      expectErrorPage(answer, 400)
+      expect(answer.html).not.toContain('href="javascript')
+    }
+    await expectSignedIn(agent)
+    const nobody = await browser().get(logoutUrl({ client_id: 'shop', post_logout_redirect_uri }))
+    expectErrorPage(nobody, 400)
+  })
+
+  test('not without saying whose it is', async () => {
+    const { agent } = await visitor()
+    expectErrorPage(await agent.get(logoutUrl({ post_logout_redirect_uri: bye })), 400)
+    await expectSignedIn(agent)
+  })
+
+  test('not with a client_id that the hint contradicts', async () => {
+    const { agent, tokens } = await visitor()
+    const hint = { id_token_hint: tokens.id_token, client_id: 'other' }
+    expectErrorPage(await agent.get(logoutUrl(hint)), 400)
+    expectErrorPage(await agent.get(logoutUrl({ ...hint, post_logout_redirect_uri: otherBye })), 400)
+    expectErrorPage(await agent.get(logoutUrl({ ...hint, post_logout_redirect_uri: bye })), 400)
+    await expectSignedIn(agent)
+  })
+
+  test('not of a client that registered none, is unknown or disabled', async () => {
+    const { agent } = await visitor()
+    const disabled = host.database
+      .knex(`${host.database.tablePrefix}clients`)
+      .where({ client_id: 'switched' })
+    await disabled.update({ disabled_at: 1 })
+    for (const client_id of ['web', 'nobody', 'switched']) {
+      expectErrorPage(await agent.get(logoutUrl({ client_id, post_logout_redirect_uri: bye })), 400)
+    }
+    const page = await agent.get(logoutUrl({ client_id: 'switched' }))
+    expectConfirmation(page)
+    expect(page.html).not.toContain('asks to sign you out')
+    await expectSignedIn(agent)
+  })
+
+  test('not with parameters twice, control characters or too much', async () => {
+    const { agent, tokens } = await visitor()
+    const good = logoutUrl({ id_token_hint: tokens.id_token, post_logout_redirect_uri: bye })
+    for (const more of [
+      `&post_logout_redirect_uri=${encodeURIComponent('https://evil.example/')}`,
+      `&id_token_hint=${tokens.id_token}`,
+      '&state=a&state=b',
+      '&state=a%00b',
+      '&state=a%0d%0aSet-Cookie:x',
+      '&state=%ff',
+      `&state=${'s'.repeat(2049)}`,
+    ]) {
+      expectErrorPage(await agent.get(`${good}${more}`), 400)
+    }
+    await expectSignedIn(agent)
+  })
+})
+
+describe('when nobody is signed in', () => {
+  test('the browser goes straight to where the client registered', async () => {
+    const state = { state: 's' }
+    const named = { client_id: 'shop', post_logout_redirect_uri: bye, ...state }
+    expectSentTo(await browser().get(logoutUrl(named)), bye, state)
+    const { id_token: id_token_hint } = (await visitor()).tokens
+    const hinted = { id_token_hint, post_logout_redirect_uri: bye, ...state }
+    expectSentTo(await browser().get(logoutUrl(hinted)), bye, state)
+  })
+
+  test('or to a page that says so, and no session begins', async () => {
+    const page = await browser().get('/oauth/logout')
+    expectSignedOutPage(page)
+    expect(page.setCookies).toEqual([])
+  })
+})
+
+describe('a form of another site (RP-Initiated Logout §2)', () => {
+  test('comes again by GET with all its parameters, as it carries no cookie', async () => {
+    const { agent, tokens } = await visitor()
+    const fields = { id_token_hint: tokens.id_token, post_logout_redirect_uri: bye, state: 'a&b ü' }
+    const foreign = { Origin: 'https://client.example.com', 'Sec-Fetch-Site': 'cross-site' }
+    const hop = await new RawBrowser(host.app).post('/oauth/logout', fields, foreign)
+    expect({ status: hop.status, cookies: hop.setCookies }).toEqual({ status: 303, cookies: [] })
+    expect(hop.location?.pathname).toBe('/oauth/logout')
+    expect(Object.fromEntries(hop.location?.searchParams ?? [])).toEqual(fields)
+    await expectSignedIn(agent)
+    expectSentTo(await agent.get(hop.headers.location ?? ''), bye, { state: 'a&b ü' })
+    await expectSignedOut(agent)
+  })
+
+  test('signs nobody out by itself', async () => {
+    const { agent } = await visitor()
+    const answer = await agent.follow(
+      await agent.post('/oauth/logout', { client_id: 'shop' }, { 'Sec-Fetch-Site': 'cross-site' }),
+    )
+    expectConfirmation(answer)
+    await expectSignedIn(agent)
+  })
+
+  test.each(['PUT', 'DELETE', 'HEAD'])('%s is not a way', async (method) => {
+    const { agent, tokens } = await visitor()
+    const answer = await agent.send(method, logoutUrl({ id_token_hint: tokens.id_token }))
+    expect(answer.status).toBe(405)
+    expect(answer.headers.allow).toBe('GET, POST')
+    await expectSignedIn(agent)
+  })
+
+  test('JSON is not a form', async () => {
+    const { agent, tokens } = await visitor()
+    const body = JSON.stringify({ id_token_hint: tokens.id_token })
+    const headers = { 'Content-Type': 'application/json' }
+    expectErrorPage(await agent.send('POST', '/oauth/logout', { body, headers }), 415)
+    await expectSignedIn(agent)
+  })
+})
+
+describe('what ends with the login', () => {
+  const leave = (agent: RawBrowser, { id_token }: TokenAnswer): Promise<Answer> =>
+    agent.get(logoutUrl({ id_token_hint: id_token }))
+
+  test('its tokens of every client, but not those granted offline', async () => {
+    const agent = browser()
+    const shop = await signedIn(agent)
+    const other = await signedIn(agent, { client_id: 'other' })
+    const offline = await signedIn(agent, { client_id: 'other', scope: 'openid offline_access' })
+    await leave(agent, shop)
+    for (const [client_id, tokens] of [
+      ['shop', shop],
+      ['other', other],
+    ] as const) {
+      expect((await userinfo(host, tokens.access_token)).status).toBe(401)
+      expectError(await refresh(host, tokens.refresh_token, { client_id }), 400, 'invalid_grant')
+    }
+    const refreshed = await answerOf(refresh(host, offline.refresh_token, { client_id: 'other' }))
+    expect((await userinfo(host, refreshed.access_token)).status).toBe(200)
+  })
+
+  test('a code that was not redeemed yet', async () => {
+    const { agent, tokens } = await visitor()
+    const code = codeOf(await agent.get(silent))
+    await leave(agent, tokens)
+    expectError(await redeem(host, code, { client_id: 'shop' }), 400, 'invalid_grant')
+  })
+
+  test('a request that waits for consent in another tab', async () => {
+    const { agent, tokens } = await visitor()
+    const tab = await agent.open(authorizeUrl({ client_id: 'shop', scope: 'openid', prompt: 'consent' }))
+    await leave(agent, tokens)
+    expectErrorPage(await agent.decide(tab, 'allow'), 400)
+  })
+
+  test('nothing in another browser of the same user, nor of another user', async () => {
+    const { agent, tokens } = await visitor()
+    const [elsewhere, stranger] = [await visitor(), await visitor({ as: 'bob' })]
+    await leave(agent, tokens)
+    for (const untouched of [elsewhere, stranger]) {
+      await expectSignedIn(untouched.agent)
+      expect((await userinfo(host, untouched.tokens.access_token)).status).toBe(200)
+      const { refresh_token } = untouched.tokens
+      expect((await refresh(host, refresh_token, { client_id: 'shop' })).status).toBe(200)
+    }
+  })
+
+  test('what was granted before the user signed in again in the same browser', async () => {
+    const { agent, tokens: earlier } = await visitor()
+    const again = await agent.grant(authorizeUrl({ client_id: 'other', scope: 'openid', prompt: 'login' }))
+    const code = codeOf(again)
+    const later = await answerOf(redeem(host, code, { client_id: 'other' }))
+    // To sign in again is not to sign out.
+    expect((await userinfo(host, earlier.access_token)).status).toBe(200)
+    await leave(agent, later)
+    expect((await userinfo(host, earlier.access_token)).status).toBe(401)
+    expect((await userinfo(host, later.access_token)).status).toBe(401)
+  })
+
+  test('what the user before had, when another one signs in in the same browser', async () => {
+    const { agent, tokens } = await visitor()
+    const select = authorizeUrl({ client_id: 'shop', scope: 'openid', prompt: 'select_account' })
+    const next = await agent.signIn(await agent.open(select), bob.email, bob.password)
+    const code = codeOf(next.location ? next : await agent.decide(next, 'allow'))
+    expect((await userinfo(host, tokens.access_token)).status).toBe(401)
+    const { access_token } = await answerOf(redeem(host, code, { client_id: 'shop' }))
+    expect((await userinfo(host, access_token)).status).toBe(200)
+  })
+})
+
+describe('a disabled user', () => {
+  test('has nobody to ask, and is signed out for good', async () => {
+    const { agent } = await visitor({ as: 'bob' })
+    const person = () => host.database.knex(host.usersTable).where({ email: bob.email })
+    await person().update({ disabled_at: 1 })
+    const answer = await agent.get(logoutUrl({ client_id: 'shop', post_logout_redirect_uri: bye }))
+    await person().update({ disabled_at: null })
+    expectSentTo(answer, bye)
+    await expectSignedOut(agent)
+  })
+})
+
+describe("in the host's session", () => {
+  let hosted: Host
+  beforeAll(async () => {
+    hosted = await startHost({
+      clients: [
+        {
+          client_id: 'shop',
+          client_secret: secret,
+          redirect_uris: [callback],
+          post_logout_redirect_uris: [bye],
+        },
+      ],
+      before: [session({ secret: 'of the host', resave: false, saveUninitialized: false, name: 'host.sid' })],
+    })
+    hosted.app.get('/cart', (req, res) => {
+      Object.assign(req.session, { cart: 'a book' })
+      res.send('ok')
+    })
+    hosted.app.get('/me', (req, res) => void res.json({ ...req.session, cookie: undefined }))
+  })
+  afterAll(() => hosted.close())
+  const seenBy = async (agent: RawBrowser): Promise<object> => JSON.parse((await agent.get('/me')).html)
+
+  test('everything of the host’s goes too, under a new id', async () => {
+    const agent = browser(hosted)
+    const tokens = await signedIn(agent, { of: hosted })
+    await agent.get('/cart')
+    const before = agent.clone()
+    expect(await seenBy(before)).toMatchObject({ cart: 'a book' })
+    await agent.get(logoutUrl({ id_token_hint: tokens.id_token }))
+    expect(await seenBy(agent)).toEqual({})
+    expect(await seenBy(before)).toEqual({})
+    await expectSignedOut(agent)
+  })
+
+  test('that of somebody who never signed in here is left alone, whatever link they follow', async () => {
+    const attacker = browser(hosted)
+    const { id_token: id_token_hint } = await signedIn(attacker, { of: hosted })
+    const agent = browser(hosted)
+    await agent.get('/cart')
+    expectSignedOutPage(await agent.get('/oauth/logout'))
+    expectSentTo(await agent.get(logoutUrl({ id_token_hint, post_logout_redirect_uri: bye })), bye)
+    expect(await seenBy(agent)).toEqual({ cart: 'a book' })
+  })
+})
+
+describe('while the database fails', () => {
+  test('the answer is 503 and the user is still signed in', async () => {
+    const { agent, tokens } = await visitor()
+    const { knex, tablePrefix } = host.database
+    for (const name of ['clients', 'logins', 'sessions']) {
+      await knex.schema.renameTable(`${tablePrefix}${name}`, `${tablePrefix}away`)
+      const hint = { id_token_hint: tokens.id_token, post_logout_redirect_uri: bye }
+      const answer = await agent.get(logoutUrl(hint))
+      await knex.schema.renameTable(`${tablePrefix}away`, `${tablePrefix}${name}`)
+      expectErrorPage(answer, 503)
+    }
+    await expectSignedIn(agent)
+  })
+})
+
+describe('id_token_hint at the authorization endpoint (OIDC Core §3.1.2.1)', () => {
+  const ask = (id_token_hint: string, parameters: Fields = {}): string =>
+    authorizeUrl({ client_id: 'shop', scope: 'openid', state: 's', id_token_hint, ...parameters })
+  const subjectOf = async (answer: Answer): Promise<string> => {
+    const tokens = await answerOf(redeem(host, codeOf(answer), { client_id: 'shop' }))
+    return JSON.parse(Buffer.from(tokens.id_token.split('.')[1] ?? '', 'base64url').toString()).sub
+  }
+
+  test('of the user who is signed in: silence', async () => {
+    const { agent, tokens } = await visitor()
+    codeOf(await agent.get(ask(tokens.id_token)))
+    codeOf(await agent.get(ask(tokens.id_token, { prompt: 'none' })))
+  })
+
+  test('expired, or of another client: silence all the same', async () => {
+    const clock = stopClock()
+    const { tokens } = await visitor({ client_id: 'other' })
+    clock.travel(40 * 86_400)
+    const { agent } = await visitor()
+    codeOf(await agent.get(ask(tokens.id_token, { prompt: 'none' })))
+  })
+
+  test('of another user with prompt=none: login_required, and the user stays signed in', async () => {
+    const { tokens } = await visitor({ as: 'bob' })
+    const { agent } = await visitor()
+    const answer = await agent.get(ask(tokens.id_token, { prompt: 'none' }))
+    expectErrorRedirect(answer, 'login_required', { state: 's' })
+    await expectSignedIn(agent)
+  })
+
+  test('of another user: the sign-in page, which fixes no account, and that user may answer', async () => {
+    const { tokens } = await visitor({ as: 'bob' })
+    const { agent } = await visitor()
+    const page = await agent.open(ask(tokens.id_token))
+    expect(page.url.pathname).toBe('/oauth/login')
+    expect(page.html).not.toContain('ada@example.com')
+    const done = await agent.signIn(page, bob.email, bob.password)
+    expect(await subjectOf(done.location ? done : await agent.decide(done, 'allow'))).toBe('2')
+  })
+
+  test('of another user: the wrong one signs in again, and the client hears login_required', async () => {
+    const { tokens } = await visitor({ as: 'bob' })
+    const { agent } = await visitor()
+    const answer = await agent.signIn(await agent.open(ask(tokens.id_token)))
+    expectErrorRedirect(answer, 'login_required', { state: 's' })
+  })
+
+  test('when nobody is signed in: only the right one may answer', async () => {
+    const { tokens } = await visitor({ as: 'bob' })
+    const [right, wrong] = [browser(), browser()]
+    expect(await subjectOf(await right.grant(ask(tokens.id_token), bob.email, bob.password))).toBe('2')
+    const answer = await wrong.grant(ask(tokens.id_token))
+    expectErrorRedirect(answer, 'login_required', { state: 's' })
+    expectErrorRedirect(await browser().get(ask(tokens.id_token, { prompt: 'none' })), 'login_required', {
+      state: 's',
+    })
+  })
+
+  test('that is not an ID token of ours: invalid_request', async () => {
+    const { agent, tokens } = await visitor()
+    const signedUserinfo = (await userinfo(host, tokens.access_token)).text
+    for (const hint of [
+      forged(tokens.id_token, { claims: { sub: '2' } }),
+      forged(tokens.id_token, { header: { alg: 'none' } }).replace(/[^.]+$/, ''),
+      tokens.access_token,
+      signedUserinfo,
+      'x.y.z',
+    ]) {
+      for (const prompt of ['', 'none']) {
+        expectErrorRedirect(await agent.get(ask(hint, { prompt })), 'invalid_request', { state: 's' })
+      }
+    }
+  })
+})

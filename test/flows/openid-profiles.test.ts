@@ -1,0 +1,377 @@
+import { createHash } from 'node:crypto'
+import { createLocalJWKSet, decodeProtectedHeader, type JWTPayload, jwtVerify } from 'jose'
+import supertest from 'supertest'
+import { type ClientSeed, seedClients } from '../../lib/index.ts'
+import { clientAnswer } from '../support/client-answer.ts'
+import { type Clock, stopClock } from '../support/clock.ts'
+import { authorizeUrl, callback, type Host, issuer, pkce, secret, startHost } from '../support/host.ts'
+import { everyClaim, grace, onePerson } from '../support/person.ts'
+import { type Answer, fieldsOf, RawBrowser } from '../support/raw-browser.ts'
+import { answerOf, expectError, refresh, type TokenAnswer, userinfo } from '../support/tokens.ts'
+
+// What the Basic and the Form Post profile of an OpenID provider ask, one test a module: test/CONFORMANCE.md.
+
+const scope = 'openid profile email address phone offline_access'
+const client = { client_secret: secret, redirect_uris: [callback], scope, id_token_scope_claims: false }
+const signedOut = 'https://client.example.com/signed-out'
+const clients: ClientSeed[] = [
+  {
+    ...client,
+    client_id: 'basic',
+    token_endpoint_auth_method: 'client_secret_basic',
+    post_logout_redirect_uris: [signedOut],
+  },
+  { ...client, client_id: 'post', token_endpoint_auth_method: 'client_secret_post' },
+  { ...client, client_id: 'second', token_endpoint_auth_method: 'client_secret_basic' },
+]
+
+let host: Host
+let clock: Clock
+beforeAll(async () => {
+  host = await startHost({ clients, options: { users: onePerson() } })
+})
+afterAll(() => host.close())
+beforeEach(() => {
+  clock = stopClock()
+})
+afterEach(() => jest.restoreAllMocks())
+
+const { roles: _roles, rank: _rank, ...standardClaims } = everyClaim
+const { email, email_verified, address, phone_number, phone_number_verified, ...profile } = standardClaims
+const sub = 'grace-1'
+const pathOf = ({ status, url }: Answer): string => `${status} ${url.pathname}`
+
+describe.each([
+  ['Basic', 'query', {}],
+  ['Form Post', 'form_post', { response_mode: 'form_post' }],
+])('%s', (_, mode, modeParameters) => {
+  const urlOf = (parameters: Readonly<Record<string, string>> = {}): string =>
+    authorizeUrl({
+      client_id: 'basic',
+      scope: 'openid',
+      state: 'the state',
+      nonce: 'the nonce',
+      ...modeParameters,
+      ...parameters,
+    })
+
+  const grant = (
+    parameters: Record<string, string> = {},
+    agent = new RawBrowser(host.app),
+  ): Promise<Answer> => agent.grant(urlOf(parameters), grace.email, grace.password)
+
+  /** What came to the client, in the mode that it asked for. */
+  const fieldsIn = (answer: Answer): Readonly<Record<string, string>> => {
+    const { mode: way, fields } = clientAnswer(answer)
+    expect(way).toBe(mode)
+    expect({ state: fields.state, iss: fields.iss }).toEqual({ state: 'the state', iss: issuer })
+    return fields
+  }
+
+  const redeem = (answer: Answer, fields: Record<string, string> = {}): supertest.Test =>
+    supertest(host.app)
+      .post('/oauth/token')
+      .auth('basic', secret)
+      .type('form')
+      .send({
+        grant_type: 'authorization_code',
+        code: fieldsIn(answer).code ?? '',
+        redirect_uri: callback,
+        ...fields,
+      })
+
+  const tokensOf = (answer: Answer): Promise<TokenAnswer> => answerOf(redeem(answer))
+
+  const verify = async (jwt: string, audience = 'basic'): Promise<JWTPayload> => {
+    const { body } = await supertest(host.app).get('/oauth/jwks')
+    const { payload } = await jwtVerify(jwt, createLocalJWKSet(body), {
+      issuer,
+      audience,
+      algorithms: ['RS256'],
+      requiredClaims: ['iss', 'sub', 'aud', 'exp', 'iat'],
+      currentDate: new Date(clock.now() * 1000),
+    })
+    return payload
+  }
+
+  const idTokenOf = async (answer: Answer): Promise<JWTPayload> => verify((await tokensOf(answer)).id_token)
+
+  const errorOf = (answer: Answer): string | undefined => {
+    const { code, error } = fieldsIn(answer)
+    expect(code).toBeUndefined()
+    return error
+  }
+
+  /** A browser in which the person has signed in for this client, a while ago. */
+  const visited = async () => {
+    const agent = new RawBrowser(host.app)
+    const tokens = await tokensOf(await grant({}, agent))
+    clock.travel(20)
+    return { agent, tokens, first: await verify(tokens.id_token) }
+  }
+
+  test('a login gives a code, tokens, a verified ID token and UserInfo about the same user', async () => {
+    const tokens = await tokensOf(await grant())
+    expect(tokens).toMatchObject({ token_type: 'Bearer', expires_in: 3600, scope: 'openid' })
+    expect(await verify(tokens.id_token)).toMatchObject({
+      ...{ iss: issuer, sub, aud: 'basic', nonce: 'the nonce', iat: clock.now(), auth_time: clock.now() },
+      at_hash: createHash('sha256')
+        .update(tokens.access_token)
+        .digest()
+        .subarray(0, 16)
+        .toString('base64url'),
+    })
+    expect((await userinfo(host, tokens.access_token)).body).toEqual({ sub })
+  })
+
+  test('a missing response_type is an error of the client', async () => {
+    const request = urlOf().replace('response_type=code&', '')
+    expect(request).not.toContain('response_type')
+    expect(errorOf(await new RawBrowser(host.app).get(request))).toBe('invalid_request')
+  })
+
+  test('the ID token is signed by RS256 with a key that is published under its kid', async () => {
+    const { id_token } = await tokensOf(await grant())
+    const { alg, kid } = decodeProtectedHeader(id_token)
+    const { body } = await supertest(host.app).get('/oauth/jwks')
+    const published = body.keys.filter((key: { kid: string }) => key.kid === kid)
+    expect({ alg, published }).toMatchObject({ alg: 'RS256', published: [{ kty: 'RSA', use: 'sig' }] })
+  })
+
+  test('an unsigned ID token cannot be registered for', async () => {
+    const { knex, tablePrefix } = host.database
+    const unsigned = { ...client, client_id: 'unsigned', id_token_signed_response_alg: 'none' } as unknown
+    await expect(seedClients(knex, [unsigned as ClientSeed], { tablePrefix })).rejects.toMatchObject({
+      code: 'invalid_client_metadata',
+    })
+  })
+
+  test('UserInfo answers GET, POST with a header, and POST with a body alike', async () => {
+    const { access_token } = await tokensOf(await grant({ scope: 'openid email' }))
+    const at = supertest(host.app)
+    const answers = [
+      await at.get('/oauth/userinfo').set('Authorization', `Bearer ${access_token}`),
+      await at.post('/oauth/userinfo').set('Authorization', `Bearer ${access_token}`),
+      await at.post('/oauth/userinfo').type('form').send({ access_token }),
+    ]
+    for (const { status, body } of answers) {
+      expect({ status, body }).toEqual({ status: 200, body: { sub, email, email_verified } })
+    }
+  })
+
+  test('without a nonce a code is given, and the ID token has none', async () => {
+    const claims = await idTokenOf(await grant({ nonce: '' }))
+    expect(claims).not.toHaveProperty('nonce')
+  })
+
+  test.each([
+    ['profile', 'openid profile', profile],
+    ['email', 'openid email', { email, email_verified }],
+    ['address', 'openid address', { address }],
+    ['phone', 'openid phone', { phone_number, phone_number_verified }],
+    ['all at once', 'openid profile email address phone', standardClaims],
+  ])('scope %s gives its claims in UserInfo', async (_name, asked, claims) => {
+    const tokens = await tokensOf(await grant({ scope: asked }))
+    expect((await userinfo(host, tokens.access_token)).body).toEqual({ sub, ...claims })
+  })
+
+  test('the order of scopes and parameters does not matter', async () => {
+    const [path, query] = urlOf({ scope: 'email openid' }).split('?')
+    const reversed = `${path}?${query?.split('&').reverse().join('&')}`
+    const answer = await new RawBrowser(host.app).grant(reversed, grace.email, grace.password)
+    const tokens = await tokensOf(answer)
+    expect((await userinfo(host, tokens.access_token)).body).toEqual({ sub, email, email_verified })
+  })
+
+  test.each([
+    ['display=page', { display: 'page' }],
+    ['display=popup', { display: 'popup' }],
+    ['an unknown parameter', { extra: 'foobar' }],
+    ['ui_locales', { ui_locales: 'se' }],
+    ['claims_locales', { claims_locales: 'se' }],
+    ['acr_values', { acr_values: '1 2' }],
+  ])('%s is no obstacle', async (_name, parameters: Record<string, string>) => {
+    expect(await idTokenOf(await grant(parameters))).toMatchObject({ sub, nonce: 'the nonce' })
+  })
+
+  test('prompt=login asks for the password again, and auth_time is the new one', async () => {
+    const { agent, first } = await visited()
+    const page = await agent.open(urlOf({ prompt: 'login' }))
+    expect(pathOf(page)).toBe('200 /oauth/login')
+    const again = await idTokenOf(await agent.signIn(page, grace.email, grace.password))
+    expect(again.auth_time).toBe(Number(first.auth_time) + 20)
+  })
+
+  test('prompt=none without a login is login_required', async () => {
+    expect(errorOf(await new RawBrowser(host.app).get(urlOf({ prompt: 'none' })))).toBe('login_required')
+  })
+
+  test('prompt=none with a login gives a code with the same sub and auth_time', async () => {
+    const { agent, first } = await visited()
+    const again = await idTokenOf(await agent.get(urlOf({ prompt: 'none' })))
+    expect({ sub: again.sub, auth_time: again.auth_time }).toEqual({ sub, auth_time: first.auth_time })
+  })
+
+  test('max_age=1 asks again after more than a second', async () => {
+    const { agent, first } = await visited()
+    const page = await agent.open(urlOf({ max_age: '1' }))
+    expect(pathOf(page)).toBe('200 /oauth/login')
+    const again = await idTokenOf(await agent.signIn(page, grace.email, grace.password))
+    expect(again.auth_time).toBe(Number(first.auth_time) + 20)
+  })
+
+  test('max_age=10000 asks nothing, and auth_time is the old one', async () => {
+    const { agent, first } = await visited()
+    expect((await idTokenOf(await agent.get(urlOf({ max_age: '10000' })))).auth_time).toBe(first.auth_time)
+  })
+
+  test('id_token_hint with prompt=none gives a code for that user', async () => {
+    const { agent, tokens } = await visited()
+    const hint = { prompt: 'none', id_token_hint: tokens.id_token }
+    expect(await idTokenOf(await agent.get(urlOf(hint)))).toMatchObject({ sub })
+  })
+
+  test('login_hint is filled in on the sign-in page, and is no obstacle', async () => {
+    const agent = new RawBrowser(host.app)
+    const page = await agent.open(urlOf({ login_hint: grace.email }))
+    expect(fieldsOf(page, 'name="password"').username).toBe(grace.email)
+    expect(await idTokenOf(await grant({ login_hint: 'somebody@example.com' }))).toMatchObject({ sub })
+  })
+
+  test('a code works once; used again within or after 30 seconds its tokens die', async () => {
+    for (const seconds of [0, 31]) {
+      const answer = await grant()
+      const { access_token } = await tokensOf(answer)
+      clock.travel(seconds)
+      expectError(await redeem(answer), 400, 'invalid_grant')
+      expectError(await userinfo(host, access_token), 401, 'invalid_token')
+    }
+  })
+
+  test('a redirect URI that is not registered is a page, and leads nowhere', async () => {
+    const answer = await new RawBrowser(host.app).get(urlOf({ redirect_uri: `${callback}/other` }))
+    expect({ status: answer.status, location: answer.location }).toEqual({ status: 400, location: undefined })
+    expect(answer.html).not.toContain('form-post')
+  })
+
+  test('an authorization request by POST is served', async () => {
+    const agent = new RawBrowser(host.app)
+    const query = new URLSearchParams(urlOf().split('?')[1])
+    const login = await agent.follow(await agent.post('/oauth/authorize', Object.fromEntries(query)))
+    const signedIn = await agent.signIn(login, grace.email, grace.password)
+    const done = signedIn.url.pathname === '/oauth/consent' ? await agent.decide(signedIn, 'allow') : signedIn
+    expect(await idTokenOf(done)).toMatchObject({ sub, nonce: 'the nonce' })
+  })
+
+  test('a client with client_secret_post gets its tokens by its secret in the form', async () => {
+    const answer = await grant({ client_id: 'post' })
+    const fields = {
+      grant_type: 'authorization_code',
+      code: fieldsIn(answer).code ?? '',
+      redirect_uri: callback,
+    }
+    const ask = () => supertest(host.app).post('/oauth/token').type('form')
+    expectError(await ask().auth('post', secret).send(fields), 401, 'invalid_client')
+    const tokens = await answerOf(ask().send({ ...fields, client_id: 'post', client_secret: secret }))
+    expect(await verify(tokens.id_token, 'post')).toMatchObject({ sub })
+  })
+
+  test('a request object, by value or by reference, is refused as not supported', async () => {
+    const agent = new RawBrowser(host.app)
+    const unsigned = [{ alg: 'none' }, { redirect_uri: 'https://evil.example/' }]
+      .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
+      .join('.')
+      .concat('.')
+    expect(errorOf(await agent.get(urlOf({ request: unsigned })))).toBe('request_not_supported')
+    const byReference = await agent.get(urlOf({ request_uri: 'https://client.example.com/request.jwt' }))
+    expect(errorOf(byReference)).toBe('request_uri_not_supported')
+  })
+
+  test('an essential claim asked for in UserInfo is there', async () => {
+    const claims = JSON.stringify({ userinfo: { name: { essential: true } } })
+    const tokens = await tokensOf(await grant({ claims }))
+    expect((await userinfo(host, tokens.access_token)).body).toEqual({ sub, name: everyClaim.name })
+  })
+
+  test('a refresh token gives a new ID token of the same login, to its own client alone', async () => {
+    const tokens = await tokensOf(await grant({ scope: 'openid offline_access', prompt: 'consent' }))
+    const first = await verify(tokens.id_token)
+    clock.travel(20)
+    const none = { client_id: undefined, client_secret: undefined }
+    expectError(await refresh(host, tokens.refresh_token, none).auth('second', secret), 400, 'invalid_grant')
+    const refreshed = await answerOf(refresh(host, tokens.refresh_token, none).auth('basic', secret))
+    const { iss, aud, auth_time, iat } = await verify(refreshed.id_token)
+    expect({ iss, aud, auth_time, iat }).toEqual({
+      ...{ iss: first.iss, aud: first.aud, auth_time: first.auth_time },
+      iat: Number(first.iat) + 20,
+    })
+    expect((await userinfo(host, refreshed.access_token)).body).toEqual({ sub })
+  })
+
+  test('a client with a secret may use PKCE, and then must finish it', async () => {
+    const { verifier, challenge } = pkce()
+    const asked = { code_challenge: challenge, code_challenge_method: 'S256' }
+    expectError(await redeem(await grant(asked)), 400, 'invalid_grant')
+    const tokens = await answerOf(redeem(await grant(asked), { code_verifier: verifier }))
+    expect(await verify(tokens.id_token)).toMatchObject({ sub })
+  })
+})
+
+describe('Config', () => {
+  test('with an https issuer every endpoint is https, and what the profile requires is there', async () => {
+    const secure = await startHost({ clients: [], options: { issuer: 'https://op.example.com/oauth' } })
+    try {
+      secure.app.set('trust proxy', true)
+      const get = (path: string) => supertest(secure.app).get(path).set('X-Forwarded-Proto', 'https')
+      const { status, body } = await get('/oauth/.well-known/openid-configuration')
+      expect({ status, issuer: body.issuer }).toEqual({ status: 200, issuer: 'https://op.example.com/oauth' })
+      const addresses = Object.entries(body).filter(([name]) => /_endpoint$|_uri$/.test(name))
+      expect(addresses.length).toBeGreaterThan(5)
+      for (const [, address] of addresses) expect(address).toMatch(/^https:\/\/op\.example\.com\/oauth\//)
+      expect(body).toMatchObject({
+        response_types_supported: expect.arrayContaining(['code']),
+        subject_types_supported: expect.arrayContaining(['public']),
+        id_token_signing_alg_values_supported: expect.arrayContaining(['RS256']),
+        scopes_supported: expect.arrayContaining(['openid']),
+        claims_supported: expect.arrayContaining(['sub', 'iss', 'email']),
+      })
+      const { body: jwks } = await get('/oauth/jwks')
+      expect(jwks.keys.length).toBeGreaterThan(0)
+      for (const key of jwks.keys) {
+        expect(key).toMatchObject({ kid: expect.any(String), use: 'sig', alg: expect.any(String) })
+        for (const secretMember of ['d', 'p', 'q', 'dp', 'dq', 'qi', 'k'])
+          expect(key).not.toHaveProperty(secretMember)
+      }
+    } finally {
+      await secure.close()
+    }
+  })
+})
+
+describe('RP-Initiated Logout', () => {
+  const silent = authorizeUrl({ client_id: 'basic', scope: 'openid', state: 's', prompt: 'none' })
+  const visitor = async (): Promise<RawBrowser> => {
+    const agent = new RawBrowser(host.app)
+    await agent.grant(authorizeUrl({ client_id: 'basic', scope: 'openid' }), grace.email, grace.password)
+    expect(clientAnswer(await agent.get(silent)).fields.code).toBeDefined()
+    return agent
+  }
+
+  test('with a state alone the user is asked, and then signed out with no place to go', async () => {
+    const agent = await visitor()
+    const page = await agent.get('/oauth/logout?state=a%20state')
+    expect({ status: page.status, location: page.location }).toEqual({ status: 200, location: undefined })
+    const done = await agent.submit(page, 'name="csrf_token"')
+    expect({ status: done.status, location: done.location }).toEqual({ status: 200, location: undefined })
+    expect(clientAnswer(await agent.get(silent)).fields.error).toBe('login_required')
+  })
+
+  test('with a registered URI and no word of whose it is nobody is sent there', async () => {
+    const agent = await visitor()
+    const answer = await agent.get(
+      `/oauth/logout?${new URLSearchParams({ post_logout_redirect_uri: signedOut, state: 's' })}`,
+    )
+    expect({ status: answer.status, location: answer.location }).toEqual({ status: 400, location: undefined })
+    expect(clientAnswer(await agent.get(silent)).fields.code).toBeDefined()
+  })
+})

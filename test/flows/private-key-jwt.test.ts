@@ -1,0 +1,603 @@
+import { randomUUID } from 'node:crypto'
+import { createServer, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { base64url, SignJWT } from 'jose'
+import supertest from 'supertest'
+import { type ClientSeed, seedClients } from '../../lib/index.ts'
+import { stopClock } from '../support/clock.ts'
+import { callback, clients, type Host, issuer, secret, startHost } from '../support/host.ts'
+import {
+  asserted,
+  assertion,
+  type Claims,
+  type ClientKey,
+  createClientKey,
+} from '../support/signing-client.ts'
+import {
+  answerOf,
+  codeFor,
+  expectError,
+  type Fields,
+  post,
+  redeem,
+  refresh,
+  userinfo,
+  web,
+} from '../support/tokens.ts'
+
+const algorithms = ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519']
+const nobody = { client_id: undefined, client_secret: undefined }
+
+/** What the client publishes: served at /jwks while it is there, counted, and answered as a test says. */
+const publisher = {
+  keys: [] as object[],
+  asked: 0,
+  answer: undefined as ((res: ServerResponse) => void) | undefined,
+}
+const usualAnswer = (res: ServerResponse): void => void res.end(JSON.stringify({ keys: publisher.keys }))
+const warnings: string[] = []
+
+let keys: Record<string, ClientKey>
+let server: Server
+let jwksUri: string
+let host: Host
+
+const signer = (client_id: string, more: Partial<ClientSeed>): ClientSeed => ({
+  client_id,
+  token_endpoint_auth_method: 'private_key_jwt',
+  redirect_uris: [callback],
+  grant_types: ['authorization_code', 'refresh_token', 'client_credentials'],
+  scope: 'openid profile email offline_access notes:read',
+  ...more,
+})
+const publicKeys = (...names: string[]) =>
+  ({ keys: names.map((name) => keyOf(name).publicJwk) }) as ClientSeed['jwks']
+const keyOf = (name: string): ClientKey => {
+  const key = keys[name]
+  if (key === undefined) throw new Error(`no key ${name}`)
+  return key
+}
+
+beforeAll(async () => {
+  server = createServer((_req, res) => {
+    publisher.asked += 1
+    ;(publisher.answer ?? usualAnswer)(res)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const origin = `http://localhost:${(server.address() as AddressInfo).port}`
+  jwksUri = `${origin}/jwks`
+  keys = Object.fromEntries(
+    await Promise.all([
+      ...algorithms.map(async (alg): Promise<[string, ClientKey]> => [alg, await createClientKey(alg, alg)]),
+      ...['first', 'second', 'third'].map(
+        async (name): Promise<[string, ClientKey]> => [name, await createClientKey('ES256')],
+      ),
+    ]),
+  )
+  host = await startHost({
+    options: {
+      allowOutbound: [origin],
+      logger: { info: () => {}, warn: (message: string) => void warnings.push(message), error: () => {} },
+    },
+    clients: [
+      ...clients,
+      signer('signer', { jwks: publicKeys(...algorithms) }),
+      signer('other', { jwks: publicKeys('second') }),
+      signer('nameless', { jwks: publicKeys('first', 'second', 'third') }),
+      signer('es256', { jwks: publicKeys(...algorithms), token_endpoint_auth_signing_alg: 'ES256' }),
+      signer('fapi', { jwks: publicKeys('ES256'), require_issuer_audience: true }),
+      signer('disabled', { jwks: publicKeys('ES256') }),
+      {
+        ...signer('keyholder', { jwks: publicKeys('ES256') }),
+        token_endpoint_auth_method: undefined,
+        client_secret: secret,
+      },
+    ],
+  })
+  await host.database
+    .knex(`${host.database.tablePrefix}clients`)
+    .where({ client_id: 'disabled' })
+    .update({ disabled_at: 1 })
+})
+afterAll(async () => {
+  server.closeAllConnections()
+  await new Promise((closed) => server.close(closed))
+  await host.close()
+})
+afterEach(() => {
+  jest.restoreAllMocks()
+  publisher.answer = undefined
+  warnings.length = 0
+})
+
+/** A client-credentials request with this assertion. */
+const ask = (jwt: string, fields: Fields = {}, at: Pick<Host, 'app'> = host) =>
+  post(at, { grant_type: 'client_credentials', scope: 'notes:read', ...asserted(jwt), ...fields })
+const askAs = async (clientId: string, key: string, claims?: Claims, header?: object) =>
+  ask(await assertion(clientId, keyOf(key), claims, header))
+
+const undecided = { error: 'invalid_client', error_description: 'client authentication failed' }
+
+describe('an assertion', () => {
+  test.each(algorithms)('signed with %s is accepted', async (alg) => {
+    expect((await askAs('signer', alg)).body).toMatchObject({ token_type: 'Bearer', scope: 'notes:read' })
+  })
+
+  test.each([
+    ['no kind', undefined],
+    ['JWT', 'JWT'],
+    ['the kind of its own', 'client-authentication+jwt'],
+    ['its media type', 'application/client-authentication+JWT'],
+  ])('may be of %s', async (_what, typ) => {
+    expect((await askAs('signer', 'ES256', {}, typ === undefined ? {} : { typ })).status).toBe(200)
+  })
+
+  test('without kid may be signed by any of several keys', async () => {
+    for (const name of ['first', 'third']) expect((await askAs('nameless', name)).status).toBe(200)
+  })
+
+  test.each([
+    ['the issuer', issuer],
+    ['the token endpoint', `${issuer}/token`],
+    ['both', [issuer, `${issuer}/token`]],
+    ['one in a list', [issuer]],
+    ['the revocation endpoint', `${issuer}/revoke`],
+  ])('may name as its audience %s', async (_what, aud) => {
+    expect((await askAs('signer', 'ES256', { aud })).status).toBe(200)
+  })
+
+  test('of a client with require_issuer_audience names the issuer alone', async () => {
+    expect((await askAs('fapi', 'ES256')).status).toBe(200)
+    for (const aud of [[issuer], `${issuer}/token`, [issuer, `${issuer}/token`]]) {
+      const res = await askAs('fapi', 'ES256', { aud })
+      expectError(res, 401, 'invalid_client')
+      expect(res.body.error_description).toContain(`aud ${issuer} alone`)
+    }
+  })
+
+  const now = () => Math.floor(Date.now() / 1000)
+  test.each<[string, () => Claims, string]>([
+    ['a foreign audience', () => ({ aud: 'https://elsewhere.example.com' }), 'aud'],
+    [
+      'a foreign audience beside ours',
+      () => ({ aud: [issuer, 'https://elsewhere.example.com/token'] }),
+      'aud',
+    ],
+    ['the issuer with a slash', () => ({ aud: `${issuer}/` }), 'aud'],
+    ['an address of ours that authenticates nobody', () => ({ aud: `${issuer}/authorize` }), 'aud'],
+    ['an empty list as its audience', () => ({ aud: [] }), 'aud'],
+    ['no audience', () => ({ aud: undefined }), 'aud'],
+    ['no exp', () => ({ exp: undefined }), 'exp'],
+    ['exp as a text', () => ({ exp: String(now() + 60) }), 'exp'],
+    ['exp in the past', () => ({ exp: now() - 30 }), 'is expired'],
+    ['exp in milliseconds', () => ({ exp: Date.now() + 60_000 }), 'within 600 seconds'],
+    ['exp too far ahead', () => ({ exp: now() + 640 }), 'within 600 seconds'],
+    ['nbf in the future', () => ({ nbf: now() + 60 }), 'nbf'],
+    ['iat in the future', () => ({ iat: now() + 60 }), 'iat'],
+    ['iat as a text', () => ({ iat: 'now' }), 'iat'],
+    ['no jti', () => ({ jti: undefined }), 'jti'],
+    ['an empty jti', () => ({ jti: '' }), 'jti'],
+    ['jti as a number', () => ({ jti: 7 }), 'jti'],
+    ['a jti of 256 characters', () => ({ jti: 'x'.repeat(256) }), 'jti'],
+  ])('with %s is refused, and says why', async (_what, claims, reason) => {
+    const res = await askAs('signer', 'ES256', claims())
+    expectError(res, 401, 'invalid_client')
+    expect(res.body.error_description).toContain(reason)
+    expect(res.headers).not.toHaveProperty('www-authenticate')
+  })
+
+  test.each<[string, () => Claims]>([
+    ['behind', () => ({ exp: now() - 20, iat: now() - 80 })],
+    ['ahead', () => ({ exp: now() + 620, iat: now() + 20, nbf: now() + 20 })],
+  ])('of a client whose clock is 20 seconds %s is accepted', async (_what, claims) => {
+    expect((await askAs('signer', 'ES256', claims())).status).toBe(200)
+  })
+
+  test.each<[string, () => Promise<string>]>([
+    ['by a key of another client', () => assertion('signer', keyOf('second'))],
+    ['by another key under a known kid', () => assertion('signer', keyOf('second'), {}, { kid: 'ES256' })],
+    ['under an unknown kid', () => assertion('signer', keyOf('ES256'), {}, { kid: 'unknown' })],
+    ['with an algorithm other than the registered one', () => assertion('es256', keyOf('PS256'))],
+    ['for a client that does not exist', () => assertion('nobody', keyOf('ES256'))],
+    ['for a client that is disabled', () => assertion('disabled', keyOf('ES256'))],
+    ['for a client that uses a secret', () => assertion('web', keyOf('ES256'))],
+    ['for a public client', () => assertion('native', keyOf('ES256'))],
+    ['for a client with keys that registered no method', () => assertion('keyholder', keyOf('ES256'))],
+    ['by one client in the name of another', () => assertion('other', keyOf('second'), { sub: 'signer' })],
+    ['by a client on behalf of another', () => assertion('other', keyOf('second'), { iss: 'signer' })],
+    ['as a token of another kind', () => assertion('signer', keyOf('ES256'), {}, { typ: 'at+jwt' })],
+    ['without sub', () => assertion('signer', keyOf('ES256'), { sub: undefined })],
+    ['without iss and sub', () => assertion('signer', keyOf('ES256'), { iss: undefined, sub: undefined })],
+    [
+      'and changed afterwards',
+      async () => {
+        const [header, , signature] = (await assertion('signer', keyOf('ES256'))).split('.')
+        const claims = { iss: 'signer', sub: 'signer', aud: issuer, exp: now() + 60, jti: randomUUID() }
+        return `${header}.${base64url.encode(JSON.stringify(claims))}.${signature}`
+      },
+    ],
+    [
+      'with none',
+      async () => {
+        const [, claims] = (await assertion('signer', keyOf('ES256'))).split('.')
+        return `${base64url.encode('{"alg":"none"}')}.${claims}.`
+      },
+    ],
+    [
+      'with HS256 and the public key',
+      () =>
+        new SignJWT({ iss: 'signer', sub: 'signer', aud: issuer, exp: now() + 60, jti: randomUUID() })
+          .setProtectedHeader({ alg: 'HS256', kid: 'ES256' })
+          .sign(new TextEncoder().encode(JSON.stringify(keyOf('ES256').publicJwk))),
+    ],
+    ['not at all', async () => 'signer'],
+    ['not at all, in three parts', async () => 'a.b.c'],
+  ])('signed %s is refused like any other wrong proof', async (_what, signed) => {
+    const res = await ask(await signed())
+    expectError(res, 401, 'invalid_client')
+    expect(res.body).toEqual(undecided)
+  })
+})
+
+describe('the request', () => {
+  test('may repeat the client_id, and no other', async () => {
+    const mine = await ask(await assertion('signer', keyOf('ES256')), { client_id: 'signer' })
+    expect(mine.status).toBe(200)
+    const jwt = await assertion('signer', keyOf('ES256'))
+    expectError(await ask(jwt, { client_id: 'other' }), 400, 'invalid_request')
+    expect((await ask(jwt)).status).toBe(200)
+  })
+
+  test.each<[string, Fields, number, string]>([
+    ['without its type', { client_assertion_type: undefined }, 400, 'invalid_request'],
+    [
+      'with another type',
+      { client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:saml2-bearer' },
+      401,
+      'invalid_client',
+    ],
+    ['without the assertion', { client_assertion: undefined }, 400, 'invalid_request'],
+    [
+      'without the assertion, with client_id',
+      { client_assertion: undefined, client_id: 'native' },
+      400,
+      'invalid_request',
+    ],
+    ['with a secret too', { client_secret: secret }, 400, 'invalid_request'],
+    ['with an assertion of more than 8 kB', { client_assertion: 'x'.repeat(8193) }, 400, 'invalid_request'],
+  ])('%s is refused', async (_what, fields, status, error) => {
+    expectError(await ask(await assertion('signer', keyOf('ES256')), fields), status, error)
+  })
+
+  test('with an Authorization header too is refused', async () => {
+    const jwt = await assertion('signer', keyOf('ES256'))
+    expectError(await ask(jwt).auth('web', secret), 400, 'invalid_request')
+  })
+
+  test.each<[string, Fields]>([
+    ['its client_id alone', { client_id: 'signer' }],
+    ['a secret', { client_id: 'signer', client_secret: secret }],
+  ])('of a client that signs, with %s, is refused', async (_what, fields) => {
+    expectError(await post(host, { grant_type: 'client_credentials', ...fields }), 401, 'invalid_client')
+  })
+})
+
+describe('one use', () => {
+  test('of an assertion, even when the request failed for another reason', async () => {
+    const jwt = await assertion('signer', keyOf('ES256'))
+    expectError(await ask(jwt, { scope: 'notes:write' }), 400, 'invalid_scope')
+    const again = await ask(jwt)
+    expectError(again, 401, 'invalid_client')
+    expect(again.body.error_description).toContain('used before')
+  })
+
+  test('of an identifier, in whatever assertion', async () => {
+    const jti = randomUUID()
+    expect((await askAs('signer', 'ES256', { jti })).status).toBe(200)
+    expectError(await askAs('signer', 'RS256', { jti, aud: `${issuer}/token` }), 401, 'invalid_client')
+  })
+
+  test('by each client: identifiers of two are apart', async () => {
+    const jti = randomUUID()
+    expect((await askAs('signer', 'ES256', { jti })).status).toBe(200)
+    expect((await askAs('other', 'second', { jti })).status).toBe(200)
+  })
+
+  test('an assertion that was refused leaves its identifier unused', async () => {
+    const jti = randomUUID()
+    await askAs('signer', 'second', { jti })
+    await askAs('signer', 'ES256', { jti, aud: 'https://elsewhere.example.com' })
+    expect((await askAs('signer', 'ES256', { jti })).status).toBe(200)
+  })
+
+  test('across routers on one database: of twenty at once, one is served', async () => {
+    const twin = await startHost({ database: host.database, clients: [] })
+    try {
+      const jwt = await assertion('signer', keyOf('ES256'))
+      const all = await Promise.all(
+        Array.from({ length: 20 }, (_, index) => ask(jwt, {}, index % 2 ? twin : host)),
+      )
+      expect(all.map(({ status }) => status).sort()).toEqual([200, ...Array.from({ length: 19 }, () => 401)])
+    } finally {
+      await twin.oauth.close()
+    }
+  })
+
+  test('is kept as a hash until the assertion is expired for every clock', async () => {
+    const clock = stopClock()
+    const jti = randomUUID()
+    const table = host.database.knex(`${host.database.tablePrefix}replays`)
+    await askAs('signer', 'ES256', { jti, exp: clock.now() + 60.5 })
+    const rows = await table.where({ expires_at: clock.now() + 61 + 30 }).select(['hash'])
+    expect(rows).toEqual([{ hash: expect.stringMatching(/^[\w-]{43}$/) }])
+    expect(JSON.stringify(rows)).not.toContain(jti)
+  })
+})
+
+describe('keys at jwks_uri', () => {
+  let clientId: string
+  const register = async (path = randomUUID()) => {
+    clientId = `published-${randomUUID()}`
+    const seed = signer(clientId, { jwks_uri: `${jwksUri}?${path}` })
+    await seedClients(host.database.knex, [seed], {
+      tablePrefix: host.database.tablePrefix,
+      scopes: { 'notes:read': 'Read your notes' },
+    })
+    publisher.asked = 0
+    publisher.keys = [keyOf('ES256').publicJwk]
+  }
+  beforeEach(() => register())
+  const status = async (key: string): Promise<number> => (await askAs(clientId, key)).status
+
+  test('are fetched once for ten minutes, and once for many at once', async () => {
+    const clock = stopClock()
+    const all = await Promise.all(Array.from({ length: 5 }, () => status('ES256')))
+    expect(all).toEqual([200, 200, 200, 200, 200])
+    clock.travel(599)
+    expect(await status('ES256')).toBe(200)
+    expect(publisher.asked).toBe(1)
+    clock.travel(1)
+    expect(await status('ES256')).toBe(200)
+    expect(publisher.asked).toBe(2)
+  })
+
+  test('that the client changes are found at once, and the old ones are gone', async () => {
+    const clock = stopClock()
+    expect(await status('ES256')).toBe(200)
+    publisher.keys = [keyOf('RS256').publicJwk]
+    clock.travel(1)
+    const all = await Promise.all(Array.from({ length: 5 }, () => status('RS256')))
+    expect(all).toEqual([200, 200, 200, 200, 200])
+    expect(publisher.asked).toBe(2)
+    expect(await status('ES256')).toBe(401)
+  })
+
+  test('that the client changes without naming them are found too', async () => {
+    const clock = stopClock()
+    publisher.keys = [keyOf('first').publicJwk]
+    expect(await status('first')).toBe(200)
+    publisher.keys = [keyOf('second').publicJwk]
+    clock.travel(1)
+    expect(await status('second')).toBe(200)
+  })
+
+  test('are not asked for more than once a minute, whatever keys are claimed', async () => {
+    const clock = stopClock()
+    expect(await status('ES256')).toBe(200)
+    clock.travel(1)
+    for (const kid of ['a', 'b', 'c']) {
+      expect((await askAs(clientId, 'RS256', {}, { kid })).status).toBe(401)
+      clock.travel(1)
+    }
+    expect(publisher.asked).toBe(2)
+    clock.travel(60)
+    expect(await status('RS256')).toBe(401)
+    expect(publisher.asked).toBe(3)
+    expect(await status('ES256')).toBe(200)
+  })
+
+  test('that are known still serve while the client cannot be reached, for a day', async () => {
+    const clock = stopClock()
+    expect(await status('ES256')).toBe(200)
+    publisher.answer = (res) => void res.destroy()
+    clock.travel(3600)
+    expect(await status('ES256')).toBe(200)
+    expect(await status('ES256')).toBe(200)
+    expect(publisher.asked).toBe(2)
+    expect(warnings).toEqual([
+      expect.stringMatching(/^latchkey: the keys at http:.* cannot be read: .*no answer$/),
+    ])
+    clock.travel(86_400)
+    expect(await status('ES256')).toBe(401)
+  })
+
+  test.each<[string, (res: ServerResponse) => void, string]>([
+    ['cannot be reached', (res) => void res.destroy(), 'no answer'],
+    ['are an error', (res) => void res.writeHead(500).end('{"keys":[]}'), 'the status 500'],
+    ['are a redirect', (res) => void res.writeHead(302, { Location: jwksUri }).end(), 'the status 302'],
+    ['are not JSON', (res) => void res.end('<html>secret'), 'not JSON'],
+    ['are not a set', (res) => void res.end('{"keys":{}}'), 'not a key set'],
+    ['are too many', (res) => void res.end(`{"keys":[${'1,'.repeat(40_000)}1]}`), '64 kB'],
+  ])(
+    'that %s fail the client and nobody else, and are told to the operator',
+    async (_what, answer, reason) => {
+      const clock = stopClock()
+      publisher.answer = answer
+      const res = await askAs(clientId, 'ES256')
+      expectError(res, 401, 'invalid_client')
+      expect(res.body).toEqual(undecided)
+      expect(warnings).toEqual([expect.stringContaining(reason)])
+      expect(warnings.join()).not.toContain('secret')
+      expect(await status('ES256')).toBe(401)
+      expect(publisher.asked).toBe(1)
+      publisher.answer = undefined
+      clock.travel(10)
+      expect(await status('ES256')).toBe(200)
+    },
+  )
+
+  test('that are of no use are passed over', async () => {
+    const rsa = keyOf('RS256').publicJwk
+    const symmetric = {
+      kty: 'oct',
+      k: base64url.encode('a secret that everybody can read now'),
+      alg: 'HS256',
+    }
+    publisher.keys = [
+      { kty: 'new' },
+      'text' as never,
+      symmetric,
+      { ...rsa, d: 'leaked' },
+      keyOf('ES256').publicJwk,
+    ]
+    expect(await status('ES256')).toBe(200)
+    expect(await status('RS256')).toBe(401)
+  })
+
+  test('of encryption verify nothing', async () => {
+    publisher.keys = [{ ...keyOf('ES256').publicJwk, use: 'enc' }]
+    expect(await status('ES256')).toBe(401)
+  })
+})
+
+describe('everywhere', () => {
+  const fields = async (): Promise<Fields> => ({
+    ...nobody,
+    ...asserted(await assertion('signer', keyOf('PS256'))),
+  })
+
+  test('a login, its code, its refresh: nothing needs a secret or PKCE', async () => {
+    const code = await codeFor(host, { client_id: 'signer', scope: 'openid profile' })
+    const tokens = await answerOf(redeem(host, code, await fields()))
+    expect((await userinfo(host, tokens.access_token)).body).toMatchObject({ name: 'Ada Lovelace' })
+    const refreshed = await answerOf(refresh(host, tokens.refresh_token, await fields()))
+    expect(refreshed.refresh_token).not.toBe(tokens.refresh_token)
+  })
+
+  test('a code of its own is not given to another client that signs', async () => {
+    const code = await codeFor(host, { client_id: 'signer', scope: 'openid' })
+    const jwt = await assertion('other', keyOf('second'))
+    expectError(await redeem(host, code, { ...nobody, ...asserted(jwt) }), 400, 'invalid_grant')
+    expect((await redeem(host, code, await fields())).status).toBe(200)
+  })
+
+  test('revocation and introspection take an assertion, once', async () => {
+    const call = (path: string, body: Fields) =>
+      supertest(host.app)
+        .post(`/oauth${path}`)
+        .type('form')
+        .send(body as object)
+    const { access_token: token } = await answerOf(ask(await assertion('signer', keyOf('ES256'))))
+    const jwt = await assertion('signer', keyOf('ES256'), { aud: `${issuer}/introspect` })
+    expect((await call('/introspect', { token, ...asserted(jwt) })).body).toMatchObject({
+      active: true,
+      client_id: 'signer',
+    })
+    expectError(await call('/introspect', { token, ...asserted(jwt) }), 401, 'invalid_client')
+    expectError(await call('/revoke', { token, ...asserted(jwt) }), 401, 'invalid_client')
+    expectError(
+      await call('/revoke', { token, ...asserted(await assertion('signer', keyOf('second'))) }),
+      401,
+      'invalid_client',
+    )
+    const foreign = asserted(await assertion('other', keyOf('second')))
+    expect((await call('/introspect', { token, ...foreign })).body).toEqual({ active: false })
+    expect(
+      (await call('/revoke', { token, ...asserted(await assertion('signer', keyOf('ES256'))) })).status,
+    ).toBe(200)
+    const after = asserted(await assertion('signer', keyOf('ES256')))
+    expect((await call('/introspect', { token, ...after })).body).toEqual({ active: false })
+  })
+
+  test('discovery names the method and its algorithms for each endpoint', async () => {
+    const { body } = await supertest(host.app).get('/oauth/.well-known/openid-configuration')
+    for (const endpoint of ['token', 'revocation', 'introspection']) {
+      expect(body[`${endpoint}_endpoint_auth_methods_supported`]).toContain('private_key_jwt')
+      expect(body[`${endpoint}_endpoint_auth_methods_supported`]).not.toContain('client_secret_jwt')
+      expect(body[`${endpoint}_endpoint_auth_signing_alg_values_supported`]).toEqual(algorithms)
+    }
+  })
+
+  test('clients with a secret are served as before', async () => {
+    expect((await post(host, { grant_type: 'client_credentials', ...web })).status).toBe(200)
+    expect(
+      (await post(host, { grant_type: 'client_credentials', client_id: 'keyholder', client_secret: secret }))
+        .status,
+    ).toBe(200)
+  })
+})
+
+describe('registration', () => {
+  const seed = async (metadata: Partial<ClientSeed>) => {
+    const lines: string[] = []
+    const info = (line: string) => void lines.push(line)
+    const seeds = [signer('seeded', { scope: 'openid', ...metadata })]
+    const { tablePrefix } = host.database
+    const [seeded] = await seedClients(host.database.knex, seeds, {
+      tablePrefix,
+      logger: { ...console, info },
+    })
+    const row = await host.database.knex(`${tablePrefix}clients`).where({ client_id: 'seeded' }).first()
+    return { seeded, lines, row }
+  }
+  const rsa = (more: object) => ({ keys: [{ ...keyOf('RS256').publicJwk, ...more }] }) as ClientSeed['jwks']
+
+  test('makes no secret, shows none, and forgets one there was', async () => {
+    await seed({ token_endpoint_auth_method: 'client_secret_basic', client_secret: secret })
+    const { seeded, lines, row } = await seed({ jwks: publicKeys('ES256') })
+    expect(seeded).toEqual({ client_id: 'seeded' })
+    expect(lines).toEqual([])
+    expect(row.secret_hash).toBeNull()
+  })
+
+  test('keeps of a key what verifying needs', async () => {
+    const jwks = rsa({ use: 'sig', key_ops: ['verify'], alg: 'PS256', x5c: ['MIIB'], other: 1 })
+    const { kty, n, e, kid } = keyOf('RS256').publicJwk
+    const { row } = await seed({ jwks })
+    expect(JSON.parse(row.metadata).jwks).toEqual({
+      keys: [{ kty, n, e, kid, use: 'sig', key_ops: ['verify'], alg: 'PS256' }],
+    })
+  })
+
+  test.each<[string, () => Partial<ClientSeed>, string]>([
+    ['no keys', () => ({}), 'jwks or jwks_uri is required'],
+    ['both', () => ({ jwks: rsa({}), jwks_uri: 'https://client.example.com/jwks' }), 'must not both'],
+    ['a secret', () => ({ jwks: rsa({}), client_secret: secret }), 'must not be given for private_key_jwt'],
+    [
+      'keys over http',
+      () => ({ jwks_uri: 'http://client.example.com/jwks' }),
+      'jwks_uri must be an https URL',
+    ],
+    [
+      'keys as a text',
+      () => ({ jwks: JSON.stringify(rsa({})) as never }),
+      'jwks must be an object with a list',
+    ],
+    ['an empty set', () => ({ jwks: { keys: [] } }), '1 to 20 keys'],
+    [
+      '21 keys',
+      () => ({ jwks: { keys: Array.from({ length: 21 }, () => keyOf('RS256').publicJwk) } as never }),
+      '1 to 20 keys',
+    ],
+    ['null for a key', () => ({ jwks: { keys: [null] } as never }), 'something that is not a key'],
+    ['a private key', () => ({ jwks: rsa({ d: 'AQAB' }) }), 'private key'],
+    ['a symmetric key', () => ({ jwks: { keys: [{ kty: 'oct', k: 'AAAA' }] } as never }), 'symmetric'],
+    ['a key of an unknown kind', () => ({ jwks: rsa({ kty: '__proto__' }) }), 'RSA, EC and OKP'],
+    ['a key that lacks something', () => ({ jwks: rsa({ e: undefined }) }), 'without n, e'],
+    ['a short RSA key', () => ({ jwks: rsa({ n: 'x'.repeat(171) }) }), '2048 bits'],
+    ['a kid that is a number', () => ({ jwks: rsa({ kid: 5 }) }), 'not texts'],
+    ['key_ops that are a text', () => ({ jwks: rsa({ key_ops: 'verify' }) }), 'key_ops'],
+    [
+      'an HMAC',
+      () => ({ jwks: rsa({}), token_endpoint_auth_signing_alg: 'HS256' as never }),
+      'must be one of RS256',
+    ],
+    [
+      'none',
+      () => ({ jwks: rsa({}), token_endpoint_auth_signing_alg: 'none' as never }),
+      'must be one of RS256',
+    ],
+  ])('refuses %s', async (_what, metadata, reason) => {
+    await expect(seed(metadata())).rejects.toThrow(reason)
+  })
+})

@@ -1,0 +1,445 @@
+import { decodeJwt, type JWTPayload } from 'jose'
+import { type ClientAnswer, clientAnswer } from '../support/client-answer.ts'
+import { type Clock, stopClock } from '../support/clock.ts'
+import {
+  authorizeUrl,
+  callback,
+  clients,
+  type Host,
+  issuer,
+  people,
+  secret,
+  startHost,
+} from '../support/host.ts'
+import { codeOf, expectErrorPage, expectExpiredPage } from '../support/outcomes.ts'
+import { type Answer, fieldsOf, RawBrowser } from '../support/raw-browser.ts'
+import { answerOf, redeem } from '../support/tokens.ts'
+
+const [ada, bob] = people as [(typeof people)[0], (typeof people)[0]]
+const web = { client_id: 'web', scope: 'openid', state: 's' }
+const impatient = { client_id: 'impatient', scope: 'openid', state: 's' }
+const zero = { client_id: 'zero', scope: 'openid', state: 's' }
+
+let host: Host
+let clock: Clock
+beforeAll(async () => {
+  host = await startHost({
+    clients: [
+      ...clients,
+      { client_id: 'impatient', client_secret: secret, redirect_uris: [callback], default_max_age: 100 },
+      { client_id: 'zero', client_secret: secret, redirect_uris: [callback], default_max_age: 0 },
+    ],
+  })
+})
+afterAll(() => host.close())
+beforeEach(async () => {
+  clock = stopClock()
+  await table('consents').delete()
+})
+afterEach(() => jest.restoreAllMocks())
+
+const table = (name: string) => host.database.knex(`${host.database.tablePrefix}${name}`)
+const browser = () => new RawBrowser(host.app)
+const pathOf = (answer: Answer): string => `${answer.status} ${answer.url.pathname}`
+const loginPage = '200 /oauth/login'
+const consentPage = '200 /oauth/consent'
+
+const refusal = (error: string): ClientAnswer => ({
+  mode: 'query',
+  fields: { error, error_description: expect.any(String), state: 's', iss: issuer },
+})
+
+/** The ID token that a code gives. */
+const idTokenOf = async (answer: Answer, client_id = 'web'): Promise<JWTPayload & { raw: string }> => {
+  const { id_token } = await answerOf(redeem(host, codeOf(answer), { client_id }))
+  return { ...decodeJwt(id_token), raw: id_token }
+}
+
+/** A browser in which Ada has signed in and allowed the client, a while ago. */
+const visited = async (request: Record<string, string> = web, seconds = 30) => {
+  const agent = browser()
+  const idToken = await idTokenOf(await agent.grant(authorizeUrl(request)), request.client_id)
+  expect(idToken).toMatchObject({ sub: '1', auth_time: clock.now() })
+  clock.travel(seconds)
+  return { agent, idToken }
+}
+
+const silently = (agent: RawBrowser, more: Record<string, string> = {}): Promise<Answer> =>
+  agent.get(authorizeUrl({ ...web, prompt: 'none', ...more }))
+
+describe('prompt=none', () => {
+  test('without a login is login_required, and nothing waits', async () => {
+    const answer = await silently(browser())
+    expect(clientAnswer(answer)).toEqual(refusal('login_required'))
+    expect(answer.setCookies).toEqual([])
+    expect(await table('authorization_requests')).toEqual([])
+  })
+
+  test('without consent is consent_required, also for more than was allowed', async () => {
+    const { agent } = await visited()
+    expect(clientAnswer(await silently(agent, { scope: 'openid email' }))).toEqual(
+      refusal('consent_required'),
+    )
+    expect(clientAnswer(await silently(agent, { client_id: 'impatient' }))).toEqual(
+      refusal('consent_required'),
+    )
+    await table('consents').delete()
+    expect(clientAnswer(await silently(agent))).toEqual(refusal('consent_required'))
+  })
+
+  test('gives a code of the same login: sub, auth_time, sid and amr are as before', async () => {
+    const { agent, idToken } = await visited()
+    const { sub, auth_time, sid, amr, iat, nonce } = await idTokenOf(
+      await silently(agent, { nonce: 'again' }),
+    )
+    expect({ sub, auth_time, sid, amr }).toEqual({
+      sub: idToken.sub,
+      auth_time: idToken.auth_time,
+      sid: idToken.sid,
+      amr: idToken.amr,
+    })
+    expect({ iat, nonce }).toEqual({ iat: clock.now(), nonce: 'again' })
+  })
+
+  test.each([
+    ['100', 'code'],
+    ['30', 'code'],
+    ['29', 'login_required'],
+    ['1', 'login_required'],
+    ['0', 'login_required'],
+  ])('thirty seconds after the login with max_age=%s is %s', async (max_age, outcome) => {
+    const { agent, idToken } = await visited()
+    const answer = await silently(agent, { max_age })
+    if (outcome === 'code') expect((await idTokenOf(answer)).auth_time).toBe(idToken.auth_time)
+    else expect(clientAnswer(answer)).toEqual(refusal(outcome))
+  })
+
+  test('knows the user of the id_token_hint from every other, an expired hint included', async () => {
+    const { agent, idToken } = await visited()
+    const other = browser()
+    const bobs = await idTokenOf(await other.grant(authorizeUrl(web), bob.email, bob.password))
+    codeOf(await silently(agent, { id_token_hint: idToken.raw }))
+    codeOf(await silently(other, { id_token_hint: bobs.raw }))
+    expect(clientAnswer(await silently(agent, { id_token_hint: bobs.raw }))).toEqual(
+      refusal('login_required'),
+    )
+    expect(clientAnswer(await silently(browser(), { id_token_hint: idToken.raw }))).toEqual(
+      refusal('login_required'),
+    )
+    clock.travel(4000)
+    const again = await agent.grant(authorizeUrl(web))
+    codeOf(again)
+    codeOf(await silently(agent, { id_token_hint: idToken.raw }))
+  })
+
+  test('with a hint that is none of ours is invalid_request', async () => {
+    const { agent, idToken } = await visited()
+    const [header, payload, signature] = idToken.raw.split('.')
+    const forged = Buffer.from(JSON.stringify({ ...decodeJwt(idToken.raw), sub: '2' })).toString('base64url')
+    const hints = [
+      'x',
+      'a.b.c',
+      `${header}.${payload}.`,
+      `${header}.${forged}.${signature}`,
+      `${Buffer.from('{"alg":"none"}').toString('base64url')}.${payload}.`,
+      `${idToken.raw}x`,
+    ]
+    for (const id_token_hint of hints) {
+      expect(clientAnswer(await silently(agent, { id_token_hint }))).toEqual(refusal('invalid_request'))
+    }
+  })
+
+  test('after the user signed out, or was disabled, is login_required', async () => {
+    const { agent } = await visited()
+    await agent.submit(await agent.open('/oauth/logout'), 'name="csrf_token"')
+    expect(clientAnswer(await silently(agent))).toEqual(refusal('login_required'))
+    const other = await visited()
+    const users = () => host.database.knex(host.usersTable).where({ id: 1 })
+    await users().update({ disabled_at: 1 })
+    const refused = await silently(other.agent)
+    await users().update({ disabled_at: null })
+    expect(clientAnswer(refused)).toEqual(refusal('login_required'))
+  })
+
+  test.each([
+    'none login',
+    'login none',
+    'none consent',
+    'none select_account',
+    'none login consent select_account',
+    'none create',
+  ])('%s is an invalid_request, whoever is signed in', async (prompt) => {
+    const { agent } = await visited()
+    for (const somebody of [agent, browser()]) {
+      const answer = await somebody.get(authorizeUrl({ ...web, prompt }))
+      expect(clientAnswer(answer)).toEqual(refusal('invalid_request'))
+    }
+  })
+
+  test('is never a page while the request is wrong', async () => {
+    const wrong = [
+      ['max_age', '-1'],
+      ['scope', '"'],
+      ['claims', '{'],
+      ['code_challenge', 'x'],
+    ]
+    for (const pair of wrong) {
+      expect((await silently(browser(), Object.fromEntries([pair]))).status).toBe(303)
+    }
+    expectErrorPage(await silently(browser(), { client_id: 'nobody' }), 400)
+  })
+})
+
+describe.each(['login', 'select_account', 'login select_account', 'select_account login', 'login login'])(
+  'prompt=%s',
+  (prompt) => {
+    const request = { ...web, prompt }
+
+    test('asks to sign in although somebody is, and the new login is another', async () => {
+      const { agent, idToken } = await visited()
+      const page = await agent.open(authorizeUrl(request))
+      expect(pathOf(page)).toBe(loginPage)
+      clock.travel(5)
+      const { auth_time, sid, sub } = await idTokenOf(await agent.signIn(page))
+      expect({ auth_time, sub }).toEqual({ auth_time: clock.now(), sub: '1' })
+      expect(sid).not.toBe(idToken.sid)
+    })
+
+    test('asks once where nobody is signed in', async () => {
+      const agent = browser()
+      const page = await agent.open(authorizeUrl(request))
+      expect(pathOf(page)).toBe(loginPage)
+      codeOf(await agent.decide(await agent.signIn(page), 'allow'))
+    })
+
+    test('cannot be skipped by opening any URL of it again', async () => {
+      const { agent } = await visited()
+      const page = await agent.open(authorizeUrl(request))
+      const id = page.url.searchParams.get('authorization_request') ?? ''
+      const waiting = `/oauth/authorize?authorization_request=${id}`
+      // A remembered consent, a consent page opened by hand, another tab that is served: none of them counts.
+      const tries = [waiting, `${waiting}&prompt=none`, `${waiting}&max_age=100000`, authorizeUrl(request)]
+      for (const url of tries) expect(pathOf(await agent.open(url))).toBe(loginPage)
+      codeOf(await agent.get(authorizeUrl(web)))
+      expect(pathOf(await agent.open(waiting))).toBe(loginPage)
+      const consent = await agent.get(`/oauth/consent?authorization_request=${id}`)
+      if (consent.status === 200) expect(pathOf(await agent.decide(consent, 'allow'))).toBe(loginPage)
+      expect(pathOf(await agent.open(waiting))).toBe(loginPage)
+      codeOf(await agent.signIn(page))
+      expectExpiredPage(await agent.get(waiting))
+      expect(pathOf(await agent.open(authorizeUrl(request)))).toBe(loginPage)
+    })
+
+    test('a login of another tab does count: the person has just shown who they are', async () => {
+      const { agent } = await visited()
+      const [one, two] = [await agent.open(authorizeUrl(request)), await agent.open(authorizeUrl(request))]
+      clock.travel(5)
+      const first = await idTokenOf(await agent.signIn(one))
+      const waiting = two.url.searchParams.get('authorization_request') ?? ''
+      const second = await agent.open(`/oauth/authorize?authorization_request=${waiting}`)
+      expect((await idTokenOf(second)).auth_time).toBe(first.auth_time)
+    })
+  },
+)
+
+describe('prompt=consent', () => {
+  test('asks although it was allowed, and the login stays', async () => {
+    const { agent, idToken } = await visited()
+    const page = await agent.open(authorizeUrl({ ...web, prompt: 'consent' }))
+    expect(pathOf(page)).toBe(consentPage)
+    expect((await idTokenOf(await agent.decide(page, 'allow'))).auth_time).toBe(idToken.auth_time)
+  })
+
+  test.each(['login consent', 'consent login', 'select_account consent', 'login consent select_account'])(
+    '%s asks for both, and neither is skipped',
+    async (prompt) => {
+      const { agent } = await visited()
+      const login = await agent.open(authorizeUrl({ ...web, prompt }))
+      expect(pathOf(login)).toBe(loginPage)
+      const id = login.url.searchParams.get('authorization_request') ?? ''
+      clock.travel(5)
+      const consent = await agent.signIn(login)
+      expect(pathOf(consent)).toBe(consentPage)
+      expect(pathOf(await agent.open(`/oauth/authorize?authorization_request=${id}`))).toBe(consentPage)
+      const done = await agent.decide(consent, 'allow')
+      expect((await idTokenOf(done)).auth_time).toBe(clock.now())
+    },
+  )
+
+  test('of one who answers under the old login does not count under the new one', async () => {
+    const { agent } = await visited()
+    const login = await agent.open(authorizeUrl({ ...web, prompt: 'login consent' }))
+    const id = login.url.searchParams.get('authorization_request') ?? ''
+    const early = await agent.get(`/oauth/consent?authorization_request=${id}`)
+    if (early.status === 200)
+      await agent.post('/oauth/consent', { ...fieldsOf(early, 'value="allow"'), decision: 'allow' })
+    expect(pathOf(await agent.signIn(login))).toBe(consentPage)
+  })
+})
+
+test('prompt=select_account lets somebody else in, prompt=login only whoever was there', async () => {
+  const { agent } = await visited()
+  const select = await agent.open(authorizeUrl({ ...web, prompt: 'select_account' }))
+  expect(select.html).not.toContain('Confirm it’s you')
+  const asBob = await agent.decide(await agent.signIn(select, bob.email, bob.password), 'allow')
+  expect((await idTokenOf(asBob)).sub).toBe('2')
+  const confirm = await agent.open(authorizeUrl({ ...web, prompt: 'login' }))
+  expect(confirm.html).toContain('Confirm it’s you')
+  expect(fieldsOf(confirm, 'name="password"').username).toBe(bob.email)
+})
+
+describe('max_age', () => {
+  test('is met by a login of exactly that age, and not a second more', async () => {
+    const { agent, idToken } = await visited(web, 50)
+    const request = { ...web, max_age: '50' }
+    expect((await idTokenOf(await agent.get(authorizeUrl(request)))).auth_time).toBe(idToken.auth_time)
+    clock.travel(1)
+    const page = await agent.open(authorizeUrl(request))
+    expect(pathOf(page)).toBe(loginPage)
+    expect((await idTokenOf(await agent.signIn(page))).auth_time).toBe(clock.now())
+    codeOf(await agent.get(authorizeUrl(request)))
+  })
+
+  test('0 asks each time, also in the second of the login, and never loops', async () => {
+    const { agent } = await visited(web, 0)
+    const request = { ...web, max_age: '0' }
+    for (const _ of [1, 2]) {
+      const page = await agent.open(authorizeUrl(request))
+      expect(pathOf(page)).toBe(loginPage)
+      expect((await idTokenOf(await agent.signIn(page))).auth_time).toBe(clock.now())
+    }
+  })
+
+  test('a login that grows too old while the request waits for consent is renewed', async () => {
+    const agent = browser()
+    const login = await agent.open(authorizeUrl({ ...web, max_age: '50' }))
+    const consent = await agent.signIn(login)
+    expect(pathOf(consent)).toBe(consentPage)
+    const again = await agent.open(authorizeUrl({ ...web, max_age: '50' }))
+    expect(pathOf(again)).toBe(consentPage)
+    clock.travel(51)
+    // The second request found the login, so it must be renewed; the first one saw it made.
+    expect(pathOf(await agent.decide(again, 'allow'))).toBe(loginPage)
+    codeOf(await agent.decide(consent, 'allow'))
+  })
+
+  test.each(['-1', '1.5', '1e3', 'soon', '+5', '0x10', '10 ', '9999999999'])(
+    '%p is an invalid_request',
+    async (max_age) => {
+      expect(clientAnswer(await browser().get(authorizeUrl({ ...web, max_age })))).toEqual(
+        refusal('invalid_request'),
+      )
+    },
+  )
+
+  test('10000 is met by a young login in silence', async () => {
+    const { agent, idToken } = await visited()
+    const answer = await agent.get(authorizeUrl({ ...web, max_age: '10000' }))
+    expect((await idTokenOf(answer)).auth_time).toBe(idToken.auth_time)
+  })
+})
+
+describe('default_max_age of a client', () => {
+  test('counts where the request says nothing', async () => {
+    const { agent, idToken } = await visited(impatient, 100)
+    const answer = await agent.get(authorizeUrl(impatient))
+    expect((await idTokenOf(answer, 'impatient')).auth_time).toBe(idToken.auth_time)
+    clock.travel(1)
+    expect(clientAnswer(await agent.get(authorizeUrl({ ...impatient, prompt: 'none' })))).toEqual(
+      refusal('login_required'),
+    )
+    const page = await agent.open(authorizeUrl(impatient))
+    expect(pathOf(page)).toBe(loginPage)
+    expect((await idTokenOf(await agent.signIn(page), 'impatient')).auth_time).toBe(clock.now())
+  })
+
+  test('gives way to the request, for more and for less', async () => {
+    const { agent } = await visited(impatient, 101)
+    codeOf(await agent.get(authorizeUrl({ ...impatient, max_age: '101' })))
+    const young = await visited(impatient, 30)
+    expect(pathOf(await young.agent.open(authorizeUrl({ ...impatient, max_age: '29' })))).toBe(loginPage)
+  })
+
+  test('of 0 asks each time, and is never served in silence', async () => {
+    const { agent } = await visited(zero, 0)
+    expect(pathOf(await agent.open(authorizeUrl(zero)))).toBe(loginPage)
+    expect(clientAnswer(await agent.get(authorizeUrl({ ...zero, prompt: 'none' })))).toEqual(
+      refusal('login_required'),
+    )
+  })
+
+  test('is no matter of other clients', async () => {
+    const { agent } = await visited(impatient, 101)
+    const page = await agent.open(authorizeUrl(web))
+    expect(pathOf(page)).toBe(consentPage)
+  })
+})
+
+describe('id_token_hint', () => {
+  test('of somebody else asks to sign in, names nobody, and takes nobody else', async () => {
+    const other = browser()
+    const bobs = await idTokenOf(await other.grant(authorizeUrl(web), bob.email, bob.password))
+    const { agent } = await visited()
+    const request = authorizeUrl({ ...web, id_token_hint: bobs.raw })
+    const page = await agent.open(request)
+    expect(pathOf(page)).toBe(loginPage)
+    expect(page.html).not.toContain(ada.email)
+    expect(clientAnswer(await agent.signIn(page))).toEqual(refusal('login_required'))
+    const second = await agent.open(request)
+    expect(pathOf(second)).toBe(loginPage)
+    const done = await agent.signIn(second, bob.email, bob.password)
+    expect((await idTokenOf(done)).sub).toBe('2')
+  })
+
+  test('of the user who is signed in changes nothing', async () => {
+    const { agent, idToken } = await visited()
+    const done = await agent.get(authorizeUrl({ ...web, id_token_hint: idToken.raw }))
+    expect((await idTokenOf(done)).auth_time).toBe(idToken.auth_time)
+  })
+
+  test('says nothing of the clock: prompt=login beside it still asks', async () => {
+    const { agent, idToken } = await visited()
+    const page = await agent.open(authorizeUrl({ ...web, prompt: 'login', id_token_hint: idToken.raw }))
+    expect(pathOf(page)).toBe(loginPage)
+    codeOf(await agent.signIn(page))
+  })
+})
+
+describe('what is only a wish', () => {
+  test.each([
+    ['display', ['page', 'popup', 'touch', 'wap', 'hologram']],
+    ['ui_locales', ['en', 'fr-CA fr en', 'se', 'xx-not-a-language', 'ar he']],
+    ['claims_locales', ['en', 'se', 'de-CH fr']],
+    ['acr_values', ['1 2', 'urn:mace:incommon:iap:silver', '0']],
+    ['login_hint', ['ada@example.com', 'nobody@example.com', '"><script>', 'tel:+1']],
+    ['prompt', ['create', 'something else', 'LOGIN']],
+    ['extra', ['foobar', '{"a":1}']],
+    ['registration', ['{}']],
+    ['id_token_signed_response_alg', ['none']],
+    ['audience', ['https://api.example.com']],
+    ['access_type', ['offline']],
+    ['constructor', ['x']],
+    ['__proto__', ['x']],
+  ])('%s is no obstacle and comes back to nobody', async (name, values) => {
+    for (const value of values) {
+      const agent = browser()
+      const request = `${authorizeUrl({ ...web, nonce: 'n' })}&${new URLSearchParams([[name, value]])}`
+      const done = await agent.grant(request)
+      expect(Object.keys(clientAnswer(done).fields).sort()).toEqual(['code', 'iss', 'state'])
+      const { acr, ...claims } = await idTokenOf(done)
+      // A class that was merely wished for may be absent (OIDC Core §3.1.2.1, §5.5.1.1); it is never made up.
+      expect(acr).toBeUndefined()
+      expect(claims).toMatchObject({ sub: '1', nonce: 'n' })
+      // Signed in and allowed, it is served in silence too.
+      if (name !== 'prompt') codeOf(await agent.get(`${request}&prompt=none`))
+    }
+  })
+
+  test('login_hint fills in the name, of nobody who is signed in', async () => {
+    const page = await browser().open(authorizeUrl({ ...web, login_hint: bob.email }))
+    expect(fieldsOf(page, 'name="password"').username).toBe(bob.email)
+    const { agent, idToken } = await visited()
+    const done = await agent.get(authorizeUrl({ ...web, login_hint: bob.email }))
+    expect(await idTokenOf(done)).toMatchObject({ sub: '1', auth_time: idToken.auth_time })
+  })
+})

@@ -1,0 +1,151 @@
+import supertest from 'supertest'
+import { stopClock } from '../support/clock.ts'
+import { type Host, startHost } from '../support/host.ts'
+import { answerOf, bob, expectError, post, tokensFor, web } from '../support/tokens.ts'
+
+let host: Host
+const reached = jest.fn()
+
+beforeAll(async () => {
+  host = await startHost()
+  const { requireToken } = host.oauth
+  const tell = (req: Parameters<ReturnType<typeof requireToken>>[0], res: { json(body: object): void }) => {
+    reached()
+    res.json({ ...req.token })
+  }
+  host.app.all('/api/any', requireToken(), tell)
+  host.app.get('/api/read', requireToken('notes:read'), tell)
+  host.app.get('/api/both', requireToken('notes:read notes:write'), tell)
+  host.app.get('/api/user', requireToken('notes:read', { user: true }), tell)
+})
+afterAll(() => host.close())
+beforeEach(() => reached.mockClear())
+afterEach(() => jest.restoreAllMocks())
+
+const get = (path: string, token: string) =>
+  supertest(host.app).get(path).set('Authorization', `Bearer ${token}`)
+const userToken = async (scope: string, as = bob): Promise<string> =>
+  (await tokensFor(host, { scope }, {}, { as })).access_token
+const clientToken = async (scope: string): Promise<string> =>
+  (await answerOf(post(host, { grant_type: 'client_credentials', scope, ...web }))).access_token
+
+const expectRefused = (res: supertest.Response, status: number, error: string, challenge: RegExp): void => {
+  expectError(res, status, error)
+  expect(res.headers['www-authenticate']).toMatch(challenge)
+  expect(reached).not.toHaveBeenCalled()
+}
+
+test('a valid token passes and tells whom it speaks for', async () => {
+  const clock = stopClock()
+  const res = await get('/api/read', await userToken('openid notes:read'))
+  expect({ status: res.status, body: res.body }).toEqual({
+    status: 200,
+    body: {
+      subject: '2',
+      clientId: 'web',
+      scopes: ['openid', 'notes:read'],
+      issuedAt: clock.now(),
+      expiresAt: clock.now() + 3600,
+    },
+  })
+})
+
+test.each(['bearer', 'BEARER', 'bEARER'])('the scheme may be written %s', async (scheme) => {
+  const token = await clientToken('notes:read')
+  const res = await supertest(host.app).get('/api/read').set('Authorization', `${scheme} ${token}`)
+  expect(res.status).toBe(200)
+})
+
+test('without a scope any valid token passes', async () => {
+  expect((await get('/api/any', await userToken('openid'))).status).toBe(200)
+})
+
+test('several scopes must all be there', async () => {
+  expect((await get('/api/both', await clientToken('notes:read notes:write'))).status).toBe(200)
+  reached.mockClear()
+  expectRefused(
+    await get('/api/both', await clientToken('notes:read')),
+    403,
+    'insufficient_scope',
+    /error="insufficient_scope", error_description="the access token lacks the scope notes:write"/,
+  )
+})
+
+test('a scope that begins alike is another scope', async () => {
+  const res = await get('/api/read', await clientToken('notes:write'))
+  expectRefused(res, 403, 'insufficient_scope', /^Bearer realm="api", error="insufficient_scope"/)
+})
+
+test('no token gets a bare challenge', async () => {
+  expectRefused(await supertest(host.app).get('/api/read'), 401, 'invalid_token', /^Bearer realm="api"$/)
+})
+
+test('another scheme gets a bare challenge', async () => {
+  const res = await supertest(host.app).get('/api/read').auth('web', web.client_secret)
+  expectRefused(res, 401, 'invalid_token', /^Bearer realm="api"$/)
+})
+
+test.each(['Bearer', 'Bearer a b', 'Bearer =', 'Bearer "x"'])('a malformed header: %p', async (header) => {
+  const res = await supertest(host.app).get('/api/read').set('Authorization', header)
+  expectRefused(res, 400, 'invalid_request', /^Bearer realm="api", error="invalid_request"/)
+})
+
+test('a token in the query is not looked at', async () => {
+  const access_token = await clientToken('notes:read')
+  const res = await supertest(host.app).get('/api/read').query({ access_token })
+  expectRefused(res, 401, 'invalid_token', /^Bearer realm="api"$/)
+})
+
+test('a token in a form body is not looked at', async () => {
+  const access_token = await clientToken('notes:read')
+  const res = await supertest(host.app).post('/api/any').type('form').send({ access_token })
+  expectRefused(res, 401, 'invalid_token', /^Bearer realm="api"$/)
+})
+
+test('an expired token is refused', async () => {
+  const clock = stopClock()
+  const token = await clientToken('notes:read')
+  clock.travel(3600)
+  expectRefused(await get('/api/read', token), 401, 'invalid_token', /error="invalid_token"/)
+})
+
+test('an ID token or a refresh token is no access token', async () => {
+  const { id_token, refresh_token } = await tokensFor(host)
+  for (const token of [id_token, refresh_token]) {
+    expectRefused(await get('/api/any', token), 401, 'invalid_token', /error="invalid_token"/)
+  }
+})
+
+test('the token of a user who is disabled is refused from that moment', async () => {
+  const users = () => host.database.knex(host.usersTable).where({ id: 2 })
+  const token = await userToken('notes:read')
+  await users().update({ disabled_at: 1 })
+  const refused = await get('/api/read', token)
+  await users().update({ disabled_at: null })
+  expectRefused(refused, 401, 'invalid_token', /error="invalid_token"/)
+  expect((await get('/api/read', token)).status).toBe(200)
+})
+
+test('a guard that asks for a user lets users pass and refuses clients', async () => {
+  expect((await get('/api/user', await userToken('notes:read'))).status).toBe(200)
+  reached.mockClear()
+  const res = await get('/api/user', await clientToken('notes:read'))
+  expectRefused(res, 403, 'insufficient_scope', /error="insufficient_scope"/)
+})
+
+test('a guard for a malformed scope is refused when it is made', () => {
+  expect(() => host.oauth.requireToken('notes:"read"')).toThrow(
+    expect.objectContaining({ code: 'invalid_scope' }),
+  )
+})
+
+test('a database that is away is no reason to call a token invalid', async () => {
+  const { knex, tablePrefix } = host.database
+  const token = await clientToken('notes:read')
+  await knex.schema.renameTable(`${tablePrefix}access_tokens`, `${tablePrefix}away`)
+  const away = await get('/api/read', token)
+  await knex.schema.renameTable(`${tablePrefix}away`, `${tablePrefix}access_tokens`)
+  expectError(away, 503, 'temporarily_unavailable')
+  expect(away.headers).not.toHaveProperty('www-authenticate')
+  expect((await get('/api/read', token)).status).toBe(200)
+})

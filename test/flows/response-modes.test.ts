@@ -1,0 +1,278 @@
+import type { IncomingMessage } from 'node:http'
+import { text } from 'node:stream/consumers'
+import type { Browser } from 'playwright-core'
+import { launchBrowser } from '../support/browser.ts'
+import { withWatchedPage } from '../support/browser-watch.ts'
+import { clientAnswer } from '../support/client-answer.ts'
+import { openServer, type TestServer } from '../support/client-server.ts'
+import { authorizeUrl, callback, clients, type Host, issuer, secret, startHost } from '../support/host.ts'
+import { type Answer, RawBrowser } from '../support/raw-browser.ts'
+import { describeWith } from '../support/services.ts'
+import { ada, redeem } from '../support/tokens.ts'
+
+const withQuery = `${callback}?tenant=7&a=b%20c&x`
+const code = expect.stringMatching(/^lk_ac_[\w-]{43}$/)
+const web = { client_id: 'web', scope: 'openid', state: 'a state' }
+
+/** What a client might keep in its state: markup, quotes, both directions of writing, plus signs, astral characters. */
+const hostileState =
+  `"'></form></script><script src=//evil.example>alert(1)</script><!-- &amp; &quot; a+b%20c ` +
+  '\u202egnp.exe\u2066 \u200f عربى 🗝️ <bdi> {{x}} <%= z %>'
+
+let host: Host
+beforeAll(async () => {
+  host = await startHost({
+    clients: [
+      ...clients,
+      { client_id: 'shop', client_secret: secret, redirect_uris: [callback, withQuery], scope: 'openid' },
+      { client_id: 'own', client_secret: secret, redirect_uris: [callback], first_party: true },
+    ],
+  })
+})
+afterAll(() => host.close())
+
+const browser = () => new RawBrowser(host.app)
+const granted = (parameters: Record<string, string>) =>
+  browser().grant(authorizeUrl({ ...web, ...parameters }))
+const refused = (parameters: Record<string, string>) =>
+  browser().get(authorizeUrl({ ...web, prompt: 'none', ...parameters }))
+const failed = (error: string) => ({ error, error_description: expect.any(String) })
+
+describe.each([
+  ['none named', {}, 'query'],
+  ['query', { response_mode: 'query' }, 'query'],
+  ['fragment', { response_mode: 'fragment' }, 'fragment'],
+  ['form_post', { response_mode: 'form_post' }, 'form_post'],
+])('with response_mode %s', (_, asked, mode) => {
+  test('a code arrives with state and issuer alone, and can be redeemed', async () => {
+    const answer = clientAnswer(await granted(asked))
+    expect(answer).toEqual({ mode, fields: { code, state: 'a state', iss: issuer } })
+    expect((await redeem(host, String(answer.fields.code))).status).toBe(200)
+  })
+
+  test('without a state there is none in the answer', async () => {
+    const agent = browser()
+    const answer = await agent.grant(authorizeUrl({ client_id: 'web', scope: 'openid', ...asked }))
+    expect(clientAnswer(answer).fields).toEqual({ code, iss: issuer })
+  })
+
+  test('errors arrive the same way: of the request, of the user, of silence', async () => {
+    const common = { state: 'a state', iss: issuer }
+    expect(clientAnswer(await refused({ ...asked }))).toEqual({
+      mode,
+      fields: { ...failed('login_required'), ...common },
+    })
+    expect(clientAnswer(await refused({ ...asked, max_age: 'soon' }))).toEqual({
+      mode,
+      fields: { ...failed('invalid_request'), ...common },
+    })
+    expect(clientAnswer(await refused({ ...asked, scope: 'nothing' }))).toEqual({
+      mode,
+      fields: { ...failed('invalid_scope'), ...common },
+    })
+    const agent = browser()
+    const consent = await agent.signIn(
+      await agent.open(authorizeUrl({ ...web, prompt: 'login consent', ...asked })),
+    )
+    expect(clientAnswer(await agent.decide(consent, 'deny'))).toEqual({
+      mode,
+      fields: { ...failed('access_denied'), ...common },
+    })
+  })
+
+  test('a state of any text comes back as it went', async () => {
+    const state = hostileState
+    expect(clientAnswer(await granted({ ...asked, state })).fields).toEqual({ code, state, iss: issuer })
+    expect(clientAnswer(await refused({ ...asked, state })).fields.state).toBe(state)
+  })
+
+  test('a registered query is kept as it is', async () => {
+    const parameters = { ...web, client_id: 'shop', redirect_uri: withQuery, ...asked }
+    const done = await browser().grant(authorizeUrl(parameters))
+    const error = await browser().get(authorizeUrl({ ...parameters, prompt: 'none' }))
+    if (mode === 'query') {
+      expect(done.headers.location).toMatch(`${withQuery}&code=lk_ac_`)
+      expect(error.headers.location).toMatch(`${withQuery}&error=login_required&`)
+      return
+    }
+    expect(clientAnswer(done, withQuery)).toEqual({ mode, fields: { code, state: 'a state', iss: issuer } })
+    expect(clientAnswer(error, withQuery)).toMatchObject({ mode, fields: { error: 'login_required' } })
+  })
+})
+
+describe('a mode that cannot be', () => {
+  test.each([['web_message'], ['form-post'], ['FORM_POST'], ['query fragment'], ['jwt'], ['constructor']])(
+    '%s is refused in the default one',
+    async (response_mode) => {
+      expect(clientAnswer(await browser().get(authorizeUrl({ ...web, response_mode })))).toEqual({
+        mode: 'query',
+        fields: { ...failed('invalid_request'), state: 'a state', iss: issuer },
+      })
+    },
+  )
+
+  test('twice is refused in the first', async () => {
+    const url = `${authorizeUrl({ ...web, response_mode: 'fragment' })}&response_mode=form_post`
+    expect(clientAnswer(await browser().get(url))).toMatchObject({
+      mode: 'fragment',
+      fields: { error: 'invalid_request' },
+    })
+  })
+
+  test('and none is an error page before client and redirect URI are verified, form_post too', async () => {
+    const wrongs: Record<string, string>[] = [{ client_id: 'nobody' }, { redirect_uri: `${callback}/other` }]
+    for (const wrong of wrongs) {
+      const answer = await browser().get(authorizeUrl({ ...web, response_mode: 'form_post', ...wrong }))
+      expect({ status: answer.status, location: answer.location }).toEqual({
+        status: 400,
+        location: undefined,
+      })
+      expect(answer.html).not.toContain('<form')
+    }
+  })
+})
+
+describe('the form of form_post', () => {
+  const inputs = (page: Answer): string[][] =>
+    [...page.html.matchAll(/<input\b[^>]*>/g)].map(([tag]) =>
+      ['type', 'name'].map((name) => new RegExp(`\\s${name}="([^"]*)"`).exec(tag)?.[1] ?? ''),
+    )
+
+  test('is the only one on a page that nobody keeps, with the parameters and nothing else', async () => {
+    for (const page of [
+      await granted({ response_mode: 'form_post' }),
+      await refused({ response_mode: 'form_post' }),
+    ]) {
+      expect(page.status).toBe(200)
+      expect(page.html.match(/<form\b/g)).toHaveLength(1)
+      expect(page.html).toMatch(/<form id="form-post" method="post" action="https:\/\/client\.example\.com/)
+      expect(inputs(page).every(([type]) => type === 'hidden')).toBe(true)
+      expect(
+        inputs(page)
+          .map(([, name]) => name)
+          .sort(),
+      ).toEqual(Object.keys(clientAnswer(page).fields).sort())
+      expect(page.headers).toMatchObject({
+        'content-type': 'text/html; charset=utf-8',
+        'cache-control': 'no-store',
+        'x-content-type-options': 'nosniff',
+      })
+      // A button for browsers without scripts, which is no parameter.
+      expect(page.html).toMatch(/<button(?![^>]*\sname=)[^>]*>/)
+    }
+  })
+
+  test('may be sent to the client, and runs no script but ours', async () => {
+    const page = await granted({ response_mode: 'form_post', state: hostileState })
+    const policy = page.headers['content-security-policy']
+    expect(policy).toMatch(/(^|;)\s*default-src 'none'(;|$)/)
+    expect(policy).toMatch(/(^|;)\s*script-src 'self'(;|$)/)
+    expect(policy).toMatch(/(^|;)\s*form-action 'self' https:(;|$)/)
+    expect(page.html.match(/<script\b/g)).toHaveLength(1)
+    expect(page.html).toMatch(/<script [^>]*src="\/oauth\/assets\/form-post\.js(\?[^"]*)?"[^>]*><\/script>/)
+    expect(page.html).not.toMatch(/\son\w+=|javascript:/i)
+  })
+
+  test('is answered to the form of a client of the host’s own right after the login', async () => {
+    const agent = browser()
+    const login = await agent.open(authorizeUrl({ ...web, client_id: 'own', response_mode: 'form_post' }))
+    expect(login.headers['content-security-policy']).toContain("form-action 'self' https:")
+    expect(clientAnswer(await agent.signIn(login))).toMatchObject({ mode: 'form_post', fields: { code } })
+  })
+
+  test('opened again is the expired page, never the same code', async () => {
+    const agent = browser()
+    const consent = await agent.signIn(
+      await agent.open(authorizeUrl({ ...web, prompt: 'consent', response_mode: 'form_post' })),
+    )
+    const page = await agent.decide(consent, 'allow')
+    expect(clientAnswer(page).fields.code).toMatch(/^lk_ac_/)
+    const again = await agent.get(page.url.href)
+    expect({ status: again.status, form: again.html.includes('form-post') }).toEqual({
+      status: 400,
+      form: false,
+    })
+  })
+
+  test('the POST request of a client leads to it too', async () => {
+    const agent = browser()
+    const url = new URL(authorizeUrl({ ...web, response_mode: 'form_post' }), issuer)
+    const first = await agent.post('/oauth/authorize', Object.fromEntries(url.searchParams))
+    const login = await agent.follow(first)
+    const signedIn = await agent.signIn(login)
+    const done = signedIn.url.pathname === '/oauth/consent' ? await agent.decide(signedIn, 'allow') : signedIn
+    expect(clientAnswer(done)).toEqual({
+      mode: 'form_post',
+      fields: { code, state: 'a state', iss: issuer },
+    })
+  })
+})
+
+jest.setTimeout(60_000)
+
+describeWith('chromium', 'form_post in Chromium', () => {
+  let chromium: Browser
+  let provider: TestServer
+  let client: TestServer
+  let own: Host
+  const received: { method?: string; type?: string; body: string }[] = []
+  beforeAll(async () => {
+    chromium = await launchBrowser()
+    provider = await openServer()
+    client = await openServer()
+    own = await startHost({
+      options: { issuer: `${provider.origin}/oauth` },
+      clients: [{ client_id: 'web', client_secret: secret, redirect_uris: [`${client.origin}/callback`] }],
+    })
+    provider.serve(own.app)
+    client.serve(async (req: IncomingMessage, res) => {
+      if (req.url === '/callback') {
+        received.push({ method: req.method, type: req.headers['content-type'], body: await text(req) })
+      }
+      res.writeHead(200, { 'Content-Type': 'text/html' }).end('<!doctype html><title>Back</title>')
+    })
+  })
+  afterAll(async () => {
+    await chromium?.close()
+    await provider?.close()
+    await client?.close()
+    await own?.close()
+  })
+
+  const url = (parameters: Record<string, string>): string =>
+    provider.origin +
+    authorizeUrl({
+      client_id: 'web',
+      scope: 'openid',
+      state: hostileState,
+      response_mode: 'form_post',
+      redirect_uri: `${client.origin}/callback`,
+      ...parameters,
+    })
+
+  test.each([true, false])('with JavaScript: %s, code and error reach the client', (javaScriptEnabled) =>
+    withWatchedPage(chromium, { javaScriptEnabled }, async ({ page }) => {
+      received.length = 0
+      const arrive = async (): Promise<Record<string, string>> => {
+        if (!javaScriptEnabled) await page.click('#form-post button')
+        await page.waitForURL(`${client.origin}/callback`)
+        const last = received.at(-1)
+        expect(last).toMatchObject({ method: 'POST', type: 'application/x-www-form-urlencoded' })
+        return Object.fromEntries(new URLSearchParams(last?.body))
+      }
+      await page.goto(url({ prompt: 'none' }))
+      expect(await arrive()).toEqual({
+        ...failed('login_required'),
+        state: hostileState,
+        iss: `${provider.origin}/oauth`,
+      })
+      await page.goto(url({ prompt: 'consent' }))
+      await page.fill('#username', ada.email)
+      await page.fill('#password', ada.password)
+      await page.click('#submit')
+      await page.click('#allow')
+      expect(await arrive()).toEqual({ code, state: hostileState, iss: `${provider.origin}/oauth` })
+      expect(received).toHaveLength(2)
+    }),
+  )
+})

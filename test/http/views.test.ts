@@ -1,0 +1,522 @@
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { en, standardScopeTexts } from '../../lib/http/locales/en.ts'
+import { createText } from '../../lib/http/locales/text.ts'
+import type { ConsentScope, PageModels } from '../../lib/http/page-models.ts'
+import { createViews } from '../../lib/http/views.ts'
+
+const client = { name: 'Order Desk', host: 'desk.example.com', unverified: false }
+const hidden = { request: 'lk_ar_1', csrf: 'token-1' }
+const scope: ConsentScope = {
+  name: 'orders:read',
+  description: 'See your orders',
+  group: 'read',
+  optional: false,
+  isNew: false,
+  checked: true,
+}
+const login: PageModels['login'] = { action: '/oauth/login', hidden, client, username: '', confirm: false }
+const consent: PageModels['consent'] = {
+  action: '/oauth/consent',
+  hidden,
+  client,
+  username: 'alice',
+  scopes: [scope],
+  claims: [{ name: 'email', value: 'alice@example.com' }],
+  redirectTo: 'https://desk.example.com',
+}
+const error: PageModels['error'] = {
+  kind: 'error',
+  code: 'invalid_request',
+  errorId: 'e-1',
+  time: '2026-01-02T03:04:05.000Z',
+}
+
+const branding = { name: 'Acme' }
+const views = createViews({ directory: undefined, branding, basePath: '/oauth' })
+const title = (html: string): string => /<title>(.*)<\/title>/.exec(html)?.[1] ?? ''
+/** The tags of one kind, as written. */
+const tags = (html: string, name: string): string[] => html.match(new RegExp(`<${name}\\b[^>]*>`, 'g')) ?? []
+
+describe('text', () => {
+  const text = createText(en)
+
+  it('escapes values, isolates them and never reads a placeholder out of a value', () => {
+    expect(text.html('login.continue', { client: '<b>{host}</b>', host: "O'Neil & $&" })).toBe(
+      'to continue to <bdi>&lt;b&gt;{host}&lt;/b&gt;</bdi> (<bdi>O&#39;Neil &amp; $&amp;</bdi>)',
+    )
+  })
+
+  it('prints nothing for a missing value and the key for a missing text', () => {
+    expect(text.plain('login.continue', {})).toBe('to continue to  ()')
+    expect(text.plain('__proto__')).toBe('__proto__')
+    expect(text.plain('toString')).toBe('toString')
+  })
+
+  it('rounds durations up and keeps what is not a time', () => {
+    expect(text.duration(1)).toBe('1 second')
+    expect(text.duration(0)).toBe('1 second')
+    expect(text.duration(121)).toBe('3 minutes')
+    expect(text.duration(7200)).toBe('2 hours')
+    expect(text.time('2026-01-02T03:04:05.000Z')).toContain('2026')
+    expect(text.time('soon')).toBe('soon')
+  })
+
+  it('has words for every key that a template names', () => {
+    const folder = join(__dirname, '../../views')
+    const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) =>
+      file.endsWith('.eta'),
+    )
+    const source = files.map((file) => readFileSync(join(folder, file), 'utf8')).join('\n')
+    const keys = [
+      ...source.matchAll(/'((?:title|login|client|consent|error|signed-out|return|footer)\.[a-z.-]*[a-z])'/g),
+    ]
+    expect(keys.length).toBeGreaterThan(30)
+    expect(keys.map((match) => match[1] ?? '').filter((key) => !text.has(key))).toEqual([])
+    for (const kind of ['error', 'fault', 'expired', 'unavailable'])
+      for (const part of ['title', 'what', 'next']) expect(text.has(`error.${kind}.${part}`)).toBe(true)
+    for (const group of Object.values(standardScopeTexts).map((entry) => entry.group))
+      expect(text.has(`consent.group.${group}`)).toBe(true)
+  })
+
+  it('keeps all words out of the templates', () => {
+    const folder = join(__dirname, '../../views')
+    for (const file of readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) =>
+      name.endsWith('.eta'),
+    )) {
+      const bare = readFileSync(join(folder, file), 'utf8')
+        .replace(/<%[\s\S]*?%>/g, '')
+        .replace(/<[^<>]*>/g, '')
+      expect({ file, words: bare.match(/[a-z]{2,}/gi) }).toEqual({ file, words: null })
+    }
+  })
+})
+
+describe('documents', () => {
+  const all = (): Record<string, string> => ({
+    login: views.render('login', login),
+    'login failed': views.render('login', { ...login, error: 'credentials' }),
+    consent: views.render('consent', consent),
+    error: views.render('error', error),
+    'signed-out': views.render('signed-out', {}),
+    'sign-out': views.render('sign-out', { action: '/oauth/logout', hidden: {}, username: 'alice' }),
+    return: views.render('return', { url: '/oauth/authorize?request=1' }),
+  })
+
+  it('are complete, name their language, and use one stylesheet and no script or inline style', () => {
+    for (const html of Object.values(all())) {
+      expect(html).toMatch(/^<!doctype html>\n<html lang="en" dir="ltr">/)
+      expect(html.trimEnd().endsWith('</html>')).toBe(true)
+      expect(html.match(/<h1\b/g)).toHaveLength(1)
+      expect(html).not.toMatch(/<script|<style|\sstyle=|\son[a-z]+=/i)
+      expect(html).not.toMatch(/undefined|\[object|NaN/)
+      const [sheet] = tags(html, 'link').filter((tag) => tag.includes('stylesheet'))
+      expect(sheet).toMatch(/href="\/oauth\/assets\/style\.css\?v=[\w-]{16}"/)
+    }
+  })
+
+  it('are small: with the compressed stylesheet under 15 kB', () => {
+    const style = gzipSync(views.asset('style.css')?.body ?? '').byteLength
+    expect(style).toBeGreaterThan(500)
+    const scopes = Array.from({ length: 6 }, (_, number) => ({
+      ...scope,
+      name: `scope-${number}`,
+      optional: true,
+    }))
+    const pages = [...Object.values(all()), views.render('consent', { ...consent, scopes })]
+    for (const html of pages) expect(Buffer.byteLength(html) + style).toBeLessThan(15_000)
+  })
+
+  it('begin their title with "Error:" after a failure and only then', () => {
+    expect(title(views.render('login', login))).toBe('Sign in · Acme')
+    expect(title(views.render('login', { ...login, error: 'credentials' }))).toBe('Error: Sign in · Acme')
+    expect(title(views.render('login', { ...login, error: 'throttled' }))).toMatch(/^Error:/)
+    expect(title(views.render('error', error))).toMatch(/^Error:/)
+    expect(title(views.render('consent', consent))).not.toMatch(/Error/)
+  })
+})
+
+describe('login page', () => {
+  it('posts username, password and the hidden fields', () => {
+    const html = views.render('login', login)
+    expect(tags(html, 'form')).toEqual([expect.stringContaining('method="post" action="/oauth/login"')])
+    expect(html).toContain('<input type="hidden" name="request" value="lk_ar_1">')
+    expect(html).toContain('<input type="hidden" name="csrf" value="token-1">')
+    expect(html).toMatch(/<input type="text" name="username" id="username" value="" autocomplete="username"/)
+    expect(html).toMatch(
+      /<input type="password" name="password" id="password" autocomplete="current-password"/,
+    )
+    expect(html).toContain('<label for="username">')
+    expect(html).toContain('<label for="password">')
+    expect(html).toMatch(/<button type="submit" id="submit"/)
+    expect(html).toContain('to continue to <bdi>Order Desk</bdi> (<bdi>desk.example.com</bdi>)')
+    expect(html).not.toContain('role="alert"')
+  })
+
+  it('keeps the typed name after a failure, says so in a summary that links to the field, and marks the fields', () => {
+    const html = views.render('login', { ...login, username: 'alice', error: 'credentials' })
+    expect(html).toMatch(/role="alert"[\s\S]*href="#username"/)
+    expect(html).toMatch(
+      /id="username" value="alice"[^>]*aria-invalid="true" aria-describedby="password-error"/,
+    )
+    expect(html).toMatch(/id="password"[^>]*aria-invalid="true" aria-describedby="password-error"/)
+    expect(html).toContain('id="password-error"')
+    expect(html.match(/ autofocus/g)).toHaveLength(1)
+  })
+
+  it('asks only for the password of a fixed account, and still names it for password managers', () => {
+    const html = views.render('login', { ...login, username: 'alice', confirm: true })
+    expect(html).toMatch(
+      /name="username" id="username" value="alice" autocomplete="username" readonly hidden>/,
+    )
+    expect(html).toContain('<bdi>alice</bdi>')
+    expect(html).not.toContain('<label for="username">')
+  })
+
+  it('says when to try again', () => {
+    const render = (retryAfter?: number) =>
+      views.render('login', { ...login, error: 'throttled', retryAfter })
+    expect(render(840)).toContain('Try again in <bdi>14 minutes</bdi>')
+    expect(render()).toContain('Try again later')
+    expect(views.render('login', { ...login, error: 'unavailable' })).toContain('fault on our side')
+  })
+
+  it('shows the links of the host, and drops those that lead nowhere good', () => {
+    const render = (link: string) =>
+      createViews({
+        directory: undefined,
+        branding: { links: { forgotPassword: link } },
+        basePath: '',
+      }).render('login', login)
+    expect(render('/forgot')).toContain('<a href="/forgot">')
+    expect(render('https://id.example.com/forgot')).toContain('<a href="https://id.example.com/forgot">')
+    for (const bad of [
+      'javascript:alert(1)',
+      '//evil.example',
+      '/\\evil.example',
+      '/\t/evil.example',
+      'data:text/html,x',
+    ])
+      expect(tags(render(bad), 'a')).toEqual([])
+  })
+})
+
+describe('consent page', () => {
+  it('offers cancel, allow and "not you", in an order in which Enter does nothing by accident', () => {
+    const html = views.render('consent', consent)
+    const [switchForm = '', decisionForm = ''] = html.match(/<form[\s\S]*?<\/form>/g) ?? []
+    expect(tags(switchForm, 'button')).toEqual([
+      expect.stringContaining('name="decision" value="switch" id="switch"'),
+    ])
+    expect(tags(decisionForm, 'button')).toEqual([
+      '<button type="submit" formmethod="dialog" hidden>',
+      expect.stringContaining('name="decision" value="deny" id="deny"'),
+      expect.stringContaining('name="decision" value="allow" id="allow"'),
+    ])
+    for (const form of [switchForm, decisionForm]) {
+      expect(form).toContain('action="/oauth/consent"')
+      expect(form).toContain('<input type="hidden" name="csrf" value="token-1">')
+    }
+    expect(html).not.toContain('autofocus')
+  })
+
+  it('makes a labelled checkbox of an optional scope and no input of a required one', () => {
+    const scopes = [
+      scope,
+      { ...scope, name: 'a', optional: true },
+      { ...scope, name: 'b', optional: true, checked: false },
+    ]
+    const boxes = tags(views.render('consent', { ...consent, scopes }), 'input').filter((tag) =>
+      tag.includes('checkbox'),
+    )
+    expect(boxes).toEqual([
+      '<input type="checkbox" name="scope:a" id="scope-1" value="on" checked>',
+      '<input type="checkbox" name="scope:b" id="scope-2" value="on">',
+    ])
+    expect(views.render('consent', { ...consent, scopes })).toContain('for="scope-1"')
+  })
+
+  it('groups the scopes, marks new ones and shows the data with its values', () => {
+    const html = views.render('consent', {
+      ...consent,
+      scopes: [
+        { ...scope, group: 'offline', isNew: true },
+        { ...scope, group: 'identity', details: 'All of them.' },
+      ],
+      claims: [
+        { name: 'email', value: 'alice@example.com' },
+        { name: 'shoe_size', value: '38' },
+      ],
+    })
+    expect([...html.matchAll(/<legend>(.*)<\/legend>/g)].map((match) => match[1])).toEqual([
+      'Who you are',
+      'While you’re away',
+    ])
+    expect(html.match(/>New</g)).toHaveLength(1)
+    expect(html).toContain('All of them.')
+    expect(html).toContain('<dt>Email</dt><dd><bdi>alice@example.com</bdi></dd>')
+    expect(html).toContain('<dt>shoe size</dt><dd><bdi>38</bdi></dd>')
+    expect(html).toContain('sent to <bdi>https://desk.example.com</bdi>')
+  })
+
+  it('links policy and terms only when they are https', () => {
+    const links = (policyUri: string) =>
+      tags(views.render('consent', { ...consent, client: { ...client, policyUri, tosUri: policyUri } }), 'a')
+    expect(links('https://desk.example.com/privacy')).toHaveLength(2)
+    for (const link of links('https://desk.example.com/privacy')) {
+      expect(link).toContain('href="https://desk.example.com/privacy"')
+      expect(link).toContain('rel="noopener noreferrer"')
+    }
+    for (const bad of [
+      'http://desk.example.com',
+      'javascript:alert(1)',
+      'https://bank.example@evil.example',
+      '/here',
+      '',
+    ])
+      expect(links(bad)).toEqual([])
+  })
+
+  it('marks a client that nobody has checked', () => {
+    expect(views.render('consent', consent)).not.toContain('Unverified')
+    expect(views.render('consent', { ...consent, client: { ...client, unverified: true } })).toContain(
+      'Unverified',
+    )
+    expect(views.render('login', { ...login, client: { ...client, unverified: true } })).toContain(
+      'Unverified',
+    )
+  })
+})
+
+describe('other pages', () => {
+  it('error: shows code, id and time; developer detail and a way back only when given', () => {
+    const html = views.render('error', error)
+    expect(html).toContain('<code>invalid_request</code>')
+    expect(html).toContain('<code id="error-id">e-1</code>')
+    expect(html).toContain('<time datetime="2026-01-02T03:04:05.000Z">')
+    expect(tags(html, 'a')).toEqual([])
+    expect(html).not.toContain('For developers')
+    expect(views.render('error', { ...error, detail: 'redirect_uri is not registered' })).toContain(
+      'redirect_uri is not',
+    )
+    const expired = views.render('error', {
+      ...error,
+      kind: 'expired',
+      client: { name: 'Desk', uri: 'https://desk.example.com/' },
+    })
+    expect(expired).toContain('took too long')
+    expect(expired).toContain('href="https://desk.example.com/"')
+    expect(views.render('error', { ...error, code: 'server_error' })).toContain('Something went wrong')
+    expect(views.render('error', { ...error, kind: 'unavailable' })).toContain('right back')
+  })
+
+  it('signed out: leads back to a registered client', () => {
+    const render = (uri: string) => views.render('signed-out', { client: { name: 'Desk', uri } })
+    expect(render('https://desk.example.com/bye')).toContain('href="https://desk.example.com/bye"')
+    expect(tags(render('javascript:alert(1)'), 'a')).toEqual([])
+  })
+
+  it('return: refreshes at once and has a link', () => {
+    const html = views.render('return', { url: '/oauth/authorize?a=1&b=2' })
+    expect(html).toContain('<meta http-equiv="refresh" content="0; url=/oauth/authorize?a=1&amp;b=2">')
+    expect(html).toContain('href="/oauth/authorize?a=1&amp;b=2"')
+    expect(views.render('login', login)).not.toContain('http-equiv')
+  })
+
+  it('never lets a form or a refresh lead to a script', () => {
+    for (const url of ['javascript:alert(1)', '//evil.example', 'data:text/html,x', '']) {
+      expect(() => views.render('return', { url })).toThrow(TypeError)
+      expect(() => views.render('login', { ...login, action: url })).toThrow(TypeError)
+      expect(() => views.render('consent', { ...consent, action: url })).toThrow(TypeError)
+    }
+  })
+})
+
+describe('hostile text in every field', () => {
+  const hostile = [
+    '"><script>alert(1)</script>',
+    "'><img src=x onerror=alert(1)>",
+    'javascript:alert(1)',
+    '\u202eevil\u2066\u0000\u001b',
+    '<%= 1 + 1 %><%~ it.text %>',
+    '__proto__',
+    '{client}{product}',
+    '',
+  ]
+  const shape = (html: string) => tags(html, '[a-z!][a-z0-9]*').map((tag) => /^<[a-z!0-9]+/i.exec(tag)?.[0])
+  const pages = (x: string) => {
+    const card = { name: x, host: x || 'x', unverified: true, policyUri: x, tosUri: x }
+    const fields = JSON.parse(JSON.stringify({ a: x })) as Record<string, string>
+    Object.defineProperty(fields, x || 'b', { value: x, enumerable: true })
+    const product = { name: x, logo: x, links: { forgotPassword: x, signUp: x, help: x, privacy: x } }
+    const scopes = [
+      { ...scope, name: x, description: x, details: x || 'x', optional: true },
+      { ...scope, name: x, description: x, details: x || 'x', isNew: true, group: 'offline' as const },
+    ]
+    const claims = [{ name: x, value: x }]
+    const hostileViews = createViews({ directory: undefined, branding: product, basePath: '' })
+    return [
+      hostileViews.render('login', {
+        ...login,
+        hidden: fields,
+        client: card,
+        username: x,
+        error: 'credentials',
+      }),
+      hostileViews.render('login', {
+        ...login,
+        hidden: fields,
+        client: card,
+        username: x || 'x',
+        confirm: true,
+      }),
+      hostileViews.render('consent', {
+        ...consent,
+        hidden: fields,
+        client: card,
+        username: x,
+        scopes,
+        claims,
+        redirectTo: x,
+      }),
+      hostileViews.render('error', {
+        kind: 'error',
+        code: x,
+        errorId: x,
+        time: x,
+        detail: x || 'x',
+        client: { name: x, uri: x },
+      }),
+      hostileViews.render('signed-out', { client: { name: x, uri: x } }),
+      hostileViews.render('sign-out', { action: '/logout', hidden: {}, client: x || 'x', username: x }),
+    ]
+  }
+  const harmless = pages('harmless').map(shape)
+
+  it.each(hostile)('%j comes back to the client as it was sent, and stays text', (x) => {
+    const html = views.render('form-post', {
+      action: 'https://client.example.com/callback',
+      fields: { state: x },
+    })
+    const value = /name="state" value="([^"]*)"/.exec(html)?.[1] ?? ''
+    const decoded = value
+      .replaceAll('&lt;', '<')
+      .replaceAll('&gt;', '>')
+      .replaceAll('&quot;', '"')
+      .replace(/&#(\d+);/g, (_, code: string) => String.fromCodePoint(Number(code)))
+      .replaceAll('&amp;', '&')
+    expect(decoded).toBe(x)
+    expect(html.match(/<script/g)).toHaveLength(1)
+    expect(html).not.toMatch(/<img/)
+  })
+
+  it.each(hostile)('%j stays text', (x) => {
+    for (const [number, html] of pages(x).entries()) {
+      expect(shape(html)).toEqual(harmless[number])
+      expect(html).not.toMatch(/<script|<img|undefined|<%|[\u202a-\u202e\u2066-\u2069]/)
+      for (const control of ['\u0000', '\u001b']) expect(html).not.toContain(control)
+      expect(html).not.toMatch(/(?:href|src|action)="\s*(?:javascript|data):/i)
+      for (const tag of tags(html, '[a-z]+'))
+        expect(tag.replace(/"[^"]*"/g, '')).not.toMatch(/\son[a-z]+=|['"]/i)
+    }
+  })
+
+  it('runs nothing that a value says', () => {
+    expect(pages('<%= 1 + 1 %>').join('')).toContain('&lt;%= 1 + 1 %&gt;')
+    expect(pages('{product}').join('')).toContain('<bdi>{product}</bdi>')
+  })
+})
+
+describe('assets', () => {
+  it('are found by exact name, with type and entity tag', () => {
+    expect(views.asset('style.css')).toMatchObject({
+      type: 'text/css; charset=utf-8',
+      etag: expect.stringMatching(/^"[\w-]{16}"$/),
+    })
+    expect(views.asset('icon.svg')?.type).toBe('image/svg+xml')
+  })
+
+  it.each([
+    '../login.eta',
+    '../../package.json',
+    '..',
+    '',
+    '/etc/passwd',
+    './style.css',
+    'STYLE.css',
+    '__proto__',
+    'constructor',
+  ])('refuses %j', (name) => {
+    expect(views.asset(name)).toBeUndefined()
+  })
+
+  it('ask for nothing from elsewhere', () => {
+    expect(views.asset('style.css')?.body.toString()).not.toMatch(/url\(|@import|https?:/)
+  })
+})
+
+describe("the host's folder", () => {
+  const folder = mkdtempSync(join(tmpdir(), 'views-'))
+  afterAll(() => rmSync(folder, { recursive: true }))
+  const write = (name: string, content: string) => {
+    mkdirSync(join(folder, name, '..'), { recursive: true })
+    writeFileSync(join(folder, name), content)
+  }
+  const hosted = () => createViews({ directory: folder, branding, basePath: '/oauth' })
+
+  beforeEach(() => {
+    rmSync(folder, { recursive: true })
+    mkdirSync(folder)
+  })
+
+  it('replaces a page, a partial and the layout; the rest stays ours', () => {
+    write('signed-out.eta', `<% layout('layout', { title: 'Bye' }) %><h1>Bye from <%= it.brand.name %></h1>`)
+    write('partials/footer.eta', '<footer>ours & yours</footer>')
+    const first = hosted()
+    expect(first.render('signed-out', {})).toContain('<h1>Bye from Acme</h1>')
+    expect(title(first.render('signed-out', {}))).toBe('Bye · Acme')
+    expect(first.render('login', login)).toContain('<footer>ours & yours</footer>')
+    expect(first.render('login', login)).toContain('id="password"')
+    write('layout.eta', '<!doctype html><title>Mine</title><%~ it.body %>')
+    expect(hosted().render('login', login)).toMatch(/^<!doctype html><title>Mine<\/title>/)
+  })
+
+  it('escapes in its templates too, and prints nothing for what is missing', () => {
+    write('return.eta', '<%= it.model.url %>|<%= it.model.missing %>|<%~ it.model.missing %>')
+    expect(hosted().render('return', { url: '<b>' })).toBe('&lt;b&gt;||')
+  })
+
+  it('adds theme.css to our stylesheet, under a new address', () => {
+    write('assets/theme.css', ':root { --accent: #123456 }')
+    const style = hosted().asset('style.css')
+    expect(style?.body.toString()).toMatch(/--page[\s\S]*--accent: #123456/)
+    expect(style?.etag).not.toBe(views.asset('style.css')?.etag)
+    expect(hosted().render('login', login)).toContain(style?.etag.replaceAll('"', ''))
+  })
+
+  it('serves its logo and nothing that is not an asset', () => {
+    write('assets/logo.svg', '<svg xmlns="http://www.w3.org/2000/svg"/>')
+    write('assets/notes.txt', 'private')
+    expect(hosted().asset('logo.svg')?.type).toBe('image/svg+xml')
+    expect(hosted().asset('notes.txt')).toBeUndefined()
+  })
+
+  it('is read again for each page unless cached', () => {
+    write('return.eta', 'one')
+    const fresh = hosted()
+    const cached = createViews({ directory: folder, branding, basePath: '', cache: true })
+    expect([fresh, cached].map((each) => each.render('return', { url: '/' }))).toEqual(['one', 'one'])
+    write('return.eta', 'two')
+    expect([fresh, cached].map((each) => each.render('return', { url: '/' }))).toEqual(['two', 'one'])
+  })
+
+  it('fails at start-up when it does not exist or a template is broken', () => {
+    expect(() => createViews({ directory: join(folder, 'nowhere'), branding, basePath: '' })).toThrow(
+      /nowhere/,
+    )
+    write('error.eta', '<% if ( { %>')
+    expect(hosted).toThrow(/error\.eta/)
+  })
+})

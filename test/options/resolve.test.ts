@@ -1,0 +1,502 @@
+import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { OptionsError } from '../../lib/options/check.ts'
+import type { AuthRouterOptions } from '../../lib/options/options.ts'
+import { type Options, resolveOptions } from '../../lib/options/resolve.ts'
+import { knownScopes } from '../../lib/options/scopes.ts'
+
+const secret = 's'.repeat(32)
+const right: AuthRouterOptions = {
+  issuer: 'https://app.example.com/oauth',
+  database: { client: 'pg' },
+  secrets: [secret],
+}
+const production = { NODE_ENV: 'production' }
+/** Options as a host without TypeScript may write them. */
+const resolve = (options: Record<string, unknown> = {}, environment: NodeJS.ProcessEnv = {}): Options =>
+  resolveOptions({ ...right, ...options }, environment)
+
+const folders: string[] = []
+const temporaryFolder = (): string => {
+  const folder = mkdtempSync(join(tmpdir(), 'latchkey-options-'))
+  folders.push(folder)
+  return folder
+}
+afterAll(() => {
+  for (const folder of folders) rmSync(folder, { recursive: true })
+})
+
+describe('defaults', () => {
+  test('are those that the reference names', () => {
+    expect(resolve()).toMatchObject({
+      issuer: 'https://app.example.com/oauth',
+      basePath: '/oauth',
+      issuerIsGuess: false,
+      production: false,
+      secrets: [secret],
+      tablePrefix: 'oauth_',
+      users: undefined,
+      login: {},
+      session: undefined,
+      scopes: {},
+      lifetimes: {
+        code: 60,
+        accessToken: 3600,
+        idToken: 3600,
+        refreshTokenIdle: 30 * 24 * 3600,
+        refreshTokenAbsolute: 365 * 24 * 3600,
+        sessionIdle: 30 * 60,
+        sessionAbsolute: 12 * 3600,
+      },
+      replayWindow: 10,
+      codeChallengeMethods: ['S256', 'plain'],
+      features: { implicit: false },
+      branding: {},
+      logger: console,
+    })
+  })
+
+  test('stay where an option is undefined, as an unset environment variable leaves it', () => {
+    const names = Object.keys(resolve()).filter(
+      (name) => !['issuerIsGuess', 'production', 'basePath', ...Object.keys(right)].includes(name),
+    )
+    const nothing = Object.fromEntries(names.map((name) => [name, undefined]))
+    expect(resolve(nothing)).toEqual(resolve())
+    expect(resolve({ lifetimes: { code: undefined, idToken: 60 } }).lifetimes).toEqual({
+      ...resolve().lifetimes,
+      idToken: 60,
+    })
+  })
+
+  test.each([
+    ['https://app.example.com', ''],
+    ['https://app.example.com/oauth', '/oauth'],
+    ['https://app.example.com/a/b', '/a/b'],
+    ['http://localhost:3000/oauth', '/oauth'],
+  ])('the base path of %s is "%s"', (issuer, basePath) => {
+    expect(resolve({ issuer }).basePath).toBe(basePath)
+  })
+
+  test.each([
+    ['without PORT', {}, 'http://localhost:3000/oauth'],
+    ['with PORT', { PORT: '4000' }, 'http://localhost:4000/oauth'],
+    ['with the port that http has anyway', { PORT: '80' }, 'http://localhost/oauth'],
+    ['with an empty PORT', { PORT: '' }, 'http://localhost:3000/oauth'],
+    ['with a PORT that names a pipe', { PORT: '\\\\.\\pipe\\x' }, 'http://localhost:3000/oauth'],
+    ['with a PORT beyond 65535', { PORT: '99999' }, 'http://localhost:3000/oauth'],
+    ['with a PORT that would be another host', { PORT: '80@evil.example' }, 'http://localhost:3000/oauth'],
+  ])('the issuer of a development machine %s', (_case, environment, issuer) => {
+    expect(resolve({ issuer: undefined }, environment)).toMatchObject({ issuer, issuerIsGuess: true })
+  })
+
+  test('the database of a development machine is an SQLite file beside the app', () => {
+    expect(resolve({ database: undefined }).database).toMatchObject({
+      client: 'better-sqlite3',
+      connection: { filename: './latchkey.sqlite' },
+    })
+  })
+})
+
+describe('the secret of a development machine', () => {
+  const start = (folder: string): Options =>
+    resolve({
+      secrets: undefined,
+      database: { client: 'better-sqlite3', connection: { filename: join(folder, 'app.sqlite') } },
+    })
+
+  test('is written once beside the SQLite file, for its owner alone, and is the same after a restart', () => {
+    const folder = temporaryFolder()
+    const { secrets } = start(folder)
+    expect(secrets).toHaveLength(1)
+    expect(Buffer.from(secrets[0], 'base64url')).toHaveLength(32)
+    const file = join(folder, '.latchkey-secret')
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+    expect(readFileSync(file, 'utf8').trim()).toBe(secrets[0])
+    expect(start(folder).secrets).toEqual(secrets)
+  })
+
+  test('differs from machine to machine', () => {
+    expect(start(temporaryFolder()).secrets).not.toEqual(start(temporaryFolder()).secrets)
+  })
+
+  test('is refused when the file was cut short', () => {
+    const folder = temporaryFolder()
+    writeFileSync(join(folder, '.latchkey-secret'), 'short\n')
+    chmodSync(join(folder, '.latchkey-secret'), 0o600)
+    expect(() => start(folder)).toThrow('at least 32 bytes')
+  })
+
+  test('is not made where the host gives one', () => {
+    const folder = temporaryFolder()
+    resolve({ database: { client: 'better-sqlite3', connection: { filename: join(folder, 'app.sqlite') } } })
+    expect(statSync(join(folder, '.latchkey-secret'), { throwIfNoEntry: false })).toBeUndefined()
+  })
+})
+
+describe('production', () => {
+  test('starts with issuer, database and secrets', () => {
+    expect(resolve({}, production)).toMatchObject({ production: true, issuerIsGuess: false })
+  })
+
+  test.each([
+    ['issuer', 'https://app.example.com/oauth'],
+    ['database', 'database: knex'],
+    ['secrets', 'openssl rand -base64 32'],
+  ])('does not start without %s, and says how to give it', (name, hint) => {
+    for (const value of [undefined, null]) {
+      expect(() => resolve({ [name]: value }, production)).toThrow(
+        `latchkey: ${name} is required in production`,
+      )
+      expect(() => resolve({ [name]: value }, production)).toThrow(hint)
+    }
+  })
+
+  test('does not start with a secret from an environment variable that is not set', () => {
+    for (const secrets of [[undefined], [''], [], [undefined, '']]) {
+      expect(() => resolve({ secrets }, production)).toThrow('is the environment variable set?')
+    }
+  })
+
+  test('does not start with no options at all', () => {
+    expect(() => resolveOptions(undefined, production)).toThrow(OptionsError)
+  })
+})
+
+test.each([
+  ['https', 'https://app.example.com/oauth'],
+  ['https with a port', 'https://app.example.com:8443/oauth'],
+  ['https without a path', 'https://app.example.com'],
+  ['http on localhost', 'http://localhost:3000/oauth'],
+  ['http on 127.0.0.1', 'http://127.0.0.1:3000/oauth'],
+  ['http on [::1]', 'http://[::1]:3000/oauth'],
+])('an issuer may be %s', (_case, issuer) => {
+  expect(resolve({ issuer }, production).issuer).toBe(issuer)
+})
+
+test.each([
+  ['no URL', 'app.example.com/oauth', 'absolute URL'],
+  ['a path', '/oauth', 'absolute URL'],
+  ['empty', '', 'absolute URL'],
+  ['no text', 5, 'absolute URL'],
+  ['a URL object', new URL('https://app.example.com'), 'absolute URL'],
+  ['http beyond loopback', 'http://app.example.com/oauth', 'must use https'],
+  ['http on a private network', 'http://192.168.0.1/oauth', 'must use https'],
+  ['http on a name that begins like loopback', 'http://localhost.evil.example/oauth', 'must use https'],
+  ['another scheme', 'ftp://app.example.com/oauth', 'must use https'],
+  ['with a query', 'https://app.example.com/oauth?x=1', 'neither query nor fragment'],
+  ['with an empty query', 'https://app.example.com/oauth?', 'neither query nor fragment'],
+  ['with a fragment', 'https://app.example.com/oauth#x', 'neither query nor fragment'],
+  ['with an empty fragment', 'https://app.example.com/oauth#', 'neither query nor fragment'],
+  ['with credentials', 'https://user:pass@app.example.com/oauth', 'credentials'],
+  ['with a slash at the end', 'https://app.example.com/oauth/', 'write https://app.example.com/oauth'],
+  ['a host and a slash', 'https://app.example.com/', 'write https://app.example.com'],
+  ['with capitals in the host', 'https://App.example.com/oauth', 'written as https://app.example.com/oauth'],
+  ['with the default port', 'https://app.example.com:443/oauth', 'written as https://app.example.com/oauth'],
+  ['with dot segments', 'https://app.example.com/a/../oauth', 'written as https://app.example.com/oauth'],
+  ['with a space before it', ' https://app.example.com/oauth', 'written as https://app.example.com/oauth'],
+  ['with backslashes', 'https:\\\\app.example.com\\oauth', 'written as https://app.example.com/oauth'],
+])('an issuer must not be %s', (_case, issuer, message) => {
+  expect(() => resolve({ issuer })).toThrow(`latchkey: issuer must`)
+  expect(() => resolve({ issuer })).toThrow(message)
+})
+
+test('secrets keep their order, newest first, and unset ones are left out', () => {
+  const older = 'o'.repeat(40)
+  expect(resolve({ secrets: [secret, undefined, older, ''] }).secrets).toEqual([secret, older])
+})
+
+test.each([
+  ['31 bytes', ['x'.repeat(31)], 'at least 32 bytes'],
+  ['one that is too short among others', [secret, 'short'], 'at least 32 bytes'],
+  ['a number', [1e40], 'at least 32 bytes'],
+  ['null', [null], 'at least 32 bytes'],
+  ['a text in place of the list', secret, 'must be a list'],
+])('secrets must not hold %s, and the message does not tell it', (_case, secrets, message) => {
+  const attempt = (): Options => resolve({ secrets }, production)
+  expect(attempt).toThrow(message)
+  expect(attempt).not.toThrow(secret)
+})
+
+test('16 characters of two bytes are 32 bytes', () => {
+  expect(resolve({ secrets: ['é'.repeat(16)] }).secrets).toEqual(['é'.repeat(16)])
+})
+
+describe('a name that nobody reads is refused with the nearest right one', () => {
+  test.each([
+    [{ isuer: 'x' }, 'isuer is not an option; did you mean issuer?'],
+    [{ secret: 'x' }, 'secret is not an option; did you mean secrets?'],
+    [{ user: {} }, 'user is not an option; did you mean users?'],
+    [{ table_prefix: 'x' }, 'table_prefix is not an option; did you mean tablePrefix?'],
+    [
+      { lifetimes: { acessToken: 1 } },
+      'lifetimes.acessToken is not an option; did you mean lifetimes.accessToken?',
+    ],
+    [{ login: { uri: '/login' } }, 'login.uri is not an option; did you mean login.url?'],
+    [{ branding: { color: 'red' } }, 'branding.color is not an option; did you mean branding.logo?'],
+    [
+      { branding: { links: { privacyPolicy: '/p' } } },
+      'branding.links.privacyPolicy is not an option; did you mean branding.links.privacy?',
+    ],
+    [
+      { scopes: { x: { descripton: 'x' } } },
+      "scopes['x'].descripton is not an option; did you mean scopes['x'].description?",
+    ],
+    [{ features: { implict: true } }, 'features.implict is not an option; did you mean features.implicit?'],
+    [{ users: { tabel: 'users' } }, 'users.tabel is not an option; did you mean users.table?'],
+    [{ users: { table: 'users', colums: {} } }, 'users.colums is not an option; did you mean users.columns?'],
+    [
+      { users: { table: 'users', columns: { usernam: 'email' } } },
+      'users.columns.usernam is not an option; did you mean users.columns.username?',
+    ],
+    [
+      { users: { find() {}, authentcate() {} } },
+      'users.authentcate is not an option; did you mean users.authenticate?',
+    ],
+  ])('%j', (options, message) => {
+    expect(() => resolve(options)).toThrow(`latchkey: ${message}`)
+    expect(() => resolve(options)).toThrow(OptionsError)
+  })
+})
+
+const mapping = { table: 'users', columns: { id: 'id', username: 'email', password: 'hash' } }
+const functions = { find: () => undefined, authenticate: () => undefined }
+
+test.each<[string, Record<string, unknown>]>([
+  ['the host’s own Knex instance', { database: Object.assign(() => undefined, { client: {} }) }],
+  ['no table prefix', { tablePrefix: '' }],
+  ['a mapping of users', { users: mapping }],
+  [
+    'a mapping with claims, isActive and verify',
+    {
+      users: {
+        ...mapping,
+        claims: { name: 'n', email: () => 'x' },
+        isActive: () => true,
+        verify: () => true,
+      },
+    },
+  ],
+  ['functions for users', { users: functions }],
+  ['functions with claims', { users: { ...functions, claims: () => ({}) } }],
+  ['the host’s own login page', { login: { url: '/login', current: () => undefined } }],
+  ['a hook after the login', { login: { remember: () => undefined } }],
+  ['our own session', { session: 'own' }],
+  ['the host’s session', { session: 'host' }],
+  ['a session middleware', { session: () => undefined }],
+  ['a lifetime of one second', { lifetimes: { code: 1 } }],
+  ['no replay window', { replayWindow: 0 }],
+  ['S256 alone', { codeChallengeMethods: ['S256'] }],
+  ['a folder of views', { views: tmpdir() }],
+  [
+    'a brand',
+    { branding: { name: 'Acme', logo: '/logo.svg', links: { help: '/help', privacy: '/privacy' } } },
+  ],
+  ['a logger', { logger: { info() {}, warn() {}, error() {} } }],
+  ['an origin that outbound requests may reach', { allowOutbound: ['http://127.0.0.1:4001'] }],
+])('accepted is %s, as it is', (_case, options) => {
+  expect(resolve(options)).toMatchObject(options)
+})
+
+test('a scope may be one sentence or described in full', () => {
+  const full = {
+    description: 'Know your roles',
+    claims: ['roles'],
+    optional: true,
+    group: 'identity',
+  } as const
+  const options = resolve({
+    scopes: { 'orders:read': 'See your orders', roles: full, email: 'Your e-mail address' },
+  })
+  expect(options.scopes).toEqual({
+    'orders:read': { description: 'See your orders' },
+    roles: full,
+    email: { description: 'Your e-mail address' },
+  })
+  expect(knownScopes(options)).toEqual([
+    'openid',
+    'profile',
+    'email',
+    'address',
+    'phone',
+    'offline_access',
+    'orders:read',
+    'roles',
+  ])
+})
+
+test.each<[string, Record<string, unknown>, string]>([
+  [
+    'a database in words',
+    { database: 'postgres://localhost/app' },
+    'database must be a Knex instance or configuration',
+  ],
+  ['a prefix that would be SQL', { tablePrefix: 'a"; drop table b; --' }, 'tablePrefix must be'],
+  ['a prefix in capitals', { tablePrefix: 'OAuth_' }, 'tablePrefix must be'],
+  ['a prefix of 21 characters', { tablePrefix: 'a'.repeat(21) }, 'tablePrefix must be'],
+  ['a prefix that is no text', { tablePrefix: 5 }, 'tablePrefix must be'],
+  ['users in words', { users: 'users' }, 'users must be an object'],
+  ['users as a list', { users: [] }, 'users must be an object'],
+  [
+    'users that say nothing',
+    { users: {} },
+    'users must have a table and columns, or the functions find and authenticate',
+  ],
+  [
+    'columns without a table',
+    { users: { columns: mapping.columns } },
+    'users must have a table and columns, or',
+  ],
+  ['a table that is undefined', { users: { ...mapping, table: undefined } }, 'users.table is required'],
+  ['a table that is empty', { users: { ...mapping, table: '' } }, 'users.table is required'],
+  ['a table without columns', { users: { table: 'users' } }, 'users.columns must be an object'],
+  [
+    'a table without its password column',
+    { users: { table: 'users', columns: { id: 'id', username: 'email' } } },
+    'users.columns.password is required',
+  ],
+  [
+    'a claim that is a number',
+    { users: { ...mapping, claims: { name: 5 } } },
+    'users.claims.name must be the name of a column or a function',
+  ],
+  [
+    'claims as a function beside a table',
+    { users: { ...mapping, claims: () => ({}) } },
+    'users.claims must be an object',
+  ],
+  [
+    'isActive as a column',
+    { users: { ...mapping, isActive: 'active' } },
+    'users.isActive must be a function',
+  ],
+  ['verify as a word', { users: { ...mapping, verify: 'bcrypt' } }, 'users.verify must be a function'],
+  ['find without authenticate', { users: { find: () => undefined } }, 'the functions find and authenticate'],
+  ['functions and a mapping at once', { users: { ...mapping, ...functions } }, 'is not an option'],
+  [
+    'isActive beside functions, where nobody would call it',
+    { users: { ...functions, isActive: () => false } },
+    'users.isActive is not an option',
+  ],
+  [
+    'claims as a mapping beside functions',
+    { users: { ...functions, claims: {} } },
+    'users.claims must be a function',
+  ],
+  ['login in words', { login: '/login' }, 'login must be an object'],
+  ['a login page without current', { login: { url: '/login' } }, 'login.current is required with login.url'],
+  [
+    'a login page that is a function',
+    { login: { url: () => '/login', current: () => undefined } },
+    'login.url must be a string',
+  ],
+  ['a session nobody knows', { session: 'redis' }, "session must be 'own', 'host' or a session middleware"],
+  [
+    'a session that is switched off',
+    { session: false },
+    "session must be 'own', 'host' or a session middleware",
+  ],
+  ['scopes as a list', { scopes: ['orders:read'] }, 'scopes must be an object'],
+  ['a scope with a space', { scopes: { 'orders read': 'x' } }, 'not a scope that RFC 6749 §3.3 allows'],
+  ['a scope with a quotation mark', { scopes: { 'a"b': 'x' } }, 'not a scope that RFC 6749 §3.3 allows'],
+  ['a scope without a name', { scopes: { '': 'x' } }, 'not a scope that RFC 6749 §3.3 allows'],
+  ['openid with another meaning', { scopes: { openid: 'x' } }, 'openid has a meaning of its own'],
+  [
+    'offline_access with another meaning',
+    { scopes: { offline_access: 'x' } },
+    'offline_access has a meaning of its own',
+  ],
+  ['a scope without a sentence', { scopes: { x: '' } }, "scopes['x'].description is required"],
+  ['a scope described by a number', { scopes: { x: 5 } }, "scopes['x'] must be an object"],
+  [
+    'a scope with optional in words',
+    { scopes: { x: { description: 'x', optional: 'yes' } } },
+    "scopes['x'].optional must be a boolean",
+  ],
+  [
+    'a scope in a group nobody knows',
+    { scopes: { x: { description: 'x', group: 'admin' } } },
+    "scopes['x'].group must be",
+  ],
+  [
+    'a scope whose claims are no list',
+    { scopes: { x: { description: 'x', claims: 'roles' } } },
+    "scopes['x'].claims must be a list",
+  ],
+  [
+    'a lifetime of 0',
+    { lifetimes: { code: 0 } },
+    'lifetimes.code must be a whole number of seconds, at least 1',
+  ],
+  ['a negative lifetime', { lifetimes: { idToken: -1 } }, 'lifetimes.idToken must be'],
+  ['a lifetime with a fraction', { lifetimes: { accessToken: 0.5 } }, 'lifetimes.accessToken must be'],
+  ['a lifetime in words', { lifetimes: { accessToken: '1h' } }, 'lifetimes.accessToken must be'],
+  [
+    'an infinite lifetime',
+    { lifetimes: { refreshTokenIdle: Number.POSITIVE_INFINITY } },
+    'lifetimes.refreshTokenIdle must be',
+  ],
+  ['a lifetime of null', { lifetimes: { sessionIdle: null } }, 'lifetimes.sessionIdle must be'],
+  ['a negative replay window', { replayWindow: -1 }, 'replayWindow must be'],
+  ['a replay window without a number', { replayWindow: Number.NaN }, 'replayWindow must be'],
+  ['no method of PKCE', { codeChallengeMethods: [] }, 'codeChallengeMethods must hold'],
+  [
+    'a method of PKCE that nobody knows',
+    { codeChallengeMethods: ['S256', 'S512'] },
+    'codeChallengeMethods must hold',
+  ],
+  ['a method of PKCE in words', { codeChallengeMethods: 'S256' }, 'codeChallengeMethods must hold'],
+  ['features in words', { features: { implicit: 'yes' } }, 'features.implicit must be a boolean'],
+  ['views that do not exist', { views: './no-such-folder' }, 'views must be an existing folder'],
+  ['views that are a file', { views: __filename }, 'views must be an existing folder'],
+  ['a brand in words', { branding: 'Acme' }, 'branding must be an object'],
+  ['a brand whose name is a number', { branding: { name: 5 } }, 'branding.name must be a string'],
+  ['a link that is no text', { branding: { links: { help: 5 } } }, 'branding.links.help must be a string'],
+  [
+    'an origin with a path',
+    { allowOutbound: ['http://127.0.0.1:4001/x'] },
+    'allowOutbound must be a list of origins',
+  ],
+  ['an origin without a scheme', { allowOutbound: ['localhost'] }, 'allowOutbound must be a list of origins'],
+  ['a logger that cannot warn', { logger: { info() {}, error() {} } }, 'logger must have the functions'],
+])('refused is %s', (_case, options, message) => {
+  expect(() => resolve(options)).toThrow(OptionsError)
+  expect(() => resolve(options)).toThrow(message)
+})
+
+test.each([[null], ['config'], [[]], [5]])('refused is %j in place of the options', (options) => {
+  expect(() => resolveOptions(options as never, {})).toThrow('latchkey: options must be an object')
+})
+
+test('whatever a host writes, it is resolved or refused in words', () => {
+  const names = [
+    'tablePrefix',
+    'users',
+    'login',
+    'session',
+    'scopes',
+    'lifetimes',
+    'replayWindow',
+    'branding',
+    'logger',
+    'issuer',
+    'secrets',
+    'codeChallengeMethods',
+    'features',
+    'allowOutbound',
+  ]
+  const written = fc.record(Object.fromEntries(names.map((name) => [name, fc.anything()])), {
+    requiredKeys: [],
+  })
+  fc.assert(
+    fc.property(fc.constantFrom(...names), written, (name, options) => {
+      try {
+        resolve({ [name]: options[name] }, production)
+      } catch (error) {
+        expect(error).toBeInstanceOf(OptionsError)
+      }
+    }),
+    { numRuns: 500 },
+  )
+})

@@ -1,0 +1,409 @@
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
+import type { AddressInfo, LookupFunction } from 'node:net'
+import { resolveOptions } from '../../lib/options/resolve.ts'
+import { createOutbound, OutboundError } from '../../lib/outbound/outbound.ts'
+import { isPublicAddress } from '../../lib/outbound/public-address.ts'
+
+/** A certificate for client.test that nobody has signed, and its key, which secures nothing. */
+const key = `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQggp09ME++fSaCUUBE
+bnunrwNbk0imppMa8xiTWAMHeeyhRANCAASL6tnda7hx+5lEgD5L8RFBUFzBibdz
+fHwoU58zsygXQNzAy2rtw5mCM83Gkmz6j5tDqcQDs2pgJQmr8yVIyuLo
+-----END PRIVATE KEY-----`
+const cert = `-----BEGIN CERTIFICATE-----
+MIIBmjCCAUGgAwIBAgIUaaMNvMdjpLT413i1/clcEq7+srEwCgYIKoZIzj0EAwIw
+FjEUMBIGA1UEAwwLY2xpZW50LnRlc3QwIBcNMjYxMTIxMDI0ODAzWhgPMjEyNjEw
+MjgwMjQ4MDNaMBYxFDASBgNVBAMMC2NsaWVudC50ZXN0MFkwEwYHKoZIzj0CAQYI
+KoZIzj0DAQcDQgAEi+rZ3Wu4cfuZRIA+S/ERQVBcwYm3c3x8KFOfM7MoF0DcwMtq
+7cOZgjPNxpJs+o+bQ6nEA7NqYCUJq/MlSMri6KNrMGkwHQYDVR0OBBYEFBuc0nBU
+hyQ8hjMS5YIPnlmuCwOhMB8GA1UdIwQYMBaAFBuc0nBUhyQ8hjMS5YIPnlmuCwOh
+MA8GA1UdEwEB/wQFMAMBAf8wFgYDVR0RBA8wDYILY2xpZW50LnRlc3QwCgYIKoZI
+zj0EAwIDRwAwRAIgORlRqRBrp3Y0rduxN+gQm8RHBIaTFRMtGzhaWjrxFv4CIGSW
+xd/fpWWRfWlAqqZ+DrObDLYi1hPPRkGAWdGx8zn4
+-----END CERTIFICATE-----`
+
+const servers: Server[] = []
+afterEach(async () => {
+  await Promise.all(
+    servers.splice(0).map((server) => {
+      server.closeAllConnections()
+      return new Promise((closed) => server.close(closed))
+    }),
+  )
+})
+
+const listening = async (server: Server): Promise<number> => {
+  servers.push(server)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return (server.address() as AddressInfo).port
+}
+
+/** A server on this machine, its origin, and what it was asked. */
+const serve = async (answer: RequestListener) => {
+  const requests: IncomingMessage[] = []
+  const port = await listening(
+    createServer((req, res) => {
+      requests.push(req)
+      answer(req, res)
+    }),
+  )
+  return { origin: `http://127.0.0.1:${port}`, port, requests }
+}
+
+const bodyOf = async (req: IncomingMessage): Promise<string> => {
+  let body = ''
+  for await (const chunk of req) body += chunk
+  return body
+}
+
+/** A resolver that knows what it is told and counts how often it is asked. */
+const resolver = (...answers: string[][]) => {
+  const asked: string[] = []
+  const lookup: LookupFunction = (hostname, options, callback) => {
+    const addresses = answers[Math.min(asked.length, answers.length - 1)] ?? []
+    asked.push(hostname)
+    const found = addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }))
+    const [first] = found
+    if (options.all) callback(null, found)
+    else callback(null, first?.address ?? '', first?.family)
+  }
+  return { lookup, asked }
+}
+
+const failure = async (answer: Promise<unknown>): Promise<OutboundError> => {
+  const error = await answer.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  )
+  expect(error).toBeInstanceOf(OutboundError)
+  return error as OutboundError
+}
+
+const allowing = (...allow: string[]) => createOutbound({ allow })
+const anywhere = allowing()
+
+describe('addresses', () => {
+  test.each([
+    ['8.8.8.8'],
+    ['100.63.255.255'],
+    ['100.128.0.0'],
+    ['172.15.255.255'],
+    ['172.32.0.0'],
+    ['192.167.255.255'],
+    ['223.255.255.255'],
+    ['2606:4700::1111'],
+    ['2a00:1450:4001::200e'],
+  ])('%s is public', (address) => expect(isPublicAddress(address)).toBe(true))
+
+  test.each([
+    ['unspecified', '0.0.0.0'],
+    ['this network', '0.1.2.3'],
+    ['private', '10.0.0.1'],
+    ['carrier-grade NAT', '100.64.0.1'],
+    ['carrier-grade NAT, last', '100.127.255.255'],
+    ['loopback', '127.0.0.1'],
+    ['loopback, another', '127.255.255.254'],
+    ['link-local, cloud metadata', '169.254.169.254'],
+    ['private', '172.16.0.1'],
+    ['private, last', '172.31.255.255'],
+    ['protocol assignments', '192.0.0.170'],
+    ['documentation', '192.0.2.1'],
+    ['private', '192.168.1.1'],
+    ['benchmarks', '198.19.255.255'],
+    ['documentation', '198.51.100.1'],
+    ['documentation', '203.0.113.1'],
+    ['multicast', '224.0.0.1'],
+    ['reserved', '240.0.0.1'],
+    ['broadcast', '255.255.255.255'],
+    ['IPv6 unspecified', '::'],
+    ['IPv6 loopback', '::1'],
+    ['IPv4-mapped loopback', '::ffff:127.0.0.1'],
+    ['IPv4-mapped loopback in hexadecimal', '::ffff:7f00:1'],
+    ['IPv4-mapped public', '::ffff:8.8.8.8'],
+    ['IPv4-compatible', '::127.0.0.1'],
+    ['NAT64', '64:ff9b::7f00:1'],
+    ['NAT64, local', '64:ff9b:1::a00:1'],
+    ['discard', '100::1'],
+    ['Teredo', '2001::1'],
+    ['documentation', '2001:db8::1'],
+    ['6to4 of 127.0.0.1', '2002:7f00:1::1'],
+    ['documentation', '3fff::1'],
+    ['unique-local', 'fc00::1'],
+    ['unique-local', 'fd12:3456::1'],
+    ['link-local', 'fe80::1'],
+    ['link-local with its zone', 'fe80::1%eth0'],
+    ['public with a zone', '2606:4700::1111%eth0'],
+    ['site-local', 'fec0::1'],
+    ['multicast', 'ff02::1'],
+    ['no address', 'localhost'],
+    ['nothing', ''],
+  ])('%s is not: %s', (_what, address) => expect(isPublicAddress(address)).toBe(false))
+})
+
+describe('refused before anything is sent', () => {
+  test.each([
+    ['http', 'http://client.example.com/keys', 'only https'],
+    ['another scheme', 'file:///etc/passwd', 'only https'],
+    ['a text', 'keys', 'not a URL'],
+    ['credentials', 'https://user:pass@client.example.com/keys', 'credentials'],
+    ['a loopback literal', 'https://127.0.0.1/keys', 'not a public'],
+    ['the short form of it', 'https://127.1/keys', 'not a public'],
+    ['its number', 'https://2130706433/keys', 'not a public'],
+    ['its hexadecimal and octal forms', 'https://0x7f.0.0.01/keys', 'not a public'],
+    ['an IPv6 literal', 'https://[::1]/keys', 'not a public'],
+    ['an IPv4-mapped literal', 'https://[::ffff:10.0.0.1]/keys', 'not a public'],
+    ['cloud metadata', 'https://169.254.169.254/latest/meta-data', 'not a public'],
+    ['a name of this machine', 'https://localhost/keys', 'not a public'],
+  ])('%s', async (_what, url, reason) => {
+    const error = await failure(anywhere.request(url))
+    expect(error.message).toContain(reason)
+    expect(error.message).not.toMatch(/pass|keys:|meta-data/)
+    expect(error.refused).toBe(true)
+  })
+
+  test.each([
+    ['a private address', ['10.0.0.1']],
+    ['a private address among public ones', ['8.8.8.8', '::1']],
+    ['no address', []],
+  ])('a name with %s', async (_what, addresses) => {
+    const { lookup } = resolver(addresses)
+    const outbound = createOutbound({ allow: [], lookup })
+    const error = await failure(outbound.request('https://client.test/keys'))
+    expect(error).toMatchObject({
+      refused: true,
+      message: 'https://client.test: the address is not a public one',
+    })
+  })
+
+  test('what another origin is allowed', async () => {
+    const { origin, port, requests } = await serve((_req, res) => res.end())
+    const outbound = allowing(origin)
+    await failure(outbound.request(`https://127.0.0.1:${port}/`))
+    await failure(outbound.request(`http://127.0.0.1:${port + 1}/`))
+    await failure(outbound.request(`http://localhost:${port}/`))
+    expect(requests).toEqual([])
+    await expect(outbound.request(`${origin}/`)).resolves.toMatchObject({ status: 200 })
+  })
+})
+
+describe('the connection', () => {
+  test('goes to the address that was resolved, once, under the name that was asked', async () => {
+    const { port, requests } = await serve((_req, res) => res.end('{}'))
+    // A second question would be answered by an address that nobody listens on.
+    const { lookup, asked } = resolver(['127.0.0.1'], ['127.0.0.2'])
+    const outbound = createOutbound({ allow: [`http://client.test:${port}`], lookup })
+    await outbound.request(`http://client.test:${port}/keys`)
+    expect(asked).toEqual(['client.test'])
+    expect(requests.map(({ headers }) => headers.host)).toEqual([`client.test:${port}`])
+  })
+
+  test('is not kept for the next request, whose address must be checked again', async () => {
+    const { port } = await serve((_req, res) => res.end('{}'))
+    const { lookup, asked } = resolver(['127.0.0.1'])
+    const outbound = createOutbound({ allow: [`http://client.test:${port}`], lookup })
+    await outbound.request(`http://client.test:${port}/keys`)
+    await outbound.request(`http://client.test:${port}/keys`)
+    expect(asked).toEqual(['client.test', 'client.test'])
+  })
+
+  test('asks for the name by TLS and refuses a certificate that nobody has signed', async () => {
+    const names: string[] = []
+    let answered = false
+    const server = createTlsServer(
+      { key, cert, SNICallback: (name, done) => done(null, void names.push(name)) },
+      () => {
+        answered = true
+      },
+    )
+    const port = await listening(server)
+    const { lookup } = resolver(['127.0.0.1'])
+    const outbound = createOutbound({ allow: [`https://client.test:${port}`], lookup })
+    const error = await failure(outbound.request(`https://client.test:${port}/keys`))
+    expect(names).toEqual(['client.test'])
+    expect(error.refused).toBe(false)
+    expect(error.cause).toMatchObject({ code: 'DEPTH_ZERO_SELF_SIGNED_CERT' })
+    expect(answered).toBe(false)
+  })
+
+  test('to nobody is no answer', async () => {
+    const { origin } = await serve(() => {})
+    await Promise.all(servers.splice(0).map((server) => new Promise((closed) => server.close(closed))))
+    const error = await failure(allowing(origin).request(origin))
+    expect(error).toMatchObject({ refused: false, message: `${origin}: no answer` })
+  })
+})
+
+describe('the request', () => {
+  test('GET carries what it accepts and nothing of ours', async () => {
+    const { origin, requests } = await serve((_req, res) => res.end('{}'))
+    await allowing(origin).request(`${origin}/keys?a=b#c`, { accept: 'application/jwk-set+json' })
+    const [request] = requests
+    expect(request).toMatchObject({ method: 'GET', url: '/keys?a=b' })
+    expect(Object.keys(request?.headers ?? {}).sort()).toEqual(
+      ['accept', 'accept-encoding', 'connection', 'host', 'user-agent'].sort(),
+    )
+    expect(request?.headers.accept).toBe('application/jwk-set+json')
+  })
+
+  test('a form goes by POST, encoded', async () => {
+    const received: string[] = []
+    const { origin, requests } = await serve(async (req, res) => {
+      received.push(await bodyOf(req))
+      res.writeHead(204).end()
+    })
+    const { status, body } = await allowing(origin).request(origin, {
+      form: { logout_token: 'a+b &c', é: '1' },
+    })
+    expect({ status, body }).toEqual({ status: 204, body: '' })
+    expect(requests[0]).toMatchObject({
+      method: 'POST',
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    })
+    expect(received).toEqual(['logout_token=a%2Bb+%26c&%C3%A9=1'])
+  })
+})
+
+describe('the answer', () => {
+  test('has status, headers by any letter case, and text', async () => {
+    const { origin } = await serve((_req, res) => {
+      res.writeHead(400, { 'Cache-Control': 'no-store' }).end('{"error":"é"}')
+    })
+    const { status, headers, body } = await allowing(origin).request(origin)
+    expect({ status, body }).toEqual({ status: 400, body: '{"error":"é"}' })
+    expect(headers.get('CACHE-control')).toBe('no-store')
+    expect(headers.get('Location')).toBeUndefined()
+  })
+
+  test.each([301, 302, 303, 307, 308])('%i is a status and is not followed', async (code) => {
+    const { origin, requests } = await serve((_req, res) => res.writeHead(code, { Location: '/other' }).end())
+    const { status, headers } = await allowing(origin).request(`${origin}/keys`)
+    expect({ status, location: headers.get('location') }).toEqual({ status: code, location: '/other' })
+    expect(requests).toHaveLength(1)
+  })
+
+  test('may have 64 kB and not one byte more', async () => {
+    const { origin } = await serve((req, res) => res.end('x'.repeat(Number(req.url?.slice(1)))))
+    const { body } = await allowing(origin).request(`${origin}/65536`)
+    expect(body).toHaveLength(65_536)
+    const error = await failure(allowing(origin).request(`${origin}/65537`))
+    expect(error.message).toBe(`${origin}: answered with more than 64 kB`)
+  })
+
+  test('that never ends is cut off at 64 kB', async () => {
+    const { origin } = await serve((_req, res) => {
+      const more = () => {
+        while (!res.destroyed && res.write('x'.repeat(16_384)));
+      }
+      res.on('drain', more)
+      more()
+    })
+    const error = await failure(allowing(origin).request(origin))
+    expect(error.message).toContain('more than 64 kB')
+  })
+
+  test('in another encoding is refused, so that nothing is inflated', async () => {
+    const { origin } = await serve((_req, res) => res.writeHead(200, { 'Content-Encoding': 'gzip' }).end('x'))
+    expect((await failure(allowing(origin).request(origin))).message).toContain('encoding gzip')
+  })
+
+  test('that breaks off is none', async () => {
+    const { origin } = await serve((_req, res) => {
+      res.writeHead(200, { 'Content-Length': '10' })
+      res.write('12345', () => res.destroy())
+    })
+    expect((await failure(allowing(origin).request(origin))).message).toBe(`${origin}: no answer`)
+  })
+
+  test.each([
+    ['a server that says nothing', () => {}],
+    ['a body that never ends', (_req: IncomingMessage, res: ServerResponse) => void res.write('{')],
+  ])('in time: not %s', async (_what, answer) => {
+    const { origin } = await serve(answer)
+    const error = await failure(allowing(origin).request(origin, { timeout: 50 }))
+    expect(error).toMatchObject({ refused: false, message: `${origin}: no answer in time` })
+  })
+
+  test('in time: not a resolver that says nothing', async () => {
+    const outbound = createOutbound({ allow: [], lookup: () => {} })
+    const error = await failure(outbound.request('https://client.test/', { timeout: 50 }))
+    expect(error.message).toBe('https://client.test: no answer in time')
+  })
+
+  test('is awaited for 5 seconds at most, whatever is asked for', async () => {
+    const timeout = jest.spyOn(AbortSignal, 'timeout')
+    const { origin } = await serve((_req, res) => res.end())
+    await allowing(origin).request(origin)
+    await allowing(origin).request(origin, { timeout: 60_000 })
+    await allowing(origin).request(origin, { timeout: 700 })
+    expect(timeout.mock.calls).toEqual([[5000], [5000], [700]])
+    timeout.mockRestore()
+  })
+})
+
+describe('coalescing', () => {
+  test('equal GETs at the same time are one; later ones, other ones and POSTs are not', async () => {
+    const waiting: ServerResponse[] = []
+    const { origin, requests } = await serve((_req, res) => {
+      waiting.push(res)
+      if (waiting.length === 4) for (const response of waiting) response.end('{}')
+      if (waiting.length > 4) res.end('{}')
+    })
+    const outbound = allowing(origin)
+    const answers = await Promise.all([
+      outbound.request(`${origin}/keys`),
+      outbound.request(`${origin}/keys`),
+      outbound.request(`${origin}/other`),
+      outbound.request(`${origin}/keys`, { form: { a: '1' } }),
+      outbound.request(`${origin}/keys`, { form: { a: '1' } }),
+    ])
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200])
+    expect(requests.map(({ method, url }) => `${method} ${url}`).sort()).toEqual(
+      ['GET /keys', 'GET /other', 'POST /keys', 'POST /keys'].sort(),
+    )
+    await outbound.request(`${origin}/keys`)
+    expect(requests).toHaveLength(5)
+  })
+
+  test('a failure is shared and not remembered', async () => {
+    let broken = true
+    const { origin } = await serve((req, res) => (broken ? req.socket.destroy() : res.end('{}')))
+    const outbound = allowing(origin)
+    await Promise.all([failure(outbound.request(origin)), failure(outbound.request(origin))])
+    broken = false
+    await expect(outbound.request(origin)).resolves.toMatchObject({ status: 200 })
+  })
+})
+
+describe('the option allowOutbound', () => {
+  const options = {
+    database: { client: 'better-sqlite3' },
+    secrets: ['a secret of the tests that is long enough'],
+  }
+
+  test('is a list of origins', () => {
+    expect(resolveOptions({ ...options }).allowOutbound).toEqual([])
+    expect(resolveOptions({ ...options, allowOutbound: ['http://127.0.0.1:4001'] }).allowOutbound).toEqual([
+      'http://127.0.0.1:4001',
+    ])
+  })
+
+  test.each([
+    ['http://127.0.0.1:4001/'],
+    ['http://127.0.0.1:4001/keys'],
+    ['127.0.0.1'],
+    ['https://a.example:443'],
+    ['*'],
+    ['null'],
+  ])('and %s is none', (origin) => {
+    expect(() => resolveOptions({ ...options, allowOutbound: [origin] })).toThrow(
+      /allowOutbound must be a list of origins/,
+    )
+  })
+})

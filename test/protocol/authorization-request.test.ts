@@ -1,0 +1,438 @@
+import fc from 'fast-check'
+import {
+  type AuthorizationRequest,
+  parseAuthorizationRequest,
+  parseAuthorizationTarget,
+} from '../../lib/protocol/authorization-request.ts'
+import type { Client } from '../../lib/protocol/client.ts'
+import { parseClientMetadata } from '../../lib/protocol/client-metadata.ts'
+import { AuthorizationResponseError, OAuthError } from '../../lib/protocol/errors.ts'
+import { Parameters } from '../../lib/protocol/parameters.ts'
+import { codeChallengeMethods } from '../../lib/protocol/pkce.ts'
+
+const redirect_uri = 'https://app.example.com/cb'
+const clientOf = (metadata: Record<string, unknown> = {}): Client => ({
+  clientId: 'journal',
+  secretHashes: [],
+  metadata: parseClientMetadata({ redirect_uris: [redirect_uri], ...metadata }),
+  disabledAt: null,
+})
+const web = clientOf()
+const native = clientOf({ token_endpoint_auth_method: 'none' })
+const challenge = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM'
+const plainest = { response_type: 'code', client_id: 'journal', redirect_uri }
+
+type Sent = Record<string, string> | [string, string][]
+const parametersOf = (sent: Sent): Parameters =>
+  Parameters.from(Array.isArray(sent) ? sent : Object.entries(sent))
+const authorize = (
+  sent: Sent,
+  client: Client | undefined = web,
+  methods = codeChallengeMethods,
+): AuthorizationRequest => {
+  const parameters = parametersOf(sent)
+  const target = parseAuthorizationTarget(parameters, client)
+  return parseAuthorizationRequest(parameters, client, target, methods)
+}
+const outcome = (sent: Sent, client?: Client | 'unknown'): unknown => {
+  try {
+    const parameters = parametersOf(sent)
+    const known = client === 'unknown' ? undefined : (client ?? web)
+    const target = parseAuthorizationTarget(parameters, known)
+    return parseAuthorizationRequest(parameters, known ?? web, target, codeChallengeMethods)
+  } catch (error) {
+    if (error instanceof AuthorizationResponseError)
+      return { redirect: error.code, to: error.target.redirectUri, state: error.target.state }
+    if (error instanceof OAuthError) return { page: error.code }
+    throw error
+  }
+}
+
+describe('a page, and never a redirect, answers', () => {
+  test.each<[string, Sent, (Client | 'unknown')?]>([
+    ['an unknown client', plainest, 'unknown'],
+    ['an unknown client with prompt=none', { ...plainest, prompt: 'none', state: 's' }, 'unknown'],
+    ['a disabled client', plainest, { ...web, disabledAt: 1 }],
+    ['a missing redirect_uri', { response_type: 'code' }],
+    ['an empty redirect_uri', { ...plainest, redirect_uri: '' }],
+    ['a redirect_uri that is not registered', { ...plainest, redirect_uri: 'https://evil.example/cb' }],
+    ['one that is, with a newline', { ...plainest, redirect_uri: `${redirect_uri}\n` }],
+    ['one that is, with NUL', { ...plainest, redirect_uri: `${redirect_uri}\0` }],
+    ['one that is too long', { ...plainest, redirect_uri: `${redirect_uri}${'x'.repeat(2048)}` }],
+    ['a redirect_uri sent twice', [...Object.entries(plainest), ['redirect_uri', 'https://evil.example/cb']]],
+    ['the registered redirect_uri sent twice', [...Object.entries(plainest), ['redirect_uri', redirect_uri]]],
+    [
+      'a wrong redirect_uri among other faults',
+      { redirect_uri: 'https://evil.example', prompt: 'none login', request: 'x' },
+    ],
+    [
+      'a redirect_uri beside a client without any',
+      plainest,
+      clientOf({ redirect_uris: [], grant_types: ['client_credentials'] }),
+    ],
+    [
+      'another port of localhost for a confidential client',
+      { ...plainest, redirect_uri: 'http://localhost:5000/cb' },
+      clientOf({ redirect_uris: ['http://localhost/cb'] }),
+    ],
+  ])('%s', (_case, sent, client = web) => {
+    expect(outcome(sent, client)).toEqual({
+      page: expect.stringMatching(/^(invalid_request|unauthorized_client)$/),
+    })
+  })
+
+  test('an unknown and a disabled client with the same words', () => {
+    const message = (client: Client | undefined): string => {
+      try {
+        parseAuthorizationTarget(parametersOf(plainest), client)
+        return ''
+      } catch (error) {
+        return String(error)
+      }
+    }
+    expect(message(undefined)).toBe(message({ ...web, disabledAt: 1 }))
+    expect(message(undefined)).toContain('client_id')
+  })
+})
+
+test('a public client may come from any port of localhost, and the answer goes to that port', () => {
+  const client = clientOf({ token_endpoint_auth_method: 'none', redirect_uris: ['http://localhost/cb'] })
+  const sent = {
+    ...plainest,
+    redirect_uri: 'http://localhost:33418/cb',
+    code_challenge: challenge,
+    code_challenge_method: 'S256',
+  }
+  expect(authorize(sent, client)).toMatchObject({ redirectUri: 'http://localhost:33418/cb' })
+})
+
+describe('a redirect with the error and the state answers', () => {
+  test.each<[string, Sent, string, Client?]>([
+    ['a missing response_type', { response_type: '' }, 'invalid_request'],
+    ['the implicit response type', { response_type: 'token' }, 'unsupported_response_type'],
+    ['a hybrid response type', { response_type: 'code id_token' }, 'unsupported_response_type'],
+    ['a response_type in capitals', { response_type: 'CODE' }, 'unsupported_response_type'],
+    [
+      'a client without the code grant',
+      {},
+      'unauthorized_client',
+      clientOf({ grant_types: ['client_credentials'] }),
+    ],
+    ['a response_mode that nobody knows', { response_mode: 'carrier_pigeon' }, 'invalid_request'],
+    ['a request object (OIDC Core §6.1)', { request: 'e30.e30.' }, 'request_not_supported'],
+    ['request_uri (OIDC Core §6.2)', { request_uri: 'http://169.254.169.254/' }, 'request_uri_not_supported'],
+    [
+      'a request object before any other fault',
+      { request: 'x', response_type: 'token', prompt: 'none login' },
+      'request_not_supported',
+    ],
+    ['prompt=none login', { prompt: 'none login' }, 'invalid_request'],
+    ['prompt=consent none', { prompt: 'consent none' }, 'invalid_request'],
+    ['prompt=none with a value nobody knows', { prompt: 'none create' }, 'invalid_request'],
+    ['a negative max_age', { max_age: '-1' }, 'invalid_request'],
+    ['a max_age with a fraction', { max_age: '1.5' }, 'invalid_request'],
+    ['a max_age in hexadecimal', { max_age: '0x10' }, 'invalid_request'],
+    ['a max_age with an exponent', { max_age: '1e3' }, 'invalid_request'],
+    ['a max_age of ten digits', { max_age: '1000000000' }, 'invalid_request'],
+    ['a max_age with a space', { max_age: ' 10' }, 'invalid_request'],
+    ['a max_age in other digits', { max_age: '１０' }, 'invalid_request'],
+    ['a nonce of 513 characters', { nonce: 'n'.repeat(513) }, 'invalid_request'],
+    ['a nonce with a control character', { nonce: 'n\u0001' }, 'invalid_request'],
+    ['a scope outside the grammar', { scope: 'openid "x"' }, 'invalid_scope'],
+    ['a scope the client may not have', { scope: 'admin' }, 'invalid_scope'],
+    ['a scope of 2,049 characters', { scope: 'x'.repeat(2049) }, 'invalid_request'],
+    ['a challenge without its method', { code_challenge: challenge }, 'invalid_request'],
+    ['a method without its challenge', { code_challenge_method: 'S256' }, 'invalid_request'],
+    ['a malformed challenge', { code_challenge: 'short', code_challenge_method: 'S256' }, 'invalid_request'],
+    ['a public client without PKCE', {}, 'invalid_request', native],
+    [
+      'a confidential client without PKCE that must use it',
+      {},
+      'invalid_request',
+      clientOf({ require_pkce: true }),
+    ],
+    ['an id_token_hint of 8,193 characters', { id_token_hint: 'x'.repeat(8193) }, 'invalid_request'],
+    ['a login_hint with a control character', { login_hint: 'a\nb' }, 'invalid_request'],
+  ])('%s', (_case, sent, code, client = web) => {
+    expect(outcome({ ...plainest, state: 'a b&c', ...sent }, client)).toEqual({
+      redirect: code,
+      to: redirect_uri,
+      state: 'a b&c',
+    })
+  })
+
+  test.each(['response_type', 'scope', 'nonce', 'prompt', 'client_id', 'code_challenge', 'unknown'])(
+    'a repeated %s (RFC 6749 §3.1)',
+    (name) => {
+      const twice: [string, string][] = [
+        [name, 'x'],
+        [name, 'x'],
+      ]
+      expect(
+        outcome([...Object.entries({ ...plainest, state: 's' }).filter(([key]) => key !== name), ...twice]),
+      ).toEqual({
+        redirect: 'invalid_request',
+        to: redirect_uri,
+        state: 's',
+      })
+    },
+  )
+
+  test('plain where this server takes S256 alone', () => {
+    const sent = { ...plainest, code_challenge: challenge, code_challenge_method: 'plain' }
+    expect(() => authorize(sent, web, ['S256'] as never)).toThrow(AuthorizationResponseError)
+    expect(authorize(sent).codeChallenge).toEqual({ method: 'plain', value: challenge })
+  })
+})
+
+describe('state', () => {
+  test.each([
+    ['a text of 1,000 characters', 'xyz '.repeat(250)],
+    ['2,048 characters', 's'.repeat(2048)],
+    ['signs of every kind', '"><script>&#x26;%0d%0a +?#=🗝️ü\u00a0\u202e'],
+    ['JSON', '{"a":[1,"b"]}'],
+    ['a property name', '__proto__'],
+  ])('with %s comes back unchanged, on success and on error', (_case, state) => {
+    expect(authorize({ ...plainest, state }).state).toBe(state)
+    expect(outcome({ ...plainest, state, response_type: 'x' })).toMatchObject({
+      redirect: 'unsupported_response_type',
+      state,
+    })
+  })
+
+  test.each<[string, string[]]>([
+    ['a newline', ['a\r\nLocation: https://evil.example']],
+    ['NUL', ['a\0']],
+    ['a C1 control', ['a\u0085']],
+    ['invalid UTF-8', ['a\ufffd']],
+    ['2,049 characters', ['s'.repeat(2049)]],
+    ['a repeat', ['a', 'b']],
+  ])('with %s is redirect(invalid_request) without state', (_case, values) => {
+    const sent = [...Object.entries(plainest), ...values.map((value): [string, string] => ['state', value])]
+    expect(outcome(sent)).toEqual({ redirect: 'invalid_request', to: redirect_uri, state: undefined })
+  })
+
+  test('an empty one is absent', () => {
+    expect(authorize({ ...plainest, state: '' })).not.toHaveProperty('state')
+  })
+
+  test('any text comes back unchanged or not at all', () => {
+    fc.assert(
+      fc.property(
+        fc.string({ unit: 'binary', maxLength: 3000 }),
+        fc.constantFrom('code', 'token'),
+        (state, response_type) => {
+          const answer = outcome({ ...plainest, state, response_type }) as {
+            state?: string
+            redirect?: string
+          }
+          expect([state, undefined]).toContain(answer.state)
+          if (answer.state === undefined && state !== '') expect(answer.redirect).toBe('invalid_request')
+        },
+      ),
+    )
+  })
+})
+
+describe('a request is read', () => {
+  test('with nothing but the required parameters, for a confidential client', () => {
+    expect(authorize(plainest)).toMatchObject({
+      clientId: 'journal',
+      redirectUri: redirect_uri,
+      responseType: 'code',
+      responseMode: 'query',
+      scopes: [],
+      prompt: [],
+    })
+    for (const name of ['state', 'nonce', 'maxAge', 'loginHint', 'codeChallenge', 'hintedSubject'])
+      expect(authorize(plainest)).not.toHaveProperty(name)
+  })
+
+  test('with everything that is understood', () => {
+    const sent = {
+      ...plainest,
+      state: 's',
+      scope: 'openid email admin',
+      nonce: 'n'.repeat(512),
+      prompt: 'login consent',
+      max_age: '0',
+      login_hint: 'ada@example.com',
+      code_challenge: challenge,
+      code_challenge_method: 'S256',
+      response_mode: 'query',
+    }
+    expect(authorize(sent, native)).toMatchObject({
+      clientId: 'journal',
+      redirectUri: redirect_uri,
+      responseType: 'code',
+      responseMode: 'query',
+      state: 's',
+      scopes: ['openid', 'email'],
+      nonce: 'n'.repeat(512),
+      prompt: ['login', 'consent'],
+      maxAge: 0,
+      loginHint: 'ada@example.com',
+      codeChallenge: { method: 'S256', value: challenge },
+    })
+  })
+
+  test('as a value that survives JSON, for it waits in a table', () => {
+    const request = authorize({ ...plainest, scope: 'openid', max_age: '60' })
+    expect(JSON.parse(JSON.stringify(request))).toStrictEqual(request)
+  })
+
+  test.each([
+    ['none', 'none', ['none']],
+    ['two values in any order', 'consent login', ['login', 'consent']],
+    ['a repeated value', 'login login', ['login']],
+    ['select_account', 'select_account', ['select_account']],
+    ['a value that nobody knows', 'create', []],
+    ['one of them known', 'create login', ['login']],
+    ['capitals, which mean nothing', 'NONE', []],
+  ])('with the prompt %s', (_case, prompt, values) => {
+    expect(authorize({ ...plainest, prompt }).prompt).toEqual(values)
+  })
+
+  test('with the client’s own max_age unless the request says one (OIDC Registration §2)', () => {
+    const client = clientOf({ default_max_age: 300 })
+    expect(authorize(plainest, client).maxAge).toBe(300)
+    expect(authorize({ ...plainest, max_age: '0' }, client).maxAge).toBe(0)
+    expect(authorize({ ...plainest, max_age: '999999999' }, client).maxAge).toBe(999_999_999)
+    expect(authorize(plainest)).not.toHaveProperty('maxAge')
+  })
+
+  test.each([
+    'display',
+    'ui_locales',
+    'claims_locales',
+    'acr_values',
+    'claims',
+    'audience',
+    'access_type',
+    '__proto__',
+  ])('and %s is tolerated, whatever it holds', (name) => {
+    const sent: [string, string][] = [...Object.entries(plainest), [name, 'x'.repeat(9000)]]
+    expect(authorize(sent)).toEqual(authorize(plainest))
+  })
+})
+
+describe('response_type and response_mode', () => {
+  const implicit = clientOf({
+    grant_types: ['authorization_code', 'implicit'],
+    response_types: ['code', 'id_token', 'id_token token'],
+  })
+  const types = ['code', 'id_token', 'id_token token', 'code token']
+  const answer = (sent: Record<string, string>, client = implicit): unknown => {
+    const parameters = parametersOf({ ...plainest, scope: 'openid', nonce: 'n', ...sent })
+    const target = parseAuthorizationTarget(parameters, client, types)
+    try {
+      return parseAuthorizationRequest(parameters, client, target, codeChallengeMethods, types).responseMode
+    } catch (error) {
+      return error instanceof AuthorizationResponseError ? [error.code, error.target.responseMode] : error
+    }
+  }
+
+  test.each<[string, Record<string, string>, unknown]>([
+    ['a code travels by query', {}, 'query'],
+    ['a code may travel by form_post', { response_mode: 'form_post' }, 'form_post'],
+    ['a token travels by fragment', { response_type: 'id_token token' }, 'fragment'],
+    ['the words may stand in any order', { response_type: 'token id_token' }, 'fragment'],
+    [
+      'a token may travel by form_post',
+      { response_type: 'id_token', response_mode: 'form_post' },
+      'form_post',
+    ],
+    [
+      'a token never travels by query, nor does its error',
+      { response_type: 'id_token', response_mode: 'query' },
+      ['invalid_request', 'fragment'],
+    ],
+    [
+      'a type that the client did not register is refused',
+      { response_type: 'code token' },
+      ['unauthorized_client', 'fragment'],
+    ],
+    [
+      'a type that nobody has is refused by query',
+      { response_type: 'code sausage' },
+      ['unsupported_response_type', 'query'],
+    ],
+    [
+      'an ID token needs a nonce (OIDC Core §3.2.2.1)',
+      { response_type: 'id_token', nonce: '' },
+      ['invalid_request', 'fragment'],
+    ],
+    [
+      'an ID token needs openid',
+      { response_type: 'id_token', scope: 'email' },
+      ['invalid_scope', 'fragment'],
+    ],
+    [
+      'an error travels as it was asked for',
+      { prompt: 'none login', response_mode: 'form_post' },
+      ['invalid_request', 'form_post'],
+    ],
+  ])('%s', (_rule, sent, expected) => {
+    expect(answer(sent)).toEqual(expected)
+  })
+
+  test('front-channel types are unsupported while the host has not turned them on', () => {
+    for (const response_type of ['token', 'id_token', 'code token', 'token id_token']) {
+      expect(outcome({ ...plainest, response_type, scope: 'openid', nonce: 'n' }, implicit)).toMatchObject({
+        redirect: 'unsupported_response_type',
+      })
+    }
+  })
+})
+
+test('whatever is sent, the answer goes to a registered address or stays on a page', () => {
+  const name = fc.constantFrom(
+    'response_type',
+    'redirect_uri',
+    'scope',
+    'state',
+    'nonce',
+    'prompt',
+    'max_age',
+    'request',
+    'code_challenge',
+    'code_challenge_method',
+    'response_mode',
+    '__proto__',
+  )
+  const value = fc.oneof(
+    fc.constantFrom(
+      'code',
+      redirect_uri,
+      'openid',
+      'none',
+      'login',
+      '0',
+      challenge,
+      'S256',
+      'plain',
+      'query',
+      '',
+    ),
+    fc.string({ unit: 'binary' }),
+  )
+  const sent = fc
+    .tuple(fc.array(fc.tuple(name, value), { maxLength: 8 }), fc.boolean())
+    .map(([pairs, complete]) => (complete ? [...Object.entries(plainest), ...pairs] : pairs))
+  fc.assert(
+    fc.property(sent, fc.constantFrom(web, native), (pairs, client) => {
+      const answer = outcome(pairs, client) as {
+        page?: string
+        to?: string
+        redirectUri?: string
+        clientId?: string
+        scopes?: string[]
+      }
+      if (answer.page === undefined) expect(answer.to ?? answer.redirectUri).toBe(redirect_uri)
+      if (answer.redirectUri !== undefined) expect(answer).toMatchObject({ clientId: 'journal' })
+      if (answer.redirectUri !== undefined && client === native)
+        expect(answer).toHaveProperty('codeChallenge.value')
+    }),
+    { numRuns: 1000 },
+  )
+})

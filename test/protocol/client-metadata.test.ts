@@ -1,0 +1,271 @@
+import fc from 'fast-check'
+import {
+  type ClientMetadata,
+  clientMetadataNames,
+  parseClientMetadata,
+} from '../../lib/protocol/client-metadata.ts'
+import { OAuthError } from '../../lib/protocol/errors.ts'
+
+const refused = (description: string, code = 'invalid_client_metadata'): Error =>
+  expect.objectContaining({ code, message: expect.stringContaining(description) })
+const redirect_uris = ['https://app.example.com/cb']
+const parse = (metadata: Record<string, unknown>): ClientMetadata =>
+  parseClientMetadata({ redirect_uris, ...metadata })
+
+test('the plainest seed gets the defaults of a seeded client', () => {
+  expect(parseClientMetadata({ redirect_uris })).toMatchObject({
+    redirect_uris,
+    grant_types: ['authorization_code', 'refresh_token'],
+    response_types: ['code'],
+    id_token_signed_response_alg: 'RS256',
+    first_party: false,
+    require_pkce: false,
+    id_token_scope_claims: true,
+    refresh_token_rotation: true,
+  })
+})
+
+test('a confidential client that names no method has none, so that Basic and the form body both work', () => {
+  expect(parse({})).not.toHaveProperty('token_endpoint_auth_method')
+})
+
+test('absent, undefined and null are the same', () => {
+  const nothing = Object.fromEntries(
+    clientMetadataNames
+      .filter((name) => name !== 'redirect_uris')
+      .map((name, index) => [name, index % 2 ? null : undefined]),
+  )
+  expect(parse(nothing)).toEqual(parse({}))
+})
+
+test.each([
+  ['token_endpoint_auth_method', 'client_secret_basic'],
+  ['token_endpoint_auth_method', 'client_secret_post'],
+  ['token_endpoint_auth_method', 'none'],
+  ['grant_types', ['authorization_code']],
+  ['grant_types', ['client_credentials']],
+  ['response_types', ['code']],
+  ['client_name', 'Ada’s Journal — 日記'],
+  ['client_name', 'x'.repeat(255)],
+  ['client_name', 'مفكرة'],
+  ['client_uri', 'https://app.example.com'],
+  ['client_uri', 'http://localhost:3000/about'],
+  ['logo_uri', 'https://app.example.com/logo.svg?v=2'],
+  ['policy_uri', 'https://app.example.com/pol%C3%ADtica#part'],
+  ['tos_uri', `https://app.example.com/${'x'.repeat(2048 - 24)}`],
+  ['scope', 'openid orders:read'],
+  ['contacts', ['ada@example.com']],
+  ['id_token_signed_response_alg', 'ES256'],
+  ['default_max_age', 0],
+  ['default_max_age', 3600],
+  ['first_party', true],
+  ['require_pkce', true],
+  ['id_token_scope_claims', false],
+  ['refresh_token_rotation', false],
+  ['access_token_lifetime', 1],
+  ['id_token_lifetime', 60],
+  ['refresh_token_idle_lifetime', 86_400],
+  ['refresh_token_absolute_lifetime', 86_400],
+])('%s may be %j', (name, value) => {
+  expect(parse({ [name]: value })).toEqual({ ...parse({}), [name]: value })
+})
+
+test('lists lose repeats, scope its spare spaces', () => {
+  expect(parse({ redirect_uris: [...redirect_uris, ...redirect_uris] }).redirect_uris).toEqual(redirect_uris)
+  expect(parse({ grant_types: ['refresh_token', 'refresh_token'] }).grant_types).toEqual(['refresh_token'])
+  expect(parse({ scope: ' openid  email openid' }).scope).toBe('openid email')
+})
+
+describe('refused is', () => {
+  test.each([
+    [
+      'a method that does not exist',
+      'token_endpoint_auth_method',
+      'client_secret_jwt',
+      'one of client_secret_basic',
+    ],
+    ['a method in a list', 'token_endpoint_auth_method', ['none'], 'one of'],
+    ['a method that is a property name', 'token_endpoint_auth_method', 'constructor', 'one of'],
+    ['a grant that does not exist', 'grant_types', ['magic'], 'grant_types must be one of'],
+    ['the password grant', 'grant_types', ['authorization_code', 'password'], 'grant_types must be one of'],
+    ['a grant that is no list', 'grant_types', 'authorization_code', 'list of texts'],
+    ['a list within the list', 'grant_types', [['authorization_code']], 'list of texts'],
+    ['a response type that does not exist', 'response_types', ['secret'], 'response_types must be one of'],
+    ['an empty name', 'client_name', '', 'client_name must be a text'],
+    ['a name of spaces', 'client_name', ' \u2003 ', 'client_name must be a text'],
+    ['a name of 256 characters', 'client_name', 'x'.repeat(256), '255 characters'],
+    ['a name that is a number', 'client_name', 5, 'client_name must be a text'],
+    ['a name that is an object', 'client_name', { toString: 'x' }, 'client_name must be a text'],
+    ['a name with NUL', 'client_name', 'a\0b', 'control'],
+    ['a name with a newline', 'client_name', 'Bank\nVerified', 'control'],
+    ['a name with a C1 control', 'client_name', 'a\u0085b', 'control'],
+    ['a name with a right-to-left override', 'client_name', 'moc.\u202eknab', 'direction'],
+    ['a name with a right-to-left embedding', 'client_name', 'a\u202bb', 'direction'],
+    ['a name with a pop of direction', 'client_name', 'a\u202cb', 'direction'],
+    ['a name with a right-to-left isolate', 'client_name', 'a\u2067b', 'direction'],
+    ['a name with a pop of isolation', 'client_name', 'a\u2069b', 'direction'],
+    ['a name with a left-to-right mark', 'client_name', 'a\u200eb', 'direction'],
+    ['a link that is no URL', 'policy_uri', 'privacy', 'policy_uri must be an https URL'],
+    ['a link over http', 'tos_uri', 'http://app.example.com', 'tos_uri must be an https URL'],
+    ['a javascript link', 'client_uri', 'javascript:alert(1)', 'client_uri must be an https URL'],
+    ['a data link', 'logo_uri', 'data:image/png;base64,AA', 'logo_uri must be an https URL'],
+    [
+      'a link with user information, which reads as another host',
+      'policy_uri',
+      'https://bank.example@evil.example/',
+      'user information',
+    ],
+    ['a link with an empty user', 'policy_uri', 'https://:x@evil.example/', 'user information'],
+    ['a link with backslashes', 'policy_uri', 'https:\\\\app.example.com', 'https URL'],
+    ['a link after a space', 'policy_uri', ' https://app.example.com', 'https URL'],
+    ['a link with a tab in the scheme', 'policy_uri', 'ht\ttps://app.example.com', 'https URL'],
+    ['a link with direction characters', 'policy_uri', 'https://app.example.com/\u202e', 'https URL'],
+    ['a link on a host that is not ASCII', 'policy_uri', 'https://аpp.example.com', 'https URL'],
+    [
+      'a link of 2,049 characters',
+      'tos_uri',
+      `https://app.example.com/${'x'.repeat(2049 - 24)}`,
+      'https URL',
+    ],
+    ['a link in a list', 'tos_uri', ['https://app.example.com'], 'https URL'],
+    ['a scope outside the grammar', 'scope', 'open"id', 'scope holds characters'],
+    ['a scope in a list', 'scope', ['openid'], 'space-separated'],
+    ['contacts that are no list', 'contacts', 'ada@example.com', 'list of texts'],
+    ['a contact that is no text', 'contacts', ['ada@example.com', 5], 'list of texts'],
+    ['a contact with a newline', 'contacts', ['ada@example.com\nBcc: x'], 'control'],
+    ['an ID token that nobody signed', 'id_token_signed_response_alg', 'none', 'one of RS256'],
+    ['an ID token signed with the secret', 'id_token_signed_response_alg', 'HS256', 'one of RS256'],
+    ['a negative age', 'default_max_age', -1, 'whole number'],
+    ['an age with a fraction', 'default_max_age', 1.5, 'whole number'],
+    ['an age in words', 'default_max_age', '60', 'whole number'],
+    ['an age beyond counting', 'default_max_age', 2 ** 53, 'whole number'],
+    ['a lifetime of 0', 'access_token_lifetime', 0, 'above 0'],
+    ['a lifetime that is no number', 'id_token_lifetime', Number.NaN, 'above 0'],
+    ['an infinite lifetime', 'refresh_token_idle_lifetime', Number.POSITIVE_INFINITY, 'above 0'],
+    ['a lifetime in words', 'refresh_token_absolute_lifetime', '60', 'above 0'],
+    ['first_party in words', 'first_party', 'true', 'true or false'],
+    ['first_party as a number', 'first_party', 1, 'true or false'],
+    ['require_pkce in words', 'require_pkce', 'false', 'true or false'],
+    ['a rotation in words', 'refresh_token_rotation', 'no', 'true or false'],
+    ['id_token_scope_claims as a list', 'id_token_scope_claims', [], 'true or false'],
+    [
+      'a name that nobody defines',
+      'redirect_uri',
+      'https://app.example.com/cb',
+      'redirect_uri is not client metadata',
+    ],
+    ['a name in camel case', 'clientName', 'x', 'clientName is not client metadata'],
+    ['a name that every object has', 'constructor', {}, 'constructor is not client metadata'],
+    ['another such name', 'hasOwnProperty', true, 'hasOwnProperty is not client metadata'],
+  ])('%s', (_case, name, value, description) => {
+    expect(() => parse({ [name]: value })).toThrow(refused(description))
+  })
+
+  test('__proto__ as JSON brings it, and nothing is polluted', () => {
+    const hostile = JSON.parse(
+      '{"redirect_uris":["https://app.example.com/cb"],"__proto__":{"first_party":true}}',
+    )
+    expect(() => parseClientMetadata(hostile)).toThrow(refused('__proto__ is not client metadata'))
+    expect({}).not.toHaveProperty('first_party')
+  })
+
+  test('what an object inherits is not read', () => {
+    expect(
+      parseClientMetadata(Object.assign(Object.create({ first_party: true }), { redirect_uris })).first_party,
+    ).toBe(false)
+  })
+
+  test.each([[null], [undefined], ['redirect_uris'], [7], [true], [[redirect_uris]]])(
+    '%j in place of an object',
+    (input) => {
+      expect(() => parseClientMetadata(input as never)).toThrow(refused(''))
+    },
+  )
+})
+
+describe('redirect_uris', () => {
+  test.each([
+    ['none, with the code grant', []],
+    ['absent, with the code grant', undefined],
+  ])('are required: %s', (_case, uris) => {
+    expect(() => parseClientMetadata({ redirect_uris: uris })).toThrow(refused('redirect_uris is required'))
+  })
+
+  test('are not required without the code grant', () => {
+    expect(parseClientMetadata({ grant_types: ['client_credentials'] }).redirect_uris).toEqual([])
+  })
+
+  test.each([
+    ['a text', 'https://app.example.com/cb'],
+    ['a list with a number', ['https://app.example.com/cb', 5]],
+    ['a list with null', [null]],
+    ['an object that looks like a list', { 0: 'https://app.example.com/cb', length: 1 }],
+  ])('must be a list of texts, not %s', (_case, uris) => {
+    expect(() => parse({ redirect_uris: uris })).toThrow(refused('redirect_uris must be a list of texts'))
+  })
+
+  test('are each checked by the registration rules (RFC 7591 §3.2.2)', () => {
+    expect(() => parse({ redirect_uris: [...redirect_uris, 'http://app.example.com/cb'] })).toThrow(
+      refused('https', 'invalid_redirect_uri'),
+    )
+  })
+
+  test('may be 50 and no more', () => {
+    const uris = (count: number): string[] =>
+      Array.from({ length: count }, (_, index) => `https://app.example.com/${index}`)
+    expect(parse({ redirect_uris: uris(50) }).redirect_uris).toHaveLength(50)
+    expect(() => parse({ redirect_uris: uris(51) })).toThrow(refused('50'))
+  })
+})
+
+test('a public client cannot have client credentials (RFC 6749 §4.4)', () => {
+  expect(() => parse({ token_endpoint_auth_method: 'none', grant_types: ['client_credentials'] })).toThrow(
+    refused('public client'),
+  )
+})
+
+test('front-channel response types need the implicit grant', () => {
+  expect(() => parse({ response_types: ['token'] })).toThrow(refused('implicit'))
+  const types = { response_types: ['token id_token'], grant_types: ['implicit'] }
+  expect(parse(types).response_types).toEqual(['id_token token'])
+  expect(() => parse({ ...types, redirect_uris: [] })).toThrow(refused('redirect_uris is required'))
+})
+
+test('any JSON gives metadata that parses to itself, or an OAuthError of registration', () => {
+  const value = fc.oneof(
+    fc.jsonValue(),
+    fc.constantFrom<unknown>(
+      'none',
+      'code',
+      'openid',
+      'RS256',
+      ['authorization_code'],
+      redirect_uris,
+      true,
+      60,
+    ),
+  )
+  const input = fc.oneof(
+    fc.jsonValue(),
+    fc.dictionary(
+      fc.oneof(fc.constantFrom(...clientMetadataNames, '__proto__', 'constructor'), fc.string()),
+      value,
+    ),
+    fc.record(Object.fromEntries(clientMetadataNames.map((name) => [name, value])), { requiredKeys: [] }),
+    fc
+      .tuple(fc.constantFrom(...clientMetadataNames), value)
+      .map(([name, one]) => ({ redirect_uris, [name]: one })),
+  )
+  fc.assert(
+    fc.property(input, (metadata) => {
+      try {
+        const parsed = parseClientMetadata(JSON.parse(JSON.stringify(metadata)))
+        expect(parseClientMetadata(JSON.parse(JSON.stringify(parsed)))).toEqual(parsed)
+      } catch (error) {
+        if (!(error instanceof OAuthError)) throw error
+        expect(error.code).toMatch(/^invalid_(client_metadata|redirect_uri)$/)
+      }
+    }),
+    { numRuns: 2000 },
+  )
+})

@@ -1,0 +1,304 @@
+import fc from 'fast-check'
+import { OAuthError } from '../../lib/protocol/errors.ts'
+import { Parameters } from '../../lib/protocol/parameters.ts'
+import {
+  clientCredentialsScopes,
+  formatScope,
+  grantableScopes,
+  isWithinScopes,
+  narrowedScopes,
+  parseScope,
+} from '../../lib/protocol/scope.ts'
+
+const refused = (code: string, description = ''): Error =>
+  expect.objectContaining({ code, message: expect.stringContaining(description) })
+const query = (text: string): Parameters => Parameters.from(new URLSearchParams(text))
+const one = (name: string, value: string): Parameters => Parameters.from([[name, value]])
+const inherited = ['__proto__', 'constructor', 'hasOwnProperty', 'toString', 'valueOf', '__defineGetter__']
+
+describe('parameters', () => {
+  test('empty means absent (RFC 6749 §3.1)', () => {
+    const parameters = query('scope=&state&nonce=n')
+    expect(parameters.has('scope')).toBe(false)
+    expect(parameters.optional('scope')).toBeUndefined()
+    expect(parameters.optional('state')).toBeUndefined()
+    expect(() => parameters.required('scope')).toThrow(refused('invalid_request', 'scope is required'))
+    expect(parameters.names()).toEqual(['nonce'])
+  })
+
+  test('an empty repeat beside a value is no repeat', () => {
+    const parameters = query('state=&state=s&state=')
+    expect(parameters.required('state')).toBe('s')
+    expect(() => parameters.assertEachOnce()).not.toThrow()
+  })
+
+  test.each([
+    ['different values', 'client_id=a&client_id=b'],
+    ['the same value', 'client_id=a&client_id=a'],
+    ['an encoded name', 'client_id=a&%63lient_id=b'],
+  ])('a repeat with %s is refused when read and when counted (RFC 6749 §3.1)', (_case, text) => {
+    const parameters = query(text)
+    expect(() => parameters.optional('client_id')).toThrow(refused('invalid_request', 'repeated'))
+    expect(() => parameters.required('client_id')).toThrow(refused('invalid_request', 'repeated'))
+    expect(() => parameters.verbatim('client_id', 100)).toThrow(refused('invalid_request', 'repeated'))
+    expect(() => parameters.assertEachOnce()).toThrow(refused('invalid_request', 'repeated'))
+  })
+
+  test('a repeated parameter that nobody knows is refused without naming it', () => {
+    const parameters = query('%3Cscript%3E=1&%3Cscript%3E=2')
+    expect(() => parameters.assertEachOnce()).toThrow(refused('invalid_request'))
+    expect(() => parameters.assertEachOnce()).not.toThrow('script')
+  })
+
+  test('resource may be repeated (RFC 8707 §2)', () => {
+    expect(() =>
+      query('resource=https://a.example&resource=https://b.example').assertEachOnce(),
+    ).not.toThrow()
+  })
+
+  test('brackets are part of a name, not a repeat or an object', () => {
+    const parameters = query('client_id[]=a&client_id[x]=b&client_id=c')
+    expect(parameters.required('client_id')).toBe('c')
+    expect(() => parameters.assertEachOnce()).not.toThrow()
+  })
+
+  test.each(inherited)('%s is only a name: absent until it is sent', (name) => {
+    expect(Parameters.from([]).has(name)).toBe(false)
+    expect(Parameters.from([]).optional(name)).toBeUndefined()
+    const sent = one(name, 'polluted')
+    expect(sent.optional(name)).toBe('polluted')
+    expect(sent.names()).toEqual([name])
+    expect({}).not.toHaveProperty('polluted')
+    expect(() => one(name, 'x'.repeat(2049)).optional(name)).toThrow(refused('invalid_request', '2048'))
+  })
+
+  test.each([
+    ['NUL', '\0'],
+    ['tab', '\t'],
+    ['newline', '\n'],
+    ['carriage return', '\r'],
+    ['the last of C0', '\u001f'],
+    ['DEL', '\u007f'],
+    ['the first of C1', '\u0080'],
+    ['next line', '\u0085'],
+    ['the last of C1', '\u009f'],
+    ['what decoding leaves of invalid UTF-8', '\ufffd'],
+  ])('%s is refused anywhere in a value', (_name, character) => {
+    for (const value of [character, `a${character}b`, `${character}b`, `a${character}`]) {
+      expect(() => one('state', value).optional('state')).toThrow(
+        refused('invalid_request', 'control characters'),
+      )
+    }
+  })
+
+  test('bytes that are not UTF-8 are refused', () => {
+    expect(() => query('state=%ff').optional('state')).toThrow(refused('invalid_request'))
+    expect(() => query('state=%c0%af').optional('state')).toThrow(refused('invalid_request'))
+  })
+
+  test.each([
+    ['space', ' '],
+    ['umlaut', 'ü'],
+    ['no-break space', '\u00a0'],
+    ['emoji', '🗝️'],
+    ['percent', '%00'],
+    ['markup', '<b>&"\''],
+  ])('a value with %s comes out as it went in', (_name, value) => {
+    expect(query(`state=${encodeURIComponent(value)}`).required('state')).toBe(value)
+  })
+
+  test('a password keeps its control characters; only count and length are checked', () => {
+    expect(one('password', 'a\tb\ufffd').verbatim('password', 4)).toBe('a\tb\ufffd')
+    expect(() => one('password', 'abcde').verbatim('password', 4)).toThrow(refused('invalid_request', '4'))
+  })
+
+  test.each([
+    ['client_id', 255],
+    ['nonce', 512],
+    ['code', 128],
+    ['refresh_token', 128],
+    ['redirect_uri', 2048],
+    ['state', 2048],
+    ['scope', 2048],
+    ['token', 8192],
+    ['id_token_hint', 8192],
+    ['client_assertion', 8192],
+    ['request', 8192],
+    ['anything', 2048],
+  ])('%s may have %i characters and no more', (name, limit) => {
+    expect(one(name, 'x'.repeat(limit)).required(name)).toHaveLength(limit)
+    expect(() => one(name, 'x'.repeat(limit + 1)).required(name)).toThrow(
+      refused('invalid_request', `${name} must not exceed ${limit} characters`),
+    )
+  })
+
+  test('a request may have 64 parameters and no more, empty and repeated ones counted', () => {
+    const pairs = Array.from({ length: 64 }, (_, index): [string, string] =>
+      index < 60 ? [`p${index}`, index < 30 ? '' : 'x'] : ['state', 'x'],
+    )
+    expect(() => Parameters.from(pairs)).not.toThrow()
+    expect(() => Parameters.from([...pairs, ['p', '']])).toThrow(refused('invalid_request', '64'))
+  })
+
+  const name = fc.oneof(
+    fc.constantFrom('client_id', 'state', 'scope', 'nonce', 'code', 'resource', ...inherited),
+    fc.string({ unit: 'binary', maxLength: 20 }),
+  )
+  const pairs = fc.array(fc.tuple(name, fc.string({ unit: 'binary', maxLength: 600 })), { maxLength: 70 })
+
+  test('arbitrary pairs give values or invalid_request, and nothing else', () => {
+    fc.assert(
+      fc.property(pairs, name, (sent, asked) => {
+        try {
+          const parameters = Parameters.from(sent)
+          for (const each of [asked, ...parameters.names()]) {
+            const value = parameters.optional(each)
+            expect(sent.filter(([known]) => known === each).map(([, text]) => text)).toEqual(
+              value === undefined
+                ? expect.not.arrayContaining([expect.stringMatching(/./s)])
+                : expect.arrayContaining([value]),
+            )
+          }
+          parameters.assertEachOnce()
+        } catch (error) {
+          if (!(error instanceof OAuthError)) throw error
+          expect(error.code).toBe('invalid_request')
+        }
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  test('pairs() gives back what was sent and not empty, each name in order', () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(name, fc.string()), { maxLength: 64 }), (sent) => {
+        const parameters = Parameters.from(sent)
+        const valuesOf = (list: readonly (readonly [string, string])[], key: string): string[] =>
+          list.filter(([known, value]) => known === key && value !== '').map(([, value]) => value)
+        for (const [key] of sent) expect(valuesOf(parameters.pairs(), key)).toEqual(valuesOf(sent, key))
+        expect(parameters.pairs()).toHaveLength(sent.filter(([, value]) => value !== '').length)
+        expect(Parameters.from(parameters.pairs()).pairs()).toEqual(parameters.pairs())
+      }),
+    )
+  })
+})
+
+describe('scope', () => {
+  test.each([
+    ['nothing', undefined, []],
+    ['one', 'openid', ['openid']],
+    ['several, in their order', 'profile openid', ['profile', 'openid']],
+    ['a repeat', 'openid email openid', ['openid', 'email']],
+    ['spaces around and between', '  openid   email ', ['openid', 'email']],
+    ['spaces alone', '   ', []],
+    [
+      'every printable sign the grammar has',
+      "!#$%&'()*+,-./:;<=>?@[]^_`{|}~",
+      ["!#$%&'()*+,-./:;<=>?@[]^_`{|}~"],
+    ],
+    ['names of properties', '__proto__ constructor', ['__proto__', 'constructor']],
+    ['both cases, as two scopes', 'Email email', ['Email', 'email']],
+  ])('reads %s', (_case, text, scopes) => {
+    expect(parseScope(text)).toEqual(scopes)
+  })
+
+  test.each([
+    ['a quotation mark', 'open"id'],
+    ['a backslash', 'open\\id'],
+    ['a tab', 'openid\temail'],
+    ['a newline', 'openid\nemail'],
+    ['NUL', 'openid\0'],
+    ['DEL', 'openid\u007f'],
+    ['a letter beyond ASCII', 'öpenid'],
+    ['a no-break space', 'openid\u00a0email'],
+  ])('refuses %s (RFC 6749 §3.3)', (_case, text) => {
+    expect(() => parseScope(text)).toThrow(refused('invalid_scope'))
+    expect(() => parseScope(`email ${text}`)).toThrow(refused('invalid_scope'))
+  })
+
+  test('a list survives the wire', () => {
+    const token = fc.string({ unit: fc.constantFrom(...'!#$%&()*+,-./:;=?@[]^_`{|}~azAZ09'), minLength: 1 })
+    fc.assert(
+      fc.property(fc.uniqueArray(token), (scopes) => {
+        expect(parseScope(formatScope(scopes))).toEqual(scopes)
+      }),
+    )
+  })
+
+  test('any text is a list of tokens or invalid_scope', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (text) => {
+        try {
+          for (const scope of parseScope(text)) expect(scope).toMatch(/^[!-~]+$/)
+        } catch (error) {
+          expect(error).toEqual(refused('invalid_scope'))
+        }
+      }),
+    )
+  })
+
+  test('what a client may not ask for is dropped, in the order asked', () => {
+    expect(grantableScopes(['email', 'admin', 'openid'], ['openid', 'email'])).toEqual(['email', 'openid'])
+    expect(grantableScopes([], ['openid'])).toEqual([])
+    expect(() => grantableScopes(['admin', 'root'], ['openid'])).toThrow(refused('invalid_scope'))
+    expect(() => grantableScopes(['__proto__'], ['openid'])).toThrow(refused('invalid_scope'))
+  })
+
+  test.each([
+    ['nothing asked: everything that was granted', [], ['openid', 'email'], ['openid', 'email']],
+    ['less', ['email'], ['openid', 'email'], ['email']],
+    ['the same in another order', ['email', 'openid'], ['openid', 'email'], ['openid', 'email']],
+    ['nothing, where nothing was granted', [], [], []],
+  ])('refreshing may ask for %s', (_case, asked, granted, result) => {
+    expect(narrowedScopes(asked, granted)).toEqual(result)
+  })
+
+  test.each([
+    ['something more', ['email', 'admin'], ['openid', 'email']],
+    ['something else', ['admin'], ['openid']],
+    ['anything, where nothing was granted', ['openid'], []],
+    ['another case', ['Email'], ['email']],
+  ])('refreshing must not ask for %s (RFC 6749 §6)', (_case, asked, granted) => {
+    expect(() => narrowedScopes(asked, granted)).toThrow(refused('invalid_scope'))
+  })
+
+  const scopes = fc.uniqueArray(
+    fc.constantFrom('openid', 'profile', 'email', 'orders:read', 'orders:write', 'x'),
+  )
+
+  test('whatever is asked, nothing is granted beyond what may be', () => {
+    fc.assert(
+      fc.property(scopes, scopes, (asked, allowed) => {
+        for (const rule of [grantableScopes, narrowedScopes, clientCredentialsScopes]) {
+          try {
+            const granted = rule(asked, allowed)
+            expect(isWithinScopes(granted, allowed)).toBe(true)
+            if (asked.length > 0) expect(isWithinScopes(granted, asked)).toBe(true)
+          } catch (error) {
+            expect(error).toEqual(refused('invalid_scope'))
+            if (rule !== clientCredentialsScopes) expect(isWithinScopes(asked, allowed)).toBe(false)
+          }
+        }
+      }),
+    )
+  })
+
+  test.each([
+    ['absent: all that is registered', [], ['orders:read', 'orders:write']],
+    ['one of them', ['orders:write'], ['orders:write']],
+  ])('client credentials get with scope %s', (_case, asked, result) => {
+    expect(
+      clientCredentialsScopes(asked, ['openid', 'orders:read', 'orders:write', 'offline_access']),
+    ).toEqual(result)
+  })
+
+  test.each([
+    ['one that is not registered', ['orders:read', 'admin']],
+    ['openid: there is no user', ['openid']],
+    ['offline_access: there is no user', ['orders:read', 'offline_access']],
+  ])('client credentials are refused %s', (_case, asked) => {
+    expect(() => clientCredentialsScopes(asked, ['openid', 'orders:read', 'offline_access'])).toThrow(
+      refused('invalid_scope'),
+    )
+  })
+})

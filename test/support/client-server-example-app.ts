@@ -1,0 +1,47 @@
+import { spawn } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+/** The example app as `npm start` runs it, in a process and a data folder of its own. */
+export interface RunningExample {
+  readonly notesUrl: string
+  readonly journalUrl: string
+  close(): Promise<void>
+}
+
+const root = join(__dirname, '../..')
+
+/** Starts it on free ports; resolves when it says that it is ready, rejects with its output when it ends before. */
+export const startExampleApp = async (): Promise<RunningExample> => {
+  const data = mkdtempSync(join(tmpdir(), 'latchkey-example-'))
+  const child = spawn(process.execPath, ['--import', 'tsx', 'example-app/start.ts'], {
+    cwd: root,
+    env: { ...process.env, NODE_ENV: 'development', PORT: '0', JOURNAL_PORT: '0', NOTES_DATA: data },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const ended = new Promise<void>((resolve) => {
+    child.once('exit', () => resolve())
+  })
+  const close = async (): Promise<void> => {
+    child.kill('SIGTERM')
+    await ended
+    rmSync(data, { recursive: true, force: true })
+  }
+  let output = ''
+  const ready = new Promise<void>((resolve, reject) => {
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.on('data', (chunk) => {
+        output += chunk
+        if (output.includes('Ready:')) resolve()
+      })
+    }
+    child.once('exit', (status) => reject(new Error(`the example app ended with ${status}\n${output}`)))
+  })
+  await ready.catch(async (error: unknown) => {
+    await close()
+    throw error
+  })
+  const url = (name: string): string => new RegExp(`${name} +(http://localhost:\\d+)`).exec(output)?.[1] ?? ''
+  return { notesUrl: url('Notes'), journalUrl: url('Journal'), close }
+}

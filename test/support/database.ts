@@ -1,0 +1,36 @@
+import { randomBytes } from 'node:crypto'
+import knex, { type Knex } from 'knex'
+import { rollback } from '../../lib/repositories/migrate.ts'
+
+/** A database for one test file: SQLite in memory, or the server that DATABASE_URL names, under a prefix of its own. */
+export interface TestDatabase {
+  readonly knex: Knex
+  readonly tablePrefix: string
+  close(): Promise<void>
+}
+
+const clientOf = (url: string): string => (url.startsWith('postgres') ? 'pg' : 'mysql2')
+
+export const openTestDatabase = (): TestDatabase => {
+  const url = process.env.DATABASE_URL
+  if (url === undefined) {
+    const memory = knex({
+      client: 'better-sqlite3',
+      connection: { filename: ':memory:' },
+      useNullAsDefault: true,
+    })
+    return { knex: memory, tablePrefix: 'oauth_', close: () => memory.destroy() }
+  }
+  const tablePrefix = `t${randomBytes(4).toString('hex')}_`
+  const server = knex({ client: clientOf(url), connection: url, pool: { min: 0, max: 8 } })
+  return {
+    knex: server,
+    tablePrefix,
+    close: async () => {
+      await rollback(server, { tablePrefix })
+      await server.schema.dropTableIfExists(`${tablePrefix}migrations`)
+      await server.schema.dropTableIfExists(`${tablePrefix}migrations_lock`)
+      await server.destroy()
+    },
+  }
+}

@@ -1,0 +1,142 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { hash } from '@node-rs/bcrypt'
+import express, { type Express, type RequestHandler } from 'express'
+import {
+  type AuthRouter,
+  type AuthRouterOptions,
+  authRouter,
+  type ClientSeed,
+  seedClients,
+} from '../../lib/index.ts'
+import { openTestDatabase, type TestDatabase } from './database.ts'
+
+export const callback = 'https://client.example.com/callback'
+export const issuer = 'http://localhost:3000/oauth'
+export const secret = 'a-client-secret-of-more-than-32-characters'
+
+/** Clients that most tests need. */
+export const clients: ClientSeed[] = [
+  {
+    client_id: 'web',
+    client_name: 'Web client',
+    client_secret: secret,
+    redirect_uris: [callback],
+    grant_types: ['authorization_code', 'refresh_token', 'client_credentials'],
+    scope: 'openid profile email offline_access notes:read notes:write',
+  },
+  {
+    client_id: 'native',
+    client_name: 'Native client',
+    token_endpoint_auth_method: 'none',
+    redirect_uris: [callback, 'http://127.0.0.1/callback', 'com.example.app:/callback'],
+    scope: 'openid profile email offline_access notes:read',
+  },
+]
+
+export const people = [
+  {
+    id: 1,
+    email: 'ada@example.com',
+    password: 'ada’s password',
+    full_name: 'Ada Lovelace',
+    confirmed_at: 1_700_000_000,
+  },
+  { id: 2, email: 'bob@example.com', password: 'bob’s password', full_name: 'Bob Byte', confirmed_at: null },
+  {
+    id: 3,
+    email: 'cut@example.com',
+    password: 'cut’s password',
+    full_name: 'Cut Off',
+    confirmed_at: null,
+    disabled_at: 1,
+  },
+]
+
+export interface Host {
+  readonly app: Express
+  readonly oauth: AuthRouter
+  readonly database: TestDatabase
+  /** Tables of the host's have this prefix too, so that files can run side by side on one database. */
+  readonly usersTable: string
+  close(): Promise<void>
+}
+
+export interface HostSettings {
+  readonly options?: Partial<AuthRouterOptions>
+  readonly clients?: ClientSeed[]
+  /** Where the router is mounted; the issuer follows. */
+  readonly mount?: string
+  /** Middleware of the host's before the router. */
+  readonly before?: readonly RequestHandler[]
+  readonly database?: TestDatabase
+}
+
+const createUsers = async ({ knex }: TestDatabase, table: string): Promise<void> => {
+  await knex.schema.createTable(table, (columns) => {
+    columns.increments('id')
+    columns.string('email').unique()
+    columns.string('password_hash')
+    columns.string('full_name')
+    columns.integer('confirmed_at')
+    columns.integer('disabled_at')
+  })
+  for (const { password, ...person } of people) {
+    await knex(table).insert({ ...person, password_hash: await hash(password, { cost: 4 }) })
+  }
+}
+
+/** An app with a user table of its own and the kit mounted in it, on a database of this test file. */
+export const startHost = async (settings: HostSettings = {}): Promise<Host> => {
+  const { mount = '/oauth', before = [] } = settings
+  const database = settings.database ?? openTestDatabase()
+  const usersTable = `${database.tablePrefix}people`
+  if (settings.database === undefined) await createUsers(database, usersTable)
+  const options: AuthRouterOptions = {
+    issuer: `http://localhost:3000${mount === '/' ? '' : mount}`,
+    database: database.knex,
+    tablePrefix: database.tablePrefix,
+    secrets: ['a secret of the tests that is long enough'],
+    users: {
+      table: usersTable,
+      columns: { id: 'id', username: 'email', password: 'password_hash' },
+      claims: { name: 'full_name', email: 'email', email_verified: (row) => row.confirmed_at !== null },
+      isActive: (row) => row.disabled_at === null,
+    },
+    scopes: {
+      'notes:read': 'Read your notes',
+      'notes:write': { description: 'Write notes for you', optional: true },
+    },
+    logger: { info: () => {}, warn: () => {}, error: () => {} },
+    ...settings.options,
+  }
+  const oauth = authRouter(options)
+  await oauth.ready()
+  await seedClients(database.knex, settings.clients ?? clients, options)
+  const app = express()
+  app.use(...(before.length > 0 ? before : [(_req: unknown, _res: unknown, next: () => void) => next()]))
+  app.use(mount, oauth)
+  app.use(oauth.wellKnown)
+  app.get(
+    '/api/notes',
+    oauth.requireToken('notes:read'),
+    (req, res) => void res.json({ subject: req.token.subject ?? null }),
+  )
+  const close = async (): Promise<void> => {
+    await oauth.close()
+    await database.knex.schema.dropTableIfExists(usersTable)
+    await database.close()
+  }
+  return { app, oauth, database, usersTable, close }
+}
+
+/** A PKCE pair (RFC 7636). */
+export const pkce = (
+  verifier = randomBytes(32).toString('base64url'),
+): { verifier: string; challenge: string } => ({
+  verifier,
+  challenge: createHash('sha256').update(verifier).digest('base64url'),
+})
+
+/** The address of an authorization request. */
+export const authorizeUrl = (parameters: Readonly<Record<string, string>>, mount = '/oauth'): string =>
+  `${mount}/authorize?${new URLSearchParams({ response_type: 'code', redirect_uri: callback, ...parameters })}`

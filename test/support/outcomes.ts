@@ -1,0 +1,59 @@
+import { callback, issuer } from './host.ts'
+import type { Answer } from './raw-browser.ts'
+
+const errorId = /id="error-id">[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}</
+
+/** An error page: nothing is redirected, cached or given away. */
+export const expectErrorPage = (answer: Answer, status: number): void => {
+  expect({ status: answer.status, location: answer.headers.location, html: answer.html }).toEqual({
+    status,
+    location: undefined,
+    html: expect.stringMatching(errorId),
+  })
+  expect(answer.headers['content-type']).toBe('text/html; charset=utf-8')
+  expect(answer.headers['cache-control']).toBe('no-store')
+  expect(answer.html).not.toMatch(/node_modules|\.ts:\d+|\bat \S+ \(|select |insert |lk_[a-z]{2}_/)
+}
+
+/** The page for a request that is unknown, used, expired or another browser's. */
+export const expectExpiredPage = (answer: Answer): void => {
+  expectErrorPage(answer, 400)
+  expect(answer.html).toContain('This sign-in took too long')
+}
+
+/** An error that went to the client, with exactly one of each parameter and no code. */
+export const expectErrorRedirect = (
+  answer: Answer,
+  error: string,
+  { state, redirectUri = callback }: { state?: string | undefined; redirectUri?: string } = {},
+): void => {
+  const location = answer.headers.location ?? `${answer.status} ${answer.html}`
+  expect(location.slice(0, redirectUri.length + 1)).toMatch(/[?&]$/)
+  expect(location.slice(0, redirectUri.length)).toBe(redirectUri)
+  const pairs = [...new URLSearchParams(location.slice(redirectUri.length + 1))]
+  expect(pairs.sort()).toEqual(
+    [
+      ['error', error],
+      ['error_description', expect.stringMatching(/^[ -~]+$/)],
+      ['iss', issuer],
+      ...(state === undefined ? [] : [['state', state]]),
+    ].sort(),
+  )
+  expect(answer.status).toBe(303)
+  expect(answer.headers['cache-control']).toBe('no-store')
+}
+
+/** The code of a successful answer; `state` and `iss` stand beside it and nothing else. */
+export const codeOf = (answer: Answer, { redirectUri = callback, iss = issuer } = {}): string => {
+  const { location } = answer
+  if (location === undefined) throw new Error(`no redirect but ${answer.status}: ${answer.html}`)
+  const { code, iss: said, state, ...others } = Object.fromEntries(location.searchParams)
+  expect({ said, others }).toEqual({ said: iss, others: {} })
+  expect(location.href.startsWith(redirectUri)).toBe(true)
+  expect(code).toMatch(/^lk_ac_[\w-]{43}$/)
+  return String(code)
+}
+
+/** The claims of an ID token, unverified. */
+export const claimsOf = (idToken: string): Record<string, unknown> =>
+  JSON.parse(Buffer.from(idToken.split('.')[1] ?? '', 'base64url').toString())

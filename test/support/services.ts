@@ -1,0 +1,80 @@
+import { spawnSync } from 'node:child_process'
+
+/** What some tests need beside Node: databases, a session store, a browser. */
+export type Service = 'postgresql' | 'mariadb' | 'redis' | 'chromium'
+
+/** Where each service is; every one can be set in the environment. */
+export const services: Readonly<Record<Service, string>> = {
+  postgresql: process.env.TEST_POSTGRES_URL ?? 'postgres://postgres@127.0.0.1:5432/test',
+  mariadb: process.env.TEST_MARIADB_URL ?? 'mysql://root@127.0.0.1:3306/test',
+  redis: process.env.TEST_REDIS_URL ?? 'redis://127.0.0.1:6379',
+  chromium: process.env.CHROMIUM_PATH ?? '/usr/bin/chromium',
+}
+
+/** Each probe is a program that is given the place as its argument and fails unless the service can be used. */
+const probes: Readonly<Record<Service, string>> = {
+  postgresql: `
+    const client = new (require('pg').Client)({ connectionString: place, connectionTimeoutMillis: 3000 })
+    client.connect().then(() => client.end()).catch(fail)`,
+  mariadb: `
+    require('mysql2/promise').createConnection({ uri: place, connectTimeout: 3000 })
+      .then((connection) => connection.end()).catch(fail)`,
+  redis: `
+    const { hostname, port } = new URL(place)
+    const socket = require('node:net').connect({ host: hostname, port: Number(port || 6379), timeout: 3000 })
+    socket.on('connect', () => socket.write('PING\\r\\n')).on('timeout', () => fail(new Error('no answer')))
+    socket.on('error', fail).on('data', () => socket.end())`,
+  chromium: `
+    require('node:fs').accessSync(place, require('node:fs').constants.X_OK)`,
+}
+
+const remedies: Readonly<Record<Service, string>> = {
+  postgresql: 'start PostgreSQL with a database named test, or set TEST_POSTGRES_URL',
+  mariadb: 'start MariaDB with a database named test, or set TEST_MARIADB_URL',
+  redis: 'start Redis, or set TEST_REDIS_URL',
+  chromium: 'apt-get install chromium fonts-dejavu-core, or set CHROMIUM_PATH',
+}
+
+const prelude = `
+  const place = process.argv[1]
+  const fail = (error) => {
+    console.error(error.message || (error.errors || [error]).map(({ code }) => code).join(', '))
+    process.exit(1)
+  }
+  process.on('uncaughtException', fail)`
+
+/** Why the service cannot be used and what to do about it, in one line; undefined when it can. */
+export function missing(service: Service): string | undefined {
+  // describe() must be known when the file has loaded, so this waits for a small process instead of a promise.
+  const probe = spawnSync(process.execPath, ['-e', prelude + probes[service], services[service]], {
+    cwd: __dirname,
+    encoding: 'utf8',
+    timeout: 10_000,
+  })
+  if (probe.status === 0) return undefined
+  const reason = probe.stderr.trim().split('\n')[0] || 'no answer'
+  const place = services[service].replace(/:[^:/@]*@/, '@')
+  return `${service} is missing at ${place} (${reason}): ${remedies[service]}`
+}
+
+/**
+ * `describe` for tests that need services. Without one of them the tests are skipped and a line says so;
+ * with REQUIRE_SERVICES=1 a missing service is a failing test instead.
+ *
+ * @example describeWith('chromium', 'the login page', () => { test(…) })
+ */
+export function describeWith(needed: Service | readonly Service[], name: string, tests: () => void): void {
+  const reasons = [needed].flat().flatMap((service) => missing(service) ?? [])
+  if (reasons.length === 0) {
+    describe(name, tests)
+  } else if (process.env.REQUIRE_SERVICES === '1') {
+    describe(name, () => {
+      test.each(reasons)('%s', (reason) => {
+        throw new Error(reason)
+      })
+    })
+  } else {
+    for (const reason of reasons) console.warn(`skipped: ${name}, because ${reason}`)
+    describe.skip(name, tests)
+  }
+}

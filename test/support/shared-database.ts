@@ -1,0 +1,40 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import knex, { type Knex } from 'knex'
+import { openTestDatabase, type TestDatabase } from './database.ts'
+
+/** A database that other processes can open too: an SQLite file, or the server that DATABASE_URL names. */
+export interface SharedDatabase extends TestDatabase {
+  /** What another process opens it with. */
+  readonly config: Knex.Config
+  /** The folder of the SQLite file. */
+  readonly folder?: string
+}
+
+const clientOf = (url: string): string => (url.startsWith('postgres') ? 'pg' : 'mysql2')
+
+export const openSharedDatabase = (): SharedDatabase => {
+  const url = process.env.DATABASE_URL
+  if (url !== undefined) {
+    const config = { client: clientOf(url), connection: url, pool: { min: 0, max: 5 } }
+    return { ...openTestDatabase(), config }
+  }
+  const folder = mkdtempSync(join(tmpdir(), 'latchkey-test-'))
+  const config = {
+    client: 'better-sqlite3',
+    connection: { filename: join(folder, 'latchkey.sqlite') },
+    useNullAsDefault: true,
+  }
+  const file = knex(config)
+  return {
+    knex: file,
+    tablePrefix: 'oauth_',
+    config,
+    folder,
+    close: async () => {
+      await file.destroy()
+      rmSync(folder, { recursive: true })
+    },
+  }
+}

@@ -1,0 +1,104 @@
+import supertest from 'supertest'
+import { BrowserAgent, locationOf } from './browser-agent.ts'
+import { authorizeUrl, callback, type Host, people, secret } from './host.ts'
+
+export type Fields = Readonly<Record<string, string | undefined>>
+
+/** The confidential client of the tests, with its secret in the form body. */
+export const web = { client_id: 'web', client_secret: secret }
+
+export const ada = people[0]!
+export const bob = people[1]!
+
+/** Who walks through login and consent, in which browser. */
+export interface Visit {
+  readonly agent?: BrowserAgent
+  readonly as?: { readonly email: string; readonly password: string }
+}
+
+/** The successful answer of the token endpoint; `refresh_token` and `id_token` may be missing from it. */
+export interface TokenAnswer {
+  access_token: string
+  token_type: string
+  expires_in: number
+  scope: string
+  refresh_token: string
+  id_token: string
+}
+
+const given = (fields: Fields): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(fields).filter((entry): entry is [string, string] => entry[1] !== undefined),
+  )
+
+/** Where a person ends who signs in and allows as far as they are asked: at the client's redirect URI. */
+export const authorize = async (
+  host: Pick<Host, 'app'>,
+  parameters: Fields,
+  visit: Visit = {},
+): Promise<URL> => {
+  const { agent = new BrowserAgent(host.app), as = ada } = visit
+  let stop = await agent.get(authorizeUrl(given({ client_id: 'web', ...parameters })))
+  if ('page' in stop && stop.page.url.startsWith('/oauth/login'))
+    stop = await agent.signIn(stop, as.email, as.password)
+  if ('page' in stop && stop.page.url.startsWith('/oauth/consent')) stop = await agent.decide(stop, 'allow')
+  return locationOf(stop)
+}
+
+/** An authorization code, fresh from login and consent. */
+export const codeFor = async (
+  host: Pick<Host, 'app'>,
+  parameters: Fields = {},
+  visit: Visit = {},
+): Promise<string> => {
+  const location = await authorize(host, { scope: 'openid profile email', ...parameters }, visit)
+  const code = location.searchParams.get('code')
+  if (code === null) throw new Error(`expected a code, got ${location.search}`)
+  return code
+}
+
+/** A POST to the token endpoint: fields, or a body as it shall stand on the wire. */
+export const post = (host: Pick<Host, 'app'>, body: Fields | string): supertest.Test =>
+  supertest(host.app)
+    .post('/oauth/token')
+    .type('form')
+    .send(typeof body === 'string' ? body : new URLSearchParams(given(body)).toString())
+
+/** Redeems a code as the client `web`, unless fields say otherwise. */
+export const redeem = (host: Pick<Host, 'app'>, code: string, fields: Fields = {}): supertest.Test =>
+  post(host, { grant_type: 'authorization_code', code, redirect_uri: callback, ...web, ...fields })
+
+/** Refreshes as the client `web`, unless fields say otherwise. */
+export const refresh = (host: Pick<Host, 'app'>, token: string, fields: Fields = {}): supertest.Test =>
+  post(host, { grant_type: 'refresh_token', refresh_token: token, ...web, ...fields })
+
+/** Login, consent and redemption in one. */
+export const tokensFor = async (
+  host: Pick<Host, 'app'>,
+  parameters: Fields = {},
+  fields: Fields = {},
+  visit: Visit = {},
+): Promise<TokenAnswer> => answerOf(redeem(host, await codeFor(host, parameters, visit), fields))
+
+/** The tokens of an answer that must be a success. */
+export const answerOf = async (request: supertest.Test): Promise<TokenAnswer> => {
+  const res = await request
+  if (res.status !== 200) throw new Error(`expected tokens, got ${res.status}: ${res.text}`)
+  return res.body
+}
+
+export const userinfo = (host: Pick<Host, 'app'>, accessToken: string): supertest.Test =>
+  supertest(host.app).get('/oauth/userinfo').set('Authorization', `Bearer ${accessToken}`)
+
+/** Asserts an error as RFC 6749 §5.2 writes it: status, code, a description, JSON that nobody may keep. */
+export const expectError = (res: supertest.Response, status: number, error: string): void => {
+  expect({ status: res.status, body: res.body }).toEqual({
+    status,
+    body: { error, error_description: expect.stringMatching(/^[\x20-\x7e]+$/) },
+  })
+  expect(res.headers).toMatchObject({
+    'content-type': 'application/json',
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+  })
+}

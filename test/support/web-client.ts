@@ -1,0 +1,111 @@
+import type { RequestListener } from 'node:http'
+import type { ClientSeed } from '../../lib/index.ts'
+import { formOf, locationOf, type Page, pageOf, type Stop } from './browser-agent.ts'
+import { openServer } from './client-server.ts'
+import { type HostSettings, secret } from './host.ts'
+import { HttpBrowser } from './http-browser.ts'
+import { ada, type Provider, startProvider } from './stock-client.ts'
+
+/** What a stock client is told about itself and its provider. */
+export interface WebClientPlace {
+  readonly issuer: string
+  readonly origin: string
+  readonly redirectUri: string
+}
+
+export interface WebClientSettings {
+  /** Path of the redirect URI. */
+  readonly callback: string
+  /** How it is registered where it differs from a confidential client that may have every standard scope. */
+  readonly registration?: Partial<ClientSeed>
+  readonly options?: HostSettings['options']
+  readonly app: (place: WebClientPlace) => RequestListener
+}
+
+/** Where a login ended, and the two tabs of the person's browser to go on with. */
+export interface Visit {
+  /** The authorization request that the client made. */
+  readonly request: URL
+  /** How the client was called back. */
+  readonly by: 'redirect' | 'form_post'
+  /** The client's page after the callback. */
+  readonly page: Page
+  readonly atClient: HttpBrowser
+  readonly atProvider: HttpBrowser
+}
+
+/** A web app on a port of its own with a stock client in it, and a provider that knows it as `app`. */
+export interface WebClient {
+  readonly origin: string
+  readonly provider: Provider
+  /**
+   * Comes as Ada for the first time, signs in through the client and answers the consent page.
+   *
+   * @param begin the client's path that leads to the provider, or the steps there
+   */
+  signIn(
+    begin: string | ((atClient: HttpBrowser) => Promise<Stop>),
+    decision?: 'allow' | 'deny',
+  ): Promise<Visit>
+  close(): Promise<void>
+}
+
+/** Asked once more where a page asks for it: signs in, decides, and stops at the client or at a form for it. */
+const authorize = async (browser: HttpBrowser, request: URL, decision: 'allow' | 'deny'): Promise<Stop> => {
+  let stop = await browser.get(request.href)
+  if ('page' in stop && stop.page.url.includes('/login')) {
+    stop = await browser.signIn(stop, ada.email, ada.password)
+  }
+  return 'page' in stop && stop.page.url.includes('/consent') ? browser.decide(stop, decision) : stop
+}
+
+/** Follows the redirect, or sends the form that a browser with scripts would send by itself (form_post). */
+const callBack = (atClient: HttpBrowser, stop: Stop): Promise<Stop> => {
+  if ('location' in stop) return atClient.get(stop.location.href)
+  const { action, fields } = formOf(stop.page.html, 'id="form-post"')
+  return atClient.post(action, fields)
+}
+
+/**
+ * Starts both on free ports of localhost.
+ *
+ * @example
+ * const client = await startWebClient({ callback: '/callback', app: ({ issuer }) => express().use(…) })
+ * const { page } = await client.signIn('/login')
+ */
+export const startWebClient = async (settings: WebClientSettings): Promise<WebClient> => {
+  const server = await openServer()
+  const { origin } = server
+  const redirectUri = origin + settings.callback
+  const isPublic = settings.registration?.token_endpoint_auth_method === 'none'
+  const registration: ClientSeed = {
+    ...{ client_id: 'app', client_name: 'App', redirect_uris: [redirectUri] },
+    ...(isPublic ? {} : { client_secret: secret }),
+    ...{ post_logout_redirect_uris: [origin], ...settings.registration },
+  }
+  const provider = await startProvider({ clients: [registration], options: settings.options }).catch(
+    async (error: unknown) => {
+      await server.close()
+      throw error
+    },
+  )
+  server.serve(settings.app({ issuer: provider.issuer, origin, redirectUri }))
+  return {
+    origin,
+    provider,
+    signIn: async (begin, decision = 'allow') => {
+      const atClient = new HttpBrowser(origin)
+      const atProvider = provider.browser()
+      const left = await (typeof begin === 'string' ? atClient.get(begin) : begin(atClient))
+      const request = locationOf(left)
+      const answer = await authorize(atProvider, request, decision)
+      const by = 'location' in answer ? 'redirect' : 'form_post'
+      const stop = await callBack(atClient, answer)
+      return { request, by, page: pageOf(stop), atClient, atProvider }
+    },
+    close: async () => {
+      await server.close()
+      await provider.close()
+    },
+  }
+}

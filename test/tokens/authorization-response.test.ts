@@ -1,0 +1,65 @@
+import { type AuthorizationServer, createAuthorizationServer } from '../../lib/authorization-server.ts'
+import { resolveOptions } from '../../lib/options/resolve.ts'
+import type { Situation } from '../../lib/protocol/next-step.ts'
+import { createLogin, endLogin, findClient, findConsent } from '../../lib/repositories/index.ts'
+import { issueAuthorizationResponse } from '../../lib/tokens/authorization-response.ts'
+import { callback, type Host, startHost } from '../support/host.ts'
+
+let host: Host
+let server: AuthorizationServer
+beforeAll(async () => {
+  host = await startHost()
+  const { knex: database, tablePrefix } = host.database
+  const secrets = ['a secret of the tests that is long enough']
+  server = createAuthorizationServer(resolveOptions({ database, tablePrefix, secrets }))
+  await server.ready()
+})
+afterAll(async () => {
+  await server.close()
+  await host.close()
+})
+
+const subject = '1'
+const clientId = 'web'
+
+/** What the authorization endpoint has read, and what the user answered, under a login that may end meanwhile. */
+const grantUnder = async (sid: string, scopes: string[]) => {
+  const now = server.now()
+  const login = { sid, subject, authTime: now, amr: ['pwd'] }
+  await createLogin(server.database, { ...login, expiresAt: now + 60 })
+  const client = await findClient(server.database, { clientId, now })
+  const situation: Situation = {
+    request: {
+      clientId,
+      redirectUri: callback,
+      responseType: 'code',
+      responseMode: 'query',
+      scopes,
+      prompt: [],
+    },
+    client: client!,
+    login,
+    consent: undefined,
+    decision: { allowed: true, sid, scopes },
+    sidAtStart: undefined,
+    now,
+  }
+  const user = { subject, username: 'ada', record: { id: 1 } }
+  return { situation, login, user, scopes, requestId: undefined }
+}
+const rows = (): Promise<unknown[]> => host.database.knex(`${host.database.tablePrefix}authorizations`)
+
+test('a login that ended after it was read is granted nothing that outlives it, and nothing is remembered', async () => {
+  const grant = await grantUnder('ended', ['openid', 'offline_access'])
+  await endLogin(server.database, { sid: 'ended', now: server.now() })
+  expect(await issueAuthorizationResponse(server, grant)).toBe('gone')
+  expect(await rows()).toEqual([])
+  expect(await findConsent(server.database, { subject, clientId })).toBeUndefined()
+})
+
+test('one that stands is', async () => {
+  const grant = await grantUnder('standing', ['openid', 'offline_access'])
+  expect(await issueAuthorizationResponse(server, grant)).toEqual({ code: expect.stringMatching(/^lk_ac_/) })
+  expect(await rows()).toHaveLength(1)
+  expect(await findConsent(server.database, { subject, clientId })).toEqual({ scopes: grant.scopes })
+})

@@ -1,0 +1,512 @@
+import { hash as bcryptHash } from '@node-rs/bcrypt'
+import type { Request } from 'express'
+import createKnex, { type Knex } from 'knex'
+import { createPasswordVerifier } from '../../lib/keys/password-verifier.ts'
+import { hashPassword, verifyPassword } from '../../lib/keys/passwords.ts'
+import type { UserFunctions, UserMapping, UserRow } from '../../lib/options/options.ts'
+import { OAuthError } from '../../lib/protocol/errors.ts'
+import { openDatabase } from '../../lib/repositories/database.ts'
+import { migrateDatabase } from '../../lib/repositories/migrate.ts'
+import { createUser } from '../../lib/repositories/users.ts'
+import { createUsers } from '../../lib/users/index.ts'
+import { describeWith, services } from '../support/services.ts'
+
+const req = {} as Request
+const bcrypt = (text: string) => bcryptHash(text, { cost: 4 })
+const open: Knex[] = []
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((knex) => knex.destroy()))
+})
+
+const sqlite = (config: Knex.Config = {}): Knex => {
+  const knex = createKnex({
+    client: 'better-sqlite3',
+    connection: ':memory:',
+    useNullAsDefault: true,
+    ...config,
+  })
+  open.push(knex)
+  return knex
+}
+
+/** Users of whatever form, with every verification, query and line of the log recorded. */
+const observed = (knex: Knex, users: UserMapping | UserFunctions | undefined) => {
+  const hashes: string[] = []
+  const queries: string[] = []
+  const log: string[] = []
+  const write = (message: string) => void log.push(message)
+  knex.on('query', ({ sql }: { sql: string }) => queries.push(sql))
+  const passwords = createPasswordVerifier({
+    verify: (password, hash) => {
+      hashes.push(hash)
+      return verifyPassword(password, hash)
+    },
+    wait: async () => hashes.push('(wait)'),
+  })
+  const logger = { info: write, warn: write, error: write }
+  const { database } = openDatabase(knex, 'oauth_')
+  return { users: createUsers({ users, knex, database, logger, passwords }), hashes, queries, log, database }
+}
+
+const mapping: UserMapping = {
+  table: 'people',
+  columns: { id: 'id', username: 'email', password: 'password_hash' },
+  isActive: (row) => row.disabled_at === null,
+}
+
+const withPeople = async (people: readonly UserRow[], options: Partial<UserMapping> = {}) => {
+  const knex = sqlite()
+  await knex.schema.createTable('people', (table) => {
+    table.increments('id')
+    for (const name of ['email', 'password_hash', 'full_name', 'disabled_at', 'salt']) table.string(name)
+  })
+  for (const person of people) await knex('people').insert(person)
+  return { knex, ...observed(knex, { ...mapping, ...options }) }
+}
+
+describe("the host's table", () => {
+  test('a user proves who they are, and is found by the subject', async () => {
+    const { users } = await withPeople([
+      { id: 7, email: 'ada@example.com', password_hash: await bcrypt('secret'), full_name: 'Ada' },
+    ])
+    const user = await users.authenticate('ada@example.com', 'secret', req)
+    expect(user).toMatchObject({ subject: '7', username: 'ada@example.com' })
+    expect(user?.record).toMatchObject({ id: 7, full_name: 'Ada' })
+    await expect(users.find('7')).resolves.toMatchObject({ subject: '7', username: 'ada@example.com' })
+    await expect(users.find('8')).resolves.toBeUndefined()
+  })
+
+  test('one answer and one verification of one kind, whoever it is and whatever is wrong', async () => {
+    const hash = await bcrypt('secret')
+    const { users, hashes, queries } = await withPeople([
+      { email: 'ada@example.com', password_hash: hash },
+      { email: 'gone@example.com', password_hash: hash, disabled_at: '2026-01-01' },
+      { email: 'google@example.com', password_hash: null },
+      { email: 'empty@example.com', password_hash: '' },
+    ])
+    const attempts = [
+      ['nobody@example.com', 'secret'],
+      ['ada@example.com', 'wrong'],
+      ['ada@example.com', ''],
+      ['ada@example.com', 'secret\0'],
+      ['ada@example.com', 'x'.repeat(1025)],
+      ['gone@example.com', 'secret'],
+      ['google@example.com', ''],
+      ['google@example.com', 'secret'],
+      ['empty@example.com', ''],
+    ] as const
+    // Even the first attempt after a start, for a user who does not exist, costs what a hash of this table does.
+    for (const [username, password] of attempts) {
+      hashes.length = 0
+      queries.length = 0
+      await expect(users.authenticate(username, password, req)).resolves.toBeUndefined()
+      expect(hashes.map((used) => used.slice(0, 7))).toEqual(['$2b$04$'])
+      expect(queries.filter((sql) => sql.includes('in ('))).toHaveLength(1)
+    }
+  })
+
+  test('a login name is looked for as it was typed, then in lower case', async () => {
+    const { users } = await withPeople([
+      { id: 1, email: 'ada@example.com', password_hash: await bcrypt('lower') },
+      { id: 2, email: 'Ada@example.com', password_hash: await bcrypt('mixed') },
+      { id: 3, email: 'Bob@example.com', password_hash: await bcrypt('bob') },
+    ])
+    const subjectOf = async (name: string, password: string) =>
+      (await users.authenticate(name, password, req))?.subject
+    await expect(subjectOf('ADA@example.com', 'lower')).resolves.toBe('1')
+    await expect(subjectOf('Ada@example.com', 'mixed')).resolves.toBe('2')
+    await expect(subjectOf('Ada@example.com', 'lower')).resolves.toBeUndefined()
+    await expect(subjectOf('Bob@example.com', 'bob')).resolves.toBe('3')
+    await expect(subjectOf('bob@example.com', 'bob')).resolves.toBeUndefined()
+    await expect(subjectOf(' ada@example.com', 'lower')).resolves.toBeUndefined()
+  })
+
+  test('of several rows with one login name the only active one counts; two are nobody, and are reported', async () => {
+    const { users, log, knex } = await withPeople([
+      { id: 1, email: 'ada@example.com', password_hash: await bcrypt('old'), disabled_at: '2026-01-01' },
+      { id: 2, email: 'ada@example.com', password_hash: await bcrypt('new') },
+    ])
+    await expect(users.authenticate('ada@example.com', 'new', req)).resolves.toMatchObject({ subject: '2' })
+    await expect(users.authenticate('ada@example.com', 'old', req)).resolves.toBeUndefined()
+    expect(log).toEqual([])
+    await knex('people').update({ disabled_at: null })
+    for (const password of ['new', 'old']) {
+      await expect(users.authenticate('ada@example.com', password, req)).resolves.toBeUndefined()
+    }
+    expect(log).toEqual(Array(2).fill(expect.stringContaining('users.columns.username is not unique')))
+  })
+
+  test('a disabled user is gone', async () => {
+    const { users, knex } = await withPeople([{ id: 1, email: 'ada', password_hash: await bcrypt('secret') }])
+    await expect(users.find('1')).resolves.toBeDefined()
+    await knex('people').update({ disabled_at: '2026-01-01' })
+    await expect(users.find('1')).resolves.toBeUndefined()
+    await expect(users.authenticate('ada', 'secret', req)).resolves.toBeUndefined()
+  })
+
+  test('an asynchronous isActive is refused instead of being true for everybody', async () => {
+    const isActive = (async () => false) as unknown as () => boolean
+    const { users } = await withPeople([{ id: 1, email: 'ada', password_hash: 'x' }], { isActive })
+    await expect(users.find('1')).rejects.toThrow('users.isActive')
+  })
+
+  test('claims come from columns and functions; what has no value is left out, a wrong column is reported once', async () => {
+    const { users, log } = await withPeople(
+      [{ id: 1, email: 'ada', full_name: 'Ada', password_hash: null }],
+      {
+        claims: {
+          name: 'full_name',
+          email: (row) => `${row.email}@example.com`,
+          roles: async () => ['admin'],
+          nickname: 'salt',
+          website: () => undefined,
+          locale: 'langauge',
+        },
+      },
+    )
+    const user = await users.find('1')
+    const expected = { name: 'Ada', email: 'ada@example.com', roles: ['admin'] }
+    await expect(users.claims(user!, ['profile'])).resolves.toEqual(expected)
+    await expect(users.claims(user!, [])).resolves.toEqual(expected)
+    expect(log).toEqual([expect.stringContaining('users.claims.locale is langauge')])
+  })
+
+  test("the host's mappers apply: names and rows are as its own code sees them", async () => {
+    const snake = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+    const camel = (name: string) => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+    const camelRow = (row: unknown): unknown =>
+      typeof row === 'object' && row !== null
+        ? Object.fromEntries(Object.entries(row).map(([name, value]) => [camel(name), value]))
+        : row
+    const knex = sqlite({
+      wrapIdentifier: (name, wrap) => wrap(snake(name)),
+      postProcessResponse: (result: unknown) =>
+        Array.isArray(result) ? result.map(camelRow) : camelRow(result),
+    })
+    await knex.raw(
+      'create table staff_members (member_id text primary key, login_name text, password_hash text)',
+    )
+    await knex('staffMembers').insert({
+      memberId: 'm-1',
+      loginName: 'ada',
+      passwordHash: await bcrypt('secret'),
+    })
+    const { users, hashes } = observed(knex, {
+      table: 'staffMembers',
+      columns: { id: 'memberId', username: 'loginName', password: 'passwordHash' },
+      claims: { preferred_username: 'loginName' },
+    })
+    await users.authenticate('nobody', 'secret', req)
+    expect(hashes.map((hash) => hash.slice(0, 7))).toEqual(['$2b$04$'])
+    const user = await users.authenticate('ADA', 'secret', req)
+    expect(user).toMatchObject({ subject: 'm-1', username: 'ada', record: { id: 'm-1', memberId: 'm-1' } })
+    await expect(users.find('m-1')).resolves.toEqual(user)
+    await expect(users.claims(user!, [])).resolves.toEqual({ preferred_username: 'ada' })
+  })
+
+  test('a hash of another kind goes to verify with the row, once; a wait stands in for it', async () => {
+    const verify = jest.fn(async (password: string, row: UserRow) => password === `${row.salt}:secret`)
+    const { users, hashes } = await withPeople(
+      [
+        { id: 1, email: 'ada', password_hash: 'legacy', salt: 'pepper' },
+        { id: 2, email: 'bob', password_hash: null, salt: 'pepper' },
+        { id: 3, email: 'eve', password_hash: await bcrypt('secret'), salt: 'pepper' },
+      ],
+      { verify },
+    )
+    await expect(users.authenticate('ada', 'pepper:secret', req)).resolves.toMatchObject({ subject: '1' })
+    await expect(users.authenticate('ada', 'secret', req)).resolves.toBeUndefined()
+    expect([verify.mock.calls.length, hashes.length]).toEqual([2, 0])
+    await expect(users.authenticate('bob', 'pepper:secret', req)).resolves.toBeUndefined()
+    await expect(users.authenticate('nobody', 'pepper:secret', req)).resolves.toBeUndefined()
+    expect([verify.mock.calls.length, hashes]).toEqual([2, ['(wait)', '(wait)']])
+    await expect(users.authenticate('eve', 'secret', req)).resolves.toMatchObject({ subject: '3' })
+    expect(verify).toHaveBeenCalledTimes(2)
+  })
+
+  test('without verify such a user gets the common answer, and the operator the reason', async () => {
+    const stored = 'md5:5ebe2294ecd0e0f08eab7690d2a6ee69'
+    const { users, hashes, log } = await withPeople([{ id: 1, email: 'ada', password_hash: stored }])
+    await expect(users.authenticate('ada', 'secret', req)).resolves.toBeUndefined()
+    expect(hashes).toHaveLength(1)
+    expect(log).toEqual([expect.stringMatching(/user "1".*users\.verify/)])
+    expect(log.join()).not.toContain(stored)
+  })
+
+  test('a column that the rows do not have is named', async () => {
+    const knex = sqlite({ postProcessResponse: (rows: unknown) => rows })
+    await knex.raw('create table people (id integer, email text, password_hash text)')
+    await knex('people').insert({ id: 1, email: 'ada', password_hash: 'x' })
+    const { users } = observed(knex, {
+      ...mapping,
+      isActive: undefined,
+      columns: { ...mapping.columns, username: 'EMAIL' },
+    })
+    await expect(users.find('1')).rejects.toThrow('users.columns.username is EMAIL')
+  })
+
+  test.each([[2 ** 53], [1.5], [''], [Buffer.from('abc')]])(
+    'an id of %p is refused, not mistaken for another',
+    async (id) => {
+      const knex = sqlite()
+      await knex.raw('create table people (id, email text, password_hash text)')
+      await knex('people').insert({ id, email: 'ada', password_hash: await bcrypt('secret') })
+      const { users } = observed(knex, { ...mapping, isActive: undefined })
+      await expect(users.authenticate('ada', 'secret', req)).rejects.toThrow('users.columns.id must be')
+    },
+  )
+
+  test('a database that is away is temporarily_unavailable, and works again afterwards', async () => {
+    const { users, knex } = await withPeople([{ id: 1, email: 'ada', password_hash: await bcrypt('secret') }])
+    await knex.schema.renameTable('people', 'elsewhere')
+    const faults = [users.find('1'), users.authenticate('ada', 'secret', req)]
+    for (const { reason } of (await Promise.allSettled(faults)) as PromiseRejectedResult[]) {
+      expect(reason).toBeInstanceOf(OAuthError)
+      expect(reason).toMatchObject({ code: 'temporarily_unavailable' })
+      expect(reason.message).not.toContain('people')
+    }
+    await knex.schema.renameTable('elsewhere', 'people')
+    await expect(users.authenticate('ada', 'secret', req)).resolves.toBeDefined()
+  })
+})
+
+const uuid = '6f1c2b1e-0000-4000-8000-00000000000a'
+const hostile = [
+  ...['05', ' 5', '5 ', '+5', '5.0', '5e0', '0x5', '5abc', 'abc', '5\0', '\0', '', "5' or '1'='1", '\ud800'],
+  ...['-1', '2147483648', '9223372036854775808', '9'.repeat(30), '9'.repeat(300), '5'.repeat(255)],
+  ...[uuid.toUpperCase(), `{${uuid}}`, '__proto__', 'null', 'true'],
+]
+
+const idLookup = (config: () => Knex.Config) => {
+  let knex: Knex
+  beforeAll(() => {
+    knex = createKnex(config())
+  })
+  afterAll(() => knex.destroy())
+
+  test.each([
+    ['integer', 5, '5'],
+    ['bigInteger', 5, '5'],
+    ['string', '5', '5'],
+    ['uuid', uuid, uuid],
+  ] as const)('a column of type %s finds its own id and no other', async (type, id, subject) => {
+    const table = `people_by_${type.toLowerCase()}`
+    await knex.schema.dropTableIfExists(table)
+    try {
+      await knex.schema.createTable(table, (builder) => {
+        builder[type]('id').primary()
+        builder.string('email')
+        builder.string('password_hash')
+      })
+      await knex(table).insert({ id, email: 'ada', password_hash: await bcrypt('secret') })
+      const { users } = observed(knex, { ...mapping, table, isActive: undefined })
+      await expect(users.find(subject)).resolves.toMatchObject({ subject })
+      await expect(users.authenticate('ADA', 'secret', req)).resolves.toMatchObject({ subject })
+      for (const other of hostile) {
+        await expect(users.find(other)).resolves.toBeUndefined()
+        await expect(users.authenticate(other, 'secret', req)).resolves.toBeUndefined()
+      }
+      for (const name of ['áda', 'ada ', 'ad\u00e1', 'ada\0']) {
+        await expect(users.authenticate(name, 'secret', req)).resolves.toBeUndefined()
+      }
+    } finally {
+      await knex.schema.dropTableIfExists(table)
+    }
+  })
+
+  test('a login name that is a number is found by itself and by no text like it', async () => {
+    await knex.schema.dropTableIfExists('people_by_number')
+    try {
+      await knex.schema.createTable('people_by_number', (builder) => {
+        builder.integer('id').primary()
+        builder.integer('email')
+        builder.string('password_hash')
+      })
+      await knex('people_by_number').insert({ id: 1, email: 0, password_hash: await bcrypt('secret') })
+      const { users } = observed(knex, { ...mapping, table: 'people_by_number', isActive: undefined })
+      await expect(users.authenticate('0', 'secret', req)).resolves.toMatchObject({ username: '0' })
+      await expect(users.authenticate('abc', 'secret', req)).resolves.toBeUndefined()
+      await expect(users.authenticate('00', 'secret', req)).resolves.toBeUndefined()
+    } finally {
+      await knex.schema.dropTableIfExists('people_by_number')
+    }
+  })
+}
+
+describe('ids on SQLite', () =>
+  idLookup(() => ({ client: 'better-sqlite3', connection: ':memory:', useNullAsDefault: true })))
+describeWith('postgresql', 'ids on PostgreSQL', () =>
+  idLookup(() => ({ client: 'pg', connection: services.postgresql })),
+)
+describeWith('mariadb', 'ids on MariaDB', () =>
+  idLookup(() => ({ client: 'mysql2', connection: services.mariadb })),
+)
+
+describe("the host's functions", () => {
+  const ada = { id: 5, username: 'ada', team: 'engines' }
+  const users = (functions: Partial<UserFunctions>) =>
+    observed(sqlite(), { find: () => undefined, authenticate: () => undefined, ...functions }).users
+
+  test('are asked, with the request, and what they return is the user', async () => {
+    const authenticate = jest.fn(async () => ada)
+    const asked = users({ authenticate, find: (id) => (id === '5' ? ada : undefined) })
+    const user = await asked.authenticate('ada', 'secret', req)
+    expect(user).toEqual({ subject: '5', username: 'ada', record: ada })
+    expect(authenticate).toHaveBeenCalledWith('ada', 'secret', req)
+    await expect(asked.find('5')).resolves.toEqual(user)
+    await expect(asked.find('6')).resolves.toBeUndefined()
+  })
+
+  test('keep their this', async () => {
+    class Directory implements UserFunctions {
+      readonly #people = [ada]
+      find(id: string) {
+        return this.#people.find((person) => String(person.id) === id)
+      }
+      authenticate() {
+        return this.#people[0]
+      }
+      claims() {
+        return { team: this.#people[0]?.team, nothing: null, zero: 0 }
+      }
+    }
+    const asked = observed(sqlite(), new Directory()).users
+    const user = await asked.find('5')
+    await expect(asked.claims(user!, [])).resolves.toEqual({ team: 'engines', zero: 0 })
+  })
+
+  test.each([
+    ['email', { id: 'x', email: 'ada@example.com', name: 'Ada' }, 'ada@example.com'],
+    ['name', { id: 'x', name: 'Ada' }, 'Ada'],
+    ['subject', { id: 'x', username: 7 }, 'x'],
+  ])('without a username the pages show the %s', async (_name, record, shown) => {
+    await expect(users({ find: () => record }).find('x')).resolves.toMatchObject({ username: shown })
+  })
+
+  test.each([undefined, null, false])('may say %p for nobody', async (nobody) => {
+    const answer = (() => nobody) as () => undefined
+    const asked = users({ find: answer, authenticate: answer })
+    await expect(asked.find('5')).resolves.toBeUndefined()
+    await expect(asked.authenticate('ada', 'secret', req)).resolves.toBeUndefined()
+  })
+
+  test.each([
+    [true],
+    ['5'],
+    [{}],
+    [{ id: '' }],
+    [{ id: null }],
+    [{ id: Number.NaN }],
+    [{ id: 1.5 }],
+    [{ id: {} }],
+    [{ id: 'x'.repeat(256) }],
+    [{ id: 'a\0' }],
+  ])('may not say %j', async (answer) => {
+    const authenticate = (() => answer) as unknown as UserFunctions['authenticate']
+    await expect(users({ authenticate }).authenticate('ada', 'secret', req)).rejects.toThrow(
+      /users\.authenticate (must )?return/,
+    )
+  })
+
+  test('a find that answers with another user has found nobody', async () => {
+    await expect(users({ find: () => ada }).find('5abc')).resolves.toBeUndefined()
+  })
+
+  test('are not asked about what is no login name or no password', async () => {
+    const authenticate = jest.fn(() => ada)
+    const find = jest.fn(() => ada)
+    const asked = users({ authenticate, find })
+    for (const [name, password] of [
+      ['', 'secret'],
+      ['a\0', 'secret'],
+      ['x'.repeat(256), 'secret'],
+      ['ada', ''],
+      ['ada', 'a\0'],
+      ['ada', 'x'.repeat(1025)],
+    ] as const) {
+      await expect(asked.authenticate(name, password, req)).resolves.toBeUndefined()
+    }
+    await expect(asked.find('a\0')).resolves.toBeUndefined()
+    expect([authenticate.mock.calls.length, find.mock.calls.length]).toEqual([0, 0])
+  })
+
+  test('errors of theirs pass through unchanged; claims must be an object', async () => {
+    const fault = new Error('directory is away')
+    const broken = () => {
+      throw fault
+    }
+    const asked = users({ find: broken, authenticate: broken, claims: (() => []) as never })
+    await expect(asked.find('5')).rejects.toBe(fault)
+    await expect(asked.authenticate('ada', 'secret', req)).rejects.toBe(fault)
+    await expect(asked.claims({ subject: '5', username: 'ada', record: ada }, [])).rejects.toThrow(
+      'users.claims',
+    )
+    const user = { subject: '5', username: 'ada', record: ada }
+    await expect(users({}).claims(user, [])).resolves.toEqual({})
+  })
+})
+
+describe("the kit's own table", () => {
+  const account = {
+    id: 'u-1',
+    username: 'ada',
+    name: 'Ada Lovelace',
+    email: 'ada@example.com',
+    emailVerified: true,
+    claims: { locale: 'en', name: 'not this one' },
+    now: 1_800_000_000,
+  }
+  const withAccounts = async () => {
+    const knex = sqlite()
+    const own = observed(knex, undefined)
+    await migrateDatabase(own.database)
+    const passwordHash = await hashPassword('secret')
+    await createUser(own.database, { ...account, passwordHash })
+    await createUser(own.database, {
+      ...{ ...account, id: 'u-2', username: 'bob', passwordHash: null, claims: {} },
+      ...{ name: null, email: null, emailVerified: false },
+    })
+    await createUser(own.database, { ...account, id: 'u-3', username: 'gone', passwordHash })
+    await knex('oauth_users').where({ id: 'u-3' }).update({ disabled_at: 1_800_000_001 })
+    return own
+  }
+
+  test('a user proves who they are, is found, and has claims', async () => {
+    const { users } = await withAccounts()
+    const user = await users.authenticate('ADA', 'secret', req)
+    expect(user).toMatchObject({ subject: 'u-1', username: 'ada', record: { id: 'u-1' } })
+    expect(JSON.stringify(user?.record)).not.toContain('argon2')
+    await expect(users.claims((await users.find('u-1'))!, [])).resolves.toEqual({
+      name: 'Ada Lovelace',
+      email: 'ada@example.com',
+      email_verified: true,
+      preferred_username: 'ada',
+      updated_at: 1_800_000_000,
+      locale: 'en',
+    })
+    await expect(users.claims((await users.find('u-2'))!, [])).resolves.toEqual({
+      preferred_username: 'bob',
+      updated_at: 1_800_000_000,
+    })
+  })
+
+  test('one answer and one verification of one kind, whoever it is and whatever is wrong', async () => {
+    const { users, hashes } = await withAccounts()
+    for (const [username, password] of [
+      ['nobody', 'secret'],
+      ['ada', 'wrong'],
+      ['ada', ''],
+      ['gone', 'secret'],
+      ['bob', 'secret'],
+      ['bob', ''],
+      ['a\0', 'secret'],
+    ] as const) {
+      hashes.length = 0
+      await expect(users.authenticate(username, password, req)).resolves.toBeUndefined()
+      expect(hashes.map((hash) => hash.slice(0, 30))).toEqual(['$argon2id$v=19$m=19456,t=2,p=1'])
+    }
+    for (const subject of ['u-3', 'u-4', 'U-1', '', 'u-1\0', 'x'.repeat(300)]) {
+      await expect(users.find(subject)).resolves.toBeUndefined()
+    }
+  })
+})

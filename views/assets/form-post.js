@@ -1,0 +1,2 @@
+// A button named "submit" would hide the form's own method.
+HTMLFormElement.prototype.submit.call(document.getElementById('form-post'))
