@@ -179,7 +179,8 @@ const mayLeadTo = (location: string): boolean =>
   registered.some((uri) => startsAt(location.replace(/^(http:\/\/127\.0\.0\.1):[0-9]{1,5}\//, '$1/'), uri))
 
 // Exact in case and at word boundaries: a random token may well spell "econn".
-const leaks = /node_modules|\bat \S+ \(|\bSQLITE_|\bSqlError\b|syntax error|\b(?:select|SELECT) .+ (?:from|FROM)\b|\bTypeError\b|\bECONN[A-Z]+\b/
+const leaks =
+  /node_modules|\bat \S+ \(|\bSQLITE_|\bSqlError\b|syntax error|\b(?:select|SELECT) .+ (?:from|FROM)\b|\bTypeError\b|\bECONN[A-Z]+\b/
 
 /** What is wrong with an answer, whatever the request was. */
 const faultOf = ({ status, headers, body }: Received): string | undefined => {
