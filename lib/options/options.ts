@@ -40,6 +40,8 @@ export interface AuthRouterOptions {
   replayWindow?: number
   /** PKCE methods that clients may use (RFC 7636 §4.2). @default ['S256', 'plain'] */
   codeChallengeMethods?: readonly ('S256' | 'plain')[]
+  /** How many failures are allowed before the answer is 429; see {@link ThrottleOptions}. `false` turns all limits off. */
+  throttle?: ThrottleOptions | false
   /** What is off unless a host turns it on. */
   features?: Features
   /** A folder of templates that replace the kit's own of the same name. */
@@ -64,6 +66,47 @@ export interface Features {
    * code with PKCE instead. Turn it on only for an old client that cannot be changed. @default false
    */
   implicit?: boolean
+}
+
+/** So many failures in so much time. */
+export interface Limit {
+  failures: number
+  seconds: number
+}
+
+/** What is limited, with its own way to count; only failures count, and an account's name stands for nobody's existence. */
+export interface Limits {
+  /** Wrong passwords for one account from one address; each further lock of a day lasts twice as long, at most an hour. @default 5 in 15 minutes */
+  loginAccountAddress: Limit | false
+  /** Wrong passwords from one address. @default 20 in 15 minutes */
+  loginAddress: Limit | false
+  /** Wrong passwords for one account from anywhere but browsers that it has been used in. @default 50 in a day */
+  loginAccount: Limit | false
+  /** Failed client authentication at `/token`, for one client from one address. @default 30 in a minute */
+  token: Limit | false
+  /** The same at `/introspect`. @default 60 in a minute */
+  introspect: Limit | false
+  /** The same at `/revoke`. @default 60 in a minute */
+  revoke: Limit | false
+  /** Dead tokens at `/userinfo` from one address; a valid token always passes. @default 60 in a minute */
+  userinfo: Limit | false
+}
+
+/** A client of the packages `redis` (node-redis 4 and later) or `ioredis`. */
+export interface RedisClient {
+  multi(...parameters: never[]): unknown
+}
+
+/** Limits on failures: guesses of passwords and secrets. */
+export interface ThrottleOptions {
+  /**
+   * Where failed logins are counted: in the kit's database or in Redis for all processes together, or in the memory of
+   * each. Failures of clients are counted in memory unless Redis is given: they cost the database nothing.
+   * @default 'database'
+   */
+  store?: 'database' | 'memory' | RedisClient
+  /** Other limits than the defaults, by name; `false` turns one off. */
+  limits?: Partial<Limits>
 }
 
 /** Lifetimes in seconds. */

@@ -30,6 +30,7 @@ import type {
   UserMapping,
 } from './options.ts'
 import { checkedScopes } from './scopes.ts'
+import { checkedThrottle, type Throttling } from './throttle.ts'
 import { assertUsers } from './users.ts'
 
 /** Options with every default filled in and every rule checked. */
@@ -50,6 +51,7 @@ export interface Options {
   readonly lifetimes: Lifetimes
   readonly replayWindow: number
   readonly codeChallengeMethods: readonly ('S256' | 'plain')[]
+  readonly throttle: Throttling | undefined
   readonly features: Required<Features>
   readonly views: string | undefined
   readonly branding: Branding
@@ -59,7 +61,8 @@ export interface Options {
 
 const names = [
   ...['issuer', 'database', 'secrets', 'tablePrefix', 'users', 'login', 'session', 'scopes', 'lifetimes'],
-  ...['replayWindow', 'codeChallengeMethods', 'features', 'views', 'branding', 'allowOutbound', 'logger'],
+  ...['replayWindow', 'codeChallengeMethods', 'throttle', 'features', 'views', 'branding', 'allowOutbound'],
+  'logger',
 ]
 
 /**
@@ -94,6 +97,7 @@ export const resolveOptions = (
     lifetimes: checkedLifetimes(options.lifetimes ?? {}),
     replayWindow: checkedReplayWindow(options.replayWindow ?? 10),
     codeChallengeMethods: checkedMethods(options.codeChallengeMethods ?? codeChallengeMethods),
+    throttle: checkedThrottle(options.throttle ?? {}),
     features: checkedFeatures(options.features ?? {}),
     views: checkedViews(options.views),
     branding: checkedBranding(options.branding ?? {}),

@@ -1,0 +1,57 @@
+import { assertNames, assertRecord, refuse } from './check.ts'
+import type { Limit, Limits, RedisClient, ThrottleOptions } from './options.ts'
+
+/** Limits with every default filled in. */
+export interface Throttling {
+  readonly store: 'database' | 'memory' | RedisClient
+  readonly limits: Readonly<Limits>
+}
+
+const quarterHour = 900
+const day = 86_400
+
+const defaultLimits: Limits = {
+  loginAccountAddress: { failures: 5, seconds: quarterHour },
+  loginAddress: { failures: 20, seconds: quarterHour },
+  loginAccount: { failures: 50, seconds: day },
+  token: { failures: 30, seconds: 60 },
+  introspect: { failures: 60, seconds: 60 },
+  revoke: { failures: 60, seconds: 60 },
+  userinfo: { failures: 60, seconds: 60 },
+}
+
+const isRedis = (store: unknown): store is RedisClient =>
+  typeof store === 'object' && store !== null && 'multi' in store && typeof store.multi === 'function'
+
+const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) >= 1
+
+const checkedLimit = (name: string, limit: unknown): Limit | false => {
+  if (limit === false) return false
+  assertRecord(name, limit)
+  const { failures, seconds, ...others } = limit as Limit
+  assertNames(`${name}.`, others, ['failures', 'seconds'])
+  if (!isCount(failures) || !isCount(seconds)) {
+    refuse(`${name} must be false, or whole numbers of at least 1 such as { failures: 5, seconds: 900 }`)
+  }
+  return { failures, seconds }
+}
+
+/**
+ * The limits on failures, undefined when all are off.
+ *
+ * @throws OptionsError
+ */
+export const checkedThrottle = (throttle: ThrottleOptions | false): Throttling | undefined => {
+  if (throttle === false) return undefined
+  assertRecord('throttle', throttle)
+  assertNames('throttle.', throttle, ['store', 'limits'])
+  const { store = 'database', limits = {} } = throttle
+  if (store !== 'database' && store !== 'memory' && !isRedis(store)) {
+    refuse("throttle.store must be 'database', 'memory' or a client of redis or ioredis")
+  }
+  assertRecord('throttle.limits', limits)
+  assertNames('throttle.limits.', limits, Object.keys(defaultLimits))
+  const given = Object.entries(limits).filter(([, limit]) => limit !== undefined)
+  const checked = given.map(([name, limit]) => [name, checkedLimit(`throttle.limits.${name}`, limit)])
+  return { store, limits: { ...defaultLimits, ...Object.fromEntries(checked) } }
+}

@@ -1,0 +1,183 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import compression from 'compression'
+import express, { type Express, type RequestHandler } from 'express'
+import session from 'express-session'
+import helmet from 'helmet'
+import { type Host, type HostSettings, startHost } from './host.ts'
+import { type Answer, RawBrowser } from './raw-browser.ts'
+
+/** A mounted authorization server as an attacker sees it: from outside, by HTTP. */
+export interface Target {
+  readonly host: Host
+  readonly issuer: string
+  /** Path of the issuer, '' at the root: `${base}/token`. */
+  readonly base: string
+  /** A browser that has never been here. */
+  browser(): RawBrowser
+  /** One request of a program that keeps no cookies: `form` as fields or as text on the wire. */
+  post(path: string, form: Form | string, headers?: Fields): Promise<Answer>
+  get(path: string, headers?: Fields): Promise<Answer>
+  /** Every row of ours by table, to compare before and after. */
+  rows(): Promise<Rows>
+}
+
+export type Fields = Readonly<Record<string, string>>
+export type Form = Fields | readonly [string, string][]
+export type Rows = Readonly<Record<string, readonly string[]>>
+
+/** Wherever a host may have put us: the same attacks must fail in each place. */
+export const mounts = [
+  'at /',
+  'at /oauth',
+  'in a nested router',
+  'after the host’s own parsers, session, helmet and compression',
+  'behind a proxy that strips a prefix',
+] as const
+export type Mount = (typeof mounts)[number]
+
+const crowd = (): RequestHandler[] => [
+  helmet(),
+  compression({ threshold: 0 }),
+  express.json(),
+  express.urlencoded({ extended: true }),
+  session({ secret: 'of the host', resave: false, saveUninitialized: true, name: 'host.sid' }),
+]
+
+interface Place {
+  readonly issuer: string
+  readonly settings?: HostSettings
+  /** What answers requests, when that is not the app itself. */
+  readonly front?: (app: Express, oauth: Host['oauth']) => Front
+  /** What a proxy adds to each request. */
+  readonly headers?: Fields
+}
+
+type Front = (req: IncomingMessage, res: ServerResponse) => void
+
+const nested = (_: Express, oauth: Host['oauth']): Front =>
+  express().use('/v1', express.Router().use('/id', express.Router().use('/oauth', oauth)))
+
+const stripped = (app: Express): Front => {
+  app.set('trust proxy', 1)
+  return (req, res) => {
+    req.url = req.url?.replace(/^\/apps(?=\/)/, '')
+    app(req, res)
+  }
+}
+
+const places: Readonly<Record<Mount, Place>> = {
+  'at /': { issuer: 'http://localhost:3000', settings: { mount: '/' } },
+  'at /oauth': { issuer: 'http://localhost:3000/oauth' },
+  'in a nested router': { issuer: 'http://localhost:3000/v1/id/oauth', front: nested },
+  'after the host’s own parsers, session, helmet and compression': {
+    issuer: 'http://localhost:3000/oauth',
+    settings: { before: crowd() },
+  },
+  'behind a proxy that strips a prefix': {
+    issuer: 'https://id.example.com/apps/oauth',
+    front: stripped,
+    headers: { 'X-Forwarded-Proto': 'https', 'X-Forwarded-For': '203.0.113.7' },
+  },
+}
+
+const listen = async (front: Front): Promise<{ url: string; close(): Promise<void> }> => {
+  const server = createServer(front)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  const close = (): Promise<void> =>
+    new Promise((resolve) => {
+      server.close(() => resolve())
+      server.closeAllConnections()
+    })
+  return { url: `http://127.0.0.1:${port}`, close }
+}
+
+const tableNames = [
+  ...['clients', 'users', 'logins', 'authorization_requests', 'authorizations', 'access_tokens'],
+  ...['refresh_tokens', 'consents', 'sessions', 'signing_keys', 'replays', 'salts'],
+]
+
+/**
+ * Starts an app with us mounted in that place.
+ *
+ * @param settings added to those of the place; limits on failures are off unless they say otherwise
+ */
+export const startTarget = async (
+  mount: Mount,
+  settings: HostSettings = {},
+): Promise<Target & { close(): Promise<void> }> => {
+  const { issuer, front = (app) => app, headers = {}, ...place } = places[mount]
+  const host = await startHost({
+    ...place.settings,
+    ...settings,
+    options: { issuer, throttle: false, ...settings.options },
+  })
+  const server = await listen(front(host.app, host.oauth))
+  const { origin, pathname } = new URL(issuer)
+  const browser = (): RawBrowser => new RawBrowser(server.url, origin, headers)
+  const rows = async (): Promise<Rows> => {
+    const { knex, tablePrefix } = host.database
+    const contents = tableNames.map(async (name) => [name, await knex(`${tablePrefix}${name}`)] as const)
+    const tables = await Promise.all(contents)
+    return Object.fromEntries(
+      tables.map(([name, found]) => [name, found.map((row) => JSON.stringify(row)).sort()]),
+    )
+  }
+  return {
+    host,
+    issuer,
+    base: pathname === '/' ? '' : pathname,
+    browser,
+    post: (path, form, more = {}) =>
+      typeof form === 'string'
+        ? browser().send('POST', path, {
+            body: form,
+            headers: { 'Content-Type': 'application/x-www-form-urlencoded', ...more },
+          })
+        : browser().post(path, form, more),
+    get: (path, more) => browser().get(path, more),
+    rows,
+    close: async () => {
+      await server.close()
+      await host.close()
+    },
+  }
+}
+
+/**
+ * The same attacks in every place.
+ *
+ * @example
+ * underAttack('the token endpoint', (target) => {
+ *   test('…', async () => expect((await target().post(`${target().base}/token`, {})).status).toBe(400))
+ * })
+ */
+export const underAttack = (
+  name: string,
+  attacks: (target: () => Target, mount: Mount) => void,
+  settings: () => HostSettings = () => ({}),
+): void => {
+  describe.each(mounts.map((mount) => [mount]))(`${name}, mounted %s`, (mount) => {
+    let target: Awaited<ReturnType<typeof startTarget>>
+    beforeAll(async () => {
+      target = await startTarget(mount, settings())
+    })
+    afterAll(() => target.close())
+    attacks(() => target, mount)
+  })
+}
+
+/** Asserts that work writes nothing of ours, but for the tables named. */
+export const writesNothing = async <T>(
+  target: Target,
+  work: () => Promise<T>,
+  { except = [] }: { except?: readonly string[] } = {},
+): Promise<T> => {
+  const others = (rows: Rows): Rows =>
+    Object.fromEntries(Object.entries(rows).filter(([name]) => !except.includes(name)))
+  const before = others(await target.rows())
+  const result = await work()
+  expect(others(await target.rows())).toEqual(before)
+  return result
+}
