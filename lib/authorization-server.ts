@@ -1,3 +1,5 @@
+import type { EventDetails } from './events/event.ts'
+import { createEvents, type Events } from './events/events.ts'
 import { type KeyRing, openKeyRing } from './keys/key-ring.ts'
 import { openPairwiseSalt } from './keys/pairwise-salt.ts'
 import type { Options } from './options/resolve.ts'
@@ -6,6 +8,7 @@ import { createOutbound, type Outbound } from './outbound/outbound.ts'
 import { openDatabase } from './repositories/database.ts'
 import { migrateDatabase, pendingMigrations } from './repositories/migrate.ts'
 import type { Database } from './repositories/statement.ts'
+import { createThrottle, type Throttle } from './throttle/throttle.ts'
 import { createUsers } from './users/index.ts'
 import type { Users } from './users/users.ts'
 
@@ -15,6 +18,10 @@ export interface AuthorizationServer {
   readonly issuer: string
   readonly database: Database
   readonly users: Users
+  /** Tells whoever listens what happened. */
+  readonly events: Events
+  /** Limits on failures. */
+  readonly throttle: Throttle
   /** Asks hosts that clients named, safely. */
   readonly outbound: Outbound
   /** Keys that clients publish. */
@@ -59,6 +66,7 @@ export const prepareSchema = async (options: Options, database: Database): Promi
 export const createAuthorizationServer = (options: Options): AuthorizationServer => {
   const { database, hostKnex, close } = openDatabase(options.database, options.tablePrefix)
   const now = (): number => Math.floor(Date.now() / 1000)
+  const events = createEvents(options.logger, now)
   const outbound = createOutbound({ allow: options.allowOutbound })
   let keys: KeyRing | undefined
   let pairwiseSalt: Buffer | undefined
@@ -76,7 +84,9 @@ export const createAuthorizationServer = (options: Options): AuthorizationServer
   const start = async (): Promise<void> => {
     await prepareSchema(options, database)
     pairwiseSalt = await openPairwiseSalt(database, options.secrets)
-    keys = await openKeyRing(database, options, now)
+    const keyPublished = (key: EventDetails['key.published']): void =>
+      events.announce('key.published', undefined, key)
+    keys = await openKeyRing(database, { ...options, keyPublished }, now)
   }
   const ready = (): Promise<void> => {
     starting ??= start().catch((error: unknown) => {
@@ -91,6 +101,8 @@ export const createAuthorizationServer = (options: Options): AuthorizationServer
     issuer: options.issuer,
     database,
     users: createUsers({ users: options.users, knex: hostKnex, database, logger: options.logger }),
+    events,
+    throttle: createThrottle(options.throttle, { database, now }),
     outbound,
     clientJwks: createClientJwks({ outbound, logger: options.logger, now }),
     get keys() {

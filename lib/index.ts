@@ -1,3 +1,5 @@
+export type { AuthEvent, EventDetails, EventType } from './events/event.ts'
+export type { EventListeners } from './events/events.ts'
 export type { UserLifecycle } from './http/user-lifecycle.ts'
 export { OptionsError } from './options/check.ts'
 export type {

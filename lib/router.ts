@@ -11,6 +11,7 @@ import { isLogoutConfirmation, logoutEndpoint, logoutFormEndpoint } from './endp
 import { revokeEndpoint } from './endpoints/revoke.ts'
 import { tokenEndpoint } from './endpoints/token.ts'
 import { userinfoEndpoint } from './endpoints/userinfo.ts'
+import type { EventListeners } from './events/events.ts'
 import { errorHandler } from './http/error-handler.ts'
 import { formBody } from './http/form.ts'
 import { requireIssuer, requireSecure } from './http/issuer-check.ts'
@@ -29,6 +30,8 @@ export interface AuthRouter extends Router {
   readonly wellKnown: Router
   /** Guards the host's own API by access token. */
   readonly requireToken: RequireToken
+  /** Tells what happens, for audit trails and metrics: `oauth.events.on('login.failed', …)`; never a secret. */
+  readonly events: EventListeners
   /** What the host tells about its users: changed, signed out. */
   readonly users: UserLifecycle
   /** Settles when schema and keys are there; rejects with what is wrong. Requests before that wait for it. */
@@ -152,6 +155,7 @@ export const authRouter = (options: AuthRouterOptions = {}): AuthRouter => {
   return Object.assign(router, {
     wellKnown: wellKnownRoutes(server),
     requireToken: requireTokenOf(server),
+    events: server.events.listeners,
     users: userLifecycle(server),
     ready: () => server.ready(),
     close: () => server.close(),

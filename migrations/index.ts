@@ -10,6 +10,7 @@ import { replays } from './replays.ts'
 import { salts } from './salts.ts'
 import { sessions } from './sessions.ts'
 import { signingKeys } from './signing-keys.ts'
+import { throttles } from './throttles.ts'
 import { users } from './users.ts'
 
 /** Every step of the schema in the order it is taken; a released name never changes. */
@@ -26,4 +27,5 @@ export const migrations: ReadonlyMap<string, SchemaChange> = new Map([
   ['010_signing_keys', signingKeys],
   ['011_replays', replays],
   ['012_salts', salts],
+  ['013_throttles', throttles],
 ])

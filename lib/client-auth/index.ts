@@ -3,7 +3,7 @@ import type { Client } from '../protocol/client.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import type { TokenRequest } from '../protocol/token-request.ts'
 import { findClient } from '../repositories/index.ts'
-import type { ClientAuthMethod } from './client-auth-method.ts'
+import type { ClientAuthMethod, PresentedClient } from './client-auth-method.ts'
 import { clientSecretBasic } from './client-secret-basic.ts'
 import { clientSecretPost } from './client-secret-post.ts'
 import { none } from './none.ts'
@@ -37,18 +37,42 @@ const mayUse = (client: Client, method: ClientAuthMethod): boolean => {
  * The client that sends this request, proven by exactly one method, its registered one.
  *
  * @throws OAuthError `invalid_client`, alike for unknown, disabled and wrongly proven clients;
- *   `invalid_request` for two methods at once
+ *   `invalid_request` for two methods at once; status 429 when too many have failed for this client at this address
  */
 export const authenticateClient = async (
   server: AuthorizationServer,
   request: TokenRequest,
+  endpoint: 'token' | 'introspect' | 'revoke',
 ): Promise<Client> => {
   const [method, second] = clientAuthMethods.filter((candidate) => candidate.isUsed(request))
   if (method === undefined || second !== undefined) {
     throw new OAuthError('invalid_request', 'the client must authenticate by one method only')
   }
-  const { clientId, verify } = method.present(request)
-  if (clientId === undefined || !isClientId(clientId)) throw invalidClient(request)
+  const presented = method.present(request)
+  const clientId =
+    presented.clientId !== undefined && isClientId(presented.clientId) ? presented.clientId : undefined
+  const { occasion } = request
+  const failing = { address: occasion.address, name: clientId ?? '' }
+  await server.throttle[endpoint].assertOpen(failing)
+  try {
+    return await provenClient(server, request, { method, clientId, verify: presented.verify })
+  } catch (error) {
+    if (!(error instanceof OAuthError && error.code === 'invalid_client')) throw error
+    server.events.announce('client.refused', occasion, { clientId, endpoint })
+    throw (await server.throttle[endpoint].failed(failing)) ?? error
+  }
+}
+
+interface Presented extends PresentedClient {
+  readonly method: ClientAuthMethod
+}
+
+const provenClient = async (
+  server: AuthorizationServer,
+  request: TokenRequest,
+  { method, clientId, verify }: Presented,
+): Promise<Client> => {
+  if (clientId === undefined) throw invalidClient(request)
   const client = await findClient(server.database, { clientId, now: server.now() })
   const eligible = client?.disabledAt === null && mayUse(client, method) ? client : undefined
   const proven = await verify(eligible, server)

@@ -5,6 +5,7 @@ import { ExpiredRequestError } from '../http/expired-request.ts'
 import { formParameters, queryParameters } from '../http/form.ts'
 import { loginLocation } from '../http/login-location.ts'
 import { ownPath } from '../http/names.ts'
+import { occasionOf } from '../http/occasion.ts'
 import type { Pages } from '../http/pages.ts'
 import { sendRedirect } from '../http/send.ts'
 import { situationOf } from '../http/situation.ts'
@@ -64,7 +65,7 @@ export const authorizeEndpoint =
           }),
         )
       case 'issue':
-        return issue(server, pages, res, { pending, situation, user, step })
+        return issue(server, pages, req, res, { pending, situation, user, step })
       case 'error':
         return fail(server, pending, step)
     }
@@ -181,6 +182,7 @@ interface Issue {
 const issue = async (
   server: AuthorizationServer,
   pages: Pages,
+  req: Request,
   res: Response,
   { pending: { request, waiting }, situation, user, step: { login, scopes } }: Issue,
 ): Promise<void> => {
@@ -196,5 +198,14 @@ const issue = async (
       'the user has just removed this client',
     )
   }
-  sendAuthorizationResponse(server, pages, res, targetOf(request), outcome)
+  const { clientId } = situation.client
+  const { authorizationId, parameters } = outcome
+  server.events.announce('authorization.issued', occasionOf(req), {
+    authorizationId,
+    clientId,
+    subject: login.subject,
+    scopes,
+    responseType: request.responseType,
+  })
+  sendAuthorizationResponse(server, pages, res, targetOf(request), parameters)
 }

@@ -6,6 +6,7 @@ import { ExpiredRequestError } from '../http/expired-request.ts'
 import { formParameters, queryParameters } from '../http/form.ts'
 import { endLogin } from '../http/login.ts'
 import { ownPath } from '../http/names.ts'
+import { occasionOf } from '../http/occasion.ts'
 import { clientCard, type Pages } from '../http/pages.ts'
 import { sendRedirect } from '../http/send.ts'
 import { type ActiveLogin, activeLogin } from '../http/situation.ts'
@@ -71,6 +72,10 @@ export const consentFormEndpoint =
       const scopes = answer === 'allow' ? grantedScopes(server, waiting.request.scopes, form) : []
       const decision = { allowed: answer === 'allow', sid: login.sid, scopes }
       await decideAuthorizationRequest(server.database, { id: waiting.id, decision })
+      const about = { subject: login.subject, clientId: waiting.client.clientId }
+      if (decision.allowed)
+        server.events.announce('consent.allowed', occasionOf(req), { ...about, scopes: decision.scopes })
+      else server.events.announce('consent.denied', occasionOf(req), about)
     } else throw new OAuthError('invalid_request', 'decision must be allow, deny or switch')
     sendRedirect(res, ownPath(server, '/authorize', { [requestParameter]: waiting.secret }))
   }

@@ -20,7 +20,7 @@ export const introspectEndpoint =
   (server: AuthorizationServer): RequestHandler =>
   async (req, res) => {
     const request = tokenRequest(req)
-    const client = await authenticateClient(server, request)
+    const client = await authenticateClient(server, request, 'introspect')
     if (isPublic(client)) {
       throw new OAuthError('invalid_client', 'introspection is for confidential clients')
     }

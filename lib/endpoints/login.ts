@@ -2,7 +2,9 @@ import type { RequestHandler, Response } from 'express'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { assertCsrf, csrfToken } from '../http/csrf.ts'
 import { formParameters, queryParameters } from '../http/form.ts'
+import { accountOf, rememberBrowser } from '../http/known-browser.ts'
 import { startLogin } from '../http/login.ts'
+import { attemptLogin } from '../http/login-attempt.ts'
 import { ownPath } from '../http/names.ts'
 import { clientCard, type Pages } from '../http/pages.ts'
 import { sendRedirect } from '../http/send.ts'
@@ -19,8 +21,12 @@ interface Shown {
   readonly username: string
   /** The account that must log in again is fixed; somebody else has to cancel. */
   readonly confirm: boolean
-  readonly error?: 'credentials'
+  readonly error?: 'credentials' | 'throttled'
+  /** Seconds, with `throttled`. */
+  readonly retryAfter?: number
 }
+
+const statuses = { credentials: 400, throttled: 429 }
 
 const show = (
   server: AuthorizationServer,
@@ -39,8 +45,11 @@ const show = (
     },
     client: clientCard(client, request.redirectUri),
   }
-  const status = shown.error === undefined ? 200 : 400
-  pages.send(res, 'login', model, { status, redirectUri: request.redirectUri })
+  const { error, retryAfter } = shown
+  const status = error === undefined ? 200 : statuses[error]
+  const headers: Record<string, string> =
+    retryAfter === undefined ? {} : { 'Retry-After': String(retryAfter) }
+  pages.send(res, 'login', model, { status, redirectUri: request.redirectUri, headers })
 }
 
 /**
@@ -89,14 +98,15 @@ export const loginFormEndpoint =
     const account = await accountToConfirm(server, req, waiting)
     const username = account ?? form.verbatim('username', longestField) ?? ''
     const password = form.verbatim('password', longestField) ?? ''
-    const user = await server.users.authenticate(username, password, req)
-    if (user === undefined) {
-      return show(server, pages, res, waiting, {
-        username,
-        confirm: account !== undefined,
-        error: 'credentials',
-      })
+    const attempt = await attemptLogin(server, req, { username, password, clientId: waiting.client.clientId })
+    const shown = { username, confirm: account !== undefined }
+    if (attempt.outcome === 'failed')
+      return show(server, pages, res, waiting, { ...shown, error: 'credentials' })
+    if (attempt.outcome === 'refused') {
+      const { retryAfter } = attempt
+      return show(server, pages, res, waiting, { ...shown, error: 'throttled', retryAfter })
     }
-    await startLogin(server, req, user)
+    await startLogin(server, req, attempt.user)
+    rememberBrowser(server, req, res, accountOf(username))
     sendRedirect(res, ownPath(server, '/authorize', { [requestParameter]: waiting.secret }))
   }

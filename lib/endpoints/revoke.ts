@@ -5,6 +5,7 @@ import { sendJson } from '../http/send.ts'
 import { tokenRequest } from '../http/token-request.ts'
 import { hashSecret, isSecretOf } from '../keys/secrets.ts'
 import type { Client } from '../protocol/client.ts'
+import type { TokenRequest } from '../protocol/token-request.ts'
 import { findRefreshToken, revokeAccessToken, revokeAuthorization } from '../repositories/index.ts'
 
 /**
@@ -16,25 +17,30 @@ export const revokeEndpoint =
   (server: AuthorizationServer): RequestHandler =>
   async (req, res) => {
     const request = tokenRequest(req)
-    const client = await authenticateClient(server, request)
+    const client = await authenticateClient(server, request, 'revoke')
     const token = request.parameters.required('token')
     if (isSecretOf('accessToken', token)) {
-      await revokeAccessToken(server.database, {
+      const revoked = await revokeAccessToken(server.database, {
         hash: hashSecret(token),
         clientId: client.clientId,
         now: server.now(),
       })
+      if (revoked) server.events.announce('token.revoked', request.occasion, { clientId: client.clientId })
     }
-    if (isSecretOf('refreshToken', token)) await revokeRefreshToken(server, client, token)
+    if (isSecretOf('refreshToken', token)) await revokeRefreshToken(server, client, request, token)
     sendJson(res, {})
   }
 
 const revokeRefreshToken = async (
   server: AuthorizationServer,
   client: Client,
+  { occasion }: TokenRequest,
   value: string,
 ): Promise<void> => {
   const found = await findRefreshToken(server.database, { hash: hashSecret(value) })
   if (found === undefined || found.authorization.clientId !== client.clientId) return
-  await revokeAuthorization(server.database, { id: found.authorization.id, now: server.now() })
+  const { id, clientId, subject } = found.authorization
+  await revokeAuthorization(server.database, { id, now: server.now() })
+  const family = { authorizationId: id, clientId, subject }
+  server.events.announce('authorization.revoked', occasion, { ...family, reason: 'revoked_by_client' })
 }

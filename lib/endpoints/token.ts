@@ -10,7 +10,7 @@ export const tokenEndpoint =
   (server: AuthorizationServer): RequestHandler =>
   async (req, res) => {
     const request = tokenRequest(req)
-    const client = await authenticateClient(server, request)
+    const client = await authenticateClient(server, request, 'token')
     const grant = grantFor(request.parameters.required('grant_type'))
     assertGrantAllowed(client, grant)
     sendJson(res, await grant.exchange(server, client, request), { headers: { Pragma: 'no-cache' } })

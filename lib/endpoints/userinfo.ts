@@ -2,6 +2,7 @@ import type { RequestHandler } from 'express'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { bearerToken, withBearerChallenge } from '../http/bearer-token.ts'
 import { formParameters } from '../http/form.ts'
+import { occasionOf } from '../http/occasion.ts'
 import { sendJson, sendJwt } from '../http/send.ts'
 import { signJwt } from '../keys/jwt.ts'
 import { OAuthError } from '../protocol/errors.ts'
@@ -16,6 +17,7 @@ import { subjectFor } from '../tokens/subject.ts'
 export const userinfoEndpoint =
   (server: AuthorizationServer): RequestHandler =>
   async (req, res) => {
+    const failing = { address: occasionOf(req).address }
     try {
       const form = req.method === 'POST' ? formParameters(req) : undefined
       const { token, user, client, details } = await verifyAccessToken(server, bearerToken(req, form))
@@ -31,6 +33,7 @@ export const userinfoEndpoint =
       const signed = { ...claims, iss: server.issuer, aud: token.clientId, iat: server.now() }
       sendJwt(res, await signJwt(server.keys.signingKey(algorithm), signed))
     } catch (error) {
-      throw withBearerChallenge(error)
+      const isDead = error instanceof OAuthError && error.code === 'invalid_token'
+      throw (isDead && (await server.throttle.userinfo.failed(failing))) || withBearerChallenge(error)
     }
   }

@@ -8,13 +8,14 @@ import {
   findAuthorizationByCode,
 } from '../repositories/index.ts'
 import { transaction } from '../repositories/statement.ts'
-import { activeUser, issueTokens, revokeFamily } from './family.ts'
+import { activeUser, announceTokens, issueTokens, revokeFamily } from './family.ts'
 import type { Grant } from './grant.ts'
 
 /** RFC 6749 §4.1.3, with PKCE (RFC 7636 §4.6) and OpenID Connect (OIDC Core §3.1.3). */
 export const authorizationCode: Grant = {
   grantType: 'authorization_code',
-  async exchange(server, client, { parameters }) {
+  async exchange(server, client, request) {
+    const { parameters } = request
     const code = parameters.required('code')
     const redirectUri = parameters.required('redirect_uri')
     const codeVerifier = parameters.optional('code_verifier')
@@ -25,16 +26,11 @@ export const authorizationCode: Grant = {
     const outcome = checkAuthorizationCode(found, presented, server.now())
     // The rules throw for an unknown code; this tells the compiler so.
     if (found === undefined) throw new OAuthError('invalid_grant', 'code is unknown')
-    if (outcome === 'replay') throw await revokeFamily(server, found, 'code was redeemed before')
+    if (outcome === 'replay') throw await revokeFamily(server, found, request, 'code_replayed')
 
     const user = await activeUser(server, found)
-    const tokens = await issueTokens(server, {
-      client,
-      user,
-      authorization: found,
-      scopes: found.scopes,
-      nonce: found.details.nonce,
-    })
+    const issue = { client, user, authorization: found, scopes: found.scopes, nonce: found.details.nonce }
+    const tokens = await issueTokens(server, issue)
     const redeemed = await transaction(server.database, async (tx) => {
       if (!(await consumeAuthorizationCode(tx, { id: found.id, now: server.now() }))) return false
       await createAccessToken(tx, tokens.accessToken.row)
@@ -42,7 +38,8 @@ export const authorizationCode: Grant = {
       return true
     })
     // Someone else redeemed it between reading and now: a valid replay all the same.
-    if (!redeemed) throw await revokeFamily(server, found, 'code was redeemed before')
+    if (!redeemed) throw await revokeFamily(server, found, request, 'code_replayed')
+    announceTokens(server, request, 'authorization_code', issue)
     return tokens.response
   },
 }

@@ -1,8 +1,9 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { Authorization } from '../protocol/authorization.ts'
 import type { Client } from '../protocol/client.ts'
+import type { GrantType } from '../protocol/client-metadata.ts'
 import { OAuthError } from '../protocol/errors.ts'
-import type { TokenResponse } from '../protocol/token-request.ts'
+import type { TokenRequest, TokenResponse } from '../protocol/token-request.ts'
 import { revokeAuthorization } from '../repositories/index.ts'
 import { type IssuableAccessToken, newAccessToken } from '../tokens/access-token.ts'
 import { issueIdToken } from '../tokens/id-token.ts'
@@ -24,17 +25,28 @@ export const activeUser = async (
   return user
 }
 
+/** What was used twice. */
+const replays = {
+  code_replayed: 'code was redeemed before',
+  refresh_token_replayed: 'refresh_token was used before',
+} as const
+
 /** Ends every token of an authorization because one of them was used twice, and gives the error that says so. */
 export const revokeFamily = async (
   server: AuthorizationServer,
-  authorization: Authorization,
-  reason: string,
+  { id, clientId, subject }: Authorization,
+  { occasion }: TokenRequest,
+  reason: keyof typeof replays,
 ): Promise<OAuthError> => {
-  await revokeAuthorization(server.database, { id: authorization.id, now: server.now() })
-  server.options.logger.warn(
-    `latchkey: ${reason}; all tokens of authorization ${authorization.id} are revoked`,
-  )
-  return new OAuthError('invalid_grant', `${reason}; every token issued for it is revoked`)
+  await revokeAuthorization(server.database, { id, now: server.now() })
+  server.options.logger.warn(`latchkey: ${replays[reason]}; all tokens of authorization ${id} are revoked`)
+  server.events.announce('authorization.revoked', occasion, {
+    authorizationId: id,
+    clientId,
+    subject,
+    reason,
+  })
+  return new OAuthError('invalid_grant', `${replays[reason]}; every token issued for it is revoked`)
 }
 
 /** To whom tokens are issued, and for what. */
@@ -54,6 +66,21 @@ export interface Issued {
   readonly accessToken: IssuableAccessToken
   readonly refreshToken: IssuableRefreshToken | undefined
 }
+
+/** Tells that tokens are out; they are in the database by then. */
+export const announceTokens = (
+  server: AuthorizationServer,
+  { occasion }: TokenRequest,
+  grantType: GrantType,
+  { client, authorization, scopes }: Pick<Issue, 'client' | 'authorization' | 'scopes'>,
+): void =>
+  server.events.announce('tokens.issued', occasion, {
+    grantType,
+    clientId: client.clientId,
+    scopes,
+    subject: authorization.subject,
+    authorizationId: authorization.id,
+  })
 
 /** Makes the tokens of one response: an ID token with `openid`, a refresh token where the client may refresh. */
 export const issueTokens = async (server: AuthorizationServer, issue: Issue): Promise<Issued> => {

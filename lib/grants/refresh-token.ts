@@ -14,7 +14,7 @@ import {
 } from '../repositories/index.ts'
 import { transaction } from '../repositories/statement.ts'
 import { refreshTokenEnd } from '../tokens/refresh-token.ts'
-import { activeUser, type Issue, issueTokens, revokeFamily } from './family.ts'
+import { activeUser, announceTokens, type Issue, issueTokens, revokeFamily } from './family.ts'
 import type { Grant } from './grant.ts'
 
 interface Refresh {
@@ -52,16 +52,19 @@ const exchange = async (
   // The rules throw for an unknown token; this tells the compiler so.
   if (token === undefined) throw new OAuthError('invalid_grant', 'refresh_token is unknown')
   if (outcome === 'reuse')
-    throw await revokeFamily(server, token.authorization, 'refresh_token was used before')
+    throw await revokeFamily(server, token.authorization, request, 'refresh_token_replayed')
 
   const scopes = narrowedScopes(asked, token.authorization.scopes)
   const user = await activeUser(server, token.authorization)
   const grant = { client, user, authorization: token.authorization, scopes }
   const response = await outcomes[outcome]({ server, value, token, grant })
-  if (response) return response
+  if (response) {
+    announceTokens(server, request, 'refresh_token', grant)
+    return response
+  }
   // Another request used the token up meanwhile: read again, once, and judge by what is true now.
   if (mayReread) return exchange(server, client, request, false)
-  throw await revokeFamily(server, token.authorization, 'refresh_token was used before')
+  throw await revokeFamily(server, token.authorization, request, 'refresh_token_replayed')
 }
 
 type Outcome = (refresh: Refresh) => Promise<TokenResponse | undefined>

@@ -1,9 +1,9 @@
-import { randomUUID } from 'node:crypto'
 import type { ErrorRequestHandler, Response } from 'express'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { AuthorizationResponseError, OAuthError } from '../protocol/errors.ts'
 import { sendAuthorizationResponse } from './authorization-response.ts'
 import { ExpiredRequestError } from './expired-request.ts'
+import { occasionOf } from './occasion.ts'
 import type { Pages } from './pages.ts'
 import { sendJson } from './send.ts'
 
@@ -50,11 +50,14 @@ const pageKind = (error: OAuthError): 'error' | 'expired' | 'unavailable' => {
  */
 export const errorHandler =
   (server: AuthorizationServer, pages?: Pages): ErrorRequestHandler =>
-  (thrown, _req, res, next) => {
+  (thrown, req, res, next) => {
     const error = oauthErrorOf(thrown)
-    const errorId = randomUUID()
-    if (error.status >= 500)
+    const occasion = occasionOf(req)
+    const errorId = occasion.correlationId
+    if (error.status >= 500) {
       server.options.logger.error(`latchkey: ${error.code} ${errorId}`, error.cause ?? error)
+      server.events.announce('request.failed', occasion, { code: error.code, status: error.status })
+    }
     if (res.headersSent) return next(thrown)
     if (pages === undefined) return sendError(res, error)
     if (error instanceof AuthorizationResponseError) {

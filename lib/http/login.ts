@@ -3,10 +3,12 @@ import type { AuthorizationServer } from '../authorization-server.ts'
 import { randomId } from '../keys/secrets.ts'
 import type { HostLogin } from '../options/options.ts'
 import type { Login } from '../protocol/login.ts'
+import type { Occasion } from '../protocol/occasion.ts'
 import { createLogin, endLogin as endStoredLogin, findLogin, listLogins } from '../repositories/index.ts'
 import { announceLogout, type EndedLogin } from '../tokens/back-channel-logout.ts'
 import type { User } from '../users/users.ts'
 import { sessionKey } from './names.ts'
+import { occasionOf } from './occasion.ts'
 import { hostSessionOf, regenerateSession, saveSession, sessionOf } from './session.ts'
 
 /** The sids that this browser's session remembers, the current one first. */
@@ -36,7 +38,7 @@ const goOn = async (
   const sids = isRenewal ? [login.sid, ...earlier].slice(0, mostSids) : [login.sid]
   Object.assign(sessionOf(req), { [sessionKey(server)]: { sids } })
   await saveSession(req)
-  if (!isRenewal) await endRemembered(server, earlier)
+  if (!isRenewal) await endRemembered(server, req, earlier)
 }
 
 const record = async (
@@ -74,7 +76,7 @@ export const currentLogin = async (server: AuthorizationServer, req: Request): P
   if (host === undefined) {
     if (!known || !hostDecides(server)) return known
     // Signed out at the host: what hangs on that login ends too.
-    await endRemembered(server, sids)
+    await endRemembered(server, req, sids)
     return undefined
   }
   const subject = String(host.subject)
@@ -102,15 +104,20 @@ export const startLogin = async (server: AuthorizationServer, req: Request, user
 }
 
 /** Ends a login; whoever ends it first tells the clients. */
-const end = async (server: AuthorizationServer, login: EndedLogin): Promise<void> => {
-  if (await endStoredLogin(server.database, { sid: login.sid, now: server.now() }))
-    announceLogout(server, login)
+const end = async (server: AuthorizationServer, login: EndedLogin, occasion?: Occasion): Promise<void> => {
+  if (!(await endStoredLogin(server.database, { sid: login.sid, now: server.now() }))) return
+  server.events.announce('login.ended', occasion, { subject: login.subject })
+  announceLogout(server, login)
 }
 
-const endRemembered = async (server: AuthorizationServer, sids: readonly string[]): Promise<void> => {
+const endRemembered = async (
+  server: AuthorizationServer,
+  req: Request,
+  sids: readonly string[],
+): Promise<void> => {
   for (const sid of sids) {
     const login = await findLogin(server.database, { sid, now: server.now() })
-    if (login) await end(server, login)
+    if (login) await end(server, login, occasionOf(req))
   }
 }
 
@@ -119,14 +126,14 @@ export const endLogin = async (server: AuthorizationServer, req: Request): Promi
   const sids = rememberedSids(server, req)
   // A session in which nobody has signed in here is the host's own: no link of another site may end it.
   if (sids.length === 0) return
-  await endRemembered(server, sids)
+  await endRemembered(server, req, sids)
   await regenerateSession(req)
   await saveSession(req)
 }
 
 /** The host is about to sign a user out of its own session: what hangs on the login ends with it. */
 export const hostSignedOut = (server: AuthorizationServer, req: Request): Promise<void> =>
-  endRemembered(server, sidsIn(server, hostSessionOf(req)))
+  endRemembered(server, req, sidsIn(server, hostSessionOf(req)))
 
 /** Ends every login of a user. */
 export const endLoginsOf = async (server: AuthorizationServer, subject: string): Promise<void> => {

@@ -30,6 +30,7 @@ export const userLifecycle = (server: AuthorizationServer): UserLifecycle => ({
     // Logins first, or one that still stands could be granted something more in between.
     await endLoginsOf(server, subject)
     await revokeAuthorizationsOfSubject(server.database, { subject, now: server.now() })
+    server.events.announce('user.changed', undefined, { subject })
   },
   signedOut: async (req) => {
     await server.ready()

@@ -36,6 +36,7 @@ const createNext = async (
     if (!isUniqueViolation(error)) throw error
     return
   }
+  options.keyPublished?.({ keyId: key.kid, algorithm, signsFrom: activeAt })
   if (newest === undefined) return
   const start = new Date(activeAt * 1000).toISOString()
   options.logger.info(`latchkey: ${algorithm} signing key ${key.kid} is published and signs from ${start}`)

@@ -6,7 +6,10 @@ import type { Database } from '../repositories/statement.ts'
 import { openJwk, sealJwk } from './sealed-jwk.ts'
 
 /** What keeping keys needs to know of the host's options. */
-export type KeyOptions = Pick<Options, 'secrets' | 'lifetimes' | 'logger'>
+export interface KeyOptions extends Pick<Options, 'secrets' | 'lifetimes' | 'logger'> {
+  /** Hears of each new key; times in epoch seconds. */
+  readonly keyPublished?: (key: { keyId: string; algorithm: string; signsFrom: number }) => void
+}
 
 /**
  * Opens a stored key, and puts it under the newest secret when it lies under an older one.

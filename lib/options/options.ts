@@ -101,7 +101,7 @@ export interface RedisClient {
 export interface ThrottleOptions {
   /**
    * Where failed logins are counted: in the kit's database or in Redis for all processes together, or in the memory of
-   * each. Failures of clients are counted in memory unless Redis is given: they cost the database nothing.
+   * each. What clients fail at is counted in memory always: they guess at 256 bits, and it shall cost no statement.
    * @default 'database'
    */
   store?: 'database' | 'memory' | RedisClient

@@ -107,6 +107,4 @@ const revoke = command<{ hash: string; clientId: string; now: number }>((table, 
 export const revokeAccessToken = async (
   db: Database,
   values: { hash: string; clientId: string; now: number },
-): Promise<void> => {
-  await revoke(db, values)
-}
+): Promise<boolean> => (await revoke(db, values)) > 0

@@ -30,8 +30,14 @@ export interface AuthorizationGrant {
   readonly requestId: string | undefined
 }
 
-/** Parameters of the answer; `gone` when the request was used already, `withdrawn` when the consent was just removed. */
-export type AuthorizationOutcome = Readonly<Record<string, string>> | 'gone' | 'withdrawn'
+/** An authorization that was made, with the parameters of the answer. */
+export interface IssuedAuthorization {
+  readonly authorizationId: string
+  readonly parameters: Readonly<Record<string, string>>
+}
+
+/** `gone` when the request was used already, `withdrawn` when the consent was just removed. */
+export type AuthorizationOutcome = IssuedAuthorization | 'gone' | 'withdrawn'
 
 const newAuthorization = (
   server: AuthorizationServer,
@@ -132,5 +138,6 @@ export const issueAuthorizationResponse = async (
     if (tokens.accessToken) await createAccessToken(tx, tokens.accessToken.row)
     return undefined
   })
-  return unsettled ?? { ...(shownCode === undefined ? {} : { code: shownCode }), ...tokens.parameters }
+  const parameters = { ...(shownCode === undefined ? {} : { code: shownCode }), ...tokens.parameters }
+  return unsettled ?? { authorizationId: authorization.id, parameters }
 }

@@ -1,0 +1,61 @@
+/** Why every token of an authorization ended. */
+export type RevocationReason = 'code_replayed' | 'refresh_token_replayed' | 'revoked_by_client'
+
+/** What a family of tokens is known by. */
+interface Family {
+  readonly clientId: string
+  readonly subject: string
+  readonly authorizationId: string
+}
+
+/**
+ * What can happen, and what is told of it. No password, token, code or secret is among the details. A login name that
+ * somebody typed is told as a hash, since people type passwords there too.
+ */
+export interface EventDetails {
+  'login.succeeded': { readonly subject: string; readonly clientId: string; readonly account: string }
+  'login.failed': { readonly clientId: string; readonly account: string }
+  /** A limit was used up by this failure; `seconds` until the next attempt is looked at. */
+  'login.locked': { readonly clientId: string; readonly account: string; readonly seconds: number }
+  /** Not looked at, because a limit was used up before. */
+  'login.refused': { readonly clientId: string; readonly account: string; readonly seconds: number }
+  /** By sign-out, another user's sign-in, or because the host said that the user has changed. */
+  'login.ended': { readonly subject: string }
+  'consent.allowed': {
+    readonly subject: string
+    readonly clientId: string
+    readonly scopes: readonly string[]
+  }
+  'consent.denied': { readonly subject: string; readonly clientId: string }
+  'authorization.issued': Family & { readonly scopes: readonly string[]; readonly responseType: string }
+  'authorization.revoked': Family & { readonly reason: RevocationReason }
+  'tokens.issued': {
+    readonly grantType: string
+    readonly clientId: string
+    readonly scopes: readonly string[]
+    /** Absent when the client acts for itself. */
+    readonly subject?: string
+    readonly authorizationId?: string
+  }
+  'token.revoked': { readonly clientId: string }
+  /** Client authentication failed; `clientId` is what was presented. */
+  'client.refused': { readonly clientId: string | undefined; readonly endpoint: string }
+  'user.changed': { readonly subject: string }
+  'key.published': { readonly keyId: string; readonly algorithm: string; readonly signsFrom: number }
+  'request.failed': { readonly code: string; readonly status: number }
+}
+
+export type EventType = keyof EventDetails
+
+/** One thing that happened. */
+export type AuthEvent<Type extends EventType = EventType> = {
+  [Each in Type]: {
+    readonly type: Each
+    /** Epoch seconds. */
+    readonly time: number
+    /** The same for everything that one request led to; on an error page it is the error id. */
+    readonly correlationId: string
+    /** Where the request came from; absent when no request led to it. */
+    readonly address?: string
+  } & EventDetails[Each]
+}[Type]

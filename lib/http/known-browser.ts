@@ -1,0 +1,64 @@
+import { parse, serialize } from 'cookie'
+import type { Request, Response } from 'express'
+import type { AuthorizationServer } from '../authorization-server.ts'
+import { authenticationCode, hashSecret, isEqual, randomId } from '../keys/secrets.ts'
+import { cookieName, isSecure } from './names.ts'
+
+/** Accounts that one browser is known by; the one that logged in longest ago goes first. */
+const mostAccounts = 5
+/** Seconds; a year. */
+const lifetime = 31_536_000
+
+/** What stands for a typed login name in counts and events: the same for every way to write it, and not readable. */
+export const accountOf = (username: string): string =>
+  hashSecret(username.normalize('NFKC').trim().toLowerCase())
+
+const marksOf = (server: AuthorizationServer, req: Request): string[] => {
+  const value = parse(req.headers.cookie ?? '')[cookieName(server, 'known')] ?? ''
+  return value.split('~').filter((mark) => /^[\w-]{43}\.[\w-]{43}$/.test(mark))
+}
+
+const codeUnder = (secret: string, account: string, nonce: string): string =>
+  authenticationCode(secret, 'known browser', [account, nonce])
+
+const isMarkOf = (server: AuthorizationServer, account: string, mark: string): boolean => {
+  const [nonce = '', code = ''] = mark.split('.')
+  return server.options.secrets.some((secret) => isEqual(codeUnder(secret, account, nonce), code))
+}
+
+/**
+ * Under which name this browser is known to an account that has logged in here before. Its failures are counted by
+ * themselves, so that somebody who guesses elsewhere cannot keep the account's user out. The cookie gives no access.
+ */
+export const knownBrowserOf = (
+  server: AuthorizationServer,
+  req: Request,
+  account: string,
+): string | undefined => {
+  const mark = marksOf(server, req)
+    .slice(0, mostAccounts)
+    .find((each) => isMarkOf(server, account, each))
+  return mark?.split('.')[0]
+}
+
+/** From now on this browser is known to this account. */
+export const rememberBrowser = (
+  server: AuthorizationServer,
+  req: Request,
+  res: Response,
+  account: string,
+): void => {
+  const marks = marksOf(server, req).slice(0, mostAccounts)
+  const known = marks.find((mark) => isMarkOf(server, account, mark))
+  const nonce = known?.split('.')[0] ?? randomId()
+  const mark = `${nonce}.${codeUnder(server.options.secrets[0], account, nonce)}`
+  const others = marks.filter((each) => each !== known).slice(0, mostAccounts - 1)
+  const cookie = serialize(cookieName(server, 'known'), [mark, ...others].join('~'), {
+    path: '/',
+    httpOnly: true,
+    sameSite: 'lax',
+    secure: isSecure(server),
+    maxAge: lifetime,
+  })
+  res.append('Set-Cookie', cookie)
+}

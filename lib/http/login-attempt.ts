@@ -1,0 +1,45 @@
+import type { Request } from 'express'
+import type { AuthorizationServer } from '../authorization-server.ts'
+import type { LoginOutcome } from '../throttle/login-throttle.ts'
+import type { User } from '../users/users.ts'
+import { accountOf, knownBrowserOf } from './known-browser.ts'
+import { occasionOf } from './occasion.ts'
+
+/** What somebody typed, and for which client. */
+export interface Credentials {
+  readonly username: string
+  readonly password: string
+  readonly clientId: string
+}
+
+/**
+ * Checks a password as far as the limits allow, and tells what became of it.
+ *
+ * @throws OAuthError `temporarily_unavailable` when it could not be checked; that counts as no failure
+ */
+export const attemptLogin = async (
+  server: AuthorizationServer,
+  req: Request,
+  { username, password, clientId }: Credentials,
+): Promise<LoginOutcome<User>> => {
+  const account = accountOf(username)
+  const occasion = occasionOf(req)
+  const result = await server.throttle.login.attempt(
+    { account, address: occasion.address, browser: knownBrowserOf(server, req, account) },
+    () => server.users.authenticate(username, password, req),
+  )
+  const told = { clientId, account }
+  switch (result.outcome) {
+    case 'succeeded':
+      server.events.announce('login.succeeded', occasion, { ...told, subject: result.user.subject })
+      break
+    case 'failed':
+      server.events.announce('login.failed', occasion, told)
+      if (result.lockedFor !== undefined)
+        server.events.announce('login.locked', occasion, { ...told, seconds: result.lockedFor })
+      break
+    case 'refused':
+      server.events.announce('login.refused', occasion, { ...told, seconds: result.retryAfter })
+  }
+  return result
+}

@@ -1,0 +1,16 @@
+import { byteForByte, type SchemaChange } from './migration.ts'
+
+/** Failures counted against a limit until its time is over; names in the keys are hashes. */
+export const throttles: SchemaChange = {
+  up: ({ schema, name, driver }) =>
+    schema.createTable(name('throttles'), (table) => {
+      byteForByte(driver, table)
+      table.string('key', 128).primary()
+      table.integer('points').notNullable()
+      table
+        .bigInteger('expires_at')
+        .notNullable()
+        .index(`${name('throttles')}_expires_at`)
+    }),
+  down: ({ schema, name }) => schema.dropTable(name('throttles')),
+}
