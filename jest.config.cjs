@@ -11,6 +11,9 @@ module.exports = {
     ],
   },
   transformIgnorePatterns: [`/node_modules/(?!(${esmOnly.join('|')})/)`],
-  moduleNameMapper: { '^latchkey$': '<rootDir>/lib/index.ts' },
+  moduleNameMapper: {
+    '^latchkey$': '<rootDir>/lib/index.ts',
+    '^latchkey/testing$': '<rootDir>/lib/testing.ts',
+  },
   testTimeout: 20_000,
 }

@@ -7,6 +7,7 @@ import { loadOptions } from './cli/config.ts'
 import { helpOn } from './cli/help.ts'
 import { listKeysCommand, rotateKeysCommand } from './cli/keys.ts'
 import { migrateCommand, rollbackCommand } from './cli/migrate.ts'
+import { pruneCommand } from './cli/prune.ts'
 import { rotateSecretCommand } from './cli/rotate-secret.ts'
 import { complain, print } from './cli/terminal.ts'
 import { createUserCommand } from './cli/user.ts'
@@ -22,6 +23,7 @@ const commands: readonly Command[] = [
   createUserCommand,
   listKeysCommand,
   rotateKeysCommand,
+  pruneCommand,
 ]
 
 const version = (): string => createRequire(import.meta.url)('latchkey/package.json').version

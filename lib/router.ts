@@ -1,5 +1,6 @@
 import express, { type Request, type RequestHandler, type Router } from 'express'
 import { type AuthorizationServer, createAuthorizationServer } from './authorization-server.ts'
+import { startCleanUp } from './clean-up.ts'
 import { assetsEndpoint } from './endpoints/assets.ts'
 import { authorizeEndpoint, authorizeFormEndpoint } from './endpoints/authorize.ts'
 import { consentFormEndpoint, consentPageEndpoint } from './endpoints/consent.ts'
@@ -152,6 +153,7 @@ export const authRouter = (options: AuthRouterOptions = {}): AuthRouter => {
   router.use(apiRoutes(server), browserRoutes(server))
   // Begins at once, so that the first request need not wait; a failure is told here and again to whoever asks.
   server.ready().catch((error: unknown) => server.options.logger.error('latchkey: not ready', error))
+  startCleanUp(server)
   return Object.assign(router, {
     wellKnown: wellKnownRoutes(server),
     requireToken: requireTokenOf(server),

@@ -107,6 +107,6 @@ export const loginFormEndpoint =
       return show(server, pages, res, waiting, { ...shown, error: 'throttled', retryAfter })
     }
     await startLogin(server, req, attempt.user)
-    rememberBrowser(server, req, res, accountOf(username))
+    if (server.options.throttle) rememberBrowser(server, req, res, accountOf(username))
     sendRedirect(res, ownPath(server, '/authorize', { [requestParameter]: waiting.secret }))
   }

@@ -63,6 +63,9 @@ export const checkedPrefix = (prefix: unknown): string =>
     ? prefix
     : refuse('tablePrefix must be at most 20 characters of a–z, 0–9 and _')
 
+export const checkedFlag = (name: string, flag: unknown): boolean =>
+  typeof flag === 'boolean' ? flag : refuse(`${name} must be true or false`)
+
 export const checkedLogin = (login: LoginOptions): LoginOptions => {
   assertRecord('login', login)
   assertNames('login.', login, ['url', 'current', 'remember'])

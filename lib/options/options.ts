@@ -21,8 +21,15 @@ export interface AuthRouterOptions {
    * @default read from, or written once to, `.latchkey-secret` beside the SQLite file in development
    */
   secrets?: readonly (string | undefined)[]
+  /**
+   * Whether statements are prepared on the database server. `false` for a pooler that gives each transaction another
+   * connection, such as PgBouncer in transaction mode. @default true
+   */
+  prepared?: boolean
   /** Put before every table name of the kit. @default 'oauth_' */
   tablePrefix?: string
+  /** Whether this process removes expired rows, a few at a time, about every ten minutes. @default true */
+  cleanUp?: boolean
   /** Where users live: a mapping onto the host's table, or functions. @default the kit's own `users` table */
   users?: UserMapping | UserFunctions
   /** The host's own login page instead of the kit's, and what the host remembers after a login. */

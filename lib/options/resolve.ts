@@ -5,6 +5,7 @@ import {
   checkedBranding,
   checkedDatabase,
   checkedFeatures,
+  checkedFlag,
   checkedIssuer,
   checkedLifetimes,
   checkedLogger,
@@ -43,7 +44,9 @@ export interface Options {
   readonly production: boolean
   readonly database: Knex | Knex.Config
   readonly secrets: readonly [string, ...string[]]
+  readonly prepared: boolean
   readonly tablePrefix: string
+  readonly cleanUp: boolean
   readonly users: UserMapping | UserFunctions | undefined
   readonly login: LoginOptions
   readonly session: AuthRouterOptions['session']
@@ -62,7 +65,7 @@ export interface Options {
 const names = [
   ...['issuer', 'database', 'secrets', 'tablePrefix', 'users', 'login', 'session', 'scopes', 'lifetimes'],
   ...['replayWindow', 'codeChallengeMethods', 'throttle', 'features', 'views', 'branding', 'allowOutbound'],
-  'logger',
+  ...['logger', 'prepared', 'cleanUp'],
 ]
 
 /**
@@ -89,7 +92,9 @@ export const resolveOptions = (
     production,
     database,
     secrets: checkedSecrets(options.secrets ?? [developmentSecret(database)]),
+    prepared: checkedFlag('prepared', options.prepared ?? true),
     tablePrefix: checkedPrefix(options.tablePrefix ?? 'oauth_'),
+    cleanUp: checkedFlag('cleanUp', options.cleanUp ?? true),
     users: options.users === undefined ? undefined : assertUsers(options.users),
     login: checkedLogin(options.login ?? {}),
     session: checkedSession(options.session),

@@ -1,5 +1,5 @@
 import knexModule, { type Knex } from 'knex'
-import { driverOf } from './driver.ts'
+import { type DriverOptions, driverOf } from './driver.ts'
 import type { Database } from './statement.ts'
 
 /** A database together with what closing it means. */
@@ -23,9 +23,32 @@ interface Pragmas {
 
 const isSqlite = (config: Knex.Config): boolean => config.client === 'better-sqlite3'
 
+// Below the time in which the pool must have a connection, so that the error says which of the two it was.
+const connectMilliseconds = 4000
+
+/** How each driver calls the time in which it must be connected, by Knex's name of it. */
+const connectTimeouts: Readonly<Record<string, object>> = {
+  pg: { connectionTimeoutMillis: connectMilliseconds },
+  mysql2: { connectTimeout: connectMilliseconds },
+}
+
+const openServer = (config: Knex.Config): Knex => {
+  const { connection } = config
+  const bounded = (settings: object): object => ({ ...connectTimeouts[knex.client.driverName], ...settings })
+  const knex = knexModule(
+    typeof connection === 'function'
+      ? { ...config, connection: async () => bounded(await connection()) }
+      : config,
+  )
+  // What may have been given as a URL, as Knex has read it.
+  const settings: object | undefined = knex.client.connectionSettings
+  if (settings) Object.assign(settings, bounded(settings))
+  return knex
+}
+
 const open = (config: Knex.Config): Knex => {
   const ours: Knex.Config = { acquireConnectionTimeout: 5000, ...config }
-  if (!isSqlite(config)) return knexModule(ours)
+  if (!isSqlite(config)) return openServer(ours)
   return openSqlite({
     ...ours,
     useNullAsDefault: true,
@@ -74,12 +97,16 @@ export const privateSchema = (knex: Knex): Knex.SchemaBuilder =>
  *
  * @throws Error when the driver is missing or not supported
  */
-export const openDatabase = (given: Knex | Knex.Config, prefix: string): OpenedDatabase => {
+export const openDatabase = (
+  given: Knex | Knex.Config,
+  prefix: string,
+  options: DriverOptions = {},
+): OpenedDatabase => {
   const hostKnex = isInstance(given) ? given : open(given)
   const handle = privateHandle(hostKnex)
   return {
     hostKnex,
-    database: { knex: handle, driver: driverOf(handle), prefix, compiled: new Map() },
+    database: { knex: handle, driver: driverOf(handle, options), prefix, compiled: new Map() },
     close: async () => {
       if (!isInstance(given)) await hostKnex.destroy()
     },

@@ -15,12 +15,19 @@ export interface Result {
   readonly count: number
 }
 
-/** How one database driver runs a statement prepared, on a connection of Knex's own pool. */
+/** How one database driver runs a statement, on a connection of Knex's own pool. */
 export interface Driver {
   readonly dialect: Dialect
   /** A write transaction: SQLite takes its lock at once instead of failing to upgrade it later. */
   readonly begin: string
   execute(connection: unknown, sql: string, bindings: readonly Value[]): Promise<Result>
+  /** Drops a connection that is silent; a farewell would only wait behind the statement that hangs. */
+  sever(connection: unknown): void
+}
+
+export interface DriverOptions {
+  /** Whether statements are prepared on the server; SQLite has no server and prepares them anyway. @default true */
+  readonly prepared?: boolean
 }
 
 /** The parts of better-sqlite3 that are used; types ship with none of the drivers we may not depend on. */
@@ -51,69 +58,80 @@ const sqlite: Driver = {
     if (prepared.reader) return { rows: prepared.all(...bindings), count: 0 }
     return { rows: [], count: prepared.run(...bindings).changes }
   },
+  // It answers before anybody could wait.
+  sever: () => {},
+}
+
+/** What lies under a connection over the network. */
+interface Socket {
+  destroy(): void
 }
 
 interface PostgresConnection {
   query(query: {
-    name: string
+    name?: string
     text: string
     values: readonly Value[]
   }): Promise<{ rows: Row[]; rowCount: number | null }>
+  readonly connection: { readonly stream: Socket }
 }
 
 /** PostgreSQL knows a prepared statement by a name of at most 63 bytes. */
 const statementName = (sql: string): string =>
   `latchkey_${createHash('sha256').update(sql).digest('base64url')}`
 
-const postgresql: Driver = {
+const postgresql = (prepared: boolean): Driver => ({
   dialect: 'postgresql',
   begin: 'BEGIN',
   async execute(connection, sql, bindings) {
-    const query = { name: statementName(sql), text: sql, values: bindings }
+    const unnamed = { text: sql, values: bindings }
+    const query = prepared ? { name: statementName(sql), ...unnamed } : unnamed
     const { rows, rowCount } = await (connection as PostgresConnection).query(query)
     return { rows, count: rowCount ?? 0 }
   },
-}
+  sever: (connection) => (connection as PostgresConnection).connection.stream.destroy(),
+})
+
+type MysqlStatement = (
+  query: { sql: string; values: readonly Value[] },
+  done: (error: Error | null, result: Row[] | { affectedRows: number }) => void,
+) => void
 
 interface MysqlConnection {
-  execute(
-    query: { sql: string; values: readonly Value[] },
-    done: (error: Error | null, result: Row[] | { affectedRows: number }) => void,
-  ): void
-  query(sql: string, done: (error: Error | null) => void): void
+  execute: MysqlStatement
+  query: MysqlStatement
+  readonly stream: Socket
 }
 
 /** The prepared protocol of MySQL does not take these. */
 const mysqlUnprepared = /^(START TRANSACTION|COMMIT|ROLLBACK)$/
 
-const mysql: Driver = {
+const mysql = (prepared: boolean): Driver => ({
   dialect: 'mysql',
   begin: 'START TRANSACTION',
-  execute: (connection, sql, bindings) =>
+  execute: (connection, sql, values) =>
     new Promise((resolve, reject) => {
       const driver = connection as MysqlConnection
-      if (mysqlUnprepared.test(sql)) {
-        driver.query(sql, (error) => (error ? reject(error) : resolve({ rows: [], count: 0 })))
-        return
-      }
-      driver.execute({ sql, values: bindings }, (error, result) => {
+      const way = prepared && !mysqlUnprepared.test(sql) ? 'execute' : 'query'
+      driver[way]({ sql, values }, (error, result) => {
         if (error) reject(error)
         else if (Array.isArray(result)) resolve({ rows: result, count: 0 })
         else resolve({ rows: [], count: result.affectedRows })
       })
     }),
-}
+  sever: (connection) => (connection as MysqlConnection).stream.destroy(),
+})
 
 /**
  * The driver behind a Knex handle.
  *
  * @throws Error naming the drivers that are supported
  */
-export const driverOf = (knex: Knex): Driver => {
+export const driverOf = (knex: Knex, { prepared = true }: DriverOptions = {}): Driver => {
   const name: unknown = knex.client.driverName
   if (name === 'better-sqlite3') return sqlite
-  if (name === 'pg') return postgresql
-  if (name === 'mysql2') return mysql
+  if (name === 'pg') return postgresql(prepared)
+  if (name === 'mysql2') return mysql(prepared)
   throw new Error(
     `latchkey: database client ${String(name)} is not supported; use better-sqlite3, pg or mysql2`,
   )

@@ -6,7 +6,9 @@ const codeOf = (error: unknown): string | number | undefined => {
   return undefined
 }
 
-// PostgreSQL serialization failure and deadlock · MariaDB deadlock, lock wait timeout and record changed · SQLite busy
+// PostgreSQL 40001 serialization failure and 40P01 deadlock · MariaDB 1213 deadlock, which is also how Galera tells
+// that another node wrote the same rows first, even at COMMIT, 1205 lock wait timeout, and 1020 record changed since
+// it was read · SQLite busy or locked
 const retryable = new Set(['40001', '40P01', 'ER_LOCK_DEADLOCK', 'ER_LOCK_WAIT_TIMEOUT', 'ER_CHECKREAD'])
 
 /** Whether the same work, tried again, may well succeed. */
@@ -14,6 +16,18 @@ export const isRetryable = (error: unknown): boolean => {
   const code = String(codeOf(error) ?? '')
   return retryable.has(code) || code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED')
 }
+
+// PostgreSQL 25006 read-only · MariaDB 1290 and 1836 read-only, and 1047, by which a Galera node says that it is not
+// part of the cluster
+const elsewhere = new Set([
+  '25006',
+  'ER_OPTION_PREVENTS_STATEMENT',
+  'ER_READ_ONLY_MODE',
+  'ER_UNKNOWN_COM_ERROR',
+])
+
+/** Whether the connection leads to a server that cannot serve us, after a fail-over say; a new one may lead to another. */
+export const isMisled = (error: unknown): boolean => elsewhere.has(String(codeOf(error) ?? ''))
 
 /** Whether an insert lost against an equal key. */
 export const isUniqueViolation = (error: unknown): boolean => {

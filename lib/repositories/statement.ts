@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { OAuthError } from '../protocol/errors.ts'
 import type { Driver, Result, Row, Value } from './driver.ts'
-import { databaseUnavailable, isRetryable, isUniqueViolation, retrying } from './faults.ts'
+import { databaseUnavailable, isMisled, isRetryable, isUniqueViolation, retrying } from './faults.ts'
 
 /** Where the kit's rows live. Inside a transaction it is the same value with the connection pinned. */
 export interface Database {
@@ -55,12 +55,72 @@ const bind = (compiled: Compiled, values: Readonly<Record<string, Value>>): Valu
 /** The full name of a table of ours; `… as alias` stays as it is. */
 export const tableName = (db: Pick<Database, 'prefix'>, name: string): string => `${db.prefix}${name}`
 
+/** Milliseconds that a connection may take to be had, and then the database to answer; together 503 within ten seconds. */
+const patience = 5000
+
+/** A result that is not there in time is an error; what comes later goes nowhere. */
+const inTime = <T>(work: Promise<T>, what: string, onLate: (error: Error) => void): Promise<T> =>
+  new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      const error = new Error(`${what} within ${patience} ms`)
+      onLate(error)
+      reject(error)
+    }, patience)
+    work.then(
+      (result) => {
+        clearTimeout(timer)
+        resolve(result)
+      },
+      (error: unknown) => {
+        clearTimeout(timer)
+        reject(error)
+      },
+    )
+  })
+
+/** The pool gives the connection to nobody else; Knex looks for this name. */
+const dispose = (connection: unknown, error: unknown): void => {
+  Object.assign(connection as object, { __knex__disposed: error })
+}
+
+const isDisposed = (connection: unknown): boolean => '__knex__disposed' in (connection as object)
+
+/**
+ * A statement on a connection. Where a server has gone silent (behind a firewall that forgot the connection, say), TCP
+ * would hope for a quarter of an hour; one timer, set and cleared, costs a hundredth of a round trip. SQLite has
+ * answered before a timer could be of use.
+ */
+const execute = (
+  { driver }: Database,
+  connection: unknown,
+  sql: string,
+  bindings: readonly Value[],
+): Promise<Result> => {
+  const answer = driver.execute(connection, sql, bindings)
+  if (driver.dialect === 'sqlite') return answer
+  return inTime(answer, 'the database did not answer', (error) => {
+    dispose(connection, error)
+    driver.sever(connection)
+  })
+}
+
+/** A connection that is had too late goes back. */
+const acquire = ({ knex }: Database): Promise<unknown> => {
+  const acquiring: Promise<unknown> = knex.client.acquireConnection()
+  return inTime(acquiring, 'no connection to the database was free', () => {
+    acquiring.then((connection) => knex.client.releaseConnection(connection)).catch(() => {})
+  })
+}
+
 /** Runs work on the pinned connection of a transaction, or on one borrowed from the pool; errors are the driver's. */
 const onConnection = async <T>(db: Database, work: (connection: unknown) => Promise<T>): Promise<T> => {
   if (db.connection !== undefined) return work(db.connection)
-  const connection: unknown = await db.knex.client.acquireConnection()
+  const connection = await acquire(db)
   try {
     return await work(connection)
+  } catch (error) {
+    if (isMisled(error)) dispose(connection, error)
+    throw error
   } finally {
     await db.knex.client.releaseConnection(connection)
   }
@@ -89,7 +149,7 @@ const prepared =
     const compiled = db.compiled.get(build) ?? compile(db, build)
     db.compiled.set(build, compiled)
     return run(db, async (connection) =>
-      pick(await db.driver.execute(connection, compiled.sql, bind(compiled, values))),
+      pick(await execute(db, connection, compiled.sql, bind(compiled, values))),
     )
   }
 
@@ -133,10 +193,10 @@ export const transaction = async <T>(db: Database, work: (tx: Database) => Promi
 const lost = (error: unknown): boolean => isRetryable(error) || isUniqueViolation(error)
 
 const attempt = async <T>(tx: Database, work: (tx: Database) => Promise<T>): Promise<T> => {
-  await tx.driver.execute(tx.connection, tx.driver.begin, [])
+  await execute(tx, tx.connection, tx.driver.begin, [])
   try {
     const result = await work(tx)
-    await tx.driver.execute(tx.connection, 'COMMIT', [])
+    await execute(tx, tx.connection, 'COMMIT', [])
     return result
   } catch (error) {
     await rollBack(tx)
@@ -146,9 +206,10 @@ const attempt = async <T>(tx: Database, work: (tx: Database) => Promise<T>): Pro
 
 /** A connection that cannot even roll back is not given to anyone else. */
 const rollBack = async (tx: Database): Promise<void> => {
+  if (isDisposed(tx.connection)) return
   try {
-    await tx.driver.execute(tx.connection, 'ROLLBACK', [])
+    await execute(tx, tx.connection, 'ROLLBACK', [])
   } catch (error) {
-    Object.assign(tx.connection as object, { __knex__disposed: error })
+    dispose(tx.connection, error)
   }
 }

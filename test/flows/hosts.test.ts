@@ -403,7 +403,7 @@ test('two routers in one process and one browser do not meet', async () => {
   const twoIssuer = { iss: 'http://localhost:3000/id' }
   const pending = await agent.open(authorizeUrl({ ...web, prompt: 'login' }))
   codeOf(await agent.grant(authorizeUrl(web, '/id'), 'bob@example.com', 'bob’s password'), twoIssuer)
-  expect(agent.cookies.size).toBe(4)
+  expect(agent.cookies.size).toBe(6)
   // A form of one is not taken by the other.
   const fields = { ...fieldsOf(pending, 'name="password"'), username: ada[0], password: ada[1] }
   expectExpiredPage(await agent.post('/id/login', fields))

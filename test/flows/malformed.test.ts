@@ -50,6 +50,7 @@ beforeAll(async () => {
   const front = { response_types: ['code', 'token', 'id_token', 'code id_token token'] as const }
   const options: Partial<AuthRouterOptions> = {
     features: { implicit: true },
+    throttle: false,
     logger: { info: () => {}, warn: () => {}, error: (...words: unknown[]) => void logged.push(words) },
   }
   host = await startHost({

@@ -77,6 +77,7 @@ beforeAll(async () => {
   host = await startHost({
     options: {
       allowOutbound: [origin],
+      throttle: false,
       logger: { info: () => {}, warn: (message: string) => void warnings.push(message), error: () => {} },
     },
     clients: [
@@ -311,7 +312,7 @@ describe('one use', () => {
   })
 
   test('across routers on one database: of twenty at once, one is served', async () => {
-    const twin = await startHost({ database: host.database, clients: [] })
+    const twin = await startHost({ database: host.database, clients: [], options: { throttle: false } })
     try {
       const jwt = await assertion('signer', keyOf('ES256'))
       const all = await Promise.all(

@@ -79,6 +79,9 @@ describe("the kit's own session", () => {
     expect((await agent.post('/oauth/login', { ...fields, password: 'wrong' })).setCookies).toEqual([])
     const done = await agent.post('/oauth/login', { ...fields, password: 'ada’s password' })
     expect(done.setCookies).toEqual([
+      expect.stringMatching(
+        /^latchkey_[0-9a-f]{8}_known=[\w-]{43}\.[\w-]{43}; Max-Age=31536000; Path=\/; HttpOnly; SameSite=Lax$/,
+      ),
       expect.stringMatching(/^latchkey_[0-9a-f]{8}_session=s%3A[^;]+; Path=\/; HttpOnly; SameSite=Lax$/),
     ])
   })
@@ -343,7 +346,9 @@ test('session: a middleware of the host’s is run by the router, on its pages a
   const agent = new RawBrowser(host.app)
   codeOf(await agent.grant(authorizeUrl(web)))
   expect(await subjectOf(host, agent)).toBe('1')
-  expect([...agent.cookies.keys()].sort()).toEqual(['given.sid', nameOf(agent, 'browser')].sort())
+  expect([...agent.cookies.keys()].sort()).toEqual(
+    ['given.sid', nameOf(agent, 'browser'), nameOf(agent, 'known')].sort(),
+  )
   await agent.get('/oauth/jwks')
   await agent.post('/oauth/authorize', web)
   expect(new Set(seen)).toEqual(
@@ -410,10 +415,14 @@ describe('an https issuer', () => {
         expect(cookie).toMatch(/; Path=\/(?=;).*; HttpOnly.*; (Secure|SameSite=Lax)|; Secure/)
       for (const cookie of set) expect(cookie).toMatch(/; Secure/)
       const ours = set.filter((cookie) => cookie.includes('latchkey'))
-      expect(ours).toHaveLength(kind === 'own' ? 2 : 1)
+      expect(ours).toHaveLength(kind === 'own' ? 3 : 2)
       for (const cookie of ours) {
-        expect(cookie).toMatch(/^__Host-latchkey_[0-9a-f]{8}_(browser|session)=/)
-        expect(cookie.split('; ').slice(1).sort()).toEqual(['HttpOnly', 'Path=/', 'SameSite=Lax', 'Secure'])
+        expect(cookie).toMatch(/^__Host-latchkey_[0-9a-f]{8}_(browser|known|session)=/)
+        const attributes = cookie
+          .split('; ')
+          .slice(1)
+          .filter((each) => !each.startsWith('Max-Age='))
+        expect(attributes.sort()).toEqual(['HttpOnly', 'Path=/', 'SameSite=Lax', 'Secure'])
       }
       codeOf(await agent.get(silent), at)
     },

@@ -1,0 +1,27 @@
+import { prepareSchema } from '../authorization-server.ts'
+import { removeExpiredRows } from '../clean-up.ts'
+import type { Command } from './command.ts'
+import { heading, note, print, table } from './terminal.ts'
+
+/** `latchkey prune` */
+export const pruneCommand: Command = {
+  name: 'prune',
+  summary: 'removes expired rows',
+  details:
+    'Servers do so by themselves, about every ten minutes, unless the option cleanUp is false.\n' +
+    'Rows go when they have been expired for a minute, a few at a time, so that servers can go on meanwhile.\n' +
+    'Refresh tokens that were used stay until nothing else of their family can be used any more: by them\n' +
+    'a second use is found out.',
+  options: { json: { type: 'boolean', help: 'print JSON' } },
+  example: 'latchkey prune',
+  async run({ database, options }, invocation) {
+    await prepareSchema(options, database)
+    const now = Math.floor(Date.now() / 1000)
+    const removed = [...(await removeExpiredRows(database, { now }))].filter(([, count]) => count > 0)
+    if (invocation.flag('json')) return print(JSON.stringify(Object.fromEntries(removed), null, 2))
+    if (removed.length === 0) return note('nothing is expired')
+    const rows = removed.map(([name, count]) => [name, String(count)])
+    const [title = '', ...lines] = table([['TABLE', 'REMOVED'], ...rows]).split('\n')
+    print([heading(title), ...lines].join('\n'))
+  },
+}

@@ -1,0 +1,292 @@
+import { createClient } from 'redis'
+import type { AuthEvent, AuthRouterOptions, ThrottleOptions } from '../../lib/index.ts'
+import { networkOf } from '../../lib/throttle/network.ts'
+import { stopClock } from '../support/clock.ts'
+import { authorizeUrl, type Host, startHost } from '../support/host.ts'
+import { codeOf } from '../support/outcomes.ts'
+import { type Answer, RawBrowser } from '../support/raw-browser.ts'
+import { describeWith, services } from '../support/services.ts'
+import { ada, bob, expectError, post, tokensFor, userinfo, web } from '../support/tokens.ts'
+
+const open: { close(): Promise<void> }[] = []
+afterEach(() => jest.restoreAllMocks())
+afterAll(async () => {
+  for (const each of open.reverse()) await each.close()
+})
+
+interface Watched extends Host {
+  readonly events: AuthEvent[]
+  /** Passwords that were really looked at. */
+  readonly evaluated: string[]
+}
+
+const start = async (throttle: ThrottleOptions | false | undefined, host?: Host): Promise<Watched> => {
+  const evaluated: string[] = []
+  const options: Partial<AuthRouterOptions> = {
+    throttle,
+    users: {
+      find: (id) => (id === '1' ? { id } : undefined),
+      authenticate: async (username, password) => {
+        evaluated.push(password)
+        await new Promise((resolve) => setImmediate(resolve))
+        return username === ada.email && password === ada.password ? { id: '1' } : undefined
+      },
+    },
+  }
+  const started = await startHost({ options, ...(host && { database: host.database, clients: [] }) })
+  started.app.set('trust proxy', true)
+  open.push(host ? { close: () => started.oauth.close() } : started)
+  const events: AuthEvent[] = []
+  started.oauth.events.on('event', (event) => events.push(event))
+  return { ...started, events, evaluated }
+}
+
+const from = (host: Host, address: string): RawBrowser =>
+  new RawBrowser(host.app, undefined, { 'X-Forwarded-For': address })
+
+const url = authorizeUrl({ client_id: 'web', scope: 'openid' })
+
+/** One attempt in a browser that keeps its cookies. */
+const attempt = async (browser: RawBrowser, password: string, email = ada.email): Promise<Answer> =>
+  browser.signIn(await browser.open(url), email, password)
+
+const statuses = (answers: readonly Answer[]): number[] => answers.map(({ status }) => status)
+
+const many = async (count: number, work: (index: number) => Promise<Answer>): Promise<Answer[]> => {
+  const answers: Answer[] = []
+  for (let index = 0; index < count; index += 1) answers.push(await work(index))
+  return answers
+}
+
+const expectThrottled = (answer: Answer, seconds: number): void => {
+  expect({ status: answer.status, wait: Number(answer.headers['retry-after']) }).toEqual({
+    status: 429,
+    wait: seconds,
+  })
+  expect(answer.html).toContain('Too many attempts')
+  expect(answer.headers['cache-control']).toBe('no-store')
+}
+
+const stores: [string, ThrottleOptions | undefined][] = [
+  ['the database', undefined],
+  ['memory', { store: 'memory' }],
+]
+
+describe.each(stores)('wrong passwords, counted in %s', (_, throttle) => {
+  let host: Watched
+  beforeEach(async () => {
+    host = await start(throttle)
+    stopClock()
+  })
+
+  test('the sixth for one account from one address is not looked at, right or wrong', async () => {
+    const browser = from(host, '198.51.100.1')
+    expect(statuses(await many(5, () => attempt(browser, 'wrong')))).toEqual([400, 400, 400, 400, 400])
+    expectThrottled(await attempt(browser, ada.password), 900)
+    expectThrottled(await attempt(browser, 'wrong'), 900)
+    expect(host.evaluated).toHaveLength(5)
+    // Another browser at the same address is the same guesser; the same account elsewhere is not.
+    expectThrottled(await attempt(from(host, '198.51.100.1'), ada.password), 900)
+    codeOf(await from(host, '198.51.100.2').grant(url))
+  })
+
+  test('an account that does not exist is paused alike', async () => {
+    const browser = from(host, '198.51.100.1')
+    await many(5, () => attempt(browser, 'wrong', 'nobody@example.com'))
+    expectThrottled(await attempt(browser, 'wrong', 'nobody@example.com'), 900)
+    // Upper case and spaces around are no way round.
+    expectThrottled(await attempt(browser, 'wrong', ' NOBODY@example.com '), 900)
+  })
+
+  test('success forgets what was wrong before', async () => {
+    const browser = from(host, '198.51.100.1')
+    for (let turn = 0; turn < 3; turn += 1) {
+      await many(4, () => attempt(browser, 'wrong'))
+      codeOf(await browser.grant(authorizeUrl({ client_id: 'web', scope: 'openid', prompt: 'login' })))
+      browser.cookies.clear()
+    }
+    expect(host.events.filter(({ type }) => type === 'login.refused')).toEqual([])
+  })
+
+  test('twenty from one address close it for every account that is not known there', async () => {
+    const answers = await many(20, (index) =>
+      attempt(from(host, '198.51.100.9'), 'wrong', `person-${index}@example.com`),
+    )
+    expect(new Set(statuses(answers))).toEqual(new Set([400]))
+    expectThrottled(await attempt(from(host, '198.51.100.9'), ada.password), 900)
+    codeOf(await from(host, '198.51.100.10').grant(url))
+  })
+
+  test('fifty in a day against one account, each from another address, leave a known browser its way in', async () => {
+    const known = from(host, '198.51.100.200')
+    codeOf(await known.grant(url))
+    const answers = await many(50, (index) => attempt(from(host, `203.0.113.${index}`), 'wrong'))
+    expect(new Set(statuses(answers))).toEqual(new Set([400]))
+    const stranger = await attempt(from(host, '203.0.113.99'), ada.password)
+    expect(stranger.status).toBe(429)
+    const again = await known.open(authorizeUrl({ client_id: 'web', scope: 'openid', prompt: 'login' }))
+    codeOf(await known.signIn(again))
+    // Others are not affected by it.
+    expect((await attempt(from(host, '203.0.113.99'), 'wrong', bob.email)).status).toBe(400)
+  })
+
+  test('a known browser that guesses is paused too', async () => {
+    const known = from(host, '198.51.100.200')
+    codeOf(await known.grant(url))
+    const renewed = authorizeUrl({ client_id: 'web', scope: 'openid', prompt: 'login' })
+    for (let index = 0; index < 5; index += 1)
+      expect((await known.signIn(await known.open(renewed), ada.email, 'wrong')).status).toBe(400)
+    expectThrottled(await known.signIn(await known.open(renewed)), 900)
+    // What is known of one account tells nothing about another.
+    const other = known.clone()
+    other.cookies.delete([...other.cookies.keys()].find((name) => name.endsWith('_session')) ?? '')
+    expect((await attempt(other, 'wrong', bob.email)).status).toBe(400)
+  })
+
+  test('500 at once: no more are looked at than may fail', async () => {
+    const browsers = await Promise.all(
+      Array.from({ length: 25 }, async () => {
+        const browser = from(host, '198.51.100.77')
+        return { browser, page: await browser.open(url) }
+      }),
+    )
+    const answers = await Promise.all(
+      Array.from({ length: 500 }, (__, index) => {
+        const { browser, page } = browsers[index % browsers.length]!
+        return browser.signIn(page, ada.email, `guess ${index}`)
+      }),
+    )
+    expect(host.evaluated).toHaveLength(5)
+    expect(statuses(answers).filter((status) => status === 400)).toHaveLength(5)
+    expect(new Set(statuses(answers))).toEqual(new Set([400, 429]))
+  }, 60_000)
+
+  test('the events name neither the password nor the login name, and share an id with the answer', async () => {
+    const browser = from(host, '198.51.100.1')
+    await many(5, () => attempt(browser, 'a secret guess'))
+    await attempt(browser, 'a secret guess')
+    const logins = host.events.filter(({ type }) => type.startsWith('login.'))
+    expect(logins.map(({ type }) => type)).toEqual([
+      ...Array(5).fill('login.failed'),
+      'login.locked',
+      'login.refused',
+    ])
+    expect(logins[5]).toMatchObject({ address: '198.51.100.1', clientId: 'web', seconds: 900 })
+    expect(logins[5]?.correlationId).toBe(logins[4]?.correlationId)
+    expect(new Set(logins.map(({ correlationId }) => correlationId)).size).toBe(6)
+    expect(JSON.stringify(host.events)).not.toMatch(/secret guess|ada@example/)
+  })
+})
+
+describe('locks', () => {
+  test('last twice as long each time, an hour at most, and end by themselves', async () => {
+    const host = await start(undefined)
+    const clock = stopClock()
+    const browser = from(host, '198.51.100.1')
+    for (const seconds of [900, 1800, 3600, 3600]) {
+      await many(5, () => attempt(browser, 'wrong'))
+      expectThrottled(await attempt(browser, ada.password), seconds)
+      clock.travel(seconds - 1)
+      expectThrottled(await attempt(browser, ada.password), 1)
+      clock.travel(1)
+    }
+    codeOf(await browser.grant(url))
+    expect(host.events.flatMap((event) => (event.type === 'login.locked' ? [event.seconds] : []))).toEqual([
+      900, 1800, 3600, 3600,
+    ])
+  })
+
+  test('hold in every process on the same database', async () => {
+    const host = await start(undefined)
+    const other = await start(undefined, host)
+    await many(3, () => attempt(from(host, '198.51.100.1'), 'wrong'))
+    await many(2, () => attempt(from(other, '198.51.100.1'), 'wrong'))
+    expect((await attempt(from(host, '198.51.100.1'), ada.password)).status).toBe(429)
+    expect((await attempt(from(other, '198.51.100.1'), ada.password)).status).toBe(429)
+  })
+})
+
+test('each limit can be another, or off', async () => {
+  const host = await start({
+    limits: { loginAccountAddress: { failures: 2, seconds: 60 }, loginAddress: false, loginAccount: false },
+  })
+  const browser = from(host, '198.51.100.1')
+  expect(statuses(await many(3, () => attempt(browser, 'wrong')))).toEqual([400, 400, 429])
+  const strangers = await many(25, (index) => attempt(browser, 'wrong', `person-${index}@example.com`))
+  expect(new Set(statuses(strangers))).toEqual(new Set([400]))
+})
+
+test('throttle: false turns all off, and no browser is marked', async () => {
+  const host = await start(false)
+  const browser = from(host, '198.51.100.1')
+  expect(new Set(statuses(await many(30, () => attempt(browser, 'wrong'))))).toEqual(new Set([400]))
+  codeOf(await browser.grant(url))
+  expect([...browser.cookies.keys()].filter((name) => name.includes('known'))).toEqual([])
+})
+
+describe('clients', () => {
+  const token = (host: Host, fields: Record<string, string>, address = '198.51.100.1') =>
+    post(host, { grant_type: 'client_credentials', ...fields }).set('X-Forwarded-For', address)
+
+  test('that fail thirty times a minute are not looked at, known or not, for that client and address alone', async () => {
+    const host = await start(undefined)
+    for (const client_id of ['web', 'unknown']) {
+      for (let index = 0; index < 30; index += 1)
+        expectError(await token(host, { client_id, client_secret: `wrong ${index}` }), 401, 'invalid_client')
+      const refused = await token(host, { ...web, client_id })
+      expectError(refused, 429, 'temporarily_unavailable')
+      expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
+      expect(Number(refused.headers['retry-after'])).toBeLessThanOrEqual(60)
+    }
+    expect((await token(host, web, '198.51.100.2')).status).toBe(200)
+    expect(host.events.filter(({ type }) => type === 'client.refused')).toHaveLength(60)
+  })
+
+  test('that succeed cost no statement and are never refused', async () => {
+    const host = await start(undefined)
+    for (let index = 0; index < 70; index += 1) expect((await token(host, web)).status).toBe(200)
+    expect(await host.database.knex(`${host.database.tablePrefix}throttles`)).toEqual([])
+  })
+
+  test('with dead tokens hear 429 at UserInfo, while a valid token passes', async () => {
+    const host = await start(undefined)
+    const { access_token } = await tokensFor(host, { scope: 'openid' })
+    const dead = `lk_at_${'x'.repeat(43)}`
+    for (let index = 0; index < 60; index += 1) expect((await userinfo(host, dead)).status).toBe(401)
+    expect((await userinfo(host, dead)).status).toBe(429)
+    expect((await userinfo(host, access_token)).status).toBe(200)
+  })
+})
+
+describeWith('redis', 'Redis', () => {
+  test('counts for all processes, and each counts for itself while Redis is away', async () => {
+    const client = createClient({ url: services.redis, database: 9 })
+    client.on('error', () => {})
+    await client.connect()
+    await client.flushDb()
+    const host = await start({ store: client })
+    const other = await start({ store: client }, host)
+    await many(3, () => attempt(from(host, '198.51.100.1'), 'wrong'))
+    await many(2, () => attempt(from(other, '198.51.100.1'), 'wrong'))
+    expect((await attempt(from(host, '198.51.100.1'), ada.password)).status).toBe(429)
+    expect((await attempt(from(other, '198.51.100.1'), ada.password)).status).toBe(429)
+    expect((await client.keys('*')).join()).not.toContain('ada')
+    client.destroy()
+    const answers = await many(6, () => attempt(from(host, '198.51.100.3'), 'wrong'))
+    expect(statuses(answers)).toEqual([400, 400, 400, 400, 400, 429])
+  })
+})
+
+test.each([
+  ['198.51.100.7', '198.51.100.7'],
+  ['::ffff:198.51.100.7', '198.51.100.7'],
+  ['::1', '0:0:0:0::/64'],
+  ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+  ['2001:DB8:1:2::9', '2001:db8:1:2::/64'],
+  ['2001:db8::5', '2001:db8:0:0::/64'],
+  ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+  ['not an address', 'unknown'],
+  ['', 'unknown'],
+])('the address %j counts as %j', (address, network) => {
+  expect(networkOf(address)).toBe(network)
+})
