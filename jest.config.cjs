@@ -15,5 +15,6 @@ module.exports = {
     '^latchkey$': '<rootDir>/lib/index.ts',
     '^latchkey/testing$': '<rootDir>/lib/testing.ts',
   },
+  setupFilesAfterEnv: ['<rootDir>/test/support/after-each-file.ts'],
   testTimeout: 20_000,
 }

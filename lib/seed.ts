@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Knex } from 'knex'
 import { hashPassword } from './keys/passwords.ts'
 import { createSecret, hashSecret } from './keys/secrets.ts'
-import type { AuthRouterOptions } from './options/options.ts'
+import type { AuthRouterOptions, Logger } from './options/options.ts'
 import { knownScopes } from './options/scopes.ts'
 import { type Client, usesSecret } from './protocol/client.ts'
 import { type ClientMetadata, parseClientMetadata } from './protocol/client-metadata.ts'
@@ -105,13 +105,24 @@ const seedClient = async (
   return { client_id: seed.client_id, ...(secret.made === undefined ? {} : { client_secret: secret.made }) }
 }
 
+const tellSecret = ({ client_id: id, client_secret: secret }: SeededClient, logger: Logger): void => {
+  if (secret === undefined) return
+  if (process.stdout.isTTY)
+    process.stdout.write(`client ${id} has the secret ${secret}; it is not shown again\n`)
+  else {
+    const remedy = `\`npx latchkey client rotate-secret ${id}\` makes one and shows it`
+    logger.info(`client ${id} has a new secret, which seedClients() returned; if it was not kept, ${remedy}`)
+  }
+}
+
 /**
  * Registers clients, or brings those that exist up to date: running it again changes nothing but what the seeds say.
  * Nothing is written when one of them is wrong.
  *
  * @param knex the Knex instance; from a seed file, the one that Knex hands over
  * @param options `scopes` of the router's options are known besides the standard ones
- * @returns for each client its id, and its secret if it was made just now; that secret is also printed, once
+ * @returns for each client its id, and its secret if it was made just now; a person at a terminal also sees it, once, and no log
+ *   ever does
  * @throws OAuthError `invalid_client_metadata` or `invalid_redirect_uri`, naming client and field (RFC 7591 §3.2.2)
  * @example
  * export const seed = (knex) =>
@@ -131,9 +142,7 @@ export const seedClients = async (
   const seeded: SeededClient[] = []
   for (const seed of clients) {
     const result = await transaction(database, (tx) => seedClient(tx, seed, known))
-    if (result.client_secret !== undefined) {
-      logger.info(`client ${result.client_id} has the secret ${result.client_secret}; it is not shown again`)
-    }
+    tellSecret(result, logger)
     seeded.push(result)
   }
   return seeded

@@ -6,9 +6,11 @@ import {
   type AuthRouterOptions,
   authRouter,
   type ClientSeed,
+  type Logger,
   seedClients,
 } from '../../lib/index.ts'
 import { openTestDatabase, type TestDatabase } from './database.ts'
+import { listening } from './told.ts'
 
 export const callback = 'https://client.example.com/callback'
 export const issuer = 'http://localhost:3000/oauth'
@@ -85,6 +87,8 @@ const createUsers = async ({ knex }: TestDatabase, table: string): Promise<void>
   }
 }
 
+const silent: Logger = { info: () => {}, warn: () => {}, error: () => {} }
+
 /** An app with a user table of its own and the kit mounted in it, on a database of this test file. */
 export const startHost = async (settings: HostSettings = {}): Promise<Host> => {
   const { mount = '/oauth', before = [] } = settings
@@ -106,8 +110,8 @@ export const startHost = async (settings: HostSettings = {}): Promise<Host> => {
       'notes:read': 'Read your notes',
       'notes:write': { description: 'Write notes for you', optional: true },
     },
-    logger: { info: () => {}, warn: () => {}, error: () => {} },
     ...settings.options,
+    logger: listening(settings.options?.logger ?? silent),
   }
   const oauth = authRouter(options)
   await oauth.ready()

@@ -1,6 +1,7 @@
 import type { Express } from 'express'
 import supertest from 'supertest'
 import { formOf } from './browser-agent.ts'
+import { note } from './told.ts'
 
 /** One answer, as it came. */
 export interface Answer {
@@ -71,6 +72,7 @@ export class RawBrowser {
     const res = await (body === undefined ? request : request.send(body))
     const setCookies = [res.headers['set-cookie'] ?? []].flat()
     for (const cookie of setCookies) this.#keep(cookie)
+    if (res.text?.includes('id="error-id"')) note(res.text)
     const { location: next } = res.headers
     return {
       status: res.status,

@@ -59,7 +59,10 @@ test('a login that ended after it was read is granted nothing that outlives it, 
 
 test('one that stands is', async () => {
   const grant = await grantUnder('standing', ['openid', 'offline_access'])
-  expect(await issueAuthorizationResponse(server, grant)).toEqual({ code: expect.stringMatching(/^lk_ac_/) })
+  expect(await issueAuthorizationResponse(server, grant)).toEqual({
+    authorizationId: expect.stringMatching(/^[\w-]{43}$/),
+    parameters: { code: expect.stringMatching(/^lk_ac_/) },
+  })
   expect(await rows()).toHaveLength(1)
   expect(await findConsent(server.database, { subject, clientId })).toEqual({ scopes: grant.scopes })
 })
