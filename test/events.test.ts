@@ -1,0 +1,144 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { AuthEvent, AuthRouterOptions } from '../lib/index.ts'
+import { authorizeUrl, type Host, startHost } from './support/host.ts'
+import { codeOf } from './support/outcomes.ts'
+import { RawBrowser } from './support/raw-browser.ts'
+import { ada, answerOf, codeFor, post, redeem, refresh, web } from './support/tokens.ts'
+
+const open: Host[] = []
+afterAll(() => Promise.all(open.map((host) => host.close())))
+
+const start = async (options: Partial<AuthRouterOptions> = {}): Promise<Host & { events: AuthEvent[] }> => {
+  const host = await startHost({ options })
+  open.push(host)
+  const events: AuthEvent[] = []
+  host.oauth.events.on('event', (event) => events.push(event))
+  return { ...host, events }
+}
+
+const read = (path: string): string => readFileSync(join(__dirname, '..', path), 'utf8')
+
+test('docs/events.md names every event with its fields, and no other', () => {
+  const source = read('lib/events/event.ts')
+  const types = [...source.matchAll(/^ {2}'([a-z.]+)':/gm)].map(([, type]) => type)
+  const rows = [...read('docs/events.md').matchAll(/^\| `([a-z]+\.[a-z]+)` \| ([^|]+) \|/gm)]
+  expect(rows.map(([, type]) => type)).toEqual(types)
+  expect(types.length).toBeGreaterThan(12)
+})
+
+test('a login, a consent, a code, its tokens and their end are told in order', async () => {
+  const host = await start()
+  const browser = new RawBrowser(host.app)
+  const asked = authorizeUrl({ client_id: 'web', scope: 'openid offline_access notes:read' })
+  const login = await browser.open(asked)
+  await browser.signIn(login, ada.email, 'wrong')
+  const consent = await browser.signIn(login)
+  const code = codeOf(await browser.decide(consent, 'allow'))
+  const { refresh_token } = await answerOf(redeem(host, code))
+  const { refresh_token: next, access_token } = await answerOf(refresh(host, refresh_token))
+  await post(host, { ...web, client_secret: 'wrong', grant_type: 'client_credentials' })
+  await post(host, { ...web, grant_type: 'client_credentials', scope: 'notes:read' })
+  await browser.post('/oauth/revoke', { ...web, token: access_token })
+  await browser.post('/oauth/revoke', { ...web, token: next })
+  const second = await codeFor(host, { scope: 'openid' }, {})
+  await redeem(host, second)
+  await redeem(host, second)
+  await host.oauth.users.changed(1)
+
+  const family = { authorizationId: expect.stringMatching(/^[\w-]{43}$/), clientId: 'web', subject: '1' }
+  const scopes = ['openid', 'offline_access', 'notes:read']
+  const account = expect.stringMatching(/^[\w-]{43}$/)
+  const told = host.events.map(({ time: _, correlationId: __, address: ___, ...event }) => event)
+  expect(told.slice(0, 12)).toEqual([
+    { type: 'login.failed', clientId: 'web', account },
+    { type: 'login.succeeded', clientId: 'web', account, subject: '1' },
+    { type: 'consent.allowed', clientId: 'web', subject: '1', scopes },
+    { type: 'authorization.issued', ...family, scopes, responseType: 'code' },
+    { type: 'tokens.issued', grantType: 'authorization_code', ...family, scopes },
+    { type: 'tokens.issued', grantType: 'refresh_token', ...family, scopes },
+    { type: 'client.refused', clientId: 'web', endpoint: 'token' },
+    { type: 'tokens.issued', grantType: 'client_credentials', clientId: 'web', scopes: ['notes:read'] },
+    { type: 'token.revoked', clientId: 'web' },
+    { type: 'authorization.revoked', ...family, reason: 'revoked_by_client' },
+    { type: 'login.succeeded', clientId: 'web', account, subject: '1' },
+    { type: 'authorization.issued', ...family, scopes: ['openid'], responseType: 'code' },
+  ])
+  expect(told.slice(12).map(({ type }) => type)).toEqual([
+    'tokens.issued',
+    'authorization.revoked',
+    'login.ended',
+    'login.ended',
+    'user.changed',
+  ])
+  expect(told[13]).toEqual({ type: 'authorization.revoked', ...family, reason: 'code_replayed' })
+  const now = Math.floor(Date.now() / 1000)
+  for (const { time } of host.events) expect(Math.abs(time - now)).toBeLessThan(60)
+  expect(new Set(host.events.slice(0, 14).map(({ address }) => address))).toEqual(new Set(['127.0.0.1']))
+})
+
+test('a refresh token that is used again outside its window is told with its family', async () => {
+  const host = await start({ replayWindow: 0 })
+  const { refresh_token } = await answerOf(
+    redeem(host, await codeFor(host, { scope: 'openid offline_access' })),
+  )
+  await refresh(host, refresh_token)
+  await refresh(host, refresh_token)
+  expect(host.events.at(-1)).toMatchObject({
+    type: 'authorization.revoked',
+    reason: 'refresh_token_replayed',
+  })
+})
+
+test('Cancel is told', async () => {
+  const host = await start()
+  const browser = new RawBrowser(host.app)
+  const consent = await browser.grant(authorizeUrl({ client_id: 'web', scope: 'openid', prompt: 'consent' }))
+  expect(consent.location?.searchParams.get('code')).not.toBeNull()
+  const again = await browser.open(authorizeUrl({ client_id: 'web', scope: 'openid', prompt: 'consent' }))
+  await browser.decide(again, 'deny')
+  expect(host.events.at(-1)).toMatchObject({ type: 'consent.denied', clientId: 'web', subject: '1' })
+})
+
+test('the id on an error page is that of the event and of the log', async () => {
+  const logged: unknown[][] = []
+  const log = (...words: unknown[]): void => void logged.push(words)
+  const host = await start({
+    logger: { info: () => {}, warn: () => {}, error: log },
+    users: {
+      find: () => undefined,
+      authenticate: () => {
+        throw new Error('the directory is away')
+      },
+    },
+  })
+  const browser = new RawBrowser(host.app)
+  const page = await browser.signIn(await browser.open(authorizeUrl({ client_id: 'web' })))
+  expect(page.status).toBe(500)
+  const [, id = ''] = /id="error-id">([^<]+)</.exec(page.html) ?? []
+  expect(host.events.at(-1)).toMatchObject({ type: 'request.failed', correlationId: id, status: 500 })
+  expect(logged.map(([first]) => first)).toEqual([`latchkey: server_error ${id}`])
+  expect(page.html).not.toContain('directory')
+})
+
+test('a listener that throws or rejects changes nothing and is logged', async () => {
+  const logged: unknown[][] = []
+  const host = await start({
+    logger: { info: () => {}, warn: () => {}, error: (...words) => void logged.push(words) },
+  })
+  const heard: string[] = []
+  const failing = (): never => {
+    throw new Error('listener')
+  }
+  host.oauth.events
+    .on('tokens.issued', failing)
+    .on('tokens.issued', async () => failing())
+    .on('tokens.issued', ({ grantType }) => heard.push(grantType))
+  const ask = () => post(host, { ...web, grant_type: 'client_credentials' })
+  expect((await ask()).status).toBe(200)
+  expect(heard).toEqual(['client_credentials'])
+  expect(logged).toHaveLength(2)
+  host.oauth.events.off('tokens.issued', failing)
+  expect((await ask()).status).toBe(200)
+  expect(logged).toHaveLength(3)
+})
