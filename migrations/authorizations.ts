@@ -28,6 +28,7 @@ export const authorizations: SchemaChange = {
       table.bigInteger('revoked_at').nullable()
       table.text('request').notNullable()
       table.index(['subject', 'client_id'], `${name('authorizations')}_subject`)
+      table.index(['consumed_at', 'code_expires_at'], `${name('authorizations')}_unredeemed`)
     }),
   down: ({ schema, name }) => schema.dropTable(name('authorizations')),
 }

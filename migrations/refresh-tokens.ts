@@ -11,12 +11,10 @@ export const refreshTokens: SchemaChange = {
         .notNullable()
         .index(`${name('refresh_tokens')}_authorization`)
       table.bigInteger('created_at').notNullable()
-      table
-        .bigInteger('expires_at')
-        .notNullable()
-        .index(`${name('refresh_tokens')}_expires_at`)
+      table.bigInteger('expires_at').notNullable()
       table.bigInteger('consumed_at').nullable()
       table.text('successor').nullable()
+      table.index(['consumed_at', 'expires_at'], `${name('refresh_tokens')}_unused`)
     }),
   down: ({ schema, name }) => schema.dropTable(name('refresh_tokens')),
 }

@@ -3,6 +3,7 @@ import type { AuthorizationServer } from '../authorization-server.ts'
 import { sendAuthorizationResponse } from '../http/authorization-response.ts'
 import { ExpiredRequestError } from '../http/expired-request.ts'
 import { formParameters, queryParameters } from '../http/form.ts'
+import { rememberedSid } from '../http/login.ts'
 import { loginLocation } from '../http/login-location.ts'
 import { ownPath } from '../http/names.ts'
 import { occasionOf } from '../http/occasion.ts'
@@ -27,7 +28,7 @@ import {
 import { type NextStep, nextStep, type Situation } from '../protocol/next-step.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 import { frontChannelResponseTypes } from '../protocol/response-type.ts'
-import { consumeAuthorizationRequest, findClient } from '../repositories/index.ts'
+import { type Arrival, consumeAuthorizationRequest, findArrival } from '../repositories/index.ts'
 import { issueAuthorizationResponse } from '../tokens/authorization-response.ts'
 import { readIdTokenHint } from '../tokens/id-token-hint.ts'
 import { scopeClaims } from '../tokens/scope-claims.ts'
@@ -38,6 +39,7 @@ interface Pending {
   readonly client: Client
   readonly request: AuthorizationRequest
   readonly waiting?: OpenRequest
+  readonly arrival?: Arrival
 }
 
 /** RFC 6749 §4.1.1 and OIDC Core §3.1.2: decides who and whether, and issues the code. */
@@ -47,7 +49,7 @@ export const authorizeEndpoint =
     const parameters = queryParameters(req)
     const pending = isOurs(parameters)
       ? await returned(server, req, parameters)
-      : await arrived(server, parameters)
+      : await arrived(server, req, parameters)
     const { situation, user } = await situationOf(server, req, pending)
     const step = nextStep(situation)
     switch (step.step) {
@@ -98,9 +100,18 @@ export const supportedResponseTypes = ({ options }: AuthorizationServer): readon
 const isOurs = (parameters: Parameters): boolean =>
   parameters.has(requestParameter) && !parameters.has('client_id')
 
-const arrived = async (server: AuthorizationServer, parameters: Parameters): Promise<Pending> => {
+const arrived = async (
+  server: AuthorizationServer,
+  req: Request,
+  parameters: Parameters,
+): Promise<Pending> => {
   const clientId = parameters.required('client_id')
-  const client = await findClient(server.database, { clientId, now: server.now() })
+  const arrival = await findArrival(server.database, {
+    clientId,
+    sid: rememberedSid(server, req),
+    now: server.now(),
+  })
+  const client = arrival?.client
   const { codeChallengeMethods } = server.options
   const types = supportedResponseTypes(server)
   const target = parseAuthorizationTarget(parameters, client, types)
@@ -108,7 +119,7 @@ const arrived = async (server: AuthorizationServer, parameters: Parameters): Pro
   if (client === undefined) throw new OAuthError('unauthorized_client', 'client_id is unknown')
   const request = parseAuthorizationRequest(parameters, client, target, codeChallengeMethods, types)
   try {
-    return { client, request: { ...request, ...(await particulars(server, parameters, request)) } }
+    return { client, arrival, request: { ...request, ...(await particulars(server, parameters, request)) } }
   } catch (error) {
     throw towards(target, error)
   }

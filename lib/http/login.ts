@@ -67,11 +67,25 @@ const hostLogin = async (server: AuthorizationServer, req: Request): Promise<Hos
 const hostDecides = ({ options: { login } }: AuthorizationServer): boolean =>
   login.current !== undefined && (login.url !== undefined || login.remember !== undefined)
 
-/** Who is logged in in this browser, by our login or by the host's; undefined when nobody, or no longer. */
-export const currentLogin = async (server: AuthorizationServer, req: Request): Promise<Login | undefined> => {
+/** The login that this browser's session remembers, whether or not it still stands. */
+export const rememberedSid = (server: AuthorizationServer, req: Request): string | undefined =>
+  rememberedSids(server, req)[0]
+
+/**
+ * Who is logged in in this browser, by our login or by the host's; undefined when nobody, or no longer.
+ *
+ * @param read the remembered login where it has been read already, undefined in it when it does not stand
+ */
+export const currentLogin = async (
+  server: AuthorizationServer,
+  req: Request,
+  read?: { readonly login: Login | undefined },
+): Promise<Login | undefined> => {
   const sids = rememberedSids(server, req)
   const [sid] = sids
-  const known = sid === undefined ? undefined : await findLogin(server.database, { sid, now: server.now() })
+  const find = (): Promise<Login | undefined> | undefined =>
+    sid === undefined ? undefined : findLogin(server.database, { sid, now: server.now() })
+  const known = read ? read.login : await find()
   const host = await hostLogin(server, req)
   if (host === undefined) {
     if (!known || !hostDecides(server)) return known

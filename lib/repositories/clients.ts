@@ -11,7 +11,7 @@ export interface ClientRecord extends Client {
 }
 
 /** Named, so that a column added later does not change what prepared statements of older processes return. */
-const columns = [
+export const clientColumns = [
   'client_id',
   'secret_hash',
   'previous_secret_hash',
@@ -22,7 +22,7 @@ const columns = [
   'updated_at',
 ]
 
-const clientOf = (row: Row, now: number): ClientRecord => {
+export const clientOf = (row: Row, now: number): ClientRecord => {
   const current = textOrNull(row, 'secret_hash')
   const previous = textOrNull(row, 'previous_secret_hash')
   const previousStands = (numberOrNull(row, 'previous_secret_expires_at') ?? 0) > now
@@ -37,9 +37,11 @@ const clientOf = (row: Row, now: number): ClientRecord => {
 }
 
 const byId = query<{ clientId: string }>((table, v) =>
-  table('clients').select(columns).where({ client_id: v.clientId }),
+  table('clients').select(clientColumns).where({ client_id: v.clientId }),
 )
-const all = query<Record<never, never>>((table) => table('clients').select(columns).orderBy('client_id'))
+const all = query<Record<never, never>>((table) =>
+  table('clients').select(clientColumns).orderBy('client_id'),
+)
 
 /** The client with this id; which of its secrets are valid depends on the time. */
 export const findClient = async (

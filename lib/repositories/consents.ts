@@ -1,5 +1,5 @@
 import type { Consent } from '../protocol/next-step.ts'
-import { scopes } from './row.ts'
+import { scopes, text } from './row.ts'
 import { command, type Database, query } from './statement.ts'
 
 interface Pair {
@@ -8,12 +8,15 @@ interface Pair {
 }
 
 const byPair = query<Pair>((table, v) =>
-  table('consents').select('scopes').where({ subject: v.subject, client_id: v.clientId, tenant: '' }),
+  table('consents')
+    .select(['subject', 'scopes'])
+    .where({ subject: v.subject, client_id: v.clientId, tenant: '' }),
 )
 
 export const findConsent = async (db: Database, pair: Pair): Promise<Consent | undefined> => {
   const [row] = await byPair(db, pair)
-  return row && { scopes: scopes(row) }
+  // MariaDB compares texts as if padded with spaces.
+  return row && text(row, 'subject') === pair.subject ? { scopes: scopes(row) } : undefined
 }
 
 const touch = command<Pair & { now: number }>((table, v) =>

@@ -1,4 +1,5 @@
 export * from './access-tokens.ts'
+export * from './arrivals.ts'
 export * from './authorization-requests.ts'
 export * from './authorizations.ts'
 export * from './clients.ts'

@@ -7,7 +7,10 @@ export interface LoginRecord extends Login {
   readonly expiresAt: number
 }
 
-const loginOf = (row: Row): LoginRecord => ({
+/** Named, so that a column added later does not change what prepared statements of older processes return. */
+export const loginColumns = ['sid', 'subject', 'auth_time', 'amr', 'expires_at']
+
+export const loginOf = (row: Row): LoginRecord => ({
   sid: text(row, 'sid'),
   subject: text(row, 'subject'),
   authTime: number(row, 'auth_time'),
@@ -17,7 +20,7 @@ const loginOf = (row: Row): LoginRecord => ({
 
 const standing = query<{ sid: string; now: number }>((table, v) =>
   table('logins')
-    .select(['sid', 'subject', 'auth_time', 'amr', 'expires_at'])
+    .select(loginColumns)
     .where({ sid: v.sid })
     .whereNull('ended_at')
     .where('expires_at', '>', v.now),
