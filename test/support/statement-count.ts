@@ -1,0 +1,76 @@
+import type { Knex } from 'knex'
+
+/** Statements that reached the driver, in order. */
+export interface StatementCount {
+  /** Ours: without transaction control and without the tables that were to be ignored. */
+  readonly ours: string[]
+  readonly transactions: string[]
+  /** Statements that SQLite compiled, or PostgreSQL and MariaDB were sent without having them prepared. */
+  readonly prepared: string[]
+  reset(): void
+}
+
+type Method = (this: { source?: string }, ...values: unknown[]) => unknown
+
+const isControl = /^\s*(BEGIN|COMMIT|ROLLBACK|START TRANSACTION)/i
+
+const wrap = (
+  target: Record<string, Method>,
+  name: string,
+  note: (self: { source?: string }, first: unknown) => void,
+): void => {
+  const method = target[name]
+  if (method === undefined) throw new Error(`the driver has no ${name}`)
+  target[name] = function counted(...values) {
+    note(this, values[0])
+    return method.apply(this, values)
+  }
+}
+
+const sqlOf = (query: unknown): string => {
+  if (typeof query !== 'object' || query === null) return String(query)
+  return String('text' in query ? query.text : 'sql' in query ? query.sql : query)
+}
+
+/**
+ * Counts at the driver, below everything of Knex's and ours.
+ *
+ * @param ignored names of tables whose statements are nobody's concern here
+ */
+export const countStatements = async (knex: Knex, ignored: readonly string[]): Promise<StatementCount> => {
+  const count = { ours: [] as string[], transactions: [] as string[], prepared: [] as string[] }
+  const isIgnored = (sql: string): boolean => ignored.some((table) => sql.includes(table))
+  const note = (sql: string): void => {
+    if (isControl.test(sql)) count.transactions.push(sql)
+    else if (!isIgnored(sql)) count.ours.push(sql)
+  }
+  const notePreparation = (sql: string): void => {
+    if (!isControl.test(sql) && !isIgnored(sql)) count.prepared.push(sql)
+  }
+  const connection = await knex.client.acquireConnection()
+  const { driverName } = knex.client
+  if (driverName === 'better-sqlite3') {
+    const statement = Object.getPrototypeOf(connection.prepare('SELECT 1'))
+    for (const name of ['all', 'run', 'get', 'iterate'])
+      wrap(statement, name, (self) => note(String(self.source)))
+    wrap(connection, 'prepare', (_, sql) => notePreparation(String(sql)))
+  } else {
+    // One prototype for every connection of the pool.
+    const prototype = Object.getPrototypeOf(connection)
+    const names = driverName === 'pg' ? ['query'] : ['query', 'execute']
+    for (const name of names) {
+      wrap(prototype, name, (_, query) => {
+        note(sqlOf(query))
+        const isNamed = name === 'execute' || (typeof query === 'object' && query !== null && 'name' in query)
+        if (!isNamed) notePreparation(sqlOf(query))
+      })
+    }
+  }
+  await knex.client.releaseConnection(connection)
+  return {
+    ...count,
+    reset: () => {
+      for (const list of [count.ours, count.transactions, count.prepared]) list.length = 0
+    },
+  }
+}
