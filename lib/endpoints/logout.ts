@@ -1,6 +1,6 @@
 import type { Request, RequestHandler, Response } from 'express'
 import type { AuthorizationServer } from '../authorization-server.ts'
-import { identifyBrowser } from '../http/browser-cookie.ts'
+import { identifyBrowser, knownBrowser } from '../http/browser-cookie.ts'
 import { assertCsrf, csrfToken } from '../http/csrf.ts'
 import { formParameters, queryParameters } from '../http/form.ts'
 import { endLogin } from '../http/login.ts'
@@ -114,7 +114,8 @@ export const logoutFormEndpoint =
     if (!isLogoutConfirmation(req)) {
       return sendRedirect(res, `${ownPath(server, '/logout')}?${new URLSearchParams(form.pairs())}`)
     }
-    const browser = identifyBrowser(server, req, res)
-    assertCsrf(server, req, form, { action: 'logout', requestId: purpose(form), browser })
+    // A form of another site brings no cookie; to give it one would replace the browser's own, and with it end what waits.
+    const browser = knownBrowser(server, req)
+    assertCsrf(server, req, form, browser && { action: 'logout', requestId: purpose(form), browser })
     await finish(server, pages, req, res, await logoutRequest(server, form))
   }

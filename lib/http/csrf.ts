@@ -26,14 +26,16 @@ const forbidden = (): OAuthError =>
 /**
  * Refuses a form that another site made the browser send. A bare `Origin: null` proves nothing, so the token decides.
  *
+ * @param purpose undefined for a browser that has never been here: it was given no form
  * @throws OAuthError `invalid_request` with status 403
  */
 export const assertCsrf = (
   server: AuthorizationServer,
   req: Request,
   form: Parameters,
-  purpose: FormPurpose,
+  purpose: FormPurpose | undefined,
 ): void => {
+  if (purpose === undefined) throw forbidden()
   const site = req.headers['sec-fetch-site']
   const origin = req.headers.origin
   if (site !== undefined ? site !== 'same-origin' && site !== 'none' : isForeign(server, origin))

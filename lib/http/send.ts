@@ -67,8 +67,11 @@ export const sendHtml = (
 ): void => send(res, status, { 'Content-Type': 'text/html; charset=utf-8', ...headers }, html)
 
 /** 303: whatever the method was, the browser goes on by GET. */
-export const sendRedirect = (res: Response, location: string): void =>
+export const sendRedirect = (res: Response, location: string): void => {
+  // Browsers heed it on every hop: a client's popup would be cut off from it by an app-wide helmet.
+  res.removeHeader('Cross-Origin-Opener-Policy')
   send(res, 303, { Location: location, 'Cache-Control': 'no-store' }, '')
+}
 
 /** An empty answer. */
 export const sendEmpty = (

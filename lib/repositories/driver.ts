@@ -80,17 +80,25 @@ interface PostgresConnection {
 const statementName = (sql: string): string =>
   `latchkey_${createHash('sha256').update(sql).digest('base64url')}`
 
-const postgresql = (prepared: boolean): Driver => ({
-  dialect: 'postgresql',
-  begin: 'BEGIN',
-  async execute(connection, sql, bindings) {
-    const unnamed = { text: sql, values: bindings }
-    const query = prepared ? { name: statementName(sql), ...unnamed } : unnamed
-    const { rows, rowCount } = await (connection as PostgresConnection).query(query)
-    return { rows, count: rowCount ?? 0 }
-  },
-  sever: (connection) => (connection as PostgresConnection).connection.stream.destroy(),
-})
+const postgresql = (prepared: boolean): Driver => {
+  const names = new Map<string, string>()
+  const nameOf = (sql: string): string => {
+    const name = names.get(sql) ?? statementName(sql)
+    names.set(sql, name)
+    return name
+  }
+  return {
+    dialect: 'postgresql',
+    begin: 'BEGIN',
+    async execute(connection, sql, bindings) {
+      const unnamed = { text: sql, values: bindings }
+      const query = prepared ? { name: nameOf(sql), ...unnamed } : unnamed
+      const { rows, rowCount } = await (connection as PostgresConnection).query(query)
+      return { rows, count: rowCount ?? 0 }
+    },
+    sever: (connection) => (connection as PostgresConnection).connection.stream.destroy(),
+  }
+}
 
 type MysqlStatement = (
   query: { sql: string; values: readonly Value[] },

@@ -1,6 +1,8 @@
 import type { Knex } from 'knex'
 import type { UserMapping, UserRow } from '../options/options.ts'
-import { databaseUnavailable, retrying } from '../repositories/faults.ts'
+import { OAuthError } from '../protocol/errors.ts'
+import { driverOf } from '../repositories/driver.ts'
+import { type Database, query } from '../repositories/statement.ts'
 import { isLookup } from './subject.ts'
 
 /** Reads of the host's user table, with the host's own Knex instance: rows and names are as its code sees them. */
@@ -19,14 +21,25 @@ const noValueOfThatType = new Set<unknown>(['22P02', '22003'])
 const codeOf = (error: unknown): unknown =>
   typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
 
-const read = async <T>(query: () => PromiseLike<T>): Promise<T | undefined> => {
+const read = async <T>(rows: Promise<readonly T[]>): Promise<readonly T[]> => {
   try {
-    return await retrying(async () => query())
+    return await rows
   } catch (error) {
-    if (noValueOfThatType.has(codeOf(error))) return undefined
-    throw databaseUnavailable(error)
+    if (error instanceof OAuthError && noValueOfThatType.has(codeOf(error.cause))) return []
+    throw error
   }
 }
+
+/**
+ * The host's pool with the host's own names for tables and columns. Only SQLite prepares: elsewhere a prepared
+ * `SELECT *` would fail as soon as the host adds a column, and rows might come in other types than its code sees.
+ */
+const hostDatabase = (knex: Knex): Database => ({
+  knex,
+  driver: driverOf(knex, { prepared: false }),
+  prefix: '',
+  compiled: new Map(),
+})
 
 /**
  * A column of a row, as the mapping names it.
@@ -47,20 +60,31 @@ export const textOf = (value: unknown): string =>
 
 export const hostTable = (mapping: UserMapping, knex: Knex): HostTable => {
   const { table, columns } = mapping
+  const database = hostDatabase(knex)
+  const firstById = query<{ id: string }>((from, v) =>
+    from(table)
+      .where({ [columns.id]: v.id })
+      .first(),
+  )
+  const namedAs = query<{ one: string; other: string }>((from, v) =>
+    from(table).whereIn(columns.username, [v.one, v.other]),
+  )
+  const withPassword = query<Record<never, never>>((from) =>
+    from(table).whereNotNull(columns.password).first(columns.password),
+  )
+  /** As Knex does it: one row by itself, several as a list. */
+  const seenByHost = <T>(response: T): T => knex.client.postProcessResponse(response, undefined)
   const usernameOf = (row: UserRow): unknown => columnOf(mapping, row, 'username')
   return {
-    byId: (id) =>
-      read<UserRow | undefined>(() =>
-        knex(table)
-          .where({ [columns.id]: id })
-          .first(),
-      ),
+    async byId(id) {
+      const [row] = await read(firstById(database, { id }))
+      return row && seenByHost(row)
+    },
 
     async byUsername(username) {
       if (!isLookup(username)) return []
       const lowered = username.toLowerCase()
-      const names = [...new Set([username, lowered])]
-      const rows = (await read<UserRow[]>(() => knex(table).whereIn(columns.username, names))) ?? []
+      const rows = seenByHost(await read(namedAs(database, { one: username, other: lowered })))
       // Databases that ignore accents or padding too would give one account any number of names to be guessed under.
       const same = rows.filter((row) => isName(usernameOf(row), lowered))
       const exact = same.filter((row) => String(usernameOf(row)) === username)
@@ -68,10 +92,8 @@ export const hostTable = (mapping: UserMapping, knex: Knex): HostTable => {
     },
 
     async anyPassword() {
-      const row = await read<UserRow | undefined>(() =>
-        knex(table).whereNotNull(columns.password).first(columns.password),
-      )
-      return row && textOf(row[columns.password])
+      const [row] = await read(withPassword(database, {}))
+      return row && textOf(seenByHost(row)[columns.password])
     },
   }
 }

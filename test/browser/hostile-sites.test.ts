@@ -1,0 +1,563 @@
+import type { BrowserContext, Frame, Page } from 'playwright-core'
+import type { ClientSeed } from '../../lib/index.ts'
+import { withPage } from '../support/browser.ts'
+import { press, signIn, waitForHeading } from '../support/browser-person.ts'
+import { openWeb, type Received, sendPage, type Web } from '../support/browser-web.ts'
+import { authorizeUrl, type Host, people, secret, startHost } from '../support/host.ts'
+import { describeWith } from '../support/services.ts'
+
+const bob = people[1]!
+
+type Fields = Readonly<Record<string, string>>
+
+/** Text that comes alive wherever it is taken for markup. */
+const alive = (name: string): string =>
+  `"'><script>alert('${name}')</script><img src="https://attacker.test/${name}" onerror="alert('${name}')">`
+
+const hostileName = `Notes</title></bdi></style>${alive('name')}`
+
+/** Where attackers sit: cookies of a sibling’s requests come along, those of a foreign site’s mostly do not. */
+const attackers = [
+  ['another site', 'attacker.test'],
+  ['a sibling on our own domain', 'blog.shop.test'],
+] as const
+
+/** What a page of ours carries in its form. */
+interface Loot {
+  readonly login: Fields
+  readonly consent: Fields
+  readonly logout: Fields
+}
+
+const nothing: Loot = { login: {}, consent: {}, logout: {} }
+
+const hiddenFields = `Object.fromEntries(
+  [...document.querySelector('form:has(#submit), form:has(#allow)').querySelectorAll('input[type=hidden]')]
+    .map(({ name, value }) => [name, value]))`
+
+const escaped = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('"', '&quot;')
+
+// A browser on a busy machine takes its time; each wait for one thing ends sooner (support/browser.ts).
+jest.setTimeout(60_000)
+
+describeWith('chromium', 'pages of other sites in Chromium, in an app without helmet()', () => {
+  let web: Web
+  let host: Host
+  const issuer = (): string => `${web.origin('id.shop.test')}/oauth`
+  const callback = (): string => `${web.origin('client.test')}/callback`
+
+  beforeAll(async () => {
+    web = await openWeb(['id.shop.test', 'blog.shop.test', 'attacker.test', 'client.test'])
+    const redirect_uris = [callback()]
+    const elsewhere = web.origin('attacker.test')
+    const clients: ClientSeed[] = [
+      { client_id: 'notes', client_name: 'Notes', client_secret: secret, redirect_uris },
+      {
+        client_id: 'hostile',
+        client_name: hostileName,
+        client_secret: secret,
+        redirect_uris,
+        client_uri: `${elsewhere}/home`,
+        logo_uri: `${elsewhere}/logo.png`,
+        policy_uri: `${elsewhere}/privacy?"><script>alert('policy')</script>`,
+        tos_uri: `${elsewhere}/terms`,
+      },
+    ]
+    host = await startHost({ options: { issuer: issuer() }, clients })
+    web.serve('id.shop.test', host.app)
+  })
+  afterAll(async () => {
+    await web?.close()
+    await host?.close()
+  })
+
+  // What was allowed in one test is not remembered in the next.
+  beforeEach(async () => void (await host.database.knex(`${host.database.tablePrefix}consents`).delete()))
+
+  /** A person’s browser; a dialog can only come from a text that has come alive. */
+  const inBrowser = (run: (page: Page) => Promise<void>): Promise<void> =>
+    withPage(web.browser, {}, async (page) => {
+      const dialogs: string[] = []
+      page.context().on('dialog', (dialog) => {
+        dialogs.push(dialog.message())
+        dialog.dismiss().catch(() => {})
+      })
+      await run(page)
+      expect(dialogs).toEqual([])
+    })
+
+  const authorizeAt = (parameters: Fields): string =>
+    web.origin('id.shop.test') +
+    authorizeUrl({ client_id: 'notes', redirect_uri: callback(), scope: 'openid email', ...parameters })
+
+  const atConsent = (page: Page): Promise<unknown> => page.waitForSelector('#allow')
+  const atClient = (page: Page): Promise<void> => waitForHeading(page, `This is ${new URL(callback()).host}`)
+
+  /** Signs in and stops where the consent page asks. */
+  const comeToConsent = async (page: Page, person = people[0]!): Promise<void> => {
+    await page.goto(authorizeAt({ prompt: 'consent', state: 'of-the-person' }))
+    await signIn(page, person)
+    await atConsent(page)
+  }
+
+  /** What the forms of this person’s pages carry; the tab stays at the consent page. */
+  const lootOf = async (page: Page): Promise<Loot> => {
+    const consent: Fields = await page.evaluate(hiddenFields)
+    const tab = await page.context().newPage()
+    await tab.goto(authorizeAt({ prompt: 'login' }))
+    await tab.waitForSelector('#password')
+    const login: Fields = await tab.evaluate(hiddenFields)
+    await tab.goto(`${issuer()}/logout`)
+    await waitForHeading(tab, 'Sign out?')
+    const logout: Fields = await tab.evaluate(hiddenFields)
+    await tab.close()
+    return { login, consent, logout }
+  }
+
+  interface Standing {
+    readonly cookies: readonly string[]
+    readonly waiting: readonly Record<string, unknown>[]
+    readonly tables: Readonly<Record<string, unknown>>
+  }
+
+  /** All that an attack could change: what is stored of people and clients, and what the browser keeps. */
+  const standingOf = async (context: BrowserContext): Promise<Standing> => {
+    const { knex, tablePrefix } = host.database
+    const rowsOf = (table: string): Promise<Record<string, unknown>[]> => knex(`${tablePrefix}${table}`)
+    const names = ['logins', 'authorizations', 'access_tokens', 'refresh_tokens', 'consents']
+    const tables = names.map(async (name) => [name, await rowsOf(name)] as const)
+    const cookies = await context.cookies()
+    return {
+      cookies: cookies.map(({ name, domain, value }) => `${domain} ${name}=${value}`).sort(),
+      waiting: await rowsOf('authorization_requests'),
+      tables: {
+        ...Object.fromEntries(await Promise.all(tables)),
+        sessions: (await rowsOf('sessions')).map(({ id, data }) => ({ id, data })),
+      },
+    }
+  }
+
+  /** Requests that others begin may be added; those that wait stay as they are. */
+  const expectUnchanged = async (context: BrowserContext, before: Standing, by: string): Promise<void> => {
+    const after = await standingOf(context)
+    const ids = before.waiting.map(({ id }) => id)
+    const waiting = after.waiting.filter(({ id }) => ids.includes(id))
+    expect({ by, ...after, waiting }).toEqual({ by, ...before })
+  }
+
+  /** The person goes on where they were: the tab still works, and ends at the client. */
+  const expectGoesOn = async (page: Page): Promise<void> => {
+    await press(page, 'Allow')
+    await atClient(page)
+    const { searchParams } = new URL(page.url())
+    expect(Object.fromEntries(searchParams)).toEqual({
+      code: expect.stringMatching(/^lk_ac_/),
+      state: 'of-the-person',
+      iss: issuer(),
+    })
+  }
+
+  const attackAt = (site: string, body: string): string => {
+    const address = `${web.origin(site)}/attack`
+    web.answer(address, (_req, res) => sendPage(res, body))
+    return address
+  }
+
+  /** A tab of the same browser in which the attacker’s page is open. */
+  const visit = async (context: BrowserContext, site: string, body = ''): Promise<Page> => {
+    const tab = await context.newPage()
+    await tab.goto(attackAt(site, body))
+    return tab
+  }
+
+  interface Form {
+    readonly path: string
+    readonly fields: Fields
+    readonly enctype?: string
+    readonly method?: 'get' | 'post'
+  }
+
+  /** Opens the attacker’s page, whose form sends itself, in a tab of the same browser and waits where it ends. */
+  const submitFrom = async (context: BrowserContext, site: string, form: Form): Promise<void> => {
+    const { path, fields, enctype = 'application/x-www-form-urlencoded', method = 'post' } = form
+    const inputs = Object.entries(fields).map(
+      ([name, value]) => `<input type="hidden" name="${escaped(name)}" value="${escaped(value)}">`,
+    )
+    const attack = attackAt(
+      site,
+      `<form method="${method}" action="${issuer()}/${path}" enctype="${enctype}">${inputs.join('')}</form>
+      <script>document.forms[0].submit()</script>`,
+    )
+    const tab = await context.newPage()
+    await tab.goto(attack, { waitUntil: 'commit' })
+    await tab.waitForURL((url) => url.origin !== web.origin(site))
+    await tab.close()
+  }
+
+  /** Every form of ours, and what would be won by it. */
+  const forms = ({ login, consent, logout }: Loot): Form[] => [
+    { path: 'login', fields: { ...login, username: bob.email, password: bob.password } },
+    { path: 'consent', fields: { ...consent, decision: 'allow' } },
+    { path: 'consent', fields: { ...consent, decision: 'deny' } },
+    { path: 'consent', fields: { ...consent, decision: 'switch' } },
+    { path: 'consent', fields: { ...consent, decision: 'allow' }, enctype: 'text/plain' },
+    { path: 'logout', fields: logout },
+    { path: 'authorize', fields: { ...consent, decision: 'allow' } },
+    {
+      path: 'authorize',
+      fields: {
+        response_type: 'code',
+        client_id: 'notes',
+        redirect_uri: callback(),
+        scope: 'openid',
+        prompt: 'none',
+      },
+    },
+  ]
+
+  describe.each(attackers)('%s', (_, site) => {
+    test.each(['no token', 'a token of the attacker’s own', 'the person’s own token'])(
+      'forms that send themselves, with %s, change nothing',
+      (kind) =>
+        inBrowser(async (page) => {
+          let loot = nothing
+          if (kind === 'a token of the attacker’s own') {
+            await inBrowser(async (attacker) => {
+              await comeToConsent(attacker, bob)
+              loot = await lootOf(attacker)
+            })
+          }
+          await comeToConsent(page)
+          if (kind === 'the person’s own token') loot = await lootOf(page)
+          const before = await standingOf(page.context())
+          for (const form of forms(loot)) {
+            await submitFrom(page.context(), site, form)
+            const by = [form.path, form.fields.decision, form.enctype].join(' ')
+            await expectUnchanged(page.context(), before, by)
+          }
+          await expectGoesOn(page)
+        }),
+    )
+
+    test('links, pictures and requests of scripts change nothing and cannot be read', () =>
+      inBrowser(async (page) => {
+        await comeToConsent(page)
+        const loot = await lootOf(page)
+        const before = await standingOf(page.context())
+        const query = new URLSearchParams(loot.consent)
+        const readable = `${web.origin('client.test')}/readable`
+        web.answer(readable, (_req, res) => {
+          res.setHeader('Access-Control-Allow-Origin', web.origin(site))
+          res.setHeader('Access-Control-Allow-Credentials', 'true')
+          sendPage(res, 'for everybody')
+        })
+        const gets = [
+          readable,
+          authorizeAt({}),
+          authorizeAt({ prompt: 'none' }),
+          ...['authorize', 'login', 'consent', 'logout'].map((path) => `${issuer()}/${path}?${query}`),
+          ...['userinfo', 'jwks', '.well-known/openid-configuration'].map((path) => `${issuer()}/${path}`),
+        ]
+        const api = ['token', 'introspect', 'revoke', 'userinfo']
+        const posts: Form[] = [...forms(loot), ...api.map((path) => ({ path, fields: {} }))]
+        const tab = await visit(page.context(), site)
+        const outcomes: string[] = await tab.evaluate(`(async () => {
+          const posts = ${JSON.stringify(posts)}.map(({ path, fields }) =>
+            ['${issuer()}/' + path, { method: 'POST', body: new URLSearchParams(fields) }])
+          const requests = [...${JSON.stringify(gets)}.map((url) => [url, {}]), ...posts]
+          const read = async (url, options) => {
+            try {
+              const answer = await fetch(url, { credentials: 'include', ...options })
+              const text = await answer.text()
+              return answer.type.startsWith('opaque') && text === '' && answer.status === 0 ? 'nothing' : url
+            } catch (error) {
+              return error.name === 'TypeError' ? 'nothing' : String(error)
+            }
+          }
+          const outcomes = []
+          for (const [url, options] of requests) {
+            outcomes.push(await read(url, options))
+            outcomes.push(await read(url, { ...options, mode: 'no-cors' }))
+            outcomes.push(await read(url, { ...options, mode: 'no-cors', redirect: 'manual' }))
+          }
+          for (const [url] of requests) {
+            for (const [name, property] of [['img', 'src'], ['script', 'src'], ['link', 'href']]) {
+              const element = Object.assign(document.createElement(name), { [property]: url, rel: 'stylesheet' })
+              await new Promise((done) => {
+                Object.assign(element, { onload: done, onerror: done })
+                document.head.append(element)
+              })
+            }
+          }
+          return outcomes
+        })()`)
+        // The attempt is a fair one: a site that lets itself be read is read.
+        expect(outcomes.filter((outcome) => outcome !== 'nothing')).toEqual([readable])
+        expect(outcomes.length).toBeGreaterThan(50)
+        await expectUnchanged(page.context(), before, 'requests of scripts')
+        for (const form of forms(loot)) await submitFrom(page.context(), site, { ...form, method: 'get' })
+        await expectUnchanged(page.context(), before, 'links')
+        await expectGoesOn(page)
+      }))
+
+    test('frames show nothing of ours', () =>
+      inBrowser(async (page) => {
+        await comeToConsent(page)
+        const { consent, login } = await lootOf(page)
+        const addresses = [
+          `${issuer()}/consent?${new URLSearchParams(consent)}`,
+          `${issuer()}/login?${new URLSearchParams(login)}`,
+          authorizeAt({ prompt: 'consent' }),
+          authorizeAt({ client_id: 'nobody' }),
+          authorizeAt({ prompt: 'none', response_mode: 'form_post' }),
+          `${issuer()}/logout`,
+        ]
+        const statuses = new Map<string, number>()
+        page.context().on('response', (answer) => statuses.set(answer.url(), answer.status()))
+        const control = `${web.origin('client.test')}/framed`
+        const tags = [control, ...addresses].flatMap((url) => [
+          `<iframe src="${escaped(url)}"></iframe>`,
+          `<object data="${escaped(url)}" type="text/html"></object>`,
+          `<embed src="${escaped(url)}" type="text/html">`,
+        ])
+        const tab = await visit(page.context(), site, tags.join(''))
+        await tab.waitForLoadState('load')
+        const shown = await Promise.all(tab.frames().slice(1).map(shownIn))
+        const ofControl = `This is ${new URL(control).host}`
+        expect(shown.filter((text) => text !== '')).toEqual([ofControl, ofControl, ofControl])
+        expect(addresses.filter((address) => !statuses.has(address))).toEqual([])
+        // It is the header that keeps the page out of the frame: to a sibling's frame it was sent.
+        expect(statuses.get(addresses[0]!)).toBe(site === 'blog.shop.test' ? 200 : 400)
+        await expectGoesOn(page)
+      }))
+
+    test('who has opened our page in a window neither sees it nor hears from it', () =>
+      inBrowser(async (page) => {
+        await comeToConsent(page)
+        const tab = await visit(page.context(), site, '<button>Open</button>')
+        const url = authorizeAt({ prompt: 'consent', state: 'of-the-person' })
+        await tab.evaluate(`{
+          globalThis.heard = []
+          addEventListener('message', ({ data, origin }) => heard.push([origin, data]))
+          document.querySelector('button').onclick = () => { globalThis.opened = open(${JSON.stringify(url)}, 'w') }
+        }`)
+        const [popup] = await Promise.all([tab.waitForEvent('popup'), tab.click('button')])
+        await atConsent(popup)
+        const before = await standingOf(page.context())
+        const seen = await tab.evaluate(`(() => {
+          const attempt = (look) => {
+            try { return String(look()) } catch (error) { return error.name }
+          }
+          for (const data of ['allow', { decision: 'allow' }, { type: 'submit' }]) opened.postMessage(data, '*')
+          return {
+            document: attempt(() => opened.document.title),
+            address: attempt(() => opened.location.href),
+            storage: attempt(() => opened.localStorage.length),
+            name: attempt(() => opened.name),
+            form: attempt(() => opened.document.forms[1].submit()),
+            frames: attempt(() => opened.length),
+          }
+        })()`)
+        const refused = 'SecurityError'
+        expect(seen).toEqual({
+          ...{ document: refused, address: refused, storage: refused, name: refused, form: refused },
+          frames: '0',
+        })
+        await expectUnchanged(page.context(), before, 'the opener')
+        await expectGoesOn(popup)
+        expect(await tab.evaluate('heard')).toEqual([])
+      }))
+  })
+
+  test('a sibling on our domain cannot plant cookies of our names', () =>
+    inBrowser(async (page) => {
+      await comeToConsent(page)
+      const before = await standingOf(page.context())
+      const names = (await page.context().cookies()).map(({ name }) => name)
+      expect(names).toHaveLength(3)
+      const tab = await visit(page.context(), 'blog.shop.test')
+      await tab.evaluate(`for (const name of ${JSON.stringify(names)}) {
+        document.cookie = name + '=planted; Domain=shop.test; Path=/; Secure'
+        document.cookie = name + '=planted; Domain=shop.test; Path=/oauth; Secure'
+      }`)
+      await tab.evaluate(`document.cookie = 'control=planted; Domain=shop.test; Path=/; Secure'`)
+      const after = await standingOf(page.context())
+      expect(after.cookies.filter((cookie) => !before.cookies.includes(cookie))).toEqual([
+        '.shop.test control=planted',
+      ])
+      await expectGoesOn(page)
+    }))
+
+  describe('hostile text', () => {
+    /** Everything the browser asks for while it is with us. */
+    const requestsOf = (page: Page): string[] => {
+      const origins: string[] = []
+      page.context().on('request', (request) => origins.push(new URL(request.url()).origin))
+      return origins
+    }
+
+    /** Nothing but our own elements, and nothing loaded but what is ours. */
+    const expectTame = async (page: Page): Promise<void> => {
+      const elements = `document.querySelectorAll('script:not([src^="/oauth/assets/"]), img, iframe, object, embed').length`
+      expect(await page.evaluate(elements)).toBe(0)
+      const handlers = `[...document.querySelectorAll('*')].flatMap((element) =>
+        [...element.attributes].filter(({ name, value }) => /^on/i.test(name) || /^\\s*javascript:/i.test(value)).map(({ name }) => name))`
+      expect(await page.evaluate(handlers)).toEqual([])
+    }
+
+    test('in a client’s name, its addresses, login_hint and a person’s own data is shown as text', () =>
+      inBrowser(async (page) => {
+        const origins = requestsOf(page)
+        const fullName = `Bob ${alive('claim')}`
+        await host.database.knex(host.usersTable).where({ id: bob.id }).update({ full_name: fullName })
+        const hint = `bob${alive('hint')}`
+        await page.goto(
+          authorizeAt({
+            client_id: 'hostile',
+            login_hint: hint,
+            scope: 'openid profile email',
+            state: alive('state'),
+          }),
+        )
+        await page.waitForSelector('#password')
+        expect(await page.inputValue('#username')).toBe(hint)
+        expect(await page.locator('.lead').textContent()).toContain(hostileName)
+        await expectTame(page)
+        await signIn(page, { ...bob, email: `${alive('username')}` })
+        await page.waitForSelector('#error')
+        expect(await page.inputValue('#username')).toBe(alive('username'))
+        await expectTame(page)
+        await signIn(page, bob)
+        await atConsent(page)
+        expect(await page.locator('h1').textContent()).toContain(hostileName)
+        expect(await page.locator('dl').textContent()).toContain(fullName)
+        await expectTame(page)
+        expect(new Set(origins)).toEqual(new Set([web.origin('id.shop.test')]))
+        await press(page, 'Allow')
+        await atClient(page)
+        expect(new URL(page.url()).searchParams.get('state')).toBe(alive('state'))
+      }))
+
+    test('in state goes through a response by form_post as it is', () =>
+      inBrowser(async (page) => {
+        const state = alive('posted')
+        await page.goto(authorizeAt({ prompt: 'consent', response_mode: 'form_post', state }))
+        await signIn(page)
+        await press(page, 'Allow')
+        await atClient(page)
+        const posted = web.received.filter(({ method }) => method === 'POST').at(-1)
+        expect(new URLSearchParams(posted?.body).get('state')).toBe(state)
+      }))
+
+    const wrongRequests: readonly [string, () => string][] = [
+      ['client_id', () => authorizeAt({ client_id: alive('client_id') })],
+      ['redirect_uri', () => authorizeAt({ redirect_uri: `javascript:${alive('redirect_uri')}` })],
+      [
+        'a request id',
+        () => `${issuer()}/login?${new URLSearchParams({ authorization_request: alive('id') })}`,
+      ],
+      ['a logout request', () => `${issuer()}/logout?${new URLSearchParams({ client_id: alive('logout') })}`],
+      [
+        'where a logout shall end',
+        () =>
+          `${issuer()}/logout?${new URLSearchParams({ client_id: 'notes', post_logout_redirect_uri: `javascript:alert('bye')` })}`,
+      ],
+    ]
+
+    test.each(wrongRequests)('in %s leads to a page of ours in which nothing is alive', (_, url) =>
+      inBrowser(async (page) => {
+        const origins = requestsOf(page)
+        await page.goto(url())
+        await page.waitForSelector('h1')
+        await expectTame(page)
+        expect(new URL(page.url()).origin).toBe(web.origin('id.shop.test'))
+        expect(new Set(origins)).toEqual(new Set([web.origin('id.shop.test')]))
+      }),
+    )
+  })
+
+  describe('what other sites are told', () => {
+    /** What came to other sites during some work. */
+    const receivedDuring = async (work: () => Promise<void>): Promise<Received[]> => {
+      const before = web.received.length
+      await work()
+      return web.received.slice(before)
+    }
+
+    /** Not an address, an id, a token or a cookie of ours stands in the headers of any request. */
+    const expectDiscreet = (requests: readonly Received[]): void => {
+      expect(requests.length).toBeGreaterThan(0)
+      for (const { headers } of requests) {
+        expect(JSON.stringify(headers)).not.toMatch(/id\.shop\.test|lk_[a-z]{2}_|csrf/)
+        expect(headers.cookie).toBeUndefined()
+      }
+    }
+
+    /** The client’s own page with a link, as a person begins. */
+    const begin = async (page: Page, parameters: Fields): Promise<void> => {
+      const start = `${web.origin('client.test')}/start`
+      web.answer(start, (_req, res) =>
+        sendPage(res, `<a href="${escaped(authorizeAt(parameters))}">Sign in</a>`),
+      )
+      await page.goto(start)
+      await page.click('a')
+    }
+
+    const ways: readonly [string, Fields, (page: Page) => Promise<void>][] = [
+      ['Allow', { prompt: 'consent' }, (page) => signIn(page).then(() => press(page, 'Allow'))],
+      ['Cancel', { prompt: 'consent' }, (page) => signIn(page).then(() => press(page, 'Cancel'))],
+      [
+        'a response by form_post',
+        { prompt: 'consent', response_mode: 'form_post' },
+        (page) => signIn(page).then(() => press(page, 'Allow')),
+      ],
+      ['an error', { prompt: 'none' }, () => Promise.resolve()],
+    ]
+
+    test.each(ways)('%s tells the client nothing but its answer', (_, parameters, act) =>
+      inBrowser(async (page) => {
+        const requests = await receivedDuring(async () => {
+          await begin(page, parameters)
+          await act(page)
+          await atClient(page)
+        })
+        expectDiscreet(requests)
+        expect(await page.evaluate('document.referrer')).not.toContain('id.shop.test')
+      }),
+    )
+
+    test('the login form that ends at the client tells it nothing but its answer', () =>
+      inBrowser(async (page) => {
+        await comeToConsent(page)
+        await expectGoesOn(page)
+        await page.context().clearCookies()
+        const requests = await receivedDuring(async () => {
+          await begin(page, {})
+          await signIn(page)
+          await atClient(page)
+        })
+        expectDiscreet(requests)
+      }))
+
+    test('a client’s privacy policy opens without a word of where it was opened, nor a way back', () =>
+      inBrowser(async (page) => {
+        await page.goto(authorizeAt({ client_id: 'hostile', prompt: 'consent' }))
+        await signIn(page)
+        await atConsent(page)
+        const requests = await receivedDuring(async () => {
+          const link = page.locator('a[href*="/privacy"]')
+          const [policy] = await Promise.all([page.context().waitForEvent('page'), link.click()])
+          await waitForHeading(policy, `This is ${new URL(web.origin('attacker.test')).host}`)
+          expect(await policy.evaluate('[window.opener, document.referrer]')).toEqual([null, ''])
+        })
+        expectDiscreet(requests)
+        expect(requests.map(({ headers }) => headers.referer)).toEqual([undefined])
+      }))
+  })
+})
+
+/** The text of a frame; an error page of the browser's own has nothing to say. */
+const shownIn = async (frame: Frame): Promise<string> => {
+  if (frame.url().startsWith('chrome-error:')) return ''
+  return String(await frame.evaluate('document.body.innerText.trim()'))
+}

@@ -1,0 +1,338 @@
+import { randomUUID } from 'node:crypto'
+import type { RequestListener, ServerResponse } from 'node:http'
+import express, { type Express } from 'express'
+import helmet from 'helmet'
+import type { Page } from 'playwright-core'
+import { type PageOptions, withPage } from '../support/browser.ts'
+import { press, signIn, waitForHeading } from '../support/browser-person.ts'
+import { withWatchedPage } from '../support/browser-watch.ts'
+import { hasIpv6, openWeb, sendPage, type Web } from '../support/browser-web.ts'
+import { authorizeUrl, type Host, secret, startHost } from '../support/host.ts'
+import { describeWith } from '../support/services.ts'
+
+/** Where a client waits for its answer. */
+interface Place {
+  readonly is: string
+  readonly redirectUri: (web: Web) => string
+  /** Where the browser ends when the client sends it on. */
+  readonly onward?: (web: Web) => string
+  /** A `form-action` with which the browser must not get there. */
+  readonly tooNarrow: (web: Web) => string
+}
+
+const ourselves = (): string => "'self'"
+const third = (web: Web): string => `${web.origin('third.test')}/welcome`
+
+const places: readonly Place[] = [
+  {
+    is: 'https on another site',
+    redirectUri: (web) => `${web.origin('client.test')}/callback`,
+    tooNarrow: ourselves,
+  },
+  {
+    is: 'https that redirects on to a third site',
+    redirectUri: (web) => `${web.origin('client.test')}/onward`,
+    onward: third,
+    tooNarrow: (web) => `'self' ${web.origin('client.test')}`,
+  },
+  {
+    is: 'http://127.0.0.1',
+    redirectUri: (web) => `${web.loopback('127.0.0.1')}/callback`,
+    tooNarrow: ourselves,
+  },
+  {
+    is: 'http://127.0.0.1 that redirects on to an https site',
+    redirectUri: (web) => `${web.loopback('127.0.0.1')}/onward`,
+    onward: third,
+    tooNarrow: (web) => `'self' ${web.loopback('127.0.0.1')}`,
+  },
+  {
+    is: 'http://[::1]',
+    redirectUri: (web) => `${web.loopback('[::1]')}/callback`,
+    // What looks as if it would do, and would not.
+    tooNarrow: () => "'self' https: http://127.0.0.1:* http://localhost:*",
+  },
+  {
+    is: 'http://localhost',
+    redirectUri: (web) => `${web.loopback('localhost')}/callback`,
+    tooNarrow: ourselves,
+  },
+  {
+    is: 'a private-use scheme',
+    redirectUri: () => 'com.example.app:/callback',
+    tooNarrow: ourselves,
+  },
+]
+
+const hasPlace = ({ is }: Place): boolean => hasIpv6 || !is.includes('[::1]')
+const missing = places.filter((place) => !hasPlace(place))
+for (const { is } of missing)
+  console.warn(`skipped: redirects to ${is}, because there is no ::1 on this machine`)
+
+/** Each reachable place by its name, for `test.each`. */
+const eachPlace = places.filter(hasPlace).map((place) => [place.is, place] as const)
+const eachPostingPlace = eachPlace.slice(0, 3)
+
+/** How an app comes to send helmet's own default policy, `form-action 'self'` in it, beside ours. */
+const around = {
+  'before the kit': (app: Express) => app,
+  'after the kit': (app: Express) => express().use(app).use(helmet()),
+}
+type Side = keyof typeof around
+
+const anyPolicy = /content.security.policy/i
+
+/** The app with another `form-action` in place of ours, to see that the browser does check it. */
+const withFormAction =
+  (app: Express, sources: string): RequestListener =>
+  (req, res: ServerResponse) => {
+    const setHeader = res.setHeader.bind(res)
+    res.setHeader = (name, value) =>
+      setHeader(
+        name,
+        anyPolicy.test(name) ? String(value).replace(/form-action [^;]+/, `form-action ${sources}`) : value,
+      )
+    app(req, res)
+  }
+
+// A browser on a busy machine takes its time; each wait for one thing ends sooner (support/browser.ts).
+jest.setTimeout(60_000)
+
+describeWith('chromium', 'the way back to the client, in an app with helmet()', () => {
+  let web: Web
+  const hosts: Host[] = []
+  beforeAll(async () => {
+    web = await openWeb(['id.test', 'late.test', 'strict.test', 'client.test', 'third.test'])
+    const on =
+      (location: string): RequestListener =>
+      (_req, res) =>
+        void res.writeHead(303, { Location: location }).end()
+    web.answer(`${web.origin('client.test')}/onward`, on(third(web)))
+    web.answer(`${web.loopback('127.0.0.1')}/onward`, on(third(web)))
+  })
+  afterAll(async () => {
+    await web?.close()
+    await Promise.all(hosts.map((host) => host.close()))
+  })
+
+  const issuerAt = (name: string): string => `${web.origin(name)}/oauth`
+
+  /** An https issuer of that name; the client is confidential, so that its consent is remembered wherever it is. */
+  const startIssuer = async (name: string, side: Side): Promise<Host> => {
+    const redirectUris = [
+      ...places.filter(hasPlace).map(({ redirectUri }) => redirectUri(web)),
+      `${web.origin('client.test')}/popup`,
+    ]
+    const host = await startHost({
+      options: { issuer: issuerAt(name) },
+      clients: [{ client_id: 'client', client_secret: secret, redirect_uris: redirectUris }],
+      before: side === 'before the kit' ? [helmet()] : [],
+    })
+    hosts.push(host)
+    web.serve(name, around[side](host.app))
+    return host
+  }
+
+  /** A browser that must not block anything in any tab, as the pages themselves see it too. */
+  const inBrowser = (run: (page: Page) => Promise<void>, options: PageOptions = {}): Promise<void> =>
+    withWatchedPage(web.browser, options, async ({ page }) => {
+      const blocked: string[] = []
+      page.context().on('console', (message) => {
+        if (anyPolicy.test(message.text())) blocked.push(message.text())
+      })
+      await page.context().addInitScript(`
+        addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI }) =>
+          console.error('Content Security Policy: ' + violatedDirective + ' ' + blockedURI))`)
+      await run(page)
+      expect(blocked).toEqual([])
+    })
+
+  interface Visit {
+    readonly page: Page
+    readonly place: Place
+    /** Site of the issuer. */
+    readonly at: string
+  }
+
+  /** Chromium hands over to a program once in a tab, then wants a click of its own first. */
+  const nextTab = async (visit: Visit): Promise<Visit> => ({
+    ...visit,
+    page: await visit.page.context().newPage(),
+  })
+
+  const open = async (
+    { page, place, at }: Visit,
+    parameters: Readonly<Record<string, string>> = {},
+  ): Promise<string> => {
+    const state = randomUUID()
+    const redirect_uri = place.redirectUri(web)
+    await page.goto(
+      web.origin(at) +
+        authorizeUrl({ client_id: 'client', scope: 'openid', redirect_uri, state, ...parameters }),
+    )
+    return state
+  }
+
+  /** Does something and waits until the browser shows where it leads. */
+  const arrival = async ({ page, place }: Visit, act: () => Promise<void>): Promise<void> => {
+    const end = new URL(place.onward?.(web) ?? place.redirectUri(web))
+    await Promise.all([page.getByRole('heading', { name: `This is ${end.host}` }).waitFor(), act()])
+    expect(page.url().split('?')[0]).toBe(end.href)
+  }
+
+  /** A program would take over here; the browser has followed the redirects of the form's POST up to it. */
+  const handedOver = async ({ page }: Visit, act: () => Promise<void>): Promise<URL> => {
+    const isLast = (url: string): boolean => url.startsWith('com.example.app:/callback?')
+    const [last] = await Promise.all([
+      page.waitForEvent('request', (request) => isLast(request.url())),
+      act(),
+    ])
+    expect(last.redirectedFrom()?.redirectedFrom()?.method()).toBe('POST')
+    return new URL(last.url())
+  }
+
+  /** What the client was told; it must be the answer to this very request. */
+  const answerAfter = async (visit: Visit, state: string, act: () => Promise<void>): Promise<void> => {
+    const fields = await clientAnswer(visit, state, act)
+    const code = expect.stringMatching(/^lk_ac_[\w-]{43}$/)
+    expect(fields).toEqual({ code, state, iss: issuerAt(visit.at) })
+  }
+
+  const clientAnswer = async (
+    visit: Visit,
+    state: string,
+    act: () => Promise<void>,
+  ): Promise<Record<string, string>> => {
+    if (visit.place.redirectUri(web).startsWith('com.')) {
+      return Object.fromEntries((await handedOver(visit, act)).searchParams)
+    }
+    await arrival(visit, act)
+    const [answer, ...others] = arrivals(state)
+    expect(others).toEqual([])
+    return answer!
+  }
+
+  /** What came to the place that a client waits at. */
+  const arrivals = (state: string, method = /GET|POST/): Record<string, string>[] =>
+    web.received
+      .filter((request) => method.test(request.method) && /^\/(callback|onward)$/.test(request.url.pathname))
+      .map(({ url, body }) => Object.fromEntries(new URLSearchParams(body || url.search)))
+      .filter((fields) => fields.state === state)
+
+  const allow = async (visit: Visit, parameters: Readonly<Record<string, string>> = {}): Promise<string> => {
+    const state = await open(visit, { prompt: 'consent', ...parameters })
+    await signIn(visit.page)
+    await answerAfter(visit, state, () => press(visit.page, 'Allow'))
+    return state
+  }
+
+  describe.each([
+    ['before the kit', 'id.test'],
+    ['after the kit', 'late.test'],
+  ] as const)('%s', (side, at) => {
+    beforeAll(async () => void (await startIssuer(at, side)))
+
+    test.each(eachPlace)(
+      'Allow reaches %s; when that is remembered, so does the login form itself',
+      (_, place) =>
+        inBrowser(async (page) => {
+          const visit = { page, place, at }
+          await allow(visit)
+          await page.context().clearCookies()
+          const again = await nextTab(visit)
+          const state = await open(again)
+          await answerAfter(again, state, () => signIn(again.page))
+        }),
+    )
+
+    test.each(eachPlace)(
+      'with prompt=login Allow reaches %s; when that is remembered, so does the login form that asks again',
+      (_, place) =>
+        inBrowser(async (page) => {
+          const visit = { page, place, at }
+          await open(visit, { prompt: 'consent' })
+          await signIn(page)
+          await page.waitForSelector('#allow')
+          await allow(visit, { prompt: 'login consent' })
+          const again = await nextTab(visit)
+          const state = await open(again, { prompt: 'login' })
+          await waitForHeading(again.page, 'Confirm it’s you')
+          await answerAfter(again, state, () => signIn(again.page))
+        }),
+    )
+
+    test.each(eachPostingPlace)('a response by form_post reaches %s', (_, place) =>
+      inBrowser(async (page) => {
+        const state = await allow({ page, place, at }, { response_mode: 'form_post' })
+        expect(arrivals(state, /POST/)).toHaveLength(1)
+      }),
+    )
+
+    test('without JavaScript the button of a response by form_post reaches the client', () =>
+      inBrowser(
+        async (page) => {
+          const visit = { page, place: places[0]!, at }
+          const state = await open(visit, { prompt: 'consent', response_mode: 'form_post' })
+          await signIn(page)
+          await press(page, 'Allow')
+          await answerAfter(visit, state, () => press(page, 'Continue'))
+        },
+        { javaScriptEnabled: false },
+      ))
+
+    test('a client that signs people in through a popup hears from it', () =>
+      withPage(web.browser, {}, async (page) => {
+        const client = web.origin('client.test')
+        const redirect_uri = `${client}/popup`
+        web.answer(redirect_uri, (_req, res) =>
+          sendPage(res, `<script>opener && opener.postMessage(location.search, '${client}')</script>Popup`),
+        )
+        const state = randomUUID()
+        const url = web.origin(at) + authorizeUrl({ client_id: 'client', redirect_uri, state })
+        web.answer(`${client}/`, (_req, res) =>
+          sendPage(
+            res,
+            `<button>Sign in</button><p></p><script>
+              const url = ${JSON.stringify(url)}
+              document.querySelector('button').onclick = () => open(url, 'login', 'popup')
+              addEventListener('message', ({ data }) => { document.querySelector('p').textContent = data })
+            </script>`,
+          ),
+        )
+        await page.goto(`${client}/`)
+        const [popup] = await Promise.all([page.waitForEvent('popup'), page.click('button')])
+        await signIn(popup)
+        const heard = page.getByText(state)
+        await popup
+          .getByText('Popup')
+          .or(popup.getByRole('button', { name: 'Allow' }))
+          .waitFor()
+        if (await popup.getByRole('button', { name: 'Allow' }).isVisible()) await press(popup, 'Allow')
+        await heard.waitFor()
+        expect(await heard.textContent()).toContain('code=lk_ac_')
+      }))
+  })
+
+  describe('with a form-action that is too narrow', () => {
+    let formAction = ourselves()
+    beforeAll(async () => {
+      const host = await startIssuer('strict.test', 'after the kit')
+      web.serve('strict.test', (req, res) => withFormAction(host.app, formAction)(req, res))
+    })
+
+    test.each(eachPlace)('the browser is seen to stop before %s', (_, place) => {
+      formAction = place.tooNarrow(web)
+      const stopped = inBrowser(async (page) => {
+        const state = await open({ page, place, at: 'strict.test' }, { prompt: 'consent' })
+        await signIn(page)
+        await page.waitForSelector('#allow')
+        const asHere = page.url()
+        const isBlocked = page.waitForEvent('console', (message) => message.text().includes('form-action'))
+        await Promise.all([isBlocked, press(page, 'Allow')])
+        expect(page.url()).toBe(asHere)
+        expect(arrivals(state)).toHaveLength(place.onward ? 1 : 0)
+      })
+      return expect(stopped).rejects.toThrow(/Content Security Policy.*form-action/)
+    })
+  })
+})
