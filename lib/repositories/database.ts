@@ -1,6 +1,6 @@
 import knexModule, { type Knex } from 'knex'
 import { type DriverOptions, driverOf } from './driver.ts'
-import type { Database } from './statement.ts'
+import { type Database, query } from './statement.ts'
 
 /** A database together with what closing it means. */
 export interface OpenedDatabase {
@@ -104,11 +104,27 @@ export const openDatabase = (
 ): OpenedDatabase => {
   const hostKnex = isInstance(given) ? given : open(given)
   const handle = privateHandle(hostKnex)
+  const driver = driverOf(handle, options)
   return {
     hostKnex,
-    database: { knex: handle, driver: driverOf(handle, options), prefix, compiled: new Map() },
+    database: {
+      knex: handle,
+      driver,
+      prefix,
+      compiled: new Map(),
+      ...(driver.dialect === 'sqlite' ? { writes: [] } : {}),
+    },
     close: async () => {
       if (!isInstance(given)) await hostKnex.destroy()
     },
   }
+}
+
+const anyKey = query<Record<never, never>>((table) =>
+  table('signing_keys').select('kid').limit(1, { skipBinding: true }),
+)
+
+/** @throws OAuthError `temporarily_unavailable` unless the database answers, and has the kit's tables */
+export const assertDatabaseAnswers = async (db: Database): Promise<void> => {
+  await anyKey(db, {})
 }

@@ -1,7 +1,9 @@
 import type { Knex } from 'knex'
 import { OAuthError } from '../protocol/errors.ts'
+import { execute, inTransaction, onConnection } from './connection.ts'
 import type { Driver, Result, Row, Value } from './driver.ts'
-import { databaseUnavailable, isMisled, isRetryable, isUniqueViolation, retrying } from './faults.ts'
+import { databaseUnavailable, isRetryable, isUniqueViolation, retrying } from './faults.ts'
+import { commitTogether, type WriteQueue } from './group-commit.ts'
 
 /** Where the kit's rows live. Inside a transaction it is the same value with the connection pinned. */
 export interface Database {
@@ -10,8 +12,12 @@ export interface Database {
   readonly driver: Driver
   readonly prefix: string
   readonly compiled: Map<object, Compiled>
+  /** Writes that are about to be committed together, on SQLite; absent where the server sees to that. */
+  readonly writes?: WriteQueue
   readonly connection?: unknown
 }
+
+const hasQueue = (db: Database): db is Database & { readonly writes: WriteQueue } => db.writes !== undefined
 
 interface Compiled {
   readonly sql: string
@@ -55,86 +61,17 @@ const bind = (compiled: Compiled, values: Readonly<Record<string, Value>>): Valu
 /** The full name of a table of ours; `… as alias` stays as it is. */
 export const tableName = (db: Pick<Database, 'prefix'>, name: string): string => `${db.prefix}${name}`
 
-/** Milliseconds that a connection may take to be had, and then the database to answer; together 503 within ten seconds. */
-const patience = 5000
-
-/** A result that is not there in time is an error; what comes later goes nowhere. */
-const inTime = <T>(work: Promise<T>, what: string, onLate: (error: Error) => void): Promise<T> =>
-  new Promise((resolve, reject) => {
-    const timer = setTimeout(() => {
-      const error = new Error(`${what} within ${patience} ms`)
-      onLate(error)
-      reject(error)
-    }, patience)
-    work.then(
-      (result) => {
-        clearTimeout(timer)
-        resolve(result)
-      },
-      (error: unknown) => {
-        clearTimeout(timer)
-        reject(error)
-      },
-    )
-  })
-
-/** The pool gives the connection to nobody else; Knex looks for this name. */
-const dispose = (connection: unknown, error: unknown): void => {
-  Object.assign(connection as object, { __knex__disposed: error })
-}
-
-const isDisposed = (connection: unknown): boolean => '__knex__disposed' in (connection as object)
-
-/**
- * A statement on a connection. Where a server has gone silent (behind a firewall that forgot the connection, say), TCP
- * would hope for a quarter of an hour; one timer, set and cleared, costs a hundredth of a round trip. SQLite has
- * answered before a timer could be of use.
- */
-const execute = (
-  { driver }: Database,
-  connection: unknown,
-  sql: string,
-  bindings: readonly Value[],
-): Promise<Result> => {
-  const answer = driver.execute(connection, sql, bindings)
-  if (driver.dialect === 'sqlite') return answer
-  return inTime(answer, 'the database did not answer', (error) => {
-    dispose(connection, error)
-    driver.sever(connection)
-  })
-}
-
-/** A connection that is had too late goes back. */
-const acquire = ({ knex }: Database): Promise<unknown> => {
-  const acquiring: Promise<unknown> = knex.client.acquireConnection()
-  return inTime(acquiring, 'no connection to the database was free', () => {
-    acquiring.then((connection) => knex.client.releaseConnection(connection)).catch(() => {})
-  })
-}
-
-/** Runs work on the pinned connection of a transaction, or on one borrowed from the pool; errors are the driver's. */
-const onConnection = async <T>(db: Database, work: (connection: unknown) => Promise<T>): Promise<T> => {
-  if (db.connection !== undefined) return work(db.connection)
-  const connection = await acquire(db)
-  try {
-    return await work(connection)
-  } catch (error) {
-    if (isMisled(error)) dispose(connection, error)
-    throw error
-  } finally {
-    await db.knex.client.releaseConnection(connection)
-  }
-}
-
 /**
  * A fault outside a transaction is final here; inside one, the transaction decides whether to try again.
  *
  * @throws OAuthError `temporarily_unavailable` with the driver's error as its cause
  */
-const run = async <T>(db: Database, work: (connection: unknown) => Promise<T>): Promise<T> => {
-  if (db.connection !== undefined) return work(db.connection)
+const run = async <T>(db: Database, work: (connection: unknown) => Promise<T>): Promise<T> =>
+  db.connection === undefined ? settled(() => onConnection(db, work)) : work(db.connection)
+
+const settled = async <T>(work: () => Promise<T>, mayRetry = isRetryable): Promise<T> => {
   try {
-    return await retrying(() => onConnection(db, work))
+    return await retrying(work, mayRetry)
   } catch (error) {
     throw error instanceof OAuthError ? error : databaseUnavailable(error)
   }
@@ -172,7 +109,13 @@ export const query = <Values extends Readonly<Record<keyof Values, Value>>>(
  */
 export const command = <Values extends Readonly<Record<keyof Values, Value>>>(
   build: Build<Values>,
-): ((db: Database, values: Values) => Promise<number>) => prepared(build, (result) => result.count)
+): ((db: Database, values: Values) => Promise<number>) => {
+  const execute = prepared(build, (result) => result.count)
+  return (db, values) =>
+    db.connection === undefined && hasQueue(db)
+      ? settled(() => commitTogether(db, (tx) => execute(tx, values), true))
+      : execute(db, values)
+}
 
 /**
  * All or nothing. Work that loses against other work is rolled back and run again whole, so it must hold
@@ -182,34 +125,9 @@ export const command = <Values extends Readonly<Record<keyof Values, Value>>>(
  */
 export const transaction = async <T>(db: Database, work: (tx: Database) => Promise<T>): Promise<T> => {
   if (db.connection !== undefined) return work(db)
-  try {
-    return await retrying(() => onConnection(db, (connection) => attempt({ ...db, connection }, work)), lost)
-  } catch (error) {
-    throw error instanceof OAuthError ? error : databaseUnavailable(error)
-  }
+  if (hasQueue(db)) return settled(() => commitTogether(db, work, false), lost)
+  return settled(() => onConnection(db, (connection) => inTransaction({ ...db, connection }, work)), lost)
 }
 
 /** Two transactions that both found no row and both insert it: the second finds the row when it runs again. */
 const lost = (error: unknown): boolean => isRetryable(error) || isUniqueViolation(error)
-
-const attempt = async <T>(tx: Database, work: (tx: Database) => Promise<T>): Promise<T> => {
-  await execute(tx, tx.connection, tx.driver.begin, [])
-  try {
-    const result = await work(tx)
-    await execute(tx, tx.connection, 'COMMIT', [])
-    return result
-  } catch (error) {
-    await rollBack(tx)
-    throw error
-  }
-}
-
-/** A connection that cannot even roll back is not given to anyone else. */
-const rollBack = async (tx: Database): Promise<void> => {
-  if (isDisposed(tx.connection)) return
-  try {
-    await execute(tx, tx.connection, 'ROLLBACK', [])
-  } catch (error) {
-    dispose(tx.connection, error)
-  }
-}

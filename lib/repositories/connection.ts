@@ -1,0 +1,100 @@
+import type { Result, Value } from './driver.ts'
+import { isMisled } from './faults.ts'
+import type { Database } from './statement.ts'
+
+/** Milliseconds that a connection may take to be had, and then the database to answer; together 503 within ten seconds. */
+const patience = 5000
+
+/** A result that is not there in time is an error; what comes later goes nowhere. */
+const inTime = <T>(work: Promise<T>, what: string, onLate: (error: Error) => void): Promise<T> =>
+  new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      const error = new Error(`${what} within ${patience} ms`)
+      onLate(error)
+      reject(error)
+    }, patience)
+    work.then(
+      (result) => {
+        clearTimeout(timer)
+        resolve(result)
+      },
+      (error: unknown) => {
+        clearTimeout(timer)
+        reject(error)
+      },
+    )
+  })
+
+/** The pool gives the connection to nobody else; Knex looks for this name. */
+const dispose = (connection: unknown, error: unknown): void => {
+  Object.assign(connection as object, { __knex__disposed: error })
+}
+
+const isDisposed = (connection: unknown): boolean => '__knex__disposed' in (connection as object)
+
+/**
+ * A statement on a connection. Where a server has gone silent (behind a firewall that forgot the connection, say), TCP
+ * would hope for a quarter of an hour; one timer, set and cleared, costs a hundredth of a round trip. SQLite has
+ * answered before a timer could be of use.
+ */
+export const execute = (
+  { driver }: Database,
+  connection: unknown,
+  sql: string,
+  bindings: readonly Value[],
+): Promise<Result> => {
+  const answer = driver.execute(connection, sql, bindings)
+  if (driver.dialect === 'sqlite') return answer
+  return inTime(answer, 'the database did not answer', (error) => {
+    dispose(connection, error)
+    driver.sever(connection)
+  })
+}
+
+/** A connection that is had too late goes back. */
+const acquire = ({ knex }: Database): Promise<unknown> => {
+  const acquiring: Promise<unknown> = knex.client.acquireConnection()
+  return inTime(acquiring, 'no connection to the database was free', () => {
+    acquiring.then((connection) => knex.client.releaseConnection(connection)).catch(() => {})
+  })
+}
+
+/** Runs work on the pinned connection of a transaction, or on one borrowed from the pool; errors are the driver's. */
+export const onConnection = async <T>(
+  db: Database,
+  work: (connection: unknown) => Promise<T>,
+): Promise<T> => {
+  if (db.connection !== undefined) return work(db.connection)
+  const connection = await acquire(db)
+  try {
+    return await work(connection)
+  } catch (error) {
+    if (isMisled(error)) dispose(connection, error)
+    throw error
+  } finally {
+    await db.knex.client.releaseConnection(connection)
+  }
+}
+
+/** All of the work or nothing of it, on the pinned connection. */
+export const inTransaction = async <T>(tx: Database, work: (tx: Database) => Promise<T>): Promise<T> => {
+  await execute(tx, tx.connection, tx.driver.begin, [])
+  try {
+    const result = await work(tx)
+    await execute(tx, tx.connection, 'COMMIT', [])
+    return result
+  } catch (error) {
+    await rollBack(tx)
+    throw error
+  }
+}
+
+/** A connection that cannot even roll back is not given to anyone else. */
+const rollBack = async (tx: Database): Promise<void> => {
+  if (isDisposed(tx.connection)) return
+  try {
+    await execute(tx, tx.connection, 'ROLLBACK', [])
+  } catch (error) {
+    dispose(tx.connection, error)
+  }
+}
