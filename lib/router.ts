@@ -1,15 +1,18 @@
 import express, { type Request, type RequestHandler, type Router } from 'express'
 import { type AuthorizationServer, createAuthorizationServer } from './authorization-server.ts'
 import { startCleanUp } from './clean-up.ts'
+import { accountFormEndpoint, accountPageEndpoint } from './endpoints/account.ts'
 import { assetsEndpoint } from './endpoints/assets.ts'
 import { authorizeEndpoint, authorizeFormEndpoint } from './endpoints/authorize.ts'
 import { consentFormEndpoint, consentPageEndpoint } from './endpoints/consent.ts'
 import { discoveryEndpoint } from './endpoints/discovery.ts'
+import { healthEndpoint } from './endpoints/health.ts'
 import { introspectEndpoint } from './endpoints/introspect.ts'
 import { jwksEndpoint } from './endpoints/jwks.ts'
 import { loginFormEndpoint, loginPageEndpoint } from './endpoints/login.ts'
 import { isLogoutConfirmation, logoutEndpoint, logoutFormEndpoint } from './endpoints/logout.ts'
 import { revokeEndpoint } from './endpoints/revoke.ts'
+import { selectAccountFormEndpoint, selectAccountPageEndpoint } from './endpoints/select-account.ts'
 import { tokenEndpoint } from './endpoints/token.ts'
 import { userinfoEndpoint } from './endpoints/userinfo.ts'
 import type { EventListeners } from './events/events.ts'
@@ -35,6 +38,8 @@ export interface AuthRouter extends Router {
   readonly events: EventListeners
   /** What the host tells about its users: changed, signed out. */
   readonly users: UserLifecycle
+  /** Answers 200 while schema, keys and database are there, else 503: `app.get('/healthz', oauth.health)`. */
+  readonly health: RequestHandler
   /** Settles when schema and keys are there; rejects with what is wrong. Requests before that wait for it. */
   ready(): Promise<void>
   /** Closes the database pool, if the kit opened it. */
@@ -102,8 +107,20 @@ const browserRoutes = (server: AuthorizationServer): Router => {
   )
   route(
     router,
+    '/select-account',
+    { get: selectAccountPageEndpoint(server, pages), post: selectAccountFormEndpoint(server, pages), before },
+    onError,
+  )
+  route(
+    router,
     '/consent',
     { get: consentPageEndpoint(server, pages), post: consentFormEndpoint(server), before },
+    onError,
+  )
+  route(
+    router,
+    '/account',
+    { get: accountPageEndpoint(server, pages), post: accountFormEndpoint(server, pages), before },
     onError,
   )
   route(
@@ -137,6 +154,13 @@ const wellKnownRoutes = (server: AuthorizationServer): Router => {
   return router
 }
 
+// A registered symbol, for a test runner may load this file twice; not enumerable, so that no log shows the secrets.
+const behind = Symbol.for('latchkey.authorization-server')
+
+/** The server behind a router, for `latchkey/testing` alone; undefined for any other value. */
+export const serverBehind = (oauth: AuthRouter): AuthorizationServer | undefined =>
+  Reflect.get(Object(oauth), behind)
+
 /**
  * An OAuth 2.0 and OpenID Connect authorization server as an Express router.
  *
@@ -154,11 +178,13 @@ export const authRouter = (options: AuthRouterOptions = {}): AuthRouter => {
   // Begins at once, so that the first request need not wait; a failure is told here and again to whoever asks.
   server.ready().catch((error: unknown) => server.options.logger.error('latchkey: not ready', error))
   startCleanUp(server)
+  Object.defineProperty(router, behind, { value: server })
   return Object.assign(router, {
     wellKnown: wellKnownRoutes(server),
     requireToken: requireTokenOf(server),
     events: server.events.listeners,
     users: userLifecycle(server),
+    health: healthEndpoint(server),
     ready: () => server.ready(),
     close: () => server.close(),
   })

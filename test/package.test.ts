@@ -64,13 +64,17 @@ main()
 `
 const esm = host(`import express from 'express'
 import knex from 'knex'
-import { authRouter, migrate, seedClients } from 'latchkey'`)
+import { authRouter, migrate, seedClients } from 'latchkey'
+import { attack } from 'latchkey/testing'
+if (typeof attack !== 'function') throw new Error('latchkey/testing has no attack')`)
 const commonJs = host(`const express = require('express')
 const knex = require('knex')
-const { authRouter, migrate, seedClients } = require('latchkey')`)
+const { authRouter, migrate, seedClients } = require('latchkey')
+if (typeof require('latchkey/testing').attack !== 'function') throw new Error('latchkey/testing has no attack')`)
 
 const consumer = `import express from 'express'
 import { type AuthRouterOptions, authRouter, OAuthError, seedClients } from 'latchkey'
+import { actingAs, type AttackReport, attack } from 'latchkey/testing'
 
 const options = { issuer: 'https://app.example.com/oauth', lifetimes: { code: 30 } } satisfies AuthRouterOptions
 const oauth = authRouter(options)
@@ -82,6 +86,12 @@ app.get('/orders', oauth.requireToken('orders:read'), (req, res) => {
 })
 // @ts-expect-error the issuer is a text
 authRouter({ issuer: 7 })
+export const report: Promise<AttackReport> = attack(app, {
+  issuer: options.issuer,
+  client: { client_id: 'shop', redirect_uri: 'https://shop.example.com/callback' },
+  user: { username: 'ada', password: 'secret' },
+})
+export const acting = actingAs(oauth, 1, 'orders:read')
 export const seeds: typeof seedClients = seedClients
 export const refused: Error = new OAuthError('invalid_grant', 'code is expired')
 `

@@ -15,10 +15,11 @@ app.use(helmet({ contentSecurityPolicy: { directives: { upgradeInsecureRequests:
 app.use(express.static(join(import.meta.dirname, 'public')))
 app.use(session)
 
-// Latchkey begins. These lines and the two marked imports, 13 in all, are everything that Notes added.
+// Latchkey begins. These lines and the two marked imports, 14 in all, are everything that Notes added.
 export const oauth = authRouter(latchkeyConfig)
 app.use('/oauth', oauth)
 app.use(oauth.wellKnown)
+app.get('/healthz', oauth.health)
 app.get('/api/notes', oauth.requireToken('notes:read'), async (req, res) => {
   res.json({ notes: await listNotes(Number(req.token.subject)) })
 })

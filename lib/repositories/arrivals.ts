@@ -1,13 +1,14 @@
-import type { Consent } from '../protocol/next-step.ts'
+import type { ConsentTerms } from '../protocol/consent.ts'
 import { type ClientRecord, clientColumns, clientOf } from './clients.ts'
+import { termsOf } from './consents.ts'
 import { type LoginRecord, loginColumns, loginOf } from './logins.ts'
-import { scopes, text, textOrNull } from './row.ts'
+import { text, textOrNull } from './row.ts'
 import { type Database, query } from './statement.ts'
 
-/** What is known of a login that a session remembers, and of the consent of its user. */
+/** What is known of a login that a session remembers, and of what its user allows the client. */
 export interface KnownLogin {
   readonly login: LoginRecord
-  readonly consent: Consent | undefined
+  readonly terms: ConsentTerms | undefined
 }
 
 /** All that the database knows of an authorization request that has just arrived. */
@@ -32,7 +33,7 @@ const arrival = query<{ clientId: string; sid: string | null; now: number }>((ta
       ...clientColumns.map((column) => `clients.${column}`),
       ...loginColumns.map((column) => `logins.${column}`),
       'consents.subject as consent_subject',
-      'consents.scopes as consent_scopes',
+      'consents.terms',
     ])
     .where('clients.client_id', v.clientId),
 )
@@ -51,6 +52,6 @@ export const findArrival = async (
   if (row === undefined || text(row, 'client_id') !== clientId) return undefined
   const login = textOrNull(row, 'sid') === null ? undefined : loginOf(row)
   const isTheirs = login !== undefined && textOrNull(row, 'consent_subject') === login.subject
-  const consent = isTheirs ? { scopes: scopes(row, 'consent_scopes') } : undefined
-  return { client: clientOf(row, now), known: login && { login, consent } }
+  const terms = isTheirs ? termsOf(row) : undefined
+  return { client: clientOf(row, now), known: login && { login, terms } }
 }

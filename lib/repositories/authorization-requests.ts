@@ -12,6 +12,8 @@ export interface WaitingRequest {
   readonly browserHash: string
   /** The login found when the request came. */
   readonly sid: string | undefined
+  /** The login that the user chose to go on with (`prompt=select_account`). */
+  readonly selectedSid: string | undefined
   readonly request: AuthorizationRequest
   readonly decision: Decision | undefined
   readonly expiresAt: number
@@ -22,6 +24,7 @@ const waitingRequestOf = (row: Row): WaitingRequest => ({
   id: text(row, 'id'),
   browserHash: text(row, 'browser_hash'),
   sid: textOrNull(row, 'sid') ?? undefined,
+  selectedSid: textOrNull(row, 'selected_sid') ?? undefined,
   request: json(row, 'request'),
   decision: jsonOrUndefined(row, 'decision'),
   expiresAt: number(row, 'expires_at'),
@@ -30,7 +33,9 @@ const waitingRequestOf = (row: Row): WaitingRequest => ({
 
 const byId = query<{ id: string }>((table, v) =>
   table('authorization_requests')
-    .select(['id', 'browser_hash', 'sid', 'request', 'decision', 'expires_at', 'consumed_at'])
+    .select([
+      ...['id', 'browser_hash', 'sid', 'selected_sid', 'request', 'decision', 'expires_at', 'consumed_at'],
+    ])
     .where({ id: v.id }),
 )
 
@@ -64,6 +69,7 @@ const ofBrowser = query<{ browserHash: string }>((table, v) =>
   table('authorization_requests')
     .select('id')
     .where({ browser_hash: v.browserHash })
+    .whereNull('consumed_at')
     .orderBy('created_at', 'desc'),
 )
 
@@ -98,6 +104,18 @@ export const decideAuthorizationRequest = async (
   { id, decision }: { id: string; decision: Decision },
 ): Promise<void> => {
   await decide(db, { id, decision: JSON.stringify(decision) })
+}
+
+const select = command<{ id: string; sid: string }>((table, v) =>
+  table('authorization_requests')
+    .where({ id: v.id })
+    .whereNull('consumed_at')
+    .update({ selected_sid: v.sid }),
+)
+
+/** Records which login the user chose to go on with. */
+export const selectLogin = async (db: Database, values: { id: string; sid: string }): Promise<void> => {
+  await select(db, values)
 }
 
 const consume = command<{ id: string; now: number }>((table, v) =>

@@ -1,7 +1,9 @@
+import type { Knex } from 'knex'
 import type { Authorization, AuthorizationDetails } from '../protocol/authorization.ts'
 import type { ClientMetadata } from '../protocol/client-metadata.ts'
 import type { Row } from './driver.ts'
-import { flag, json, number, numberOrNull, scopes, text } from './row.ts'
+import { batchSize, keysIn, type WithKeys, withKeys } from './removal.ts'
+import { flag, json, jsonOrUndefined, number, numberOrNull, scopes, text } from './row.ts'
 import { command, type Database, query } from './statement.ts'
 
 /** Columns of an authorization and of its login, under names that cannot clash with those of a token. */
@@ -127,6 +129,23 @@ export const revokeAuthorization = async (
   values: { id: string; now: number },
 ): Promise<boolean> => (await revoke(db, values)) === 1
 
+const revokeOfClient = command<{ subject: string; clientId: string; now: number }>((table, v) =>
+  table('authorizations')
+    .where({ subject: v.subject, client_id: v.clientId })
+    .whereNull('revoked_at')
+    .update({ revoked_at: v.now }),
+)
+
+/**
+ * Ends everything that a user ever gave to one client.
+ *
+ * @returns whether there was something to end
+ */
+export const revokeAuthorizationsOfClient = async (
+  db: Database,
+  values: { subject: string; clientId: string; now: number },
+): Promise<boolean> => (await revokeOfClient(db, values)) > 0
+
 const revokeOfSubject = command<{ subject: string; now: number }>((table, v) =>
   table('authorizations').where({ subject: v.subject }).whereNull('revoked_at').update({ revoked_at: v.now }),
 )
@@ -137,6 +156,68 @@ export const revokeAuthorizationsOfSubject = async (
   values: { subject: string; now: number },
 ): Promise<void> => {
   await revokeOfSubject(db, values)
+}
+
+/** An authorization with its client, for the user and for the host's records. */
+export interface AuthorizationRecord extends Authorization {
+  /** Epoch seconds. */
+  readonly createdAt: number
+  /** Epoch seconds of the last refresh, to the minute; null before the first. */
+  readonly lastUsedAt: number | null
+  /** When the last access token that stands expires, and the unused refresh token; 0 where there is none. */
+  readonly accessTokenEnd: number
+  readonly refreshTokenEnd: number
+  /** Undefined when the client is gone. */
+  readonly client: ClientMetadata | undefined
+}
+
+const lastOf = (tokens: Knex.QueryBuilder): Knex.QueryBuilder =>
+  tokens.max('tokens.expires_at').whereRaw('?? = ??', ['tokens.authorization_id', 'authorizations.id'])
+
+const ofSubject = query<{ subject: string }>((table, v, name) =>
+  table('authorizations as authorizations')
+    .leftJoin(name('logins as logins'), 'logins.sid', 'authorizations.sid')
+    .leftJoin(name('clients as clients'), 'clients.client_id', 'authorizations.client_id')
+    .select([
+      ...[...authorizationColumns, 'authorizations.created_at', 'authorizations.last_used_at'],
+      'clients.metadata as client_metadata',
+      lastOf(table('access_tokens as tokens')).whereNull('tokens.revoked_at').as('access_token_end'),
+      lastOf(table('refresh_tokens as tokens')).whereNull('tokens.consumed_at').as('refresh_token_end'),
+    ])
+    .where('authorizations.subject', v.subject)
+    .orderBy('authorizations.created_at'),
+)
+
+/** All that a user gave to any client, as far as it is kept; the oldest first. */
+export const listAuthorizations = async (
+  db: Database,
+  values: { subject: string },
+): Promise<AuthorizationRecord[]> =>
+  (await ofSubject(db, values))
+    .map((row) => ({
+      ...authorizationOf(row),
+      createdAt: number(row, 'created_at'),
+      lastUsedAt: numberOrNull(row, 'last_used_at'),
+      accessTokenEnd: numberOrNull(row, 'access_token_end') ?? 0,
+      refreshTokenEnd: numberOrNull(row, 'refresh_token_end') ?? 0,
+      client: jsonOrUndefined<ClientMetadata>(row, 'client_metadata'),
+    }))
+    // MariaDB compares texts as if padded with spaces.
+    .filter(({ subject }) => subject === values.subject)
+
+const stamp = command<WithKeys>((table, v) =>
+  table('authorizations')
+    .whereIn('id', keysIn(v))
+    .update({ last_used_at: v.time ?? null }),
+)
+
+/** Notes that these authorizations were used then; a batch of them in each statement. */
+export const stampAuthorizations = async (
+  db: Database,
+  { ids, time }: { ids: readonly string[]; time: number },
+): Promise<void> => {
+  for (let start = 0; start < ids.length; start += batchSize)
+    await stamp(db, withKeys(ids.slice(start, start + batchSize), { time }))
 }
 
 const clientsOfLogin = query<{ sid: string }>((table, v, name) =>

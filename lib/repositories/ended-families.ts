@@ -62,6 +62,26 @@ export const removeFamiliesOfLogins = async function* (db: Database, sids: reado
   } while (!isLast(rows))
 }
 
+const ofSubject = query<WithKeys>((table, v) =>
+  table('authorizations')
+    .select('id')
+    .where({ subject: v.subject ?? null })
+    .limit(batchSize, { skipBinding: true }),
+)
+
+/** Removes all that a user gave to any client, with its codes and tokens. */
+export const removeFamiliesOfSubject = async function* (
+  db: Database,
+  { subject }: { readonly subject: string },
+): Removal {
+  let rows: readonly Row[]
+  do {
+    rows = await ofSubject(db, { subject })
+    if (rows.length === 0) return
+    yield* removeFamilies(db, rows.map(idOf))
+  } while (!isLast(rows))
+}
+
 /** Families that ended in a span of time. */
 interface Span {
   readonly from: number

@@ -1,6 +1,6 @@
 import type { Login } from '../protocol/login.ts'
 import type { Row } from './driver.ts'
-import { json, number, text } from './row.ts'
+import { json, number, numberOrNull, text } from './row.ts'
 import { command, type Database, query } from './statement.ts'
 
 export interface LoginRecord extends Login {
@@ -74,6 +74,34 @@ const ofSubject = query<{ subject: string; now: number }>((table, v) =>
 /** The sids of a user's standing logins. */
 export const listLogins = async (db: Database, values: { subject: string; now: number }): Promise<string[]> =>
   (await ofSubject(db, values)).map((row) => text(row, 'sid'))
+
+/** A login as it is kept, standing or over. */
+export interface LoginHistory extends LoginRecord {
+  readonly endedAt: number | null
+}
+
+const everyOfSubject = query<{ subject: string }>((table, v) =>
+  table('logins')
+    .select([...loginColumns, 'ended_at'])
+    .where({ subject: v.subject })
+    .orderBy('auth_time'),
+)
+
+/** Every login of a user that is still kept, the oldest first. */
+export const listLoginHistory = async (db: Database, values: { subject: string }): Promise<LoginHistory[]> =>
+  (await everyOfSubject(db, values))
+    .map((row) => ({ ...loginOf(row), endedAt: numberOrNull(row, 'ended_at') }))
+    // MariaDB compares texts as if padded with spaces.
+    .filter(({ subject }) => subject === values.subject)
+
+const removeOfSubject = command<{ subject: string }>((table, v) =>
+  table('logins').where({ subject: v.subject }).delete(),
+)
+
+/** Removes every login of a user; what hangs on one is dead without it. */
+export const removeLoginsOfSubject = async (db: Database, values: { subject: string }): Promise<void> => {
+  await removeOfSubject(db, values)
+}
 
 const hold = command<{ sid: string; now: number }>((table, v) =>
   table('logins')

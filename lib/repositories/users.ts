@@ -116,3 +116,10 @@ export const createUser = async (db: Database, account: NewAccount): Promise<voi
 export const updateUser = async (db: Database, account: NewAccount): Promise<void> => {
   await update(db, valuesOf(account))
 }
+
+const remove = command<{ id: string }>((table, v) => table('users').where({ id: v.id }).delete())
+
+/** Removes one of the kit's own accounts. */
+export const removeUser = async (db: Database, values: { id: string }): Promise<void> => {
+  await remove(db, values)
+}

@@ -1,0 +1,75 @@
+import type { ConsentReceipt } from '../protocol/consent.ts'
+import { json, number, text } from './row.ts'
+import { command, type Database, query } from './statement.ts'
+
+const insert = command<{
+  id: string
+  subject: string
+  clientId: string
+  authorizationId: string
+  receipt: string
+  now: number
+}>((table, v) =>
+  table('consent_receipts').insert({
+    id: v.id,
+    subject: v.subject,
+    client_id: v.clientId,
+    authorization_id: v.authorizationId,
+    receipt: v.receipt,
+    created_at: v.now,
+  }),
+)
+
+export interface NewConsentReceipt {
+  readonly id: string
+  readonly subject: string
+  readonly clientId: string
+  /** The authorization that came of it. */
+  readonly authorizationId: string
+  readonly receipt: ConsentReceipt
+  readonly now: number
+}
+
+/** Keeps what a user was shown when they allowed a client. A receipt never changes, and outlives the consent. */
+export const createConsentReceipt = async (db: Database, values: NewConsentReceipt): Promise<void> => {
+  await insert(db, { ...values, receipt: JSON.stringify(values.receipt) })
+}
+
+/** A receipt as it was kept. */
+export interface ConsentReceiptRecord extends ConsentReceipt {
+  readonly clientId: string
+  readonly authorizationId: string
+  /** Epoch seconds. */
+  readonly createdAt: number
+}
+
+const ofSubject = query<{ subject: string }>((table, v) =>
+  table('consent_receipts')
+    .select(['subject', 'client_id', 'authorization_id', 'receipt', 'created_at'])
+    .where({ subject: v.subject })
+    .orderBy(['created_at', 'id']),
+)
+
+/** The receipts of a user, the oldest first. */
+export const listConsentReceipts = async (
+  db: Database,
+  values: { subject: string },
+): Promise<ConsentReceiptRecord[]> =>
+  (await ofSubject(db, values))
+    // MariaDB compares texts as if padded with spaces.
+    .filter((row) => text(row, 'subject') === values.subject)
+    .map((row) => ({
+      clientId: text(row, 'client_id'),
+      authorizationId: text(row, 'authorization_id'),
+      createdAt: number(row, 'created_at'),
+      ...json<ConsentReceipt>(row, 'receipt'),
+    }))
+
+const removeOfSubject = command<{ subject: string }>((table, v) =>
+  table('consent_receipts').where({ subject: v.subject }).delete(),
+)
+
+/** Removes the receipts of a user. */
+export const removeConsentReceipts = async (db: Database, values: { subject: string }): Promise<void> => {
+  await removeOfSubject(db, values)
+}

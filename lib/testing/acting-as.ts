@@ -1,0 +1,104 @@
+import type { AuthorizationServer } from '../authorization-server.ts'
+import { createSecret, hashSecret, randomId } from '../keys/secrets.ts'
+import { knownScopes } from '../options/scopes.ts'
+import { isUserMapping } from '../options/users.ts'
+import { allowedScopes, type Client } from '../protocol/client.ts'
+import type { Login } from '../protocol/login.ts'
+import {
+  createAccessToken,
+  createAuthorization,
+  createLogin,
+  type NewAuthorization,
+} from '../repositories/index.ts'
+import { transaction } from '../repositories/statement.ts'
+import type { AuthRouter } from '../router.ts'
+import { newAccessToken } from '../tokens/access-token.ts'
+import type { User } from '../users/users.ts'
+import { type ActingAs, acting, lifetime, listOf, refuse, type Scopes, serverOf } from './acting.ts'
+import { clientForTests, registeredClient } from './test-client.ts'
+
+/** A user by id, or a row or object that holds the id where the option `users` says it is. */
+export type ActingUser = string | number | object
+
+/** A misspelt scope would make the test fail for the wrong reason, or pass for it. */
+const checkedScopes = (scopes: Scopes, allowed: readonly string[], whose: string): string[] => {
+  const asked = listOf(scopes)
+  const unknown = asked.filter((scope) => !allowed.includes(scope))
+  return unknown.length > 0 ? refuse(`${unknown.join(' ')} is no scope ${whose}`) : asked
+}
+
+const activeUser = async ({ options, users }: AuthorizationServer, user: ActingUser): Promise<User> => {
+  const mapped = options.users && isUserMapping(options.users) ? options.users.columns.id : 'id'
+  // What seedUsers() returns calls it the subject.
+  const field =
+    options.users === undefined && typeof user === 'object' && !('id' in user) ? 'subject' : mapped
+  const id: unknown = typeof user === 'object' ? Reflect.get(user, field) : user
+  const found = await users.find(String(id))
+  return found ?? refuse(`there is no active user whose ${field} is ${String(id)}`)
+}
+
+/** What the user would have given the client by signing in and allowing it. */
+const authorizationOf = (client: Client, login: Login, scopes: readonly string[]): NewAuthorization => {
+  const { clientId } = client
+  const { subject, sid, authTime: now, amr } = login
+  const request = {
+    clientId,
+    redirectUri: '',
+    responseType: 'code',
+    responseMode: 'query',
+    prompt: [],
+  } as const
+  return {
+    id: randomId(),
+    clientId,
+    subject,
+    sid,
+    scopes,
+    offline: false,
+    // A code that nobody knows and that is over already.
+    codeHash: hashSecret(createSecret('authorizationCode')),
+    codeExpiresAt: now,
+    now,
+    expiresAt: now + lifetime,
+    details: { ...request, scopes, authTime: now, amr },
+  }
+}
+
+/**
+ * An access token of a user, for tests of the host's API: as good as one that came by signing in and allowing, five
+ * minutes long, stored as every token is. `oauth.users.changed(id)` ends it, userinfo and introspection know it.
+ *
+ * @param oauth what `authRouter()` returned
+ * @param user the id, or a row or object that holds it
+ * @param scopes separated by spaces, or a list
+ * @param options.client a registered client to hold the token; by default one that exists for tests and can do nothing else
+ * @throws Error with NODE_ENV=production, without such a user, and for a scope that is not known
+ * @example
+ * const { headers } = await actingAs(oauth, ada, 'orders:read')
+ * await request(app).get('/api/orders').set(headers).expect(200)
+ */
+export const actingAs = async (
+  oauth: AuthRouter,
+  user: ActingUser,
+  scopes: Scopes = [],
+  { client: clientId }: { readonly client?: string } = {},
+): Promise<ActingAs> => {
+  const server = serverOf(oauth)
+  await server.ready()
+  const { subject } = await activeUser(server, user)
+  const client =
+    clientId === undefined ? await clientForTests(server) : await registeredClient(server, clientId)
+  const granted =
+    clientId === undefined
+      ? checkedScopes(scopes, knownScopes(server.options), 'that the option scopes names')
+      : checkedScopes(scopes, allowedScopes(client), `of the client ${clientId}`)
+  const login = { sid: randomId(), subject, authTime: server.now(), amr: ['pwd'] }
+  const authorization = authorizationOf(client, login, granted)
+  const { value, row } = newAccessToken(server, { client, scopes: granted, authorization })
+  await transaction(server.database, async (tx) => {
+    await createLogin(tx, { ...login, expiresAt: authorization.expiresAt })
+    await createAuthorization(tx, authorization)
+    await createAccessToken(tx, row)
+  })
+  return acting(value)
+}

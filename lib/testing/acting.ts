@@ -1,0 +1,33 @@
+import type { AuthorizationServer } from '../authorization-server.ts'
+import { parseScope } from '../protocol/scope.ts'
+import { type AuthRouter, serverBehind } from '../router.ts'
+
+/** A token, and the header to send it in. */
+export interface ActingAs {
+  readonly token: string
+  readonly headers: { readonly Authorization: string }
+}
+
+/** Separated by spaces, or a list. */
+export type Scopes = string | readonly string[]
+
+/** Seconds: a test is over by then. */
+export const lifetime = 300
+
+export const refuse = (message: string): never => {
+  throw new Error(`latchkey/testing: ${message}`)
+}
+
+/** @throws Error for any other router, and in production */
+export const serverOf = (oauth: AuthRouter): AuthorizationServer => {
+  const server = serverBehind(oauth) ?? refuse('the first argument must be what authRouter() returned')
+  if (server.options.production || process.env.NODE_ENV === 'production') {
+    refuse('nobody acts as somebody else with NODE_ENV=production')
+  }
+  return server
+}
+
+export const listOf = (scopes: Scopes): string[] =>
+  parseScope(typeof scopes === 'string' ? scopes : scopes.join(' '))
+
+export const acting = (token: string): ActingAs => ({ token, headers: { Authorization: `Bearer ${token}` } })

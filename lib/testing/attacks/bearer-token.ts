@@ -1,0 +1,70 @@
+import type { Attack, Outcome } from '../attack.ts'
+import { described } from '../outcome.ts'
+import { newCode, newTokens, program, withToken } from '../tokens.ts'
+import type { VisitedTarget } from '../visit.ts'
+import type { Answer } from '../wire.ts'
+
+const isUnauthorized = ({ status }: Answer): boolean => status === 400 || status === 401
+
+const wrong = (attempts: Readonly<Record<string, Answer>>): string[] =>
+  Object.entries(attempts).flatMap(([what, answer]) =>
+    isUnauthorized(answer) ? [] : [`${what}: ${described(answer)}`],
+  )
+
+/** Everything that is no access token, and an access token where it must not be. */
+const misused = async (target: VisitedTarget, path: string): Promise<Record<string, Answer>> => {
+  const { accessToken, refreshToken, idToken } = await newTokens(target, target.signedIn())
+  const { code } = await newCode(target, target.signedIn())
+  const others = { 'an authorization code': code, 'a refresh token': refreshToken, 'an ID token': idToken }
+  const answers: Record<string, Answer> = {
+    'no token': await target.browser().get(path),
+    'the token in the query': await target.browser().get(`${path}?access_token=${accessToken}`),
+    'the token as a cookie': await target.browser().get(path, { cookie: `access_token=${accessToken}` }),
+    'the token by Basic': await target.browser().get(path, { authorization: `Basic ${accessToken}` }),
+    'a made-up token': await withToken(target, path, `lk_at_${'A'.repeat(43)}`),
+  }
+  for (const [what, value] of Object.entries(others)) {
+    if (value !== undefined) answers[what] = await withToken(target, path, value)
+  }
+  return answers
+}
+
+const source = 'RFC 6750 §2.3, §3.1 and §5.3, RFC 9700 §4.3.2'
+
+const userinfo: Attack = {
+  name: 'userinfo without an access token in the header',
+  source,
+  expected: 'status 401 or 400 for everything that is no access token, and for one in the URL',
+  remedy: 'Copy no token from query or cookie into the Authorization header.',
+  run: async (target): Promise<Outcome> => {
+    const path = '/userinfo'
+    const { accessToken } = await newTokens(target, target.signedIn())
+    const good = await withToken(target, target.path(path), accessToken)
+    if (good.status === 403) return { skipped: 'the client does not ask for openid' }
+    if (good.status !== 200) return [`the honest client: ${described(good)}`]
+    const posted = await program(target, `${path}?access_token=${accessToken}`, {})
+    return wrong({
+      ...(await misused(target, target.path(path))),
+      'the token in the query of a POST': posted,
+    })
+  },
+}
+
+const api: Attack = {
+  name: 'the API of the host without an access token in the header',
+  source,
+  expected: 'status 401 or 400 for everything that is no access token, and for one in the URL',
+  remedy:
+    'Put requireToken() before the handler of that route, and copy no token into the Authorization header.',
+  run: async (target) => {
+    const path = target.options.api
+    if (path === undefined) return { skipped: 'give api, the path of a route behind requireToken()' }
+    const { accessToken } = await newTokens(target, target.signedIn())
+    const good = await withToken(target, path, accessToken)
+    const isReached = good.status < 400 || good.status === 403
+    const honest = isReached ? [] : [`the honest client: ${described(good)}`]
+    return [...honest, ...wrong(await misused(target, path))]
+  },
+}
+
+export const bearerTokenAttacks = [userinfo, api]

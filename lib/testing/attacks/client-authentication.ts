@@ -1,0 +1,81 @@
+import type { Attack } from '../attack.ts'
+import { errorIn } from '../flow.ts'
+import { described } from '../outcome.ts'
+import type { Target } from '../target.ts'
+import { asClient, basicHeader, program } from '../tokens.ts'
+import type { Answer } from '../wire.ts'
+
+/** What is asked for makes no difference: it is the client that must be refused before anybody looks at it. */
+const asked = { grant_type: 'authorization_code', code: 'made-up', redirect_uri: 'https://attacker.example/' }
+
+const isClientRefused = (answer: Answer): boolean =>
+  answer.status < 500 && ['invalid_client', 'invalid_request'].includes(errorIn(answer))
+
+const wrong = (name: string, attempts: Readonly<Record<string, Answer>>): string[] =>
+  Object.entries(attempts).flatMap(([what, answer]) =>
+    isClientRefused(answer) ? [] : [`${name}${what}: ${described(answer)}`],
+  )
+
+const remedy = 'Let nothing before the router add, complete or accept client credentials.'
+
+const secrets: Attack = {
+  name: 'a client without its secret, with a wrong one, or with two',
+  source: 'RFC 6749 §2.3 and §5.2',
+  expected:
+    'invalid_client, or invalid_request for two methods at once; a wrong secret looks like an unknown client',
+  remedy,
+  run: async (target) => {
+    const { client_id, client_secret } = target.options.client
+    if (client_secret === undefined) return { skipped: 'the client is public' }
+    const wrongSecret = { client_id, client_secret: `${client_secret}x`, method: target.credentials.method }
+    const unknown = { ...wrongSecret, client_id: 'nobody-registered-this' }
+    const mistaken = await asClient(target, '/token', asked, wrongSecret)
+    const foreign = await asClient(target, '/token', asked, unknown)
+    const deviations = wrong('', {
+      'no secret': await program(target, '/token', { ...asked, client_id }),
+      'a wrong secret': mistaken,
+      'an unknown client': foreign,
+      'header and form at once': await program(
+        target,
+        '/token',
+        { ...asked, client_id, client_secret },
+        { authorization: basicHeader({ client_id, client_secret }) },
+      ),
+    })
+    const isAlike = mistaken.status === foreign.status && mistaken.body === foreign.body
+    return isAlike
+      ? deviations
+      : [...deviations, `wrong: ${described(mistaken)}; unknown: ${described(foreign)}`]
+  },
+}
+
+/** Where logs, histories and Referer headers keep them. */
+const inQuery: Attack = {
+  name: 'client credentials in the URL',
+  source: 'RFC 6749 §2.3.1 and §3.2',
+  expected: 'refused, as if they were not there',
+  remedy: 'Merge no query into the body before the router, and route no GET to POST /token.',
+  run: async (target) => {
+    const { client_id, client_secret = '' } = target.options.client
+    const query = new URLSearchParams({ client_id, client_secret })
+    const everything = new URLSearchParams({ client_id, client_secret, ...asked })
+    return wrong('', {
+      'POST with the credentials in the query': await program(target, `/token?${query}`, asked),
+      'POST with everything in the query': await program(target, `/token?${everything}`, {}),
+      'GET with everything in the query': await target.browser().get(target.path(`/token?${everything}`)),
+    })
+  },
+}
+
+const questions = (target: Target, token: string): Promise<Answer> =>
+  program(target, '/introspect', { token })
+
+const introspection: Attack = {
+  name: 'introspection by nobody',
+  source: 'RFC 7662 §2.1 and §4',
+  expected: 'invalid_client or invalid_request',
+  remedy,
+  run: async (target) => wrong('', { 'without a client': await questions(target, 'made-up') }),
+}
+
+export const clientAuthenticationAttacks = [secrets, inQuery, introspection]

@@ -1,0 +1,38 @@
+import type { Attack, Outcome } from '../attack.ts'
+import { newRequest } from '../flow.ts'
+import { described } from '../outcome.ts'
+
+const attacker = 'attacker.example'
+
+/** What anybody can write into a request, and many an app believes. */
+const forgeries: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  Host: { host: attacker },
+  'X-Forwarded-Host': { 'x-forwarded-host': attacker },
+  Forwarded: { forwarded: `host=${attacker};proto=http` },
+  'X-Forwarded-Port and -Prefix': { 'x-forwarded-port': '4444', 'x-forwarded-prefix': `//${attacker}` },
+  'X-Original-URL': { 'x-original-url': `//${attacker}/`, 'x-rewrite-url': `//${attacker}/` },
+}
+
+/** What a cache or a client would keep, and where users would be sent. */
+export const hostHeader: Attack = {
+  name: 'another host in the headers',
+  source: 'RFC 8414 §3.3 and §6.2, RFC 9207 §2.4',
+  expected: 'the same metadata as ever, and no link to that host; or a refusal',
+  remedy:
+    'Rewrite no bodies or Location headers by the Host header; the kit builds everything from the issuer.',
+  run: async (target): Promise<Outcome> => {
+    const path = target.path('/.well-known/openid-configuration')
+    const honest = await target.browser().get(path)
+    const deviations: string[] = []
+    for (const [name, headers] of Object.entries(forgeries)) {
+      const metadata = await target.browser().get(path, headers)
+      if (metadata.status < 400 && metadata.body !== honest.body)
+        deviations.push(`${name}: the metadata was ${described(metadata)}`)
+      const answer = await target.browser().get(newRequest(target).url, headers)
+      const { location = '' } = answer.headers
+      if (location.includes(attacker) || (answer.status < 400 && answer.body.includes(attacker)))
+        deviations.push(`${name}: ${described(answer)}`)
+    }
+    return deviations
+  },
+}

@@ -1,0 +1,91 @@
+import type { Attack } from '../attack.ts'
+import { newRequest } from '../flow.ts'
+import { described, isRefused } from '../outcome.ts'
+import type { VisitedTarget } from '../visit.ts'
+import { forgedRedirectUris } from './redirect-uri-variants.ts'
+
+const remedy =
+  'Let nothing before the router parse, decode, complete or rebuild the query: no middleware, rewrite or gateway rule that touches redirect_uri. The kit compares it as text with the registered ones.'
+
+/** One wrong answer in a line. */
+const tried = async (
+  { browser }: VisitedTarget,
+  what: string,
+  url: string,
+  method = 'GET',
+): Promise<string[]> => {
+  const answer = await browser().send(method, url)
+  return isRefused(answer) ? [] : [`${what}: ${described(answer)}`]
+}
+
+/** Dozens of addresses that are not the registered one. */
+const forged: Attack = {
+  name: 'redirect URIs that resemble the registered one',
+  source: 'RFC 6749 §3.1.2.3, RFC 9700 §2.1 and §4.1',
+  expected: 'for each a page with status 400, and no redirect',
+  remedy,
+  run: async (target) => {
+    const outcomes: string[] = []
+    for (const uri of forgedRedirectUris(target.options.client)) {
+      const { url } = newRequest(target, { redirect_uri: uri })
+      outcomes.push(...(await tried(target, JSON.stringify(uri), url)))
+    }
+    return outcomes
+  },
+}
+
+/** Two addresses, none, or one under a name that some parsers take for it. */
+const ambiguous: Attack = {
+  name: 'redirect URIs that are given twice, not at all, or in brackets',
+  source: 'RFC 6749 §3.1, RFC 9700 §4.1',
+  expected: 'for each a page with status 400, and no redirect',
+  remedy,
+  run: async (target) => {
+    const { client } = target.options
+    const none = newRequest(target, { redirect_uri: undefined }).url
+    const good = encodeURIComponent(client.redirect_uri)
+    const bad = encodeURIComponent('https://attacker.example/')
+    const queries = {
+      'the registered one, then another': `redirect_uri=${good}&redirect_uri=${bad}`,
+      'another, then the registered one': `redirect_uri=${bad}&redirect_uri=${good}`,
+      'the registered one twice': `redirect_uri=${good}&redirect_uri=${good}`,
+      'none at all': '',
+      'an empty one': 'redirect_uri=',
+      'redirect_uri[]': `redirect_uri[]=${good}`,
+      'redirect_uri[0]': `redirect_uri[0]=${good}`,
+      'encoded twice': `redirect_uri=${encodeURIComponent(good)}`,
+    }
+    const outcomes: string[] = []
+    for (const [what, query] of Object.entries(queries)) {
+      outcomes.push(...(await tried(target, what, `${none}&${query}`)))
+    }
+    return outcomes
+  },
+}
+
+/** Whatever else is wrong, or silent, or posted: nobody is redirected to an address that is not known to be right. */
+const unverified: Attack = {
+  name: 'errors that would redirect to an address nobody registered',
+  source: 'RFC 6749 §4.1.2.1, RFC 9700 §4.11',
+  expected: 'for each a page with status 400, and no redirect',
+  remedy,
+  run: async (target) => {
+    const redirect_uri = 'https://attacker.example/callback'
+    const { client_id } = target.options.client
+    const requests: Record<string, Record<string, string | undefined>> = {
+      'prompt=none with a foreign redirect URI': { redirect_uri, prompt: 'none' },
+      'a foreign redirect URI and a wrong response_type': { redirect_uri, response_type: 'x' },
+      'a foreign redirect URI as a form post': { redirect_uri, response_mode: 'form_post', prompt: 'none' },
+      'a client nobody registered': { redirect_uri, client_id: 'nobody-registered-this', prompt: 'none' },
+      'the client with a space behind it': { redirect_uri, client_id: `${client_id} `, prompt: 'none' },
+      'no client': { redirect_uri, client_id: undefined, prompt: 'none' },
+    }
+    const outcomes: string[] = []
+    for (const [what, changes] of Object.entries(requests)) {
+      outcomes.push(...(await tried(target, what, newRequest(target, changes).url)))
+    }
+    return outcomes
+  },
+}
+
+export const redirectUriAttacks = [forged, ambiguous, unverified]

@@ -1,0 +1,39 @@
+import type { Attack } from '../attack.ts'
+import { newRequest } from '../flow.ts'
+import { described } from '../outcome.ts'
+import type { Answer } from '../wire.ts'
+
+const foreign = [
+  'https://attacker.example/',
+  '//attacker.example/',
+  '/\\attacker.example/',
+  'https:attacker.example',
+]
+
+const isAnswer = (value: unknown): value is Answer =>
+  typeof value === 'object' && value !== null && 'headers' in value && 'location' in value
+
+/** A login page of the host's own is told where to go on; everybody can tell it something else. */
+export const returnTo: Attack = {
+  name: 'the login page of the host as an open redirector',
+  source: 'RFC 9700 §4.11, CWE-601',
+  expected: 'after the sign-in nobody is sent to another origin',
+  remedy:
+    "Follow return_to only if new URL(return_to, origin).origin is the app's own origin, whatever it looks like.",
+  run: async (target) => {
+    const { login } = target.options
+    if (!login) return { skipped: 'the login page is the kit’s' }
+    const deviations: string[] = []
+    for (const address of foreign) {
+      const browser = target.browser()
+      const sent = await browser.get(newRequest(target).url)
+      if (!sent.location?.searchParams.has('return_to')) return [`no return_to in ${described(sent)}`]
+      sent.location.searchParams.set('return_to', address)
+      const answer = await login(browser, await browser.open(sent.location.href))
+      if (isAnswer(answer) && answer.location?.host === 'attacker.example') {
+        deviations.push(`return_to=${address}: ${described(answer)}`)
+      }
+    }
+    return deviations
+  },
+}

@@ -1,0 +1,55 @@
+import { randomInt, randomUUID } from 'node:crypto'
+import type { Attack, Outcome } from '../attack.ts'
+import type { Sent } from '../browser.ts'
+import { isLoginPage, newRequest } from '../flow.ts'
+import { formWith } from '../html.ts'
+import { described } from '../outcome.ts'
+import type { VisitedTarget } from '../visit.ts'
+
+/** One wrong password after the other, for an account that does not exist. */
+const guess = async (target: VisitedTarget, headers: () => Sent['headers']): Promise<Outcome> => {
+  const { wrongPasswords: allowed, login } = target.options
+  if (login) return { skipped: 'the login page is the host’s own' }
+  if (allowed === undefined)
+    return { skipped: 'give wrongPasswords, how many your limits allow (5 by default)' }
+  const browser = target.browser()
+  const username = `nobody-${randomUUID()}@attacker.example`
+  const page = await browser.open(newRequest(target).url)
+  const form = formWith(page.body, { username, password: '' })
+  if (!isLoginPage(target, page) || form === undefined) return [`no sign-in page but ${described(page)}`]
+  let answer = page
+  for (let attempt = 0; attempt <= allowed; attempt += 1) {
+    const fields = { ...form.fields, username, password: randomUUID() }
+    answer = await browser.post(new URL(form.action, page.url).href, fields, headers())
+    if (answer.status === 429 && answer.headers['retry-after'] !== undefined) return []
+  }
+  return [`attempt ${allowed + 1}: ${described(answer)}`]
+}
+
+const expected =
+  'status 429 with Retry-After once the limit is used up, for accounts that do not exist as well'
+
+const fromHere: Attack = {
+  name: 'guessing passwords',
+  source: 'RFC 6749 §10.10, OWASP ASVS 5 §6.3.1',
+  expected,
+  remedy: 'Leave throttle on; in several processes with a store that they share.',
+  run: (target) => guess(target, () => ({})),
+}
+
+/** A client may write any addresses into X-Forwarded-For; an honest proxy puts its own finding behind them. */
+const fromAnywhere: Attack = {
+  name: 'guessing passwords from made-up addresses',
+  source: 'OWASP ASVS 5 §6.3.1, CWE-348',
+  expected,
+  remedy:
+    "Trust no more proxies than you have: app.set('trust proxy', 1), never true. If you have several, give attack() the X-Forwarded-For that the last one sends, in headers.",
+  run: (target) => {
+    const told = target.place.headers['x-forwarded-for'] ?? '203.0.113.7'
+    const madeUp = (): string => `198.51.100.${randomInt(1, 255)}, 192.0.2.${randomInt(1, 255)}`
+    return guess(target, () => ({ 'x-forwarded-for': `${madeUp()}, ${told}` }))
+  },
+}
+
+/** Last of all, since they may lock this address out. */
+export const wrongPasswordAttacks = [fromHere, fromAnywhere]

@@ -1,0 +1,111 @@
+import { createHash, randomBytes } from 'node:crypto'
+import type { Browser } from './browser.ts'
+import { asksForPassword, formWith } from './html.ts'
+import { described, textField } from './outcome.ts'
+import type { Target } from './target.ts'
+import type { Answer } from './wire.ts'
+
+/** An authorization request as an honest client makes it, with what the client keeps. */
+export interface SentRequest {
+  /** Path and query. */
+  readonly url: string
+  readonly verifier: string
+  readonly redirectUri: string
+}
+
+const random = (): string => randomBytes(32).toString('base64url')
+
+/** @param changes parameters to set, or with `undefined` to leave out */
+export const newRequest = (
+  target: Target,
+  changes: Readonly<Record<string, string | undefined>> = {},
+): SentRequest => {
+  const { client_id, redirect_uri, scope = 'openid' } = target.options.client
+  const verifier = random()
+  const parameters = {
+    response_type: 'code',
+    client_id,
+    redirect_uri,
+    scope,
+    state: random(),
+    nonce: random(),
+    code_challenge: createHash('sha256').update(verifier).digest('base64url'),
+    code_challenge_method: 'S256',
+    ...changes,
+  }
+  const present = Object.entries(parameters).filter((pair): pair is [string, string] => pair[1] !== undefined)
+  const url = `${target.path('/authorize')}?${new URLSearchParams(present)}`
+  return { url, verifier, redirectUri: redirect_uri }
+}
+
+/** Whether an answer sends the browser to the client, at the registered address as it was written. */
+export const isAtClient = (target: Target, { headers: { location = '' } }: Answer): boolean => {
+  const { redirect_uri } = target.options.client
+  return location.startsWith(redirect_uri) && /^[?&#]/.test(location.slice(redirect_uri.length))
+}
+
+/** The parameters of an authorization response, each name with all its values. */
+export const responseOf = (target: Target, { headers: { location = '' } }: Answer): URLSearchParams =>
+  new URLSearchParams(location.slice(target.options.client.redirect_uri.length + 1))
+
+export const isConsentPage = ({ status, body }: Answer): boolean =>
+  status === 200 && formWith(body, { decision: 'allow' }) !== undefined
+
+/** Whether a page is the kit's own, and asks for a password. */
+export const isLoginPage = (target: Target, { status, url, body }: Answer): boolean =>
+  status < 500 && url.pathname === target.path('/login') && asksForPassword(body)
+
+/** Signs in on whichever page there is, and goes on with the request. */
+export const signIn = async (
+  target: Target,
+  browser: Browser,
+  page: Answer,
+  request: SentRequest,
+): Promise<Answer> => {
+  const { login, user } = target.options
+  if (!login) {
+    const form = formWith(page.body, { username: '', password: '' })
+    // A login that is only renewed has its account filled in.
+    return browser.submit(page, { ...user, username: form?.fields.username || user.username })
+  }
+  const after = await login(browser, page)
+  const answer = isAnswer(after) ? await browser.follow(after) : undefined
+  return answer && (isAtClient(target, answer) || isConsentPage(answer)) ? answer : browser.open(request.url)
+}
+
+const isAnswer = (value: unknown): value is Answer =>
+  typeof value === 'object' && value !== null && 'status' in value && 'headers' in value && 'url' in value
+
+/** Signs in and allows, as far as either is asked; the answer is where that ends. */
+export const grant = async (
+  target: Target,
+  browser: Browser,
+  request: SentRequest = newRequest(target),
+): Promise<Answer> => {
+  let answer = await browser.open(request.url)
+  const asksHost = target.options.login !== undefined && answer.status === 200 && !isConsentPage(answer)
+  if (asksHost || isLoginPage(target, answer)) answer = await signIn(target, browser, answer, request)
+  if (isConsentPage(answer)) answer = await browser.submit(answer, { decision: 'allow' })
+  return answer
+}
+
+/** @throws Error when the answer is no successful one at the client */
+export const codeIn = (target: Target, answer: Answer): string => {
+  const code = isAtClient(target, answer) ? responseOf(target, answer).get('code') : null
+  if (code === null) throw new Error(`no code came back from ${answer.url.pathname} but ${described(answer)}`)
+  return code
+}
+
+/** Whether somebody is signed in in this browser: `prompt=none` asks without showing a page (OIDC Core §3.1.2.6). */
+export const isSignedIn = async (target: Target, browser: Browser): Promise<boolean> => {
+  const answer = await browser.open(newRequest(target, { prompt: 'none' }).url)
+  if (!isAtClient(target, answer)) throw new Error(`prompt=none was answered with ${described(answer)}`)
+  return responseOf(target, answer).get('error') !== 'login_required'
+}
+
+/** The id of a waiting request, wherever the browser was sent with it. */
+export const requestIdIn = ({ headers: { location = '' }, url }: Answer): string =>
+  /lk_ar_[\w-]{43}/.exec(decodeURIComponent(`${location} ${url.search}`))?.[0] ?? ''
+
+/** The text of a JSON error, or the status. */
+export const errorIn = (answer: Answer): string => textField(answer, 'error') ?? String(answer.status)

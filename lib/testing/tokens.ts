@@ -1,0 +1,111 @@
+import type { Browser } from './browser.ts'
+import { codeIn, grant, newRequest, type SentRequest } from './flow.ts'
+import { described, textField } from './outcome.ts'
+import type { Credentials, Target } from './target.ts'
+import type { Answer } from './wire.ts'
+
+type Fields = Readonly<Record<string, string>>
+
+const formEncoded = (text: string): string => new URLSearchParams({ '': text }).toString().slice(1)
+
+/** RFC 6749 §2.3.1 and appendix B. */
+export const basicHeader = ({ client_id, client_secret = '' }: Credentials): string =>
+  `Basic ${Buffer.from(`${formEncoded(client_id)}:${formEncoded(client_secret)}`).toString('base64')}`
+
+/** What a client adds to a request of its own. */
+export const proof = (
+  credentials: Credentials,
+): { readonly headers: Readonly<Record<string, string>>; readonly fields: Fields } => {
+  const { client_id, client_secret, method = 'basic' } = credentials
+  if (client_secret === undefined) return { headers: {}, fields: { client_id } }
+  if (method === 'post') return { headers: {}, fields: { client_id, client_secret } }
+  return { headers: { authorization: basicHeader(credentials) }, fields: {} }
+}
+
+/** A POST of a program, which has no cookies and belongs to no page. */
+export const program = (
+  target: Target,
+  path: string,
+  fields: Fields,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Answer> =>
+  target.browser().post(target.path(path), fields, {
+    origin: undefined,
+    'sec-fetch-site': undefined,
+    ...headers,
+  })
+
+/** A request to `/token`, `/introspect` or `/revoke` by a client that proves who it is. */
+export const asClient = (
+  target: Target,
+  path: string,
+  fields: Fields,
+  credentials: Credentials = target.credentials,
+): Promise<Answer> => {
+  const { headers, fields: proving } = proof(credentials)
+  return program(target, path, { ...proving, ...fields }, headers)
+}
+
+/** A code and what belongs to it. */
+export interface GrantedCode {
+  readonly code: string
+  readonly request: SentRequest
+}
+
+/** A fresh code, from a browser that is signed in already or will be. */
+export const newCode = async (
+  target: Target,
+  browser: Browser,
+  request: SentRequest = newRequest(target),
+): Promise<GrantedCode> => ({ code: codeIn(target, await grant(target, browser, request)), request })
+
+/** What an honest client sends to redeem a code; `undefined` leaves a field out. */
+export const redemption = (
+  { code, request }: GrantedCode,
+  changes: Readonly<Record<string, string | undefined>> = {},
+): Fields => {
+  const fields = {
+    grant_type: 'authorization_code',
+    code,
+    redirect_uri: request.redirectUri,
+    code_verifier: request.verifier,
+    ...changes,
+  }
+  return Object.fromEntries(
+    Object.entries(fields).filter((pair): pair is [string, string] => pair[1] !== undefined),
+  )
+}
+
+/** What a successful token response holds. */
+export interface Tokens {
+  readonly accessToken: string
+  readonly refreshToken: string | undefined
+  readonly idToken: string | undefined
+}
+
+/** @throws Error when the answer is no token response */
+export const tokensIn = (answer: Answer): Tokens => {
+  const accessToken = textField(answer, 'access_token')
+  if (answer.status !== 200 || accessToken === undefined) {
+    throw new Error(`the token endpoint answered ${described(answer)}`)
+  }
+  return {
+    accessToken,
+    refreshToken: textField(answer, 'refresh_token'),
+    idToken: textField(answer, 'id_token'),
+  }
+}
+
+/** Signs in, allows and redeems. */
+export const newTokens = async (target: Target, browser: Browser = target.browser()): Promise<Tokens> =>
+  tokensIn(await asClient(target, '/token', redemption(await newCode(target, browser))))
+
+/** A request that shows an access token in the header. */
+export const withToken = (target: Target, path: string, token: string): Promise<Answer> =>
+  target.browser().get(path, { authorization: `Bearer ${token}` })
+
+/** Whether an access token is alive: known to userinfo, though perhaps without the scope for it. */
+export const isAlive = async (target: Target, accessToken: string): Promise<boolean> => {
+  const { status } = await withToken(target, target.path('/userinfo'), accessToken)
+  return status === 200 || status === 403
+}

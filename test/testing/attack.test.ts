@@ -1,0 +1,229 @@
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import express, { type Express, type RequestHandler } from 'express'
+import session from 'express-session'
+import helmet from 'helmet'
+import { type AttackOptions, attack } from '../../lib/testing.ts'
+import { type AttackedHost, attackHost, attackOptions, expectFindings } from '../support/attacked-host.ts'
+import { type Host, startHost } from '../support/host.ts'
+
+const sessions = (cookie: session.CookieOptions = {}): RequestHandler =>
+  session({
+    secret: 'of the host',
+    resave: false,
+    saveUninitialized: true,
+    name: 'host.sid',
+    cookie: { sameSite: 'lax', ...cookie },
+  })
+
+const https = 'https://id.example.com/apps/oauth'
+const native = (redirect_uri: string): Partial<AttackOptions> => ({
+  client: { client_id: 'native', redirect_uri, scope: 'openid offline_access notes:read' },
+})
+
+/** A proxy that ends TLS and strips a prefix. */
+const proxy = (app: Express): RequestListener => {
+  app.set('trust proxy', 1)
+  return (req, res) => {
+    req.url = req.url?.replace(/^\/apps(?=\/)/, '')
+    app(req, res)
+  }
+}
+
+const hosts: Record<string, AttackedHost> = {
+  'mounted at /oauth': {},
+  'that is found by the path of its mount': { told: { issuer: '/oauth' } },
+  'mounted at /': { mount: '/', told: { issuer: 'http://localhost:3000' } },
+  'mounted in a nested path': {
+    mount: '/v1/id/oauth',
+    told: { issuer: 'http://localhost:3000/v1/id/oauth' },
+  },
+  'with helmet, body parsers and a session of its own': {
+    before: [helmet(), express.json(), express.urlencoded({ extended: true }), sessions()],
+  },
+  'behind a proxy that ends TLS and strips a prefix': {
+    around: proxy,
+    options: { issuer: https },
+    told: { issuer: https },
+  },
+  'with a Secure session behind such a proxy': {
+    around: proxy,
+    before: [sessions({ secure: true })],
+    options: { issuer: https, session: 'host' },
+    told: { issuer: https, headers: { 'x-forwarded-proto': 'https', 'X-Forwarded-For': '203.0.113.7' } },
+  },
+  'whose client is public, at an https address': { told: native('https://client.example.com/callback') },
+  'whose client is public, at a loopback address': { told: native('http://127.0.0.1/callback') },
+  'whose client is public, at an address of its own scheme': { told: native('com.example.app:/callback') },
+  'whose client sends its secret in the form': {
+    clients: [
+      {
+        client_id: 'web',
+        client_secret: attackOptions.client.client_secret,
+        redirect_uris: [attackOptions.client.redirect_uri],
+        token_endpoint_auth_method: 'client_secret_post',
+        scope: 'email notes:read',
+      },
+    ],
+    told: { client: { ...attackOptions.client, scope: 'email notes:read' }, otherClient: undefined },
+  },
+  'whose client needs no consent': {
+    clients: [
+      {
+        client_id: 'web',
+        client_secret: attackOptions.client.client_secret,
+        redirect_uris: [attackOptions.client.redirect_uri, `${attackOptions.client.redirect_uri}/`],
+        first_party: true,
+        refresh_token_rotation: false,
+        scope: 'openid notes:read',
+      },
+    ],
+    told: {
+      client: { ...attackOptions.client, redirect_uris: [`${attackOptions.client.redirect_uri}/`] },
+      otherClient: undefined,
+      api: undefined,
+      wrongPasswords: undefined,
+    },
+  },
+}
+
+describe('nothing is found in a host', () => {
+  test.each(Object.entries(hosts))('%s', async (_, host) => {
+    const report = await attackHost(host)
+    expectFindings(report, {})
+    expect(report.passed.length).toBeGreaterThan(25)
+  })
+})
+
+describe('what could not be tried is said, with the reason', () => {
+  const skippedIn = async (host: AttackedHost): Promise<Record<string, string>> =>
+    Object.fromEntries((await attackHost(host)).skipped.map(({ attack: name, why }) => [name, why]))
+
+  test('with a confidential client and everything told', async () => {
+    expect(await skippedIn({})).toEqual({
+      'the login page of the host as an open redirector': 'the login page is the kit’s',
+      'plain http under an https issuer': 'the issuer is http',
+    })
+  })
+
+  test('with a public client and nothing else told', async () => {
+    const told = { ...native('https://client.example.com/callback'), otherClient: undefined, api: undefined }
+    const skipped = await skippedIn({ told: { ...told, wrongPasswords: undefined } })
+    expect(skipped).toMatchObject({
+      'codes and tokens in the hands of another client': expect.stringContaining('otherClient'),
+      'the API of the host without an access token in the header': expect.stringContaining('api'),
+      'guessing passwords': expect.stringContaining('wrongPasswords'),
+      'a client without its secret, with a wrong one, or with two': 'the client is public',
+    })
+  })
+
+  test('with a client that has neither openid nor refresh tokens', async () => {
+    const { client_id, client_secret, redirect_uri } = attackOptions.client
+    const client = { client_id, client_secret, redirect_uri, scope: 'email' }
+    const registered = { client_id, client_secret, redirect_uris: [redirect_uri], scope: 'email' }
+    const skipped = await skippedIn({
+      clients: [{ ...registered, grant_types: ['authorization_code'] }],
+      told: { client, otherClient: undefined },
+    })
+    expect(skipped).toMatchObject({
+      'the nonce in the ID token': 'the client does not ask for openid',
+      'userinfo without an access token in the header': 'the client does not ask for openid',
+      'a refresh token used again': 'the client is given no refresh token',
+    })
+  })
+})
+
+describe('the app', () => {
+  let host: Host
+  beforeAll(async () => {
+    host = await startHost()
+  })
+  afterAll(() => host.close())
+
+  test('may listen already', async () => {
+    const server = createServer(host.app)
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const { port } = server.address() as AddressInfo
+    const { findings, passed } = await attack(`http://127.0.0.1:${port}`, {
+      ...attackOptions,
+      otherClient: undefined,
+    })
+    expect(findings).toEqual([])
+    expect(passed).toContain('redirect URIs that resemble the registered one')
+    const served = await fetch(`http://127.0.0.1:${port}/oauth/jwks`)
+    expect(served.status).toBe(200)
+    await new Promise((resolve) => {
+      server.close(resolve)
+      server.closeAllConnections()
+    })
+  })
+
+  test.each([
+    'https://id.example.com',
+    'http://id.example.com:3000',
+    'http://192.168.1.4:3000',
+    'http://10.0.0.1',
+    'http://localhost.example.com',
+    'http://user@attacker.example',
+    'http://0.0.0.0:3000',
+    'http://[::]:3000',
+    'ftp://localhost',
+    'file:///etc/passwd',
+    'localhost:3000',
+    'x',
+  ])('is refused at %s, before any request', async (address) => {
+    await expect(attack(address, attackOptions)).rejects.toThrow(/localhost|Express app/)
+    if (URL.canParse(address)) await expect(attack(new URL(address), attackOptions)).rejects.toThrow()
+  })
+
+  test.each([
+    [{ issuer: undefined }, 'issuer is required'],
+    [{ issuer: 'oauth' }, 'issuer must be a URL, or the path of the mount'],
+    [{ client: undefined }, 'client must be an object'],
+    [{ client: { client_id: 'web' } }, 'client.redirect_uri is required'],
+    [{ client: { ...attackOptions.client, redirect_uri: 'callback' } }, 'client.redirect_uri must be a URL'],
+    [{ client: { ...attackOptions.client, secret: 'x' } }, 'client.secret is not an option'],
+    [{ user: { username: 'ada@example.com' } }, 'user.password is required'],
+    [{ wrongPassword: 5 }, 'wrongPassword is not an option; did you mean wrongPasswords?'],
+    [{ wrongPasswords: 0 }, 'wrongPasswords must be a number of attempts'],
+    [{ login: 'x' }, 'login must be a function'],
+    [{ otherClient: {} }, 'otherClient.client_id is required'],
+  ])('is not touched with the options %j', async (changes, message) => {
+    const options = { ...attackOptions, ...changes } as AttackOptions
+    await expect(attack(host.app, options)).rejects.toThrow(message)
+  })
+
+  const { client, user } = attackOptions
+  test.each([
+    ['a wrong password', { user: { ...user, password: 'x' } }, /no code came back from .*login/],
+    ['an unknown client', { client: { ...client, client_id: 'nobody' } }, /no code came back from .*400/],
+    [
+      'a redirect URI nobody registered',
+      { client: { ...client, redirect_uri: 'https://x.example/' } },
+      /no code/,
+    ],
+    ['a wrong secret', { client: { ...client, client_secret: 'x' } }, /the client was refused: 401/],
+    [
+      'another mount',
+      { issuer: '/auth' },
+      /GET \/auth\/\.well-known.* answered 404.*Is the router mounted there/,
+    ],
+    [
+      'another issuer',
+      { issuer: 'http://localhost:3001/oauth' },
+      /its issuer is http:\/\/localhost:3000\/oauth, not/,
+    ],
+  ])('is not attacked with %s, since everything would seem to be refused', async (_, changes, message) => {
+    await expect(attack(host.app, { ...attackOptions, ...changes })).rejects.toThrow(message)
+  })
+
+  test('is not attacked behind a limit on requests, which would pass for a defence', async () => {
+    const limited = express().use((_req, res) => void res.status(429).send('slow down'))
+    await expect(attack(limited, attackOptions)).rejects.toThrow('answered 429 slow down')
+  })
+
+  test('that hangs up ends the attack', async () => {
+    const rude: RequestListener = (req) => void req.socket.destroy()
+    await expect(attack(rude, attackOptions)).rejects.toThrow('got no answer: Error: socket hang up')
+  })
+})

@@ -1,0 +1,129 @@
+import express, { type Express, type Request } from 'express'
+import session from 'express-session'
+import type { AttackOptions } from '../../lib/testing.ts'
+import { type AttackedHost, attackHost, expectFindings } from '../support/attacked-host.ts'
+
+interface HostSession {
+  user?: { id: number; time: number }
+}
+const sessionOf = (req: Request): HostSession => req.session as unknown as HostSession
+
+interface LoginPage {
+  /** Where the page goes on to, of what it was told. */
+  readonly safe: (returnTo: string) => string
+  readonly renews: boolean
+}
+
+const origin = 'http://localhost:3000'
+
+const onlyOwn = (returnTo: string): string =>
+  URL.canParse(returnTo, origin) && new URL(returnTo, origin).origin === origin ? returnTo : '/'
+
+/** A login page as hosts have them: a form, their own session, and the address to go on to. */
+const withLoginPage =
+  ({ safe, renews }: LoginPage) =>
+  (app: Express): void => {
+    app.get('/sign-in', (req, res) => {
+      const returnTo = String(req.query.return_to ?? '/').replaceAll('"', '')
+      res.send(
+        `<form action=/search><input name=q></form><form method='POST'><input type=hidden name='return_to' value="${returnTo}"><input name=email><input type="password" name="password"></form>`,
+      )
+    })
+    app.post('/sign-in', express.urlencoded({ extended: false }), (req, res, next) => {
+      const { email, password, return_to: returnTo } = req.body
+      if (email !== 'ada@example.com' || password !== 'ada’s password') return void res.sendStatus(401)
+      const remember = (): void => {
+        sessionOf(req).user = { id: 1, time: Math.floor(Date.now() / 1000) }
+        req.session.save((error) => (error ? next(error) : res.redirect(safe(String(returnTo)))))
+      }
+      if (renews) req.session.regenerate((error) => (error ? next(error) : remember()))
+      else remember()
+    })
+  }
+
+const credentials = { email: 'ada@example.com', password: 'ada’s password' }
+
+const host = (page: LoginPage, login?: AttackOptions['login']): AttackedHost => ({
+  before: [
+    session({
+      secret: 'of the host',
+      resave: false,
+      saveUninitialized: true,
+      name: 'host.sid',
+      cookie: { sameSite: 'lax' },
+    }),
+  ],
+  options: {
+    session: 'host',
+    login: {
+      url: '/sign-in',
+      current: (req) => {
+        const { user } = sessionOf(req)
+        return user && { subject: user.id, time: user.time }
+      },
+    },
+  },
+  after: withLoginPage(page),
+  told: { login: login ?? ((browser, shown) => browser.submit(shown, credentials)) },
+})
+
+describe('a host with a login page of its own', () => {
+  test('has nothing found in it, and is told what was not tried', async () => {
+    const report = await attackHost(host({ safe: onlyOwn, renews: true }))
+    expectFindings(report, {})
+    expect(report.passed).toContain('the login page of the host as an open redirector')
+    expect(report.passed).toContain('session fixation: cookies from before the sign-in')
+    expect(report.skipped.map(({ attack }) => attack)).toEqual([
+      'session fixation: cookies of an earlier sign-in',
+      'the sign-in form, forged',
+      'plain http under an https issuer',
+      'a sign-in as JSON',
+      'guessing passwords',
+      'guessing passwords from made-up addresses',
+    ])
+  })
+
+  test('may sign in by other means than a form', async () => {
+    const report = await attackHost(
+      host({ safe: () => '/', renews: true }, async (browser) => {
+        await browser.post('/sign-in', credentials)
+      }),
+    )
+    expectFindings(report, {})
+  })
+
+  test('whose session keeps its id at sign-in is found out', async () => {
+    expectFindings(await attackHost(host({ safe: onlyOwn, renews: false })), {
+      'session fixation: cookies from before the sign-in': /^the cookies of before the sign-in \(.*host\.sid/,
+    })
+  })
+
+  test.each([
+    [
+      'goes wherever it is told',
+      (returnTo: string) => returnTo,
+      /return_to=https:\/\/attacker\.example\/: 302/,
+    ],
+    [
+      'takes everything that begins with a slash for its own',
+      (returnTo: string) => (returnTo.startsWith('/') ? returnTo : '/'),
+      /^return_to=\/\/attacker\.example\/: 302/,
+    ],
+    [
+      'knows of two slashes, and not of a backslash',
+      (returnTo: string) => (/^\/(?!\/)/.test(returnTo) ? returnTo : '/'),
+      /^return_to=\/\\attacker\.example\/: 302[^\n]*$/,
+    ],
+  ])('that %s is found out', async (_, safe, came) => {
+    expectFindings(await attackHost(host({ safe, renews: true })), {
+      'the login page of the host as an open redirector': came,
+    })
+  })
+
+  test('is not attacked without a way to sign in', async () => {
+    const { told: _, ...others } = host({ safe: onlyOwn, renews: true })
+    await expect(attackHost(others)).rejects.toThrow(
+      /no code came back from \/sign-in .*login if the page is your own/,
+    )
+  })
+})
