@@ -6,6 +6,7 @@ import type { Options } from './options/resolve.ts'
 import { type ClientJwks, createClientJwks } from './outbound/client-jwks.ts'
 import { createOutbound, type Outbound } from './outbound/outbound.ts'
 import { openDatabase } from './repositories/database.ts'
+import { createLastUse, type LastUse } from './repositories/last-use.ts'
 import { migrateDatabase, pendingMigrations } from './repositories/migrate.ts'
 import type { Database } from './repositories/statement.ts'
 import { createThrottle, type Throttle } from './throttle/throttle.ts'
@@ -22,6 +23,8 @@ export interface AuthorizationServer {
   readonly events: Events
   /** Limits on failures. */
   readonly throttle: Throttle
+  /** When authorizations were last used. */
+  readonly lastUse: LastUse
   /** Asks hosts that clients named, safely. */
   readonly outbound: Outbound
   /** Keys that clients publish. */
@@ -64,7 +67,7 @@ export const prepareSchema = async (options: Options, database: Database): Promi
  * @throws Error when the database driver is missing or not supported
  */
 export const createAuthorizationServer = (options: Options): AuthorizationServer => {
-  const { database, hostKnex, close } = openDatabase(options.database, options.tablePrefix)
+  const { database, hostKnex, close } = openDatabase(options.database, options.tablePrefix, options)
   const now = (): number => Math.floor(Date.now() / 1000)
   const events = createEvents(options.logger, now)
   const outbound = createOutbound({ allow: options.allowOutbound })
@@ -80,6 +83,8 @@ export const createAuthorizationServer = (options: Options): AuthorizationServer
       .finally(() => aside.delete(settled))
     aside.add(settled)
   }
+
+  const lastUse = createLastUse(database, { now, runAside })
 
   const start = async (): Promise<void> => {
     await prepareSchema(options, database)
@@ -103,6 +108,7 @@ export const createAuthorizationServer = (options: Options): AuthorizationServer
     users: createUsers({ users: options.users, knex: hostKnex, database, logger: options.logger }),
     events,
     throttle: createThrottle(options.throttle, { database, now }),
+    lastUse,
     outbound,
     clientJwks: createClientJwks({ outbound, logger: options.logger, now }),
     get keys() {
@@ -119,6 +125,7 @@ export const createAuthorizationServer = (options: Options): AuthorizationServer
     closing: closing.signal,
     close: async () => {
       closing.abort()
+      runAside(lastUse.flush())
       await Promise.all(aside)
       await keys?.settled()
       await close()

@@ -1,6 +1,7 @@
 import type { AuthorizationServer } from './authorization-server.ts'
 import { removals } from './repositories/expired.ts'
 import type { Database } from './repositories/statement.ts'
+import { forgetSuccessors } from './repositories/successors.ts'
 
 /** Seconds that a row stays after its end: clocks of processes differ, and a request may have begun in time. */
 const grace = 60
@@ -29,12 +30,13 @@ const wait = (milliseconds: number, signal?: AbortSignal, { ref = true } = {}): 
  * database, or this thread, come first. Any number of processes may do so at once.
  *
  * @param now epoch seconds
+ * @param replayWindow seconds in which a refresh may be repeated: until then its successor is kept
  * @param signal stops it early
  * @returns how many rows went, by table
  */
 export const removeExpiredRows = async (
   database: Database,
-  { now, signal }: { now: number; signal?: AbortSignal },
+  { now, replayWindow, signal }: { now: number; replayWindow: number; signal?: AbortSignal },
 ): Promise<ReadonlyMap<string, number>> => {
   const removed = new Map<string, number>()
   for (const remove of removals) {
@@ -46,6 +48,12 @@ export const removeExpiredRows = async (
       begun = performance.now()
     }
   }
+  let begun = performance.now()
+  for await (const _ of forgetSuccessors(database, { before: now - replayWindow - grace })) {
+    await wait(performance.now() - begun, signal)
+    if (signal?.aborted) break
+    begun = performance.now()
+  }
   return removed
 }
 
@@ -56,7 +64,11 @@ export const startCleanUp = (server: AuthorizationServer): void => {
   const run = async (): Promise<void> => {
     try {
       await server.ready()
-      await removeExpiredRows(database, { now: server.now(), signal })
+      await removeExpiredRows(database, {
+        now: server.now(),
+        replayWindow: options.replayWindow,
+        signal,
+      })
       isFailing = false
     } catch (error) {
       if (!isFailing) options.logger.error('latchkey: expired rows could not be removed', error)

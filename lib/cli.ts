@@ -32,7 +32,7 @@ const version = (): string => createRequire(import.meta.url)('latchkey/package.j
 const perform = async (command: Command, invocation: Invocation): Promise<void> => {
   command.check?.(invocation)
   const options = await loadOptions(invocation.text('config'))
-  const opened = openDatabase(options.database, options.tablePrefix)
+  const opened = openDatabase(options.database, options.tablePrefix, options)
   // Knex writes each failed connection with its stack; the error that it ends in says the same.
   if (!invocation.flag('debug')) opened.hostKnex.client.logger.warn = () => {}
   try {

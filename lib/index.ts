@@ -1,6 +1,7 @@
 export type { AuthEvent, EventDetails, EventType } from './events/event.ts'
 export type { EventListeners } from './events/events.ts'
 export type { UserLifecycle } from './http/user-lifecycle.ts'
+export type { UserExport } from './http/user-records.ts'
 export { OptionsError } from './options/check.ts'
 export type {
   AuthRouterOptions,

@@ -134,7 +134,7 @@ export const seedClients = async (
   options: SeedOptions = {},
 ): Promise<SeededClient[]> => {
   const { tablePrefix = 'oauth_', scopes = {}, logger = console } = options
-  const { database } = openDatabase(knex, tablePrefix)
+  const { database } = openDatabase(knex, tablePrefix, options)
   const known = knownScopes({
     scopes: Object.fromEntries(Object.keys(scopes).map((name) => [name, { description: name }])),
   })
@@ -168,9 +168,9 @@ export interface UserSeed {
 export const seedUsers = async (
   knex: Knex,
   users: readonly UserSeed[],
-  { tablePrefix = 'oauth_' }: SeedOptions = {},
+  options: SeedOptions = {},
 ): Promise<{ username: string; subject: string }[]> => {
-  const { database } = openDatabase(knex, tablePrefix)
+  const { database } = openDatabase(knex, options.tablePrefix ?? 'oauth_', options)
   const seeded: { username: string; subject: string }[] = []
   for (const user of users) {
     const existing = await findUserByUsername(database, { username: user.username })

@@ -1,8 +1,12 @@
 import { accessTokens } from './access-tokens.ts'
 import { authorizationRequests } from './authorization-requests.ts'
+import { authorizationRequestsSelected } from './authorization-requests-selected.ts'
 import { authorizations } from './authorizations.ts'
+import { authorizationsLastUsed } from './authorizations-last-used.ts'
 import { clients } from './clients.ts'
+import { consentReceipts } from './consent-receipts.ts'
 import { consents } from './consents.ts'
+import { consentsTerms } from './consents-terms.ts'
 import { logins } from './logins.ts'
 import type { SchemaChange } from './migration.ts'
 import { refreshTokens } from './refresh-tokens.ts'
@@ -28,4 +32,8 @@ export const migrations: ReadonlyMap<string, SchemaChange> = new Map([
   ['011_replays', replays],
   ['012_salts', salts],
   ['013_throttles', throttles],
+  ['014_consent_receipts', consentReceipts],
+  ['015_consents_terms', consentsTerms],
+  ['016_authorizations_last_used', authorizationsLastUsed],
+  ['017_authorization_requests_selected', authorizationRequestsSelected],
 ])

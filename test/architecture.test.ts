@@ -9,7 +9,7 @@ const floors = [
   ['keys'],
   ['users', 'events', 'throttle', 'outbound'],
   ['authorization-server'],
-  ['tokens'],
+  ['tokens', 'clean-up'],
   ['grants', 'client-auth'],
   ['http'],
   ['endpoints'],

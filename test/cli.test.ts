@@ -122,6 +122,7 @@ describe('help', () => {
       'user create',
       'keys list',
       'keys rotate',
+      'prune',
     ]
     for (const command of commands) expect(stdout).toMatch(new RegExp(`^  ${command} {2,}\\w`, 'm'))
     const helps = await Promise.all(commands.map((name) => latchkey(folder, [...name.split(' '), '--help'])))
@@ -268,6 +269,44 @@ describe('with the defaults of development', () => {
     const third = await succeeding(folder, ['client', 'rotate-secret', 'shop', '--keep', '0', '--json'])
     expect(await validAfter(0)).toEqual([hashSecret(JSON.parse(third.stdout).client_secret)])
     await close()
+  })
+
+  test('prune removes expired rows, says how many of each table, and leaves the others', async () => {
+    const folder = emptyFolder()
+    await succeeding(folder, ['migrate'])
+    const now = Math.floor(Date.now() / 1000)
+    const tokens = (count: number, expires_at: number) =>
+      Array.from({ length: count }, () => ({
+        ...{ hash: randomBytes(32).toString('base64url'), client_id: 'shop', scopes: '' },
+        ...{ created_at: 1, expires_at },
+      }))
+    const fill = async () => {
+      const connection = { filename: join(folder, 'latchkey.sqlite') }
+      const database = knex({ client: 'better-sqlite3', connection, useNullAsDefault: true })
+      await database.batchInsert(
+        'oauth_access_tokens',
+        [...tokens(230, now - 61), ...tokens(2, now + 3600)],
+        50,
+      )
+      await database('oauth_replays').insert([
+        { hash: randomBytes(9).toString('hex'), expires_at: 1 },
+        { hash: randomBytes(9).toString('hex'), expires_at: now + 60 },
+      ])
+      await database.destroy()
+    }
+    await fill()
+    const { stdout } = await succeeding(folder, ['prune'])
+    expect(stdout).toBe('TABLE          REMOVED\naccess_tokens  230\nreplays        1\n')
+    expect(await rowsOf(folder, 'oauth_access_tokens')).toHaveLength(2)
+    expect(await rowsOf(folder, 'oauth_replays')).toHaveLength(1)
+    expect(await latchkey(folder, ['prune'])).toEqual({ code: 0, stdout: '', stderr: 'nothing is expired\n' })
+
+    await fill()
+    const both = await Promise.all([1, 2].map(() => succeeding(folder, ['prune', '--json'])))
+    const counts = both.map((each): Record<string, number> => JSON.parse(each.stdout))
+    const total = (name: string) => counts.reduce((sum, removed) => sum + (removed[name] ?? 0), 0)
+    expect([total('access_tokens'), total('replays')]).toEqual([230, 1])
+    expect(await rowsOf(folder, 'oauth_access_tokens')).toHaveLength(4)
   })
 
   test('user create takes the password from standard input or the environment, and stores its hash', async () => {

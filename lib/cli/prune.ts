@@ -17,7 +17,9 @@ export const pruneCommand: Command = {
   async run({ database, options }, invocation) {
     await prepareSchema(options, database)
     const now = Math.floor(Date.now() / 1000)
-    const removed = [...(await removeExpiredRows(database, { now }))].filter(([, count]) => count > 0)
+    const { replayWindow } = options
+    const counts = await removeExpiredRows(database, { now, replayWindow })
+    const removed = [...counts].filter(([, count]) => count > 0)
     if (invocation.flag('json')) return print(JSON.stringify(Object.fromEntries(removed), null, 2))
     if (removed.length === 0) return note('nothing is expired')
     const rows = removed.map(([name, count]) => [name, String(count)])

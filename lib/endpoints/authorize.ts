@@ -4,7 +4,7 @@ import { sendAuthorizationResponse } from '../http/authorization-response.ts'
 import { ExpiredRequestError } from '../http/expired-request.ts'
 import { formParameters, queryParameters } from '../http/form.ts'
 import { rememberedSid } from '../http/login.ts'
-import { loginLocation } from '../http/login-location.ts'
+import { loginLocation, returnedParameter } from '../http/login-location.ts'
 import { ownPath } from '../http/names.ts'
 import { occasionOf } from '../http/occasion.ts'
 import type { Pages } from '../http/pages.ts'
@@ -54,11 +54,14 @@ export const authorizeEndpoint =
     const step = nextStep(situation)
     switch (step.step) {
       case 'login':
+      case 'select-account': {
         if (parameters.has(returnedParameter)) return fail(server, pending, loginRequired)
-        return sendRedirect(
-          res,
-          loginLocation(server, await keep(server, req, res, pending, situation), pending.request),
-        )
+        const secret = await keep(server, req, res, pending, situation)
+        // The host's own page is told to let the user choose.
+        const isOurChoice = step.step === 'select-account' && server.options.login.url === undefined
+        const choice = ownPath(server, '/select-account', { [requestParameter]: secret })
+        return sendRedirect(res, isOurChoice ? choice : loginLocation(server, secret, pending.request))
+      }
       case 'consent':
         return sendRedirect(
           res,
@@ -80,9 +83,6 @@ export const authorizeFormEndpoint =
     const query = new URLSearchParams(formParameters(req).pairs())
     sendRedirect(res, `${ownPath(server, '/authorize')}?${query}`)
   }
-
-/** Set by the hop back from the host's own login page. */
-export const returnedParameter = 'returned'
 
 const loginRequired: Extract<NextStep, { step: 'error' }> = {
   step: 'error',

@@ -1,7 +1,13 @@
 import type { Request, RequestHandler } from 'express'
 import type { AuthorizationServer } from '../authorization-server.ts'
-import { consentClaims, consentScopes, grantedScopes } from '../http/consent-scopes.ts'
-import { assertCsrf, csrfToken } from '../http/csrf.ts'
+import {
+  consentClaims,
+  consentScopes,
+  grantedScopes,
+  type ShownConsent,
+  shownConsent,
+} from '../http/consent-scopes.ts'
+import { assertCsrf, csrfToken, type FormPurpose } from '../http/csrf.ts'
 import { ExpiredRequestError } from '../http/expired-request.ts'
 import { formParameters, queryParameters } from '../http/form.ts'
 import { endLogin } from '../http/login.ts'
@@ -9,17 +15,20 @@ import { ownPath } from '../http/names.ts'
 import { occasionOf } from '../http/occasion.ts'
 import { clientCard, type Pages } from '../http/pages.ts'
 import { sendRedirect } from '../http/send.ts'
-import { type ActiveLogin, activeLogin } from '../http/situation.ts'
+import { type ActiveLogin, activeLogin, rememberedConsent } from '../http/situation.ts'
 import { type OpenRequest, openRequest, requestParameter } from '../http/waiting-request.ts'
+import { hashSecret } from '../keys/secrets.ts'
 import { consentEntries } from '../protocol/claims-request.ts'
+import type { ConsentReceipt } from '../protocol/consent.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 import { redirectUriHost, redirectUriKind } from '../protocol/redirect-uri.ts'
-import { decideAuthorizationRequest, findConsent } from '../repositories/index.ts'
+import { decideAuthorizationRequest } from '../repositories/index.ts'
 import { userClaims } from '../tokens/scope-claims.ts'
 
 interface ConsentRequest extends ActiveLogin {
   readonly waiting: OpenRequest
+  readonly shown: ShownConsent
 }
 
 /** Consent is asked of somebody: without a login there is nothing to show. */
@@ -31,7 +40,35 @@ const openConsent = async (
   const waiting = await openRequest(server, req, parameters)
   const active = await activeLogin(server, req)
   if (active === undefined) throw new ExpiredRequestError()
-  return { waiting, ...active }
+  const { client, request } = waiting
+  const shown = shownConsent(server, clientCard(client, request.redirectUri), consentEntries(request))
+  return { waiting, shown, ...active }
+}
+
+/** An answer is that of the user who was shown the page, and to what it said: a form that is older than either is refused. */
+const purposeOf = ({ waiting, shown, login }: ConsentRequest): FormPurpose => ({
+  action: 'consent',
+  requestId: hashSecret(JSON.stringify([waiting.id, login.subject, shown])),
+  browser: waiting.browser,
+})
+
+/** The data that the page lists beside the scopes. */
+const sharedClaims = async (server: AuthorizationServer, { user, waiting: { request } }: ConsentRequest) =>
+  consentClaims(await userClaims(server, user, request.scopes, request.claims?.beyondScopes))
+
+/** What was shown, and what the user left ticked of it. A claim has no box: it comes with Allow. */
+const receiptOf = async (
+  server: AuthorizationServer,
+  asked: ConsentRequest,
+  granted: readonly string[],
+): Promise<ConsentReceipt> => {
+  const { scopes } = asked.waiting.request
+  const lines = asked.shown.scopes.map((scope) => ({
+    ...scope,
+    allowed: granted.includes(scope.name) || !scopes.includes(scope.name),
+  }))
+  const claims = (await sharedClaims(server, asked)).map(({ name }) => name)
+  return { ...asked.shown, scopes: lines, claims }
 }
 
 const destination = (redirectUri: string): string =>
@@ -41,20 +78,22 @@ const destination = (redirectUri: string): string =>
 export const consentPageEndpoint =
   (server: AuthorizationServer, pages: Pages): RequestHandler =>
   async (req, res) => {
-    const { waiting, user, login } = await openConsent(server, req, queryParameters(req))
-    const { client, request, id: requestId, browser } = waiting
-    const consent = await findConsent(server.database, { subject: login.subject, clientId: client.clientId })
+    const asked = await openConsent(server, req, queryParameters(req))
+    const { waiting, user, login } = asked
+    const { client, request } = waiting
+    const { consent } = await rememberedConsent(server, request, login)
     const model = {
       action: ownPath(server, '/consent'),
       hidden: {
         [requestParameter]: waiting.secret,
-        csrf_token: csrfToken(server, { action: 'consent', requestId, browser }),
+        csrf_token: csrfToken(server, purposeOf(asked)),
       },
       client: clientCard(client, request.redirectUri),
       username: user.username,
       scopes: consentScopes(server, consentEntries(request), consent),
-      claims: consentClaims(await userClaims(server, user, request.scopes, request.claims?.beyondScopes)),
+      claims: await sharedClaims(server, asked),
       redirectTo: destination(request.redirectUri),
+      accountUrl: ownPath(server, '/account'),
     }
     pages.send(res, 'consent', model, { redirectUri: request.redirectUri })
   }
@@ -64,17 +103,19 @@ export const consentFormEndpoint =
   (server: AuthorizationServer): RequestHandler =>
   async (req, res) => {
     const form = formParameters(req)
-    const { waiting, login } = await openConsent(server, req, form)
-    assertCsrf(server, req, form, { action: 'consent', requestId: waiting.id, browser: waiting.browser })
+    const asked = await openConsent(server, req, form)
+    const { waiting, login } = asked
+    assertCsrf(server, req, form, purposeOf(asked))
     const answer = form.required('decision')
     if (answer === 'switch') await endLogin(server, req)
     else if (answer === 'allow' || answer === 'deny') {
-      const scopes = answer === 'allow' ? grantedScopes(server, waiting.request.scopes, form) : []
-      const decision = { allowed: answer === 'allow', sid: login.sid, scopes }
+      const allowed = answer === 'allow'
+      const scopes = allowed ? grantedScopes(server, waiting.request.scopes, form) : []
+      const receipt = allowed ? await receiptOf(server, asked, scopes) : undefined
+      const decision = { allowed, sid: login.sid, scopes, receipt }
       await decideAuthorizationRequest(server.database, { id: waiting.id, decision })
       const about = { subject: login.subject, clientId: waiting.client.clientId }
-      if (decision.allowed)
-        server.events.announce('consent.allowed', occasionOf(req), { ...about, scopes: decision.scopes })
+      if (allowed) server.events.announce('consent.allowed', occasionOf(req), { ...about, scopes })
       else server.events.announce('consent.denied', occasionOf(req), about)
     } else throw new OAuthError('invalid_request', 'decision must be allow, deny or switch')
     sendRedirect(res, ownPath(server, '/authorize', { [requestParameter]: waiting.secret }))

@@ -1,56 +1,93 @@
-import type { RequestHandler, Response } from 'express'
+import type { Request, RequestHandler, Response } from 'express'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { assertCsrf, csrfToken } from '../http/csrf.ts'
 import { formParameters, queryParameters } from '../http/form.ts'
 import { accountOf, rememberBrowser } from '../http/known-browser.ts'
 import { startLogin } from '../http/login.ts'
 import { attemptLogin } from '../http/login-attempt.ts'
+import { returnedParameter } from '../http/login-location.ts'
 import { ownPath } from '../http/names.ts'
+import type { PageModels } from '../http/page-models.ts'
 import { clientCard, type Pages } from '../http/pages.ts'
 import { sendRedirect } from '../http/send.ts'
 import { activeLogin } from '../http/situation.ts'
 import { type OpenRequest, openRequest, requestParameter } from '../http/waiting-request.ts'
 import { isUserMapping } from '../options/users.ts'
+import type { Parameters } from '../protocol/parameters.ts'
 import { subjectFor } from '../tokens/subject.ts'
-import { returnedParameter } from './authorize.ts'
 
 /** Taken as it came, never trimmed. The body bounds it; one too long to be right is answered as any wrong one. */
 const longestField = 16_384
 
-interface Shown {
-  readonly username: string
-  /** The account that must log in again is fixed; somebody else has to cancel. */
-  readonly confirm: boolean
-  readonly error?: 'credentials' | 'throttled'
-  /** Seconds, with `throttled`. */
-  readonly retryAfter?: number
+/** The sign-in page of one place: for a client, or for nobody but the user. */
+export interface LoginPage {
+  /** Where the form is posted to, of what, and who waits for it. */
+  readonly form: Pick<PageModels['login'], 'action' | 'hidden' | 'client'>
+  /** Where the waiting request will end. */
+  readonly redirectUri?: string
 }
 
-const statuses = { credentials: 400, throttled: 429 }
+type Shown = Omit<PageModels['login'], 'action' | 'hidden' | 'client'>
 
-const show = (
-  server: AuthorizationServer,
+const statuses = { credentials: 400, throttled: 429, unavailable: 503 }
+
+/** Shows the form, once more after a failure. */
+export const showLogin = (
   pages: Pages,
   res: Response,
-  waiting: OpenRequest,
+  { form, redirectUri }: LoginPage,
   shown: Shown,
 ): void => {
-  const { client, request, id: requestId, browser, secret } = waiting
-  const model = {
-    ...shown,
+  const { error, retryAfter } = shown
+  const status = error === undefined ? 200 : statuses[error]
+  const headers: Record<string, string> =
+    retryAfter === undefined ? {} : { 'Retry-After': String(retryAfter) }
+  pages.send(res, 'login', { ...shown, ...form }, { status, redirectUri, headers })
+}
+
+/**
+ * Checks what was typed and records the login, or shows the form again.
+ *
+ * @param account the account that must log in again, when it is fixed
+ * @returns whether somebody is logged in now
+ */
+export const logIn = async (
+  server: AuthorizationServer,
+  pages: Pages,
+  { req, res, form }: { req: Request; res: Response; form: Parameters },
+  page: LoginPage & { readonly clientId?: string; readonly account?: string },
+): Promise<boolean> => {
+  const username = page.account ?? form.verbatim('username', longestField) ?? ''
+  const password = form.verbatim('password', longestField) ?? ''
+  const attempt = await attemptLogin(server, req, { username, password, clientId: page.clientId })
+  const shown = { username, confirm: page.account !== undefined }
+  if (attempt.outcome === 'failed') {
+    showLogin(pages, res, page, { ...shown, error: 'credentials' })
+    return false
+  }
+  if (attempt.outcome === 'refused') {
+    showLogin(pages, res, page, { ...shown, error: 'throttled', retryAfter: attempt.retryAfter })
+    return false
+  }
+  await startLogin(server, req, attempt.user)
+  if (server.options.throttle) rememberBrowser(server, req, res, accountOf(username))
+  return true
+}
+
+const pageFor = (
+  server: AuthorizationServer,
+  { client, request, id: requestId, browser, secret }: OpenRequest,
+): LoginPage => ({
+  form: {
     action: ownPath(server, '/login'),
     hidden: {
       [requestParameter]: secret,
       csrf_token: csrfToken(server, { action: 'login', requestId, browser }),
     },
     client: clientCard(client, request.redirectUri),
-  }
-  const { error, retryAfter } = shown
-  const status = error === undefined ? 200 : statuses[error]
-  const headers: Record<string, string> =
-    retryAfter === undefined ? {} : { 'Retry-After': String(retryAfter) }
-  pages.send(res, 'login', model, { status, redirectUri: request.redirectUri, headers })
-}
+  },
+  redirectUri: request.redirectUri,
+})
 
 /**
  * The account to confirm, when a login has to be renewed and no other account was asked for. With users behind
@@ -58,7 +95,7 @@ const show = (
  */
 const accountToConfirm = async (
   server: AuthorizationServer,
-  req: Parameters<RequestHandler>[0],
+  req: Request,
   waiting: OpenRequest,
 ): Promise<string | undefined> => {
   const { users } = server.options
@@ -85,7 +122,7 @@ export const loginPageEndpoint =
     }
     const account = await accountToConfirm(server, req, waiting)
     const username = account ?? waiting.request.loginHint ?? ''
-    show(server, pages, res, waiting, { username, confirm: account !== undefined })
+    showLogin(pages, res, pageFor(server, waiting), { username, confirm: account !== undefined })
   }
 
 /** Checks the password, records the login, and sends the browser back to the authorization endpoint. */
@@ -96,17 +133,7 @@ export const loginFormEndpoint =
     const waiting = await openRequest(server, req, form)
     assertCsrf(server, req, form, { action: 'login', requestId: waiting.id, browser: waiting.browser })
     const account = await accountToConfirm(server, req, waiting)
-    const username = account ?? form.verbatim('username', longestField) ?? ''
-    const password = form.verbatim('password', longestField) ?? ''
-    const attempt = await attemptLogin(server, req, { username, password, clientId: waiting.client.clientId })
-    const shown = { username, confirm: account !== undefined }
-    if (attempt.outcome === 'failed')
-      return show(server, pages, res, waiting, { ...shown, error: 'credentials' })
-    if (attempt.outcome === 'refused') {
-      const { retryAfter } = attempt
-      return show(server, pages, res, waiting, { ...shown, error: 'throttled', retryAfter })
-    }
-    await startLogin(server, req, attempt.user)
-    if (server.options.throttle) rememberBrowser(server, req, res, accountOf(username))
-    sendRedirect(res, ownPath(server, '/authorize', { [requestParameter]: waiting.secret }))
+    const page = { ...pageFor(server, waiting), clientId: waiting.client.clientId, account }
+    if (await logIn(server, pages, { req, res, form }, page))
+      sendRedirect(res, ownPath(server, '/authorize', { [requestParameter]: waiting.secret }))
   }

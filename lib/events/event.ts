@@ -8,17 +8,24 @@ interface Family {
   readonly authorizationId: string
 }
 
+/** Somebody typed a login name and a password. */
+interface Attempt {
+  readonly account: string
+  /** The client that waits for the login; absent when the user came by themselves, to see their connected apps. */
+  readonly clientId?: string
+}
+
 /**
  * What can happen, and what is told of it. No password, token, code or secret is among the details. A login name that
  * somebody typed is told as a hash, since people type passwords there too.
  */
 export interface EventDetails {
-  'login.succeeded': { readonly subject: string; readonly clientId: string; readonly account: string }
-  'login.failed': { readonly clientId: string; readonly account: string }
+  'login.succeeded': Attempt & { readonly subject: string }
+  'login.failed': Attempt
   /** A limit was used up by this failure; `seconds` until the next attempt is looked at. */
-  'login.locked': { readonly clientId: string; readonly account: string; readonly seconds: number }
+  'login.locked': Attempt & { readonly seconds: number }
   /** Not looked at, because a limit was used up before. */
-  'login.refused': { readonly clientId: string; readonly account: string; readonly seconds: number }
+  'login.refused': Attempt & { readonly seconds: number }
   /** By sign-out, another user's sign-in, or because the host said that the user has changed. */
   'login.ended': { readonly subject: string }
   'consent.allowed': {
@@ -27,6 +34,8 @@ export interface EventDetails {
     readonly scopes: readonly string[]
   }
   'consent.denied': { readonly subject: string; readonly clientId: string }
+  /** The user took a client's access away, with every token of it. */
+  'consent.removed': { readonly subject: string; readonly clientId: string }
   'authorization.issued': Family & { readonly scopes: readonly string[]; readonly responseType: string }
   'authorization.revoked': Family & { readonly reason: RevocationReason }
   'tokens.issued': {
@@ -41,6 +50,7 @@ export interface EventDetails {
   /** Client authentication failed; `clientId` is what was presented. */
   'client.refused': { readonly clientId: string | undefined; readonly endpoint: string }
   'user.changed': { readonly subject: string }
+  'user.erased': { readonly subject: string }
   'key.published': { readonly keyId: string; readonly algorithm: string; readonly signsFrom: number }
   'request.failed': { readonly code: string; readonly status: number }
 }

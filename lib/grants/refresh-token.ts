@@ -59,6 +59,7 @@ const exchange = async (
   const grant = { client, user, authorization: token.authorization, scopes }
   const response = await outcomes[outcome]({ server, value, token, grant })
   if (response) {
+    server.lastUse.note(token.authorization.id)
     announceTokens(server, request, 'refresh_token', grant)
     return response
   }
@@ -98,7 +99,7 @@ const keep: Outcome = async ({ server, value, token: { hash }, grant }) => {
 const repeat: Outcome = async ({ server, value, token, grant }) => {
   const successor = openUnder(value, token.successor ?? '')
   const next = await findRefreshToken(server.database, { hash: hashSecret(successor) })
-  if (next === undefined || next.consumedAt !== null) return undefined
+  if (next === undefined || next.consumedAt !== null || next.expiresAt <= server.now()) return undefined
   const { accessToken, response } = await issueTokens(server, { ...grant, refreshToken: successor })
   await createAccessToken(server.database, accessToken.row)
   return response

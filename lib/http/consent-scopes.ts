@@ -1,17 +1,21 @@
+import { createHash } from 'node:crypto'
 import type { AuthorizationServer } from '../authorization-server.ts'
+import type { ScopeOptions } from '../options/options.ts'
 import { claimEntry } from '../protocol/claims-request.ts'
-import type { Consent } from '../protocol/next-step.ts'
+import type { Consent, ConsentReceipt, ReceiptScope } from '../protocol/consent.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 import { en, standardScopeTexts } from './locales/en.ts'
-import type { ConsentScope } from './page-models.ts'
+import type { ClientCard, ConsentScope } from './page-models.ts'
 
 const changing = /write|edit|create|update|delete|manage|send|admin/i
 
-const words = (server: AuthorizationServer, name: string): Pick<ConsentScope, 'description' | 'group'> => {
-  const scope = server.options.scopes[name]
-  if (scope !== undefined) {
-    return { description: scope.description, group: scope.group ?? (changing.test(name) ? 'change' : 'read') }
-  }
+/** What a client may do, in words for people. */
+export const scopeWords = (
+  server: AuthorizationServer,
+  name: string,
+): Pick<ConsentScope, 'description' | 'group'> => {
+  const scope = scopeOptions(server, name)
+  if (scope !== undefined) return { description: scope.description, group: groupOf(name, scope) }
   const claim = name.startsWith(claimEntry('')) ? name.slice(claimEntry('').length) : undefined
   if (claim !== undefined) {
     return {
@@ -20,11 +24,38 @@ const words = (server: AuthorizationServer, name: string): Pick<ConsentScope, 'd
     }
   }
   const standard = Object.entries(standardScopeTexts).find(([scopeName]) => scopeName === name)
-  return standard?.[1] ?? { description: name, group: changing.test(name) ? 'change' : 'read' }
+  return standard?.[1] ?? { description: name, group: groupOf(name) }
 }
 
+const scopeOptions = (
+  { options: { scopes } }: AuthorizationServer,
+  name: string,
+): ScopeOptions | undefined => (Object.hasOwn(scopes, name) ? scopes[name] : undefined)
+
+const groupOf = (name: string, scope?: ScopeOptions): ConsentScope['group'] =>
+  scope?.group ?? (changing.test(name) ? 'change' : 'read')
+
 const isOptional = (server: AuthorizationServer, name: string): boolean =>
-  server.options.scopes[name]?.optional === true
+  scopeOptions(server, name)?.optional === true
+
+/** Computed once for each scope of a router. */
+const meanings = new WeakMap<ScopeOptions, string>()
+
+/**
+ * What an entry of a consent means: another text, other claims or another choice for the user is another meaning.
+ * The standard scopes and claims mean what OpenID Connect says, unless the host gave them a text of its own.
+ */
+export const meaningOf = (server: AuthorizationServer, name: string): string => {
+  const scope = scopeOptions(server, name)
+  if (scope === undefined) return ''
+  const known = meanings.get(scope)
+  if (known !== undefined) return known
+  const { description, claims = [], optional = false } = scope
+  const said = JSON.stringify([description, [...claims].sort(), optional, groupOf(name, scope)])
+  const meaning = createHash('sha256').update(said).digest('base64url').slice(0, 16)
+  meanings.set(scope, meaning)
+  return meaning
+}
 
 /** The scopes as the consent page lists them; new ones are marked only where something was allowed before. */
 export const consentScopes = (
@@ -34,7 +65,7 @@ export const consentScopes = (
 ): ConsentScope[] =>
   requested.map((name) => ({
     name,
-    ...words(server, name),
+    ...scopeWords(server, name),
     optional: isOptional(server, name),
     isNew: consent !== undefined && !consent.scopes.includes(name),
     checked: true,
@@ -46,6 +77,29 @@ export const grantedScopes = (
   requested: readonly string[],
   form: Parameters,
 ): string[] => requested.filter((name) => !isOptional(server, name) || form.has(`scope:${name}`))
+
+/** What a consent page says of the client and its scopes, before there is an answer. */
+export interface ShownConsent extends Omit<ConsentReceipt, 'scopes' | 'claims'> {
+  readonly scopes: readonly Omit<ReceiptScope, 'allowed'>[]
+}
+
+export const shownConsent = (
+  server: AuthorizationServer,
+  { name, host, policyUri, tosUri }: ClientCard,
+  requested: readonly string[],
+): ShownConsent => ({
+  locale: en.language,
+  product: server.options.branding.name ?? 'Latchkey',
+  client: { name, host, policyUri, tosUri },
+  scopes: consentScopes(server, requested, undefined).map((scope) => ({
+    name: scope.name,
+    text: scope.description,
+    details: scope.details,
+    group: scope.group,
+    optional: scope.optional,
+    meaning: meaningOf(server, scope.name),
+  })),
+})
 
 const shown = (value: unknown): string => {
   if (typeof value === 'boolean') return en.texts[value ? 'value.yes' : 'value.no'] ?? String(value)

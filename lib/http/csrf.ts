@@ -7,8 +7,8 @@ import type { Browser } from './browser-cookie.ts'
 
 /** What a form is for; a token of one form fails on every other. */
 export interface FormPurpose {
-  readonly action: 'login' | 'consent' | 'logout'
-  /** Hash of the waiting request's id; for a logout, where it will end. */
+  readonly action: 'login' | 'select-account' | 'consent' | 'logout' | 'account'
+  /** What the form is about: hash of the waiting request's id, where a logout will end, whose client is removed. */
   readonly requestId: string
   readonly browser: Browser
 }

@@ -5,11 +5,11 @@ import type { User } from '../users/users.ts'
 import { accountOf, knownBrowserOf } from './known-browser.ts'
 import { occasionOf } from './occasion.ts'
 
-/** What somebody typed, and for which client. */
+/** What somebody typed, and for which client, if one waits for it. */
 export interface Credentials {
   readonly username: string
   readonly password: string
-  readonly clientId: string
+  readonly clientId?: string
 }
 
 /**
@@ -28,7 +28,7 @@ export const attemptLogin = async (
     { account, address: occasion.address, browser: knownBrowserOf(server, req, account) },
     () => server.users.authenticate(username, password, req),
   )
-  const told = { clientId, account }
+  const told = clientId === undefined ? { account } : { clientId, account }
   switch (result.outcome) {
     case 'succeeded':
       server.events.announce('login.succeeded', occasion, { ...told, subject: result.user.subject })

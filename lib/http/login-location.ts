@@ -4,9 +4,24 @@ import { ownPath } from './names.ts'
 import { requestParameter } from './waiting-request.ts'
 
 /**
- * Where the browser logs in: our page, or the host's own with `return_to`, `prompt` and `login_hint`.
- * `return_to` is a path when the host's page is on the same origin, so that its open-redirect check lets it pass.
+ * The host's own page, and where it shall send the browser afterwards: a path of ours when that page is on the same
+ * origin, so that its open-redirect check lets it pass.
  */
+const hostPage = (
+  server: AuthorizationServer,
+  url: string,
+  returnPath: string,
+  parameters: Readonly<Record<string, string | undefined>>,
+): string => {
+  const { origin } = new URL(server.issuer)
+  const page = new URL(url, origin)
+  page.searchParams.set('return_to', page.origin === origin ? returnPath : `${origin}${returnPath}`)
+  for (const [name, value] of Object.entries(parameters))
+    if (value !== undefined) page.searchParams.set(name, value)
+  return page.origin === origin ? `${page.pathname}${page.search}` : page.href
+}
+
+/** Where the browser logs in for a client: our page, or the host's own with `return_to`, `prompt` and `login_hint`. */
 export const loginLocation = (
   server: AuthorizationServer,
   secret: string,
@@ -15,11 +30,14 @@ export const loginLocation = (
   const path = ownPath(server, '/login', { [requestParameter]: secret })
   const { url } = server.options.login
   if (url === undefined) return path
-  const { origin } = new URL(server.issuer)
-  const page = new URL(url, origin)
-  page.searchParams.set('return_to', page.origin === origin ? path : `${origin}${path}`)
   const prompt = request.maxAge === undefined ? request.prompt : [...new Set([...request.prompt, 'login'])]
-  if (prompt.length > 0) page.searchParams.set('prompt', prompt.join(' '))
-  if (request.loginHint !== undefined) page.searchParams.set('login_hint', request.loginHint)
-  return page.origin === origin ? `${page.pathname}${page.search}` : page.href
+  const asked = prompt.length > 0 ? prompt.join(' ') : undefined
+  return hostPage(server, url, path, { prompt: asked, login_hint: request.loginHint })
 }
+
+/** Set by the hop back from the host's own login page. */
+export const returnedParameter = 'returned'
+
+/** The host's own page, for somebody whom no client sent; it ends at our list of connected apps. */
+export const accountLoginLocation = (server: AuthorizationServer, url: string): string =>
+  hostPage(server, url, ownPath(server, '/account', { [returnedParameter]: '1' }), {})

@@ -28,6 +28,23 @@ export interface ConsentScope {
   checked: boolean
 }
 
+/** A client that may do something for the user, as the list of connected apps shows it. */
+export interface ConnectedClientCard {
+  name: string
+  /** Host of its redirect URI; empty where nothing tells. */
+  host: string
+  /** What it can do, in the words of the consent page. */
+  scopes: readonly Pick<ConsentScope, 'description' | 'group'>[]
+  /** ISO 8601. */
+  since: string
+  /** ISO 8601. */
+  lastUsed: string
+  /** Sign-ins of which it can still use something. */
+  sessions: number
+  /** Leads to the page that asks whether to remove it. */
+  removeUrl: string
+}
+
 /** What each page is made from. A page shows nothing that is not in its model or in the branding. */
 export interface PageModels {
   login: {
@@ -45,6 +62,15 @@ export interface PageModels {
     /** Seconds until another attempt may succeed, with `throttled`. */
     retryAfter?: number
   }
+  /** Somebody is signed in, and the client wants them to choose (`prompt=select_account`). */
+  'select-account': {
+    /** Path the form posts to. */
+    action: string
+    hidden: Readonly<Record<string, string>>
+    client: ClientCard
+    /** Who is logged in. */
+    username: string
+  }
   consent: {
     /** Path the forms post to. */
     action: string
@@ -60,6 +86,33 @@ export interface PageModels {
     redirectTo: string
     /** Page on which the user can remove the client again. */
     accountUrl?: string
+  }
+  /** The user's connected apps. */
+  account: {
+    /** Who is logged in. */
+    username: string
+    /** In the order of the list. */
+    clients: readonly ConnectedClientCard[]
+    /** Name of the client that was removed just now. */
+    removed?: string
+    signOutUrl: string
+  }
+  /** Asks whether to remove one of them. */
+  'remove-client': {
+    /** Path the form posts to. */
+    action: string
+    hidden: Readonly<Record<string, string>>
+    client: Pick<ClientCard, 'name' | 'host'>
+    /** A client of the host's own: it is let in again without asking. */
+    firstParty: boolean
+    username: string
+    /** Back to the list. */
+    cancelUrl: string
+  }
+  /** With the host's own login page: somebody came back from it without a login. */
+  'account-sign-in': {
+    /** The host's login page. */
+    url: string
   }
   error: {
     kind: 'error' | 'expired' | 'unavailable'

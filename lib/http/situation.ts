@@ -2,11 +2,13 @@ import type { Request } from 'express'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { AuthorizationRequest } from '../protocol/authorization-request.ts'
 import type { Client } from '../protocol/client.ts'
+import { type Consent, type ConsentTerms, standingConsent } from '../protocol/consent.ts'
 import type { Login } from '../protocol/login.ts'
-import type { Consent, Situation } from '../protocol/next-step.ts'
+import type { Situation } from '../protocol/next-step.ts'
 import { type Arrival, findConsent } from '../repositories/index.ts'
 import { subjectFor } from '../tokens/subject.ts'
 import type { User } from '../users/users.ts'
+import { meaningOf } from './consent-scopes.ts'
 import { currentLogin } from './login.ts'
 import type { OpenRequest } from './waiting-request.ts'
 
@@ -35,6 +37,24 @@ interface Subject {
   readonly arrival?: Arrival
 }
 
+/** What a user allowed a client before: all that is remembered, and what of it holds where this request is answered. */
+interface Remembered {
+  readonly terms: ConsentTerms | undefined
+  readonly consent: Consent | undefined
+}
+
+/** @param read what was read of it already */
+export const rememberedConsent = async (
+  server: AuthorizationServer,
+  { clientId, redirectUri }: AuthorizationRequest,
+  { subject }: Login,
+  read?: { readonly terms: ConsentTerms | undefined },
+): Promise<Remembered> => {
+  const { terms } = read ?? { terms: await findConsent(server.database, { subject, clientId }) }
+  const meaning = (entry: string): string => meaningOf(server, entry)
+  return { terms, consent: terms && standingConsent(terms, redirectUri, meaning) }
+}
+
 /** Gathers all that the next step of a request depends on. */
 export const situationOf = async (
   server: AuthorizationServer,
@@ -43,15 +63,17 @@ export const situationOf = async (
 ): Promise<{ readonly situation: Situation; readonly user: User | undefined }> => {
   const known = arrival?.known
   const { login, user } = (await activeLogin(server, req, arrival && { login: known?.login })) ?? {}
-  const isKnown = login !== undefined && login.sid === known?.login.sid
-  const find = (): Promise<Consent | undefined> | undefined =>
-    login && findConsent(server.database, { subject: login.subject, clientId: client.clientId })
-  const consent = isKnown ? known?.consent : await find()
-  const sidAtStart = waiting ? waiting.sid : login?.sid
-  const decision = waiting?.decision
+  const read = login?.sid === known?.login.sid ? known : undefined
+  const remembered = login && (await rememberedConsent(server, request, login, read))
   const subject = login && subjectFor(server, client, login.subject)
-  return {
-    situation: { request, client, login, subject, consent, decision, sidAtStart, now: server.now() },
-    user,
+  const situation: Situation = {
+    ...{ request, client, login, subject },
+    consent: remembered?.consent,
+    terms: remembered?.terms,
+    decision: waiting?.decision,
+    sidAtStart: waiting ? waiting.sid : login?.sid,
+    selectedSid: waiting?.selectedSid,
+    now: server.now(),
   }
+  return { situation, user }
 }

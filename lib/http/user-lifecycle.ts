@@ -3,6 +3,7 @@ import type { AuthorizationServer } from '../authorization-server.ts'
 import { revokeAuthorizationsOfSubject } from '../repositories/index.ts'
 import { isLookup } from '../users/subject.ts'
 import { endLoginsOf, hostSignedOut } from './login.ts'
+import { eraseUser, exportUser, type UserExport } from './user-records.ts'
 
 /** What the host tells the kit about its users. */
 export interface UserLifecycle {
@@ -20,6 +21,21 @@ export interface UserLifecycle {
    * @example app.post('/sign-out', async (req, res) => { await oauth.users.signedOut(req); req.session.destroy(…) })
    */
   signedOut(req: Request): Promise<void>
+  /**
+   * All that is kept about a user, as plain JSON: what they allow, what they were shown when they allowed it, what
+   * clients were given, and when they signed in. Times are epoch seconds.
+   *
+   * @example res.json(await oauth.users.export(user.id))
+   */
+  export(id: string | number): Promise<UserExport>
+  /**
+   * Removes every row about a user, after disabling or deleting them in the host's own table, so that nothing new
+   * begins meanwhile: logins, codes and tokens end at once, and clients that asked to hear of it are told. An account
+   * in the kit's own table goes too. When it rejects, call it again: it goes on where it stopped.
+   *
+   * @example await oauth.users.erase(user.id)
+   */
+  erase(id: string | number): Promise<void>
 }
 
 export const userLifecycle = (server: AuthorizationServer): UserLifecycle => ({
@@ -35,5 +51,16 @@ export const userLifecycle = (server: AuthorizationServer): UserLifecycle => ({
   signedOut: async (req) => {
     await server.ready()
     await hostSignedOut(server, req)
+  },
+  export: async (id) => {
+    await server.ready()
+    return exportUser(server, String(id))
+  },
+  erase: async (id) => {
+    await server.ready()
+    const subject = String(id)
+    if (!isLookup(subject)) return
+    await eraseUser(server, subject)
+    server.events.announce('user.erased', undefined, { subject })
   },
 })

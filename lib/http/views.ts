@@ -114,6 +114,7 @@ const surroundings = (branding: Branding, asset: (name: string) => string) => {
     hasText: text.has,
     duration: text.duration,
     time: text.time,
+    date: text.date,
     brand: {
       name,
       logo: hostLink(branding.logo),

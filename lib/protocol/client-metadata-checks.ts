@@ -11,7 +11,7 @@ export const refuse = (description: string): never => {
 
 // Bidi controls would let one name look like another on the consent page.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: finding control characters is the purpose
-const misleading = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufffd]/
+const misleading = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufffd]/
 
 // What `new URL()` would drop or turn into something else: spaces, backslashes, and what is not ASCII.
 const plainUri = /^[\x21-\x5b\x5d-\x7e]+$/

@@ -1,22 +1,20 @@
 import type { AuthorizationRequest } from './authorization-request.ts'
 import { consentEntries } from './claims-request.ts'
 import { type Client, mayRememberConsent } from './client.ts'
+import type { Consent, ConsentReceipt, ConsentTerms } from './consent.ts'
 import type { ErrorCode } from './errors.ts'
 import type { Login } from './login.ts'
 import { redirectUriKind } from './redirect-uri.ts'
 import { isFrontChannel } from './response-type.ts'
 import { intersectScopes, isWithinScopes } from './scope.ts'
 
-/** What a user once allowed a client. */
-export interface Consent {
-  readonly scopes: readonly string[]
-}
-
 /** What the user answered on the consent page, and under which login. */
 export interface Decision {
   readonly allowed: boolean
   readonly sid: string
   readonly scopes: readonly string[]
+  /** What was shown, when it was allowed. */
+  readonly receipt?: ConsentReceipt
 }
 
 /** Everything that decides; nothing else is looked at. */
@@ -26,16 +24,22 @@ export interface Situation {
   readonly login: Login | undefined
   /** The subject of the login as this client knows it; the login's own unless subjects are pairwise. */
   readonly subject?: string
+  /** What the user allowed this client before, as far as it holds for this request. */
   readonly consent: Consent | undefined
+  /** All that is remembered of it, to be carried on by the next answer. */
+  readonly terms?: ConsentTerms
   readonly decision: Decision | undefined
   /** The login that the request found when it came; another one since then is a renewed login. */
   readonly sidAtStart: string | undefined
+  /** The login that the user chose to go on with, where they were asked to choose. */
+  readonly selectedSid?: string
   /** Epoch seconds. */
   readonly now: number
 }
 
 export type NextStep =
   | { readonly step: 'login' }
+  | { readonly step: 'select-account' }
   | { readonly step: 'consent'; readonly login: Login }
   | { readonly step: 'issue'; readonly login: Login; readonly scopes: readonly string[] }
   | { readonly step: 'error'; readonly code: ErrorCode; readonly description: string }
@@ -53,6 +57,7 @@ export const nextStep = (situation: Situation): NextStep => {
     return silent ? failure('login_required', 'the user must sign in') : { step: 'login' }
   }
   if (isSomebodyElse(situation, login)) return failure('login_required', 'another user has signed in')
+  if (mustSelectAccount(situation, login)) return { step: 'select-account' }
   // A decision counts only under the login that made it, or a consent could be swapped between users.
   const answer = decision?.sid === login.sid ? decision : undefined
   if (answer?.allowed === false) return failure('access_denied', 'the user denied the request')
@@ -70,10 +75,13 @@ export const nextStep = (situation: Situation): NextStep => {
 const mustRenewLogin = (situation: Situation, login: Login): boolean => {
   const { request, sidAtStart, now } = situation
   const tooOld = request.maxAge !== undefined && now - login.authTime > request.maxAge
-  const wanted =
-    request.prompt.includes('login') || request.prompt.includes('select_account') || request.maxAge === 0
+  const wanted = request.prompt.includes('login') || request.maxAge === 0
   return (wanted || tooOld || isSomebodyElse(situation, login)) && login.sid === sidAtStart
 }
+
+/** The account is chosen by going on with the login that was there, or by another login since. */
+const mustSelectAccount = ({ request, sidAtStart, selectedSid }: Situation, login: Login): boolean =>
+  request.prompt.includes('select_account') && login.sid === sidAtStart && login.sid !== selectedSid
 
 /** OIDC Core §3.1.2.1: an `id_token_hint` names the only user who may answer. */
 const isSomebodyElse = ({ request, subject }: Situation, login: Login): boolean =>

@@ -1,5 +1,6 @@
 import knexModule, { type Knex } from 'knex'
 import { type DriverOptions, driverOf } from './driver.ts'
+import { writesSettled } from './group-commit.ts'
 import { type Database, query } from './statement.ts'
 
 /** A database together with what closing it means. */
@@ -105,16 +106,18 @@ export const openDatabase = (
   const hostKnex = isInstance(given) ? given : open(given)
   const handle = privateHandle(hostKnex)
   const driver = driverOf(handle, options)
+  const database: Database = {
+    knex: handle,
+    driver,
+    prefix,
+    compiled: new Map(),
+    ...(driver.dialect === 'sqlite' ? { writes: [] } : {}),
+  }
   return {
     hostKnex,
-    database: {
-      knex: handle,
-      driver,
-      prefix,
-      compiled: new Map(),
-      ...(driver.dialect === 'sqlite' ? { writes: [] } : {}),
-    },
+    database,
     close: async () => {
+      await writesSettled(database)
       if (!isInstance(given)) await hostKnex.destroy()
     },
   }

@@ -34,6 +34,11 @@ export const commitTogether = <T>(
     if (db.writes.length === 1) setImmediate(commit, db)
   })
 
+/** Waits until nothing is left to commit. */
+export const writesSettled = async ({ writes = [] }: Pick<Database, 'writes'>): Promise<void> => {
+  while (writes.length > 0) await new Promise((resolve) => setImmediate(resolve))
+}
+
 const commit = async (db: Database & { readonly writes: WriteQueue }): Promise<void> => {
   let together: WriteQueue = []
   try {

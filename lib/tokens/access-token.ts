@@ -83,7 +83,10 @@ export const verifyAccessToken = async (
   if (found === undefined || found.revokedAt !== null || found.expiresAt <= now || !found.client) {
     throw invalidToken()
   }
-  if (found.authorization && !isLive(found.authorization, now)) throw invalidToken()
+  // A user's token lives by its family; where that is gone, so is the token.
+  if (found.subject !== undefined && !(found.authorization && isLive(found.authorization, now))) {
+    throw invalidToken()
+  }
   const user = found.subject === undefined ? undefined : await server.users.find(found.subject)
   if (found.subject !== undefined && user === undefined) throw invalidToken()
   const { subject, clientId, scopes, createdAt: issuedAt, expiresAt } = found

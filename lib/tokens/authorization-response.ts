@@ -1,7 +1,7 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { createSecret, hashSecret, randomId } from '../keys/secrets.ts'
 import type { AuthorizationDetails } from '../protocol/authorization.ts'
-import { consentEntries } from '../protocol/claims-request.ts'
+import { agreedTerms } from '../protocol/consent.ts'
 import type { Login } from '../protocol/login.ts'
 import type { Situation } from '../protocol/next-step.ts'
 import { isFrontChannel, returnsPart } from '../protocol/response-type.ts'
@@ -10,6 +10,7 @@ import {
   consumeAuthorizationRequest,
   createAccessToken,
   createAuthorization,
+  createConsentReceipt,
   holdConsent,
   holdLogin,
   type NewAuthorization,
@@ -64,14 +65,6 @@ const newAuthorization = (
   }
 }
 
-/** What is remembered afterwards: earlier scopes outside this request stay, those in it are as answered now. */
-const rememberedScopes = ({ situation: { consent, request }, scopes }: AuthorizationGrant): string[] => {
-  const asked = consentEntries(request)
-  const untouched = (consent?.scopes ?? []).filter((entry) => !asked.includes(entry))
-  const claims = asked.filter((entry) => !request.scopes.includes(entry))
-  return [...new Set([...untouched, ...scopes, ...claims])]
-}
-
 /** Tokens in the answer itself, with the response types that a host has to turn on (OIDC Core §3.2.2.5, §3.3.2.5). */
 const frontChannelTokens = async (
   server: AuthorizationServer,
@@ -96,18 +89,33 @@ const frontChannelTokens = async (
   return { accessToken, parameters }
 }
 
+/** Writes what was just allowed, and what was shown when it was; a decision of an older process shows nothing, and is not remembered. */
+const rememberConsent = async (
+  tx: Database,
+  { situation }: AuthorizationGrant,
+  { id: authorizationId, subject, clientId, now }: NewAuthorization,
+): Promise<void> => {
+  const { request, terms = {}, decision } = situation
+  const receipt = decision?.receipt
+  const agreed = agreedTerms(terms, request.redirectUri, receipt?.scopes ?? [])
+  await saveConsent(tx, { subject, clientId, terms: agreed, now })
+  if (receipt)
+    await createConsentReceipt(tx, { id: randomId(), subject, clientId, authorizationId, receipt, now })
+}
+
 /** Uses up the request and writes or holds the consent; a word when that is not to be. */
 const settleConsent = async (
   tx: Database,
-  { situation, login, requestId }: AuthorizationGrant,
-  remembered: readonly string[],
-  now: number,
+  grant: AuthorizationGrant,
+  authorization: NewAuthorization,
 ): Promise<'gone' | 'withdrawn' | undefined> => {
+  const { situation, login, requestId } = grant
+  const { subject, clientId, now } = authorization
   if (requestId !== undefined && !(await consumeAuthorizationRequest(tx, { id: requestId, now })))
     return 'gone'
-  const pair = { subject: login.subject, clientId: situation.client.clientId, now }
-  if (situation.decision?.sid === login.sid) await saveConsent(tx, { ...pair, scopes: remembered })
-  else if (!situation.client.metadata.first_party && !(await holdConsent(tx, pair))) return 'withdrawn'
+  if (situation.decision?.sid === login.sid) await rememberConsent(tx, grant, authorization)
+  else if (!situation.client.metadata.first_party && !(await holdConsent(tx, { subject, clientId, now })))
+    return 'withdrawn'
   return undefined
 }
 
@@ -132,7 +140,7 @@ export const issueAuthorizationResponse = async (
     // dies with the login, however they race.
     const { offline, sid, now } = authorization
     if (offline && !(await holdLogin(tx, { sid, now }))) return 'gone'
-    const obstacle = await settleConsent(tx, grant, rememberedScopes(grant), now)
+    const obstacle = await settleConsent(tx, grant, authorization)
     if (obstacle) return obstacle
     await createAuthorization(tx, authorization)
     if (tokens.accessToken) await createAccessToken(tx, tokens.accessToken.row)

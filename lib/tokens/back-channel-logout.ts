@@ -83,14 +83,19 @@ const deliver = async (
   }
 }
 
+/** Tells these clients, beside whatever the user waits for. */
+export const tellClients = (
+  server: AuthorizationServer,
+  login: EndedLogin,
+  clients: readonly LoggedInClient[],
+): Promise<void> => Promise.all(clients.map((client) => deliver(server, client, login))).then(() => {})
+
 /**
  * Tells every client of a login that it has ended (OIDC Back-Channel Logout). The user never waits for a client:
  * deliveries run on their own, each with a few attempts.
  */
 export const announceLogout = (server: AuthorizationServer, login: EndedLogin): void => {
-  const work = async (): Promise<void> => {
-    const clients = await findClientsOfLogin(server.database, { sid: login.sid })
-    await Promise.all(clients.map((client) => deliver(server, client, login)))
-  }
+  const work = async (): Promise<void> =>
+    tellClients(server, login, await findClientsOfLogin(server.database, { sid: login.sid }))
   server.runAside(work())
 }

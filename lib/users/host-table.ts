@@ -31,12 +31,12 @@ const read = async <T>(rows: Promise<readonly T[]>): Promise<readonly T[]> => {
 }
 
 /**
- * The host's pool with the host's own names for tables and columns. Only SQLite prepares: elsewhere a prepared
- * `SELECT *` would fail as soon as the host adds a column, and rows might come in other types than its code sees.
+ * The host's pool with the host's own names for tables and columns. PostgreSQL does not prepare: there a prepared
+ * `SELECT *` would fail as soon as the host adds a column.
  */
 const hostDatabase = (knex: Knex): Database => ({
   knex,
-  driver: driverOf(knex, { prepared: false }),
+  driver: driverOf(knex, { prepared: knex.client.driverName !== 'pg' }),
   prefix: '',
   compiled: new Map(),
 })

@@ -33,6 +33,10 @@ export const en: Dictionary = {
     'login.unavailable.title': 'We can’t check your password right now',
     'login.unavailable.text': 'This is a fault on our side. Wait a moment, then try again.',
 
+    'select-account.title': 'Choose an account',
+    'select-account.continue': 'Continue as {username}',
+    'select-account.another': 'Use another account',
+
     'client.unverified': 'Unverified',
     'client.unverified.text':
       '{product} has not checked who runs it. Continue only if you know and trust it.',
@@ -59,6 +63,33 @@ export const en: Dictionary = {
     'consent.new-tab': '(opens in a new tab)',
     'consent.remove': 'You can remove access at any time in {account}.',
     'consent.remove.account': 'Connected apps',
+
+    'account.title': 'Connected apps',
+    'account.text': 'These apps and sites can use your {product} account.',
+    'account.username': 'Signed in as {username}',
+    'account.sign-out': 'Sign out',
+    'account.empty': 'No app or site can use your {product} account.',
+    'account.empty.text': 'When you allow one to, it appears here, and you can remove it at any time.',
+    'account.removed': 'Access removed. {client} can no longer use your account.',
+    'account.scopes': 'What it can do',
+    'account.since': 'Access since',
+    'account.last-used': 'Last used',
+    'account.sessions': 'Active sign-ins',
+    'account.remove': 'Remove access',
+    'account.remove.of': 'of {client}',
+    'account-sign-in.title': 'You’re not signed in',
+    'account-sign-in.text': 'Sign in to see which apps and sites can use your {product} account.',
+    'account-sign-in.link': 'Sign in',
+
+    'remove-client.title': 'Remove access?',
+    'remove-client.effect':
+      'It takes effect at once: {client} can no longer use your {product} account, on any device.',
+    'remove-client.kept': '{client} may still hold what it has already received from you.',
+    'remove-client.again': 'When you use it again, you will be asked again.',
+    'remove-client.first-party':
+      'It belongs to {product}: when you use it again, it has access again without asking.',
+    'remove-client.cancel': 'Cancel',
+    'remove-client.submit': 'Remove',
 
     'error.error.title': 'This request can’t be completed',
     'error.error.what': 'The site or app you came from sent a request that {product} can’t accept.',

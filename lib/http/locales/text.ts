@@ -20,6 +20,8 @@ export interface Text {
   duration(seconds: number): string
   /** A time in UTC in words; text that is no time comes back as it is. */
   time(iso: string): string
+  /** Likewise its day. */
+  date(iso: string): string
 }
 
 const escapes: Readonly<Record<string, string>> = {
@@ -59,6 +61,11 @@ export const createText = ({ language, texts }: Dictionary): Text => {
     text.replace(/\{(\w+)\}/g, (_, name: string) => print(Object.hasOwn(values, name) ? values[name] : ''))
   const unit = (count: number, name: 'second' | 'minute' | 'hour'): string =>
     new Intl.NumberFormat(language, { style: 'unit', unit: name, unitDisplay: 'long' }).format(count)
+  const inWords = (iso: string, style: Intl.DateTimeFormatOptions): string => {
+    const time = new Date(iso)
+    if (Number.isNaN(time.getTime())) return iso
+    return new Intl.DateTimeFormat(language, { ...style, timeZone: 'UTC' }).format(time)
+  }
   return {
     has,
     html: (key, values = {}) => fill(escapeHtml(sentence(key)), values, htmlValue),
@@ -69,14 +76,7 @@ export const createText = ({ language, texts }: Dictionary): Text => {
         ? unit(Math.ceil(seconds / 60), 'minute')
         : unit(Math.ceil(seconds / 3600), 'hour')
     },
-    time: (iso) => {
-      const time = new Date(iso)
-      if (Number.isNaN(time.getTime())) return iso
-      return new Intl.DateTimeFormat(language, {
-        dateStyle: 'medium',
-        timeStyle: 'long',
-        timeZone: 'UTC',
-      }).format(time)
-    },
+    time: (iso) => inWords(iso, { dateStyle: 'medium', timeStyle: 'long' }),
+    date: (iso) => inWords(iso, { dateStyle: 'long' }),
   }
 }

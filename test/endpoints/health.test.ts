@@ -1,0 +1,149 @@
+import express from 'express'
+import supertest from 'supertest'
+import { type AuthRouter, authRouter, migrate } from '../../lib/index.ts'
+import { openTestDatabase, type TestDatabase } from '../support/database.ts'
+
+const secret = 'a secret of the tests that is long enough'
+
+let database: TestDatabase
+const routers: AuthRouter[] = []
+const log = { info: jest.fn(), warn: jest.fn(), error: jest.fn() }
+let time: number
+
+beforeEach(() => {
+  database = openTestDatabase()
+  database.knex.client.logger.warn = () => {}
+  time = 1_000_000
+  jest.spyOn(performance, 'now').mockImplementation(() => time)
+  for (const told of Object.values(log)) told.mockClear()
+})
+afterEach(async () => {
+  jest.restoreAllMocks()
+  for (const oauth of routers.splice(0)) await oauth.close()
+  await database.close()
+})
+
+const serve = (secrets = [secret]) => {
+  const { knex, tablePrefix } = database
+  const oauth = authRouter({
+    issuer: 'http://localhost:3000/oauth',
+    database: knex,
+    tablePrefix,
+    secrets,
+    logger: log,
+  })
+  routers.push(oauth)
+  const app = express()
+  app.get('/healthz', oauth.health)
+  const probe = () => supertest(app).get('/healthz')
+  return { oauth, app, probe }
+}
+
+const isHealthy = (res: supertest.Response): void => {
+  expect({ status: res.status, text: res.text }).toEqual({ status: 200, text: '{"status":"ok"}' })
+  expect(res.headers).toMatchObject({ 'content-type': 'application/json', 'cache-control': 'no-store' })
+}
+const isUnavailable = (res: supertest.Response): void => {
+  expect({ status: res.status, text: res.text }).toEqual({ status: 503, text: '{"status":"unavailable"}' })
+  expect(res.headers).toMatchObject({ 'retry-after': '1', 'cache-control': 'no-store' })
+}
+
+/** From now on the database is away, until the function that is returned is called. */
+const takeAway = (): (() => void) => {
+  const fault = new Error('connect ECONNREFUSED 10.0.0.7:5432, password=hunter2')
+  const away = jest.spyOn(database.knex.client.pool, 'acquire')
+  away.mockImplementation(() => ({ promise: Promise.reject(fault) }))
+  return () => away.mockRestore()
+}
+
+test('schema, keys and database are there: 200, to HEAD too', async () => {
+  const { oauth, app, probe } = serve()
+  await oauth.ready()
+  isHealthy(await probe())
+  const head = await supertest(app).head('/healthz')
+  expect({ status: head.status, text: head.text }).toEqual({ status: 200, text: undefined })
+})
+
+test('the first probe waits until the server is ready', async () => {
+  isHealthy(await serve().probe())
+})
+
+test('the database goes away and comes back: 503 without a word of why, 200 again, each told once', async () => {
+  const { oauth, probe } = serve()
+  await oauth.ready()
+  isHealthy(await probe())
+  const bringBack = takeAway()
+  for (let probes = 0; probes < 3; probes += 1) {
+    time += 1001
+    isUnavailable(await probe())
+  }
+  expect(log.error.mock.calls.map(([message]) => message)).toEqual(['latchkey: not healthy'])
+  bringBack()
+  time += 1001
+  isHealthy(await probe())
+  time += 1001
+  isHealthy(await probe())
+  expect(log.info.mock.calls.filter(([message]) => message === 'latchkey: healthy again')).toHaveLength(1)
+})
+
+test('the tables are not those of this version: 503', async () => {
+  const { oauth, probe } = serve()
+  await oauth.ready()
+  const name = `${database.tablePrefix}signing_keys`
+  await database.knex.schema.renameTable(name, `${name}_away`)
+  isUnavailable(await probe())
+  await database.knex.schema.renameTable(`${name}_away`, name)
+})
+
+test('the keys cannot be opened: 503', async () => {
+  await migrate(database.knex, { tablePrefix: database.tablePrefix })
+  await serve().oauth.ready()
+  isUnavailable(await serve(['another secret, under which nothing was sealed']).probe())
+})
+
+test('however many ask, the database is asked once a second', async () => {
+  const { oauth, probe } = serve()
+  await oauth.ready()
+  const asked = jest.spyOn(database.knex.client.pool, 'acquire')
+  const crowd = async (): Promise<number> => {
+    const before = asked.mock.calls.length
+    for (const res of await Promise.all(Array.from({ length: 20 }, probe))) isHealthy(res)
+    for (let more = 0; more < 5; more += 1) isHealthy(await probe())
+    return asked.mock.calls.length - before
+  }
+  expect(await crowd()).toBe(1)
+  time += 999
+  expect(await crowd()).toBe(0)
+  time += 2
+  expect(await crowd()).toBe(1)
+})
+
+test('a database that says nothing is 503 before a probe gives up, and is not asked again meanwhile', async () => {
+  const { oauth, probe } = serve()
+  await oauth.ready()
+  const real = globalThis.setTimeout
+  const hurried = (run: () => void, milliseconds = 0): unknown =>
+    real(run, milliseconds === 2000 ? 20 : milliseconds)
+  jest.spyOn(globalThis, 'setTimeout').mockImplementation(hurried as unknown as typeof setTimeout)
+  const { pool } = database.knex.client
+  const acquire = pool.acquire.bind(pool)
+  const late: (() => void)[] = []
+  const silent = jest.spyOn(pool, 'acquire').mockImplementation(() => {
+    const promise = new Promise<void>((resolve) => late.push(resolve)).then(() => acquire().promise)
+    return { promise }
+  })
+  isUnavailable(await probe())
+  isUnavailable(await probe())
+  expect(silent).toHaveBeenCalledTimes(1)
+  silent.mockRestore()
+  for (const come of late) come()
+  isHealthy(await probe())
+})
+
+test('a server that has been closed is not healthy', async () => {
+  const { oauth, probe } = serve()
+  await oauth.ready()
+  isHealthy(await probe())
+  await oauth.close()
+  isUnavailable(await probe())
+})

@@ -1,0 +1,474 @@
+import { createHash, randomBytes } from 'node:crypto'
+import supertest from 'supertest'
+import { removeExpiredRows } from '../../lib/clean-up.ts'
+import { resolveOptions } from '../../lib/options/resolve.ts'
+import { openDatabase } from '../../lib/repositories/database.ts'
+import { removeEndedFamilies } from '../../lib/repositories/ended-families.ts'
+import { type Clock, stopClock } from '../support/clock.ts'
+import { clients, type Host, type HostSettings, startHost } from '../support/host.ts'
+import { codeFor, expectError, redeem, refresh, tokensFor, userinfo, web } from '../support/tokens.ts'
+
+const offline = { scope: 'openid offline_access', prompt: 'consent' }
+/** A login is over long before what it granted. */
+const lifetimes = {
+  accessToken: 300,
+  refreshTokenIdle: 2000,
+  refreshTokenAbsolute: 6000,
+  sessionIdle: 600,
+  sessionAbsolute: 600,
+}
+
+let clock: Clock
+let host: Host
+const hosts: Host[] = []
+/** A host on a database of its own, whose cleaner runs only when a test says so. */
+const start = async (settings: HostSettings = {}): Promise<Host> => {
+  host = await startHost({ ...settings, options: { cleanUp: false, lifetimes, ...settings.options } })
+  hosts.push(host)
+  return host
+}
+
+beforeEach(() => {
+  clock = stopClock()
+})
+afterEach(async () => {
+  jest.restoreAllMocks()
+  for (const each of hosts.splice(0)) await each.close()
+})
+
+const hashOf = (secret: string): string => createHash('sha256').update(secret).digest('base64url')
+const randomKey = (): string => randomBytes(32).toString('base64url')
+
+const table = (name: string) => host.database.knex(`${host.database.tablePrefix}${name}`)
+const count = async (name: string): Promise<number> => (await table(name).select()).length
+const families = async () => ({
+  authorizations: await count('authorizations'),
+  refresh_tokens: await count('refresh_tokens'),
+  access_tokens: await count('access_tokens'),
+})
+
+const clean = (now = clock.now()) => {
+  const { knex, tablePrefix } = host.database
+  return removeExpiredRows(openDatabase(knex, tablePrefix).database, { now, replayWindow: 10 })
+}
+
+const accessToken = (expiresAt: number) => ({
+  hash: randomKey(),
+  client_id: 'web',
+  scopes: 'notes:read',
+  created_at: 1,
+  expires_at: expiresAt,
+})
+
+describe('each table', () => {
+  const shapes: Readonly<Record<string, { key: string; rest: object }>> = {
+    authorization_requests: { key: 'id', rest: { browser_hash: 'b', request: '{}', created_at: 1 } },
+    access_tokens: { key: 'hash', rest: { client_id: 'web', scopes: '', created_at: 1 } },
+    logins: { key: 'sid', rest: { subject: '1', auth_time: 1, amr: '["pwd"]' } },
+    sessions: { key: 'id', rest: { data: '{}', created_at: 1 } },
+    replays: { key: 'hash', rest: {} },
+    throttles: { key: 'key', rest: { points: 3 } },
+  }
+
+  test.each(Object.keys(shapes))(
+    '%s loses what has been expired for a minute, and nothing else',
+    async (name) => {
+      await start()
+      const { key, rest } = shapes[name]!
+      const at = (end: number, id: string) => ({ ...rest, [key]: id, expires_at: clock.now() + end })
+      await table(name).insert([at(-3600, 'old'), at(-60, 'minute'), at(-59, 'less'), at(3600, 'live')])
+      expect([...(await clean())].filter(([, removed]) => removed > 0)).toEqual([[name, 2]])
+      expect((await table(name).pluck(key)).sort()).toEqual(['less', 'live'])
+    },
+  )
+
+  test('with very many expired rows loses them all, however few go at a time', async () => {
+    await start()
+    for (let batch = 0; batch < 5; batch += 1) {
+      await table('access_tokens').insert(Array.from({ length: 70 }, () => accessToken(1 + batch)))
+    }
+    await table('access_tokens').insert([accessToken(clock.now() + 60), accessToken(clock.now() + 60)])
+    expect((await clean()).get('access_tokens')).toBe(350)
+    expect(await count('access_tokens')).toBe(2)
+  })
+
+  test('a session that is used while the cleaner works stays', async () => {
+    await start()
+    const expired = Array.from({ length: 3 }, (_, index) => ({
+      id: `s${index}`,
+      data: '{}',
+      created_at: 1,
+      expires_at: 5,
+    }))
+    await table('sessions').insert(expired)
+    const { knex, tablePrefix } = host.database
+    const { database } = openDatabase(knex, tablePrefix)
+    const { execute } = database.driver
+    const renewing: typeof execute = async (connection, sql, bindings) => {
+      const result = await execute(connection, sql, bindings)
+      const isReading = /^select .*sessions/i.test(sql)
+      if (isReading && result.rows.length > 0) {
+        const renewal = knex(`${tablePrefix}sessions`)
+          .where({ id: 's1' })
+          .update({ expires_at: clock.now() + 60 })
+        const { sql: text, bindings: values } = renewal.toSQL().toNative()
+        await execute(connection, text, values as (string | number)[])
+      }
+      return result
+    }
+    await removeExpiredRows(
+      { ...database, driver: { ...database.driver, execute: renewing } },
+      { now: clock.now(), replayWindow: 10 },
+    )
+    expect(await table('sessions').pluck('id')).toEqual(['s1'])
+  })
+})
+
+test('the sealed successor of a refresh token goes with its replay window, and reuse is still found out', async () => {
+  await start()
+  const { body: first } = await redeem(host, await codeFor(host, offline))
+  await refresh(host, first.refresh_token)
+  const sealed = () => table('refresh_tokens').whereNotNull('successor').pluck('successor')
+  clock.travel(60)
+  await clean()
+  expect(await sealed()).toHaveLength(1)
+  clock.travel(20)
+  await clean()
+  expect(await sealed()).toEqual([])
+  const reused = await refresh(host, first.refresh_token)
+  expect({ status: reused.status, error: reused.body.error }).toEqual({ status: 400, error: 'invalid_grant' })
+})
+
+describe('a family that lives', () => {
+  /** Refreshes until the first refresh token, the code and the login have long been over. */
+  const aged = async () => {
+    const code = await codeFor(host, offline)
+    const { body: first } = await redeem(host, code)
+    clock.travel(1500)
+    const { body: second } = await refresh(host, first.refresh_token)
+    clock.travel(1500)
+    const { body: third } = await refresh(host, second.refresh_token)
+    expect(third.refresh_token).toEqual(expect.any(String))
+    return { code, first, second, third }
+  }
+
+  test('keeps its used refresh tokens after their time, and their reuse still ends it', async () => {
+    await start()
+    const { first, third } = await aged()
+    await clean()
+    expect(await table('refresh_tokens').where({ hash: hashOf(first.refresh_token) })).toHaveLength(1)
+    expect(await count('logins')).toBe(0)
+    expectError(await refresh(host, first.refresh_token), 400, 'invalid_grant')
+    expectError(await refresh(host, third.refresh_token), 400, 'invalid_grant')
+    expect((await userinfo(host, third.access_token)).status).toBe(401)
+  })
+
+  test('goes on after the clean-up', async () => {
+    await start()
+    const { third } = await aged()
+    await clean()
+    expect((await userinfo(host, third.access_token)).status).toBe(200)
+    expect((await refresh(host, third.refresh_token)).status).toBe(200)
+  })
+
+  test('knows its used code, whose reuse still ends it', async () => {
+    await start()
+    const { code, third } = await aged()
+    await clean()
+    expectError(await redeem(host, code), 400, 'invalid_grant')
+    expectError(await refresh(host, third.refresh_token), 400, 'invalid_grant')
+  })
+
+  test('stays while an access token outlives the refresh token', async () => {
+    await start({ options: { lifetimes: { ...lifetimes, accessToken: 5000 } } })
+    const { access_token } = await tokensFor(host, offline)
+    clock.travel(2500)
+    await clean()
+    expect((await userinfo(host, access_token)).status).toBe(200)
+    expect(await families()).toEqual({ authorizations: 1, refresh_tokens: 1, access_tokens: 1 })
+    clock.travel(2600)
+    await clean()
+    expect(await families()).toEqual({ authorizations: 0, refresh_tokens: 0, access_tokens: 0 })
+  })
+
+  test('stays while its login stands, whose end its client is to be told of', async () => {
+    const short = { ...lifetimes, refreshTokenIdle: 100, accessToken: 100, sessionAbsolute: 3000 }
+    await start({ options: { lifetimes: short } })
+    await tokensFor(host, offline)
+    clock.travel(1000)
+    await clean()
+    expect(await families()).toEqual({ authorizations: 1, refresh_tokens: 1, access_tokens: 0 })
+    clock.travel(2100)
+    await clean()
+    expect(await families()).toEqual({ authorizations: 0, refresh_tokens: 0, access_tokens: 0 })
+  })
+})
+
+describe('a family that has ended goes as a whole', () => {
+  const nothing = { authorizations: 0, refresh_tokens: 0, access_tokens: 0 }
+
+  test('when its last refresh token was not used in time', async () => {
+    await start()
+    const { refresh_token } = await tokensFor(host, offline)
+    clock.travel(1000)
+    const { body } = await refresh(host, refresh_token)
+    clock.travel(2059)
+    await clean()
+    expect(await families()).toEqual({ authorizations: 1, refresh_tokens: 2, access_tokens: 0 })
+    clock.travel(1)
+    await clean()
+    expect(await families()).toEqual(nothing)
+    expectError(await refresh(host, refresh_token), 400, 'invalid_grant')
+    expectError(await refresh(host, body.refresh_token), 400, 'invalid_grant')
+  })
+
+  test('when its absolute end is past, with every link of a long chain', async () => {
+    await start()
+    let { refresh_token } = await tokensFor(host, offline)
+    for (let hops = 0; hops < 5; hops += 1) {
+      clock.travel(1100)
+      refresh_token = (await refresh(host, refresh_token)).body.refresh_token
+    }
+    const [{ id }] = await table('authorizations')
+    const used = { authorization_id: id, created_at: 1, expires_at: 2, consumed_at: 2 }
+    for (let batch = 0; batch < 5; batch += 1) {
+      await table('refresh_tokens').insert(Array.from({ length: 60 }, () => ({ ...used, hash: randomKey() })))
+    }
+    await clean()
+    expect(await count('refresh_tokens')).toBe(306)
+    clock.travel(600)
+    const removed = await clean()
+    expect(removed.get('refresh_tokens')).toBe(306)
+    expect(removed.get('authorizations')).toBe(1)
+    expect(await families()).toEqual(nothing)
+  })
+
+  test('when its absolute end is past, also without a refresh token', async () => {
+    await start()
+    await tokensFor(host, offline)
+    await table('refresh_tokens').delete()
+    clock.travel(6059)
+    await clean()
+    expect(await families()).toEqual({ authorizations: 1, refresh_tokens: 0, access_tokens: 0 })
+    clock.travel(1)
+    await clean()
+    expect(await families()).toEqual(nothing)
+  })
+
+  test('wherever the clean-up before was stopped', async () => {
+    await start()
+    const { knex, tablePrefix } = host.database
+    const { database } = openDatabase(knex, tablePrefix)
+    await tokensFor(host, offline)
+    clock.travel(3000)
+    const [family] = await table('authorizations')
+    const used = { authorization_id: family.id, created_at: 1, expires_at: 2, consumed_at: 2 }
+    const [last] = await table('refresh_tokens')
+    for (const name of Object.keys(nothing)) await table(name).delete()
+    for (let steps = 1; steps <= 6; steps += 1) {
+      await table('authorizations').insert(family)
+      await table('refresh_tokens').insert(last)
+      await table('access_tokens').insert({ ...accessToken(3), authorization_id: family.id })
+      await table('refresh_tokens').insert(
+        Array.from({ length: 120 }, () => ({ ...used, hash: randomKey() })),
+      )
+      const removal = removeEndedFamilies(database, { before: clock.now() })
+      for (let step = 0; step < steps; step += 1) await removal.next()
+      await removal.return()
+      await clean()
+      expect(await families()).toEqual(nothing)
+    }
+  })
+
+  test('with its login, when it was not meant to outlive that', async () => {
+    const client = { ...clients[0]!, grant_types: ['authorization_code' as const] }
+    await start({ clients: [client] })
+    await tokensFor(host, { scope: 'openid' })
+    expect(await families()).toEqual({ authorizations: 1, refresh_tokens: 0, access_tokens: 1 })
+    clock.travel(659)
+    await clean()
+    expect(await count('authorizations')).toBe(1)
+    clock.travel(1)
+    expect([...(await clean())].filter(([name]) => name === 'logins')).toEqual([['logins', 1]])
+    expect(await families()).toEqual(nothing)
+  })
+
+  test('when its code was never redeemed and its login is over', async () => {
+    await start()
+    const code = await codeFor(host, offline)
+    clock.travel(600)
+    await clean()
+    expect(await count('authorizations')).toBe(1)
+    clock.travel(60)
+    await clean()
+    expect(await families()).toEqual(nothing)
+    expectError(await redeem(host, code), 400, 'invalid_grant')
+  })
+
+  test('when it was revoked, and none of its tokens comes back to life', async () => {
+    await start({ options: { lifetimes: { ...lifetimes, accessToken: 5000 } } })
+    const { access_token, refresh_token } = await tokensFor(host, offline)
+    await supertest(host.app)
+      .post('/oauth/revoke')
+      .type('form')
+      .send({ token: refresh_token, ...web })
+      .expect(200)
+    for (let hours = 0; hours < 6; hours += 1) {
+      clock.travel(1000)
+      await clean()
+      expect((await userinfo(host, access_token)).status).toBe(401)
+      expectError(await refresh(host, refresh_token), 400, 'invalid_grant')
+    }
+    expect(await families()).toEqual(nothing)
+  })
+
+  test('beside very many families that stay', async () => {
+    await start()
+    const { refresh_token } = await tokensFor(host, offline)
+    const [{ id: _, code_hash: __, ...like }] = await table('authorizations')
+    const { sid } = like
+    // Not redeemed, under a login that stands: more of them than one statement reads, all over in the same second.
+    const waiting = () => ({
+      ...like,
+      id: randomKey(),
+      code_hash: randomKey(),
+      consumed_at: null,
+      code_expires_at: 5,
+    })
+    await table('authorizations').insert(Array.from({ length: 120 }, waiting))
+    await table('authorizations').insert(
+      Array.from({ length: 30 }, () => ({ ...waiting(), sid: 'gone', code_expires_at: 6 })),
+    )
+    expect((await clean()).get('authorizations')).toBe(30)
+    expect(await table('authorizations').where({ sid })).toHaveLength(121)
+    expect((await refresh(host, refresh_token)).status).toBe(200)
+  })
+})
+
+test('two cleaners at once remove each row once, and lose none that lives', async () => {
+  await start()
+  const { access_token, refresh_token } = await tokensFor(host, offline)
+  const [{ id: _, code_hash: __, ...like }] = await table('authorizations')
+  for (let batch = 0; batch < 6; batch += 1) {
+    const ids = Array.from({ length: 40 }, randomKey)
+    await table('access_tokens').insert(Array.from({ length: 60 }, () => accessToken(1 + batch)))
+    await table('authorizations').insert(
+      ids.map((id) => ({ ...like, id, sid: 'gone', code_hash: randomKey(), expires_at: 1 + batch })),
+    )
+    await table('refresh_tokens').insert(
+      ids.map((id) => ({ hash: randomKey(), authorization_id: id, created_at: 1, expires_at: 1 })),
+    )
+  }
+  const both = await Promise.all([clean(), clean()])
+  const total = (name: string): number => both.reduce((sum, removed) => sum + (removed.get(name) ?? 0), 0)
+  expect(['access_tokens', 'authorizations', 'refresh_tokens'].map(total)).toEqual([360, 240, 240])
+  expect(await families()).toEqual({ authorizations: 1, refresh_tokens: 1, access_tokens: 1 })
+  expect((await userinfo(host, access_token)).status).toBe(200)
+  expect((await refresh(host, refresh_token)).status).toBe(200)
+})
+
+test('expiry holds with the cleaner off, although every row is still there', async () => {
+  await start()
+  const unused = await codeFor(host, offline)
+  const { access_token, refresh_token } = await tokensFor(host, offline)
+  const before = await families()
+  clock.travel(3000)
+  expectError(await redeem(host, unused), 400, 'invalid_grant')
+  expectError(await refresh(host, refresh_token), 400, 'invalid_grant')
+  expect((await userinfo(host, access_token)).status).toBe(401)
+  expect(await families()).toEqual(before)
+})
+
+test('cleanUp is true or false, and nothing else', () => {
+  const given = {
+    database: { client: 'better-sqlite3' },
+    secrets: ['a secret of the tests that is long enough'],
+  }
+  expect(() => resolveOptions({ ...given, cleanUp: 'never' as unknown as boolean })).toThrow(
+    'latchkey: cleanUp must be true or false',
+  )
+})
+
+describe('the timer', () => {
+  /** Timers of more than a minute do not run by themselves; each is handed over as it is set. */
+  const holdLongTimers = () => {
+    const set: { milliseconds: number; fire: () => void }[] = []
+    const waiting: (() => void)[] = []
+    const real = globalThis.setTimeout
+    const held = (run: () => void, milliseconds = 0, ...rest: unknown[]): unknown => {
+      if (milliseconds <= 60_000) return real(run, milliseconds, ...rest)
+      const timer = real(() => {}, 0)
+      set.push({ milliseconds, fire: run })
+      for (const tell of waiting.splice(0)) tell()
+      return timer
+    }
+    jest.spyOn(globalThis, 'setTimeout').mockImplementation(held as unknown as typeof setTimeout)
+    const next = async (): Promise<{ milliseconds: number; fire: () => void }> => {
+      if (set.length === 0) await new Promise<void>((resolve) => waiting.push(resolve))
+      return set.shift()!
+    }
+    return { set, next }
+  }
+
+  const withLog = async (cleanUp: boolean | undefined) => {
+    const error = jest.fn()
+    const logger = { info: () => {}, warn: () => {}, error }
+    await start({ options: { cleanUp, lifetimes, logger } })
+    return error
+  }
+
+  test('removes expired rows some minutes after the start, and then about every ten minutes', async () => {
+    const timers = holdLongTimers()
+    await withLog(undefined)
+    const first = await timers.next()
+    expect(first.milliseconds).toBeLessThanOrEqual(5 * 60_000)
+    await table('access_tokens').insert([accessToken(1), accessToken(clock.now() + 60)])
+    first.fire()
+    const second = await timers.next()
+    expect(await count('access_tokens')).toBe(1)
+    expect(second.milliseconds).toBeGreaterThanOrEqual(8 * 60_000)
+    expect(second.milliseconds).toBeLessThanOrEqual(12 * 60_000)
+    await table('access_tokens').insert(accessToken(2))
+    second.fire()
+    await timers.next()
+    expect(await count('access_tokens')).toBe(1)
+  })
+
+  test('tells a failure once per outage, and goes on', async () => {
+    const timers = holdLongTimers()
+    const error = await withLog(undefined)
+    const { knex, tablePrefix } = host.database
+    const hide = () => knex.schema.renameTable(`${tablePrefix}replays`, `${tablePrefix}hidden`)
+    const show = () => knex.schema.renameTable(`${tablePrefix}hidden`, `${tablePrefix}replays`)
+    let timer = await timers.next()
+    const told = async (): Promise<number> => {
+      timer.fire()
+      timer = await timers.next()
+      return error.mock.calls.length
+    }
+    await hide()
+    expect(await told()).toBe(1)
+    expect(error.mock.calls[0]?.[0]).toBe('latchkey: expired rows could not be removed')
+    expect(await told()).toBe(1)
+    await show()
+    expect(await told()).toBe(1)
+    await hide()
+    expect(await told()).toBe(2)
+    await show()
+  })
+
+  test('is not set with cleanUp: false, nor after close', async () => {
+    const timers = holdLongTimers()
+    await withLog(false)
+    expect(timers.set).toEqual([])
+    await withLog(true)
+    const timer = await timers.next()
+    const knex = host.database.knex
+    await host.oauth.close()
+    const queries = jest.spyOn(knex.client.pool, 'acquire')
+    timer.fire()
+    await new Promise<void>((resolve) => setImmediate(resolve))
+    expect(queries).not.toHaveBeenCalled()
+    expect(timers.set).toEqual([])
+  })
+})

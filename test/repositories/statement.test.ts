@@ -1,0 +1,325 @@
+import { randomBytes } from 'node:crypto'
+import express from 'express'
+import createKnex, { type Knex } from 'knex'
+import supertest from 'supertest'
+import { type AuthRouter, authRouter, migrate, rollback, seedClients, seedUsers } from '../../lib/index.ts'
+import { type OpenedDatabase, openDatabase } from '../../lib/repositories/database.ts'
+import { createReplay, createUser, findUserByUsername } from '../../lib/repositories/index.ts'
+import { type Database, transaction } from '../../lib/repositories/statement.ts'
+import { clients, issuer, secret, startHost } from '../support/host.ts'
+import { describeWith, type Service, services } from '../support/services.ts'
+import { openSilentProxy, type SilentProxy } from '../support/silent-proxy.ts'
+import { ada, codeFor, redeem, refresh } from '../support/tokens.ts'
+
+const kinds: readonly (readonly [Service, string])[] = [
+  ['postgresql', 'pg'],
+  ['mariadb', 'mysql2'],
+]
+
+/** Every deadline of seconds comes after as many hundredths. */
+const hurry = (): void => {
+  const real = globalThis.setTimeout
+  const hurried = (run: () => void, milliseconds = 0, ...rest: unknown[]): unknown =>
+    real(run, milliseconds >= 4000 ? milliseconds / 20 : milliseconds, ...rest)
+  jest.spyOn(globalThis, 'setTimeout').mockImplementation(hurried as unknown as typeof setTimeout)
+}
+afterEach(() => {
+  jest.restoreAllMocks()
+})
+
+const single = { min: 0, max: 1 }
+const quiet = { info: () => {}, warn: () => {}, error: () => {} }
+const knexQuiet = { warn: () => {}, error: () => {}, debug: () => {}, deprecate: () => {} }
+const replay = () => ({ hash: randomBytes(32).toString('base64url'), expiresAt: 1 })
+const unavailable = expect.objectContaining({ code: 'temporarily_unavailable', status: 503 })
+
+for (const [service, client] of kinds) {
+  describeWith(service, `on ${service}`, () => {
+    const tablePrefix = `t${randomBytes(4).toString('hex')}_`
+    const straight = createKnex({ client, connection: services[service], pool: { min: 0, max: 2 } })
+    let proxy: SilentProxy
+    /** Closed after each test, newest first. */
+    const opened: (() => Promise<unknown>)[] = []
+
+    beforeAll(async () => {
+      await migrate(straight, { tablePrefix })
+      const scopes = { 'notes:read': 'Read', 'notes:write': 'Write' }
+      await seedClients(straight, clients, { tablePrefix, scopes, logger: quiet })
+      proxy = await openSilentProxy(services[service])
+    })
+    afterEach(async () => {
+      proxy.recover()
+      for (const close of opened.splice(0).reverse()) await close()
+    })
+    afterAll(async () => {
+      await proxy.close()
+      await rollback(straight, { tablePrefix })
+      await straight.schema.dropTableIfExists(`${tablePrefix}migrations`)
+      await straight.schema.dropTableIfExists(`${tablePrefix}migrations_lock`)
+      await straight.destroy()
+    })
+
+    const config = (pool: Knex.PoolConfig = { min: 0, max: 2 }, connection = proxy.url): Knex.Config => ({
+      client,
+      connection,
+      pool,
+      log: knexQuiet,
+    })
+    const hostKnex = (settings: Knex.Config): Knex => {
+      const knex = createKnex(settings)
+      opened.push(() => knex.destroy())
+      return knex
+    }
+    const open = (settings: Knex | Knex.Config): Database => {
+      return openBoth(settings).database
+    }
+    const openBoth = (settings: Knex | Knex.Config): OpenedDatabase => {
+      const both = openDatabase(settings, tablePrefix)
+      opened.push(both.close)
+      return both
+    }
+    const serve = async (database: Knex | Knex.Config, options = {}) => {
+      const secrets = ['a secret of the tests that is long enough']
+      const oauth: AuthRouter = authRouter({
+        issuer,
+        database,
+        tablePrefix,
+        secrets,
+        logger: quiet,
+        ...options,
+      })
+      opened.push(() => oauth.close())
+      await oauth.ready()
+      const app = express().use('/oauth', oauth)
+      const clientCredentials = () =>
+        supertest(app).post('/oauth/token').type('form').send({
+          grant_type: 'client_credentials',
+          scope: 'notes:read',
+          client_id: 'web',
+          client_secret: secret,
+        })
+      return { clientCredentials }
+    }
+
+    describe.each([
+      ['that the kit opened', () => config(single)],
+      ['of the host’s', () => hostKnex({ ...config(single), acquireConnectionTimeout: 60_000 })],
+    ])('a pool %s', (_, given) => {
+      test('with a silent connection answers 503 once and gives it up; a new one serves', async () => {
+        const { clientCredentials } = await serve(given())
+        expect((await clientCredentials()).status).toBe(200)
+        hurry()
+        const hungUp = proxy.forget()
+        const { status, body, headers } = await clientCredentials()
+        expect({ status, body, retry: headers['retry-after'] }).toEqual({
+          status: 503,
+          body: {
+            error: 'temporarily_unavailable',
+            error_description: 'the service is temporarily unavailable',
+          },
+          retry: '1',
+        })
+        await hungUp
+        expect((await clientCredentials()).status).toBe(200)
+      })
+
+      test('falls silent within a transaction: no roll-back is waited for, and the connection is not used again', async () => {
+        const db = open(given())
+        const [kept, lost] = [replay(), replay()]
+        expect(await createReplay(db, kept)).toBe(true)
+        const before = proxy.connections
+        hurry()
+        const statements: string[] = []
+        const execute: typeof db.driver.execute = (connection, sql, bindings) => {
+          statements.push(sql.slice(0, 8))
+          return db.driver.execute(connection, sql, bindings)
+        }
+        const watched = { ...db, driver: { ...db.driver, execute } }
+        const work = transaction(watched, async (tx) => {
+          await createReplay(tx, lost)
+          void proxy.forget()
+          await createReplay(tx, replay())
+        })
+        await expect(work).rejects.toEqual(unavailable)
+        expect(statements).not.toContain('ROLLBACK')
+        expect(await createReplay(db, replay())).toBe(true)
+        expect(await createReplay(db, kept)).toBe(false)
+        // What was not committed never was; the server may keep its locks until it learns that nobody is there.
+        expect(await straight(`${tablePrefix}replays`).where({ hash: lost.hash })).toHaveLength(0)
+        expect(proxy.connections).toBeGreaterThan(before)
+      })
+    })
+
+    test('while everything is silent every request is answered 503, and afterwards all is well', async () => {
+      const { clientCredentials } = await serve(config(single))
+      proxy.fallSilent()
+      const answers = await Promise.all([clientCredentials(), clientCredentials(), clientCredentials()])
+      expect(answers.map(({ status }) => status)).toEqual([503, 503, 503])
+      proxy.recover()
+      // What began to connect in the silence fails a little later, and takes a request with it.
+      for (let status = 503; status !== 200; ) status = (await clientCredentials()).status
+      const after = await Promise.all([clientCredentials(), clientCredentials(), clientCredentials()])
+      expect(after.map(({ status }) => status)).toEqual([200, 200, 200])
+    })
+
+    test('a connection that is not to be had in time is 503, and goes back to the pool when it comes', async () => {
+      const knex = hostKnex({ ...config(single), acquireConnectionTimeout: 60_000 })
+      const db = open(knex)
+      const held: unknown = await knex.client.acquireConnection()
+      hurry()
+      await expect(createReplay(db, replay())).rejects.toEqual(unavailable)
+      await knex.client.releaseConnection(held)
+      expect(await createReplay(db, replay())).toBe(true)
+      expect(knex.client.pool.numUsed()).toBe(0)
+    })
+
+    // The driver of MariaDB takes its timers where they cannot be hurried: this lasts as long as it lasts.
+    test('a server that takes connections and says nothing is given up by the driver itself', async () => {
+      const db = open(config())
+      proxy.fallSilent()
+      const error: unknown = await createReplay(db, replay()).catch((thrown: unknown) => thrown)
+      expect(error).toEqual(unavailable)
+      expect(String((error as Error).cause)).toMatch(/timeout expired|ETIMEDOUT/)
+      proxy.recover()
+      expect(await createReplay(db, replay())).toBe(true)
+    })
+
+    test('settings that a function gives have the same deadline', async () => {
+      const connection = async () => settingsOf(proxy.url)
+      const { database, hostKnex: own } = openBoth({ ...config(), connection } as Knex.Config)
+      expect(await createReplay(database, replay())).toBe(true)
+      const name = client === 'pg' ? 'connectionTimeoutMillis' : 'connectTimeout'
+      expect(own.client.connectionSettings).toMatchObject({ [name]: 4000 })
+    })
+
+    test('a deadline that the host has set is kept', () => {
+      const connection = { ...settingsOf(proxy.url), connectionTimeoutMillis: 1234, connectTimeout: 1234 }
+      const { knex } = open({ ...config(), connection })
+      expect(knex.client.connectionSettings).toMatchObject({
+        connectionTimeoutMillis: 1234,
+        connectTimeout: 1234,
+      })
+    })
+
+    test('work that lost, even at COMMIT, runs again whole and leaves its rows once', async () => {
+      const db = open(config())
+      const losses = losing(db, [
+        { code: 'ER_LOCK_DEADLOCK', errno: 1213, message: 'Deadlock found when trying to get lock (wsrep)' },
+        { code: 'ER_CHECKREAD', errno: 1020, message: 'Record has changed since last read' },
+        { code: '40001', message: 'could not serialize access' },
+      ])
+      const [one, other] = [replay(), replay()]
+      let runs = 0
+      await transaction(losses, async (tx) => {
+        runs += 1
+        expect(await createReplay(tx, one)).toBe(true)
+        expect(await createReplay(tx, other)).toBe(true)
+      })
+      expect(runs).toBe(4)
+      const hashes = [one.hash, other.hash]
+      expect(await straight(`${tablePrefix}replays`).whereIn('hash', hashes)).toHaveLength(2)
+    })
+
+    test('work that loses again and again is 503 in the end, and leaves nothing', async () => {
+      const db = open(config())
+      const deadlock = { code: 'ER_LOCK_DEADLOCK', errno: 1213, message: 'Deadlock' }
+      const one = replay()
+      const work = transaction(losing(db, Array(9).fill(deadlock)), (tx) => createReplay(tx, one))
+      await expect(work).rejects.toEqual(unavailable)
+      expect(await straight(`${tablePrefix}replays`).where({ hash: one.hash })).toHaveLength(0)
+    })
+
+    test('a server that cannot serve us is left: the next statement goes by a new connection', async () => {
+      const db = open(config(single))
+      expect(await createReplay(db, replay())).toBe(true)
+      const before = proxy.connections
+      const notReady = {
+        code: 'ER_UNKNOWN_COM_ERROR',
+        errno: 1047,
+        message: 'WSREP has not yet prepared node for application use',
+      }
+      const work = transaction(losing(db, [notReady]), (tx) => createReplay(tx, replay()))
+      await expect(work).rejects.toEqual(unavailable)
+      expect(await createReplay(db, replay())).toBe(true)
+      expect(proxy.connections).toBe(before + 1)
+    })
+
+    test('sign-ins, redemptions, refreshes and revocations get by with one connection: no transaction waits for another', async () => {
+      const knex = hostKnex(config(single))
+      const database = { knex, tablePrefix, close: async () => {} }
+      const host = await startHost({ database, options: { users: undefined, cleanUp: false } })
+      opened.push(() => host.close())
+      await seedUsers(knex, [{ username: ada.email, password: ada.password }], { tablePrefix })
+      const everything = async (): Promise<number[]> => {
+        const code = await codeFor(host, { scope: 'openid offline_access' })
+        const redeemed = await redeem(host, code)
+        const refreshed = await refresh(host, redeemed.body.refresh_token)
+        const reused = await redeem(host, code)
+        return [redeemed.status, refreshed.status, reused.status]
+      }
+      const outcomes = await Promise.all(Array.from({ length: 4 }, everything))
+      expect(outcomes).toEqual(Array(4).fill([200, 200, 400]))
+    })
+
+    /** What connections of this pool have prepared so far, of which there is one. */
+    const preparedOn = async (knex: Knex): Promise<number> => {
+      if (client === 'pg') {
+        const { rows } = await knex.raw('select count(*) as prepared from pg_prepared_statements')
+        return Number(rows[0].prepared)
+      }
+      const [[row]] = await knex.raw("show session status like 'Com_stmt_prepare'")
+      return Number(row.Value)
+    }
+
+    test('statements are prepared, and with prepared: false none is; values mean the same', async () => {
+      const texts = ['o’Brien', "o'Brien", 'back\\slash\\', '" -- ; drop', '$1 ? :name', 'ünïcödé 🗝']
+      const counts: number[] = []
+      for (const prepared of [true, false]) {
+        const knex = hostKnex(config({ min: 1, max: 1 }))
+        const { database } = openDatabase(knex, tablePrefix, { prepared })
+        for (const text of texts) {
+          const username = `${prepared} ${text}`
+          const account = { id: randomBytes(16).toString('hex'), username, name: text, email: null }
+          const rest = { passwordHash: null, emailVerified: true, claims: { text }, now: 1_700_000_000 }
+          await transaction(database, (tx) => createUser(tx, { ...account, ...rest }))
+          expect(await findUserByUsername(database, { username })).toEqual({
+            ...account,
+            ...{ passwordHash: null, emailVerified: true, claims: { text }, disabledAt: null },
+            ...{ createdAt: 1_700_000_000, updatedAt: 1_700_000_000 },
+          })
+        }
+        counts.push(await preparedOn(knex))
+      }
+      expect(counts[0]).toBeGreaterThan(0)
+      expect(counts[1]).toBe(0)
+    })
+
+    test('the option prepared: false reaches the statements of a server', async () => {
+      const knex = hostKnex(config({ min: 1, max: 1 }))
+      const { clientCredentials } = await serve(knex, { prepared: false })
+      expect((await clientCredentials()).status).toBe(200)
+      expect(await preparedOn(knex)).toBe(0)
+    })
+  })
+}
+
+/** A URL as a driver's settings. */
+function settingsOf(url: string): Record<string, unknown> {
+  const { hostname, port, username, password, pathname } = new URL(url)
+  const rest = password === '' ? {} : { password: decodeURIComponent(password) }
+  return { host: hostname, port: Number(port), user: username, database: pathname.slice(1), ...rest }
+}
+
+/** A database whose COMMITs fail so, one after the other, before they work. */
+function losing(
+  db: Database,
+  failures: readonly { code: string; message: string; errno?: number }[],
+): Database {
+  const left = [...failures]
+  const execute: typeof db.driver.execute = async (connection, sql, bindings) => {
+    const failure = sql === 'COMMIT' ? left.shift() : undefined
+    if (failure) throw Object.assign(new Error(failure.message), failure)
+    return db.driver.execute(connection, sql, bindings)
+  }
+  return { ...db, driver: { ...db.driver, execute } }
+}
