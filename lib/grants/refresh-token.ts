@@ -1,9 +1,9 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { hashSecret, isSecretOf, openUnder, sealUnder } from '../keys/secrets.ts'
-import type { Client } from '../protocol/client.ts'
+import { allowedScopes, type Client } from '../protocol/client.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { checkRefreshToken, type RefreshToken } from '../protocol/refresh-token.ts'
-import { narrowedScopes, parseScope } from '../protocol/scope.ts'
+import { narrowedScopes, parseScope, scopesStillAllowed } from '../protocol/scope.ts'
 import type { TokenRequest, TokenResponse } from '../protocol/token-request.ts'
 import {
   consumeRefreshToken,
@@ -54,7 +54,7 @@ const exchange = async (
   if (outcome === 'reuse')
     throw await revokeFamily(server, token.authorization, request, 'refresh_token_replayed')
 
-  const scopes = narrowedScopes(asked, token.authorization.scopes)
+  const scopes = scopesStillAllowed(narrowedScopes(asked, token.authorization.scopes), allowedScopes(client))
   const user = await activeUser(server, token.authorization)
   const grant = { client, user, authorization: token.authorization, scopes }
   const response = await outcomes[outcome]({ server, value, token, grant })

@@ -4,9 +4,24 @@ import { Parameters } from '../protocol/parameters.ts'
 
 const formType = 'application/x-www-form-urlencoded'
 
-/** Reads a form body as text, unless the host has parsed it before us. Compressed bodies are not inflated. */
-export const formBody = (limit: '16kb' | '64kb'): RequestHandler =>
-  express.text({ type: formType, limit, inflate: false })
+/** A form is UTF-8 (RFC 6749 Appendix B); in another charset a filter before us could not read what it asks for. */
+const isUtf8 = (type = ''): boolean =>
+  [...type.matchAll(/;\s*charset\s*=\s*"?([^";\s]*)/gi)].every(([, charset = '']) =>
+    /^utf-?8$/i.test(charset),
+  )
+
+/**
+ * Reads a form body as UTF-8, unless the host has parsed it before us. Compressed bodies are not inflated.
+ *
+ * @returns middleware that throws OAuthError `invalid_request`: 415 for another charset
+ */
+export const formBody = (limit: '16kb' | '64kb'): RequestHandler => {
+  const read = express.raw({ type: formType, limit, inflate: false })
+  return (req, res, next) => {
+    if (isUtf8(req.headers['content-type'])) return read(req, res, next)
+    throw new OAuthError('invalid_request', 'the request body must be UTF-8', { status: 415 })
+  }
+}
 
 const malformed = (): OAuthError => new OAuthError('invalid_request', 'the request body is malformed')
 

@@ -73,3 +73,16 @@ export const narrowedScopes = (requested: readonly string[], granted: readonly s
   }
   return requested.length > 0 ? intersectScopes(granted, requested) : [...granted]
 }
+
+/**
+ * What of a grant the client may still have: its registration may have lost scopes since.
+ *
+ * @throws OAuthError `invalid_scope` when nothing is left of it
+ */
+export const scopesStillAllowed = (granted: readonly string[], allowed: readonly string[]): string[] => {
+  const left = intersectScopes(granted, allowed)
+  if (left.length === 0 && granted.length > 0) {
+    throw new OAuthError('invalid_scope', 'scope holds nothing that the client is still registered for')
+  }
+  return left
+}

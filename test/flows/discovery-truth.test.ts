@@ -462,7 +462,7 @@ describe.each([
       await each('prompt_values_supported', {
         none: async () => expect(await where('none')).toBe('the client'),
         login: async () => expect(await where('login')).toBe('/oauth/login'),
-        select_account: async () => expect(await where('select_account')).toBe('/oauth/login'),
+        select_account: async () => expect(await where('select_account')).toBe('/oauth/select-account'),
         consent: async () => expect(await where('consent')).toBe('/oauth/consent'),
       })
     },

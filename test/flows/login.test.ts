@@ -373,10 +373,11 @@ test('max_age lets a login that is young enough pass', async () => {
   expect(isLogin(await agent.open(authorizeUrl({ ...web, max_age: '50' })))).toEqual(loginPage)
 })
 
-test('prompt=select_account asks anew and lets another person in', async () => {
+test('prompt=select_account asks who it shall be and lets another person in', async () => {
   const agent = browser()
   codeOf(await agent.grant(authorizeUrl(web)))
-  const page = await agent.open(authorizeUrl({ ...web, prompt: 'select_account' }))
+  const choice = await agent.open(authorizeUrl({ ...web, prompt: 'select_account' }))
+  const page = await agent.submit(choice, 'value="another"', { decision: 'another' })
   expect(page.html).not.toContain('Confirm it’s you')
   const asBob = await agent.signIn(page, bob.username, bob.password)
   const done = asBob.url.pathname === '/oauth/consent' ? await agent.decide(asBob, 'allow') : asBob

@@ -564,7 +564,8 @@ describe('what ends with the login', () => {
   test('what the user before had, when another one signs in in the same browser', async () => {
     const { agent, tokens } = await visitor()
     const select = authorizeUrl({ client_id: 'shop', scope: 'openid', prompt: 'select_account' })
-    const next = await agent.signIn(await agent.open(select), bob.email, bob.password)
+    const login = await agent.submit(await agent.open(select), 'value="another"', { decision: 'another' })
+    const next = await agent.signIn(login, bob.email, bob.password)
     const code = codeOf(next.location ? next : await agent.decide(next, 'allow'))
     expect((await userinfo(host, tokens.access_token)).status).toBe(401)
     const { access_token } = await answerOf(redeem(host, code, { client_id: 'shop' }))

@@ -1,3 +1,4 @@
+import { seedClients } from '../../lib/index.ts'
 import { hashSecret } from '../../lib/keys/secrets.ts'
 import { type Clock, stopClock } from '../support/clock.ts'
 import { callback, clients, type Host, pkce, secret, startHost } from '../support/host.ts'
@@ -363,4 +364,28 @@ describe('what is no refresh token', () => {
     expectError(await refresh(host, await codeFor(host)), 400, 'invalid_grant')
     expectError(await refresh(host, tokens.refresh_token.slice(0, -1)), 400, 'invalid_grant')
   })
+})
+
+test('a scope that the client has lost since is given no more, and nothing is left is invalid_scope', async () => {
+  const [web] = clients
+  const other = await startHost({ clients: [{ ...web!, client_id: 'web' }] })
+  try {
+    const { refresh_token } = await tokensFor(other, { scope: 'offline_access notes:read notes:write' })
+    const seed = (scope: string) =>
+      seedClients(other.database.knex, [{ ...web!, scope }], {
+        tablePrefix: other.database.tablePrefix,
+        scopes: { 'notes:read': 'Read', 'notes:write': 'Write' },
+      })
+    await seed('offline_access notes:read')
+    const narrowed = await answerOf(refresh(other, refresh_token))
+    expect(narrowed.scope).toBe('offline_access notes:read')
+    await seed('openid')
+    expectError(await refresh(other, narrowed.refresh_token), 400, 'invalid_scope')
+    await seed('offline_access notes:read notes:write')
+    expect((await answerOf(refresh(other, narrowed.refresh_token))).scope).toBe(
+      'offline_access notes:read notes:write',
+    )
+  } finally {
+    await other.close()
+  }
 })

@@ -73,6 +73,44 @@ const unverified: ClientCard = {
   host: 'inbox-helper.example.net',
   unverified: true,
 }
+const select: PageModels['select-account'] = {
+  action: '/select-account',
+  hidden,
+  client,
+  username: 'alice@example.com',
+}
+const account: PageModels['account'] = {
+  username: 'alice@example.com',
+  clients: [
+    {
+      name: 'Order Desk',
+      host: 'desk.example.com',
+      scopes: consent.scopes.slice(0, 6),
+      since: '2026-03-02T08:00:00.000Z',
+      lastUsed: '2026-11-21T09:41:00.000Z',
+      sessions: 2,
+      removeUrl: '/account?client_id=desk',
+    },
+    {
+      name: 'Field Notes',
+      host: 'com.example.notes:',
+      scopes: consent.scopes.slice(0, 1),
+      since: '2026-11-01T08:00:00.000Z',
+      lastUsed: '2026-11-02T09:41:00.000Z',
+      sessions: 0,
+      removeUrl: '/account?client_id=notes',
+    },
+  ],
+  signOutUrl: '/logout',
+}
+const removal: PageModels['remove-client'] = {
+  action: '/account',
+  hidden,
+  client,
+  firstParty: false,
+  username: 'alice@example.com',
+  cancelUrl: '/account',
+}
 const long = 'Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft'
 
 type Sample = { [Name in PageName]: { name: string; page: Name; model: PageModels[Name] } }[PageName]
@@ -119,6 +157,42 @@ const samples: Sample[] = [
       claims: [{ name: long, value: long }],
       redirectTo: `https://${long}.example`,
     },
+  },
+  { name: 'select-account', page: 'select-account', model: select },
+  {
+    name: 'select-account-long',
+    page: 'select-account',
+    model: { ...select, client: unverified, username: `${long}@example.com` },
+  },
+  { name: 'account', page: 'account', model: account },
+  { name: 'account-empty', page: 'account', model: { ...account, clients: [] } },
+  {
+    name: 'account-removed',
+    page: 'account',
+    model: { ...account, clients: account.clients.slice(1), removed: 'Order Desk' },
+  },
+  {
+    name: 'account-long',
+    page: 'account',
+    model: {
+      ...account,
+      username: `${long}@example.com`,
+      removed: long,
+      clients: account.clients.map((connected) => ({
+        ...connected,
+        name: long,
+        host: `${long}.example`,
+        scopes: [{ description: long, group: 'change' as const }],
+      })),
+    },
+  },
+  { name: 'account-sign-in', page: 'account-sign-in', model: { url: '/login?return_to=/oauth/account' } },
+  { name: 'login-account', page: 'login', model: { ...login, action: '/account', client: undefined } },
+  { name: 'remove-client', page: 'remove-client', model: removal },
+  {
+    name: 'remove-client-long',
+    page: 'remove-client',
+    model: { ...removal, client: { name: long, host: `${long}.example` }, firstParty: true },
   },
   { name: 'error', page: 'error', model: error },
   {

@@ -1,0 +1,424 @@
+import { randomUUID } from 'node:crypto'
+import { base64url } from 'jose'
+import { hashSecret } from '../../lib/keys/secrets.ts'
+import {
+  apiSide,
+  changesNothing,
+  comparable,
+  expectRefusal,
+  jsonOf,
+  other,
+  rivals,
+  signedByServer,
+  tokensOf,
+  web,
+} from '../support/api-side.ts'
+import { stopClock } from '../support/clock.ts'
+import { secret } from '../support/host.ts'
+import { claimsOf } from '../support/outcomes.ts'
+import { type Answer, RawBrowser } from '../support/raw-browser.ts'
+import { type Fields, underAttack } from '../support/target.ts'
+import { bob } from '../support/tokens.ts'
+
+afterEach(() => jest.restoreAllMocks())
+
+const bare = 'Bearer realm="api"'
+const challenge = (error: string): RegExp =>
+  new RegExp(`^Bearer realm="api", error="${error}", error_description="[ !#-\\[\\]-~]+"$`)
+
+underAttack(
+  'an access token',
+  (target) => {
+    const {
+      ask,
+      browserOf,
+      codeFor,
+      guarded,
+      own,
+      person,
+      redeem,
+      refresh,
+      revoke,
+      table,
+      tokensFor,
+      userinfo,
+    } = apiSide(target)
+
+    const atUserinfo = (headers: Fields, query = ''): Promise<Answer> =>
+      target().get(`${target().base}/userinfo${query}`, headers)
+    const atApi = (headers: Fields, query = ''): Promise<Answer> =>
+      new RawBrowser(target().host.app).get(`/api/notes${query}`, headers)
+    const everywhere = [atUserinfo, atApi]
+    const fresh = () => tokensFor({ scope: 'openid email notes:read' })
+
+    const expectBare = (answer: Answer): void => {
+      expectRefusal(answer, 401, 'invalid_token')
+      expect(answer.headers['www-authenticate']).toBe(bare)
+    }
+    const expectInvalid = (answer: Answer): void => {
+      expectRefusal(answer, 401, 'invalid_token')
+      expect(answer.headers['www-authenticate']).toMatch(challenge('invalid_token'))
+    }
+    const expectWorking = async (token: string): Promise<void> => {
+      expect((await userinfo(token)).status).toBe(200)
+      expect((await guarded(token)).status).toBe(200)
+    }
+
+    describe('is not looked for where it would leak', () => {
+      test('in the address (RFC 9700 §4.3.2, RFC 6750 §5.3, OAuth 2.1 draft §5.1)', async () => {
+        const { access_token } = await fresh()
+        for (const at of everywhere) expectBare(await at({}, `?access_token=${access_token}`))
+        expectBare(await ask(`/userinfo?access_token=${access_token}`, {}))
+        await expectWorking(access_token)
+      })
+
+      test('in a cookie, which other sites could have sent along (RFC 6819 §4.4.1.8)', async () => {
+        const { access_token } = await fresh()
+        for (const at of everywhere) expectBare(await at({ Cookie: `access_token=${access_token}` }))
+      })
+
+      test.each(['X-Access-Token', 'X-Authorization', 'Proxy-Authorization', 'X-Forwarded-Authorization'])(
+        'in the header %s (RFC 6750 §2)',
+        async (name) => {
+          const { access_token } = await fresh()
+          for (const at of everywhere) expectBare(await at({ [name]: `Bearer ${access_token}` }))
+        },
+      )
+
+      test('as JSON (RFC 6750 §2.2)', async () => {
+        const { access_token } = await fresh()
+        const type = { 'Content-Type': 'application/json' }
+        expectRefusal(await ask('/userinfo', JSON.stringify({ access_token }), type), 415, 'invalid_request')
+      })
+
+      test('in the body of a GET (RFC 6750 §2.2)', async () => {
+        const { access_token } = await fresh()
+        const answer = await target()
+          .browser()
+          .send('GET', `${target().base}/userinfo`, {
+            body: `access_token=${access_token}`,
+            headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+          })
+        expectBare(answer)
+      })
+    })
+
+    test('in header and body at once is refused, even where it is the same (RFC 6750 §3.1)', async () => {
+      const [one, two] = [await fresh(), await fresh()]
+      for (const { access_token } of [one, two]) {
+        const headers = { Authorization: `Bearer ${one.access_token}` }
+        const refused = await changesNothing(target(), () => ask('/userinfo', { access_token }, headers))
+        expectRefusal(refused, 400, 'invalid_request')
+      }
+    })
+
+    test('beside a session or a client’s secret counts alone (RFC 6750 §2)', async () => {
+      const { access_token } = await fresh()
+      expectInvalid(await browserOf().get(`${target().base}/userinfo`, { Authorization: 'Bearer x' }))
+      expectBare(await browserOf().get(`${target().base}/userinfo`))
+      expectBare(await ask('/userinfo', web))
+      expect(jsonOf(await ask('/userinfo', { access_token, ...other }))).toMatchObject({ sub: '1' })
+    })
+
+    test.each([
+      ...[
+        'Bearer',
+        'Bearer ',
+        'bearer',
+        'Bearer  ',
+        'Bearer a b',
+        'Bearer a,b',
+        'Bearer a, Bearer b',
+        'Bearer "a"',
+      ],
+      ...['Bearer =', 'Bearer a=b', 'Bearer a%20b', 'Bearer a;b', 'Bearer <script>', 'Bearer ü', 'Bearer\ta'],
+      ...['Bearer token=a', 'Bearer realm="a"', 'Bearer aÿ'],
+    ])('in a header that is malformed: %p (RFC 6750 §3.1)', async (header) => {
+      for (const at of everywhere) {
+        const answer = await at({ Authorization: Buffer.from(header, 'utf8').toString('latin1') })
+        expectRefusal(answer, 400, 'invalid_request')
+        expect(answer.headers['www-authenticate']).toMatch(challenge('invalid_request'))
+      }
+    })
+
+    test.each(['Basic', 'Token', 'JWT', 'DPoP', 'Digest', 'Bear', 'Bearers', 'OAuth'])(
+      'behind the scheme %s is none (RFC 6750 §2.1)',
+      async (scheme) => {
+        const { access_token } = await fresh()
+        for (const at of everywhere) expectBare(await at({ Authorization: `${scheme} ${access_token}` }))
+      },
+    )
+
+    test.each(['bearer', 'BEARER', 'bEaReR'])(
+      'behind %s is judged as behind Bearer, dead or alive (RFC 9110 §11.1, CVE-2020-14359)',
+      async (scheme) => {
+        const { access_token } = await fresh()
+        for (const at of everywhere) {
+          expect((await at({ Authorization: `${scheme} ${access_token}` })).status).toBe(200)
+        }
+        await revoke(access_token)
+        for (const at of everywhere) expectInvalid(await at({ Authorization: `${scheme} ${access_token}` }))
+      },
+    )
+
+    describe('is nothing that was made for another purpose (RFC 8725 §3.12, ASVS 9.2.2)', () => {
+      test('a refresh token, an ID token, a code, a secret, a cookie', async () => {
+        const [tokens, code] = [await fresh(), await codeFor()]
+        const cookies = [...browserOf().cookies.values()].map((value) =>
+          value.replace(/[^A-Za-z0-9._~+/-]/g, ''),
+        )
+        for (const value of [tokens.refresh_token, tokens.id_token, code, secret, ...cookies]) {
+          for (const at of everywhere) {
+            expectInvalid(await changesNothing(target(), () => at({ Authorization: `Bearer ${value}` })))
+          }
+        }
+        expect((await redeem(code)).status).toBe(200)
+        expect((await refresh(tokens.refresh_token)).status).toBe(200)
+      })
+
+      test('what the database holds of it (RFC 6819 §4.3.2)', async () => {
+        const { access_token } = await fresh()
+        const hash = hashSecret(access_token)
+        const row = await table('access_tokens').where({ hash }).first()
+        expect(JSON.stringify(row)).not.toContain(access_token.slice(6))
+        for (const value of [hash, `lk_at_${hash}`, row.authorization_id, `lk_at_${row.authorization_id}`]) {
+          for (const at of everywhere) expectInvalid(await at({ Authorization: `Bearer ${value}` }))
+        }
+        await expectWorking(access_token)
+      })
+
+      test.each<[string, (value: string) => string]>([
+        ['cut by one character (CVE-2026-27840)', (value) => value.slice(0, -1)],
+        ['one character longer', (value) => `${value}A`],
+        ['with padding', (value) => `${value}=`],
+        ['in capitals, as MariaDB may compare it', (value) => value.toUpperCase()],
+        ['with a kind in capitals', (value) => value.replace('lk_at_', 'LK_AT_')],
+        ['as a refresh token', (value) => value.replace('lk_at_', 'lk_rt_')],
+        ['as a code', (value) => value.replace('lk_at_', 'lk_ac_')],
+        ['without its kind', (value) => value.replace('lk_at_', '')],
+        ['with two kinds', (value) => `lk_at_${value}`],
+        ['reversed', (value) => `lk_at_${[...value.slice(6)].reverse().join('')}`],
+        ['of four thousand characters (RFC 6819 §4.4.1.11)', (value) => value.padEnd(4000, 'A')],
+      ])('nor itself %s', async (_, change) => {
+        const { access_token } = await fresh()
+        for (const at of everywhere)
+          expectInvalid(await at({ Authorization: `Bearer ${change(access_token)}` }))
+        await expectWorking(access_token)
+      })
+
+      test.each<[string, (issuer: string, sub: unknown) => [object, object]]>([
+        [
+          'unsigned (CVE-2026-28802)',
+          (iss, sub) => [
+            { alg: 'none', typ: 'at+jwt' },
+            { iss, sub },
+          ],
+        ],
+        [
+          'of our kind by a key that it brings along (CVE-2026-27962)',
+          (iss, sub) => [
+            { alg: 'ES256', typ: 'at+jwt', jwk: { kty: 'EC' } },
+            { iss, sub, aud: iss, scope: 'openid notes:read', client_id: 'web', jti: randomUUID() },
+          ],
+        ],
+        [
+          'for a logout (CVE-2023-0657)',
+          (iss, sub) => [
+            { alg: 'RS256', typ: 'logout+jwt' },
+            { iss, sub, aud: 'web' },
+          ],
+        ],
+      ])('a JWT %s', async (_, make) => {
+        const { id_token } = await fresh()
+        const [header, claims] = make(target().issuer, claimsOf(id_token).sub)
+        const jwt = [header, { ...claims, exp: 9_999_999_999 }].map((part) =>
+          base64url.encode(JSON.stringify(part)),
+        )
+        for (const signature of ['', 'AAAA', id_token.split('.')[2]]) {
+          for (const at of everywhere)
+            expectInvalid(await at({ Authorization: `Bearer ${jwt.join('.')}.${signature}` }))
+        }
+      })
+
+      test.each(['at+jwt', 'JWT', 'logout+jwt'])(
+        'a JWT by our own key, %s, which we have never stored (RFC 9068 §4)',
+        async (typ) => {
+          const { issuer } = target()
+          const claims = { iss: issuer, sub: '1', aud: issuer, client_id: 'web', scope: 'openid notes:read' }
+          const times = { iat: 1_700_000_000, exp: 9_999_999_999, jti: randomUUID() }
+          const jwt = await signedByServer(target(), { typ }, { ...claims, ...times })
+          for (const at of everywhere) expectInvalid(await at({ Authorization: `Bearer ${jwt}` }))
+        },
+      )
+    })
+
+    describe('reaches no further than it was granted', () => {
+      test.each([
+        ['another scope', 'openid notes:write'],
+        ['none', 'email'],
+        ['the scopes of a user alone', 'openid email profile'],
+      ])('with %s it does not open the API (RFC 9700 §2.3, ASVS 10.3.2)', async (_, scope) => {
+        const { access_token } = await tokensFor({ scope })
+        const refused = await guarded(access_token)
+        expectRefusal(refused, 403, 'insufficient_scope')
+        expect(refused.headers['www-authenticate']).toMatch(challenge('insufficient_scope'))
+        expect(refused.html).not.toContain('subject')
+      })
+
+      test('without openid it tells nothing of the user (OIDC Core §5.3, ASVS 10.3.2)', async () => {
+        const { access_token } = await tokensFor({ scope: 'email profile notes:read' })
+        const refused = await userinfo(access_token)
+        expectRefusal(refused, 403, 'insufficient_scope')
+        expect(refused.html).not.toMatch(/ada|Lovelace|"sub"/i)
+        expect((await guarded(access_token)).status).toBe(200)
+      })
+
+      test('narrowed, it has lost the rest; scopes in the request give none back (RFC 6749 §6)', async () => {
+        const { refresh_token } = await fresh()
+        const { access_token } = tokensOf(await refresh(refresh_token, { scope: 'openid' }))
+        expect(jsonOf(await userinfo(access_token))).toEqual({ sub: '1' })
+        expectRefusal(await guarded(access_token), 403, 'insufficient_scope')
+        const asking = await atApi({ Authorization: `Bearer ${access_token}` }, '?scope=notes:read')
+        expectRefusal(asking, 403, 'insufficient_scope')
+        expect(jsonOf(await ask('/userinfo', { access_token, scope: 'openid email', claims: '{}' }))).toEqual(
+          {
+            sub: '1',
+          },
+        )
+      })
+
+      test('of a client for itself is nobody’s user (RFC 9700 §4.15, ASVS 10.3.3)', async () => {
+        const { access_token } = tokensOf(await own())
+        expectRefusal(await userinfo(access_token), 403, 'insufficient_scope')
+        expect(jsonOf(await guarded(access_token))).toEqual({ subject: null })
+      })
+
+      test('of one user tells of no other, whoever is named beside it (CWE-639)', async () => {
+        const { access_token } = await tokensFor({ scope: 'openid email' }, {}, bob)
+        const query = '?sub=1&user=1&username=ada@example.com&id=1'
+        const told = await atUserinfo({ Authorization: `Bearer ${access_token}`, 'X-User': '1' }, query)
+        expect(jsonOf(told)).toMatchObject({ sub: '2', email: 'bob@example.com' })
+      })
+    })
+
+    describe('is dead', () => {
+      const expectDead = async (token: string): Promise<void> => {
+        const unknown = `lk_at_${'A'.repeat(43)}`
+        for (const [at, fresh] of [
+          [userinfo, await userinfo(unknown)],
+          [guarded, await guarded(unknown)],
+        ] as const) {
+          const refused = await changesNothing(target(), () => at(token))
+          expectInvalid(refused)
+          // In the same words as one that never was (RFC 6750 §3.1).
+          expect(comparable(refused)).toEqual(comparable(fresh))
+        }
+      }
+
+      test('from the second on at which it ends (ASVS 9.2.1)', async () => {
+        const clock = stopClock()
+        const { access_token } = await fresh()
+        clock.travel(3599)
+        await expectWorking(access_token)
+        clock.travel(1)
+        await expectDead(access_token)
+      })
+
+      test('once it was revoked (RFC 7009 §2.1)', async () => {
+        const { access_token } = await fresh()
+        await revoke(access_token)
+        await expectDead(access_token)
+      })
+
+      test('once its refresh token was revoked (RFC 7009 §2.1)', async () => {
+        const { access_token, refresh_token } = await fresh()
+        await revoke(refresh_token)
+        await expectDead(access_token)
+      })
+
+      test('once its code was used twice (RFC 6749 §4.1.2, ASVS 10.4.2)', async () => {
+        const code = await codeFor({ scope: 'openid notes:read' })
+        const { access_token } = tokensOf(await redeem(code))
+        await redeem(code)
+        await expectDead(access_token)
+      })
+
+      test('while its user is disabled, and when the user is gone (ASVS 7.4.2, CVE-2026-43983)', async () => {
+        const { access_token } = await tokensFor({ scope: 'openid notes:read offline_access' }, {}, bob)
+        await person(bob).update({ disabled_at: 1 })
+        await expectDead(access_token)
+        const [row] = await person(bob)
+        await person(bob).delete()
+        await expectDead(access_token)
+        await person(bob).insert({ ...row, disabled_at: null })
+        await expectWorking(access_token)
+      })
+
+      test('while its client is switched off, and when the client is gone (CVE-2024-47000)', async () => {
+        const asked = { client_id: 'other', scope: 'openid notes:read' }
+        const { access_token } = await tokensFor(asked, other)
+        const clients = () => table('clients').where({ client_id: 'other' })
+        const { access_token: itsOwn } = tokensOf(await own(other))
+        await clients().update({ disabled_at: 1 })
+        for (const token of [access_token, itsOwn]) await expectDead(token)
+        const [row] = await clients()
+        await clients().delete()
+        for (const token of [access_token, itsOwn]) await expectDead(token)
+        await clients().insert({ ...row, disabled_at: null })
+        await expectWorking(access_token)
+      })
+
+      test('once its user signed out, unless it was granted offline (ASVS 7.4.1)', async () => {
+        const bound = await tokensFor({ scope: 'openid notes:read' }, {}, bob)
+        const offline = await tokensFor({ scope: 'openid notes:read offline_access' }, {}, bob)
+        const page = await browserOf(bob).open(`${target().base}/logout`)
+        await browserOf(bob).submit(page, 'name="csrf_token"')
+        await expectDead(bound.access_token)
+        await expectWorking(offline.access_token)
+      })
+
+      test('once the password was changed (ASVS 7.4.3)', async () => {
+        const { access_token } = await tokensFor({ scope: 'openid notes:read offline_access' }, {}, bob)
+        await target().host.oauth.users.changed(bob.id)
+        await expectDead(access_token)
+      })
+    })
+
+    test('is never repeated in a refusal, nor anything else that was sent (RFC 6750 §5.3)', async () => {
+      const marked = 'ATTACKMARK'.repeat(2)
+      for (const value of [
+        marked,
+        `lk_at_${marked}`,
+        `${marked}"`,
+        `${marked}, error="x"`,
+        `a.${marked}.c`,
+      ]) {
+        for (const at of everywhere) {
+          const answer = await at({ Authorization: `Bearer ${value}`, Origin: `https://${marked}.example` })
+          expect(`${answer.html}${JSON.stringify(answer.headers)}`).not.toMatch(/ATTACKMARK/i)
+        }
+      }
+    })
+
+    test('gives UserInfo to nobody’s cache (RFC 6750 §5.3, RFC 9111 §3.5)', async () => {
+      const { access_token } = await fresh()
+      const first = await userinfo(access_token)
+      expect(first.headers).toMatchObject({ 'cache-control': 'no-store', 'content-type': 'application/json' })
+      expect(first.headers).not.toHaveProperty('etag')
+      const again = await atUserinfo({ Authorization: `Bearer ${access_token}`, 'If-None-Match': '*' })
+      expect({ status: again.status, html: again.html }).toEqual({ status: 200, html: first.html })
+    })
+
+    test.each(['HEAD', 'PUT', 'PATCH', 'DELETE'])('opens UserInfo by no %s (ASVS 4.1.4)', async (method) => {
+      const { access_token } = await fresh()
+      const headers = { Authorization: `Bearer ${access_token}`, 'X-HTTP-Method-Override': 'GET' }
+      const answer = await target().browser().send(method, `${target().base}/userinfo`, { headers })
+      expect({ status: answer.status, allow: answer.headers.allow }).toEqual({
+        status: 405,
+        allow: 'GET, POST',
+      })
+      expect(answer.html).not.toContain('ada@example.com')
+    })
+  },
+  () => ({ clients: rivals }),
+)

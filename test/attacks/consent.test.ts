@@ -1,0 +1,535 @@
+import { browserSide, evil, ownCookies, pageOf, still } from '../support/browser-side.ts'
+import { stopClock } from '../support/clock.ts'
+import { authorizeUrl, callback, clients, pkce, secret, startHost } from '../support/host.ts'
+import {
+  claimsOf,
+  codeOf,
+  expectErrorPage,
+  expectErrorRedirect,
+  expectExpiredPage,
+} from '../support/outcomes.ts'
+import { fieldsOf, RawBrowser } from '../support/raw-browser.ts'
+import { underAttack, writesNothing } from '../support/target.ts'
+import { ada, bob } from '../support/tokens.ts'
+
+afterEach(() => jest.restoreAllMocks())
+
+type Fields = Record<string, string>
+type Pairs = [string, string][]
+
+const forged = 'A'.repeat(43)
+const { verifier, challenge } = pkce()
+const s256 = { code_challenge: challenge, code_challenge_method: 'S256' }
+const secondHost = 'https://second.example.org/callback'
+
+const settings = () => ({
+  options: still,
+  clients: [
+    ...clients,
+    {
+      client_id: 'shop',
+      client_name: 'Shop',
+      client_secret: secret,
+      redirect_uris: [callback],
+      scope: 'openid email',
+    },
+    {
+      client_id: 'two',
+      client_name: 'Two',
+      client_secret: secret,
+      redirect_uris: [callback, secondHost],
+      scope: 'openid',
+    },
+    {
+      client_id: 'ours',
+      client_name: 'Ours',
+      token_endpoint_auth_method: 'none' as const,
+      redirect_uris: ['com.example.ours:/callback', 'http://127.0.0.1/callback', callback],
+      scope: 'openid',
+      first_party: true,
+    },
+  ],
+})
+
+underAttack(
+  'the consent form',
+  (target) => {
+    const side = browserSide(target)
+    const { at, authorizeUrl, silent, browser, loginPage, consentPage, signedIn, code, redeem, post, table } =
+      side
+    const { expectRefusal } = side
+    beforeEach(() => table('consents').delete())
+
+    const quietly = <T>(work: () => Promise<T>): Promise<T> =>
+      writesNothing(target(), work, { except: ['sessions'] })
+    /** Ada before the form, and how to show that nothing has been decided. */
+    const attacked = async (parameters: Fields = {}) => {
+      const asked = await consentPage(parameters)
+      const expectUndecided = async (): Promise<void> => {
+        expect(await table('consents')).toEqual([])
+        expectRefusal(await asked.agent.get(silent(parameters)), 'consent_required')
+        code(await asked.agent.decide(asked.page, 'allow'))
+      }
+      return { ...asked, expectUndecided }
+    }
+    const decisions = ['allow', 'deny', 'switch']
+
+    // RFC 6749 §10.12, RFC 6819 §4.4.1.10, RFC 9700 §4.7, ASVS 3.5.1 and 10.7.1.
+    describe('forged by another site is 403, whatever it decides', () => {
+      type Asked = Awaited<ReturnType<typeof consentPage>>
+      const swaps: [string, (asked: Asked) => Promise<Fields> | Fields][] = [
+        ['without a token', ({ fields: { csrf_token: _, ...form } }) => form],
+        ['with an empty token', ({ fields }) => ({ ...fields, csrf_token: '' })],
+        ['with a token of the attacker’s making', ({ fields }) => ({ ...fields, csrf_token: forged })],
+        [
+          'with the token of the sign-in form of the same request',
+          async ({ fields, id, agent }) => {
+            const login = await agent.get(at('/login', { authorization_request: id }))
+            return { ...fields, csrf_token: fieldsOf(login, 'name="password"').csrf_token ?? '' }
+          },
+        ],
+        [
+          'with the token of another request of the same browser',
+          async ({ fields, agent }) => {
+            const other = await agent.open(authorizeUrl({ client_id: 'shop', prompt: 'consent' }))
+            return { ...fields, csrf_token: fieldsOf(other, 'value="allow"').csrf_token ?? '' }
+          },
+        ],
+        [
+          'with the token of the same user’s other browser (CVE-2026-27124)',
+          async ({ fields }) => ({ ...fields, csrf_token: (await consentPage()).fields.csrf_token ?? '' }),
+        ],
+        [
+          'with the token of a sign-out form of the same browser',
+          async ({ fields, agent }) => {
+            const page = await agent.get(at('/logout'))
+            return { ...fields, csrf_token: fieldsOf(page, 'csrf_token').csrf_token ?? '' }
+          },
+        ],
+        [
+          'with the session cookie as the token (CVE-2026-53660)',
+          ({ fields, agent }) => ({
+            ...fields,
+            csrf_token: [...agent.cookies].find(([name]) => /session|sid/.test(name))?.[1] ?? '',
+          }),
+        ],
+        [
+          'with the token of this request for another one',
+          async ({ fields, agent }) => {
+            const other = await agent.open(authorizeUrl({ client_id: 'shop', prompt: 'consent' }))
+            const { authorization_request = '' } = fieldsOf(other, 'value="allow"')
+            return { ...fields, authorization_request }
+          },
+        ],
+      ]
+      test.each(swaps)('%s', async (_, swap) => {
+        const { expectUndecided, ...asked } = await attacked()
+        const form = await swap(asked)
+        await quietly(async () => {
+          for (const decision of decisions)
+            expectErrorPage(await post(asked.agent, '/consent', { ...form, decision }), 403)
+        })
+        await expectUndecided()
+      })
+
+      test.each<[string, Fields]>([
+        ['Sec-Fetch-Site: cross-site', { 'Sec-Fetch-Site': 'cross-site' }],
+        ['Sec-Fetch-Site: same-site', { 'Sec-Fetch-Site': 'same-site' }],
+        ['another Origin', { Origin: 'https://evil.example' }],
+        ['the client’s own Origin (RFC 6819 §4.4.1.10)', { Origin: new URL(callback).origin }],
+        ['Origin: null and a cross-site fetch', { Origin: 'null', 'Sec-Fetch-Site': 'cross-site' }],
+      ])('with the right token, but %s', async (_, headers) => {
+        const { agent, fields, expectUndecided } = await attacked()
+        await quietly(async () => {
+          for (const decision of decisions)
+            expectErrorPage(await post(agent, '/consent', { ...fields, decision }, headers), 403)
+        })
+        await expectUndecided()
+      })
+
+      test.each([
+        ['application/json', (form: Fields) => JSON.stringify(form)],
+        ['text/plain', (form: Fields) => new URLSearchParams(form).toString()],
+        ['multipart/form-data; boundary=x', () => '--x--'],
+      ])('as %s it is 415', async (type, bodyOf) => {
+        const { agent, fields, expectUndecided } = await attacked()
+        const sent = { body: bodyOf({ ...fields, decision: 'allow' }), headers: { 'Content-Type': type } }
+        expectErrorPage(await quietly(() => agent.send('POST', at('/consent'), sent)), 415)
+        await expectUndecided()
+      })
+    })
+
+    // ASVS 3.5.3: a link decides nothing.
+    test('a link with a decision in it shows the page and decides nothing', async () => {
+      const { agent, fields, id, expectUndecided } = await attacked()
+      const decided = { ...fields, decision: 'allow' }
+      const page = await quietly(() => agent.get(at('/consent', decided)))
+      expect(pageOf(page)).toBe('200 /consent')
+      const resumed = await agent.open(at('/authorize', { ...decided, consent: 'true', approval: 'yes' }))
+      expect(pageOf(resumed)).toBe('200 /consent')
+      expectExpiredPage(await agent.post(at('/consent', decided), { decision: 'allow' }))
+      for (const method of ['HEAD', 'PUT', 'DELETE', 'PATCH', 'OPTIONS'])
+        expect((await quietly(() => agent.send(method, at('/consent', decided)))).status).toBe(405)
+      expect(resumed.url.searchParams.get('authorization_request')).toBe(id)
+      await expectUndecided()
+    })
+
+    // RFC 6819 §4.4.1.4: only the two words on the buttons decide.
+    describe('with a decision that is on no button is a page, and nothing is decided', () => {
+      test.each([
+        '',
+        'Allow',
+        'ALLOW',
+        'allow ',
+        'yes',
+        'true',
+        '1',
+        'on',
+        'approve',
+        'allow,deny',
+        '__proto__',
+        'allow\0',
+      ])('%j', async (decision) => {
+        const { agent, fields, expectUndecided } = await attacked()
+        await quietly(async () =>
+          expectErrorPage(await post(agent, '/consent', { ...fields, decision }), 400),
+        )
+        await expectUndecided()
+      })
+
+      test.each<[string, Pairs]>([
+        ['none', []],
+        [
+          'both',
+          [
+            ['decision', 'deny'],
+            ['decision', 'allow'],
+          ],
+        ],
+        [
+          'the same twice',
+          [
+            ['decision', 'allow'],
+            ['decision', 'allow'],
+          ],
+        ],
+        ['one in brackets', [['decision[]', 'allow']]],
+        ['one as a property', [['decision[allow]', 'on']]],
+        ['one under another name', [['allow', 'allow']]],
+      ])('%s', async (_, pairs) => {
+        const { agent, fields, expectUndecided } = await attacked()
+        const form: Pairs = [...Object.entries(fields), ...pairs]
+        await quietly(async () => expectErrorPage(await post(agent, '/consent', form), 400))
+        await expectUndecided()
+      })
+    })
+
+    // RFC 6819 §4.2.2, ASVS 10.4.11: the form can take away, never add.
+    describe('cannot be made to grant more than was asked for:', () => {
+      const asked = { scope: 'openid notes:read notes:write' }
+      const optional = 'scope:notes:write'
+      const grantedBy = async (form: Fields | Pairs, agent: RawBrowser): Promise<string> => {
+        const answer = await agent.follow(await post(agent, '/consent', form))
+        return (await redeem(code(answer))).scope
+      }
+
+      test.each<[string, Fields]>([
+        [
+          'boxes of other scopes',
+          { 'scope:email': 'on', 'scope:profile': 'on', 'scope:offline_access': 'on' },
+        ],
+        ['scope itself', { scope: 'openid email profile offline_access notes:read notes:write' }],
+        ['a claim', { 'scope:claim"email': 'on', 'claim"email': 'on' }],
+        ['claims', { claims: '{"userinfo":{"email":null}}' }],
+        ['names of properties', { 'scope:__proto__': 'on', 'scope:constructor': 'on' }],
+        [
+          'the parameters of the request',
+          { client_id: 'shop', redirect_uri: evil, state: 'evil', nonce: 'evil' },
+        ],
+      ])('%s', async (_, more) => {
+        const { agent, fields } = await consentPage(asked)
+        expect(await grantedBy({ ...fields, ...more, decision: 'allow' }, agent)).toBe(
+          'openid notes:read notes:write',
+        )
+        expect((await table('consents'))[0].scopes).toBe('openid notes:read notes:write')
+      })
+
+      test('an unticked box stays unticked, whatever stands in other fields', async () => {
+        const { agent, fields } = await consentPage(asked)
+        const { [optional]: ticked, ...unticked } = fields
+        expect(ticked).toBe('on')
+        const form = { ...unticked, 'scope:notes:Write': 'on', 'Scope:notes:write': 'on', decision: 'allow' }
+        expect(await grantedBy(form, agent)).toBe('openid notes:read')
+        expectRefusal(await agent.get(silent(asked)), 'consent_required')
+      })
+
+      test('a box with nothing in it is not ticked', async () => {
+        const { agent, fields } = await consentPage(asked)
+        expect(await grantedBy({ ...fields, [optional]: '', decision: 'allow' }, agent)).toBe(
+          'openid notes:read',
+        )
+      })
+
+      test('single claims beyond the scopes are those that stood on the page', async () => {
+        const claims = '{"id_token":{"email":null,"password_hash":null,"phone_number":null}}'
+        const { agent, page } = await consentPage({ claims })
+        const { id_token } = await redeem(code(await agent.decide(page, 'allow')))
+        const names = Object.keys(claimsOf(id_token)).sort()
+        const usual = ['at_hash', 'aud', 'auth_time', 'exp', 'iat', 'iss', 'jti', 'sid', 'sub', 'amr', 'azp']
+        expect(names.filter((name) => !usual.includes(name))).toEqual(['email'])
+      })
+    })
+
+    // RFC 6819 §4.4.1.10, ASVS 10.7.1: who consents is who is signed in, and who was asked.
+    describe('swapped between people:', () => {
+      test('what Ada allowed does not count for Bob, who signs in before the browser goes on', async () => {
+        const { agent, fields, id } = await consentPage({ scope: 'openid email' })
+        const login = await agent.get(at('/login', { authorization_request: id }))
+        expect((await post(agent, '/consent', { ...fields, decision: 'allow' })).status).toBe(303)
+        const asBob = await agent.signIn(login, bob.email, bob.password)
+        expect(pageOf(asBob)).toBe('200 /consent')
+        expect(asBob.html).toContain(bob.email)
+        expect(await table('consents')).toEqual([])
+      })
+
+      test('a page that Ada was shown allows nothing for Bob, who signed in meanwhile in another tab', async () => {
+        const { agent, fields, page } = await consentPage({ scope: 'openid email' })
+        expect(page.html).toContain(ada.email)
+        const tab = await loginPage({ client_id: 'shop', prompt: 'select_account' }, agent)
+        const second = await agent.signIn(tab.page, bob.email, bob.password)
+        expect(second.html).toContain(bob.email)
+        const answer = await agent.follow(await post(agent, '/consent', { ...fields, decision: 'allow' }))
+        expect(answer.headers).not.toHaveProperty('location')
+        expect(await table('consents').where({ subject: '2' })).toEqual([])
+      })
+
+      test('a decision of one browser does not count in another, though the same person is signed in there', async () => {
+        const { fields, id, expectUndecided } = await attacked()
+        const other = await signedIn(bob)
+        const own = await loginPage({ prompt: 'select_account' }, other)
+        await other.signIn(own.page)
+        await quietly(async () => {
+          expectExpiredPage(await post(other, '/consent', { ...fields, decision: 'allow' }))
+          expectExpiredPage(await other.get(at('/consent', { authorization_request: id })))
+          expectExpiredPage(await other.get(at('/authorize', { authorization_request: id })))
+        })
+        await table('consents').delete()
+        await expectUndecided()
+      })
+
+      test('the browser’s cookie without the session, and the session without it, decide nothing', async () => {
+        const { agent, fields, id, expectUndecided } = await attacked()
+        const isBrowser = (name: string): boolean => name.endsWith('_browser')
+        for (const keep of [isBrowser, (name: string) => !isBrowser(name)]) {
+          const thief = agent.clone()
+          for (const name of [...thief.cookies.keys()]) if (!keep(name)) thief.cookies.delete(name)
+          await quietly(async () => {
+            expectExpiredPage(await post(thief, '/consent', { ...fields, decision: 'allow' }))
+            expectExpiredPage(await thief.get(at('/consent', { authorization_request: id })))
+          })
+        }
+        await expectUndecided()
+      })
+    })
+
+    // RFC 6819 §5.2.4.1: one decision, once.
+    describe('replayed', () => {
+      test('after it was used, to allow or to deny, it is the page that it took too long', async () => {
+        const { agent, page, fields } = await consentPage()
+        code(await agent.decide(page, 'allow'))
+        const before = await table('authorizations')
+        for (const decision of decisions)
+          expectExpiredPage(await post(agent, '/consent', { ...fields, decision }))
+        expect(await table('authorizations')).toEqual(before)
+      })
+
+      test('after it was denied, it allows nothing', async () => {
+        const { agent, page, fields } = await consentPage()
+        expectRefusal(await agent.decide(page, 'deny'), 'access_denied')
+        expectExpiredPage(await post(agent, '/consent', { ...fields, decision: 'allow' }))
+        expect(await table('consents')).toEqual([])
+      })
+
+      test('allow and deny at once end in one answer', async () => {
+        const { agent, page } = await consentPage()
+        const sent = (['allow', 'deny', 'allow', 'deny'] as const).map((each) =>
+          agent.clone().decide(page, each),
+        )
+        const answers = await Promise.all(sent)
+        const left = answers.filter(({ location }) => location !== undefined)
+        expect(left).toHaveLength(1)
+        for (const answer of answers.filter((each) => each.location === undefined)) expectExpiredPage(answer)
+      })
+
+      test('when the client or the person has been disabled meanwhile, it allows nothing', async () => {
+        for (const switched of [() => table('clients').where({ client_id: 'shop' }), () => side.person()]) {
+          const { agent, fields } = await consentPage({ client_id: 'shop' })
+          await switched().update({ disabled_at: 1 })
+          const answer = await post(agent, '/consent', { ...fields, decision: 'allow' })
+          await switched().update({ disabled_at: null })
+          expectExpiredPage(answer)
+          expect(await table('consents')).toEqual([])
+        }
+      })
+    })
+
+    // Two tabs, two clients: nothing of one gets into the other.
+    describe('of two tabs', () => {
+      const web = { state: 'of web', nonce: 'of web', scope: 'openid profile', ...s256 }
+      const shop = { client_id: 'shop', state: 'of shop', nonce: 'of shop', scope: 'openid email' }
+
+      test.each([
+        ['web', 'shop'],
+        ['shop', 'web'],
+      ] as const)(
+        '%s decided before %s: state, nonce, scope and PKCE stay with their client',
+        async (...order) => {
+          const agent = browser()
+          const asked = { web, shop }
+          const pages = {
+            web: (await consentPage(web, ada, agent)).page,
+            shop: await agent.open(authorizeUrl({ ...shop, prompt: 'consent' })),
+          }
+          const codes = { web: '', shop: '' }
+          for (const name of order) {
+            const answer = await agent.decide(pages[name], 'allow')
+            codes[name] = code(answer, { state: asked[name].state })
+          }
+          expect(await redeem(codes.shop)).toMatchObject({ error: 'invalid_grant' })
+          const ofShop = await redeem(codes.shop, { client_id: 'shop' })
+          expect(ofShop.scope).toBe('openid email')
+          expect(claimsOf(ofShop.id_token)).toMatchObject({ aud: 'shop', nonce: 'of shop' })
+          expect(await redeem(codes.web)).toMatchObject({ error: 'invalid_grant' })
+          const ofWeb = await redeem(codes.web, { code_verifier: verifier })
+          expect(ofWeb.scope).toBe('openid profile')
+          expect(claimsOf(ofWeb.id_token)).toMatchObject({ aud: 'web', nonce: 'of web' })
+        },
+      )
+
+      test('an invalid request in one does not disturb the other', async () => {
+        const { agent, page } = await consentPage(web)
+        for (const asked of [{ scope: '"' }, { response_type: 'token' }, { prompt: 'none login' }])
+          expectRefusal(
+            await agent.get(authorizeUrl(asked)),
+            asked.scope
+              ? 'invalid_scope'
+              : asked.response_type
+                ? 'unsupported_response_type'
+                : 'invalid_request',
+          )
+        expectErrorPage(await agent.get(authorizeUrl({ redirect_uri: evil })), 400)
+        expectErrorPage(await agent.get(authorizeUrl({ client_id: 'nobody' })), 400)
+        expectErrorPage(
+          await agent.post(
+            at('/authorize'),
+            Array.from({ length: 65 }, (_, n) => [`x${n}`, '1']),
+          ),
+          400,
+        )
+        code(await agent.decide(page, 'allow'), { state: 'of web' })
+      })
+
+      test('denying in one leaves the other open', async () => {
+        const { agent, page } = await consentPage(web)
+        const other = await agent.open(authorizeUrl({ ...shop, prompt: 'consent' }))
+        expectRefusal(await agent.decide(other, 'deny'), 'access_denied', { state: 'of shop' })
+        code(await agent.decide(page, 'allow'), { state: 'of web' })
+      })
+
+      test('eleven more make the first one expire, and never another’s (RFC 6819 §4.4.1.11)', async () => {
+        const clock = stopClock()
+        const { agent, page } = await consentPage(web)
+        const other = await consentPage(shop)
+        for (let tab = 0; tab < 11; tab += 1) {
+          clock.travel(1)
+          await agent.get(authorizeUrl({ prompt: 'consent' }))
+        }
+        expectExpiredPage(await agent.decide(page, 'allow'))
+        code(await other.agent.decide(other.page, 'allow'), { state: 'of shop' })
+      })
+    })
+
+    // RFC 8252 §8.6, RFC 6819 §4.2.3 and §5.2.4.1, RFC 9700 §4.1; CVE-2023-34246 passed public clients without asking.
+    describe('is not passed in silence', () => {
+      test.each([
+        [
+          'a public client on loopback',
+          { client_id: 'native', redirect_uri: 'http://127.0.0.1:5000/callback' },
+        ],
+        [
+          'a public client on a private-use scheme',
+          { client_id: 'native', redirect_uri: 'com.example.app:/callback' },
+        ],
+        [
+          'a first-party public client on loopback',
+          { client_id: 'ours', redirect_uri: 'http://127.0.0.1:5000/callback' },
+        ],
+        [
+          'a first-party public client on a private-use scheme',
+          { client_id: 'ours', redirect_uri: 'com.example.ours:/callback' },
+        ],
+      ])('by whoever poses as %s', async (_, asked) => {
+        const agent = browser()
+        const { redirect_uri: redirectUri } = asked
+        code(await agent.grant(authorizeUrl({ ...asked, ...s256 })), { redirectUri })
+        expectRefusal(await agent.get(silent({ ...asked, ...s256 })), 'consent_required', { redirectUri })
+        expect(pageOf(await agent.open(authorizeUrl({ ...asked, ...s256 })))).toBe('200 /consent')
+      })
+
+      test('for one scope more, in silence or by asking for less before', async () => {
+        const agent = await signedIn()
+        expectRefusal(await agent.get(silent({ scope: 'openid email' })), 'consent_required')
+        expectRefusal(await agent.get(silent({ scope: 'openid offline_access' })), 'consent_required')
+        const claims = '{"userinfo":{"email":null}}'
+        expectRefusal(await agent.get(silent({ claims })), 'consent_required')
+      })
+
+      test('for another client of the same name, or after it was removed', async () => {
+        const agent = await signedIn()
+        expectRefusal(await agent.get(silent({ client_id: 'shop' })), 'consent_required')
+        await table('consents').delete()
+        expectRefusal(await agent.get(silent()), 'consent_required')
+      })
+
+      // ASVS 10.7.2: the page named the host that the answer goes to, and nobody consented to another.
+      test('for another host of the same client than the one that stood on the page', async () => {
+        const agent = browser()
+        code(await agent.grant(authorizeUrl({ client_id: 'two' })))
+        code(await agent.get(silent({ client_id: 'two' })))
+        const elsewhere = { client_id: 'two', redirect_uri: secondHost }
+        expectRefusal(await agent.get(silent(elsewhere)), 'consent_required', { redirectUri: secondHost })
+        const page = await agent.open(authorizeUrl(elsewhere))
+        expect(pageOf(page)).toBe('200 /consent')
+        expect(page.html).toContain('second.example.org')
+      })
+    })
+
+    test('sets no cookie of ours, and carries nothing of the protocol that could be changed', async () => {
+      const { page, fields } = await consentPage({ nonce: 'n', ...s256 })
+      expect(ownCookies(page)).toEqual([])
+      expect(Object.keys(fields).sort()).toEqual(['authorization_request', 'csrf_token'])
+    })
+  },
+  settings,
+)
+
+// What the page says is what is consented to (RFC 6819 §4.2.2, ASVS 10.7.2).
+test('a consent to a scope that meant something else then is asked for again', async () => {
+  const scopes = { 'notes:read': 'Read your notes', 'notes:write': 'Write notes for you' }
+  const before = await startHost({ options: { scopes } })
+  const changed = { ...scopes, 'notes:read': 'Read your notes and show them to anybody' }
+  const after = await startHost({ database: before.database, options: { scopes: changed } })
+  try {
+    const asked = { client_id: 'web', scope: 'openid notes:read' }
+    const silent = authorizeUrl({ ...asked, prompt: 'none' })
+    const agent = new RawBrowser(before.app)
+    codeOf(await agent.grant(authorizeUrl(asked)))
+    codeOf(await agent.get(silent))
+    const later = new RawBrowser(after.app)
+    for (const [name, value] of agent.cookies) later.cookies.set(name, value)
+    expectErrorRedirect(await later.get(silent), 'consent_required')
+  } finally {
+    await after.oauth.close()
+    await before.close()
+  }
+})

@@ -1,0 +1,392 @@
+import { browserSide, evil, ownCookies, pageOf, still } from '../support/browser-side.ts'
+import { callback, clients, secret } from '../support/host.ts'
+import { expectErrorPage, expectExpiredPage } from '../support/outcomes.ts'
+import { type Answer, fieldsOf, type RawBrowser } from '../support/raw-browser.ts'
+import { underAttack, writesNothing } from '../support/target.ts'
+import { ada, bob } from '../support/tokens.ts'
+
+type Fields = Record<string, string>
+
+const bye = 'https://client.example.com/bye'
+const byeWithQuery = `${bye}?tenant=7&next=%2Fhome`
+const otherBye = 'https://other.example.com/bye'
+const forged = 'A'.repeat(43)
+
+const settings = () => ({
+  options: still,
+  clients: [
+    ...clients,
+    {
+      client_id: 'shop',
+      client_name: 'Shop',
+      client_secret: secret,
+      redirect_uris: [callback],
+      post_logout_redirect_uris: [bye, byeWithQuery],
+    },
+    {
+      client_id: 'other',
+      client_secret: secret,
+      redirect_uris: [callback],
+      post_logout_redirect_uris: [otherBye],
+    },
+    {
+      client_id: 'off',
+      client_secret: secret,
+      redirect_uris: [callback],
+      post_logout_redirect_uris: [bye],
+    },
+  ],
+})
+
+underAttack(
+  'signing out',
+  (target) => {
+    const side = browserSide(target)
+    const {
+      at,
+      authorizeUrl,
+      silent,
+      browser,
+      signedIn,
+      code,
+      redeem,
+      expectNobody,
+      subjectOf,
+      post,
+      table,
+    } = side
+    beforeAll(() => table('clients').where({ client_id: 'off' }).update({ disabled_at: 1 }))
+
+    const idTokenOf = async (agent: RawBrowser, client_id = 'shop'): Promise<string> => {
+      const answer = await agent.grant(authorizeUrl({ client_id }))
+      return (await redeem(code(answer), { client_id })).id_token
+    }
+    /** Somebody who is signed in all the time, for attacks that must change nothing about it. */
+    let visitor: RawBrowser
+    const hints = { shop: '', other: '' }
+    beforeAll(async () => {
+      visitor = await signedIn()
+      hints.shop = await idTokenOf(visitor)
+      hints.other = await idTokenOf(visitor, 'other')
+    })
+    const quietly = <T>(work: () => Promise<T>): Promise<T> =>
+      writesNothing(target(), work, { except: ['sessions'] })
+    const expectAsked = (answer: Answer): void => {
+      expect(pageOf(answer)).toBe('200 /logout')
+      expect(answer.html).toContain('Sign out?')
+    }
+    const asked = async (parameters: Fields = { client_id: 'shop', post_logout_redirect_uri: bye }) => {
+      const agent = await signedIn()
+      const page = await agent.get(at('/logout', parameters))
+      expectAsked(page)
+      return { agent, page, fields: fieldsOf(page, 'csrf_token') }
+    }
+    /** The very person is still signed in, and the page itself still works. */
+    const expectSignedIn = async (agent: RawBrowser): Promise<void> =>
+      expect(await subjectOf(agent)).toBe('1')
+
+    // ASVS 10.6.2, RP-Initiated Logout §2 and §6: a denial of service by links.
+    describe('is not forced by a link or an image', () => {
+      test.each<[string, Fields]>([
+        ['with nothing', {}],
+        ['in the name of a client', { client_id: 'shop' }],
+        ['with a place to go', { client_id: 'shop', post_logout_redirect_uri: bye, state: 's' }],
+        ['with a token of the attacker’s making', { client_id: 'shop', csrf_token: forged }],
+        ['that says it was confirmed', { confirm: 'yes', confirmed: '1', logout: 'true', decision: 'allow' }],
+        ['that names the user', { logout_hint: ada.email, login_hint: ada.email, sub: '1' }],
+        ['that names the session', { sid: 'x', session_state: 'x' }],
+      ])('%s', async (_, parameters) => {
+        const agent = await signedIn()
+        for (const headers of [{}, { 'Sec-Fetch-Site': 'cross-site', 'Sec-Fetch-Dest': 'image' }] as Fields[])
+          expectAsked(await quietly(() => agent.get(at('/logout', parameters), headers)))
+        await expectSignedIn(agent)
+      })
+
+      test('with the attacker’s own ID token, however well signed', async () => {
+        const attacker = await signedIn(bob)
+        const id_token_hint = await idTokenOf(attacker)
+        const agent = await signedIn()
+        const hint = { id_token_hint, post_logout_redirect_uri: bye, state: 's' }
+        const page = await quietly(() => agent.get(at('/logout', hint)))
+        expectAsked(page)
+        expect(page.html).toContain(ada.email)
+        expect(page.html).not.toContain(bob.email)
+        await expectSignedIn(agent)
+      })
+
+      test('with the right token in the address', async () => {
+        const { agent, fields } = await asked()
+        expectAsked(await quietly(() => agent.get(at('/logout', fields))))
+        await expectSignedIn(agent)
+      })
+
+      test.each(['HEAD', 'PUT', 'DELETE', 'PATCH', 'OPTIONS'])('by %s', async (method) => {
+        const { agent, fields } = await asked()
+        const answer = await quietly(() => agent.send(method, at('/logout', fields)))
+        expect({ status: answer.status, allow: answer.headers.allow }).toEqual({
+          status: 405,
+          allow: 'GET, POST',
+        })
+        await expectSignedIn(agent)
+      })
+    })
+
+    // RFC 6749 §10.12, ASVS 3.5.1.
+    describe('is not forced by a form of another site:', () => {
+      test('without a token it only comes again by GET, and the user is asked', async () => {
+        const agent = await signedIn()
+        const foreign = { Origin: 'https://evil.example', 'Sec-Fetch-Site': 'cross-site' }
+        for (const form of [{}, { client_id: 'shop' }, { csrf_token: '' }] as Fields[]) {
+          const hop = await quietly(() => post(agent, '/logout', form, foreign))
+          expect({ status: hop.status, path: hop.location?.pathname }).toEqual({
+            status: 303,
+            path: at('/logout'),
+          })
+          expect(ownCookies(hop)).toEqual([])
+          expectAsked(await agent.follow(hop))
+        }
+        await expectSignedIn(agent)
+      })
+
+      test.each<[string, (fields: Fields) => Promise<Fields> | Fields]>([
+        ['a token of the attacker’s making', (fields) => ({ ...fields, csrf_token: forged })],
+        ['a token cut short', (fields) => ({ ...fields, csrf_token: (fields.csrf_token ?? '').slice(1) })],
+        ['the token of another browser', async () => (await asked()).fields],
+        [
+          'the token of the attacker’s browser',
+          async (fields) => {
+            const attacker = await signedIn(bob)
+            const page = await attacker.get(
+              at('/logout', { client_id: 'shop', post_logout_redirect_uri: bye }),
+            )
+            return { ...fields, csrf_token: fieldsOf(page, 'csrf_token').csrf_token ?? '' }
+          },
+        ],
+        ['the token for another place', (fields) => ({ ...fields, post_logout_redirect_uri: byeWithQuery })],
+        ['the token for no place', ({ post_logout_redirect_uri: _, ...fields }) => fields],
+        ['the token for another state', (fields) => ({ ...fields, state: 'other' })],
+        ['the token for another client', (fields) => ({ ...fields, client_id: 'other' })],
+      ])('403 with %s', async (_, swap) => {
+        const { agent, page, fields } = await asked()
+        const form = await swap(fields)
+        expectErrorPage(await quietly(() => post(agent, '/logout', form)), 403)
+        await expectSignedIn(agent)
+        expect((await agent.submit(page, 'csrf_token')).headers.location).toBe(bye)
+      })
+
+      test('403 with the token of a sign-in or consent form of the same browser', async () => {
+        const { agent, fields } = await asked()
+        const login = await agent.open(authorizeUrl({ prompt: 'login' }))
+        const consent = await agent.open(authorizeUrl({ prompt: 'consent' }))
+        for (const page of [login, consent]) {
+          const { csrf_token = '' } = fieldsOf(page, 'csrf_token')
+          expectErrorPage(await post(agent, '/logout', { ...fields, csrf_token }), 403)
+        }
+        await expectSignedIn(agent)
+      })
+
+      test.each<[string, Fields]>([
+        ['Sec-Fetch-Site: cross-site', { 'Sec-Fetch-Site': 'cross-site' }],
+        ['Sec-Fetch-Site: same-site', { 'Sec-Fetch-Site': 'same-site' }],
+        ['another Origin', { Origin: 'https://evil.example' }],
+        ['the client’s Origin', { Origin: new URL(bye).origin }],
+      ])('403 with the right token, but %s', async (_, headers) => {
+        const { agent, fields } = await asked()
+        expectErrorPage(await quietly(() => post(agent, '/logout', fields, headers)), 403)
+        await expectSignedIn(agent)
+      })
+
+      test.each([
+        ['application/json', (form: Fields) => JSON.stringify(form)],
+        ['text/plain', (form: Fields) => new URLSearchParams(form).toString()],
+        ['multipart/form-data; boundary=x', () => '--x--'],
+      ])('415 as %s', async (type, bodyOf) => {
+        const { agent, fields } = await asked()
+        const sent = { body: bodyOf(fields), headers: { 'Content-Type': type } }
+        expectErrorPage(await quietly(() => agent.send('POST', at('/logout'), sent)), 415)
+        await expectSignedIn(agent)
+      })
+
+      test.each(['csrf_token', 'client_id', 'post_logout_redirect_uri'])(
+        '400 with %s twice',
+        async (name) => {
+          const { agent, fields } = await asked()
+          const pairs = [...Object.entries(fields), [name, fields[name] ?? ''] as [string, string]]
+          expectErrorPage(await quietly(() => post(agent, '/logout', pairs)), 400)
+          await expectSignedIn(agent)
+        },
+      )
+    })
+
+    // RP-Initiated Logout §3, RFC 9700 §4.11.2, ASVS 3.7.2; CVE-2024-39694 took other sites for paths of its own.
+    describe('redirects nowhere but to what is registered, and signs nobody out for another place:', () => {
+      const places: [string, string][] = [
+        ['another site', evil],
+        ['a path', '/evil'],
+        ['a path that is none', '//evil.example'],
+        ['a path with a backslash', '/\\evil.example'],
+        ['a path with a tab', '/\t/evil.example'],
+        ['a script', 'javascript:alert(1)//client.example.com/bye'],
+        ['data', 'data:text/html,<script>alert(1)</script>'],
+        ['the host as a prefix', 'https://client.example.com.evil.example/bye'],
+        ['user information', 'https://client.example.com@evil.example/bye'],
+        ['a backslash in the host', 'https://client.example.com\\@evil.example/bye'],
+        ['a tab in the host', 'https://client.exa\tmple.com/bye'],
+        ['dots', `${bye}/../evil`],
+        ['encoded dots', `${bye}/%2e%2e/evil`],
+        ['more path', `${bye}/more`],
+        ['a slash more', `${bye}/`],
+        ['another case', 'https://client.example.com/Bye'],
+        ['a port', 'https://client.example.com:443/bye'],
+        ['http', 'http://client.example.com/bye'],
+        ['a fragment', `${bye}#x`],
+        ['an open redirector of the client', `${bye}?next=${encodeURIComponent(evil)}`],
+        ['its query in another order', `${bye}?next=%2Fhome&tenant=7`],
+        ['a space after', `${bye} `],
+        ['a line break and a header', `${bye}\r\nSet-Cookie: planted=1`],
+        ['NUL', `${bye}\0`],
+        ['a Cyrillic letter', 'https://сlient.example.com/bye'],
+        ['the redirect URI of its client', callback],
+        ['another client’s', otherBye],
+      ]
+      test.each(places)('%s', async (_, post_logout_redirect_uri) => {
+        const id_token_hint = hints.shop
+        const ways: Fields[] = [
+          { client_id: 'shop' },
+          { id_token_hint },
+          { id_token_hint, client_id: 'shop' },
+          {},
+        ]
+        await quietly(async () => {
+          for (const way of ways) {
+            for (const who of [visitor, browser()]) {
+              const answer = await who.get(at('/logout', { ...way, post_logout_redirect_uri, state: 's' }))
+              expectErrorPage(answer, 400)
+              expect(JSON.stringify([answer.html, answer.headers])).not.toMatch(/evil|alert\(|planted/)
+            }
+          }
+        })
+        await expectSignedIn(visitor)
+      })
+
+      test.each(['off', 'nobody', 'web', '__proto__', 'constructor', 'SHOP', "' OR '1'='1"])(
+        'the registered one in the name of client %j',
+        async (client_id) => {
+          await quietly(async () => {
+            for (const who of [visitor, browser()])
+              expectErrorPage(await who.get(at('/logout', { client_id, post_logout_redirect_uri: bye })), 400)
+          })
+          await expectSignedIn(visitor)
+        },
+      )
+
+      test('two of them, and one under another name', async () => {
+        const agent = await signedIn()
+        const two = `${at('/logout', { client_id: 'shop', post_logout_redirect_uri: bye })}&post_logout_redirect_uri=${evil}`
+        expectErrorPage(await agent.get(two), 400)
+        await expectSignedIn(agent)
+        const names = [
+          'redirect_uri',
+          'return_to',
+          'returnTo',
+          'next',
+          'continue',
+          'url',
+          'logout_uri',
+          'RelayState',
+        ]
+        for (const name of [...names, 'post_logout_redirect_uri[]', 'post_logout_redirect_url']) {
+          const page = await agent.get(at('/logout', { [name]: evil }))
+          expectAsked(page)
+          expect(page.html).not.toContain('evil')
+          expect(Object.keys(fieldsOf(page, 'csrf_token'))).toEqual(['csrf_token'])
+          expect((await browser().get(at('/logout', { [name]: evil }))).html).not.toContain('evil')
+        }
+      })
+
+      test('a state that would add to it comes back as a state alone', async () => {
+        for (const state of [`s&next=${evil}`, `s#${evil}`, `s&state=t`, '<script>alert(1)</script>']) {
+          const answer = await browser().get(
+            at('/logout', { client_id: 'shop', post_logout_redirect_uri: bye, state }),
+          )
+          expect(answer.headers.location).toBe(`${bye}?${new URLSearchParams({ state })}`)
+        }
+        for (const state of ['s\r\nSet-Cookie: planted=1', 's\0', 's\n', 'x'.repeat(2049)]) {
+          const answer = await browser().get(
+            at('/logout', { client_id: 'shop', post_logout_redirect_uri: bye, state }),
+          )
+          expectErrorPage(answer, 400)
+          expect(JSON.stringify(answer.headers)).not.toContain('planted')
+        }
+      })
+    })
+
+    // RP-Initiated Logout §2: only an ID token of ours, for the client that speaks.
+    describe('takes no hint that is', () => {
+      const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+      const claims = () => ({ iss: target().issuer, sub: '1', aud: 'shop', iat: 1, exp: 9_999_999_999 })
+      test.each<[string, (idToken: string) => string]>([
+        ['unsigned (alg none)', () => `${part({ alg: 'none', typ: 'JWT' })}.${part(claims())}.`],
+        ['unsigned, in another case', () => `${part({ alg: 'NONE' })}.${part(claims())}.x`],
+        [
+          'with the claims of a victim',
+          (jwt) => jwt.replace(/\.[^.]+\./, `.${part({ ...claims(), sub: '2' })}.`),
+        ],
+        [
+          'with a key of the attacker’s',
+          (jwt) => jwt.replace(/^[^.]+/, part({ alg: 'RS256', jku: evil, jwk: {} })),
+        ],
+        ['without its signature', (jwt) => jwt.replace(/[^.]+$/, '')],
+        ['not a token', () => 'x'],
+        ['8,193 characters long', () => 'x'.repeat(8193)],
+        ['with NUL', (jwt) => `${jwt}\0`],
+      ])('%s', async (_, change) => {
+        const id_token_hint = change(hints.shop)
+        await quietly(async () => {
+          for (const who of [visitor, browser()])
+            for (const more of [{}, { post_logout_redirect_uri: bye }] as Fields[])
+              expectErrorPage(await who.get(at('/logout', { id_token_hint, ...more })), 400)
+        })
+        await expectSignedIn(visitor)
+      })
+
+      test('of another client than the one that is named', async () => {
+        const id_token_hint = hints.other
+        for (const place of [bye, otherBye]) {
+          const mixed = { id_token_hint, client_id: 'shop', post_logout_redirect_uri: place }
+          expectErrorPage(await visitor.get(at('/logout', mixed)), 400)
+        }
+        await expectSignedIn(visitor)
+      })
+    })
+
+    // ASVS 7.4.1: the back button and what other tabs show.
+    test('leaves nothing behind: no tab, no form, no copy of the cookies goes on', async () => {
+      const agent = await signedIn()
+      const thief = agent.clone()
+      const waiting = code(await agent.get(silent()))
+      const consent = await agent.open(authorizeUrl({ prompt: 'consent' }))
+      const page = await agent.get(at('/logout'))
+      const done = await agent.submit(page, 'csrf_token')
+      expect({ status: done.status, cache: done.headers['cache-control'] }).toEqual({
+        status: 200,
+        cache: 'no-store',
+      })
+      await expectNobody(agent)
+      await expectNobody(thief)
+      for (const who of [agent, thief]) {
+        expectExpiredPage(await who.get(consent.url.href))
+        expectExpiredPage(await who.decide(consent, 'allow'))
+      }
+      expect(await redeem(waiting)).toMatchObject({ error: 'invalid_grant' })
+    })
+
+    test('shows the client’s name and nothing of the request but its hidden fields', async () => {
+      const { page } = await asked({ client_id: 'shop', state: '<script>alert(1)</script>', evil })
+      expect(page.html).toContain('Shop')
+      expect(page.html).not.toMatch(/<script|evil/)
+      expect(page.html.match(/action="([^"]*)"/g)).toEqual([`action="${at('/logout')}"`])
+    })
+  },
+  settings,
+)

@@ -1,0 +1,435 @@
+import { createServer, type Server } from 'node:net'
+import { gzipSync } from 'node:zlib'
+import { type ClientSeed, seedClients } from '../../lib/index.ts'
+import { type Asked, apiSide, comparable, expectRefusal, rivals } from '../support/api-side.ts'
+import { openServer, type TestServer } from '../support/client-server.ts'
+import { stopClock } from '../support/clock.ts'
+import { callback, secret } from '../support/host.ts'
+import { createInbox, openLogoutReceiver } from '../support/logout-receiver.ts'
+import { codeOf } from '../support/outcomes.ts'
+import { asserted, assertion, type ClientKey, createClientKey } from '../support/signing-client.ts'
+import { startTarget, type Target, underAttack } from '../support/target.ts'
+
+/** A service of the inner network: whoever connects to it has got through. */
+let inside: Server
+let port: number
+let connections: number
+/** A server that the host allows to be asked, and that a client controls. */
+let client: TestServer
+let visits: string[]
+let key: ClientKey
+let stranger: ClientKey
+let warnings: ReturnType<typeof createInbox<string>>
+
+beforeAll(async () => {
+  key = await createClientKey('ES256', 'k')
+  stranger = await createClientKey('ES256', 'k')
+  inside = createServer((socket) => {
+    connections += 1
+    socket.destroy()
+  })
+  // On every address of this machine, of both kinds where there are both.
+  await new Promise<void>((resolve) => inside.listen(0, resolve))
+  const address = inside.address()
+  port = typeof address === 'object' && address !== null ? address.port : 0
+  client = await openServer()
+})
+afterAll(async () => {
+  await new Promise((resolve) => inside.close(resolve))
+  await client.close()
+})
+beforeEach(() => {
+  connections = 0
+  visits = []
+  warnings = createInbox()
+})
+afterEach(() => {
+  jest.restoreAllMocks()
+  expect(connections).toBe(0)
+})
+
+/** Addresses that are this machine or its network, in every spelling that a browser or a resolver understands. */
+const innerAddresses: readonly [string, (port: number) => string][] = [
+  ['a loopback address', (to) => `https://127.0.0.1:${to}/jwks`],
+  ['another loopback address', (to) => `https://127.255.255.254:${to}/jwks`],
+  ['the short form of it', (to) => `https://127.1:${to}/jwks`],
+  ['its number', (to) => `https://2130706433:${to}/jwks`],
+  ['its hexadecimal form', (to) => `https://0x7f.0.0.1:${to}/jwks`],
+  ['its octal form', (to) => `https://0177.0.0.1:${to}/jwks`],
+  ['an encoded letter of it', (to) => `https://127.0.0.%31:${to}/jwks`],
+  ['the unspecified address', (to) => `https://0.0.0.0:${to}/jwks`],
+  ['nothing but zero', (to) => `https://0:${to}/jwks`],
+  ['IPv6 loopback', (to) => `https://[::1]:${to}/jwks`],
+  ['IPv6 unspecified', (to) => `https://[::]:${to}/jwks`],
+  ['IPv4 mapped into IPv6', (to) => `https://[::ffff:127.0.0.1]:${to}/jwks`],
+  ['the same in hexadecimal', (to) => `https://[::ffff:7f00:1]:${to}/jwks`],
+  ['IPv4 within IPv6', (to) => `https://[::127.0.0.1]:${to}/jwks`],
+  ['IPv4 behind NAT64', (to) => `https://[64:ff9b::7f00:1]:${to}/jwks`],
+  ['IPv4 in 6to4', (to) => `https://[2002:7f00:1::]:${to}/jwks`],
+  ['a name of this machine', (to) => `https://localhost:${to}/jwks`],
+  ['the name in capitals', (to) => `https://LOCALHOST:${to}/jwks`],
+  ['plain http', (to) => `http://localhost:${to}/jwks`],
+  ['the metadata of a cloud', () => 'https://169.254.169.254/latest/meta-data/iam/'],
+  ['the metadata of a cloud in IPv6', () => 'https://[fd00:ec2::254]/latest/meta-data/'],
+  ['a private network', () => 'https://10.0.0.1/jwks'],
+  ['another private network', () => 'https://192.168.0.1/jwks'],
+  ['a third', () => 'https://172.16.0.1/jwks'],
+  ['a shared network', () => 'https://100.64.0.1/jwks'],
+  ['a link-local address', () => 'https://[fe80::1]/jwks'],
+]
+
+/** A name that the resolver may not know: no answer instead of a refusal, which is tried again. */
+const dotted = (to: number): string => `https://localhost.:${to}/jwks`
+
+const signing = (client_id: string, jwks_uri: string): ClientSeed => ({
+  client_id,
+  token_endpoint_auth_method: 'private_key_jwt',
+  grant_types: ['client_credentials'],
+  jwks_uri,
+  scope: 'notes:read',
+})
+
+const keySet = (): string => JSON.stringify({ keys: [key.publicJwk] })
+
+/** What the client's server says, by path; the keys of the client unless something else is said. */
+const answers = new Map<string, Parameters<TestServer['serve']>[0]>()
+const paths = [
+  '/good',
+  '/redirect',
+  '/endless',
+  '/bomb',
+  '/page',
+  '/shared',
+  '/private',
+  '/many',
+  '/silent',
+  '/drip',
+]
+
+const settings = () => ({
+  clients: [
+    ...rivals,
+    ...innerAddresses.map(([, at], index) => signing(`inner-${index}`, at(port))),
+    signing('inner-dotted', dotted(port)),
+    ...paths.map((path) => signing(path.slice(1), `${client.origin}${path}`)),
+  ],
+  options: {
+    allowOutbound: [client.origin],
+    logger: {
+      info: () => {},
+      warn: (...words: unknown[]) => warnings.add(words.map(String).join(' ')),
+      error: (...words: unknown[]) => warnings.add(words.map(String).join(' ')),
+    },
+  },
+})
+
+underAttack(
+  'the keys of a client',
+  (target) => {
+    const { own, token } = apiSide(target)
+    const grant = { grant_type: 'client_credentials', scope: 'notes:read' }
+    const ask = async (clientId: string, signer = key, header = {}) => {
+      const jwt = await assertion(clientId, signer, { aud: target().issuer }, header)
+      return token({ ...grant, ...asserted(jwt) } as Asked)
+    }
+
+    beforeAll(() => {
+      client.serve((req, res) => {
+        visits.push(String(req.url))
+        const answer = answers.get(String(req.url))
+        if (answer) answer(req, res)
+        else res.end(keySet())
+      })
+    })
+    afterEach(async () => {
+      answers.clear()
+      expect((await own()).status).toBe(200)
+    })
+
+    const inner = [
+      ...innerAddresses.map(([what], index) => [what, `inner-${index}`]),
+      ['a name with a dot behind', 'inner-dotted'],
+    ]
+
+    test.each(inner as [string, string][])(
+      'are not fetched from %s, and the refusal tells nothing of it (CVE-2026-22752, ASVS 1.3.6)',
+      async (_, clientId) => {
+        const refused = await ask(clientId)
+        expectRefusal(refused, 401, 'invalid_client')
+        // As for a client that nobody knows: no oracle for what listens where.
+        expect(comparable(refused)).toEqual(comparable(await ask('nobody')))
+        const [warning] = await warnings.until(1)
+        expect(warning).toMatch(/^latchkey: the keys at http/)
+        expect(warning).toMatch(/not a public one|only https|no answer/)
+        expect(connections).toBe(0)
+      },
+    )
+
+    test('are not fetched from where they were moved to (ASVS 1.3.6)', async () => {
+      const clock = stopClock()
+      for (const status of [301, 302, 303, 307, 308]) {
+        for (const Location of [
+          `https://127.0.0.1:${port}/`,
+          `http://localhost:${port}/`,
+          '/good',
+          `${client.origin}/good`,
+        ]) {
+          answers.set('/redirect', (_req, res) => void res.writeHead(status, { Location }).end(keySet()))
+          // Past the pause after a failure.
+          clock.travel(11)
+          expectRefusal(await ask('redirect'), 401, 'invalid_client')
+        }
+      }
+      expect(new Set(visits)).toEqual(new Set(['/redirect']))
+      expect(visits).toHaveLength(20)
+    })
+
+    const chunk = Buffer.alloc(64 * 1024, 'x')
+    /** Bytes that somebody was ready to take. */
+    let sent = 0
+    test.each<[string, string, Parameters<TestServer['serve']>[0]]>([
+      [
+        'without an end',
+        '/endless',
+        (_req, res) => {
+          const more = (): void => {
+            do sent += chunk.length
+            while (!res.destroyed && res.write(chunk))
+          }
+          res.on('drain', more)
+          more()
+        },
+      ],
+      [
+        'that would unpack to a gigabyte',
+        '/bomb',
+        (_req, res) =>
+          void res
+            .writeHead(200, { 'Content-Encoding': 'gzip' })
+            .end(gzipSync(Buffer.alloc(10_000_000, ' '))),
+      ],
+      ['that are a page', '/page', (_req, res) => void res.end('<html>token=secret</html>')],
+      [
+        'that are a shared secret (RFC 8725 §2.1, CVE-2024-37568)',
+        '/shared',
+        (_req, res) =>
+          void res.end(JSON.stringify({ keys: [{ kty: 'oct', k: 'AAAA', kid: 'k', alg: 'HS256' }] })),
+      ],
+      [
+        'that hold a private part',
+        '/private',
+        (_req, res) => void res.end(JSON.stringify({ keys: [{ ...key.publicJwk, d: 'AAAA' }] })),
+      ],
+      [
+        'of which the right one is the hundredth (RFC 6819 §4.4.1.11)',
+        '/many',
+        (_req, res) => {
+          const keys = Array.from({ length: 99 }, () => stranger.publicJwk)
+          res.end(JSON.stringify({ keys: [...keys, key.publicJwk] }))
+        },
+      ],
+    ])('are not taken from an answer %s', async (_, path, answer) => {
+      answers.set(path, answer)
+      sent = 0
+      const refused = await ask(path.slice(1))
+      expectRefusal(refused, 401, 'invalid_client')
+      // What lies in buffers between, and no more.
+      expect(sent).toBeLessThan(20_000_000)
+      expect(refused.html).not.toMatch(/secret|html|gzip/)
+      expect(new Set(visits)).toEqual(new Set([path]))
+    })
+
+    test.each<[string, Parameters<TestServer['serve']>[0]]>([
+      ['/silent', () => {}],
+      ['/drip', (_req, res) => void res.write('{"keys":[')],
+    ])('are not waited for by anybody else, nor for ever by their own client: %s', async (path, answer) => {
+      const limits: AbortController[] = []
+      const arrived = createInbox<string>()
+      jest.spyOn(AbortSignal, 'timeout').mockImplementation((milliseconds) => {
+        expect(milliseconds).toBeLessThanOrEqual(5000)
+        const limit = new AbortController()
+        limits.push(limit)
+        return limit.signal
+      })
+      answers.set(path, (req, res) => {
+        answer(req, res)
+        arrived.add(path)
+      })
+      const slow = ask(path.slice(1))
+      await arrived.until(1)
+      expect((await own()).status).toBe(200)
+      expect((await ask('good')).status).toBe(200)
+      for (const limit of limits) limit.abort()
+      expectRefusal(await slow, 401, 'invalid_client')
+    })
+
+    test('are fetched no oftener than once a minute for keys that somebody makes up (RFC 6819 §4.4.1.11)', async () => {
+      const clock = stopClock()
+      clock.travel(3600)
+      expect((await ask('good')).status).toBe(200)
+      clock.travel(1)
+      visits = []
+      const flood = Array.from({ length: 20 }, (_, index) =>
+        ask('good', stranger, { kid: `made-up-${index}` }),
+      )
+      for (const answer of await Promise.all(flood)) expectRefusal(answer, 401, 'invalid_client')
+      expect(visits).toEqual(['/good'])
+      expect((await ask('good')).status).toBe(200)
+    })
+  },
+  settings,
+)
+
+underAttack(
+  'what else names an address',
+  (target) => {
+    const { authorizeUrl, browserOf, codeFor, tokensFor } = apiSide(target)
+
+    beforeAll(() => {
+      client.serve((req, res) => {
+        visits.push(String(req.url))
+        res.end('{}')
+      })
+    })
+
+    test('a request by reference is not fetched (CVE-2020-10770, RFC 9101 §10.4)', async () => {
+      await codeFor()
+      for (const request_uri of [
+        `${client.origin}/request`,
+        `https://127.0.0.1:${port}/`,
+        'file:///etc/passwd',
+      ]) {
+        const answer = await browserOf().get(authorizeUrl({ request_uri }))
+        expect(answer.location?.searchParams.get('error')).toBe('request_uri_not_supported')
+      }
+      expect(visits).toEqual([])
+    })
+
+    test('what a client says of itself is shown and linked, never fetched (CVE-2021-26715)', async () => {
+      const page = await target()
+        .browser()
+        .open(authorizeUrl({ client_id: 'shown' }))
+      expect(page.status).toBe(200)
+      await tokensFor({ client_id: 'shown' }, { client_id: 'shown' })
+      expect(visits).toEqual([])
+    })
+
+    test('logout notices go to no inner address, and the user is signed out all the same (ASVS 1.3.6)', async () => {
+      const browser = browserOf()
+      const named = innerAddresses.map((_, index) => `notified-${index}`)
+      for (const client_id of named) {
+        codeOf(await browser.grant(authorizeUrl({ client_id })), { iss: target().issuer })
+      }
+      const page = await browser.open(`${target().base}/logout`)
+      const left = await browser.submit(page, 'name="csrf_token"')
+      expect(left.status).toBe(200)
+      const told = await warnings.until(named.length)
+      for (const client_id of named) {
+        const [warning, ...more] = told.filter((line) => line.includes(`client ${client_id} was not told`))
+        expect(more).toEqual([])
+        expect(warning).toMatch(/not a public one|only https|no answer/)
+        // Neither the token nor the path is in the log.
+        expect(warning).not.toMatch(/eyJ|jwks|meta-data/)
+      }
+      expect(connections).toBe(0)
+      const again = await browser.get(authorizeUrl({ prompt: 'none' }))
+      expect(again.location?.searchParams.get('error')).toBe('login_required')
+    })
+  },
+  () => {
+    const { options } = settings()
+    const confidential = { client_secret: secret, redirect_uris: [callback], first_party: true }
+    return {
+      options,
+      clients: [
+        ...rivals,
+        {
+          ...confidential,
+          client_id: 'shown',
+          first_party: false,
+          ...{ logo_uri: `${client.origin}/logo`, client_uri: `${client.origin}/home` },
+          ...{ policy_uri: `${client.origin}/policy`, tos_uri: `${client.origin}/tos` },
+          sector_identifier_uri: `${client.origin}/sector`,
+        },
+        ...innerAddresses.map(
+          ([, at], index): ClientSeed => ({
+            ...confidential,
+            client_id: `notified-${index}`,
+            backchannel_logout_uri: at(port),
+          }),
+        ),
+      ],
+    }
+  },
+)
+
+test('a logout notice does not follow a redirect to an inner address (ASVS 1.3.6)', async () => {
+  const receiver = await openLogoutReceiver()
+  receiver.answer('/moved', (res, count) => {
+    const Location = [
+      `https://127.0.0.1:${port}/`,
+      `http://localhost:${port}/`,
+      `${receiver.origin}/elsewhere`,
+    ][count - 1]
+    res.writeHead(307, { Location }).end()
+  })
+  const { options } = settings()
+  const target = await startTarget('at /oauth', {
+    clients: [
+      {
+        client_id: 'web',
+        client_secret: secret,
+        redirect_uris: [callback],
+        backchannel_logout_uri: `${receiver.origin}/moved`,
+      },
+    ],
+    options: { ...options, allowOutbound: [receiver.origin] },
+  })
+  const { browserOf, tokensFor } = apiSide(() => target as Target)
+  await tokensFor()
+  const page = await browserOf().open('/oauth/logout')
+  await browserOf().submit(page, 'name="csrf_token"')
+  await receiver.requests.until(1)
+  // A server that closes makes its last attempts at once, and waits for them.
+  await target.close()
+  expect(new Set(receiver.requests.items.map(({ path }) => path))).toEqual(new Set(['/moved']))
+  expect(warnings.items.join()).toContain('answered with the status 307')
+  await receiver.close()
+})
+
+describe('cannot even be registered as an address to call', () => {
+  let target: Awaited<ReturnType<typeof startTarget>>
+  beforeAll(async () => {
+    target = await startTarget('at /oauth')
+  })
+  afterAll(() => target.close())
+
+  test.each([
+    ['http beyond this machine', 'http://client.example.com/x'],
+    ['http to an inner address', 'http://10.0.0.1/x'],
+    ['http to a name that begins alike', 'http://localhost.evil.example/x'],
+    ['a name and password', 'https://user:pass@client.example.com/x'],
+    ['a host that reads like another', 'https://client.example.com@evil.example/x'],
+    ['a backslash', 'https://client.example.com\\@evil.example/x'],
+    ['a file', 'file:///etc/passwd'],
+    ['gopher', 'gopher://127.0.0.1:6379/_FLUSHALL'],
+    ['ftp', 'ftp://client.example.com/x'],
+    ['data', 'data:application/json,{}'],
+    ['javascript', 'javascript:alert(1)'],
+    ['a relative path', '/jwks'],
+    ['no scheme', '//evil.example/jwks'],
+    ['a space', ' https://client.example.com/x'],
+    ['a line break', 'https://client.example.com/x\r\nHost: evil.example'],
+    ['a NUL', 'https://client.example.com/\0'],
+    ['letters that look alike', 'https://сlient.example.com/x'],
+    ['nothing', ''],
+  ])('%s (RFC 7591 §5, CVE-2026-22752)', async (_, uri) => {
+    const { knex, tablePrefix } = target.host.database
+    const register = (seed: Partial<ClientSeed>) =>
+      seedClients(knex, [{ client_id: 'odd', redirect_uris: [callback], ...seed }], { tablePrefix })
+    const refused = expect.objectContaining({ code: 'invalid_client_metadata' })
+    await expect(register(signing('odd', uri))).rejects.toEqual(refused)
+    await expect(register({ client_secret: secret, backchannel_logout_uri: uri })).rejects.toEqual(refused)
+    expect(await knex(`${tablePrefix}clients`).where({ client_id: 'odd' })).toEqual([])
+  })
+})

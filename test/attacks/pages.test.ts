@@ -1,0 +1,532 @@
+import { type ClientSeed, migrate, OAuthError, seedClients } from '../../lib/index.ts'
+import { browserSide, evil, ownCookies, pageOf, still } from '../support/browser-side.ts'
+import { openTestDatabase } from '../support/database.ts'
+import { callback, clients, secret } from '../support/host.ts'
+import { expectErrorPage, expectExpiredPage } from '../support/outcomes.ts'
+import { type Answer, fieldsOf, type RawBrowser } from '../support/raw-browser.ts'
+import { underAttack } from '../support/target.ts'
+import { ada } from '../support/tokens.ts'
+
+type Fields = Record<string, string>
+
+const hostileName = `"><img src=x onerror=alert(1)> {username} {product} <%= 7*7 %> </title><script>alert(1)</script>`
+const hostileEmail = `"><svg/onload=alert(1)>'@example.com`
+const hostileFullName = `</bdi><script>alert(1)</script><%= it %>{client}\u202e`
+const { password } = ada
+
+const settings = () => ({
+  options: still,
+  clients: [
+    ...clients,
+    {
+      client_id: 'hostile',
+      client_name: hostileName,
+      client_secret: secret,
+      redirect_uris: [callback],
+      post_logout_redirect_uris: ['https://client.example.com/bye'],
+      client_uri: `https://client.example.com/?"><script>alert(1)</script>`,
+      policy_uri: `https://client.example.com/?'><img`,
+      tos_uri: 'https://client.example.com/tos?a=1&b=<script>',
+      logo_uri: 'https://tracker.example.com/logo.png',
+      scope: 'openid profile email',
+    },
+  ],
+})
+
+/** What would run, close an attribute, or leave a template if it stood on a page as it was sent. */
+const payloads = [
+  `"><script>alert(1)</script>`,
+  `'><img src=x onerror=alert(1)>`,
+  `</title></textarea><script>alert(1)</script>`,
+  `" autofocus onfocus=alert(1) x="`,
+  `<svg/onload=alert(1)>`,
+  `<meta http-equiv="refresh" content="0;url=https://evil.example">`,
+  `<base href="https://evil.example/">`,
+  `<form action="https://evil.example"><input name=password>`,
+  `javascript:alert(1)`,
+  `<%= 6121371*77 %><%~ 6121371*77 %>{{6121371*77}}#{6121371*77}`,
+  `+ADw-script+AD4-alert(1)+ADw-/script+AD4-`,
+  `<!--<script>-->`,
+  `]]><script>alert(1)</script>`,
+]
+
+/** Everything on a page that could run, load, lead or submit somewhere. */
+const expectInert = (answer: Answer, base: string): void => {
+  const { html } = answer
+  expect(html).toMatch(/^<!doctype html>\n<html lang="en" dir="ltr">/)
+  expect(html.match(/<(?:script|style|iframe|object|embed|base|template|math|img)\b[^>]*>/gi) ?? []).toEqual(
+    [],
+  )
+  expect(html.match(/<meta [^>]*http-equiv[^>]*>/gi) ?? []).toEqual([])
+  const tags = html.match(/<[a-z][^>]*>/gi) ?? []
+  for (const tag of tags) {
+    // What is left of a tag without its quoted values: names alone, none of an event or a style.
+    const names = tag.slice(1).replace(/="[^"]*"/g, '')
+    expect(names).not.toMatch(/[=<'"`]|\bon[a-z]+\b|\bstyle\b|\bsrcdoc\b|\bformaction\b/i)
+  }
+  const links = [...html.matchAll(/\s(?:href|src|action)="([^"]*)"/g)].map(([, link = '']) => link)
+  for (const link of links) {
+    if (!link.startsWith(`${base}/`) && !link.startsWith('#'))
+      expect(link).toMatch(/^https:\/\/client\.example\.com\//)
+  }
+  for (const tag of tags.filter((each) => /href="https:/.test(each)))
+    expect(tag).toContain('rel="noopener noreferrer"')
+}
+
+underAttack(
+  'a page',
+  (target, mount) => {
+    const side = browserSide(target)
+    const { at, authorizeUrl, silent, browser, loginPage, consentPage, signedIn, code, person, post } = side
+    const { expectRefusal } = side
+    const isBehindProxy = mount === 'behind a proxy that strips a prefix'
+
+    /** Somebody who is signed in all the time. */
+    let visitor: RawBrowser
+    beforeAll(async () => {
+      visitor = await signedIn()
+    })
+    const logoutPage = (parameters: Fields = {}) => visitor.get(at('/logout', parameters))
+    /** Each page there is, with where its forms may end. */
+    const gallery: [string, string, () => Promise<Answer>][] = [
+      ['sign-in', 'https:', async () => (await loginPage()).page],
+      [
+        'sign-in after a wrong password',
+        'https:',
+        async () => {
+          const { agent, page } = await loginPage()
+          return agent.signIn(page, 'nobody', 'wrong')
+        },
+      ],
+      [
+        'sign-in of a native app',
+        'https: com.example.app:',
+        async () => {
+          const native = { client_id: 'native', redirect_uri: 'com.example.app:/callback' }
+          const s256 = { code_challenge: 'c'.repeat(43), code_challenge_method: 'S256' }
+          return (await loginPage({ ...native, ...s256 })).page
+        },
+      ],
+      ['consent', 'https:', async () => (await consentPage()).page],
+      ['error', '', () => browser().get(authorizeUrl({ client_id: 'nobody' }))],
+      ['expired request', '', () => browser().get(at('/login', { authorization_request: 'x' }))],
+      [
+        'refused form',
+        '',
+        async () => {
+          const { agent, fields } = await loginPage()
+          return post(agent, '/login', { ...fields, csrf_token: 'x' })
+        },
+      ],
+      ['wrong method', '', () => browser().send('PUT', at('/consent'))],
+      [
+        'wrong encoding',
+        '',
+        () =>
+          browser().send('POST', at('/login'), {
+            body: '{}',
+            headers: { 'Content-Type': 'application/json' },
+          }),
+      ],
+      ['sign-out', '', () => logoutPage()],
+      [
+        'sign-out to a client',
+        'https:',
+        () =>
+          logoutPage({ client_id: 'hostile', post_logout_redirect_uri: 'https://client.example.com/bye' }),
+      ],
+      ['signed out', '', () => browser().get(at('/logout'))],
+      ['form_post', 'https:', () => browser().get(silent({ response_mode: 'form_post' }))],
+    ]
+
+    // RFC 9700 §4.16, RFC 6819 §4.4.1.9, RFC 6749 §10.13; §4.2.4 (referrers); ASVS 3.4.3 to 3.4.6 and 14.3.2 (caches).
+    describe('cannot be framed, leaks no referrer and is kept by nobody, in spite of the host’s headers:', () => {
+      test.each(gallery)('%s', async (_, mayEndAt, open) => {
+        const { headers, html } = await open()
+        expect(headers['content-security-policy']).toBe(
+          [
+            "default-src 'none'",
+            "style-src 'self'",
+            "img-src 'self'",
+            "script-src 'self'",
+            "base-uri 'none'",
+            "frame-ancestors 'none'",
+            `form-action 'self'${mayEndAt === '' ? '' : ` ${mayEndAt}`}`,
+          ].join(';'),
+        )
+        expect(headers).toMatchObject({
+          'x-frame-options': 'DENY',
+          'x-content-type-options': 'nosniff',
+          'referrer-policy': 'same-origin',
+          'cache-control': 'no-store',
+          'content-type': 'text/html; charset=utf-8',
+        })
+        for (const name of [
+          'etag',
+          'last-modified',
+          'expires',
+          'cross-origin-opener-policy',
+          'x-xss-protection',
+        ])
+          expect(headers[name] === undefined || name === 'x-xss-protection').toBe(true)
+        for (const name of Object.keys(headers)) expect(name).not.toMatch(/^access-control-/)
+        expect(headers['content-security-policy-report-only']).toBeUndefined()
+        expect(html).toContain('<meta name="robots" content="noindex">')
+      })
+
+      test.each(gallery.filter(([name]) => name !== 'form_post'))(
+        '%s runs nothing and loads nothing from elsewhere (RFC 9700 §4.2.4)',
+        async (_, __, open) => expectInert(await open(), target().base),
+      )
+
+      test('no cache is asked whether it still holds: each time there is a whole page', async () => {
+        const agent = browser()
+        const { page } = await loginPage({}, agent)
+        const conditions: Fields[] = [
+          { 'If-None-Match': '*' },
+          { 'If-Modified-Since': new Date(Date.now() + 1e6).toUTCString() },
+          { Range: 'bytes=0-10' },
+        ]
+        for (const headers of conditions) {
+          const again = await agent.get(page.url.href, headers)
+          expect({ status: again.status, same: again.html === page.html }).toEqual({
+            status: 200,
+            same: true,
+          })
+        }
+      })
+    })
+
+    // ASVS 3.4.2, RFC 9700 §2.1 (no CORS at the authorization endpoint).
+    test.each(['/authorize', '/login', '/consent', '/logout'])(
+      'at %s is read by scripts of no other origin',
+      async (path) => {
+        const origins = [
+          'https://evil.example',
+          new URL(callback).origin,
+          'null',
+          new URL(target().issuer).origin,
+        ]
+        for (const Origin of origins) {
+          const preflight = { Origin, 'Access-Control-Request-Method': 'POST' }
+          const answers = [
+            await browser().get(at(path, {}), { Origin }),
+            await browser().send('OPTIONS', at(path), { headers: preflight }),
+            await browser().get(authorizeUrl({ prompt: 'none' }), { Origin }),
+          ]
+          expect(answers[1]?.status).toBe(405)
+          for (const { headers } of answers)
+            for (const name of Object.keys(headers)) expect(name).not.toMatch(/^access-control-/)
+        }
+      },
+    )
+
+    // CWE-79; CVE-2022-4137, CVE-2023-6134 and CVE-2024-21637 in comparable servers.
+    describe('shows what was sent as text, or not at all:', () => {
+      test.each(payloads)('%s on an error page', async (payload) => {
+        const names = [
+          'client_id',
+          'redirect_uri',
+          'response_type',
+          'state',
+          'scope',
+          'authorization_request',
+        ]
+        for (const name of [...names, payload]) {
+          const answers = [
+            await browser().get(
+              authorizeUrl({ redirect_uri: 'https://other.example.com/', [name]: payload }),
+            ),
+            await browser().get(at('/login', { [name]: payload })),
+            await browser().get(at('/logout', { post_logout_redirect_uri: payload, [name]: payload })),
+          ]
+          for (const answer of answers) {
+            expectErrorPage(answer, 400)
+            expectInert(answer, target().base)
+            expect(answer.html).not.toMatch(/alert\(1\)|evil|6121371|471345567/)
+          }
+        }
+      })
+
+      test.each(payloads)('%s on the sign-in page', async (payload) => {
+        const names = ['state', 'login_hint', 'ui_locales', 'display', 'acr_values', 'claims_locales']
+        for (const name of [...names, payload]) {
+          const { page } = await loginPage({ [name]: payload })
+          expectInert(page, target().base)
+          expect(fieldsOf(page, 'name="password"').username).toBe(name === 'login_hint' ? payload : '')
+        }
+        const { page, agent } = await loginPage()
+        const failed = await agent.signIn(page, payload, payload)
+        expect(pageOf(failed)).toBe('400 /login')
+        expectInert(failed, target().base)
+        expect(fieldsOf(failed, 'name="password"')).toMatchObject({ username: payload, password: '' })
+      })
+
+      test.each(payloads)('%s on the sign-out page', async (payload) => {
+        const sent = { client_id: payload, state: payload, ui_locales: payload, logout_hint: payload }
+        const page = await visitor.get(at('/logout', sent))
+        expectInert(page, target().base)
+        expect(Object.entries(fieldsOf(page, 'csrf_token'))).toEqual([
+          ['client_id', payload],
+          ['state', payload],
+          ['csrf_token', expect.stringMatching(/^[\w-]{43}$/)],
+        ])
+      })
+
+      test('headers too', async () => {
+        const names = [
+          'User-Agent',
+          'Referer',
+          'Accept-Language',
+          'X-Forwarded-For',
+          'X-Request-Id',
+          'Accept',
+          'Via',
+        ]
+        for (const name of names) {
+          const headers = { [name]: payloads[0] ?? '' }
+          for (const answer of [
+            await browser().get(authorizeUrl({ client_id: 'nobody' }), headers),
+            await browser().get(at('/logout'), headers),
+          ]) {
+            expectInert(answer, target().base)
+            expect(answer.html).not.toContain('alert(1)')
+          }
+        }
+      })
+    })
+
+    // RFC 6819 §4.4.1.4, ASVS 10.7.2, CVE-2026-22752: what a client says of itself.
+    describe('that names a hostile client', () => {
+      const shown = (html: string): string =>
+        html
+          .replace(/<[^>]*>/g, '')
+          .replace(/&quot;/g, '"')
+          .replace(/&#39;/g, "'")
+          .replace(/&lt;/g, '<')
+          .replace(/&gt;/g, '>')
+          .replace(/&amp;/g, '&')
+
+      test('shows its name to the letter, apart from our own words, and fills nothing into it', async () => {
+        const { page: login } = await loginPage({ client_id: 'hostile' })
+        const { page: consent } = await consentPage({ client_id: 'hostile' })
+        const out = await logoutPage({ client_id: 'hostile' })
+        for (const answer of [login, consent, out]) {
+          expectInert(answer, target().base)
+          expect(shown(answer.html)).toContain(hostileName)
+          expect(answer.html).toContain(
+            `<bdi>&quot;&gt;&lt;img src=x onerror=alert(1)&gt; {username} {product}`,
+          )
+        }
+      })
+
+      test('loads no logo of it (RFC 9700 §4.2.4)', async () => {
+        const { page } = await consentPage({ client_id: 'hostile' })
+        expect(page.html).not.toContain('tracker.example.com')
+      })
+    })
+
+    describe('that names a hostile user', () => {
+      beforeAll(() => person().update({ email: hostileEmail, full_name: hostileFullName }))
+      afterAll(() =>
+        person({ ...ada, email: hostileEmail }).update({
+          email: 'ada@example.com',
+          full_name: 'Ada Lovelace',
+        }),
+      )
+
+      test('shows name and claims as text, without what turns text around', async () => {
+        const asked = { scope: 'openid profile email' }
+        const { page, agent } = await consentPage(asked, { ...ada, email: hostileEmail })
+        const confirm = await agent.open(authorizeUrl({ prompt: 'login' }))
+        const out = await agent.get(at('/logout'))
+        for (const answer of [page, confirm, out]) {
+          expectInert(answer, target().base)
+          expect(answer.html).toContain('&quot;&gt;&lt;svg/onload=alert(1)&gt;')
+          expect(answer.html).not.toMatch(/[\u202a-\u202e\u2066-\u2069]/)
+        }
+        expect(page.html).toContain(
+          '<bdi>&lt;/bdi&gt;&lt;script&gt;alert(1)&lt;/script&gt;&lt;%= it %&gt;{client}</bdi>',
+        )
+      })
+    })
+
+    // CWE-644, RFC 9700 §4.13; CVE-2023-49097 took over accounts so.
+    describe('is built from the issuer, whatever the request says of the host:', () => {
+      const forgeries: [string, Fields][] = [
+        ['Host', { Host: 'evil.example' }],
+        ['Host with a port', { Host: 'evil.example:1337' }],
+        ['Host with user information', { Host: 'localhost:3000@evil.example' }],
+        ['Host with markup', { Host: '"><script>alert(1)</script>' }],
+        ['X-Forwarded-Host', { 'X-Forwarded-Host': 'evil.example' }],
+        ['two in X-Forwarded-Host', { 'X-Forwarded-Host': 'evil.example, localhost:3000' }],
+        [
+          'X-Forwarded-Server, -Port and -Prefix',
+          {
+            'X-Forwarded-Server': 'evil.example',
+            'X-Forwarded-Port': '1337',
+            'X-Forwarded-Prefix': '//evil.example',
+          },
+        ],
+        ['Forwarded', { Forwarded: 'host=evil.example;proto=https;for=1.2.3.4' }],
+        [
+          'X-Host and the like',
+          {
+            'X-Host': 'evil.example',
+            'X-HTTP-Host-Override': 'evil.example',
+            'X-Original-Host': 'evil.example',
+          },
+        ],
+        ['X-Original-URL', { 'X-Original-URL': '//evil.example/', 'X-Rewrite-URL': '//evil.example/' }],
+        ['Referer and Origin', { Referer: evil, Origin: 'https://evil.example' }],
+      ]
+      test.each(forgeries)('%s', async (_, headers) => {
+        const unforged = (answer: Answer): Answer => {
+          expect(JSON.stringify([answer.html, answer.headers, answer.setCookies])).not.toMatch(
+            /evil|1337|alert/,
+          )
+          return answer
+        }
+        const agent = browser()
+        const started = unforged(await agent.get(authorizeUrl(), headers))
+        expect(started.headers.location).toMatch(
+          new RegExp(`^${target().base}/login\\?authorization_request=lk_ar_[\\w-]{43}$`),
+        )
+        const page = unforged(await agent.get(started.headers.location ?? '', headers))
+        expect(page.html).toContain(`action="${at('/login')}"`)
+        const form = { ...fieldsOf(page, 'name="password"'), username: 'ada@example.com', password }
+        const { Origin: _own, ...sent } = headers
+        const posted = unforged(await post(agent, '/login', form, sent))
+        expect(posted.headers.location).toMatch(
+          new RegExp(`^${target().base}/authorize\\?authorization_request=`),
+        )
+        unforged(await agent.get(posted.headers.location ?? '', headers))
+        expectRefusal(unforged(await browser().get(silent(), headers)), 'login_required')
+        const discovery = unforged(await browser().get(at('/.well-known/openid-configuration'), headers))
+        const { issuer, authorization_endpoint } = JSON.parse(discovery.html)
+        expect({ issuer, authorization_endpoint }).toEqual({
+          issuer: target().issuer,
+          authorization_endpoint: `${target().issuer}/authorize`,
+        })
+      })
+
+      test('X-Forwarded-Proto, which decides about nothing but whether to answer', async () => {
+        const answer = await browser().get(authorizeUrl(), { 'X-Forwarded-Proto': 'http' })
+        if (isBehindProxy) expectErrorPage(answer, 503)
+        else expect(answer.headers.location).toMatch(new RegExp(`^${target().base}/login\\?`))
+        const other = await browser().get(silent(), { 'X-Forwarded-Proto': 'https' })
+        expectRefusal(other, 'login_required')
+      })
+    })
+
+    // RFC 9700 §4.11.2: the path of a request never becomes the place of a redirect.
+    test.each([
+      '//evil.example/..',
+      '/\\evil.example/..',
+      '//evil.example',
+      '/%2f%2fevil.example',
+      '/%5cevil.example',
+    ])('that does not exist, under %s, leads nowhere', async (prefix) => {
+      for (const path of ['/authorize', '/login', '/logout', '/']) {
+        const { status, headers } = await browser().get(`${prefix}${at(path)}`)
+        expect({ status, location: headers.location }).toEqual({
+          status: expect.any(Number),
+          location: undefined,
+        })
+        expect(status).toBeGreaterThanOrEqual(400)
+        expect(status).toBeLessThan(500)
+      }
+    })
+
+    // CWE-436: what one reads as a form and another does not.
+    describe('answers odd bodies by a page of its own', () => {
+      const form = 'authorization_request=x&csrf_token=x'
+      test.each<[string, Fields, string]>([
+        ['no type', {}, form],
+        ['a type in capitals', { 'Content-Type': 'APPLICATION/X-WWW-FORM-URLENCODED' }, form],
+        ['a type with parameters', { 'Content-Type': 'application/x-www-form-urlencoded; a=b; c' }, form],
+        [
+          'half an encoding',
+          { 'Content-Type': 'application/x-www-form-urlencoded' },
+          'authorization_request=%&x=%zz',
+        ],
+        [
+          'semicolons',
+          { 'Content-Type': 'application/x-www-form-urlencoded' },
+          'authorization_request=x;csrf_token=y',
+        ],
+        ['nothing but signs', { 'Content-Type': 'application/x-www-form-urlencoded' }, '&&==&=&'],
+        ['NUL', { 'Content-Type': 'application/x-www-form-urlencoded' }, 'authorization_request=%00'],
+      ])('with %s', async (_, headers, body) => {
+        for (const path of ['/login', '/consent']) {
+          const answer = await browser().send('POST', at(path), { body, headers })
+          expect([400, 415]).toContain(answer.status)
+          expectErrorPage(answer, answer.status)
+          expect(ownCookies(answer)).toEqual([])
+        }
+        expectExpiredPage(await browser().send('POST', at('/login')))
+      })
+    })
+
+    test('a code in an address is on no page of ours (RFC 9700 §4.2 and §4.3)', async () => {
+      const agent = await signedIn()
+      const value = code(await agent.get(silent()))
+      for (const path of ['/login', '/consent', '/logout', '/authorize']) {
+        const { html, headers } = await agent.get(at(path, { code: value }))
+        expect(JSON.stringify([html, headers])).not.toContain(value)
+      }
+    })
+  },
+  settings,
+)
+
+// CVE-2026-22752: what a client says of itself is checked before it is ever shown or followed.
+describe('a client with a hostile', () => {
+  const database = openTestDatabase()
+  const options = { tablePrefix: database.tablePrefix }
+  const registered = () => database.knex(`${database.tablePrefix}clients`)
+  beforeAll(() => migrate(database.knex, options))
+  afterEach(() => registered().delete())
+  afterAll(() => database.close())
+
+  const good: ClientSeed = { client_id: 'new', client_secret: secret, redirect_uris: [callback] }
+  const scripts = [
+    'javascript:alert(1)',
+    'JavaScript:alert(1)',
+    'data:text/html,x',
+    'vbscript:x',
+    'file:///etc/passwd',
+  ]
+  const uris = ['redirect_uris', 'post_logout_redirect_uris'].flatMap((name) =>
+    [
+      ...scripts,
+      'https://*.example.com/',
+      'https://x@evil.example/',
+      'https://a.example/#x',
+      'http://a.example/',
+      'app:/x',
+      'https://a.example/../x',
+      'https://a.example/?code=x',
+    ].map((uri): [string, unknown] => [name, [uri]]),
+  )
+  const links = [
+    'client_uri',
+    'policy_uri',
+    'tos_uri',
+    'logo_uri',
+    'jwks_uri',
+    'sector_identifier_uri',
+  ].flatMap((name) =>
+    [...scripts, 'http://a.example/', '//a.example/', 'https://x@evil.example/'].map(
+      (uri): [string, unknown] => [name, uri],
+    ),
+  )
+  const bidi = ['\u202e', '\u2066', '\u200f', '\u061c', '\0', '\n', '\u009b'].map(
+    (sign): [string, unknown] => ['client_name', `Bank${sign}`],
+  )
+  test.each([...uris, ...links, ...bidi])('%s %j is not registered', async (name, value) => {
+    const seed = { ...good, [name]: value }
+    await expect(seedClients(database.knex, [seed], options)).rejects.toThrow(OAuthError)
+    expect(await registered()).toEqual([])
+  })
+})

@@ -1,0 +1,452 @@
+import { hashSecret } from '../../lib/keys/secrets.ts'
+import {
+  type Asked,
+  alive,
+  apiSide,
+  changesNothing,
+  dead,
+  expectRefusal,
+  jsonOf,
+  mobile,
+  native,
+  other,
+  otherSecret,
+  rivals,
+  tokensOf,
+  web,
+} from '../support/api-side.ts'
+import { stopClock } from '../support/clock.ts'
+import { callback, secret, startHost } from '../support/host.ts'
+import { underAttack } from '../support/target.ts'
+import { bob } from '../support/tokens.ts'
+
+afterEach(() => jest.restoreAllMocks())
+
+const confidential = { client_secret: secret, redirect_uris: [callback] }
+const idle = { client_id: 'idle', client_secret: secret }
+const absolute = { client_id: 'absolute', client_secret: secret }
+const retired = { client_id: 'retired', client_secret: secret }
+
+underAttack(
+  'a stolen refresh token',
+  (target) => {
+    const {
+      browserOf,
+      codeFor,
+      guarded,
+      introspect,
+      nativeTokens,
+      person,
+      redeem,
+      refresh,
+      revoke,
+      standing,
+      table,
+      token,
+      tokensFor,
+      userinfo,
+    } = apiSide(target)
+
+    describe('presented by somebody else is refused, writes nothing, and its owner still has it', () => {
+      test.each<[string, Asked, (readonly [number, string])?]>([
+        ['another confidential client (RFC 6749 §6 and §10.4, CVE-2026-55672)', other],
+        ['a public client that gives its own name (RFC 6819 §5.2.2.2)', native],
+        [
+          'a stranger in the name of its owner, without the secret (CVE-2026-53512, ASVS 10.4.10)',
+          { client_secret: undefined },
+          [401, 'invalid_client'],
+        ],
+        [
+          'a stranger with an empty secret (CVE-2026-53512, CVE-2026-44476)',
+          { client_secret: '' },
+          [401, 'invalid_client'],
+        ],
+        [
+          'another client in the name of its owner (RFC 6819 §4.1.2)',
+          { client_secret: otherSecret },
+          [401, 'invalid_client'],
+        ],
+        [
+          'a stranger who names nobody (RFC 6749 §6)',
+          { client_id: undefined, client_secret: undefined },
+          [400, 'invalid_request'],
+        ],
+        ['a client that may not refresh (ASVS 10.4.4)', retired, [400, 'unauthorized_client']],
+      ])('%s', async (_, thief, [status, error] = [400, 'invalid_grant']) => {
+        const { refresh_token } = await tokensFor()
+        const refused = await changesNothing(target(), () => refresh(refresh_token, thief))
+        expectRefusal(refused, status, error)
+        expect((await refresh(refresh_token)).status).toBe(200)
+      })
+
+      test.each<[string, Asked, (readonly [number, string])?]>([
+        ['another public client (RFC 6819 §5.2.2.2)', mobile],
+        ['a confidential client (RFC 6749 §6)', web],
+        ['its owner with a secret (RFC 6749 §2.3)', { client_secret: secret }, [401, 'invalid_client']],
+      ])('of a public client: %s', async (_, thief, [status, error] = [400, 'invalid_grant']) => {
+        const { refresh_token } = await nativeTokens()
+        const refused = await changesNothing(target(), () => refresh(refresh_token, { ...native, ...thief }))
+        expectRefusal(refused, status, error)
+        expect((await refresh(refresh_token, native)).status).toBe(200)
+      })
+
+      test('with the owner in the body and the thief in the header (RFC 6749 §2.3)', async () => {
+        const { refresh_token } = await tokensFor()
+        const basic = `Basic ${Buffer.from(`other:${otherSecret}`).toString('base64')}`
+        const form = { grant_type: 'refresh_token', refresh_token, client_id: 'web' }
+        const refused = await changesNothing(target(), () => token(form, { Authorization: basic }))
+        expectRefusal(refused, 400, 'invalid_request')
+        expect((await refresh(refresh_token)).status).toBe(200)
+      })
+    })
+
+    describe('is nothing that was made for another purpose (RFC 8725 §3.12, ASVS 9.2.2)', () => {
+      test('an access token, a code, a secret, the value of a cookie', async () => {
+        const [tokens, code] = [await tokensFor(), await codeFor()]
+        const cookies = [...browserOf().cookies.values()]
+        expect(cookies.length).toBeGreaterThan(0)
+        for (const value of [tokens.access_token, code, secret, ...cookies]) {
+          const refused = await changesNothing(target(), () => refresh(value.slice(0, 128)))
+          expectRefusal(refused, 400, 'invalid_grant')
+        }
+        expectRefusal(await refresh(tokens.id_token), 400, 'invalid_request')
+        expect(await standing(tokens)).toEqual(alive)
+        expect((await redeem(code)).status).toBe(200)
+      })
+
+      test('nor does any other grant take it', async () => {
+        const { refresh_token } = await tokensFor()
+        expectRefusal(await redeem(refresh_token), 400, 'invalid_grant')
+        for (const grant_type of ['urn:ietf:params:oauth:grant-type:jwt-bearer', 'password']) {
+          const form = { grant_type, assertion: refresh_token, refresh_token, ...web }
+          expectRefusal(await token(form), 400, 'unsupported_grant_type')
+        }
+        expect((await refresh(refresh_token)).status).toBe(200)
+      })
+
+      test('what the database holds of it (RFC 6819 §4.5.2)', async () => {
+        const { refresh_token } = await tokensFor()
+        const { refresh_token: successor } = tokensOf(await refresh(refresh_token))
+        const row = await table('refresh_tokens')
+          .where({ hash: hashSecret(refresh_token) })
+          .first()
+        expect(JSON.stringify(row)).not.toContain(successor.slice(6))
+        for (const value of [row.hash, `lk_rt_${row.hash}`, row.successor, row.authorization_id]) {
+          const refused = await changesNothing(target(), () => refresh(String(value).slice(0, 128)))
+          expectRefusal(refused, 400, 'invalid_grant')
+        }
+        expect((await refresh(successor)).status).toBe(200)
+      })
+
+      test.each<[string, (value: string) => string, string?]>([
+        ['cut by one character (CVE-2026-27840)', (value) => value.slice(0, -1)],
+        ['one character longer', (value) => `${value}A`],
+        ['in capitals', (value) => value.toUpperCase()],
+        ['with a space behind', (value) => `${value} `],
+        ['as an access token', (value) => value.replace('lk_rt_', 'lk_at_')],
+        ['without its kind', (value) => value.replace('lk_rt_', '')],
+        ['with SQL behind', (value) => `${value}' OR '1'='1`],
+        ['with a NUL behind', (value) => `${value}\0`, 'invalid_request'],
+        ['with a line break behind', (value) => `${value}\n`, 'invalid_request'],
+      ])('nor itself %s', async (_, change, error = 'invalid_grant') => {
+        const { refresh_token } = await tokensFor()
+        const refused = await changesNothing(target(), () => refresh(change(refresh_token)))
+        expectRefusal(refused, 400, error)
+        expect((await refresh(refresh_token)).status).toBe(200)
+      })
+    })
+
+    describe('cannot grow (RFC 6749 §6, RFC 9700 §2.3)', () => {
+      const granted = 'openid email'
+
+      test.each([
+        ['beyond what the user allowed', 'openid email notes:read'],
+        ['beyond what the client is registered for', 'openid address'],
+        ['to what nobody knows', 'openid root'],
+        ['to everything', '*'],
+        ['by other letters', 'OPENID EMAIL'],
+        ['by a comma', 'openid,email'],
+        ['by a quotation mark', 'openid "email'],
+        ['by the name of a property', 'openid __proto__'],
+      ])('%s: refused, and it is not used up', async (_, scope) => {
+        const { refresh_token } = await tokensFor({ scope: granted })
+        const refused = await changesNothing(target(), () => refresh(refresh_token, { scope }))
+        expectRefusal(refused, 400, 'invalid_scope')
+        expect(jsonOf(await refresh(refresh_token))).toMatchObject({ scope: granted })
+      })
+
+      test('to an ID token, where the user never signed in to the client', async () => {
+        const tokens = await tokensFor({ scope: 'notes:read' })
+        expect(tokens).not.toHaveProperty('id_token')
+        expectRefusal(await refresh(tokens.refresh_token, { scope: 'openid' }), 400, 'invalid_scope')
+        const next = tokensOf(await refresh(tokens.refresh_token))
+        expect(next).not.toHaveProperty('id_token')
+        expectRefusal(await userinfo(next.access_token), 403, 'insufficient_scope')
+      })
+
+      test('after it was narrowed: all of the grant is there again, and no more', async () => {
+        const first = await tokensFor({ scope: 'openid email notes:read' })
+        const second = tokensOf(await refresh(first.refresh_token, { scope: 'email' }))
+        expect(second.scope).toBe('email')
+        expectRefusal(await guarded(second.access_token), 403, 'insufficient_scope')
+        const refused = await changesNothing(target(), () =>
+          refresh(second.refresh_token, { scope: 'openid notes:write' }),
+        )
+        expectRefusal(refused, 400, 'invalid_scope')
+        const third = tokensOf(await refresh(second.refresh_token))
+        expect(third.scope).toBe('openid email notes:read')
+        expect((await guarded(third.access_token)).status).toBe(200)
+      })
+
+      test('by a scope of two thousand words, which is answered like any other (CVE-2026-4634)', async () => {
+        const { refresh_token } = await tokensFor({ scope: granted })
+        const words = (count: number): string => Array.from({ length: count }, () => 'a').join(' ')
+        const refused = await changesNothing(target(), () => refresh(refresh_token, { scope: words(1024) }))
+        expectRefusal(refused, 400, 'invalid_scope')
+        expectRefusal(await refresh(refresh_token, { scope: words(2000) }), 400, 'invalid_request')
+        const repeated = Array.from({ length: 340 }, () => 'email').join(' ')
+        expect(jsonOf(await refresh(refresh_token, { scope: repeated }))).toMatchObject({ scope: 'email' })
+      })
+    })
+
+    describe('used again', () => {
+      test('after the window, by whoever it may be, ends the family (RFC 9700 §4.14.2, ASVS 10.4.5)', async () => {
+        const clock = stopClock()
+        const [first, bystander] = [await tokensFor(), await tokensFor()]
+        const second = tokensOf(await refresh(first.refresh_token))
+        clock.travel(10)
+        expectRefusal(await refresh(first.refresh_token), 400, 'invalid_grant')
+        expect(await standing(second)).toEqual(dead)
+        expect((await userinfo(first.access_token)).status).toBe(401)
+        expect(await standing(bystander)).toEqual(alive)
+      })
+
+      test('by a public client ends the family too (RFC 9700 §2.2.2, ASVS 10.4.5)', async () => {
+        const clock = stopClock()
+        const first = await nativeTokens()
+        const second = tokensOf(await refresh(first.refresh_token, native))
+        clock.travel(10)
+        expectRefusal(await refresh(first.refresh_token, native), 400, 'invalid_grant')
+        expect(await standing(second, native)).toEqual(dead)
+      })
+
+      test('within the window gives the very same successor, so a thief gains no branch (RFC 9700 §4.14.2)', async () => {
+        stopClock()
+        const first = await tokensFor()
+        const stolen = tokensOf(await refresh(first.refresh_token))
+        const owned = tokensOf(await refresh(first.refresh_token))
+        expect(owned.refresh_token).toBe(stolen.refresh_token)
+        const { authorization_id } = await table('refresh_tokens')
+          .where({ hash: hashSecret(first.refresh_token) })
+          .first()
+        expect(await table('refresh_tokens').where({ authorization_id })).toHaveLength(2)
+      })
+
+      test('when a later one is in use ends the family, within the window too (RFC 6819 §5.2.2.3)', async () => {
+        stopClock()
+        const first = await tokensFor()
+        const second = tokensOf(await refresh(first.refresh_token))
+        const third = tokensOf(await refresh(second.refresh_token))
+        const fourth = tokensOf(await refresh(third.refresh_token))
+        expectRefusal(await refresh(first.refresh_token), 400, 'invalid_grant')
+        expect(await standing(fourth)).toEqual(dead)
+      })
+
+      test('by another client, or without the secret, ends nothing (RFC 9700 §4.14.2)', async () => {
+        const clock = stopClock()
+        const first = await tokensFor()
+        const second = tokensOf(await refresh(first.refresh_token))
+        clock.travel(60)
+        for (const thief of [other, native, mobile]) {
+          const refused = await changesNothing(target(), () => refresh(first.refresh_token, thief))
+          expectRefusal(refused, 400, 'invalid_grant')
+        }
+        expectRefusal(await refresh(first.refresh_token, { client_secret: 'x' }), 401, 'invalid_client')
+        expect(await standing(second)).toEqual(alive)
+      })
+
+      test('after the server was started anew is still known as used (CVE-2026-9802)', async () => {
+        const clock = stopClock()
+        const first = await tokensFor()
+        const second = tokensOf(await refresh(first.refresh_token))
+        clock.travel(60)
+        const { database } = target().host
+        const twin = await startHost({
+          database,
+          clients: [],
+          options: { issuer: target().issuer, throttle: false },
+        })
+        expectRefusal(await refresh(first.refresh_token), 400, 'invalid_grant')
+        await twin.oauth.close()
+        expect(await standing(second)).toEqual(dead)
+      })
+
+      test('ten times at once gives one successor and no second family (CVE-2026-1035, CVE-2026-53517)', async () => {
+        stopClock()
+        const first = await tokensFor()
+        const answers = await Promise.all(Array.from({ length: 10 }, () => refresh(first.refresh_token)))
+        const successors = new Set(answers.map((answer) => tokensOf(answer).refresh_token))
+        expect(successors.size).toBe(1)
+        const [successor = ''] = successors
+        const { authorization_id } = await table('refresh_tokens')
+          .where({ hash: hashSecret(successor) })
+          .first()
+        expect(await table('refresh_tokens').where({ authorization_id })).toHaveLength(2)
+        const next = tokensOf(await refresh(successor))
+        expectRefusal(await refresh(first.refresh_token), 400, 'invalid_grant')
+        expect(await standing(next)).toEqual(dead)
+      })
+    })
+
+    describe('is worthless', () => {
+      test('once it was revoked, and so are the one before it and every access token (RFC 7009 §2.1)', async () => {
+        stopClock()
+        const first = await tokensFor()
+        const second = tokensOf(await refresh(first.refresh_token))
+        expect((await revoke(second.refresh_token)).status).toBe(200)
+        expectRefusal(await refresh(first.refresh_token), 400, 'invalid_grant')
+        expect(await standing(first)).toEqual(dead)
+        expect(await standing(second)).toEqual(dead)
+      })
+
+      test('once the code it came of was used again (RFC 9700 §4.5)', async () => {
+        const code = await codeFor()
+        const first = tokensOf(await redeem(code))
+        const second = tokensOf(await refresh(first.refresh_token))
+        expectRefusal(await redeem(code), 400, 'invalid_grant')
+        expect(await standing(second)).toEqual(dead)
+      })
+
+      test('while its user is disabled, and nothing is used up by trying (CVE-2026-43983, CVE-2023-22492)', async () => {
+        const { refresh_token } = await tokensFor({ scope: 'openid offline_access' }, {}, bob)
+        await person(bob).update({ disabled_at: 1 })
+        const refused = await changesNothing(target(), () => refresh(refresh_token))
+        await person(bob).update({ disabled_at: null })
+        expectRefusal(refused, 400, 'invalid_grant')
+        expect((await refresh(refresh_token)).status).toBe(200)
+      })
+
+      test('when its user is gone (ASVS 7.4.2)', async () => {
+        const { refresh_token } = await tokensFor({ scope: 'openid offline_access' }, {}, bob)
+        const [row] = await person(bob)
+        await person(bob).delete()
+        const refused = await changesNothing(target(), () => refresh(refresh_token))
+        await person(bob).insert(row)
+        expectRefusal(refused, 400, 'invalid_grant')
+      })
+
+      test('once the password was changed, offline_access or not (ASVS 7.4.3)', async () => {
+        const offline = await tokensFor({ scope: 'openid offline_access' }, {}, bob)
+        const first = await tokensFor({}, {}, bob)
+        const second = tokensOf(await refresh(first.refresh_token))
+        await target().host.oauth.users.changed(bob.id)
+        expect(await standing(offline)).toEqual(dead)
+        expectRefusal(await refresh(first.refresh_token), 400, 'invalid_grant')
+        expect(await standing(second)).toEqual(dead)
+      })
+
+      test('once its user signed out, unless it was granted offline (ASVS 7.4.1)', async () => {
+        const [bound, offline] = [
+          await tokensFor({}, {}, bob),
+          await tokensFor({ scope: 'openid offline_access' }, {}, bob),
+        ]
+        const page = await browserOf(bob).open(`${target().base}/logout`)
+        await browserOf(bob).submit(page, 'name="csrf_token"')
+        expect(await standing(bound)).toEqual(dead)
+        expect(await standing(offline)).toEqual(alive)
+      })
+
+      test('while its client is switched off (CVE-2024-47000)', async () => {
+        const tokens = await tokensFor({ client_id: 'other' }, other)
+        await table('clients').where({ client_id: 'other' }).update({ disabled_at: 1 })
+        const refused = await changesNothing(target(), () => refresh(tokens.refresh_token, other))
+        await table('clients').where({ client_id: 'other' }).update({ disabled_at: null })
+        expectRefusal(refused, 401, 'invalid_client')
+        expect(await standing(tokens, other)).toEqual(alive)
+      })
+
+      test('after its idle time, and a late try does not wake it (RFC 9700 §4.14.2)', async () => {
+        const clock = stopClock()
+        const { refresh_token } = await tokensFor({ client_id: 'idle', scope: 'openid offline_access' }, idle)
+        clock.travel(100)
+        expectRefusal(await refresh(refresh_token, idle), 400, 'invalid_grant')
+        expect(jsonOf(await introspect(refresh_token, idle))).toEqual({ active: false })
+        clock.travel(-1)
+        expect((await refresh(refresh_token, idle)).status).toBe(200)
+      })
+
+      test('at the end of its family, however often it was renewed (ASVS 10.4.8)', async () => {
+        const clock = stopClock()
+        let tokens = await tokensFor({ client_id: 'absolute', scope: 'openid offline_access' }, absolute)
+        for (let use = 0; use < 9; use += 1) {
+          clock.travel(11)
+          tokens = tokensOf(await refresh(tokens.refresh_token, absolute))
+        }
+        expect(tokens.expires_in).toBe(1)
+        clock.travel(1)
+        expect(await standing(tokens, absolute)).toEqual(dead)
+      })
+    })
+
+    test('with refresh_token twice is refused and not used up (RFC 6749 §3.2)', async () => {
+      const [one, two] = [await tokensFor(), await tokensFor()]
+      const form = new URLSearchParams({ grant_type: 'refresh_token', ...web })
+      for (const pair of [
+        [one, two],
+        [one, one],
+      ]) {
+        const body = `${form}&${pair.map((tokens) => `refresh_token=${tokens.refresh_token}`).join('&')}`
+        expectRefusal(await changesNothing(target(), () => token(body)), 400, 'invalid_request')
+      }
+      expect(await standing(one)).toEqual(alive)
+      expect(await standing(two)).toEqual(alive)
+    })
+
+    test('in the address instead of the body is not looked at (RFC 6819 §4.6.7)', async () => {
+      const { refresh_token } = await tokensFor()
+      const query = new URLSearchParams({ grant_type: 'refresh_token', refresh_token, ...web })
+      const path = `${target().base}/token?${query}`
+      expectRefusal(await changesNothing(target(), () => target().post(path, {})), 400, 'invalid_request')
+      expect((await refresh(refresh_token)).status).toBe(200)
+    })
+  },
+  () => ({
+    clients: [
+      ...rivals,
+      { ...confidential, client_id: 'idle', refresh_token_idle_lifetime: 100 },
+      {
+        ...confidential,
+        client_id: 'absolute',
+        refresh_token_idle_lifetime: 50,
+        refresh_token_absolute_lifetime: 100,
+      },
+      { ...confidential, client_id: 'retired', grant_types: ['authorization_code'] },
+    ],
+  }),
+)
+
+underAttack(
+  'a refresh token without a replay window',
+  (target) => {
+    const { refresh, standing, tokensFor } = apiSide(target)
+
+    test('used ten times at once gives one successor, and that is dead (CVE-2026-1035, CVE-2026-53517)', async () => {
+      const { refresh_token } = await tokensFor()
+      const answers = await Promise.all(Array.from({ length: 10 }, () => refresh(refresh_token)))
+      const [tokens, ...more] = answers.filter(({ status }) => status === 200).map(tokensOf)
+      expect(more).toEqual([])
+      for (const answer of answers) {
+        if (answer.status !== 200) expectRefusal(answer, 400, 'invalid_grant')
+      }
+      expect(await standing(tokens!)).toEqual(dead)
+    })
+
+    test('used again at once by its own client ends the family (RFC 9700 §4.14.2)', async () => {
+      const first = await tokensFor()
+      const second = tokensOf(await refresh(first.refresh_token))
+      expectRefusal(await refresh(first.refresh_token), 400, 'invalid_grant')
+      expect(await standing(second)).toEqual(dead)
+    })
+  },
+  () => ({ options: { replayWindow: 0 } }),
+)

@@ -1,0 +1,295 @@
+import { hashSecret } from '../../lib/keys/secrets.ts'
+import {
+  type Asked,
+  alive,
+  apiSide,
+  changesNothing,
+  comparable,
+  dead,
+  expectRefusal,
+  mobile,
+  native,
+  other,
+  otherSecret,
+  rivals,
+  tokensOf,
+  web,
+} from '../support/api-side.ts'
+import { stopClock } from '../support/clock.ts'
+import { secret } from '../support/host.ts'
+import type { Answer } from '../support/raw-browser.ts'
+import { underAttack } from '../support/target.ts'
+
+afterEach(() => jest.restoreAllMocks())
+
+const unknown = `lk_rt_${'A'.repeat(43)}`
+
+underAttack(
+  'revocation',
+  (target) => {
+    const {
+      ask,
+      browserOf,
+      codeFor,
+      nativeTokens,
+      own,
+      redeem,
+      refresh,
+      revoke,
+      standing,
+      table,
+      tokensFor,
+      userinfo,
+    } = apiSide(target)
+
+    const expectDone = async (answer: Answer): Promise<void> => {
+      expect({ status: answer.status, html: answer.html }).toEqual({ status: 200, html: '{}' })
+      expect(answer.headers).toMatchObject({
+        'cache-control': 'no-store',
+        'x-content-type-options': 'nosniff',
+      })
+    }
+    /** RFC 7009 §2.2: the same bytes as for a token that never was, and nothing is written. */
+    const expectNothing = async (value: string, thief: Asked = {}): Promise<void> => {
+      const answer = await changesNothing(target(), () => revoke(value, thief))
+      await expectDone(answer)
+      expect(comparable(answer)).toEqual(comparable(await revoke(unknown, thief)))
+    }
+
+    describe('of what belongs to another leaves it alive, and does not tell that it is (RFC 7009 §2.1, RFC 6819 §5.2.2.2)', () => {
+      test.each<[string, Asked]>([
+        ['a confidential client', other],
+        ['a public client, which anybody can be', native],
+        ['another public client', mobile],
+      ])('asked by %s', async (_, thief) => {
+        const tokens = await tokensFor()
+        for (const value of [tokens.access_token, tokens.refresh_token]) {
+          await expectNothing(value, thief)
+          for (const token_type_hint of ['access_token', 'refresh_token', 'x'])
+            await expectNothing(value, { ...thief, token_type_hint })
+        }
+        expect(await standing(tokens)).toEqual(alive)
+      })
+
+      test.each<[string, Asked]>([
+        ['a confidential client', web],
+        ['another public client', mobile],
+      ])('of a public client, asked by %s', async (_, thief) => {
+        const tokens = await nativeTokens()
+        for (const value of [tokens.access_token, tokens.refresh_token]) await expectNothing(value, thief)
+        expect(await standing(tokens, native)).toEqual(alive)
+      })
+
+      test('of a client for itself, asked by another', async () => {
+        const { access_token } = tokensOf(await own())
+        await expectNothing(access_token, other)
+        expect((await userinfo(access_token)).status).toBe(403)
+      })
+    })
+
+    describe('by somebody who does not prove who it is changes nothing (RFC 7009 §2.1, ASVS 10.4.10)', () => {
+      test.each<[string, Asked, readonly [number, string]]>([
+        ['its owner without the secret', { client_secret: undefined }, [401, 'invalid_client']],
+        ['its owner with an empty secret', { client_secret: '' }, [401, 'invalid_client']],
+        ['its owner with another’s secret', { client_secret: otherSecret }, [401, 'invalid_client']],
+        ['a client that does not exist', { client_id: 'nobody' }, [401, 'invalid_client']],
+        ['nobody', { client_id: undefined, client_secret: undefined }, [400, 'invalid_request']],
+      ])('%s', async (_, thief, [status, error]) => {
+        const tokens = await tokensFor()
+        for (const value of [tokens.access_token, tokens.refresh_token]) {
+          expectRefusal(await changesNothing(target(), () => revoke(value, thief)), status, error)
+        }
+        expect(await standing(tokens)).toEqual(alive)
+      })
+
+      test('a bearer of the token, and a signed-in user whom another site sends here (RFC 6819 §4.4.1.8)', async () => {
+        const tokens = await tokensFor()
+        const headers = { Authorization: `Bearer ${tokens.access_token}` }
+        expectRefusal(await ask('/revoke', { token: tokens.refresh_token }, headers), 401, 'invalid_client')
+        const cross = { Origin: 'https://evil.example', 'Sec-Fetch-Site': 'cross-site' }
+        const form = { token: tokens.refresh_token }
+        expectRefusal(await browserOf().post(`${target().base}/revoke`, form, cross), 400, 'invalid_request')
+        expect(await standing(tokens)).toEqual(alive)
+      })
+
+      test('a public client that makes up a secret', async () => {
+        const tokens = await nativeTokens()
+        const refused = await changesNothing(target(), () =>
+          revoke(tokens.refresh_token, { ...native, client_secret: secret }),
+        )
+        expectRefusal(refused, 401, 'invalid_client')
+        expect(await standing(tokens, native)).toEqual(alive)
+      })
+    })
+
+    test('of a code, an ID token, a hash or a secret changes nothing (RFC 7009 §2.2)', async () => {
+      const [tokens, code] = [await tokensFor(), await codeFor()]
+      const hashes = [tokens.access_token, tokens.refresh_token].map(hashSecret)
+      const prefixed = hashes.flatMap((hash) => [`lk_at_${hash}`, `lk_rt_${hash}`])
+      for (const value of [code, tokens.id_token, secret, ...hashes, ...prefixed]) await expectNothing(value)
+      expect(await standing(tokens)).toEqual(alive)
+      expect((await redeem(code)).status).toBe(200)
+    })
+
+    test.each([
+      '%',
+      'lk_rt_%',
+      'lk_at_%',
+      '*',
+      "' OR '1'='1",
+      '__proto__',
+      'null',
+      'lk_rt_',
+      'e30.e30.',
+      ' ',
+    ])('of %p ends nothing at all (RFC 7009 §5)', async (value) => {
+      const tokens = await tokensFor()
+      await expectNothing(value)
+      expect(await standing(tokens)).toEqual(alive)
+    })
+
+    test.each<[string, (value: string) => string]>([
+      ['cut by one character (CVE-2026-27840)', (value) => value.slice(0, -1)],
+      ['one character longer', (value) => `${value}A`],
+      ['in capitals', (value) => value.toUpperCase()],
+      [
+        'of the other kind',
+        (value) => value.replace(/lk_(.)t_/, (_, kind) => `lk_${kind === 'a' ? 'r' : 'a'}t_`),
+      ],
+      ['with a space behind', (value) => `${value} `],
+    ])('of its own token %s ends nothing', async (_, change) => {
+      const tokens = await tokensFor()
+      for (const value of [tokens.access_token, tokens.refresh_token]) await expectNothing(change(value))
+      expect(await standing(tokens)).toEqual(alive)
+    })
+
+    describe('holds', () => {
+      test('of the refresh token: everything of the family, nothing beside it (RFC 7009 §2.1)', async () => {
+        const [first, bystander] = [await tokensFor(), await tokensFor()]
+        const second = tokensOf(await refresh(first.refresh_token))
+        await expectDone(await revoke(second.refresh_token))
+        expect(await standing(second)).toEqual(dead)
+        expect((await userinfo(first.access_token)).status).toBe(401)
+        expect(await standing(bystander)).toEqual(alive)
+      })
+
+      test('by a refresh token that a thief has used up (RFC 9700 §4.14.2)', async () => {
+        const clock = stopClock()
+        const first = await tokensFor()
+        const stolen = tokensOf(await refresh(first.refresh_token))
+        clock.travel(60)
+        await expectDone(await revoke(first.refresh_token))
+        expect(await standing(stolen)).toEqual(dead)
+      })
+
+      test('with the wrong hint (RFC 7009 §2.1)', async () => {
+        const tokens = await tokensFor()
+        await expectDone(await revoke(tokens.refresh_token, { token_type_hint: 'access_token' }))
+        expect(await standing(tokens)).toEqual(dead)
+      })
+
+      test('of a public client that says no more than its name', async () => {
+        const tokens = await nativeTokens()
+        await expectDone(await revoke(tokens.refresh_token, native))
+        expect(await standing(tokens, native)).toEqual(dead)
+      })
+
+      test('against the window in which a lost answer is repeated (RFC 9700 §4.14.2)', async () => {
+        stopClock()
+        const first = await tokensFor()
+        const second = tokensOf(await refresh(first.refresh_token))
+        await expectDone(await revoke(second.refresh_token))
+        for (const value of [first.refresh_token, second.refresh_token])
+          expectRefusal(await refresh(value), 400, 'invalid_grant')
+      })
+
+      test('against refreshes at the same moment, whoever comes first (CVE-2026-53517)', async () => {
+        const tokens = await tokensFor()
+        const [done, ...answers] = await Promise.all([
+          revoke(tokens.refresh_token),
+          ...Array.from({ length: 6 }, () => refresh(tokens.refresh_token)),
+        ])
+        await expectDone(done)
+        for (const answer of answers.filter(({ status }) => status === 200)) {
+          expect(await standing(tokensOf(answer))).toEqual(dead)
+        }
+        expect(await standing(tokens)).toEqual(dead)
+      })
+
+      test('against its own code (RFC 9700 §4.5)', async () => {
+        const code = await codeFor()
+        const tokens = tokensOf(await redeem(code))
+        await expectDone(await revoke(tokens.refresh_token))
+        expectRefusal(await redeem(code), 400, 'invalid_grant')
+        expect(await standing(tokens)).toEqual(dead)
+      })
+
+      test('of an access token: that one alone', async () => {
+        const tokens = await tokensFor()
+        await expectDone(await revoke(tokens.access_token))
+        expect(await standing(tokens)).toEqual({ access: 401, refresh: 200 })
+      })
+    })
+
+    test('is never said to be done while the database fails (RFC 7009 §2.2.1, CVE-2020-15223)', async () => {
+      const { knex, tablePrefix } = target().host.database
+      for (const [name, kind] of [
+        ['access_tokens', 'access_token'],
+        ['refresh_tokens', 'refresh_token'],
+      ] as const) {
+        const tokens = await tokensFor()
+        await knex.schema.renameTable(`${tablePrefix}${name}`, `${tablePrefix}away`)
+        const answer = await revoke(tokens[kind])
+        await knex.schema.renameTable(`${tablePrefix}away`, `${tablePrefix}${name}`)
+        expectRefusal(answer, 503, 'temporarily_unavailable')
+        expect(answer.headers['retry-after']).toBe('1')
+        expect(await standing(tokens)).toEqual(alive)
+      }
+    })
+
+    test.each<[string, (token: string) => Promise<Answer>, number]>([
+      [
+        'GET',
+        (token) => target().get(`${target().base}/revoke?${new URLSearchParams({ token, ...web })}`),
+        405,
+      ],
+      [
+        'everything in the address',
+        (token) => ask(`/revoke?${new URLSearchParams({ token, ...web })}`, {}),
+        400,
+      ],
+      ['the token in the address', (token) => ask(`/revoke?token=${token}`, web), 400],
+      [
+        'JSON',
+        (token) => ask('/revoke', JSON.stringify({ token, ...web }), { 'Content-Type': 'application/json' }),
+        415,
+      ],
+      [
+        'JSONP (RFC 7009 §2.3)',
+        (token) => target().get(`${target().base}/revoke?callback=x&token=${token}`),
+        405,
+      ],
+      ['a NUL behind the token', (token) => revoke(`${token}\0`), 400],
+      ['more than 8 kB', (token) => revoke(token.padEnd(8193, 'A')), 400],
+    ])('refuses %s, and the token lives (RFC 7009 §2)', async (_, send, status) => {
+      const tokens = await tokensFor()
+      expectRefusal(
+        await changesNothing(target(), () => send(tokens.refresh_token)),
+        status,
+        'invalid_request',
+      )
+      expect(await standing(tokens)).toEqual(alive)
+    })
+
+    test('of a client that is switched off is refused, and what it held is dead anyway', async () => {
+      const tokens = await tokensFor({ client_id: 'other' }, other)
+      await table('clients').where({ client_id: 'other' }).update({ disabled_at: 1 })
+      const refused = await changesNothing(target(), () => revoke(tokens.refresh_token, other))
+      const told = await userinfo(tokens.access_token)
+      await table('clients').where({ client_id: 'other' }).update({ disabled_at: null })
+      expectRefusal(refused, 401, 'invalid_client')
+      expect(told.status).toBe(401)
+    })
+  },
+  () => ({ clients: rivals }),
+)

@@ -1,0 +1,285 @@
+import { decodeJwt } from 'jose'
+import { stopClock } from '../support/clock.ts'
+import { authorizeUrl, callback, clients, type Host, secret, startHost } from '../support/host.ts'
+import { codeOf, expectErrorPage, expectErrorRedirect, expectExpiredPage } from '../support/outcomes.ts'
+import { type Answer, fieldsOf, RawBrowser } from '../support/raw-browser.ts'
+import { answerOf, bob, redeem, userinfo } from '../support/tokens.ts'
+
+let host: Host
+beforeAll(async () => {
+  host = await startHost({
+    clients: [...clients, { client_id: 'other', client_secret: secret, redirect_uris: [callback] }],
+  })
+})
+afterAll(() => host.close())
+afterEach(() => jest.restoreAllMocks())
+beforeEach(() => table('consents').delete())
+
+const table = (name: string) => host.database.knex(`${host.database.tablePrefix}${name}`)
+const browser = () => new RawBrowser(host.app)
+const web = { client_id: 'web', scope: 'openid', state: 's' }
+const select = { ...web, prompt: 'select_account' }
+const pathOf = (answer: Answer): string => `${answer.status} ${answer.url.pathname}`
+const choicePage = '200 /oauth/select-account'
+const loginPage = '200 /oauth/login'
+const consentPage = '200 /oauth/consent'
+
+/** Presses a button of the page. */
+const choose = (agent: RawBrowser, page: Answer, decision: 'continue' | 'another'): Promise<Answer> =>
+  agent.submit(page, `value="${decision}"`, { decision })
+
+const idTokenOf = async (answer: Answer) => decodeJwt((await answerOf(redeem(host, codeOf(answer)))).id_token)
+
+/** A browser in which Ada has signed in and allowed the client. */
+const visited = async () => {
+  const agent = browser()
+  const idToken = await idTokenOf(await agent.grant(authorizeUrl(web)))
+  return { agent, idToken }
+}
+
+/** The same, asked which account it shall be. */
+const asked = async (request: Record<string, string> = select) => {
+  const { agent, idToken } = await visited()
+  const page = await agent.open(authorizeUrl(request))
+  expect(pathOf(page)).toBe(choicePage)
+  const id = page.url.searchParams.get('authorization_request') ?? ''
+  return { agent, idToken, page, waiting: `/oauth/authorize?authorization_request=${id}` }
+}
+
+test('who is signed in is asked whether to go on or to use another account', async () => {
+  const { page } = await asked()
+  const text = page.html.replace(/<[^>]+>/g, ' ').replace(/\s+/g, ' ')
+  expect(text).toContain('Choose an account to continue to Web client ( client.example.com )')
+  expect(text).toContain('Continue as ada@example.com')
+  expect(text).toContain('Use another account')
+  expect(page.html).not.toContain('name="password"')
+  expect(page.headers['cache-control']).toBe('no-store')
+  expect(page.headers['content-security-policy']).toContain("form-action 'self' https:")
+})
+
+test('who is not signed in is asked to sign in, and not to choose after that', async () => {
+  const agent = browser()
+  const page = await agent.open(authorizeUrl(select))
+  expect(pathOf(page)).toBe(loginPage)
+  codeOf(await agent.decide(await agent.signIn(page), 'allow'))
+})
+
+describe('“Continue”', () => {
+  test('goes on with the login there is, however old', async () => {
+    const clock = stopClock()
+    const { agent, idToken } = await visited()
+    clock.travel(1000)
+    const page = await agent.open(authorizeUrl(select))
+    const done = await choose(agent, page, 'continue')
+    const { sub, auth_time, sid } = await idTokenOf(done)
+    expect({ sub, auth_time, sid }).toEqual({
+      sub: '1',
+      auth_time: idToken.auth_time,
+      sid: idToken.sid,
+    })
+  })
+
+  test('is for this request alone: the next one asks again', async () => {
+    const { agent, page, waiting } = await asked()
+    codeOf(await choose(agent, page, 'continue'))
+    expectExpiredPage(await agent.get(waiting))
+    expectExpiredPage(await choose(agent, page, 'continue'))
+    expect(pathOf(await agent.open(authorizeUrl(select)))).toBe(choicePage)
+  })
+
+  test('of one tab does not answer for another', async () => {
+    const { agent, page } = await asked()
+    const other = await agent.open(authorizeUrl({ ...select, state: 'other' }))
+    codeOf(await choose(agent, page, 'continue'))
+    const id = other.url.searchParams.get('authorization_request') ?? ''
+    expect(pathOf(await agent.open(`/oauth/authorize?authorization_request=${id}`))).toBe(choicePage)
+    codeOf(await choose(agent, other, 'continue'))
+  })
+
+  test('cannot be skipped by opening any URL of it again', async () => {
+    const { agent, page, waiting } = await asked()
+    const tries = [waiting, `${waiting}&prompt=none`, `${waiting}&max_age=100000`, authorizeUrl(select)]
+    for (const url of tries) expect(pathOf(await agent.open(url))).toBe(choicePage)
+    codeOf(await agent.get(authorizeUrl(web)))
+    const consent = await agent.get(waiting.replace('/authorize', '/consent'))
+    expect(pathOf(await agent.decide(consent, 'allow'))).toBe(choicePage)
+    codeOf(await choose(agent, page, 'continue'))
+  })
+
+  test('leads to the consent page where consent is needed', async () => {
+    const { agent, page } = await asked({ ...select, prompt: 'select_account consent' })
+    const consent = await choose(agent, page, 'continue')
+    expect(pathOf(consent)).toBe(consentPage)
+    codeOf(await agent.decide(consent, 'allow'))
+  })
+
+  test('is no answer to prompt=login beside it, nor to a login that is too old', async () => {
+    const clock = stopClock()
+    const { agent } = await visited()
+    for (const more of [{ prompt: 'login select_account' }, { max_age: '0' }] as Record<string, string>[]) {
+      const page = await agent.open(authorizeUrl({ ...select, ...more }))
+      expect(pathOf(page)).toBe(loginPage)
+    }
+    const page = await agent.open(authorizeUrl({ ...select, max_age: '100' }))
+    expect(pathOf(page)).toBe(choicePage)
+    clock.travel(101)
+    expect(pathOf(await choose(agent, page, 'continue'))).toBe(loginPage)
+  })
+
+  test('means the account that the page named: after another sign-in it asks about that one', async () => {
+    const { agent, page } = await asked()
+    const bobs = await agent.open(authorizeUrl({ ...select, client_id: 'other' }))
+    await agent.signIn(await choose(agent, bobs, 'another'), bob.email, bob.password)
+    const again = await choose(agent, page, 'continue')
+    expect(pathOf(again)).toBe(choicePage)
+    expect(again.html).toContain('bob@example.com')
+    expect(again.html).not.toContain('ada@example.com')
+    const consent = await choose(agent, again, 'continue')
+    expect(pathOf(consent)).toBe(consentPage)
+    expect((await idTokenOf(await agent.decide(consent, 'allow'))).sub).toBe('2')
+  })
+
+  test('after a sign-out asks to sign in', async () => {
+    const { agent, page } = await asked()
+    await agent.submit(await agent.open('/oauth/logout'), 'csrf_token')
+    expect(pathOf(await choose(agent, page, 'continue'))).toBe(loginPage)
+    expect(pathOf(await agent.open(page.url.href))).toBe(loginPage)
+  })
+
+  test('goes on only as the user of the id_token_hint', async () => {
+    const other = browser()
+    const done = await other.grant(authorizeUrl(web), bob.email, bob.password)
+    const { id_token: bobsToken } = await answerOf(redeem(host, codeOf(done)))
+    const { agent } = await visited()
+    const page = await agent.open(authorizeUrl({ ...select, id_token_hint: bobsToken }))
+    expect(pathOf(page)).toBe(loginPage)
+    expectErrorRedirect(await agent.signIn(page), 'login_required', { state: 's' })
+  })
+})
+
+describe('“Use another account”', () => {
+  test('shows an empty sign-in form, and ends nothing until somebody has signed in', async () => {
+    const agent = browser()
+    const tokens = await answerOf(redeem(host, codeOf(await agent.grant(authorizeUrl(web)))))
+    const open = async () => (await table('logins').where({ subject: '1' }).whereNull('ended_at')).length
+    const before = await open()
+    const login = await choose(agent, await agent.open(authorizeUrl(select)), 'another')
+    expect(pathOf(login)).toBe(loginPage)
+    expect(fieldsOf(login, 'name="password"').username).toBe('')
+    expect((await agent.signIn(login, bob.email, 'wrong')).status).toBe(400)
+    expect(await open()).toBe(before)
+    expect((await userinfo(host, tokens.access_token)).status).toBe(200)
+    codeOf(await agent.get(authorizeUrl({ ...web, prompt: 'none' })))
+    const consent = await agent.signIn(login, bob.email, bob.password)
+    expect((await idTokenOf(await agent.decide(consent, 'allow'))).sub).toBe('2')
+    expect(await open()).toBe(before - 1)
+    expect((await userinfo(host, tokens.access_token)).status).toBe(401)
+  })
+
+  test('can be taken back: the same page still goes on with the account there was', async () => {
+    const { agent, page } = await asked()
+    await choose(agent, page, 'another')
+    expect((await idTokenOf(await choose(agent, page, 'continue'))).sub).toBe('1')
+  })
+
+  test('may be the same account, signed in once more', async () => {
+    const { agent, idToken, page } = await asked()
+    const { sub, sid } = await idTokenOf(await agent.signIn(await choose(agent, page, 'another')))
+    expect(sub).toBe('1')
+    expect(sid).not.toBe(idToken.sid)
+  })
+
+  test('keeps the login_hint', async () => {
+    const { agent, page } = await asked({ ...select, login_hint: bob.email })
+    const login = await choose(agent, page, 'another')
+    expect(fieldsOf(login, 'name="password"').username).toBe(bob.email)
+  })
+})
+
+describe('a form that is not ours', () => {
+  test.each<[string, (fields: Record<string, string>) => Promise<Record<string, string>>]>([
+    ['without a token', async ({ csrf_token: _, ...fields }) => fields],
+    ['with a wrong token', async (fields) => ({ ...fields, csrf_token: 'A'.repeat(43) })],
+    [
+      'with the token of another browser',
+      async (fields) => {
+        const { page } = await asked()
+        return { ...fields, csrf_token: fieldsOf(page, 'value="continue"').csrf_token ?? '' }
+      },
+    ],
+  ])('%s is 403 and chooses nothing', async (_, change) => {
+    const { agent, page, waiting } = await asked()
+    for (const decision of ['continue', 'another']) {
+      const fields = await change(fieldsOf(page, 'value="continue"'))
+      expectErrorPage(await agent.post('/oauth/select-account', { ...fields, decision }), 403)
+    }
+    expect(pathOf(await agent.open(waiting))).toBe(choicePage)
+  })
+
+  test.each<Record<string, string>>([{ 'Sec-Fetch-Site': 'cross-site' }, { Origin: 'https://evil.example' }])(
+    'from elsewhere is 403: %j',
+    async (headers) => {
+      const { agent, page, waiting } = await asked()
+      const fields = { ...fieldsOf(page, 'value="continue"'), decision: 'continue' }
+      expectErrorPage(await agent.post('/oauth/select-account', fields, headers), 403)
+      expect(pathOf(await agent.open(waiting))).toBe(choicePage)
+    },
+  )
+
+  test.each<Record<string, string>>([{}, { decision: 'maybe' }])(
+    'with the decision %j is a page',
+    async (decision) => {
+      const { agent, page, waiting } = await asked()
+      const fields = { ...fieldsOf(page, 'value="continue"'), ...decision }
+      expectErrorPage(await agent.post('/oauth/select-account', fields), 400)
+      expect(pathOf(await agent.open(waiting))).toBe(choicePage)
+    },
+  )
+
+  test('of a login that is made up chooses nothing', async () => {
+    const { agent, page, waiting } = await asked()
+    const { login: _, ...fields } = fieldsOf(page, 'value="continue"')
+    for (const login of [[], [['login', 'made up']]] as [string, string][][]) {
+      const pairs: [string, string][] = [...Object.entries(fields), ['decision', 'continue'], ...login]
+      expect(pathOf(await agent.post('/oauth/select-account', pairs))).toBe(choicePage)
+    }
+    expect(pathOf(await agent.open(waiting))).toBe(choicePage)
+  })
+
+  test('of another browser is expired', async () => {
+    const { page } = await asked()
+    const thief = (await visited()).agent
+    expectExpiredPage(await thief.get(page.url.href))
+    expectExpiredPage(await choose(thief, page, 'continue'))
+  })
+
+  test.each(['HEAD', 'PUT', 'DELETE'])('%s is 405', async (method) => {
+    const refused = await browser().send(method, '/oauth/select-account')
+    expect({ status: refused.status, allow: refused.headers.allow }).toEqual({
+      status: 405,
+      allow: 'GET, POST',
+    })
+  })
+})
+
+test('the host’s own login page is asked to let the user choose, and its word is final', async () => {
+  const user = { id: 1, at: 1_700_000_000 }
+  const hosted = await startHost({
+    options: { login: { url: '/sign-in', current: () => ({ subject: user.id, time: user.at }) } },
+  })
+  const agent = new RawBrowser(hosted.app)
+  codeOf(await agent.decide(await agent.open(authorizeUrl(web)), 'allow'))
+  const there = await agent.get(authorizeUrl(select))
+  expect(there.location?.pathname).toBe('/sign-in')
+  expect(there.location?.searchParams.get('prompt')).toBe('select_account')
+  const returnTo = there.location?.searchParams.get('return_to') ?? ''
+  const refresh = async () => /url=([^"]+)"/.exec((await agent.get(returnTo)).html)?.[1] ?? ''
+  const back = (await refresh()).replaceAll('&amp;', '&')
+  expectErrorRedirect(await agent.open(back), 'login_required', { state: 's' })
+  const again = await agent.get(authorizeUrl(select))
+  user.at += 1000
+  const second = await agent.get(again.location?.searchParams.get('return_to') ?? '')
+  const url = (/url=([^"]+)"/.exec(second.html)?.[1] ?? '').replaceAll('&amp;', '&')
+  codeOf(await agent.open(url))
+  await hosted.close()
+})

@@ -1,0 +1,84 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import knex, { type Knex } from 'knex'
+import { rollback } from '../../lib/repositories/migrate.ts'
+import type { TestDatabase } from './database.ts'
+import { describeWith, services } from './services.ts'
+
+/** The three databases that the kit promises to work alike on. */
+export type DatabaseKind = 'SQLite' | 'PostgreSQL' | 'MariaDB'
+
+/** A database that several processes can open. */
+export interface FaultDatabase extends TestDatabase {
+  readonly kind: DatabaseKind
+  /** What another process, or the kit itself, opens it with. */
+  readonly config: Knex.Config
+}
+
+export interface FaultDatabaseSettings {
+  /** Another server than the shared one, or a way there. */
+  readonly url?: string
+  /** Changes what the test's own handle is opened with. */
+  readonly own?: (config: Knex.Config) => Knex.Config
+}
+
+const clients = { PostgreSQL: 'pg', MariaDB: 'mysql2' } as const
+const urls = { PostgreSQL: services.postgresql, MariaDB: services.mariadb } as const
+
+const onFile = (own: (config: Knex.Config) => Knex.Config): FaultDatabase => {
+  const folder = mkdtempSync(join(tmpdir(), 'latchkey-fault-'))
+  const config: Knex.Config = {
+    client: 'better-sqlite3',
+    connection: { filename: join(folder, 'latchkey.sqlite') },
+    useNullAsDefault: true,
+  }
+  const file = knex(own(config))
+  const close = async (): Promise<void> => {
+    await file.destroy()
+    rmSync(folder, { recursive: true })
+  }
+  return { kind: 'SQLite', knex: file, tablePrefix: 'oauth_', config, close }
+}
+
+/** A database for one describe: an SQLite file, or tables of its own on a server. */
+export const openFaultDatabase = (
+  kind: DatabaseKind,
+  { url, own = (config) => config }: FaultDatabaseSettings = {},
+): FaultDatabase => {
+  if (kind === 'SQLite') return onFile(own)
+  const tablePrefix = `t${randomBytes(4).toString('hex')}_`
+  const config: Knex.Config = {
+    client: clients[kind],
+    connection: url ?? urls[kind],
+    pool: { min: 0, max: 5 },
+  }
+  const server = knex(own(config))
+  const close = async (): Promise<void> => {
+    await rollback(server, { tablePrefix })
+    for (const name of ['migrations', 'migrations_lock', 'people']) {
+      await server.schema.dropTableIfExists(tablePrefix + name)
+    }
+    await server.destroy()
+  }
+  return { kind, knex: server, tablePrefix, config, close }
+}
+
+/** The same tests on all three; a server that is missing is said aloud, as by `describeWith`. */
+export const describeOnEach = (name: string, tests: (kind: DatabaseKind) => void): void => {
+  describe(`${name}, on SQLite`, () => tests('SQLite'))
+  describeOnServers(name, tests)
+}
+
+/** The same tests on the two that are servers. */
+export const describeOnServers = (
+  name: string,
+  tests: (kind: Exclude<DatabaseKind, 'SQLite'>) => void,
+): void => {
+  describeWith('postgresql', `${name}, on PostgreSQL`, () => tests('PostgreSQL'))
+  describeWith('mariadb', `${name}, on MariaDB`, () => tests('MariaDB'))
+}
+
+/** How often a heavy loop runs: FAULT_LOOPS, 40 unless set, 200 for the full figure. */
+export const loops = Number(process.env.FAULT_LOOPS ?? 40)

@@ -1,0 +1,119 @@
+import { type AuthRouterOptions, seedUsers } from '../../lib/index.ts'
+import { hashSecret } from '../../lib/keys/secrets.ts'
+import type { FaultDatabase } from './fault-databases.ts'
+import { type Answer, postForm } from './fault-load.ts'
+import type { StartFaultServer } from './fault-server.ts'
+import { authorizeUrl, callback, clients, type Host, secret, startHost } from './host.ts'
+import { codeOf } from './outcomes.ts'
+import { RawBrowser } from './raw-browser.ts'
+import { web } from './tokens.ts'
+
+const secretOfAll = 'a secret of the tests that is long enough'
+
+/** Clients of the tests, and one more that is confidential. */
+export const faultClients = [...clients, { ...clients[0]!, client_id: 'other', client_name: 'Other client' }]
+
+/** The other confidential client, with its secret in the form body. */
+export const other = { client_id: 'other', client_secret: secret }
+
+/** What servers on this database share; failures are not limited, because these tests make many. */
+export const sharedOptions = (
+  { config, tablePrefix }: FaultDatabase,
+  options: Omit<AuthRouterOptions, 'database'> = {},
+): StartFaultServer => ({
+  secrets: [secretOfAll],
+  throttle: false,
+  ...options,
+  database: config,
+  tablePrefix,
+})
+
+/** A host in this process on the kit's own users, who exist in every process: Ada signs in here. */
+export const startSharedHost = async (
+  database: FaultDatabase,
+  options: Omit<AuthRouterOptions, 'database'> = {},
+): Promise<Host> => {
+  const host = await startHost({
+    database,
+    clients: faultClients,
+    options: { users: undefined, secrets: [secretOfAll], throttle: false, ...options },
+  })
+  const ada = { username: 'ada@example.com', password: 'ada’s password' }
+  await seedUsers(database.knex, [ada], { tablePrefix: database.tablePrefix })
+  return host
+}
+
+/** Ada's browser, signed in, and allowed what most tests ask for. */
+export interface SignedIn {
+  readonly browser: RawBrowser
+  /** A code, without a page in between. */
+  code(parameters?: Readonly<Record<string, string>>): Promise<string>
+}
+
+const asked = { client_id: 'web', scope: 'openid email' }
+
+export const signIn = async (
+  target: ConstructorParameters<typeof RawBrowser>[0],
+  parameters: Readonly<Record<string, string>> = {},
+): Promise<SignedIn> => {
+  const browser = new RawBrowser(target)
+  codeOf(await browser.grant(authorizeUrl({ ...asked, ...parameters })))
+  return {
+    browser,
+    code: async (more = {}) =>
+      codeOf(await browser.get(authorizeUrl({ ...asked, ...parameters, prompt: 'none', ...more }))),
+  }
+}
+
+type Fields = Readonly<Record<string, string>>
+
+export const redemption = (code: string, fields: Fields = {}): Fields => ({
+  grant_type: 'authorization_code',
+  code,
+  redirect_uri: callback,
+  ...web,
+  ...fields,
+})
+
+export const refreshing = (token: unknown, fields: Fields = {}): Fields => ({
+  grant_type: 'refresh_token',
+  refresh_token: String(token),
+  ...web,
+  ...fields,
+})
+
+export const postToken = (origin: string, fields: Fields): Promise<Answer> =>
+  postForm(`${origin}/oauth/token`, fields)
+
+/** Whether an access token opens anything at this server, by the status of userinfo. */
+export const userinfoStatus = async (origin: string, token: unknown): Promise<number> => {
+  const res = await fetch(`${origin}/oauth/userinfo`, { headers: { authorization: `Bearer ${token}` } })
+  await res.arrayBuffer()
+  return res.status
+}
+
+/** What a server says of a token: nothing is used up by asking. */
+export const isActive = async (origin: string, token: unknown): Promise<unknown> =>
+  (await postForm(`${origin}/oauth/introspect`, { token: String(token), ...web })).body.active
+
+/** What the tables hold of the family that a code began. */
+export interface Family {
+  readonly consumed: boolean
+  readonly revoked: boolean
+  readonly accessTokens: number
+  /** Used and unused, by the order of their chain unknown. */
+  readonly refreshTokens: { readonly used: number; readonly unused: number }
+}
+
+export const familyOf = async ({ knex, tablePrefix }: FaultDatabase, code: string): Promise<Family> => {
+  const [head] = await knex(`${tablePrefix}authorizations`).where({ code_hash: hashSecret(code) })
+  const of = { authorization_id: head.id }
+  const chain: { consumed_at: unknown }[] = await knex(`${tablePrefix}refresh_tokens`).where(of)
+  const used = chain.filter(({ consumed_at }) => consumed_at !== null).length
+  return {
+    consumed: head.consumed_at !== null,
+    revoked: head.revoked_at !== null,
+    accessTokens: (await knex(`${tablePrefix}access_tokens`).where(of)).length,
+    refreshTokens: { used, unused: chain.length - used },
+  }
+}

@@ -1,0 +1,80 @@
+// A server in a process of its own that can be killed at any statement; run with `node --import tsx`.
+// It loads everything, says so, and starts when the parent asks.
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import express from 'express'
+import knex, { type Knex } from 'knex'
+import { type AuthRouterOptions, authRouter } from '../../lib/index.ts'
+import { sqlitePragmas } from './fault-pragmas.ts'
+import { type Verdict, watched } from './fault-statements.ts'
+
+/** Options as they can be sent: no functions. */
+export interface StartFaultServer extends Omit<AuthRouterOptions, 'database'> {
+  readonly database: Knex.Config
+  /** Whether it counts statements, for `dieAt`; else the kit opens the database by itself, as in production. */
+  readonly counting?: boolean
+}
+
+/** What the parent asks for. */
+export type FaultServerMessage =
+  | { readonly start: StartFaultServer }
+  /** From now on count statements and end, as a power cut would, at this one; the first is 1. */
+  | { readonly dieAt: number; readonly when: DeathPoint }
+
+/** Instead of running a statement, or after it ran and before anyone hears of it. */
+export type DeathPoint = 'before' | 'after'
+
+/** What it hears. */
+export type FaultServerReport =
+  | { readonly loaded: true }
+  | { readonly port: number }
+  | { readonly armed: true }
+  | { readonly fault: string }
+
+const report = (message: FaultServerReport): void => {
+  process.send?.(message)
+}
+
+let toGo: number | undefined
+let point: DeathPoint = 'before'
+
+const die = (): Error => {
+  process.kill(process.pid, 'SIGKILL')
+  return new Error('this process has ended')
+}
+
+const countDown = (): Verdict => {
+  if (toGo !== undefined) toGo -= 1
+  if (toGo !== 0) return 'run'
+  return point === 'before' ? { fails: die() } : { loses: die }
+}
+
+const start = async ({ database, counting = false, ...options }: StartFaultServer): Promise<void> => {
+  const oauth = authRouter({
+    issuer: 'http://localhost:3000/oauth',
+    logger: { info: () => {}, warn: () => {}, error: () => {} },
+    ...options,
+    database: counting ? knex(watched(database, countDown, sqlitePragmas)) : database,
+  })
+  await oauth.ready()
+  const app = express().use('/oauth', oauth)
+  // What a host does when somebody has a new password.
+  app.post('/users/:id/changed', (req, res, next) => {
+    oauth.users.changed(req.params.id).then(() => res.sendStatus(204), next)
+  })
+  const server = createServer(app)
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
+  report({ port: (server.address() as AddressInfo).port })
+}
+
+process.on('message', (message: FaultServerMessage) => {
+  if ('dieAt' in message) {
+    toGo = message.dieAt
+    point = message.when
+    return report({ armed: true })
+  }
+  start(message.start).catch((error: unknown) => report({ fault: String(error) }))
+})
+// The parent is gone, or done.
+process.on('disconnect', () => process.exit(0))
+report({ loaded: true })
