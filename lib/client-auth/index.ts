@@ -3,7 +3,7 @@ import type { Client } from '../protocol/client.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import type { TokenRequest } from '../protocol/token-request.ts'
 import { findClient } from '../repositories/index.ts'
-import type { ClientAuthMethod, PresentedClient } from './client-auth-method.ts'
+import type { ClientAuthMethod } from './client-auth-method.ts'
 import { clientSecretBasic } from './client-secret-basic.ts'
 import { clientSecretPost } from './client-secret-post.ts'
 import { none } from './none.ts'
@@ -54,30 +54,20 @@ export const authenticateClient = async (
   const { occasion } = request
   const failing = { address: occasion.address, name: clientId ?? '' }
   await server.throttle[endpoint].assertOpen(failing)
+  const client =
+    clientId === undefined ? undefined : await findClient(server.database, { clientId, now: server.now() })
   try {
-    return await provenClient(server, request, { method, clientId, verify: presented.verify })
+    if (clientId === undefined) throw invalidClient(request)
+    const eligible = client?.disabledAt === null && mayUse(client, method) ? client : undefined
+    const proven = await presented.verify(eligible, server)
+    if (!proven || eligible === undefined) throw invalidClient(request)
+    return eligible
   } catch (error) {
     if (!(error instanceof OAuthError && error.code === 'invalid_client')) throw error
-    server.events.announce('client.refused', occasion, { clientId, endpoint })
+    // Not as presented: a client that mixes up its fields sends a token or its secret there.
+    server.events.announce('client.refused', occasion, { clientId: client?.clientId, endpoint })
     throw (await server.throttle[endpoint].failed(failing)) ?? error
   }
-}
-
-interface Presented extends PresentedClient {
-  readonly method: ClientAuthMethod
-}
-
-const provenClient = async (
-  server: AuthorizationServer,
-  request: TokenRequest,
-  { method, clientId, verify }: Presented,
-): Promise<Client> => {
-  if (clientId === undefined) throw invalidClient(request)
-  const client = await findClient(server.database, { clientId, now: server.now() })
-  const eligible = client?.disabledAt === null && mayUse(client, method) ? client : undefined
-  const proven = await verify(eligible, server)
-  if (!proven || eligible === undefined) throw invalidClient(request)
-  return eligible
 }
 
 /** What could be a client_id at all: nothing else reaches a query. */

@@ -47,7 +47,7 @@ export interface EventDetails {
     readonly authorizationId?: string
   }
   'token.revoked': { readonly clientId: string }
-  /** Client authentication failed; `clientId` is what was presented. */
+  /** Client authentication failed; `clientId` where one is registered under the name that was presented. */
   'client.refused': { readonly clientId: string | undefined; readonly endpoint: string }
   'user.changed': { readonly subject: string }
   'user.erased': { readonly subject: string }

@@ -34,6 +34,35 @@ const error: PageModels['error'] = {
   time: '2026-01-02T03:04:05.000Z',
 }
 
+const select: PageModels['select-account'] = {
+  action: '/oauth/select-account',
+  hidden,
+  client,
+  username: 'alice',
+}
+const connected: PageModels['account']['clients'][number] = {
+  name: 'Order Desk',
+  host: 'desk.example.com',
+  scopes: [{ description: 'See your orders', group: 'read' }],
+  since: '2026-01-02T03:04:05.000Z',
+  lastUsed: '2026-02-03T04:05:06.000Z',
+  sessions: 2,
+  removeUrl: '/oauth/account?client_id=desk',
+}
+const account: PageModels['account'] = {
+  username: 'alice',
+  clients: [connected],
+  signOutUrl: '/oauth/logout',
+}
+const removal: PageModels['remove-client'] = {
+  action: '/oauth/account',
+  hidden,
+  client,
+  firstParty: false,
+  username: 'alice',
+  cancelUrl: '/oauth/account',
+}
+
 const branding = { name: 'Acme' }
 const views = createViews({ directory: undefined, branding, basePath: '/oauth' })
 const title = (html: string): string => /<title>(.*)<\/title>/.exec(html)?.[1] ?? ''
@@ -62,6 +91,8 @@ describe('text', () => {
     expect(text.duration(7200)).toBe('2 hours')
     expect(text.time('2026-01-02T03:04:05.000Z')).toContain('2026')
     expect(text.time('soon')).toBe('soon')
+    expect(text.date('2026-01-02T23:59:59.000Z')).toBe('January 2, 2026')
+    expect(text.date('soon')).toBe('soon')
   })
 
   it('has words for every key that a template names', () => {
@@ -71,7 +102,9 @@ describe('text', () => {
     )
     const source = files.map((file) => readFileSync(join(folder, file), 'utf8')).join('\n')
     const keys = [
-      ...source.matchAll(/'((?:title|login|client|consent|error|signed-out|return|footer)\.[a-z.-]*[a-z])'/g),
+      ...source.matchAll(
+        /'((?:title|login|client|consent|select-account|account|account-sign-in|remove-client|error|sign-out|signed-out|return|footer)\.[a-z.-]*[a-z])'/g,
+      ),
     ]
     expect(keys.length).toBeGreaterThan(30)
     expect(keys.map((match) => match[1] ?? '').filter((key) => !text.has(key))).toEqual([])
@@ -99,6 +132,11 @@ describe('documents', () => {
     login: views.render('login', login),
     'login failed': views.render('login', { ...login, error: 'credentials' }),
     consent: views.render('consent', consent),
+    'select-account': views.render('select-account', select),
+    account: views.render('account', account),
+    'account without clients': views.render('account', { ...account, clients: [] }),
+    'account-sign-in': views.render('account-sign-in', { url: '/login' }),
+    'remove-client': views.render('remove-client', removal),
     error: views.render('error', error),
     'signed-out': views.render('signed-out', {}),
     'sign-out': views.render('sign-out', { action: '/oauth/logout', hidden: {}, username: 'alice' }),
@@ -290,6 +328,74 @@ describe('consent page', () => {
   })
 })
 
+describe('the page on which an account is chosen', () => {
+  it('offers the account and another one, the first of them for Enter', () => {
+    const html = views.render('select-account', select)
+    expect(tags(html, 'form')).toEqual([
+      expect.stringContaining('method="post" action="/oauth/select-account"'),
+    ])
+    expect(tags(html, 'button')).toEqual([
+      '<button type="submit" name="decision" value="continue" id="continue" class="choice">',
+      '<button type="submit" name="decision" value="another" id="another" class="choice">',
+    ])
+    expect(html).toContain('Continue as <bdi>alice</bdi>')
+    expect(html).toContain('to continue to <bdi>Order Desk</bdi> (<bdi>desk.example.com</bdi>)')
+    expect(html).toContain('<input type="hidden" name="csrf" value="token-1">')
+  })
+
+  it('names no host where there is none, and marks a client that nobody has checked', () => {
+    const html = views.render('select-account', {
+      ...select,
+      client: { ...client, host: '', unverified: true },
+    })
+    expect(html).toContain('to continue to <bdi>Order Desk</bdi></p>')
+    expect(html).toContain('Unverified')
+  })
+})
+
+describe('connected apps', () => {
+  it('are listed each with its name, host, scopes, times and a way to remove it that says whose', () => {
+    const html = views.render('account', account)
+    expect(html.match(/<section class="client">/g)).toHaveLength(1)
+    expect(html).toContain('<h2><bdi>Order Desk</bdi></h2>')
+    expect(html).toContain('<bdi>desk.example.com</bdi>')
+    expect(html).toContain('<bdi>See your orders</bdi>')
+    expect(html).toContain('<time datetime="2026-01-02T03:04:05.000Z">January 2, 2026</time>')
+    expect(html).toContain('<time datetime="2026-02-03T04:05:06.000Z">February 3, 2026</time>')
+    expect(html).toContain('<dd>2</dd>')
+    expect(html).toContain('href="/oauth/account?client_id=desk"')
+    expect(html).toContain('<span class="unseen">of <bdi>Order Desk</bdi></span>')
+    expect(html).toContain('Signed in as <bdi>alice</bdi>')
+    expect(html).toContain('href="/oauth/logout"')
+    expect(html).not.toContain('<form')
+    expect(html).not.toContain('role="status"')
+  })
+
+  it('are said to be none where there are none, and a removal is told', () => {
+    const html = views.render('account', { ...account, clients: [], removed: 'Order Desk' })
+    expect(html).toContain('No app or site can use your <bdi>Acme</bdi> account.')
+    expect(html).not.toContain('These apps')
+    expect(html).toMatch(/role="status">[\s\S]*<bdi>Order Desk<\/bdi> can no longer use your account/)
+  })
+
+  it('are removed after a question that says how soon it takes effect, by POST', () => {
+    const html = views.render('remove-client', removal)
+    expect(html).toContain('It takes effect at once: <bdi>Order Desk</bdi> can no longer use')
+    expect(html).toContain('you will be asked again')
+    expect(views.render('remove-client', { ...removal, firstParty: true })).toContain('It belongs to')
+    expect(tags(html, 'form')).toEqual([expect.stringContaining('method="post" action="/oauth/account"')])
+    expect(tags(html, 'button')).toEqual(['<button type="submit" id="remove" class="primary">'])
+    expect(html).toMatch(/<a class="button secondary" id="cancel" href="\/oauth\/account">/)
+    expect(html).not.toContain('autofocus')
+  })
+
+  it('with the page of the host’s own: leads there', () => {
+    const html = views.render('account-sign-in', { url: 'https://id.example.com/login?return_to=x' })
+    expect(html).toContain('href="https://id.example.com/login?return_to=x"')
+    expect(html).not.toContain('<form')
+  })
+})
+
 describe('other pages', () => {
   it('error: shows code, id and time; developer detail and a way back only when given', () => {
     const html = views.render('error', error)
@@ -330,6 +436,13 @@ describe('other pages', () => {
       expect(() => views.render('return', { url })).toThrow(TypeError)
       expect(() => views.render('login', { ...login, action: url })).toThrow(TypeError)
       expect(() => views.render('consent', { ...consent, action: url })).toThrow(TypeError)
+      expect(() => views.render('select-account', { ...select, action: url })).toThrow(TypeError)
+      expect(() => views.render('account-sign-in', { url })).toThrow(TypeError)
+      expect(() => views.render('account', { ...account, signOutUrl: url })).toThrow(TypeError)
+      const clients = [{ ...connected, removeUrl: url }]
+      expect(() => views.render('account', { ...account, clients })).toThrow(TypeError)
+      expect(() => views.render('remove-client', { ...removal, action: url })).toThrow(TypeError)
+      expect(() => views.render('remove-client', { ...removal, cancelUrl: url })).toThrow(TypeError)
     }
   })
 })
@@ -381,6 +494,24 @@ describe('hostile text in every field', () => {
         claims,
         redirectTo: x,
       }),
+      hostileViews.render('select-account', { ...select, hidden: fields, client: card, username: x }),
+      hostileViews.render('account', {
+        ...account,
+        username: x,
+        removed: x || 'x',
+        clients: [
+          { ...connected, name: x, host: x || 'x', since: x, lastUsed: x, scopes },
+          { ...connected, name: x, host: x || 'x', scopes: [] },
+        ],
+      }),
+      hostileViews.render('remove-client', {
+        ...removal,
+        hidden: fields,
+        client: { name: x, host: x || 'x' },
+        firstParty: true,
+        username: x,
+      }),
+      hostileViews.render('account-sign-in', { url: '/login' }),
       hostileViews.render('error', {
         kind: 'error',
         code: x,

@@ -363,7 +363,32 @@ describe('the next step', () => {
       { sidAtStart: undefined, ...asking({ prompt: ['login'] }) },
       'issue openid email',
     ],
-    ['prompt=select_account, still the same login', asking({ prompt: ['select_account'] }), 'login'],
+    ['prompt=select_account, still the same login', asking({ prompt: ['select_account'] }), 'select-account'],
+    [
+      'prompt=select_account, the same login, which the user chose to go on with',
+      { selectedSid: login.sid, ...asking({ prompt: ['select_account'] }) },
+      'issue openid email',
+    ],
+    [
+      'prompt=select_account, the same login, and another was chosen before',
+      { selectedSid: 's-0', ...asking({ prompt: ['select_account'] }) },
+      'select-account',
+    ],
+    [
+      'prompt=login select_account, an account was chosen, and still the same login',
+      { selectedSid: login.sid, ...asking({ prompt: ['login', 'select_account'] }) },
+      'login',
+    ],
+    [
+      'prompt=select_account, nobody is logged in',
+      { login: undefined, sidAtStart: undefined, ...asking({ prompt: ['select_account'] }) },
+      'login',
+    ],
+    [
+      'prompt=select_account, somebody else was hinted at',
+      asking({ prompt: ['select_account'], hintedSubject: 'somebody else' }),
+      'login',
+    ],
     [
       'prompt=select_account, a new login',
       { sidAtStart: 's-0', ...asking({ prompt: ['select_account'] }) },
@@ -502,6 +527,7 @@ describe('the next step', () => {
     consent: fc.option(fc.record({ scopes }), { nil: undefined }),
     decision: fc.option(fc.record({ allowed: fc.boolean(), sid, scopes }), { nil: undefined }),
     sidAtStart: fc.option(sid, { nil: undefined }),
+    selectedSid: fc.option(sid, { nil: undefined }),
     now: fc.constant(now),
   })
   const always = (name: string, rule: (situation: Situation, step: NextStep) => void): void => {
@@ -551,9 +577,18 @@ describe('the next step', () => {
   )
   always('a fresh login is asked for until there is another one', (situation, step) => {
     const { request: asked, login: standing, sidAtStart } = situation
-    const wanted =
-      asked.prompt.includes('login') || asked.prompt.includes('select_account') || asked.maxAge === 0
+    const wanted = asked.prompt.includes('login') || asked.maxAge === 0
     if (wanted && standing?.sid === sidAtStart) expect(['login', 'login_required']).toContain(summary(step))
+  })
+  always('who shall choose an account gets no code before they did', (situation, step) => {
+    const { request: asked, login: standing, sidAtStart, selectedSid } = situation
+    if (!asked.prompt.includes('select_account') || standing?.sid !== sidAtStart) return
+    if (standing?.sid !== selectedSid) expect(['login', 'select-account']).toContain(summary(step))
+  })
+  always('an account is chosen once, and only where that was asked for', (situation, step) => {
+    if (step.step !== 'select-account') return
+    expect(situation.request.prompt).toContain('select_account')
+    expect(summary(nextStep({ ...situation, selectedSid: situation.login?.sid }))).not.toBe('select-account')
   })
   always('id_token_hint lets nobody else in', (situation, step) => {
     const hinted = situation.request.hintedSubject

@@ -55,9 +55,10 @@ const asked = { client_id: 'web', scope: 'openid email' }
 export const signIn = async (
   target: ConstructorParameters<typeof RawBrowser>[0],
   parameters: Readonly<Record<string, string>> = {},
+  username?: string,
 ): Promise<SignedIn> => {
   const browser = new RawBrowser(target)
-  codeOf(await browser.grant(authorizeUrl({ ...asked, ...parameters })))
+  codeOf(await browser.grant(authorizeUrl({ ...asked, ...parameters }), username))
   return {
     browser,
     code: async (more = {}) =>

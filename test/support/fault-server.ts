@@ -58,10 +58,12 @@ const start = async ({ database, counting = false, ...options }: StartFaultServe
   })
   await oauth.ready()
   const app = express().use('/oauth', oauth)
-  // What a host does when somebody has a new password.
-  app.post('/users/:id/changed', (req, res, next) => {
-    oauth.users.changed(req.params.id).then(() => res.sendStatus(204), next)
-  })
+  // What a host does when somebody has a new password, or leaves.
+  for (const what of ['changed', 'erase'] as const) {
+    app.post(`/users/:id/${what}`, (req, res, next) => {
+      oauth.users[what](req.params.id).then(() => res.sendStatus(204), next)
+    })
+  }
   const server = createServer(app)
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
   report({ port: (server.address() as AddressInfo).port })
