@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import type { ClientSeed } from '../../lib/index.ts'
 import {
   type Asked,
@@ -14,6 +13,7 @@ import {
   web,
 } from '../support/api-side.ts'
 import { callback, secret } from '../support/host.ts'
+import { fc } from '../support/property.ts'
 import type { Answer } from '../support/raw-browser.ts'
 import { type Mount, startTarget, underAttack } from '../support/target.ts'
 import { ada } from '../support/tokens.ts'

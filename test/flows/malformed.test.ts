@@ -1,5 +1,4 @@
 import { Agent, type IncomingHttpHeaders, request } from 'node:http'
-import fc from 'fast-check'
 import type { AuthRouterOptions } from '../../lib/index.ts'
 import { formOf } from '../support/browser-agent.ts'
 import { openServer, type TestServer } from '../support/client-server.ts'
@@ -15,6 +14,7 @@ import {
 } from '../support/host.ts'
 import { type MalformedRequest, malformedRequest } from '../support/malformed-requests.ts'
 import { codeOf } from '../support/outcomes.ts'
+import { fc } from '../support/property.ts'
 import { type Answer, fieldsOf, RawBrowser } from '../support/raw-browser.ts'
 import { assertion, type ClientKey, createClientKey } from '../support/signing-client.ts'
 import { answerOf, redeem, userinfo } from '../support/tokens.ts'

@@ -1,11 +1,11 @@
 import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import fc from 'fast-check'
 import { OptionsError } from '../../lib/options/check.ts'
 import type { AuthRouterOptions } from '../../lib/options/options.ts'
 import { type Options, resolveOptions } from '../../lib/options/resolve.ts'
 import { knownScopes } from '../../lib/options/scopes.ts'
+import { fc } from '../support/property.ts'
 
 const secret = 's'.repeat(32)
 const right: AuthRouterOptions = {

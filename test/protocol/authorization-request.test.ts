@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import {
   type AuthorizationRequest,
   parseAuthorizationRequest,
@@ -9,6 +8,7 @@ import { parseClientMetadata } from '../../lib/protocol/client-metadata.ts'
 import { AuthorizationResponseError, OAuthError } from '../../lib/protocol/errors.ts'
 import { Parameters } from '../../lib/protocol/parameters.ts'
 import { codeChallengeMethods } from '../../lib/protocol/pkce.ts'
+import { fc } from '../support/property.ts'
 
 const redirect_uri = 'https://app.example.com/cb'
 const clientOf = (metadata: Record<string, unknown> = {}): Client => ({

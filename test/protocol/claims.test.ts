@@ -1,7 +1,7 @@
-import fc from 'fast-check'
 import { claimNames, protocolClaims, releasedClaims, standardScopeClaims } from '../../lib/protocol/claims.ts'
 import { claimEntry } from '../../lib/protocol/claims-request.ts'
 import { parseScope } from '../../lib/protocol/scope.ts'
+import { fc } from '../support/property.ts'
 
 const everyScope = Object.keys(standardScopeClaims)
 const released = (

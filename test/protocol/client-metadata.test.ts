@@ -1,10 +1,10 @@
-import fc from 'fast-check'
 import {
   type ClientMetadata,
   clientMetadataNames,
   parseClientMetadata,
 } from '../../lib/protocol/client-metadata.ts'
 import { OAuthError } from '../../lib/protocol/errors.ts'
+import { fc } from '../support/property.ts'
 
 const refused = (description: string, code = 'invalid_client_metadata'): Error =>
   expect.objectContaining({ code, message: expect.stringContaining(description) })

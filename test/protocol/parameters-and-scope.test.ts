@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import { OAuthError } from '../../lib/protocol/errors.ts'
 import { Parameters } from '../../lib/protocol/parameters.ts'
 import {
@@ -9,6 +8,7 @@ import {
   narrowedScopes,
   parseScope,
 } from '../../lib/protocol/scope.ts'
+import { fc } from '../support/property.ts'
 
 const refused = (code: string, description = ''): Error =>
   expect.objectContaining({ code, message: expect.stringContaining(description) })

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import fc from 'fast-check'
 import { parseBasicCredentials } from '../../lib/protocol/basic-credentials.ts'
 import { assertCodeVerifier, codeChallengeOf, parseCodeChallenge } from '../../lib/protocol/pkce.ts'
+import { fc } from '../support/property.ts'
 
 const refused = (code: string, description: string): Error =>
   expect.objectContaining({ code, message: expect.stringContaining(description) })

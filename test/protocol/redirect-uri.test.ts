@@ -1,10 +1,10 @@
-import fc from 'fast-check'
 import {
   assertRegistrableRedirectUri,
   isRegisteredRedirectUri,
   redirectUriHost,
   redirectUriKind,
 } from '../../lib/protocol/redirect-uri.ts'
+import { fc } from '../support/property.ts'
 
 const confidential = { isPublic: false }
 const native = { isPublic: true }

@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import type { Authorization } from '../../lib/protocol/authorization.ts'
 import { checkAuthorizationCode, type PresentedCode } from '../../lib/protocol/authorization-code.ts'
 import type { AuthorizationRequest, Prompt } from '../../lib/protocol/authorization-request.ts'
@@ -8,6 +7,7 @@ import { type NextStep, nextStep, type Situation } from '../../lib/protocol/next
 import { codeChallengeOf } from '../../lib/protocol/pkce.ts'
 import { checkRefreshToken, type RefreshToken, refreshTokenExpiry } from '../../lib/protocol/refresh-token.ts'
 import { isWithinScopes } from '../../lib/protocol/scope.ts'
+import { fc } from '../support/property.ts'
 
 const now = 1_800_000_000
 const invalidGrant = (description = ''): Error =>

@@ -1,5 +1,6 @@
 import { type AuthorizationServer, createAuthorizationServer } from '../../lib/authorization-server.ts'
 import { resolveOptions } from '../../lib/options/resolve.ts'
+import type { ConsentReceipt } from '../../lib/protocol/consent.ts'
 import type { Situation } from '../../lib/protocol/next-step.ts'
 import { createLogin, endLogin, findClient, findConsent } from '../../lib/repositories/index.ts'
 import { issueAuthorizationResponse } from '../../lib/tokens/authorization-response.ts'
@@ -28,6 +29,21 @@ const grantUnder = async (sid: string, scopes: string[]) => {
   const login = { sid, subject, authTime: now, amr: ['pwd'] }
   await createLogin(server.database, { ...login, expiresAt: now + 60 })
   const client = await findClient(server.database, { clientId, now })
+  const shown = scopes.map((name) => ({
+    name,
+    text: name,
+    group: 'read',
+    optional: false,
+    allowed: true,
+    meaning: 'm',
+  }))
+  const receipt: ConsentReceipt = {
+    locale: 'en',
+    product: 'Notes',
+    client: { name: 'Web client', host: 'client.example.com' },
+    scopes: shown,
+    claims: [],
+  }
   const situation: Situation = {
     request: {
       clientId,
@@ -40,7 +56,7 @@ const grantUnder = async (sid: string, scopes: string[]) => {
     client: client!,
     login,
     consent: undefined,
-    decision: { allowed: true, sid, scopes },
+    decision: { allowed: true, sid, scopes, receipt },
     sidAtStart: undefined,
     now,
   }
@@ -64,5 +80,7 @@ test('one that stands is', async () => {
     parameters: { code: expect.stringMatching(/^lk_ac_/) },
   })
   expect(await rows()).toHaveLength(1)
-  expect(await findConsent(server.database, { subject, clientId })).toEqual({ scopes: grant.scopes })
+  expect(await findConsent(server.database, { subject, clientId })).toEqual({
+    'client.example.com': { openid: 'm', offline_access: 'm' },
+  })
 })
