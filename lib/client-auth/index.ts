@@ -1,3 +1,5 @@
+import { randomInt } from 'node:crypto'
+import { setTimeout as wait } from 'node:timers/promises'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { Client } from '../protocol/client.ts'
 import { OAuthError } from '../protocol/errors.ts'
@@ -66,9 +68,13 @@ export const authenticateClient = async (
     if (!(error instanceof OAuthError && error.code === 'invalid_client')) throw error
     // Not as presented: a client that mixes up its fields sends a token or its secret there.
     server.events.announce('client.refused', occasion, { clientId: client?.clientId, endpoint })
+    await wait(randomInt(1, longestPause + 1))
     throw (await server.throttle[endpoint].failed(failing)) ?? error
   }
 }
+
+/** Milliseconds of chance, in which the few microseconds are lost that a client which is there takes longer. */
+const longestPause = 5
 
 /** What could be a client_id at all: nothing else reaches a query. */
 const isClientId = (clientId: string): boolean => clientId.length <= 255 && /^[\x20-\x7e]+$/.test(clientId)

@@ -43,14 +43,40 @@ const all = query<Record<never, never>>((table) =>
   table('clients').select(clientColumns).orderBy('client_id'),
 )
 
-/** The client with this id; which of its secrets are valid depends on the time. */
+/** What a client usually looks like: read in place of one that is not there, so that it takes as long. */
+const decoy: Row = {
+  client_id: 'a-client-that-is-not-there',
+  secret_hash: 'x'.repeat(43),
+  previous_secret_hash: null,
+  previous_secret_expires_at: null,
+  metadata: JSON.stringify({
+    client_name: 'A client that is not there',
+    client_uri: 'https://client.example.com',
+    redirect_uris: ['https://client.example.com/callback'],
+    post_logout_redirect_uris: ['https://client.example.com/signed-out'],
+    response_types: ['code'],
+    grant_types: ['authorization_code', 'refresh_token', 'client_credentials'],
+    scope: 'openid profile email offline_access',
+    id_token_scope_claims: true,
+    refresh_token_rotation: true,
+  }),
+  disabled_at: null,
+  created_at: 1,
+  updated_at: 1,
+}
+
+/**
+ * The client with this id; which of its secrets are valid depends on the time. One that does not exist takes as long
+ * to be found as one that does.
+ */
 export const findClient = async (
   db: Database,
   { clientId, now }: { clientId: string; now: number },
 ): Promise<ClientRecord | undefined> => {
   const [row] = await byId(db, { clientId })
+  const client = clientOf(row ?? decoy, now)
   // MariaDB compares texts as if padded with spaces, so that 'web ' would find 'web'.
-  return row && text(row, 'client_id') === clientId ? clientOf(row, now) : undefined
+  return client.clientId === clientId && row !== undefined ? client : undefined
 }
 
 /** Every client, in the order of their ids. */
