@@ -10,6 +10,9 @@ import { describeWith, services } from './services.ts'
 /** The three databases that the kit promises to work alike on. */
 export type DatabaseKind = 'SQLite' | 'PostgreSQL' | 'MariaDB'
 
+/** Knex prints each connection that breaks; here they all do. Give it as `log`. */
+export const silence = { warn: () => {}, error: () => {}, debug: () => {}, deprecate: () => {} }
+
 /** A database that several processes can open. */
 export interface FaultDatabase extends TestDatabase {
   readonly kind: DatabaseKind

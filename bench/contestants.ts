@@ -1,0 +1,97 @@
+/** Where a server answers; what is missing it does not offer. */
+export interface Paths {
+  readonly authorize: string
+  readonly token: string
+  readonly userinfo: string
+  readonly introspect: string
+  readonly discovery?: string
+  readonly guarded: string
+}
+
+export type Storage = 'sqlite' | 'postgresql' | 'memory'
+
+/** A server that takes part. */
+export interface Contestant {
+  readonly name: string
+  /** The file under `server/`. */
+  readonly server: 'latchkey' | 'oidc-provider' | 'oauth2-server' | 'ceiling'
+  readonly storage: Storage
+  readonly paths: Paths
+  /** Whether it issues ID tokens. */
+  readonly openid: boolean
+}
+
+const latchkeyPaths: Paths = {
+  authorize: '/oauth/authorize',
+  token: '/oauth/token',
+  userinfo: '/oauth/userinfo',
+  introspect: '/oauth/introspect',
+  discovery: '/oauth/.well-known/openid-configuration',
+  guarded: '/api/notes',
+}
+
+const oidcProviderPaths: Paths = {
+  authorize: '/oidc/auth',
+  token: '/oidc/token',
+  userinfo: '/oidc/me',
+  introspect: '/oidc/token/introspection',
+  discovery: '/oidc/.well-known/openid-configuration',
+  guarded: '/api/notes',
+}
+
+/** For servers whose paths are the benchmark's own. */
+const plainPaths: Paths = {
+  authorize: '/authorize',
+  token: '/token',
+  userinfo: '/userinfo',
+  introspect: '/introspect',
+  guarded: '/api/notes',
+}
+
+/** Everything is measured against this one. */
+export const reference = 'oidc-provider + SQLite'
+
+export const contestants: readonly Contestant[] = [
+  {
+    name: 'Latchkey + SQLite',
+    server: 'latchkey',
+    storage: 'sqlite',
+    paths: latchkeyPaths,
+    openid: true,
+  },
+  {
+    name: 'Latchkey + PostgreSQL',
+    server: 'latchkey',
+    storage: 'postgresql',
+    paths: latchkeyPaths,
+    openid: true,
+  },
+  {
+    name: reference,
+    server: 'oidc-provider',
+    storage: 'sqlite',
+    paths: oidcProviderPaths,
+    openid: true,
+  },
+  {
+    name: 'oidc-provider in memory',
+    server: 'oidc-provider',
+    storage: 'memory',
+    paths: oidcProviderPaths,
+    openid: true,
+  },
+  {
+    name: 'oauth2-server + SQLite',
+    server: 'oauth2-server',
+    storage: 'sqlite',
+    paths: plainPaths,
+    openid: false,
+  },
+  {
+    name: 'ceiling',
+    server: 'ceiling',
+    storage: 'sqlite',
+    paths: { ...plainPaths, discovery: '/.well-known/openid-configuration' },
+    openid: true,
+  },
+]

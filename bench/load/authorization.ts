@@ -1,0 +1,75 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { callback, password, scope, secret } from '../registrations.ts'
+import { signIn } from './browser.ts'
+import { basic, expect, jsonOf, send } from './http.ts'
+import { checkIdToken } from './id-token.ts'
+import { clientIdOf, urlOf, type Worker } from './worker.ts'
+
+const random = (): string => randomBytes(32).toString('base64url')
+
+interface Request {
+  readonly url: URL
+  readonly state: string
+  readonly nonce: string
+  readonly verifier: string
+}
+
+const authorizationRequest = (worker: Worker): Request => {
+  const [state, nonce, verifier] = [random(), random(), random()]
+  const url = new URL(urlOf(worker, 'authorize'))
+  url.search = new URLSearchParams({
+    response_type: 'code',
+    client_id: clientIdOf(worker),
+    redirect_uri: callback,
+    scope,
+    state,
+    nonce,
+    code_challenge: createHash('sha256').update(verifier).digest('base64url'),
+    code_challenge_method: 'S256',
+  }).toString()
+  return { url, state, nonce, verifier }
+}
+
+/** A browser that is signed in, and has allowed what is asked for. */
+export const startSession = (worker: Worker): Promise<string> =>
+  signIn(worker.agent, authorizationRequest(worker).url, worker.person.email, password)
+
+export interface Tokens {
+  readonly accessToken: string
+  readonly refreshToken: string
+}
+
+/** The fields of a token response; `nonce` only where one was sent with this request. */
+export const tokensOf = (worker: Worker, answer: Parameters<typeof jsonOf>[0], nonce?: string): Tokens => {
+  const body = jsonOf(answer)
+  const { access_token, token_type, refresh_token, id_token, expires_in } = body
+  expect(typeof access_token === 'string' && access_token.length >= 32, 'access_token', answer)
+  expect(typeof refresh_token === 'string' && refresh_token.length >= 32, 'refresh_token', answer)
+  expect(token_type === 'Bearer', 'token_type', answer)
+  expect(Number(expires_in) > 3500, 'expires_in', answer)
+  if (worker.contestant.openid) checkIdToken(worker, id_token, answer, nonce)
+  return { accessToken: String(access_token), refreshToken: String(refresh_token) }
+}
+
+/** The code flow with PKCE in a browser that is signed in. */
+export const codeFlow = async (worker: Worker, cookie: string): Promise<Tokens> => {
+  const { url, state, nonce, verifier } = authorizationRequest(worker)
+  const answer = await send(worker.agent, url, { headers: { cookie } })
+  const location = String(answer.headers.location ?? '')
+  expect(answer.status === 302 || answer.status === 303, 'status of the redirect', answer)
+  expect(location.startsWith(`${callback}?`), 'the redirect does not lead to the client', answer)
+  const { searchParams } = new URL(location)
+  expect(searchParams.get('state') === state, 'state', answer)
+  const form = {
+    grant_type: 'authorization_code',
+    code: searchParams.get('code') ?? '',
+    redirect_uri: callback,
+    code_verifier: verifier,
+  }
+  const headers = basic(clientIdOf(worker), secret)
+  return tokensOf(
+    worker,
+    await send(worker.agent, urlOf(worker, 'token'), { method: 'POST', headers, form }),
+    nonce,
+  )
+}

@@ -1,0 +1,89 @@
+import type { Agent } from 'node:http'
+import { callback } from '../registrations.ts'
+import { type Ask, send } from './http.ts'
+
+const entities: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" }
+const attributeOf = (tag: string, name: string): string | undefined =>
+  new RegExp(`\\s${name}="([^"]*)"`)
+    .exec(tag)?.[1]
+    ?.replace(/&(amp|lt|gt|quot|#39);/g, (_, entity: string) => entities[entity] ?? '')
+
+/** The form of a page that signs in or allows, with its fields as they stand. */
+const formOf = (html: string): { action: string; fields: Record<string, string> } => {
+  const forms = html.match(/<form[\s\S]*?<\/form>/g) ?? []
+  const form = forms.find((text) => /name="password"|value="allow"/.test(text)) ?? ''
+  const fields: Record<string, string> = {}
+  for (const tag of form.match(/<input[^>]*>/g) ?? []) {
+    fields[attributeOf(tag, 'name') ?? ''] = attributeOf(tag, 'value') ?? ''
+  }
+  if (form.includes('value="allow"')) fields.decision = 'allow'
+  return { action: attributeOf(form, 'action') ?? '', fields }
+}
+
+export interface Stop {
+  readonly url: URL
+  readonly html: string
+  readonly status: number
+}
+
+/** A browser with cookies and without scripts. */
+export const createBrowser = (agent: Agent) => {
+  const cookies = new Map<string, { readonly pair: string; readonly path: string }>()
+
+  const store = (url: URL, lines: string | string[] | undefined): void => {
+    for (const line of [lines ?? []].flat()) {
+      const [pair = '', ...attributes] = line.split(';').map((part) => part.trim())
+      const path = attributes.find((text) => /^path=/i.test(text))?.slice(5) ?? url.pathname
+      const name = pair.slice(0, pair.indexOf('='))
+      if (attributes.some((text) => /^(expires=.* 1970|max-age=0)/i.test(text))) cookies.delete(name)
+      else cookies.set(name, { pair, path })
+    }
+  }
+
+  const cookie = ({ pathname }: URL): string =>
+    [...cookies.values()]
+      .filter(({ path }) => pathname.startsWith(path))
+      .map(({ pair }) => pair)
+      .join('; ')
+
+  /** Follows redirects until a page, or until the client is reached. */
+  const open = async (url: URL, ask: Ask = {}): Promise<Stop> => {
+    if (url.href.startsWith(callback)) return { url, html: '', status: 0 }
+    const answer = await send(agent, url, { ...ask, headers: { cookie: cookie(url) } })
+    store(url, answer.headers['set-cookie'])
+    const { location } = answer.headers
+    if (typeof location === 'string') return open(new URL(location, url))
+    return { url, html: answer.text, status: answer.status }
+  }
+
+  /** Sends the form of a page, filled in further. */
+  const submit = ({ url, html }: Stop, filled: Readonly<Record<string, string>>): Promise<Stop> => {
+    const { action, fields } = formOf(html)
+    return open(new URL(action, url), { method: 'POST', form: { ...fields, ...filled } })
+  }
+
+  return { open, submit, cookie, formOf: (stop: Stop) => formOf(stop.html) }
+}
+
+/**
+ * Signs in and allows, on whatever pages the server shows.
+ *
+ * @returns the cookies that the authorization endpoint gets from now on
+ * @throws Error when that does not lead back to the client
+ */
+export const signIn = async (
+  agent: Agent,
+  start: URL,
+  username: string,
+  password: string,
+): Promise<string> => {
+  const browser = createBrowser(agent)
+  let stop = await browser.open(start)
+  for (let page = 0; page < 3 && stop.status !== 0; page += 1) {
+    stop = await browser.submit(stop, stop.html.includes('name="password"') ? { username, password } : {})
+  }
+  if (!stop.url.searchParams.has('code')) {
+    throw new Error(`signing in ended at ${stop.url}: ${stop.status} ${stop.html.slice(0, 600)}`)
+  }
+  return browser.cookie(start)
+}

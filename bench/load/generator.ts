@@ -1,0 +1,75 @@
+// The process that asks. It runs what the parent names, checks every answer, and stops at the first wrong one.
+import { Agent } from 'node:http'
+import { type Contestant, contestants } from '../contestants.ts'
+import { answerParent } from '../messages.ts'
+import { operations } from '../operations/index.ts'
+import { people } from '../registrations.ts'
+import { learnKeys } from './id-token.ts'
+import type { Worker } from './worker.ts'
+
+export interface Load {
+  readonly contestant: string
+  /** The server's origin. */
+  readonly base: string
+  readonly operation: string
+  readonly concurrency: number
+  /** Whichever comes first ends it. */
+  readonly seconds: number
+  readonly count?: number
+}
+
+export interface Measured {
+  readonly count: number
+  readonly seconds: number
+  /** Of each operation, in microseconds. */
+  readonly latencies: readonly number[]
+}
+
+export interface GeneratorAnswers extends Record<string, (values: never) => unknown> {
+  run(load: Load): Promise<Measured>
+}
+
+const agent = new Agent({ keepAlive: true, maxSockets: 64 })
+const named = <T extends { readonly name: string }>(list: readonly T[], name: string): T => {
+  const found = list.find((one) => one.name === name)
+  if (found === undefined) throw new Error(`there is no ${name}`)
+  return found
+}
+
+/** Sign-ins and tokens are kept from one round to the next. */
+const steps = new Map<string, (() => Promise<void>)[]>()
+
+const prepared = async (contestant: Contestant, { base, operation, concurrency }: Load) => {
+  const key = `${base} ${operation}`
+  const known = steps.get(key) ?? []
+  const { prepare, algorithm } = named(operations, operation)
+  for (const person of people.slice(known.length, concurrency)) {
+    const worker: Worker = { agent, contestant, base, person, algorithm }
+    if (known.length === 0) await learnKeys(worker)
+    known.push(await prepare(worker))
+  }
+  steps.set(key, known)
+  return known.slice(0, concurrency)
+}
+
+const run = async (load: Load): Promise<Measured> => {
+  const workers = await prepared(named(contestants, load.contestant), load)
+  const latencies: number[] = []
+  const start = performance.now()
+  const end = start + load.seconds * 1000
+  let left = load.count ?? Number.POSITIVE_INFINITY
+  const work = async (step: () => Promise<void>): Promise<void> => {
+    while (left > 0 && performance.now() < end) {
+      left -= 1
+      const begun = performance.now()
+      await step()
+      latencies.push(Math.round((performance.now() - begun) * 1000))
+    }
+  }
+  await Promise.all(workers.map(work))
+  return { count: latencies.length, seconds: (performance.now() - start) / 1000, latencies }
+}
+
+const answers: GeneratorAnswers = { run }
+answerParent(answers)
+process.send?.({ ready: true })

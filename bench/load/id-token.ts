@@ -1,0 +1,48 @@
+import { createPublicKey, type KeyObject, verify } from 'node:crypto'
+import { type Answer, expect } from './http.ts'
+import { clientIdOf, type Worker } from './worker.ts'
+
+const decoded = (part: string): Record<string, unknown> =>
+  JSON.parse(Buffer.from(part, 'base64url').toString('utf8'))
+
+/** Keys of servers that publish them, by origin and `kid`; read once, when a worker is prepared. */
+const keys = new Map<string, KeyObject>()
+
+/** Reads the keys of a server that has discovery. */
+export const learnKeys = async (worker: Worker): Promise<void> => {
+  const { discovery } = worker.contestant.paths
+  if (discovery === undefined || worker.contestant.server === 'ceiling') return
+  const metadata = (await (await fetch(`${worker.base}${discovery}`)).json()) as { jwks_uri: string }
+  const jwks = (await (await fetch(metadata.jwks_uri)).json()) as { keys: { kid: string }[] }
+  for (const jwk of jwks.keys) {
+    keys.set(`${worker.base} ${jwk.kid}`, createPublicKey({ key: { ...jwk }, format: 'jwk' }))
+  }
+}
+
+// Verifying each signature would make the load as dear as the server.
+const every = 50
+let seen = 0
+
+/** Header and claims of each ID token, and the signature of one in fifty. */
+export const checkIdToken = (worker: Worker, value: unknown, answer: Answer, nonce?: string): void => {
+  const [head = '', body = '', signature = ''] = String(value).split('.')
+  expect(signature !== '', 'id_token', answer)
+  const { alg, kid } = decoded(head)
+  const claims = decoded(body)
+  expect(alg === worker.algorithm, 'alg of the ID token', answer)
+  expect(claims.sub === String(worker.person.id), 'sub of the ID token', answer)
+  expect(claims.aud === clientIdOf(worker), 'aud of the ID token', answer)
+  expect(claims.email === worker.person.email, 'email of the ID token', answer)
+  expect(nonce === undefined || claims.nonce === nonce, 'nonce of the ID token', answer)
+  seen += 1
+  const key = keys.get(`${worker.base} ${kid}`)
+  if (key === undefined || seen % every !== 0) return
+  const bytes = Buffer.from(`${head}.${body}`)
+  const isSigned = verify(
+    'sha256',
+    bytes,
+    { key, dsaEncoding: 'ieee-p1363' },
+    Buffer.from(signature, 'base64url'),
+  )
+  expect(isSigned, 'signature of the ID token', answer)
+}

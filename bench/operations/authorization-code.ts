@@ -1,0 +1,10 @@
+import { codeFlow, startSession } from '../load/authorization.ts'
+import type { Prepare } from '../load/worker.ts'
+
+/** Authorization request and token request, in a browser that is signed in and has allowed it before. */
+export const authorizationCode: Prepare = async (worker) => {
+  const cookie = await startSession(worker)
+  return async () => {
+    await codeFlow(worker, cookie)
+  }
+}

@@ -1,0 +1,51 @@
+import type { Paths } from '../contestants.ts'
+import type { Prepare } from '../load/worker.ts'
+import type { Algorithm } from '../registrations.ts'
+import { authorizationCode } from './authorization-code.ts'
+import { clientCredentials } from './client-credentials.ts'
+import { discovery } from './discovery.ts'
+import { guardedRoute } from './guarded-route.ts'
+import { introspection } from './introspection.ts'
+import { refreshToken } from './refresh-token.ts'
+import { userinfo } from './userinfo.ts'
+
+/** What is measured. */
+export interface Operation {
+  readonly name: string
+  readonly prepare: Prepare
+  /** Which endpoint a server must have to take part. */
+  readonly needs: keyof Paths
+  /** Only for servers that issue ID tokens. */
+  readonly openid?: boolean
+  readonly algorithm: Algorithm
+  /** What Latchkey on SQLite aims at: its rate over the reference's. */
+  readonly aim?: number
+  /** What it aims at: statements of its own, without transactions, session store and the host's users. */
+  readonly statements?: number
+}
+
+const es256 = { algorithm: 'ES256' } as const
+
+export const operations: readonly Operation[] = [
+  { name: 'code flow', prepare: authorizationCode, needs: 'authorize', aim: 3, statements: 8, ...es256 },
+  {
+    name: 'code flow, RS256',
+    prepare: authorizationCode,
+    needs: 'authorize',
+    openid: true,
+    algorithm: 'RS256',
+  },
+  { name: 'refresh', prepare: refreshToken, needs: 'token', aim: 2.3, statements: 5, ...es256 },
+  {
+    name: 'client credentials',
+    prepare: clientCredentials,
+    needs: 'token',
+    aim: 1.8,
+    statements: 2,
+    ...es256,
+  },
+  { name: 'userinfo', prepare: userinfo, needs: 'userinfo', aim: 3.3, statements: 2, ...es256 },
+  { name: 'introspection', prepare: introspection, needs: 'introspect', aim: 2.5, statements: 3, ...es256 },
+  { name: 'discovery', prepare: discovery, needs: 'discovery', aim: 1.6, ...es256 },
+  { name: 'guarded route', prepare: guardedRoute, needs: 'guarded', ...es256 },
+]

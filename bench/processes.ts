@@ -1,0 +1,117 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import createKnex from 'knex'
+import { compile } from './compile.ts'
+import type { Contestant } from './contestants.ts'
+import type { GeneratorAnswers } from './load/generator.ts'
+import { type Ask, asking } from './messages.ts'
+import type { ServerAnswers, ServerSettings } from './server/serving.ts'
+
+/** Started processes, each with what it can be asked. */
+export interface RunningServer {
+  readonly contestant: Contestant
+  readonly base: string
+  readonly ask: Ask<ServerAnswers>
+  stop(): Promise<void>
+}
+
+/** A server's folder and schema: made, and not running. */
+export interface PreparedServer {
+  /** @param extra settings beyond those it was prepared with */
+  start(extra?: Partial<ServerSettings>): Promise<RunningServer>
+  remove(): Promise<void>
+}
+
+export interface Bench {
+  prepare(contestant: Contestant, extra?: Partial<ServerSettings>): Promise<PreparedServer>
+  generator(): Promise<{ readonly ask: Ask<GeneratorAnswers>; stop(): Promise<void> }>
+}
+
+const postgresUrl = process.env.BENCH_POSTGRES_URL ?? 'postgres://postgres@127.0.0.1:5432/test'
+
+/** Why PostgreSQL cannot take part; undefined when it can. */
+export const postgresIsAway = async (): Promise<string | undefined> => {
+  const knex = createKnex({ client: 'pg', connection: postgresUrl, acquireConnectionTimeout: 2000 })
+  try {
+    await knex.raw('SELECT 1')
+    return undefined
+  } catch (error) {
+    return `PostgreSQL does not answer (set BENCH_POSTGRES_URL): ${(error as Error).message}`
+  } finally {
+    await knex.destroy()
+  }
+}
+
+const dropSchema = async (schema: string): Promise<void> => {
+  const knex = createKnex({ client: 'pg', connection: postgresUrl })
+  await knex.raw('DROP SCHEMA IF EXISTS ?? CASCADE', [schema])
+  await knex.destroy()
+}
+
+const ended = (child: ChildProcess): Promise<number | null> =>
+  new Promise((resolve) => {
+    if (child.exitCode !== null || child.signalCode !== null) resolve(child.exitCode)
+    else child.once('exit', resolve)
+  })
+
+const stop = async (child: ChildProcess): Promise<void> => {
+  if (child.connected) child.disconnect()
+  await ended(child)
+}
+
+/** @throws Error when the process ends first */
+const firstMessage = (child: ChildProcess, name: string): Promise<{ base: string }> =>
+  new Promise((resolve, reject) => {
+    child.once('message', resolve)
+    child.once('exit', (code) => reject(new Error(`${name} ended with ${code} before it was ready`)))
+  })
+
+/** Compiles everything once; each server and the load then get a process of their own. */
+export const openBench = (): Bench => {
+  const directory = compile()
+  const run = (file: string, settings: object): ChildProcess =>
+    fork(join(directory, 'bench', file), [JSON.stringify(settings)], {
+      // The parent runs TypeScript; its children must not load that too.
+      execArgv: [],
+      env: { ...process.env, NODE_ENV: 'production', NODE_OPTIONS: '' },
+      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    })
+  let made = 0
+
+  const prepare = async (
+    contestant: Contestant,
+    given: Partial<ServerSettings> = {},
+  ): Promise<PreparedServer> => {
+    made += 1
+    const schema = `latchkey_bench_${process.pid}_${made}`
+    const settings: ServerSettings = {
+      directory: mkdtempSync(join(tmpdir(), 'latchkey-bench-')),
+      storage: contestant.storage,
+      ...(contestant.storage === 'postgresql' ? { postgres: { url: postgresUrl, schema } } : {}),
+      ...given,
+    }
+    const file = `server/${contestant.server}.js`
+    const code = await ended(run(file, { ...settings, prepare: true }))
+    if (code !== 0) throw new Error(`${contestant.name} could not be prepared`)
+    return {
+      start: async (extra) => {
+        const child = run(file, { ...settings, ...extra })
+        const { base } = await firstMessage(child, contestant.name)
+        return { contestant, base, ask: asking<ServerAnswers>(child), stop: () => stop(child) }
+      },
+      remove: async () => {
+        rmSync(settings.directory, { recursive: true, force: true })
+        if (settings.postgres) await dropSchema(schema)
+      },
+    }
+  }
+
+  const generator = async () => {
+    const child = run('load/generator.js', {})
+    await firstMessage(child, 'the load generator')
+    return { ask: asking<GeneratorAnswers>(child), stop: () => stop(child) }
+  }
+  return { prepare, generator }
+}

@@ -1,0 +1,92 @@
+import type { Contestant } from './contestants.ts'
+import type { GeneratorAnswers, Measured } from './load/generator.ts'
+import type { Ask } from './messages.ts'
+import type { Operation } from './operations/index.ts'
+import type { RunningServer } from './processes.ts'
+import { median, quantile } from './statistics.ts'
+
+export interface RateSettings {
+  readonly rounds: number
+  /** Of each server in each round. */
+  readonly seconds: number
+  readonly concurrency: number
+}
+
+/** What one server did at one operation, over all rounds. */
+export interface Rate {
+  readonly contestant: string
+  readonly operation: string
+  /** Operations a second in each round. */
+  readonly rates: readonly number[]
+  /** The median of the rounds. */
+  readonly rate: number
+  /** Microseconds of processor time of the server for one operation; the median of the rounds. */
+  readonly processor: number
+  /** Milliseconds. */
+  readonly p50: number
+  readonly p99: number
+  /** Bytes, since the server started. */
+  readonly peakResident: number
+}
+
+interface Round extends Measured {
+  readonly processor: number
+  readonly peakResident: number
+}
+
+/** One round: a load on a server, and what the server spent on it. */
+export const measureRound = async (
+  server: RunningServer,
+  ask: Ask<GeneratorAnswers>,
+  operation: Operation,
+  { seconds, concurrency, count }: Omit<RateSettings, 'rounds'> & { readonly count?: number },
+): Promise<Round> => {
+  const { contestant, base } = server
+  const before = await server.ask('usage')
+  const load = { contestant: contestant.name, base, operation: operation.name, concurrency, seconds, count }
+  const measured = await ask('run', load)
+  const after = await server.ask('usage')
+  const processor = (after.processor - before.processor) / measured.count
+  return { ...measured, processor, peakResident: after.peakResident }
+}
+
+/** Whether a server has what an operation needs. */
+export const offers = ({ paths, openid }: Contestant, operation: Operation): boolean =>
+  paths[operation.needs] !== undefined && (openid || !operation.openid)
+
+const summaryOf = (server: RunningServer, operation: Operation, rounds: readonly Round[]): Rate => {
+  const latencies = rounds.flatMap((round) => round.latencies)
+  const rates = rounds.map((round) => round.count / round.seconds)
+  return {
+    contestant: server.contestant.name,
+    operation: operation.name,
+    rates,
+    rate: median(rates),
+    processor: median(rounds.map((round) => round.processor)),
+    p50: quantile(latencies, 0.5) / 1000,
+    p99: quantile(latencies, 0.99) / 1000,
+    peakResident: Math.max(...rounds.map((round) => round.peakResident)),
+  }
+}
+
+/**
+ * Measures one operation on all servers in turn, round after round, so that whatever else the machine does meets all
+ * of them alike. Each round begins with another server; the first goes to warming up and is not counted.
+ */
+export const measureOperation = async (
+  servers: readonly RunningServer[],
+  ask: Ask<GeneratorAnswers>,
+  operation: Operation,
+  settings: RateSettings,
+): Promise<Rate[]> => {
+  const able = servers.filter(({ contestant }) => offers(contestant, operation))
+  const rounds = new Map<RunningServer, Round[]>(able.map((server) => [server, []]))
+  for (const server of able) await measureRound(server, ask, operation, settings)
+  for (let round = 0; round < settings.rounds; round += 1) {
+    const first = round % able.length
+    for (const server of [...able.slice(first), ...able.slice(0, first)]) {
+      rounds.get(server)?.push(await measureRound(server, ask, operation, settings))
+    }
+  }
+  return able.map((server) => summaryOf(server, operation, rounds.get(server) ?? []))
+}

@@ -1,0 +1,35 @@
+/** Clients and people that every server of the benchmark knows. */
+
+export const callback = 'https://client.example.com/callback'
+export const secret = 'a-client-secret-of-more-than-32-characters'
+export const scope = 'openid profile email notes:read'
+
+/** Algorithms of ID tokens, each with the client that is registered for it. */
+export const clientIds = { ES256: 'web', RS256: 'web-rs256' } as const
+export type Algorithm = keyof typeof clientIds
+
+type GrantType = 'authorization_code' | 'refresh_token' | 'client_credentials'
+const grant_types: GrantType[] = ['authorization_code', 'refresh_token', 'client_credentials']
+
+/** RFC 7591 metadata. */
+export const clients = Object.entries(clientIds).map(([algorithm, client_id]) => ({
+  client_id,
+  client_name: 'Web client',
+  client_secret: secret,
+  redirect_uris: [callback],
+  grant_types,
+  scope,
+  id_token_signed_response_alg: algorithm as Algorithm,
+}))
+
+export const password = 'a password of the benchmark'
+
+export const people = Array.from({ length: 64 }, (_, index) => ({
+  id: index + 1,
+  email: `person-${index + 1}@example.com`,
+  full_name: `Person ${index + 1}`,
+}))
+export type Person = (typeof people)[number]
+
+/** Has the same password, and may not sign in. */
+export const disabledPerson = { id: 1000, email: 'person-0@example.com', full_name: 'Person 0' }

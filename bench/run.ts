@@ -1,0 +1,124 @@
+// Latchkey beside its peers. Run: node --import tsx bench/run.ts [--quick] [--only <operation>] [--json <file>]
+import { writeFileSync } from 'node:fs'
+import { cpus } from 'node:os'
+import { parseArgs } from 'node:util'
+import { chart } from './chart.ts'
+import { type Contestant, contestants } from './contestants.ts'
+import { footprint } from './footprint.ts'
+import { growth } from './growth.ts'
+import { operations } from './operations/index.ts'
+import { openBench, postgresIsAway } from './processes.ts'
+import { profile } from './profiles.ts'
+import { measureOperation, type Rate } from './rates.ts'
+import { report } from './report.ts'
+import { scale } from './scale.ts'
+import { statements } from './statements.ts'
+
+const usage = `node --import tsx bench/run.ts [what] [options]
+
+what, one or more (rates when none is named):
+  --rates        operations a second and processor time, in alternating rounds
+  --statements   SQL statements of each operation
+  --footprint    start-up, memory when idle and at 32 requests at once
+  --growth       bytes of the database for 10,000 code flows and client credentials tokens
+  --scale        processor time with 1,000,000 token rows, over that with none
+  --profile DIR  where the processor's time goes, by operation; of Latchkey unless a server is named
+
+options:
+  --quick            shorter, and rougher
+  --only NAME        one operation: ${operations.map(({ name }) => name).join(', ')}; may be repeated
+  --server NAME      one server: ${contestants.map(({ name }) => name).join(', ')}; may be repeated
+  --rounds N  --seconds N  --concurrency N
+  --json FILE        everything measured
+  --chart FILE       the rates as an SVG
+`
+
+const { values: flags } = parseArgs({
+  options: {
+    rates: { type: 'boolean', default: false },
+    statements: { type: 'boolean', default: false },
+    footprint: { type: 'boolean', default: false },
+    growth: { type: 'boolean', default: false },
+    scale: { type: 'boolean', default: false },
+    profile: { type: 'string' },
+    quick: { type: 'boolean', default: false },
+    only: { type: 'string', multiple: true },
+    server: { type: 'string', multiple: true },
+    rounds: { type: 'string' },
+    seconds: { type: 'string' },
+    concurrency: { type: 'string', default: '8' },
+    json: { type: 'string' },
+    chart: { type: 'string' },
+    help: { type: 'boolean', default: false },
+  },
+})
+
+const say = (text: string): void => console.log(text)
+
+const chosen = <T extends { readonly name: string }>(all: readonly T[], names?: readonly string[]): T[] => {
+  for (const name of names ?? []) {
+    if (!all.some((one) => one.name === name)) throw new Error(`there is no ${name}\n\n${usage}`)
+  }
+  return all.filter(({ name }) => names === undefined || names.includes(name))
+}
+
+/** Those asked for, without PostgreSQL where there is none. */
+const present = async (): Promise<Contestant[]> => {
+  const asked = chosen(contestants, flags.server)
+  if (!asked.some(({ storage }) => storage === 'postgresql')) return asked
+  const reason = await postgresIsAway()
+  if (reason !== undefined) say(`SKIPPED: Latchkey + PostgreSQL. ${reason}`)
+  return asked.filter(({ storage }) => reason === undefined || storage !== 'postgresql')
+}
+
+const bench = flags.help ? undefined : openBench()
+
+const rates = async (servers: readonly Contestant[]): Promise<Rate[]> => {
+  if (!bench) return []
+  const settings = {
+    rounds: Number(flags.rounds ?? (flags.quick ? 5 : 15)),
+    seconds: Number(flags.seconds ?? (flags.quick ? 0.6 : 2)),
+    concurrency: Number(flags.concurrency),
+  }
+  const load = await bench.generator()
+  const prepared = await Promise.all(servers.map((server) => bench.prepare(server)))
+  const running = await Promise.all(prepared.map((server) => server.start()))
+  const measured: Rate[] = []
+  try {
+    for (const operation of chosen(operations, flags.only)) {
+      say(`measuring ${operation.name}`)
+      measured.push(...(await measureOperation(running, load.ask, operation, settings)))
+    }
+  } finally {
+    await Promise.all([load.stop(), ...running.map((server) => server.stop())])
+    await Promise.all(prepared.map((server) => server.remove()))
+  }
+  return measured
+}
+
+const main = async (): Promise<void> => {
+  if (!bench) return say(usage)
+  const servers = await present()
+  const asked = chosen(operations, flags.only)
+  const named = [flags.statements, flags.footprint, flags.growth, flags.scale, flags.profile !== undefined]
+  const found: Record<string, unknown> = { machine: { node: process.version, processors: cpus().length } }
+  const { quick } = flags
+  if (flags.rates || !named.includes(true)) {
+    const measured = await rates(servers)
+    found.rates = measured
+    say(`\n${report(asked, measured)}`)
+    if (flags.chart !== undefined) writeFileSync(flags.chart, chart(asked, measured))
+  }
+  if (flags.statements) found.statements = await statements(bench, servers, asked, say)
+  if (flags.footprint) found.footprint = await footprint(bench, servers, { quick }, say)
+  if (flags.growth) found.growth = await growth(bench, servers, { quick }, say)
+  if (flags.scale) found.scale = await scale(bench, servers, asked, { quick }, say)
+  if (flags.profile !== undefined) {
+    const profiled = flags.server ? servers : servers.slice(0, 1)
+    const settings = { directory: flags.profile, quick }
+    found.profile = await profile(bench, profiled, asked, settings, say)
+  }
+  if (flags.json !== undefined) writeFileSync(flags.json, `${JSON.stringify(found, null, 1)}\n`)
+}
+
+await main()

@@ -1,0 +1,71 @@
+import express from 'express'
+import createKnex, { type Knex } from 'knex'
+import { type AuthRouterOptions, authRouter, migrate, seedClients } from '../../lib/index.ts'
+import { clients } from '../registrations.ts'
+import { createPeople } from './people.ts'
+import { type ServerSettings, serve } from './serving.ts'
+import { type Filling, fillSqlite, sqliteConfig, sqliteFile, sqliteSize } from './sqlite.ts'
+
+const databaseOf = (settings: ServerSettings): Knex.Config => {
+  const { postgres } = settings
+  if (postgres) return { client: 'pg', connection: postgres.url, searchPath: [postgres.schema] }
+  // The kit sets its own pragmas.
+  return { client: 'better-sqlite3', connection: { filename: sqliteFile(settings) } }
+}
+
+const optionsOf = (settings: ServerSettings, base: string): AuthRouterOptions => ({
+  issuer: `${base}/oauth`,
+  database: databaseOf(settings),
+  secrets: ['a secret of the benchmark that is long enough'],
+  users: {
+    table: 'people',
+    columns: { id: 'id', username: 'email', password: 'password_hash' },
+    claims: { name: 'full_name', email: 'email', email_verified: (row) => row.confirmed_at !== null },
+    isActive: (row) => row.disabled_at === null,
+  },
+  session: 'own',
+  scopes: { 'notes:read': 'Read your notes' },
+  ...(settings.throttle === false ? { throttle: false } : {}),
+})
+
+const tokens: Filling[] = [
+  { table: 'oauth_authorizations', unique: { id: 1, code_hash: 2 } },
+  { table: 'oauth_access_tokens', unique: { hash: 3, authorization_id: 1 } },
+  { table: 'oauth_refresh_tokens', unique: { hash: 4, authorization_id: 1 } },
+]
+
+const postgresSize = async ({ postgres }: ServerSettings): Promise<number> => {
+  const knex = createKnex({ client: 'pg', connection: postgres?.url })
+  const sql =
+    'SELECT sum(pg_total_relation_size(c.oid)) AS bytes FROM pg_class c WHERE relkind = ? AND relnamespace = ?::regnamespace'
+  const { rows } = await knex.raw(sql, ['r', postgres?.schema ?? ''])
+  await knex.destroy()
+  return Number(rows[0].bytes)
+}
+
+await serve({
+  prepare: async (settings) => {
+    const knex = createKnex(settings.postgres ? databaseOf(settings) : sqliteConfig(settings))
+    if (settings.postgres) await knex.raw('CREATE SCHEMA ??', [settings.postgres.schema])
+    await createPeople(knex, settings.passwordCost)
+    const options = optionsOf(settings, 'http://127.0.0.1')
+    await migrate(knex, options)
+    await seedClients(knex, clients, options)
+    await knex.destroy()
+  },
+  start: async (settings, base) => {
+    const oauth = authRouter(optionsOf(settings, base))
+    const app = express()
+    app.use('/oauth', oauth)
+    app.use(oauth.wellKnown)
+    app.get('/api/notes', oauth.requireToken('notes:read'), (req, res) => {
+      res.json({ subject: req.token.subject })
+    })
+    await oauth.ready()
+    return {
+      listener: app,
+      size: () => (settings.postgres ? postgresSize(settings) : sqliteSize(settings)),
+      fill: (rows) => fillSqlite(settings, tokens, rows),
+    }
+  },
+})

@@ -1,0 +1,90 @@
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Storage } from '../contestants.ts'
+import { answerParent } from '../messages.ts'
+import { startProfile, stopProfile } from './profile.ts'
+import { countStatements, type StatementCounts } from './statements.ts'
+
+/** What the parent says when it starts a server. */
+export interface ServerSettings {
+  /** An empty folder that is the server's own. */
+  readonly directory: string
+  readonly storage: Storage
+  /** For PostgreSQL: where, and a schema of the server's own. */
+  readonly postgres?: { readonly url: string; readonly schema: string }
+  /** Only makes tables, clients and users, and ends. */
+  readonly prepare?: boolean
+  /** Off where failures are measured. @default true */
+  readonly throttle?: boolean
+  /** Cost of the bcrypt hashes of the users. @default 4 */
+  readonly passwordCost?: number
+}
+
+export interface Started {
+  readonly listener: RequestListener
+  /** Bytes of the database, once what waits in its log has been moved there. */
+  size?(): number | Promise<number>
+  /** Adds so many rows to each table of tokens, shaped as those that are there. */
+  fill?(rows: number): void | Promise<void>
+}
+
+export interface Server {
+  /** Makes tables, clients and users. */
+  prepare(settings: ServerSettings): Promise<void>
+  /** @param base the origin at which it will listen */
+  start(settings: ServerSettings, base: string): Started | Promise<Started>
+}
+
+/** Of the whole process, its threads included. */
+export interface Usage {
+  /** Microseconds of processor time since its start. */
+  readonly processor: number
+  /** Bytes. */
+  readonly resident: number
+  readonly peakResident: number
+}
+
+const usage = (): Usage => {
+  const { user, system } = process.cpuUsage()
+  return {
+    processor: user + system,
+    resident: process.memoryUsage.rss(),
+    peakResident: process.resourceUsage().maxRSS * 1024,
+  }
+}
+
+export interface ServerAnswers extends Record<string, (values: never) => unknown> {
+  usage(): Usage
+  size(): Promise<number>
+  fill(rows: number): Promise<void>
+  /** Statements at the driver since the last call; the first call begins to count. */
+  statements(): Promise<StatementCounts>
+  startProfile(): Promise<void>
+  stopProfile(): Promise<object>
+}
+
+const listen = async (server: Server, settings: ServerSettings): Promise<void> => {
+  const http = createServer()
+  // The port must be known before the issuer is; nobody is told of it before everything is there.
+  await new Promise<void>((done) => http.listen(0, '127.0.0.1', done))
+  const base = `http://127.0.0.1:${(http.address() as AddressInfo).port}`
+  const { listener, size, fill } = await server.start(settings, base)
+  http.on('request', listener)
+  const answers: ServerAnswers = {
+    usage,
+    size: async () => (await size?.()) ?? 0,
+    fill: async (rows) => fill?.(rows),
+    statements: countStatements,
+    startProfile,
+    stopProfile,
+  }
+  answerParent(answers)
+  process.send?.({ base })
+}
+
+/** Runs a server in this process, as the parent's settings say. */
+export const serve = async (server: Server): Promise<void> => {
+  const settings: ServerSettings = JSON.parse(process.argv[2] ?? '{}')
+  if (settings.prepare) await server.prepare(settings)
+  else await listen(server, settings)
+}

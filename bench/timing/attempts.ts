@@ -1,0 +1,96 @@
+import { randomBytes } from 'node:crypto'
+import { Agent } from 'node:http'
+import { createBrowser } from '../load/browser.ts'
+import { type Answer, basic, expect, send } from '../load/http.ts'
+import type { RunningServer } from '../processes.ts'
+import { callback, clientIds, disabledPerson, password, people, scope } from '../registrations.ts'
+
+/** One attempt of a kind, checked; it gives the microseconds from asking to the whole answer. */
+export type Attempt = () => Promise<number>
+export type Attempts = Readonly<Record<string, Attempt>>
+
+// One connection, so that none is opened while the clock runs.
+const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+
+const timed = async (ask: () => Promise<Answer>, check: (answer: Answer) => void): Promise<number> => {
+  const start = process.hrtime.bigint()
+  const answer = await ask()
+  const microseconds = Number(process.hrtime.bigint() - start) / 1000
+  check(answer)
+  return microseconds
+}
+
+const random = (length: number): string => randomBytes(length).toString('hex').slice(0, length)
+const anyOf = <T>(list: readonly T[]): T => list[Math.floor(Math.random() * list.length)] as T
+
+/** As many letters as a name that exists, so that the pages have one length too. */
+const unlike = (name: string): string => random(name.indexOf('@')) + name.slice(name.indexOf('@'))
+
+// A request waits ten minutes; the form is fetched again long before.
+const formAge = 240_000
+
+/** The sign-in form, and a way to send it; the request that waits behind it outlives many wrong passwords. */
+const signInForm = ({ base, contestant }: RunningServer) => {
+  const open = async () => {
+    const browser = createBrowser(agent)
+    const start = new URL(contestant.paths.authorize, base)
+    start.search = new URLSearchParams({
+      response_type: 'code',
+      client_id: clientIds.ES256,
+      redirect_uri: callback,
+      scope,
+    }).toString()
+    const stop = await browser.open(start)
+    const { action, fields } = browser.formOf(stop)
+    const url = new URL(action, stop.url)
+    return { url, fields, headers: { cookie: browser.cookie(url) }, until: performance.now() + formAge }
+  }
+  let form: Awaited<ReturnType<typeof open>> | undefined
+  return async (username: string, given: string): Promise<number> => {
+    if (form === undefined || form.until < performance.now()) form = await open()
+    const { url, headers, fields } = form
+    const ask = { method: 'POST', headers, form: { ...fields, username, password: given } } as const
+    return timed(
+      () => send(agent, url, ask),
+      (answer) =>
+        expect(answer.status === 400 && answer.text.includes('name="password"'), 'a failure', answer),
+    )
+  }
+}
+
+/** Attempts at `POST /login`; the first kind is what the others are held against. */
+export const loginAttempts = (server: RunningServer): Attempts => {
+  const attempt = signInForm(server)
+  const wrong = (): string => random(password.length)
+  return {
+    'wrong password': () => attempt(anyOf(people).email, wrong()),
+    'wrong password, again': () => attempt(anyOf(people).email, wrong()),
+    'unknown user': () => attempt(unlike(anyOf(people).email), wrong()),
+    'disabled user, right password': () => attempt(disabledPerson.email, password),
+  }
+}
+
+/** Attempts at `POST /token`, likewise. */
+export const tokenAttempts = ({ base, contestant }: RunningServer): Attempts => {
+  const url = new URL(contestant.paths.token, base)
+  const attempt = (id: string) => {
+    const ask = {
+      method: 'POST',
+      headers: basic(id, random(43)),
+      form: { grant_type: 'client_credentials' },
+    } as const
+    return timed(
+      () => send(agent, url, ask),
+      (answer) =>
+        expect(answer.status === 401 && answer.text.includes('invalid_client'), 'a failure', answer),
+    )
+  }
+  return {
+    'wrong secret': () => attempt(clientIds.ES256),
+    'wrong secret, again': () => attempt(clientIds.ES256),
+    'unknown client': () => attempt(random(clientIds.ES256.length)),
+  }
+}
+
+/** Ends the connection. */
+export const hangUp = (): void => agent.destroy()

@@ -1,0 +1,236 @@
+// A network between the kit and its database that resets connections, refuses them, loses answers and falls silent.
+// FAULT_LOOPS refreshes in each chain of the loops (40; in full 200), with a cut every few of them.
+
+import express from 'express'
+import { type AuthRouter, authRouter } from '../../lib/index.ts'
+import {
+  type DatabaseKind,
+  describeOnServers,
+  type FaultDatabase,
+  loops,
+  openFaultDatabase,
+  silence,
+} from '../support/fault-databases.ts'
+import {
+  familyOf,
+  postToken,
+  redemption,
+  refreshing,
+  type SignedIn,
+  sharedOptions,
+  signIn,
+  startSharedHost,
+  userinfoStatus,
+} from '../support/fault-family.ts'
+import { type Listener, listen } from '../support/fault-listener.ts'
+import type { Answer } from '../support/fault-load.ts'
+import { type FaultProxy, openFaultProxy } from '../support/fault-proxy.ts'
+import { authorizeUrl, type Host } from '../support/host.ts'
+import { codeOf, expectErrorPage } from '../support/outcomes.ts'
+import { RawBrowser } from '../support/raw-browser.ts'
+import { services } from '../support/services.ts'
+import { answerOf, redeem, userinfo } from '../support/tokens.ts'
+
+jest.setTimeout(600_000)
+
+const replayWindow = 3600
+const places = {
+  PostgreSQL: { url: services.postgresql, port: 5432 },
+  MariaDB: { url: services.mariadb, port: 3306 },
+}
+
+const through = (kind: Exclude<DatabaseKind, 'SQLite'>): void => {
+  let database: FaultDatabase
+  let host: Host
+  let ada: SignedIn
+  let proxy: FaultProxy
+  /** The kit under test, which sees the database through the proxy alone; codes come from a host that sees it itself. */
+  let oauth: AuthRouter
+  let listener: Listener
+  let app: express.Express
+  const unhandled: unknown[] = []
+  const noteUnhandled = (error: unknown) => void unhandled.push(error)
+
+  beforeAll(async () => {
+    process.on('unhandledRejection', noteUnhandled)
+    const { url, port } = places[kind]
+    proxy = await openFaultProxy(url, port)
+    database = openFaultDatabase(kind)
+    host = await startSharedHost(database, { replayWindow })
+    ada = await signIn(host.app)
+    const logger = { info: () => {}, warn: () => {}, error: () => {} }
+    const options = sharedOptions(database, { replayWindow, issuer: 'http://localhost:3000/oauth', logger })
+    oauth = authRouter({ ...options, database: { ...database.config, connection: proxy.url, log: silence } })
+    await oauth.ready()
+    app = express().use('/oauth', oauth)
+    listener = await listen(app)
+  })
+  beforeEach(() => proxy.heal())
+  afterAll(async () => {
+    await listener.close()
+    await oauth.close()
+    await host.close()
+    await proxy.close()
+    process.off('unhandledRejection', noteUnhandled)
+    expect(unhandled).toEqual([])
+  })
+
+  const send = (form: Parameters<typeof postToken>[1]): Promise<Answer> => postToken(listener.origin, form)
+
+  const expectUnavailable = ({ status, body }: Answer): void => {
+    expect({ status, body }).toEqual({
+      status: 503,
+      body: { error: 'temporarily_unavailable', error_description: expect.any(String) },
+    })
+  }
+
+  let outages = 0
+  beforeEach(() => {
+    outages = 0
+  })
+
+  /** Repeats a request while the answer is 503, as a client does; it must not take more than this many. */
+  const insist = async (form: Parameters<typeof postToken>[1], patience: number): Promise<Answer> => {
+    for (let attempt = 1; ; attempt += 1) {
+      const answer = await send(form)
+      if (answer.status !== 503) return answer
+      expectUnavailable(answer)
+      outages += 1
+      if (attempt === patience) throw new Error(`still 503 after ${patience} attempts`)
+    }
+  }
+
+  // A pool of five may hand out five dead connections, and one more cut may come.
+  const patience = 12
+
+  /** One client that refreshes on and on; no cut costs it its token. */
+  const chain = async (length: number, disturb: (step: number) => void): Promise<string> => {
+    const code = await ada.code()
+    let token: unknown = (await answerOf(redeem(host, code))).refresh_token
+    for (let step = 0; step < length; step += 1) {
+      disturb(step)
+      const { status, body } = await insist(refreshing(token), patience)
+      expect({ status, error: body.error }).toEqual({ status: 200, error: undefined })
+      expect(body.refresh_token).not.toBe(token)
+      token = body.refresh_token
+    }
+    return code
+  }
+
+  const expectChain = async (code: string, length: number): Promise<void> => {
+    const { revoked, refreshTokens } = await familyOf(database, code)
+    expect({ revoked, refreshTokens }).toEqual({
+      revoked: false,
+      refreshTokens: { used: length, unused: 1 },
+    })
+  }
+
+  test('connections that are reset between requests and in the midst of them cost no token', async () => {
+    const code = await chain(loops, (step) => {
+      if (step % 3 === 0) proxy.cut()
+      // Of the dozen pieces of a refresh, the answer to COMMIT is one.
+      else proxy.cutAfter(1 + Math.floor(Math.random() * 12))
+    })
+    await expectChain(code, loops)
+    // Else nothing was cut.
+    expect(outages).toBeGreaterThan(loops / 4)
+  })
+
+  test('nor do they when many clients refresh at once', async () => {
+    let steps = 0
+    const disturb = (): void => {
+      steps += 1
+      if (steps % 5 === 0) proxy.cutAfter(1 + Math.floor(Math.random() * 30))
+    }
+    const codes: Promise<string>[] = []
+    const length = Math.ceil(loops / 4)
+    for (let client = 0; client < 6; client += 1) codes.push(chain(length, disturb))
+    for (const code of await Promise.all(codes)) await expectChain(code, length)
+  })
+
+  test('a database that refuses is 503 and costs nothing; the first requests after it are served', async () => {
+    const code = await ada.code()
+    const { body: tokens } = await send(redemption(code))
+    let token = tokens.refresh_token
+    for (let outage = 0; outage < 3; outage += 1) {
+      proxy.refuse()
+      expectUnavailable(await send(refreshing(token)))
+      expectUnavailable(await send(redemption(code)))
+      expect(await userinfoStatus(listener.origin, tokens.access_token)).toBe(503)
+      for (const path of ['jwks', '.well-known/openid-configuration']) {
+        const { status } = await fetch(`${listener.origin}/oauth/${path}`)
+        expect(status).toBe(200)
+      }
+      expectErrorPage(await new RawBrowser(app).get(authorizeUrl({ client_id: 'web', scope: 'openid' })), 503)
+      proxy.heal()
+      const { status, body } = await insist(refreshing(token), patience)
+      expect(status).toBe(200)
+      token = body.refresh_token
+    }
+    expect(await userinfoStatus(listener.origin, tokens.access_token)).toBe(200)
+    await expectChain(code, 3)
+  })
+
+  test('a code whose answer is cut off is unused, or used once', async () => {
+    for (let round = 0; round < loops; round += 1) {
+      const code = await ada.code()
+      proxy.cutAfter(1 + (round % 12))
+      const { status, body } = await send(redemption(code))
+      proxy.cut()
+      const family = await familyOf(database, code)
+      if (status === 200) {
+        expect((await userinfo(host, String(body.access_token))).status).toBe(200)
+        continue
+      }
+      expectUnavailable({ status, body })
+      const { accessTokens, refreshTokens, consumed, revoked } = family
+      expect({ accessTokens, refreshTokens, revoked }).toEqual({
+        accessTokens: consumed ? 1 : 0,
+        refreshTokens: { used: 0, unused: consumed ? 1 : 0 },
+        revoked: false,
+      })
+      const again = await insist(redemption(code), patience)
+      // There is no window for codes: a second redemption is a replay, whoever heard of the first.
+      expect([again.status, again.body.error]).toEqual(consumed ? [400, 'invalid_grant'] : [200, undefined])
+    }
+  })
+
+  test('a database that falls silent is 503, and afterwards everything is as it was', async () => {
+    const code = await ada.code()
+    const { body: tokens } = await insist(redemption(code), patience)
+    proxy.blackHole()
+    const silent = [send(refreshing(tokens.refresh_token)), send(refreshing(tokens.refresh_token))]
+    const page = new RawBrowser(app).get(authorizeUrl({ client_id: 'web', scope: 'openid' }))
+    const keys = await fetch(`${listener.origin}/oauth/jwks`)
+    expect(keys.status).toBe(200)
+    for (const answer of await Promise.all(silent)) expectUnavailable(answer)
+    expectErrorPage(await page, 503)
+    proxy.heal()
+    const { status } = await insist(refreshing(tokens.refresh_token), patience)
+    expect(status).toBe(200)
+    await expectChain(code, 1)
+  })
+
+  test('a database that is slow is waited for', async () => {
+    proxy.delay(25)
+    await expectChain(await chain(2, () => {}), 2)
+  })
+
+  test('a person who was about to sign in goes on where they were', async () => {
+    const browser = new RawBrowser(app)
+    const request = authorizeUrl({ client_id: 'web', scope: 'openid email' })
+    const page = await browser.open(request)
+    proxy.refuse()
+    expectErrorPage(await browser.signIn(page), 503)
+    expectErrorPage(await browser.get(request), 503)
+    proxy.heal()
+    for (let attempt = 1; ; attempt += 1) {
+      const answer = await browser.signIn(page)
+      if (answer.status === 503 && attempt < patience) continue
+      codeOf(answer)
+      break
+    }
+  })
+}
+
+describeOnServers('a network that fails', through)

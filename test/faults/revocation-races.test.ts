@@ -1,0 +1,217 @@
+// What ends tokens, racing what makes them, over four processes; FAULT_LOOPS rounds of each kind (40; in full 200).
+// Whoever wins, nothing that any answer held may be alive afterwards.
+import { randomUUID } from 'node:crypto'
+import {
+  type DatabaseKind,
+  describeOnEach,
+  type FaultDatabase,
+  loops,
+  openFaultDatabase,
+} from '../support/fault-databases.ts'
+import {
+  isActive,
+  postToken,
+  redemption,
+  refreshing,
+  type SignedIn,
+  sharedOptions,
+  signIn,
+  startSharedHost,
+  userinfoStatus,
+} from '../support/fault-family.ts'
+import { type Answer, postForm } from '../support/fault-load.ts'
+import { type FaultServers, openServers } from '../support/fault-servers.ts'
+import type { Host } from '../support/host.ts'
+import { web } from '../support/tokens.ts'
+
+jest.setTimeout(600_000)
+
+let servers: FaultServers
+beforeAll(() => {
+  servers = openServers()
+})
+afterAll(() => servers.close())
+
+/** A round: Ada, signed in anew, and four servers that take turns. */
+interface Round {
+  readonly ada: SignedIn
+  readonly subject: string
+  /** Sees to it that the user is there: tokens must be dead by themselves, and not because nobody stands behind them. */
+  comeBack(): Promise<void>
+  /** The next server. */
+  origin(): string
+}
+
+/** Everything that answers held. */
+class Booty {
+  readonly codes: string[] = []
+  readonly accessTokens: string[] = []
+  readonly refreshTokens: string[] = []
+
+  /** Keeps what an answer holds; a fault that passes holds nothing, and anything else is a failure of the test. */
+  keep({ status, body }: Answer): Answer {
+    if (status === 200) {
+      this.accessTokens.push(String(body.access_token))
+      this.refreshTokens.push(String(body.refresh_token))
+    } else expect([`${status} ${body.error}`]).toEqual([expect.stringMatching(/^400 invalid_grant$|^503 /)])
+    return { status, body }
+  }
+
+  /** Asks first, since asking uses nothing up; then tries. */
+  async expectDead(origin: string): Promise<void> {
+    const statuses = await Promise.all(this.accessTokens.map((token) => userinfoStatus(origin, token)))
+    expect(statuses).toEqual(this.accessTokens.map(() => 401))
+    const active = await Promise.all(this.refreshTokens.map((token) => isActive(origin, token)))
+    expect(active).toEqual(this.refreshTokens.map(() => false))
+    for (const token of this.refreshTokens)
+      expect((await postToken(origin, refreshing(token))).status).toBe(400)
+    for (const code of this.codes) expect((await postToken(origin, redemption(code))).status).toBe(400)
+  }
+}
+
+const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, Math.random() * 15))
+
+/** A client that refreshes as fast as it can, until it is refused. */
+const chase = async ({ origin }: Round, booty: Booty, start: string): Promise<void> => {
+  let token = start
+  for (let step = 0; step < 8; step += 1) {
+    const { status, body } = booty.keep(await postToken(origin(), refreshing(token)))
+    if (status === 400) return
+    if (status === 200) token = String(body.refresh_token)
+  }
+}
+
+const redeemInto = async ({ origin }: Round, booty: Booty, code: string): Promise<void> => {
+  booty.codes.push(code)
+  booty.keep(await postToken(origin(), redemption(code)))
+}
+
+/** Asks for another code in silence, again and again, until the answer holds none. */
+const askOn = async (round: Round, booty: Booty, offline: boolean): Promise<void> => {
+  for (let step = 0; step < 4; step += 1) {
+    const code = await round.ada.code(offline ? offlineScope : {}).catch(() => undefined)
+    if (code === undefined) return
+    await redeemInto(round, booty, code)
+  }
+}
+
+const offlineScope = { scope: 'openid email offline_access' }
+
+interface Race {
+  readonly name: string
+  readonly offline: boolean
+  /** Whether what begins meanwhile dies too, and not only what there was. */
+  readonly endsAll: boolean
+  /** Does what comes before it. */
+  prepare(round: Round, refreshToken: string): Promise<Ending>
+}
+
+/** Ends what it is to end. */
+type Ending = () => Promise<void>
+
+const revoke =
+  async ({ origin }: Round, refreshToken: string): Promise<Ending> =>
+  async () => {
+    const { status } = await postForm(`${origin()}/oauth/revoke`, { token: refreshToken, ...web })
+    expect(status).toBe(200)
+  }
+
+const signOut = async ({ ada }: Round): Promise<Ending> => {
+  // It asks, because no ID token vouches for the client.
+  const page = await ada.browser.open('/oauth/logout')
+  return async () => {
+    const { status } = await ada.browser.submit(page, 'csrf_token')
+    expect(status).toBe(200)
+  }
+}
+
+const removeClient = async ({ ada }: Round): Promise<Ending> => {
+  const page = await ada.browser.open('/oauth/account?client_id=web')
+  return async () => {
+    const { status } = await ada.browser.submit(page, 'name="client_id"')
+    expect(status).toBe(200)
+  }
+}
+
+const tellOf =
+  (what: 'changed' | 'erase') =>
+  async ({ origin, subject }: Round): Promise<Ending> =>
+  async () => {
+    const { status } = await postForm(`${origin()}/users/${subject}/${what}`, {})
+    expect(status).toBe(204)
+  }
+
+const races: Race[] = [
+  { name: 'a revocation', offline: true, endsAll: false, prepare: revoke },
+  { name: 'a sign-out', offline: false, endsAll: true, prepare: signOut },
+  { name: 'the removal of a client', offline: true, endsAll: true, prepare: removeClient },
+  { name: 'users.changed()', offline: true, endsAll: true, prepare: tellOf('changed') },
+  { name: 'users.erase()', offline: true, endsAll: true, prepare: tellOf('erase') },
+]
+
+const play = async (round: Round, { offline, endsAll, prepare }: Race): Promise<number> => {
+  const scope = offline ? offlineScope : {}
+  const booty = new Booty()
+  const { body } = booty.keep(await postToken(round.origin(), redemption(await round.ada.code(scope))))
+  const refreshToken = String(body.refresh_token)
+  const end = await prepare(round, refreshToken)
+  const runners = [chase(round, booty, refreshToken), chase(round, booty, refreshToken)]
+  if (endsAll) {
+    const [waiting, another] = [await round.ada.code(scope), await round.ada.code(scope)]
+    booty.codes.push(another)
+    runners.push(redeemInto(round, booty, waiting), askOn(round, booty, offline))
+  }
+  await pause()
+  await Promise.all([...runners, end()])
+  await round.comeBack()
+  await booty.expectDead(round.origin())
+  return booty.accessTokens.length
+}
+
+const onFourProcesses = (kind: DatabaseKind): void => {
+  let database: FaultDatabase
+  let host: Host
+  let origins: string[]
+  let turn = 0
+  const origin = (): string => {
+    turn += 1
+    return origins[turn % origins.length]!
+  }
+
+  beforeAll(async () => {
+    database = openFaultDatabase(kind)
+    host = await startSharedHost(database)
+    const started = await servers.startAll(4, sharedOptions(database))
+    origins = started.map((server) => server.origin)
+  })
+  afterAll(() => host.close())
+
+  let users = 0
+  /** All have Ada's password. */
+  const newUser = async () => {
+    users += 1
+    const username = `ada-${users}@example.com`
+    const table = database.knex(`${database.tablePrefix}users`)
+    const [{ id: _, ...row }] = await table.clone().where({ username: 'ada@example.com' })
+    const subject = randomUUID()
+    const keep = () => table.clone().insert({ ...row, id: subject, username })
+    await keep()
+    const comeBack = async (): Promise<void> => {
+      if ((await table.clone().where({ id: subject })).length === 0) await keep()
+    }
+    return { username, subject, comeBack }
+  }
+
+  test.each(races)('$name leaves nothing alive', async (race) => {
+    let most = 0
+    for (let round = 0; round < loops; round += 1) {
+      const { username, ...user } = await newUser()
+      const ada = await signIn(origin(), race.offline ? offlineScope : {}, username)
+      most = Math.max(most, await play({ ada, origin, ...user }, race))
+    }
+    // Else there was no race.
+    expect(most).toBeGreaterThan(1)
+  })
+}
+
+describeOnEach('refreshes, redemptions and new codes against', onFourProcesses)

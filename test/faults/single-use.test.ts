@@ -1,0 +1,206 @@
+// Two hundred requests at the same moment, each on a connection of its own, spread over four processes.
+import {
+  type DatabaseKind,
+  describeOnEach,
+  type FaultDatabase,
+  openFaultDatabase,
+} from '../support/fault-databases.ts'
+import {
+  familyOf,
+  isActive,
+  other,
+  postToken,
+  redemption,
+  refreshing,
+  type SignedIn,
+  sharedOptions,
+  signIn,
+  startSharedHost,
+  userinfoStatus,
+} from '../support/fault-family.ts'
+import { postAtOnce, shuffled, successesOf, tally } from '../support/fault-load.ts'
+import { type FaultServers, openServers } from '../support/fault-servers.ts'
+import { type Host, pkce } from '../support/host.ts'
+import { web } from '../support/tokens.ts'
+
+jest.setTimeout(60_000)
+
+const crowd = 200
+
+let servers: FaultServers
+beforeAll(() => {
+  servers = openServers()
+})
+afterAll(() => servers.close())
+
+const times = <T>(count: number, make: (index: number) => T): T[] =>
+  Array.from({ length: count }, (_, index) => make(index))
+
+const onFourProcesses = (kind: DatabaseKind, replayWindow: number, tests: (place: Place) => void): void => {
+  const place = {} as Place
+  let host: Host
+  beforeAll(async () => {
+    place.database = openFaultDatabase(kind)
+    host = await startSharedHost(place.database, { replayWindow })
+    const started = await servers.startAll(4, sharedOptions(place.database, { replayWindow }))
+    place.origins = started.map(({ origin }) => origin)
+    place.ada = await signIn(host.app)
+  })
+  afterAll(() => host.close())
+  tests(place)
+}
+
+/** Filled in before the tests run. */
+interface Place {
+  database: FaultDatabase
+  origins: string[]
+  ada: SignedIn
+}
+
+const atOnce = ({ origins }: Place, forms: Parameters<typeof postAtOnce>[2]) =>
+  postAtOnce(origins, '/oauth/token', forms)
+
+/** What every one of the four says of an access token. */
+const userinfos = ({ origins }: Place, token: unknown): Promise<number[]> =>
+  Promise.all(origins.map((origin) => userinfoStatus(origin, token)))
+
+const first = ({ origins: [origin = ''] }: Place): string => origin
+
+describeOnEach('two hundred requests at once, with the replay window', (kind) => {
+  onFourProcesses(kind, 60, (place) => {
+    test('that redeem one code rightly: one success, one child, and a dead family', async () => {
+      const code = await place.ada.code()
+      const answers = await atOnce(
+        place,
+        times(crowd, () => redemption(code)),
+      )
+      expect(tally(answers)).toEqual({ '200 ok': 1, '400 invalid_grant': crowd - 1 })
+      const [tokens] = successesOf(answers)
+      expect(await userinfos(place, tokens?.access_token)).toEqual([401, 401, 401, 401])
+      expect(await isActive(first(place), tokens?.refresh_token)).toBe(false)
+      expect(await familyOf(place.database, code)).toEqual({
+        consumed: true,
+        revoked: true,
+        accessTokens: 1,
+        refreshTokens: { used: 0, unused: 1 },
+      })
+    })
+
+    test('of which 199 redeem one code wrongly: one success, and a living family', async () => {
+      const { verifier, challenge } = pkce()
+      const code = await place.ada.code({ code_challenge: challenge, code_challenge_method: 'S256' })
+      const right = redemption(code, { code_verifier: verifier })
+      const wrong = [
+        redemption(code, { code_verifier: pkce().verifier }),
+        redemption(code),
+        { ...right, redirect_uri: 'https://client.example.com/elsewhere' },
+        { ...right, ...other },
+      ]
+      const invalid = times(crowd - 1, (index) => wrong[index % wrong.length]!)
+      const answers = await atOnce(place, shuffled([right, ...invalid]))
+      expect(tally(answers)).toEqual({ '200 ok': 1, '400 invalid_grant': crowd - 1 })
+      const [tokens] = successesOf(answers)
+      expect(await userinfos(place, tokens?.access_token)).toEqual([200, 200, 200, 200])
+      // Nor does it die of them when they come late.
+      expect(tally(await atOnce(place, invalid))).toEqual({ '400 invalid_grant': crowd - 1 })
+      const { status } = await postToken(first(place), refreshing(tokens?.refresh_token))
+      expect(status).toBe(200)
+    })
+
+    test('that present one code with wrong secrets or as another client leave it to its owner', async () => {
+      const code = await place.ada.code()
+      const secrets = { ...web, client_secret: 'x'.repeat(42) }
+      const forms = times(crowd, (index) => redemption(code, index % 2 ? secrets : other))
+      expect(tally(await atOnce(place, forms))).toEqual({
+        '400 invalid_grant': crowd / 2,
+        '401 invalid_client': crowd / 2,
+      })
+      expect((await postToken(first(place), redemption(code))).status).toBe(200)
+    })
+
+    test('that refresh one token: every answer holds the one successor', async () => {
+      const code = await place.ada.code()
+      const { body: tokens } = await postToken(first(place), redemption(code))
+      const answers = await atOnce(
+        place,
+        times(crowd, () => refreshing(tokens.refresh_token)),
+      )
+      const counts = tally(answers)
+      // One that lost against others three times may come again, and would hear the same.
+      expect(counts).toEqual({
+        '200 ok': crowd - (counts['503 temporarily_unavailable'] ?? 0),
+        ...(counts['503 temporarily_unavailable']
+          ? { '503 temporarily_unavailable': expect.anything() }
+          : {}),
+      })
+      const successors = new Set(successesOf(answers).map(({ refresh_token }) => refresh_token))
+      expect([...successors]).toEqual([expect.stringMatching(/^lk_rt_[\w-]{43}$/)])
+      expect(successors).not.toContain(tokens.refresh_token)
+      expect(await familyOf(place.database, code)).toMatchObject({
+        revoked: false,
+        refreshTokens: { used: 1, unused: 1 },
+      })
+      const [successor] = successors
+      expect((await postToken(first(place), refreshing(successor))).status).toBe(200)
+    })
+
+    test('of which 199 are another client’s refresh one token once, and the family lives', async () => {
+      const code = await place.ada.code()
+      const { body: tokens } = await postToken(first(place), redemption(code))
+      const right = refreshing(tokens.refresh_token)
+      const invalid = times(crowd - 1, () => refreshing(tokens.refresh_token, other))
+      const answers = await atOnce(place, shuffled([right, ...invalid]))
+      expect(tally(answers)).toEqual({ '200 ok': 1, '400 invalid_grant': crowd - 1 })
+      const [next] = successesOf(answers)
+      expect(await userinfos(place, next?.access_token)).toEqual([200, 200, 200, 200])
+      expect((await postToken(first(place), refreshing(next?.refresh_token))).status).toBe(200)
+    })
+
+    test('that redeem two hundred codes of one user all succeed, and so do their refreshes', async () => {
+      const codes: string[] = []
+      for (let more = 0; more < crowd; more += 1) codes.push(await place.ada.code())
+      const answers = await atOnce(
+        place,
+        codes.map((code) => redemption(code)),
+      )
+      expect(tally(answers)).toEqual({ '200 ok': crowd })
+      const tokens = successesOf(answers)
+      expect(new Set(tokens.map(({ access_token }) => access_token)).size).toBe(crowd)
+      const refreshed = await atOnce(
+        place,
+        tokens.map(({ refresh_token }) => refreshing(refresh_token)),
+      )
+      expect(tally(refreshed)).toEqual({ '200 ok': crowd })
+      const families = await Promise.all(codes.map((code) => familyOf(place.database, code)))
+      expect(families).toEqual(
+        times(crowd, () => ({
+          consumed: true,
+          revoked: false,
+          accessTokens: 2,
+          refreshTokens: { used: 1, unused: 1 },
+        })),
+      )
+    })
+  })
+})
+
+describeOnEach('two hundred requests at once, without a replay window', (kind) => {
+  onFourProcesses(kind, 0, (place) => {
+    test('that refresh one token: one success, one successor, and a dead family', async () => {
+      const code = await place.ada.code()
+      const { body: tokens } = await postToken(first(place), redemption(code))
+      const answers = await atOnce(
+        place,
+        times(crowd, () => refreshing(tokens.refresh_token)),
+      )
+      expect(tally(answers)).toEqual({ '200 ok': 1, '400 invalid_grant': crowd - 1 })
+      const [next] = successesOf(answers)
+      expect(await userinfos(place, next?.access_token)).toEqual([401, 401, 401, 401])
+      expect(await isActive(first(place), next?.refresh_token)).toBe(false)
+      expect(await familyOf(place.database, code)).toMatchObject({
+        revoked: true,
+        refreshTokens: { used: 1, unused: 1 },
+      })
+    })
+  })
+})

@@ -1,0 +1,542 @@
+// Every statement of every request, failing in turn. No list of statements is kept: each request runs once unharmed and
+// is counted, then once for each of its statements and each way to fail.
+import { hash } from '@node-rs/bcrypt'
+import type { Knex } from 'knex'
+import { formOf } from '../support/browser-agent.ts'
+import { stopClock } from '../support/clock.ts'
+import {
+  type DatabaseKind,
+  describeOnEach,
+  type FaultDatabase,
+  openFaultDatabase,
+  silence,
+} from '../support/fault-databases.ts'
+import {
+  faultClients,
+  other,
+  redemption,
+  refreshing,
+  type SignedIn,
+  signIn,
+} from '../support/fault-family.ts'
+import { sqlitePragmas } from '../support/fault-pragmas.ts'
+import { createSaboteur, ways } from '../support/fault-saboteur.ts'
+import { watched } from '../support/fault-statements.ts'
+import { authorizeUrl, type Host, people, startHost } from '../support/host.ts'
+import { codeOf, expectErrorPage } from '../support/outcomes.ts'
+import { type Answer, RawBrowser } from '../support/raw-browser.ts'
+import { asserted, assertion, type ClientKey, createClientKey } from '../support/signing-client.ts'
+import { web } from '../support/tokens.ts'
+
+jest.setTimeout(300_000)
+
+type Fields = Readonly<Record<string, string>>
+
+/** Clients are told of a sign-out beside the request, so what fails there is in the log and not in the answer. */
+const isAnnouncement = (sql: string): boolean => /where \S*authorizations\W+sid\W/.test(sql)
+
+/** Something that a client or a browser does. */
+interface Scenario {
+  readonly name: string
+  readonly kind: 'json' | 'page'
+  /** Comes before it, unharmed; gives the request, which may be sent again. */
+  readonly prepare: () => Promise<() => Promise<Answer>>
+  /** What it answers when nothing fails. */
+  readonly expect: (answer: Answer) => void
+  /** What it answers when it is sent again after its only answer was lost, and it was done. */
+  readonly expectRepeated?: (answer: Answer) => void
+  /** Tables whose rows may remain of a page that failed half-way: nobody can reach them. */
+  readonly leaves?: readonly string[]
+}
+
+const tables = [
+  'access_tokens',
+  'refresh_tokens',
+  'authorizations',
+  'authorization_requests',
+  'consents',
+  'logins',
+  'sessions',
+  'replays',
+]
+
+const ok = ({ status, html }: Answer): void => {
+  expect({ status, html }).toEqual({ status: 200, html: expect.anything() })
+}
+const refused =
+  (status: number, error: string) =>
+  (answer: Answer): void => {
+    expect({ status: answer.status, error: JSON.parse(answer.html).error }).toEqual({ status, error })
+  }
+const redirectsTo =
+  (path: string) =>
+  ({ status, location }: Answer): void => {
+    expect({ status, path: location?.pathname }).toEqual({ status: 303, path })
+  }
+const codeOrGone = (answer: Answer): void => {
+  if (answer.status === 303) codeOf(answer)
+  else expectErrorPage(answer, 400)
+}
+
+const expectNothingTold = ({ html, headers }: Answer): void => {
+  const told = html + JSON.stringify(headers)
+  expect(told).not.toMatch(
+    /\b(select|insert|update|delete|commit|rollback|begin)\b[\s\S]*\b(from|into|set|where)\b/i,
+  )
+  expect(told).not.toMatch(/no space left|secret-place|SQLITE|ER_[A-Z]|node_modules|\.ts:\d/)
+}
+
+const expectUnavailable = (kind: Scenario['kind'], answer: Answer): void => {
+  expectNothingTold(answer)
+  expect(answer.headers['retry-after']).toBe('1')
+  if (kind === 'page') {
+    expectErrorPage(answer, 503)
+    return
+  }
+  expect({ status: answer.status, body: JSON.parse(answer.html) }).toEqual({
+    status: 503,
+    body: { error: 'temporarily_unavailable', error_description: expect.any(String) },
+  })
+  expect(answer.headers).toMatchObject({ 'content-type': 'application/json', 'cache-control': 'no-store' })
+}
+
+const onDatabase = (kind: DatabaseKind): void => {
+  const saboteur = createSaboteur(kind)
+  let database: FaultDatabase
+  let host: Host
+  let ada: SignedIn
+  let key: ClientKey
+  const unhandled: unknown[] = []
+  const noteUnhandled = (error: unknown) => void unhandled.push(error)
+
+  const table = (name: string): Knex.QueryBuilder => database.knex(`${database.tablePrefix}${name}`)
+
+  beforeAll(async () => {
+    process.on('unhandledRejection', noteUnhandled)
+    // Or the keys would be read again once a minute, and be counted.
+    stopClock()
+    key = await createClientKey('ES256')
+    database = openFaultDatabase(kind, {
+      own: (config) => ({ ...watched(config, saboteur.watch, sqlitePragmas), log: silence }),
+    })
+    // A table of the host's, which the kit reads through the host's own Knex instance.
+    await database.knex.schema.createTable(`${database.tablePrefix}people`, (columns) => {
+      columns.increments('id')
+      columns.string('email').unique()
+      columns.string('password_hash')
+      columns.string('full_name')
+      columns.integer('confirmed_at')
+      columns.integer('disabled_at')
+    })
+    for (const { password, ...person } of people)
+      await table('people').insert({ ...person, password_hash: await hash(password, { cost: 4 }) })
+    const steady = { ...faultClients[0]!, client_id: 'steady', refresh_token_rotation: false }
+    const { client_secret: _, ...signing } = { ...faultClients[0]!, client_id: 'signing' }
+    const jwks = { keys: [{ ...key.publicJwk, kid: 'k', alg: 'ES256', use: 'sig' }] }
+    host = await startHost({
+      database,
+      clients: [
+        ...faultClients,
+        steady,
+        { ...signing, token_endpoint_auth_method: 'private_key_jwt', jwks: jwks as never },
+      ],
+      options: { throttle: false, replayWindow: 3600 },
+      before: [saboteur.middleware],
+    })
+    ada = await signIn(host.app, { scope: 'openid email notes:read' })
+  })
+  afterAll(async () => {
+    process.off('unhandledRejection', noteUnhandled)
+    jest.restoreAllMocks()
+    await host.close()
+  })
+
+  const bare = (): RawBrowser => new RawBrowser(host.app)
+  const post = (path: string, fields: Fields) => (): Promise<Answer> => bare().post(path, fields)
+  const bearer = (path: string, token: string) => (): Promise<Answer> =>
+    bare().get(path, { authorization: `Bearer ${token}` })
+  const tokenAnswer = async (fields: Fields): Promise<Record<string, string>> => {
+    const answer = await bare().post('/oauth/token', fields)
+    ok(answer)
+    return JSON.parse(answer.html)
+  }
+  const tokens = async (parameters: Fields = {}, fields: Fields = {}): Promise<Record<string, string>> =>
+    tokenAnswer(redemption(await ada.code(parameters), fields))
+
+  const request = { client_id: 'web', scope: 'openid email notes:read', state: 's' }
+  /** A browser of its own, with a request that waits at the sign-in page. */
+  const atLogin = async () => {
+    const browser = bare()
+    return { browser, page: await browser.open(authorizeUrl(request)) }
+  }
+  const bob = { username: 'bob@example.com', password: 'bob’s password' }
+  const atConsent = async () => {
+    const { browser, page } = await atLogin()
+    await table('consents').where({ subject: '2' }).delete()
+    return { browser, page: await browser.submit(page, 'name="password"', bob) }
+  }
+  /** One request at a time, redirects not followed: each of them is a scenario of its own. */
+  const submit = (browser: RawBrowser, page: Answer, has: string, fields: Fields = {}) => {
+    const form = formOf(page.html, has)
+    return () => browser.post(form.action, { ...form.fields, ...fields })
+  }
+  /** Bob, who has allowed the client. */
+  const allowed = async (): Promise<RawBrowser> => {
+    const { browser, page } = await atConsent()
+    codeOf(await browser.decide(page, 'allow'))
+    return browser
+  }
+
+  const steadyClient = { client_id: 'steady', client_secret: web.client_secret }
+
+  const scenarios: Scenario[] = [
+    {
+      name: 'a code is redeemed',
+      kind: 'json',
+      prepare: async () => post('/oauth/token', redemption(await ada.code())),
+      expect: ok,
+      // It was redeemed; this is a replay.
+      expectRepeated: refused(400, 'invalid_grant'),
+    },
+    {
+      name: 'a code is replayed',
+      kind: 'json',
+      prepare: async () => {
+        const fields = redemption(await ada.code())
+        await tokenAnswer(fields)
+        return post('/oauth/token', fields)
+      },
+      expect: refused(400, 'invalid_grant'),
+    },
+    {
+      name: 'a token is refreshed',
+      kind: 'json',
+      prepare: async () => post('/oauth/token', refreshing((await tokens()).refresh_token)),
+      expect: ok,
+    },
+    {
+      name: 'a lost answer is had again',
+      kind: 'json',
+      prepare: async () => {
+        const fields = refreshing((await tokens()).refresh_token)
+        await tokenAnswer(fields)
+        return post('/oauth/token', fields)
+      },
+      expect: ok,
+    },
+    {
+      name: 'a refresh token is used again after its successor',
+      kind: 'json',
+      prepare: async () => {
+        const fields = refreshing((await tokens()).refresh_token)
+        await tokenAnswer(refreshing((await tokenAnswer(fields)).refresh_token))
+        return post('/oauth/token', fields)
+      },
+      expect: refused(400, 'invalid_grant'),
+    },
+    {
+      name: 'a token is refreshed without rotation',
+      kind: 'json',
+      prepare: async () => {
+        const code = await steadyCode()
+        const { refresh_token } = await tokenAnswer(redemption(code, steadyClient))
+        return post('/oauth/token', refreshing(refresh_token, steadyClient))
+      },
+      expect: ok,
+    },
+    {
+      name: 'a client asks for a token of its own',
+      kind: 'json',
+      prepare: async () => post('/oauth/token', { grant_type: 'client_credentials', ...web }),
+      expect: ok,
+    },
+    {
+      name: 'a client authenticates with an assertion',
+      kind: 'json',
+      prepare: async () => async () =>
+        post('/oauth/token', {
+          grant_type: 'client_credentials',
+          ...asserted(await assertion('signing', key, {}, { kid: 'k' })),
+        })(),
+      expect: ok,
+      // An assertion is good for one request, whatever became of it; a client writes another.
+      leaves: ['replays'],
+    },
+    {
+      name: 'a client is unknown',
+      kind: 'json',
+      prepare: async () =>
+        post('/oauth/token', { grant_type: 'client_credentials', ...other, client_id: 'x' }),
+      expect: refused(401, 'invalid_client'),
+    },
+    {
+      name: 'userinfo is read',
+      kind: 'json',
+      prepare: async () => bearer('/oauth/userinfo', (await tokens()).access_token!),
+      expect: ok,
+    },
+    {
+      name: 'the host’s API is called',
+      kind: 'json',
+      prepare: async () => bearer('/api/notes', (await tokens({ scope: 'openid notes:read' })).access_token!),
+      expect: ok,
+    },
+    {
+      name: 'an access token is revoked',
+      kind: 'json',
+      prepare: async () => post('/oauth/revoke', { token: (await tokens()).access_token!, ...web }),
+      expect: ok,
+    },
+    {
+      name: 'a refresh token is revoked',
+      kind: 'json',
+      prepare: async () => post('/oauth/revoke', { token: (await tokens()).refresh_token!, ...web }),
+      expect: ok,
+    },
+    {
+      name: 'an access token is introspected',
+      kind: 'json',
+      prepare: async () => post('/oauth/introspect', { token: (await tokens()).access_token!, ...web }),
+      expect: ({ html }) => expect(JSON.parse(html).active).toBe(true),
+    },
+    {
+      name: 'a refresh token is introspected',
+      kind: 'json',
+      prepare: async () => post('/oauth/introspect', { token: (await tokens()).refresh_token!, ...web }),
+      expect: ({ html }) => expect(JSON.parse(html).active).toBe(true),
+    },
+    {
+      name: 'a request arrives',
+      kind: 'page',
+      prepare: async () => {
+        const browser = bare()
+        return () => browser.get(authorizeUrl(request))
+      },
+      expect: redirectsTo('/oauth/login'),
+    },
+    {
+      name: 'a request is answered without a page',
+      kind: 'page',
+      prepare: async () => {
+        const browser = ada.browser.clone()
+        return () => browser.get(authorizeUrl({ ...request, scope: 'openid email', prompt: 'none' }))
+      },
+      expect: (answer) => void codeOf(answer),
+      leaves: ['sessions'],
+    },
+    {
+      name: 'the sign-in page is shown',
+      kind: 'page',
+      prepare: async () => {
+        const { browser, page } = await atLogin()
+        return () => browser.get(page.url.href)
+      },
+      expect: ok,
+    },
+    {
+      name: 'somebody signs in',
+      kind: 'page',
+      prepare: async () => {
+        const { browser, page } = await atLogin()
+        return submit(browser, page, 'name="password"', bob)
+      },
+      expect: redirectsTo('/oauth/authorize'),
+      leaves: ['logins', 'sessions'],
+    },
+    {
+      name: 'somebody signs in with a wrong password',
+      kind: 'page',
+      prepare: async () => {
+        const { browser, page } = await atLogin()
+        return submit(browser, page, 'name="password"', { ...bob, password: 'wrong' })
+      },
+      expect: ({ status }) => expect(status).toBe(400),
+    },
+    {
+      name: 'the consent page is shown',
+      kind: 'page',
+      prepare: async () => {
+        const { browser, page } = await atConsent()
+        return () => browser.get(page.url.href)
+      },
+      expect: ok,
+      leaves: ['sessions'],
+    },
+    {
+      name: 'somebody allows',
+      kind: 'page',
+      prepare: async () => {
+        const { browser, page } = await atConsent()
+        return submit(browser, page, 'value="allow"', { decision: 'allow' })
+      },
+      expect: redirectsTo('/oauth/authorize'),
+      leaves: ['sessions'],
+    },
+    {
+      name: 'a code is issued after consent',
+      kind: 'page',
+      prepare: async () => {
+        const { browser, page } = await atConsent()
+        const { location } = await submit(browser, page, 'value="allow"', { decision: 'allow' })()
+        return () => browser.get(location!.href)
+      },
+      expect: (answer) => void codeOf(answer),
+      // The request was used up by the answer that was lost.
+      expectRepeated: codeOrGone,
+      leaves: ['sessions'],
+    },
+    {
+      name: 'somebody refuses',
+      kind: 'page',
+      prepare: async () => {
+        const { browser, page } = await atConsent()
+        const { location } = await submit(browser, page, 'value="deny"', { decision: 'deny' })()
+        return () => browser.get(location!.href)
+      },
+      expect: (answer) => expect(answer.location?.searchParams.get('error')).toBe('access_denied'),
+      expectRepeated: (answer) => expectErrorPage(answer, 400),
+      leaves: ['sessions'],
+    },
+    {
+      name: 'the sign-out page is shown',
+      kind: 'page',
+      prepare: async () => {
+        const browser = ada.browser.clone()
+        return () => browser.get('/oauth/logout')
+      },
+      expect: ok,
+      leaves: ['sessions'],
+    },
+    {
+      name: 'somebody signs out',
+      kind: 'page',
+      prepare: async () => {
+        const { browser } = await atConsent()
+        return submit(browser, await browser.open('/oauth/logout'), 'csrf_token')
+      },
+      expect: ok,
+      leaves: ['logins', 'sessions'],
+    },
+    {
+      name: 'the account page is shown',
+      kind: 'page',
+      prepare: async () => {
+        const browser = await allowed()
+        return () => browser.get('/oauth/account')
+      },
+      expect: ok,
+      leaves: ['sessions'],
+    },
+    {
+      name: 'somebody signs in on the account page',
+      kind: 'page',
+      prepare: async () => {
+        const browser = bare()
+        return submit(browser, await browser.get('/oauth/account'), 'name="password"', bob)
+      },
+      expect: redirectsTo('/oauth/account'),
+      leaves: ['logins', 'sessions'],
+    },
+    {
+      name: 'somebody removes a client',
+      kind: 'page',
+      prepare: async () => {
+        const browser = await allowed()
+        return submit(browser, await browser.get('/oauth/account?client_id=web'), 'name="client_id"')
+      },
+      expect: redirectsTo('/oauth/account'),
+      leaves: ['sessions'],
+    },
+  ]
+
+  let steadyBrowser: SignedIn | undefined
+  const steadyCode = async (): Promise<string> => {
+    steadyBrowser ??= await signIn(host.app, { client_id: 'steady' })
+    return steadyBrowser.code()
+  }
+
+  const snapshot = async (without: readonly string[] = []): Promise<Record<string, unknown>> => {
+    const contents: Record<string, unknown> = {}
+    for (const name of tables) if (!without.includes(name)) contents[name] = await table(name).select('*')
+    return contents
+  }
+
+  const expectFreePool = async (): Promise<void> => {
+    const { pool } = database.knex.client
+    // Work beside the request may go on for a moment.
+    for (let look = 0; look < 500 && pool.numUsed() > 0; look += 1)
+      await new Promise((resolve) => setTimeout(resolve, 2))
+    expect({ used: pool.numUsed(), waiting: pool.numPendingAcquires() }).toEqual({ used: 0, waiting: 0 })
+  }
+
+  beforeEach(async () => {
+    for (const name of ['access_tokens', 'refresh_tokens', 'authorizations', 'authorization_requests'])
+      await table(name).delete()
+  })
+
+  describe.each(scenarios)('$name', (scenario) => {
+    const { prepare, kind: answerKind, leaves } = scenario
+
+    test.each(ways)('while a statement $name', async (way) => {
+      const unharmed = await saboteur.during(undefined, 0, await prepare())
+      scenario.expect(unharmed.result)
+      expect(unharmed.statements).toBeGreaterThan(0)
+      for (let statement = 1; statement <= unharmed.statements; statement += 1) {
+        const send = await prepare()
+        const before = await snapshot(leaves)
+        const { result: answer, struck } = await saboteur.during(way, statement, send)
+        await expectFreePool()
+        const after = await snapshot(leaves)
+        const isBeside = statement > unharmed.decidedAt || (struck !== undefined && isAnnouncement(struck))
+        if (way.heals || struck === undefined || (isBeside && answer.status !== 503)) {
+          scenario.expect(answer)
+          continue
+        }
+        expect({ struck, status: answer.status }).toEqual({ struck, status: 503 })
+        expectUnavailable(answerKind, answer)
+        const isDone = JSON.stringify(after) !== JSON.stringify(before)
+        // Only what ran and was not told may have been done.
+        if (!way.loses) expect(after).toEqual(before)
+        const again = await send()
+        if (isDone && scenario.expectRepeated) scenario.expectRepeated(again)
+        else scenario.expect(again)
+      }
+      expect(unhandled).toEqual([])
+    })
+  })
+
+  test('what a host tells of a user is told to the host as failed, and works the next time', async () => {
+    for (const way of ways) {
+      const tell = (): Promise<unknown> =>
+        host.oauth.users.changed(2).then(
+          () => 'told',
+          (error: unknown) => error,
+        )
+      await atConsent()
+      const { statements } = await saboteur.during(undefined, 0, tell)
+      for (let statement = 1; statement <= statements; statement += 1) {
+        const { browser } = await atConsent()
+        const { result, struck } = await saboteur.during(way, statement, tell)
+        const isBeside = struck === undefined || isAnnouncement(struck)
+        if (way.heals || (isBeside && result === 'told')) expect(result).toBe('told')
+        else {
+          expect(result).toMatchObject({ code: 'temporarily_unavailable' })
+          expect(await tell()).toBe('told')
+        }
+        await expectFreePool()
+        const silent = await browser.get(authorizeUrl({ ...request, prompt: 'none' }))
+        expect(silent.location?.searchParams.get('error')).toBe('login_required')
+      }
+    }
+  })
+
+  test('discovery and keys need no statement', async () => {
+    for (const path of ['/oauth/.well-known/openid-configuration', '/oauth/jwks']) {
+      const { result, statements } = await saboteur.during(ways[1], 1, () => bare().get(path))
+      ok(result)
+      expect(statements).toBe(0)
+    }
+  })
+}
+
+describeOnEach('every statement failing in turn', onDatabase)

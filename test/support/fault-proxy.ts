@@ -1,0 +1,103 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+
+/** A way to a server that breaks as networks do. */
+export interface FaultProxy {
+  /** The same URL, through the proxy. */
+  readonly url: string
+  /** Resets every connection there is; new ones get through. */
+  cut(): void
+  /** Resets every connection once this many more pieces of answers have passed; the piece that was due is lost. */
+  cutAfter(pieces: number): void
+  /** Resets every connection, and new ones at once, until it heals. */
+  refuse(): void
+  /** Nothing passes any more and nothing is closed, new connections included, until it heals. */
+  blackHole(): void
+  /** Every piece takes so many milliseconds longer, both ways. */
+  delay(milliseconds: number): void
+  /** Connections that were in the black hole are reset, as by a firewall that has forgotten them; new ones get through. */
+  heal(): void
+  close(): Promise<void>
+}
+
+type State = 'open' | 'refusing' | 'black hole'
+
+/** @param target the URL of the server, of which host and port matter */
+export const openFaultProxy = async (target: string, defaultPort: number): Promise<FaultProxy> => {
+  const { hostname, port } = new URL(target)
+  const sockets = new Set<Socket>()
+  let state: State = 'open'
+  let latency = 0
+  let toGo: number | undefined
+
+  const cut = (): void => {
+    toGo = undefined
+    for (const socket of sockets) socket.resetAndDestroy()
+  }
+  const track = (socket: Socket): Socket => {
+    sockets.add(socket)
+    return socket.on('error', () => {}).on('close', () => sockets.delete(socket))
+  }
+  /** Whether a piece of an answer gets through. */
+  const isLost = (): boolean => {
+    if (toGo === undefined) return false
+    toGo -= 1
+    if (toGo > 0) return false
+    cut()
+    return true
+  }
+  const pass = (from: Socket, to: Socket, isAnswer: boolean): void => {
+    from.on('data', (piece) => {
+      if (state === 'black hole' || (isAnswer && isLost())) return
+      const write = (): void => {
+        if (state !== 'black hole' && to.writable) to.write(piece)
+      }
+      if (latency > 0) setTimeout(write, latency)
+      else write()
+    })
+    from.on('close', () => {
+      if (state !== 'black hole') to.destroy()
+    })
+  }
+
+  const server = createServer((client) => {
+    track(client)
+    if (state === 'refusing') return void client.resetAndDestroy()
+    if (state === 'black hole') return void client.resume()
+    const upstream = track(connect(Number(port || defaultPort), hostname))
+    pass(client, upstream, false)
+    pass(upstream, client, true)
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+
+  const url = new URL(target)
+  url.hostname = '127.0.0.1'
+  url.port = String((server.address() as AddressInfo).port)
+  return {
+    url: url.href,
+    cut,
+    cutAfter: (pieces) => {
+      toGo = pieces
+    },
+    refuse: () => {
+      state = 'refusing'
+      cut()
+    },
+    blackHole: () => {
+      state = 'black hole'
+    },
+    delay: (milliseconds) => {
+      latency = milliseconds
+    },
+    heal: () => {
+      if (state === 'black hole') cut()
+      state = 'open'
+      latency = 0
+    },
+    close: async () => {
+      for (const socket of sockets) socket.destroy()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}
