@@ -93,6 +93,7 @@ export const openFaultProxy = async (target: string, defaultPort: number): Promi
       if (state === 'black hole') cut()
       state = 'open'
       latency = 0
+      toGo = undefined
     },
     close: async () => {
       for (const socket of sockets) socket.destroy()
