@@ -1,20 +1,13 @@
 import { createHash } from 'node:crypto'
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, statSync } from 'node:fs'
 import { extname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Eta } from 'eta'
 import type { Branding } from '../options/options.ts'
+import { type Asset, readAssets } from './assets.ts'
 import { en } from './locales/en.ts'
 import { createText, escapeHtml } from './locales/text.ts'
 import { hostLink, httpsLink, ownUrl, type PageModels, type PageName, webLink } from './page-models.ts'
-
-/** A file of `views/assets`, ready to send. */
-export interface Asset {
-  body: Buffer
-  type: string
-  /** A quoted entity tag (RFC 9110 §8.8.3). */
-  etag: string
-}
 
 /** The pages and their assets. */
 export interface Views {
@@ -25,15 +18,6 @@ export interface Views {
 }
 
 const ours = fileURLToPath(new URL('../../views/', import.meta.url))
-
-const assetTypes: Readonly<Record<string, string>> = {
-  '.css': 'text/css; charset=utf-8',
-  '.js': 'text/javascript; charset=utf-8',
-  '.svg': 'image/svg+xml',
-  '.png': 'image/png',
-  '.webp': 'image/webp',
-  '.ico': 'image/x-icon',
-}
 
 /** Bidirectional overrides, embeddings and isolates, and control characters: they let a text disguise its neighbours. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it removes.
@@ -52,24 +36,6 @@ const initials = (name: string): string =>
 
 /** One of the eight tints of the stylesheet, always the same for the same name. */
 const tint = (name: string): number => (createHash('sha256').update(name).digest()[0] ?? 0) % 8
-
-const readAssets = (directories: readonly string[]): Map<string, Asset> => {
-  const bodies = new Map<string, Buffer>()
-  for (const folder of directories.map((directory) => join(directory, 'assets')).reverse()) {
-    for (const name of existsSync(folder) ? readdirSync(folder) : [])
-      if (extname(name) in assetTypes) bodies.set(name, readFileSync(join(folder, name)))
-  }
-  // A host changes colours without copying the stylesheet: its theme.css stands at the end of ours.
-  const style = bodies.get('style.css')
-  const theme = bodies.get('theme.css')
-  if (style !== undefined && theme !== undefined) bodies.set('style.css', Buffer.concat([style, theme]))
-  const assets = new Map<string, Asset>()
-  for (const [name, body] of bodies) {
-    const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 16)}"`
-    assets.set(name, { body, type: assetTypes[extname(name)] ?? '', etag })
-  }
-  return assets
-}
 
 /** Templates by name: the host's file where there is one, else ours. */
 const createEngine = (directories: readonly string[], cache: boolean): Eta => {

@@ -1,0 +1,43 @@
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { extname, join } from 'node:path'
+
+/** A file of `views/assets`, ready to send. */
+export interface Asset {
+  body: Buffer
+  type: string
+  /** A quoted entity tag (RFC 9110 §8.8.3). */
+  etag: string
+}
+
+const assetTypes: Readonly<Record<string, string>> = {
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.png': 'image/png',
+  '.webp': 'image/webp',
+  '.ico': 'image/x-icon',
+}
+
+/**
+ * The assets of several folders, the first of which is heard first.
+ *
+ * @param directories folders with an `assets` folder in them: the host's, then ours
+ */
+export const readAssets = (directories: readonly string[]): Map<string, Asset> => {
+  const bodies = new Map<string, Buffer>()
+  for (const folder of directories.map((directory) => join(directory, 'assets')).reverse()) {
+    for (const name of existsSync(folder) ? readdirSync(folder) : [])
+      if (extname(name) in assetTypes) bodies.set(name, readFileSync(join(folder, name)))
+  }
+  // A host changes colours without copying the stylesheet: its theme.css stands at the end of ours.
+  const style = bodies.get('style.css')
+  const theme = bodies.get('theme.css')
+  if (style !== undefined && theme !== undefined) bodies.set('style.css', Buffer.concat([style, theme]))
+  const assets = new Map<string, Asset>()
+  for (const [name, body] of bodies) {
+    const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 16)}"`
+    assets.set(name, { body, type: assetTypes[extname(name)] ?? '', etag })
+  }
+  return assets
+}
