@@ -29,6 +29,8 @@ export interface AuthorizationRequest {
   readonly claims?: ClaimsRequest
   /** Whom the `id_token_hint` was about: nobody else may answer (OIDC Core §3.1.2.1). */
   readonly hintedSubject?: string
+  /** The workspace that it names, where the host knows workspaces: an extension of ours. */
+  readonly tenant?: string
 }
 
 /**

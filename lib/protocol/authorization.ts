@@ -5,20 +5,14 @@ export interface AuthorizationDetails extends AuthorizationRequest {
   /** Epoch seconds of the login. */
   readonly authTime: number
   readonly amr: readonly string[]
+  /** The workspace that it is for, named or chosen; absent where the host knows none. */
+  readonly tenant?: string
 }
 
-/** What a resource owner gave a client once: the code and the head of its token family. */
-export interface Authorization {
-  readonly id: string
-  readonly clientId: string
-  readonly subject: string
-  /** The login it came from. */
-  readonly sid: string
-  readonly scopes: readonly string[]
+/** Whether a family stands, and what it came from: all that its access tokens need of it. */
+export interface Family {
   /** With `offline_access` the family outlives the login. */
   readonly offline: boolean
-  readonly codeExpiresAt: number
-  readonly consumedAt: number | null
   /** End of the family: absolute, and without `offline_access` the end of its login if that comes first. */
   readonly expiresAt: number
   readonly revokedAt: number | null
@@ -27,8 +21,18 @@ export interface Authorization {
   readonly loginStands: boolean
 }
 
+/** What a resource owner gave a client once: the code and the head of its token family. */
+export interface Authorization extends Family {
+  readonly id: string
+  readonly clientId: string
+  readonly subject: string
+  /** The login it came from. */
+  readonly sid: string
+  readonly scopes: readonly string[]
+  readonly codeExpiresAt: number
+  readonly consumedAt: number | null
+}
+
 /** Whether anything of the family may still be used, apart from each token's own expiry. */
-export const isLive = (authorization: Authorization, now: number): boolean =>
-  authorization.revokedAt === null &&
-  authorization.expiresAt > now &&
-  (authorization.offline || authorization.loginStands)
+export const isLive = (family: Family, now: number): boolean =>
+  family.revokedAt === null && family.expiresAt > now && (family.offline || family.loginStands)

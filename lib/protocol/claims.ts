@@ -127,7 +127,7 @@ export const releasedClaims = (
   further: readonly string[] = [],
 ): Record<string, unknown> => {
   const released: Record<string, unknown> = {}
-  for (const name of new Set([...claimNames(scopes, scopeClaims), ...further])) {
+  for (const name of [...claimNames(scopes, scopeClaims), ...further]) {
     if (protocolClaims.has(name) || !Object.hasOwn(claims, name)) continue
     const raw = claims[name]
     const value = raw === null || raw === undefined || raw === '' ? undefined : shapeOf(name)(raw)

@@ -19,6 +19,8 @@ export interface ReceiptScope {
   readonly details?: string
   readonly group: string
   readonly optional: boolean
+  /** Said to be sensitive. */
+  readonly risk?: 'high'
   readonly allowed: boolean
   /** Its meaning as {@link ConsentTerms} keep it. */
   readonly meaning: string

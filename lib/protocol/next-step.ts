@@ -7,12 +7,15 @@ import type { Login } from './login.ts'
 import { redirectUriKind } from './redirect-uri.ts'
 import { isFrontChannel } from './response-type.ts'
 import { intersectScopes, isWithinScopes } from './scope.ts'
+import type { TenantChoice } from './tenant.ts'
 
 /** What the user answered on the consent page, and under which login. */
 export interface Decision {
   readonly allowed: boolean
   readonly sid: string
   readonly scopes: readonly string[]
+  /** The workspace that it was allowed for. */
+  readonly tenant?: string
   /** What was shown, when it was allowed. */
   readonly receipt?: ConsentReceipt
 }
@@ -24,7 +27,9 @@ export interface Situation {
   readonly login: Login | undefined
   /** The subject of the login as this client knows it; the login's own unless subjects are pairwise. */
   readonly subject?: string
-  /** What the user allowed this client before, as far as it holds for this request. */
+  /** For which workspace the request is; absent where the host knows none. */
+  readonly tenant?: TenantChoice
+  /** What the user allowed this client before, for that workspace, as far as it holds for this request. */
   readonly consent: Consent | undefined
   /** All that is remembered of it, to be carried on by the next answer. */
   readonly terms?: ConsentTerms
@@ -41,16 +46,24 @@ export type NextStep =
   | { readonly step: 'login' }
   | { readonly step: 'select-account' }
   | { readonly step: 'consent'; readonly login: Login }
-  | { readonly step: 'issue'; readonly login: Login; readonly scopes: readonly string[] }
+  | {
+      readonly step: 'issue'
+      readonly login: Login
+      readonly scopes: readonly string[]
+      readonly tenant: string | undefined
+    }
   | { readonly step: 'error'; readonly code: ErrorCode; readonly description: string }
 
+const noTenants: TenantChoice = { outcome: 'settled', tenant: undefined }
+
 /**
- * The one decision of the authorization endpoint (OIDC Core §3.1.2.3, §3.1.2.4): first who, then whether.
+ * The one decision of the authorization endpoint (OIDC Core §3.1.2.3, §3.1.2.4): first who, then for which workspace,
+ * then whether.
  *
  * @example nextStep({ request, client, login: undefined, … }) // { step: 'login' }
  */
 export const nextStep = (situation: Situation): NextStep => {
-  const { request, login, decision } = situation
+  const { request, login, decision, tenant: choice = noTenants } = situation
   const silent = request.prompt.includes('none')
 
   if (login === undefined || mustRenewLogin(situation, login)) {
@@ -61,14 +74,22 @@ export const nextStep = (situation: Situation): NextStep => {
   // A decision counts only under the login that made it, or a consent could be swapped between users.
   const answer = decision?.sid === login.sid ? decision : undefined
   if (answer?.allowed === false) return failure('access_denied', 'the user denied the request')
-  if (answer) return { step: 'issue', login, scopes: intersectScopes(request.scopes, answer.scopes) }
-  if (isTrusted(situation)) {
-    return { step: 'issue', login, scopes: request.scopes }
+  if (choice.outcome === 'denied') return failure('access_denied', choice.description)
+  if (choice.outcome === 'open') {
+    return silent
+      ? failure('interaction_required', 'the user must choose a workspace')
+      : { step: 'consent', login }
   }
+  const { tenant } = choice
+  // What was allowed for a workspace that the user has left meanwhile counts for no other.
+  if (answer && answer.tenant === tenant) {
+    return { step: 'issue', login, scopes: intersectScopes(request.scopes, answer.scopes), tenant }
+  }
+  if (isTrusted(situation)) return { step: 'issue', login, scopes: request.scopes, tenant }
   if (mustAskConsent(situation)) {
     return silent ? failure('consent_required', 'the user must consent') : { step: 'consent', login }
   }
-  return { step: 'issue', login, scopes: request.scopes }
+  return { step: 'issue', login, scopes: request.scopes, tenant }
 }
 
 /** A renewal is any other login than the one at the start; clocks are not compared, so a replayed URL cannot skip it. */

@@ -1,13 +1,12 @@
-import type { Authorization } from '../protocol/authorization.ts'
+import type { Family } from '../protocol/authorization.ts'
 import type { ClientMetadata } from '../protocol/client-metadata.ts'
-import { authorizationColumns, authorizationOf } from './authorizations.ts'
+import { familyColumns, familyOf } from './authorizations.ts'
 import type { Row } from './driver.ts'
 import { jsonOrUndefined, number, numberOrNull, scopes, text, textOrNull } from './row.ts'
 import { command, type Database, query } from './statement.ts'
 
-/** An opaque access token, with the head of its family and its client read in the same statement. */
+/** An opaque access token, with the state of its family and its client read in the same statement. */
 export interface AccessToken {
-  readonly hash: string
   readonly clientId: string
   /** Undefined for a client's own token. */
   readonly subject: string | undefined
@@ -15,20 +14,20 @@ export interface AccessToken {
   readonly createdAt: number
   readonly expiresAt: number
   readonly revokedAt: number | null
-  readonly authorization: Authorization | undefined
+  /** Undefined for a client's own token, and where the family is gone. */
+  readonly family: Family | undefined
   /** The client's registration; undefined once it is disabled or gone. */
   readonly client: ClientMetadata | undefined
 }
 
 const accessTokenOf = (row: Row): AccessToken => ({
-  hash: text(row, 'hash'),
   clientId: text(row, 'client_id'),
   subject: textOrNull(row, 'subject') ?? undefined,
   scopes: scopes(row),
   createdAt: number(row, 'created_at'),
   expiresAt: number(row, 'expires_at'),
   revokedAt: numberOrNull(row, 'revoked_at'),
-  authorization: textOrNull(row, 'authorization_id') === null ? undefined : authorizationOf(row),
+  family: textOrNull(row, 'authorization_request') === null ? undefined : familyOf(row),
   client:
     textOrNull(row, 'client_disabled_at') === null ? jsonOrUndefined(row, 'client_metadata') : undefined,
 })
@@ -39,7 +38,6 @@ const byHash = query<{ hash: string }>((table, v, name) =>
     .leftJoin(name('logins as logins'), 'logins.sid', 'authorizations.sid')
     .leftJoin(name('clients as clients'), 'clients.client_id', 'tokens.client_id')
     .select([
-      'tokens.hash',
       'tokens.client_id',
       'tokens.subject',
       'tokens.scopes',
@@ -48,7 +46,7 @@ const byHash = query<{ hash: string }>((table, v, name) =>
       'tokens.revoked_at',
       'clients.metadata as client_metadata',
       'clients.disabled_at as client_disabled_at',
-      ...authorizationColumns,
+      ...familyColumns,
     ])
     .where('tokens.hash', v.hash),
 )

@@ -1,26 +1,31 @@
 import type { Knex } from 'knex'
-import type { Authorization, AuthorizationDetails } from '../protocol/authorization.ts'
+import type { Authorization, AuthorizationDetails, Family } from '../protocol/authorization.ts'
 import type { ClientMetadata } from '../protocol/client-metadata.ts'
 import type { Row } from './driver.ts'
 import { batchSize, keysIn, type WithKeys, withKeys } from './removal.ts'
 import { flag, json, jsonOrUndefined, number, numberOrNull, scopes, text } from './row.ts'
 import { command, type Database, query } from './statement.ts'
 
-/** Columns of an authorization and of its login, under names that cannot clash with those of a token. */
+/** What tells whether a family stands, under names that cannot clash with those of a token. */
+export const familyColumns = [
+  'authorizations.offline as authorization_offline',
+  'authorizations.expires_at as authorization_expires_at',
+  'authorizations.revoked_at as authorization_revoked_at',
+  'authorizations.request as authorization_request',
+  'logins.expires_at as login_expires_at',
+  'logins.ended_at as login_ended_at',
+]
+
+/** Columns of an authorization and of its login, likewise. */
 export const authorizationColumns = [
   'authorizations.id as authorization_id',
   'authorizations.client_id as authorization_client_id',
   'authorizations.subject as authorization_subject',
   'authorizations.sid as authorization_sid',
   'authorizations.scopes as authorization_scopes',
-  'authorizations.offline as authorization_offline',
   'authorizations.code_expires_at as authorization_code_expires_at',
   'authorizations.consumed_at as authorization_consumed_at',
-  'authorizations.expires_at as authorization_expires_at',
-  'authorizations.revoked_at as authorization_revoked_at',
-  'authorizations.request as authorization_request',
-  'logins.expires_at as login_expires_at',
-  'logins.ended_at as login_ended_at',
+  ...familyColumns,
 ]
 
 /** Without `offline_access` the family ends with its login at the latest. */
@@ -30,6 +35,15 @@ const endOf = (row: Row): number => {
   return flag(row, 'authorization_offline') ? absolute : Math.min(absolute, login)
 }
 
+/** Reads the state of a family from a row that holds {@link familyColumns}. */
+export const familyOf = (row: Row): Family => ({
+  offline: flag(row, 'authorization_offline'),
+  expiresAt: endOf(row),
+  revokedAt: numberOrNull(row, 'authorization_revoked_at'),
+  details: json<AuthorizationDetails>(row, 'authorization_request'),
+  loginStands: numberOrNull(row, 'login_expires_at') !== null && numberOrNull(row, 'login_ended_at') === null,
+})
+
 /** Reads an authorization from a row that holds {@link authorizationColumns}. */
 export const authorizationOf = (row: Row): Authorization => ({
   id: text(row, 'authorization_id'),
@@ -37,13 +51,9 @@ export const authorizationOf = (row: Row): Authorization => ({
   subject: text(row, 'authorization_subject'),
   sid: text(row, 'authorization_sid'),
   scopes: scopes(row, 'authorization_scopes'),
-  offline: flag(row, 'authorization_offline'),
   codeExpiresAt: number(row, 'authorization_code_expires_at'),
   consumedAt: numberOrNull(row, 'authorization_consumed_at'),
-  expiresAt: endOf(row),
-  revokedAt: numberOrNull(row, 'authorization_revoked_at'),
-  details: json<AuthorizationDetails>(row, 'authorization_request'),
-  loginStands: numberOrNull(row, 'login_expires_at') !== null && numberOrNull(row, 'login_ended_at') === null,
+  ...familyOf(row),
 })
 
 const byCode = query<{ codeHash: string }>((table, v, name) =>

@@ -44,7 +44,7 @@ export const execute = (
   bindings: readonly Value[],
 ): Promise<Result> => {
   const answer = driver.execute(connection, sql, bindings)
-  if (driver.dialect === 'sqlite') return answer
+  if (driver.answersAtOnce) return answer
   return inTime(answer, 'the database did not answer', (error) => {
     dispose(connection, error)
     driver.sever(connection)
@@ -57,6 +57,35 @@ const acquire = ({ knex }: Database): Promise<unknown> => {
   return inTime(acquiring, 'no connection to the database was free', () => {
     acquiring.then((connection) => knex.client.releaseConnection(connection)).catch(() => {})
   })
+}
+
+/** Connections that are lent until this turn of the event loop is over, by pool. */
+const lent = new WeakMap<object, Promise<unknown>>()
+
+/**
+ * Runs one statement by itself. SQLite answers at once, so all such statements of one turn of the event loop share a
+ * connection: to borrow it takes longer than to read. Transactions borrow theirs, so that the two never meet on one.
+ */
+export const onSharedConnection = async <T>(
+  db: Database,
+  statement: (connection: unknown) => Promise<T>,
+): Promise<T> => (db.driver.answersAtOnce ? statement(await lend(db)) : onConnection(db, statement))
+
+const lend = (db: Database): Promise<unknown> => {
+  const { pool } = db.knex.client
+  const connection = lent.get(pool) ?? acquire(db)
+  if (lent.has(pool)) return connection
+  lent.set(pool, connection)
+  const isOver = (): void => void lent.delete(pool)
+  connection.then(
+    (borrowed) =>
+      setImmediate(() => {
+        isOver()
+        db.knex.client.releaseConnection(borrowed)
+      }),
+    isOver,
+  )
+  return connection
 }
 
 /** Runs work on the pinned connection of a transaction, or on one borrowed from the pool; errors are the driver's. */

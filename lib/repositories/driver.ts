@@ -20,6 +20,8 @@ export interface Driver {
   readonly dialect: Dialect
   /** A write transaction: SQLite takes its lock at once instead of failing to upgrade it later. */
   readonly begin: string
+  /** Whether a statement is done when `execute` returns; with a server it has only been sent then. */
+  readonly answersAtOnce: boolean
   execute(connection: unknown, sql: string, bindings: readonly Value[]): Promise<Result>
   /** Drops a connection that is silent; a farewell would only wait behind the statement that hangs. */
   sever(connection: unknown): void
@@ -53,6 +55,7 @@ const prepareOnce = (connection: SqliteConnection, sql: string): SqliteStatement
 const sqlite: Driver = {
   dialect: 'sqlite',
   begin: 'BEGIN IMMEDIATE',
+  answersAtOnce: true,
   async execute(connection, sql, bindings) {
     const prepared = prepareOnce(connection as SqliteConnection, sql)
     if (prepared.reader) return { rows: prepared.all(...bindings), count: 0 }
@@ -90,6 +93,7 @@ const postgresql = (prepared: boolean): Driver => {
   return {
     dialect: 'postgresql',
     begin: 'BEGIN',
+    answersAtOnce: false,
     async execute(connection, sql, bindings) {
       const unnamed = { text: sql, values: bindings }
       const query = prepared ? { name: nameOf(sql), ...unnamed } : unnamed
@@ -117,6 +121,7 @@ const mysqlUnprepared = /^(START TRANSACTION|COMMIT|ROLLBACK)$/
 const mysql = (prepared: boolean): Driver => ({
   dialect: 'mysql',
   begin: 'START TRANSACTION',
+  answersAtOnce: false,
   execute: (connection, sql, values) =>
     new Promise((resolve, reject) => {
       const driver = connection as MysqlConnection

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { OAuthError } from '../protocol/errors.ts'
-import { execute, inTransaction, onConnection } from './connection.ts'
+import { execute, inTransaction, onConnection, onSharedConnection } from './connection.ts'
 import type { Driver, Result, Row, Value } from './driver.ts'
 import { databaseUnavailable, isRetryable, isUniqueViolation, retrying } from './faults.ts'
 import { commitTogether, type WriteQueue } from './group-commit.ts'
@@ -67,7 +67,7 @@ export const tableName = (db: Pick<Database, 'prefix'>, name: string): string =>
  * @throws OAuthError `temporarily_unavailable` with the driver's error as its cause
  */
 const run = async <T>(db: Database, work: (connection: unknown) => Promise<T>): Promise<T> =>
-  db.connection === undefined ? settled(() => onConnection(db, work)) : work(db.connection)
+  db.connection === undefined ? settled(() => onSharedConnection(db, work)) : work(db.connection)
 
 const settled = async <T>(work: () => Promise<T>, mayRetry = isRetryable): Promise<T> => {
   try {

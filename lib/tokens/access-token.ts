@@ -84,12 +84,10 @@ export const verifyAccessToken = async (
     throw invalidToken()
   }
   // A user's token lives by its family; where that is gone, so is the token.
-  if (found.subject !== undefined && !(found.authorization && isLive(found.authorization, now))) {
-    throw invalidToken()
-  }
+  if (found.subject !== undefined && !(found.family && isLive(found.family, now))) throw invalidToken()
   const user = found.subject === undefined ? undefined : await server.users.find(found.subject)
   if (found.subject !== undefined && user === undefined) throw invalidToken()
   const { subject, clientId, scopes, createdAt: issuedAt, expiresAt } = found
   const token = { subject, clientId, scopes, issuedAt, expiresAt }
-  return { token, user, client: found.client, details: found.authorization?.details }
+  return { token, user, client: found.client, details: found.family?.details }
 }

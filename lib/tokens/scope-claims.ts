@@ -1,19 +1,28 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
+import type { Options } from '../options/resolve.ts'
 import { releasedClaims, standardScopeClaims } from '../protocol/claims.ts'
 import type { ClaimsRequest } from '../protocol/claims-request.ts'
 import type { User } from '../users/users.ts'
 
+type ScopeClaims = Readonly<Record<string, readonly string[]>>
+
+/** Computed once for each router. */
+const known = new WeakMap<object, ScopeClaims>()
+
 /** Claims by scope: the standard ones and the host's own. */
-export const scopeClaims = ({
-  options,
-}: AuthorizationServer): Readonly<Record<string, readonly string[]>> => ({
-  ...standardScopeClaims,
-  ...Object.fromEntries(
-    Object.entries(options.scopes)
-      .filter(([, scope]) => scope.claims !== undefined)
-      .map(([name, scope]) => [name, scope.claims ?? []]),
-  ),
-})
+export const scopeClaims = ({ options: { scopes } }: AuthorizationServer): ScopeClaims => {
+  const all = known.get(scopes) ?? withStandardClaims(scopes)
+  known.set(scopes, all)
+  return all
+}
+
+const withStandardClaims = (scopes: Options['scopes']): ScopeClaims => {
+  const own = Object.entries(scopes).filter(([, { claims }]) => claims !== undefined)
+  return {
+    ...standardScopeClaims,
+    ...Object.fromEntries(own.map(([name, { claims = [] }]) => [name, claims])),
+  }
+}
 
 /**
  * What these scopes reveal of a user, with the types that OIDC Core §5.1 asks for.

@@ -57,13 +57,13 @@ export const createMappedUsers = ({
     },
 
     async claims({ row }) {
-      const values = Object.entries(mapping.claims ?? {}).map(async ([name, claim]) => {
-        if (typeof claim === 'function') return [name, await claim(row)] as const
+      const values = Object.entries(mapping.claims ?? {}).map(([name, claim]): [string, unknown] => {
+        if (typeof claim === 'function') return [name, claim(row)]
         if (!(claim in row))
           warnAbout(`users.claims.${name} is ${claim}, which rows of ${mapping.table} do not have`)
-        return [name, row[claim]] as const
+        return [name, row[claim]]
       })
-      return presentClaims(await Promise.all(values))
+      return presentClaims(await settledClaims(values))
     },
   }
 }
@@ -85,6 +85,14 @@ const candidateOf = (mapping: UserMapping, row: UserRow, password: string): Cand
   verifyOther: mapping.verify && (async () => mapping.verify?.(password, row) ?? false),
   user: () => mappedUser(mapping, row),
 })
+
+const isThenable = (value: unknown): boolean => typeof value === 'object' && value !== null && 'then' in value
+
+/** Claims that the host computes elsewhere are waited for together. */
+const settledClaims = async (claims: readonly [string, unknown][]): Promise<readonly [string, unknown][]> =>
+  claims.some(([, value]) => isThenable(value))
+    ? Promise.all(claims.map(async ([name, value]): Promise<[string, unknown]> => [name, await value]))
+    : claims
 
 const isActive = (mapping: UserMapping, row: UserRow): boolean => {
   const active: unknown = mapping.isActive ? mapping.isActive(row) : true
