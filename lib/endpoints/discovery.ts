@@ -48,7 +48,7 @@ export const metadataOf = (server: AuthorizationServer): Record<string, unknown>
     claims_supported: [
       ...['iss', 'sub', 'aud', 'exp', 'iat', 'auth_time', 'nonce', 'amr', 'sid', 'at_hash'],
       ...(options.features.implicit ? ['c_hash'] : []),
-      ...claimNames(scopes, scopeClaims(server)),
+      ...new Set(claimNames(scopes, scopeClaims(server))),
     ],
     prompt_values_supported: promptValues,
     authorization_response_iss_parameter_supported: true,

@@ -5,7 +5,8 @@ import { Parameters } from '../protocol/parameters.ts'
 const formType = 'application/x-www-form-urlencoded'
 
 /** A form is UTF-8 (RFC 6749 Appendix B); in another charset a filter before us could not read what it asks for. */
-const isUtf8 = (type = ''): boolean =>
+const isUtf8 = (type = formType): boolean =>
+  type === formType ||
   [...type.matchAll(/;\s*charset\s*=\s*"?([^";\s]*)/gi)].every(([, charset = '']) =>
     /^utf-?8$/i.test(charset),
   )

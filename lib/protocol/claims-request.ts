@@ -72,8 +72,8 @@ export const claimsRequest = (
   scopes: readonly string[],
   scopeClaims: Readonly<Record<string, readonly string[]>>,
 ): ClaimsRequest => {
-  const known = claimNames(Object.keys(scopeClaims), scopeClaims)
-  const covered = claimNames(scopes, scopeClaims)
+  const known = new Set(claimNames(Object.keys(scopeClaims), scopeClaims))
+  const covered = new Set(claimNames(scopes, scopeClaims))
   const releasable = (names: readonly string[]): string[] =>
     names.filter((name) => known.has(name) && !protocolClaims.has(name))
   const userinfo = releasable(requested.userinfo)

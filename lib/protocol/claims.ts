@@ -105,12 +105,12 @@ const shapeOf = (name: string): Shape => {
   return shape ?? (standardTexts.has(name) ? text : asJson)
 }
 
-/** Names of the claims that these scopes reveal. */
+/** Names of the claims that these scopes reveal; where two scopes do, twice. */
 export const claimNames = (
   scopes: readonly string[],
   scopeClaims: Readonly<Record<string, readonly string[]>>,
-): ReadonlySet<string> =>
-  new Set(scopes.flatMap((scope) => (Object.hasOwn(scopeClaims, scope) ? (scopeClaims[scope] ?? []) : [])))
+): string[] =>
+  scopes.flatMap((scope) => (Object.hasOwn(scopeClaims, scope) ? (scopeClaims[scope] ?? []) : []))
 
 /**
  * What of a user's data these scopes reveal, each claim with the type OIDC Core §5.1 gives it;
