@@ -24,7 +24,7 @@ export const clients = Object.entries(clientIds).map(([algorithm, client_id]) =>
 
 export const password = 'a password of the benchmark'
 
-export const people = Array.from({ length: 64 }, (_, index) => ({
+export const people = Array.from({ length: 200 }, (_, index) => ({
   id: index + 1,
   email: `person-${index + 1}@example.com`,
   full_name: `Person ${index + 1}`,

@@ -4,14 +4,17 @@ import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
 import { chart } from './chart.ts'
 import { type Contestant, contestants } from './contestants.ts'
+import { endurance } from './endurance.ts'
 import { footprint } from './footprint.ts'
 import { growth } from './growth.ts'
+import { logins } from './logins.ts'
 import { operations } from './operations/index.ts'
 import { openBench, postgresIsAway } from './processes.ts'
 import { profile } from './profiles.ts'
 import { measureOperation, type Rate } from './rates.ts'
 import { report } from './report.ts'
 import { scale } from './scale.ts'
+import { several } from './several.ts'
 import { statements } from './statements.ts'
 
 const usage = `node --import tsx bench/run.ts [what] [options]
@@ -22,6 +25,9 @@ what, one or more (rates when none is named):
   --footprint    start-up, memory when idle and at 32 requests at once
   --growth       bytes of the database for 10,000 code flows and client credentials tokens
   --scale        processor time with 1,000,000 token rows, over that with none
+  --several      rates of one process and of four on one database
+  --logins       the token endpoint while 200 people sign in at once
+  --endurance    memory and handles over 1,000,000 mixed requests
   --profile DIR  where the processor's time goes, by operation; of Latchkey unless a server is named
 
 options:
@@ -40,6 +46,9 @@ const { values: flags } = parseArgs({
     footprint: { type: 'boolean', default: false },
     growth: { type: 'boolean', default: false },
     scale: { type: 'boolean', default: false },
+    several: { type: 'boolean', default: false },
+    logins: { type: 'boolean', default: false },
+    endurance: { type: 'boolean', default: false },
     profile: { type: 'string' },
     quick: { type: 'boolean', default: false },
     only: { type: 'string', multiple: true },
@@ -100,7 +109,11 @@ const main = async (): Promise<void> => {
   if (!bench) return say(usage)
   const servers = await present()
   const asked = chosen(operations, flags.only)
-  const named = [flags.statements, flags.footprint, flags.growth, flags.scale, flags.profile !== undefined]
+  const { several: processes, logins: signIns, endurance: long } = flags
+  const named = [
+    ...[flags.statements, flags.footprint, flags.growth, flags.scale, processes, signIns, long],
+    flags.profile !== undefined,
+  ]
   const found: Record<string, unknown> = { machine: { node: process.version, processors: cpus().length } }
   const { quick } = flags
   if (flags.rates || !named.includes(true)) {
@@ -113,6 +126,9 @@ const main = async (): Promise<void> => {
   if (flags.footprint) found.footprint = await footprint(bench, servers, { quick }, say)
   if (flags.growth) found.growth = await growth(bench, servers, { quick }, say)
   if (flags.scale) found.scale = await scale(bench, servers, asked, { quick }, say)
+  if (processes) found.several = await several(bench, servers, asked, { quick }, say)
+  if (signIns) found.logins = await logins(bench, servers, { quick }, say)
+  if (long) found.endurance = await endurance(bench, servers, asked, { quick }, say)
   if (flags.profile !== undefined) {
     const profiled = flags.server ? servers : servers.slice(0, 1)
     const settings = { directory: flags.profile, quick }

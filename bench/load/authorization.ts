@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { callback, password, scope, secret } from '../registrations.ts'
-import { signIn } from './browser.ts'
+import { createBrowser, type Stop, signIn, walk } from './browser.ts'
 import { basic, expect, jsonOf, send } from './http.ts'
 import { checkIdToken } from './id-token.ts'
 import { clientIdOf, urlOf, type Worker } from './worker.ts'
@@ -33,6 +33,10 @@ const authorizationRequest = (worker: Worker): Request => {
 /** A browser that is signed in, and has allowed what is asked for. */
 export const startSession = (worker: Worker): Promise<string> =>
   signIn(worker.agent, authorizationRequest(worker).url, worker.person.email, password)
+
+/** Where somebody ends who signs in anew. */
+export const signInAnew = (worker: Worker): Promise<Stop> =>
+  walk(createBrowser(worker.agent), authorizationRequest(worker).url, worker.person.email, password)
 
 export interface Tokens {
   readonly accessToken: string

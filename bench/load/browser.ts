@@ -20,6 +20,8 @@ const formOf = (html: string): { action: string; fields: Record<string, string> 
   return { action: attributeOf(form, 'action') ?? '', fields }
 }
 
+export type Browser = ReturnType<typeof createBrowser>
+
 export interface Stop {
   readonly url: URL
   readonly html: string
@@ -65,6 +67,20 @@ export const createBrowser = (agent: Agent) => {
   return { open, submit, cookie, formOf: (stop: Stop) => formOf(stop.html) }
 }
 
+/** Signs in and allows, on whatever pages the server shows; stops where it gets no further. */
+export const walk = async (
+  browser: Browser,
+  start: URL,
+  username: string,
+  password: string,
+): Promise<Stop> => {
+  let stop = await browser.open(start)
+  for (let page = 0; page < 3 && stop.status === 200; page += 1) {
+    stop = await browser.submit(stop, stop.html.includes('name="password"') ? { username, password } : {})
+  }
+  return stop
+}
+
 /**
  * Signs in and allows, on whatever pages the server shows.
  *
@@ -78,10 +94,7 @@ export const signIn = async (
   password: string,
 ): Promise<string> => {
   const browser = createBrowser(agent)
-  let stop = await browser.open(start)
-  for (let page = 0; page < 3 && stop.status !== 0; page += 1) {
-    stop = await browser.submit(stop, stop.html.includes('name="password"') ? { username, password } : {})
-  }
+  const stop = await walk(browser, start, username, password)
   if (!stop.url.searchParams.has('code')) {
     throw new Error(`signing in ended at ${stop.url}: ${stop.status} ${stop.html.slice(0, 600)}`)
   }

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import type { Storage } from '../contestants.ts'
 import { answerParent } from '../messages.ts'
 import { startProfile, stopProfile } from './profile.ts'
+import { type Settled, settled } from './settled.ts'
 import { countStatements, type StatementCounts } from './statements.ts'
 
 /** What the parent says when it starts a server. */
@@ -55,6 +56,7 @@ const usage = (): Usage => {
 
 export interface ServerAnswers extends Record<string, (values: never) => unknown> {
   usage(): Usage
+  settled(): Promise<Settled>
   size(): Promise<number>
   fill(rows: number): Promise<void>
   /** Statements at the driver since the last call; the first call begins to count. */
@@ -72,6 +74,7 @@ const listen = async (server: Server, settings: ServerSettings): Promise<void> =
   http.on('request', listener)
   const answers: ServerAnswers = {
     usage,
+    settled,
     size: async () => (await size?.()) ?? 0,
     fill: async (rows) => fill?.(rows),
     statements: countStatements,
