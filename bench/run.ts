@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
 import { chart } from './chart.ts'
+import { cleanUp } from './clean-up.ts'
 import { type Contestant, contestants } from './contestants.ts'
 import { endurance } from './endurance.ts'
 import { footprint } from './footprint.ts'
@@ -27,6 +28,7 @@ what, one or more (rates when none is named):
   --scale        processor time with 1,000,000 token rows, over that with none
   --several      rates of one process and of four on one database
   --logins       the token endpoint while 200 people sign in at once
+  --clean-up     removal of 1,000,000 expired rows beside a refresh loop
   --endurance    memory and handles over 1,000,000 mixed requests
   --profile DIR  where the processor's time goes, by operation; of Latchkey unless a server is named
 
@@ -48,6 +50,7 @@ const { values: flags } = parseArgs({
     scale: { type: 'boolean', default: false },
     several: { type: 'boolean', default: false },
     logins: { type: 'boolean', default: false },
+    'clean-up': { type: 'boolean', default: false },
     endurance: { type: 'boolean', default: false },
     profile: { type: 'string' },
     quick: { type: 'boolean', default: false },
@@ -111,7 +114,16 @@ const main = async (): Promise<void> => {
   const asked = chosen(operations, flags.only)
   const { several: processes, logins: signIns, endurance: long } = flags
   const named = [
-    ...[flags.statements, flags.footprint, flags.growth, flags.scale, processes, signIns, long],
+    ...[
+      flags.statements,
+      flags.footprint,
+      flags.growth,
+      flags.scale,
+      processes,
+      signIns,
+      long,
+      flags['clean-up'],
+    ],
     flags.profile !== undefined,
   ]
   const found: Record<string, unknown> = { machine: { node: process.version, processors: cpus().length } }
@@ -128,6 +140,7 @@ const main = async (): Promise<void> => {
   if (flags.scale) found.scale = await scale(bench, servers, asked, { quick }, say)
   if (processes) found.several = await several(bench, servers, asked, { quick }, say)
   if (signIns) found.logins = await logins(bench, servers, { quick }, say)
+  if (flags['clean-up']) found.cleanUp = await cleanUp(bench, servers, { quick }, say)
   if (long) found.endurance = await endurance(bench, servers, asked, { quick }, say)
   if (flags.profile !== undefined) {
     const profiled = flags.server ? servers : servers.slice(0, 1)

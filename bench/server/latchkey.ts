@@ -2,9 +2,10 @@ import express from 'express'
 import createKnex, { type Knex } from 'knex'
 import { type AuthRouterOptions, authRouter, migrate, seedClients } from '../../lib/index.ts'
 import { clients } from '../registrations.ts'
+import { cleanUpOf } from './clean-up.ts'
 import { createPeople } from './people.ts'
 import { type ServerSettings, serve } from './serving.ts'
-import { type Filling, fillSqlite, sqliteConfig, sqliteFile, sqliteSize } from './sqlite.ts'
+import { expireSqlite, type Filling, fillSqlite, sqliteConfig, sqliteFile, sqliteSize } from './sqlite.ts'
 
 const databaseOf = (settings: ServerSettings): Knex.Config => {
   const { postgres } = settings
@@ -33,6 +34,13 @@ const tokens: Filling[] = [
   { table: 'oauth_access_tokens', unique: { hash: 3, authorization_id: 1 } },
   { table: 'oauth_refresh_tokens', unique: { hash: 4, authorization_id: 1 } },
 ]
+
+/** Of a client's own, which no family keeps. */
+const expiring: Filling = {
+  table: 'oauth_access_tokens',
+  unique: { hash: 5 },
+  where: 'authorization_id IS NULL',
+}
 
 const postgresSize = async ({ postgres }: ServerSettings): Promise<number> => {
   const knex = createKnex({ client: 'pg', connection: postgres?.url })
@@ -66,6 +74,8 @@ await serve({
       listener: app,
       size: () => (settings.postgres ? postgresSize(settings) : sqliteSize(settings)),
       fill: (rows) => fillSqlite(settings, tokens, rows),
+      expire: (rows) => expireSqlite(settings, expiring, rows),
+      cleanUp: cleanUpOf(oauth),
     }
   },
 })

@@ -2,6 +2,7 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Storage } from '../contestants.ts'
 import { answerParent } from '../messages.ts'
+import type { CleanedUp } from './clean-up.ts'
 import { startProfile, stopProfile } from './profile.ts'
 import { type Settled, settled } from './settled.ts'
 import { countStatements, type StatementCounts } from './statements.ts'
@@ -27,6 +28,10 @@ export interface Started {
   size?(): number | Promise<number>
   /** Adds so many rows to each table of tokens, shaped as those that are there. */
   fill?(rows: number): void | Promise<void>
+  /** Adds so many access tokens that have expired. */
+  expire?(rows: number): void
+  /** Removes everything that has expired. */
+  cleanUp?(): Promise<CleanedUp>
 }
 
 export interface Server {
@@ -59,6 +64,8 @@ export interface ServerAnswers extends Record<string, (values: never) => unknown
   settled(): Promise<Settled>
   size(): Promise<number>
   fill(rows: number): Promise<void>
+  expire(rows: number): Promise<void>
+  cleanUp(): Promise<CleanedUp>
   /** Statements at the driver since the last call; the first call begins to count. */
   statements(): Promise<StatementCounts>
   startProfile(): Promise<void>
@@ -70,13 +77,18 @@ const listen = async (server: Server, settings: ServerSettings): Promise<void> =
   // The port must be known before the issuer is; nobody is told of it before everything is there.
   await new Promise<void>((done) => http.listen(0, '127.0.0.1', done))
   const base = `http://127.0.0.1:${(http.address() as AddressInfo).port}`
-  const { listener, size, fill } = await server.start(settings, base)
+  const { listener, size, fill, expire, cleanUp } = await server.start(settings, base)
   http.on('request', listener)
   const answers: ServerAnswers = {
     usage,
     settled,
     size: async () => (await size?.()) ?? 0,
     fill: async (rows) => fill?.(rows),
+    expire: async (rows) => expire?.(rows),
+    cleanUp: async () => {
+      if (!cleanUp) throw new Error('this server has nothing to clean up with')
+      return cleanUp()
+    },
     statements: countStatements,
     startProfile,
     stopProfile,

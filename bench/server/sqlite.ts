@@ -73,3 +73,12 @@ export const fillSqlite = (settings: ServerSettings, fillings: readonly Filling[
   database.pragma('wal_checkpoint(TRUNCATE)')
   database.close()
 }
+
+/** Copies a row that is there, and lets the copies have expired long ago. */
+export const expireSqlite = (settings: ServerSettings, filling: Filling, rows: number): void => {
+  fillSqlite(settings, [filling], rows)
+  const database = openSqlite(settings)
+  database.exec(`UPDATE "${filling.table}" SET expires_at = 1 WHERE ${filling.where ?? 'true'}`)
+  database.pragma('wal_checkpoint(TRUNCATE)')
+  database.close()
+}

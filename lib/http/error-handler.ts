@@ -55,7 +55,9 @@ export const errorHandler =
     const occasion = occasionOf(req)
     const errorId = occasion.correlationId
     if (error.status >= 500) {
-      server.options.logger.error(`latchkey: ${error.code} ${errorId}`, error.cause ?? error)
+      // What we turn away ourselves, under load, needs a line and no stack.
+      const reason = error.cause ?? (error.status === 503 ? error.message : error)
+      server.options.logger.error(`latchkey: ${error.code} ${errorId}`, reason)
       server.events.announce('request.failed', occasion, { code: error.code, status: error.status })
     }
     if (res.headersSent) return next(thrown)
