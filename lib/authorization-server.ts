@@ -5,9 +5,12 @@ import { openPairwiseSalt } from './keys/pairwise-salt.ts'
 import type { Options } from './options/resolve.ts'
 import { type ClientJwks, createClientJwks } from './outbound/client-jwks.ts'
 import { createOutbound, type Outbound } from './outbound/outbound.ts'
+import { OAuthError } from './protocol/errors.ts'
 import { openDatabase } from './repositories/database.ts'
+import { databaseUnavailable } from './repositories/faults.ts'
 import { createLastUse, type LastUse } from './repositories/last-use.ts'
-import { migrateDatabase, pendingMigrations } from './repositories/migrate.ts'
+import { migrateDatabase } from './repositories/migrate.ts'
+import { schemaVersion } from './repositories/schema-version.ts'
 import type { Database } from './repositories/statement.ts'
 import { createThrottle, type Throttle } from './throttle/throttle.ts'
 import { createUsers } from './users/index.ts'
@@ -37,6 +40,8 @@ export interface AuthorizationServer {
   now(): number
   /** Settles when schema and keys are there and up to date; after a failure the next call tries again. */
   ready(): Promise<void>
+  /** Whether {@link ready} would have nothing to do. */
+  isReady(): boolean
   /** Lets work go on beside the request that began it; a failure is logged. */
   runAside(work: Promise<void>): void
   /** Aborted by {@link close}: work aside comes to its end. */
@@ -48,18 +53,36 @@ export interface AuthorizationServer {
 /**
  * In development the schema migrates by itself; in production somebody must have said so.
  *
- * @throws Error naming what the database lacks and the command to run
+ * @returns the migrations that only a newer version knows: while a deployment is under way, old code runs on its schema
+ * @throws Error naming what the database lacks and the command to run, or that this version is too old for it
  */
-export const prepareSchema = async (options: Options, database: Database): Promise<void> => {
-  if (!options.production) {
-    await migrateDatabase(database)
-    return
-  }
-  const pending = await pendingMigrations(database)
-  if (pending.length > 0) {
+export const prepareSchema = async (options: Options, database: Database): Promise<readonly string[]> => {
+  const { pending, newer } = await schemaVersion(database)
+  if (pending.length > 0 && options.production) {
     throw new Error(`latchkey: the database lacks ${pending.join(', ')}; run: npx latchkey migrate`)
   }
+  if (pending.length > 0) await migrateDatabase(database)
+  return newer
 }
+
+/** Milliseconds that a request waits for the server to be ready; a migration takes as long as it takes. */
+const patience = 8000
+
+/**
+ * {@link AuthorizationServer.ready} for a request, which somebody waits for: what was begun goes on without it.
+ *
+ * @throws OAuthError `temporarily_unavailable` when the server is not ready in time, or cannot be
+ */
+export const readyInTime = (server: Pick<AuthorizationServer, 'ready'>): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const fail = (error: unknown): void =>
+      reject(error instanceof OAuthError ? error : databaseUnavailable(error))
+    const timer = setTimeout(() => fail(new Error(`not ready within ${patience} ms`)), patience)
+    server
+      .ready()
+      .then(resolve, fail)
+      .finally(() => clearTimeout(timer))
+  })
 
 /**
  * Composes the server; nothing is read from the database before {@link AuthorizationServer.ready}.
@@ -87,7 +110,10 @@ export const createAuthorizationServer = (options: Options): AuthorizationServer
   const lastUse = createLastUse(database, { now, runAside })
 
   const start = async (): Promise<void> => {
-    await prepareSchema(options, database)
+    const newer = await prepareSchema(options, database)
+    if (newer.length > 0) {
+      options.logger.info(`latchkey: the database is newer than this version, by ${newer.join(', ')}`)
+    }
     pairwiseSalt = await openPairwiseSalt(database, options.secrets)
     const keyPublished = (key: EventDetails['key.published']): void =>
       events.announce('key.published', undefined, key)
@@ -121,6 +147,7 @@ export const createAuthorizationServer = (options: Options): AuthorizationServer
     },
     now,
     ready,
+    isReady: () => keys?.isFresh() === true,
     runAside,
     closing: closing.signal,
     close: async () => {

@@ -2,9 +2,9 @@ import { byteForByte, hashLength, type SchemaChange } from './migration.ts'
 
 /** Opaque access tokens, by hash; without an authorization they are a client's own. */
 export const accessTokens: SchemaChange = {
-  up: ({ schema, name, driver }) =>
+  up: ({ schema, name, collation }) =>
     schema.createTable(name('access_tokens'), (table) => {
-      byteForByte(driver, table)
+      byteForByte(table, collation)
       table.string('hash', hashLength).primary()
       table
         .string('authorization_id', hashLength)

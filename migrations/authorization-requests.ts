@@ -2,9 +2,9 @@ import { byteForByte, hashLength, type SchemaChange } from './migration.ts'
 
 /** Validated authorization requests that wait for a login or a consent, one row a tab. */
 export const authorizationRequests: SchemaChange = {
-  up: ({ schema, name, driver }) =>
+  up: ({ schema, name, collation }) =>
     schema.createTable(name('authorization_requests'), (table) => {
-      byteForByte(driver, table)
+      byteForByte(table, collation)
       table.string('id', hashLength).primary()
       table
         .string('browser_hash', hashLength)

@@ -2,9 +2,9 @@ import { byteForByte, hashLength, type SchemaChange } from './migration.ts'
 
 /** What a resource owner gave a client once: the code, and the head of every token that came of it. */
 export const authorizations: SchemaChange = {
-  up: ({ schema, name, driver }) =>
+  up: ({ schema, name, collation }) =>
     schema.createTable(name('authorizations'), (table) => {
-      byteForByte(driver, table)
+      byteForByte(table, collation)
       table.string('id', hashLength).primary()
       table.string('client_id', 255).notNullable()
       table.string('subject', 255).notNullable()

@@ -2,9 +2,9 @@ import { byteForByte, hashLength, type SchemaChange } from './migration.ts'
 
 /** Registered clients: RFC 7591 metadata as one JSON text, and what is looked up or changes beside it. */
 export const clients: SchemaChange = {
-  up: ({ schema, name, driver }) =>
+  up: ({ schema, name, collation }) =>
     schema.createTable(name('clients'), (table) => {
-      byteForByte(driver, table)
+      byteForByte(table, collation)
       table.string('client_id', 255).primary()
       table.string('secret_hash', hashLength).nullable()
       table.string('previous_secret_hash', hashLength).nullable()

@@ -2,9 +2,9 @@ import { byteForByte, hashLength, type SchemaChange } from './migration.ts'
 
 /** What users were shown when they allowed a client; a receipt never changes. */
 export const consentReceipts: SchemaChange = {
-  up: ({ schema, name, driver }) =>
+  up: ({ schema, name, collation }) =>
     schema.createTable(name('consent_receipts'), (table) => {
-      byteForByte(driver, table)
+      byteForByte(table, collation)
       table.string('id', hashLength).primary()
       table.string('subject', 255).notNullable()
       table.string('client_id', 255).notNullable()

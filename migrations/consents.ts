@@ -2,9 +2,9 @@ import { byteForByte, type SchemaChange } from './migration.ts'
 
 /** What a user allows a client, remembered. */
 export const consents: SchemaChange = {
-  up: ({ schema, name, driver }) =>
+  up: ({ schema, name, collation }) =>
     schema.createTable(name('consents'), (table) => {
-      byteForByte(driver, table)
+      byteForByte(table, collation)
       table.string('subject', 255).notNullable()
       table.string('client_id', 255).notNullable()
       table.string('tenant', 64).notNullable().defaultTo('')

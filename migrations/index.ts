@@ -6,6 +6,7 @@ import { authorizationsLastUsed } from './authorizations-last-used.ts'
 import { clients } from './clients.ts'
 import { consentReceipts } from './consent-receipts.ts'
 import { consents } from './consents.ts'
+import { consentsTenant } from './consents-tenant.ts'
 import { consentsTerms } from './consents-terms.ts'
 import { logins } from './logins.ts'
 import type { SchemaChange } from './migration.ts'
@@ -36,4 +37,5 @@ export const migrations: ReadonlyMap<string, SchemaChange> = new Map([
   ['015_consents_terms', consentsTerms],
   ['016_authorizations_last_used', authorizationsLastUsed],
   ['017_authorization_requests_selected', authorizationRequestsSelected],
+  ['018_consents_tenant', consentsTenant],
 ])

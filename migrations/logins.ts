@@ -2,9 +2,9 @@ import { byteForByte, hashLength, type SchemaChange } from './migration.ts'
 
 /** Acts of authentication; ending a row ends everything that hangs on the login. */
 export const logins: SchemaChange = {
-  up: ({ schema, name, driver }) =>
+  up: ({ schema, name, collation }) =>
     schema.createTable(name('logins'), (table) => {
-      byteForByte(driver, table)
+      byteForByte(table, collation)
       table.string('sid', hashLength).primary()
       table
         .string('subject', 255)

@@ -7,6 +7,8 @@ export interface Schema {
   readonly name: (table: string) => string
   /** Knex's name of the database driver. */
   readonly driver: string
+  /** How texts are compared, where that has to be said: on MariaDB and MySQL. */
+  readonly collation: string | undefined
 }
 
 /** A step of the schema, and the way back. */
@@ -18,9 +20,12 @@ export interface SchemaChange {
 /** A SHA-256, or 32 random bytes, in base64url. */
 export const hashLength = 43
 
+/** Collations of MariaDB and of MySQL; the last is for MySQL before 8.0.17, to which 'ada ' is 'ada'. */
+export const exactCollations = ['utf8mb4_nopad_bin', 'utf8mb4_0900_bin', 'utf8mb4_bin']
+
 /** Identifiers and hashes compare byte for byte on MariaDB and MySQL too; the other databases do so anyway. */
-export const byteForByte = (driver: string, table: Knex.CreateTableBuilder): void => {
-  if (driver !== 'mysql2') return
+export const byteForByte = (table: Knex.CreateTableBuilder, collation: Schema['collation']): void => {
+  if (collation === undefined) return
   table.charset('utf8mb4')
-  table.collate('utf8mb4_bin')
+  table.collate(collation)
 }

@@ -2,9 +2,9 @@ import { byteForByte, hashLength, type SchemaChange } from './migration.ts'
 
 /** Refresh tokens, by hash: the chain of an authorization. */
 export const refreshTokens: SchemaChange = {
-  up: ({ schema, name, driver }) =>
+  up: ({ schema, name, collation }) =>
     schema.createTable(name('refresh_tokens'), (table) => {
-      byteForByte(driver, table)
+      byteForByte(table, collation)
       table.string('hash', hashLength).primary()
       table
         .string('authorization_id', hashLength)

@@ -2,9 +2,9 @@ import { byteForByte, hashLength, type SchemaChange } from './migration.ts'
 
 /** Identifiers of client assertions that were used; a second use loses the insert. */
 export const replays: SchemaChange = {
-  up: ({ schema, name, driver }) =>
+  up: ({ schema, name, collation }) =>
     schema.createTable(name('replays'), (table) => {
-      byteForByte(driver, table)
+      byteForByte(table, collation)
       table.string('hash', hashLength).primary()
       table
         .bigInteger('expires_at')

@@ -2,9 +2,9 @@ import { byteForByte, type SchemaChange } from './migration.ts'
 
 /** Salts, sealed; one row a purpose, written once and never changed but for the secret it lies under. */
 export const salts: SchemaChange = {
-  up: ({ schema, name, driver }) =>
+  up: ({ schema, name, collation }) =>
     schema.createTable(name('salts'), (table) => {
-      byteForByte(driver, table)
+      byteForByte(table, collation)
       table.string('purpose', 32).primary()
       table.text('sealed').notNullable()
     }),

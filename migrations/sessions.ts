@@ -2,9 +2,9 @@ import { byteForByte, hashLength, type SchemaChange } from './migration.ts'
 
 /** The kit's own browser sessions, by hash of their id. */
 export const sessions: SchemaChange = {
-  up: ({ schema, name, driver }) =>
+  up: ({ schema, name, collation }) =>
     schema.createTable(name('sessions'), (table) => {
-      byteForByte(driver, table)
+      byteForByte(table, collation)
       table.string('id', hashLength).primary()
       table.text('data').notNullable()
       table.bigInteger('created_at').notNullable()

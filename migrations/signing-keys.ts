@@ -2,9 +2,9 @@ import { byteForByte, hashLength, type SchemaChange } from './migration.ts'
 
 /** Private signing keys, sealed; a generation of an algorithm exists once, whoever makes it first. */
 export const signingKeys: SchemaChange = {
-  up: ({ schema, name, driver }) =>
+  up: ({ schema, name, collation }) =>
     schema.createTable(name('signing_keys'), (table) => {
-      byteForByte(driver, table)
+      byteForByte(table, collation)
       table.string('kid', hashLength).primary()
       table.string('algorithm', 10).notNullable()
       table.integer('generation').notNullable()

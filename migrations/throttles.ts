@@ -2,9 +2,9 @@ import { byteForByte, type SchemaChange } from './migration.ts'
 
 /** Failures counted against a limit until its time is over; names in the keys are hashes. */
 export const throttles: SchemaChange = {
-  up: ({ schema, name, driver }) =>
+  up: ({ schema, name, collation }) =>
     schema.createTable(name('throttles'), (table) => {
-      byteForByte(driver, table)
+      byteForByte(table, collation)
       table.string('key', 128).primary()
       table.integer('points').notNullable()
       table

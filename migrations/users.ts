@@ -2,9 +2,9 @@ import { byteForByte, type SchemaChange } from './migration.ts'
 
 /** The kit's own accounts; empty when the host has a user table. */
 export const users: SchemaChange = {
-  up: ({ schema, name, driver }) =>
+  up: ({ schema, name, collation }) =>
     schema.createTable(name('users'), (table) => {
-      byteForByte(driver, table)
+      byteForByte(table, collation)
       table.string('id', 36).primary()
       table
         .string('username', 255)

@@ -1,4 +1,5 @@
 import { migrateDatabase, rollback } from '../repositories/migrate.ts'
+import { schemaVersion } from '../repositories/schema-version.ts'
 import { type Command, UsageError } from './command.ts'
 import { note, print } from './terminal.ts'
 
@@ -16,7 +17,9 @@ export const migrateCommand: Command = {
   async run({ database }) {
     const names = await migrateDatabase(database)
     list(names)
-    if (names.length === 0) note('the tables are up to date')
+    const { newer } = await schemaVersion(database)
+    if (newer.length > 0) note(`the tables are newer than this version, by ${newer.join(', ')}`)
+    else if (names.length === 0) note('the tables are up to date')
   },
 }
 

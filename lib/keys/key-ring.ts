@@ -23,6 +23,8 @@ export interface KeyRing {
   open(jwt: string, typ: string): Promise<Record<string, unknown> | undefined>
   /** Learns what other processes have made and does what is due, once in a while; cheap enough for every request. */
   refresh(): Promise<void>
+  /** Whether nothing is due to be read again. */
+  isFresh(): boolean
   /** Settles when nothing is being read. */
   settled(): Promise<void>
 }
@@ -89,6 +91,7 @@ export const openKeyRing = async (db: Database, options: KeyOptions, now: () => 
       if (since(triedAt) >= freshness.readAfter) read()
       if (since(readAt) >= freshness.readBefore) await reading
     },
+    isFresh: () => since(triedAt) < freshness.readAfter && since(readAt) < freshness.readBefore,
     settled: async () => reading,
   }
 }

@@ -1,5 +1,5 @@
 import type { Result, Value } from './driver.ts'
-import { isMisled } from './faults.ts'
+import { hasRolledBack, isMisled } from './faults.ts'
 import type { Database } from './statement.ts'
 
 /** Milliseconds that a connection may take to be had, and then the database to answer; together 503 within ten seconds. */
@@ -72,7 +72,10 @@ export const onSharedConnection = async <T>(
 ): Promise<T> => (db.driver.answersAtOnce ? statement(await lend(db)) : onConnection(db, statement))
 
 const lend = (db: Database): Promise<unknown> => {
-  const { pool } = db.knex.client
+  const { client } = db.knex
+  const { pool } = client
+  // A pool that was closed lends nothing.
+  if (pool === undefined) return acquire(db)
   const connection = lent.get(pool) ?? acquire(db)
   if (lent.has(pool)) return connection
   lent.set(pool, connection)
@@ -81,7 +84,7 @@ const lend = (db: Database): Promise<unknown> => {
     (borrowed) =>
       setImmediate(() => {
         isOver()
-        db.knex.client.releaseConnection(borrowed)
+        client.releaseConnection(borrowed)
       }),
     isOver,
   )
@@ -118,12 +121,12 @@ export const inTransaction = async <T>(tx: Database, work: (tx: Database) => Pro
   }
 }
 
-/** A connection that cannot even roll back is not given to anyone else. */
+/** A connection that cannot even roll back is not given to anyone else, unless SQLite has done so by itself. */
 const rollBack = async (tx: Database): Promise<void> => {
   if (isDisposed(tx.connection)) return
   try {
     await execute(tx, tx.connection, 'ROLLBACK', [])
   } catch (error) {
-    dispose(tx.connection, error)
+    if (!hasRolledBack(error)) dispose(tx.connection, error)
   }
 }

@@ -87,11 +87,14 @@ const privateHandle = (knex: Knex): Knex => {
   return handle
 }
 
-/** The schema builder of a handle or a transaction, likewise; a transaction cannot be copied as a handle can. */
-export const privateSchema = (knex: Knex): Knex.SchemaBuilder =>
+/** A handle or a transaction without the mappers, likewise; a transaction cannot be copied as a handle can. */
+export const privateClient = (knex: Knex): Knex.Client =>
   Object.create(knex.client, {
     config: { value: { ...knex.client.config, ...withoutMappers } },
-  }).schemaBuilder()
+  })
+
+/** Its schema builder. */
+export const privateSchema = (knex: Knex): Knex.SchemaBuilder => privateClient(knex).schemaBuilder()
 
 /**
  * Opens the kit's view of a database: on the host's Knex instance, or on one of its own from a configuration.

@@ -29,6 +29,10 @@ const elsewhere = new Set([
 /** Whether the connection leads to a server that cannot serve us, after a fail-over say; a new one may lead to another. */
 export const isMisled = (error: unknown): boolean => elsewhere.has(String(codeOf(error) ?? ''))
 
+/** Whether SQLite has taken back a transaction by itself, as it does when the disk is full. */
+export const hasRolledBack = (error: unknown): boolean =>
+  codeOf(error) === 'SQLITE_ERROR' && String(error).includes('no transaction is active')
+
 /** Whether an insert lost against an equal key. */
 export const isUniqueViolation = (error: unknown): boolean => {
   const code = codeOf(error instanceof OAuthError ? error.cause : error)
@@ -38,6 +42,13 @@ export const isUniqueViolation = (error: unknown): boolean => {
     code === 'SQLITE_CONSTRAINT_UNIQUE' ||
     code === 'SQLITE_CONSTRAINT_PRIMARYKEY'
   )
+}
+
+/** Whether a statement names a table that is not there; SQLite has no code of its own for that. */
+export const isMissingTable = (error: unknown): boolean => {
+  const code = codeOf(error)
+  if (code === '42P01' || code === 'ER_NO_SUCH_TABLE') return true
+  return code === 'SQLITE_ERROR' && String(error).includes('no such table')
 }
 
 /** What a client hears of any fault of the database: nothing but that it may try again. */

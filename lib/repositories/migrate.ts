@@ -1,13 +1,21 @@
 import type { Knex } from 'knex'
 import { migrations } from '../../migrations/index.ts'
-import type { Schema } from '../../migrations/migration.ts'
+import { exactCollations, type Schema } from '../../migrations/migration.ts'
 import type { AuthRouterOptions } from '../options/options.ts'
-import { openDatabase, privateSchema } from './database.ts'
+import { openDatabase, privateClient, privateSchema } from './database.ts'
 import { isUniqueViolation } from './faults.ts'
+import { schemaVersion } from './schema-version.ts'
 import type { Database } from './statement.ts'
 
 /** What migrating needs to know, `tablePrefix`; the whole configuration of the router will do. */
 export type MigrateOptions = AuthRouterOptions
+
+/** The first of these collations that the server has. */
+const collationOf = async (knex: Knex): Promise<string | undefined> => {
+  if (knex.client.driverName !== 'mysql2') return undefined
+  const [rows]: [{ Collation: string }[]] = await privateClient(knex).raw("show collation like 'utf8mb4%bin'")
+  return exactCollations.find((name) => rows.some(({ Collation }) => Collation === name))
+}
 
 /**
  * The kit's schema as a Knex migration source, for hosts that run all migrations through one command of theirs.
@@ -22,18 +30,24 @@ export const migrationSource = ({
   getMigration: async (name) => {
     const change = migrations.get(name)
     if (change === undefined) throw new Error(`latchkey: there is no migration ${name}`)
-    const schema = (knex: Knex): Schema => ({
+    const schema = async (knex: Knex): Promise<Schema> => ({
       schema: privateSchema(knex),
       name: (table) => `${tablePrefix}${table}`,
       driver: String(knex.client.driverName),
+      collation: await collationOf(knex),
     })
-    return { up: async (knex) => change.up(schema(knex)), down: async (knex) => change.down(schema(knex)) }
+    return {
+      up: async (knex) => change.up(await schema(knex)),
+      down: async (knex) => change.down(await schema(knex)),
+    }
   },
 })
 
 const configuration = (prefix: string): Knex.MigratorConfig => ({
   migrationSource: migrationSource({ tablePrefix: prefix }),
   tableName: `${prefix}migrations`,
+  // Names that only a newer version knows are looked at by schemaVersion.
+  disableMigrationsListValidation: true,
 })
 
 /**
@@ -45,17 +59,33 @@ const configuration = (prefix: string): Knex.MigratorConfig => ({
 export const migrate = (knex: Knex, { tablePrefix = 'oauth_' }: MigrateOptions = {}): Promise<string[]> =>
   migrateDatabase(openDatabase(knex, tablePrefix).database)
 
-/** Removes the kit's tables, newest first. Everything in them is lost. */
+/**
+ * Removes the kit's tables, newest first. Everything in them is lost.
+ *
+ * @throws Error when the database is newer than this version, which does not know all that there is to remove
+ */
 export const rollback = async (
   knex: Knex,
   { tablePrefix = 'oauth_' }: MigrateOptions = {},
 ): Promise<string[]> => {
   const { database } = openDatabase(knex, tablePrefix)
+  const { newer } = await schemaVersion(database)
+  if (newer.length > 0) {
+    throw new Error(
+      `latchkey: the database is newer than this version, by ${newer.join(', ')}; roll back with the version that made it`,
+    )
+  }
   const [, names] = await database.knex.migrate.rollback(configuration(tablePrefix), true)
   return names
 }
 
 const isLocked = (error: unknown): boolean => error instanceof Error && error.name === 'MigrationLocked'
+// MariaDB commits the lock with the first table, so that it outlives a process that is killed in the midst of it.
+const stillLocked = ({ prefix }: Database, cause: unknown): Error =>
+  new Error(
+    `latchkey: another process is migrating; if none is, one was killed meanwhile, and this frees its lock: update ${prefix}migrations_lock set is_locked = 0`,
+    { cause },
+  )
 // Two processes that create the bookkeeping tables at once: the loser sees them exist.
 const isCreationRace = (error: unknown): boolean =>
   isUniqueViolation(error) ||
@@ -90,22 +120,14 @@ const withoutPrinting = (knex: Knex): Knex => {
 /** As {@link migrate}, on a database that is already open. While another process migrates, this one waits for it. */
 export const migrateDatabase = async (db: Database, attempts = 100): Promise<string[]> => {
   try {
+    if ((await schemaVersion(db)).pending.length === 0) return []
     await prepareLock(db)
     const [, names] = await withoutPrinting(db.knex).migrate.latest(configuration(db.prefix))
     return names
   } catch (error) {
+    if (attempts === 0 && isLocked(error)) throw stillLocked(db, error)
     if (attempts === 0 || !(isLocked(error) || isCreationRace(error))) throw error
     await new Promise((resolve) => setTimeout(resolve, 100))
     return migrateDatabase(db, attempts - 1)
   }
-}
-
-/**
- * Migrations that have not run on this database.
- *
- * @throws the driver's error when the database is away
- */
-export const pendingMigrations = async (db: Database): Promise<string[]> => {
-  const [, pending] = await db.knex.migrate.list(configuration(db.prefix))
-  return pending.map((name: unknown) => String(name))
 }

@@ -5,10 +5,15 @@ export interface SessionRecord {
   readonly data: Record<string, unknown>
   /** Epoch seconds; the absolute lifetime counts from here. */
   readonly createdAt: number
+  /** Epoch seconds at which it ends unless it is prolonged. */
+  readonly expiresAt: number
 }
 
 const byId = query<{ id: string; now: number }>((table, v) =>
-  table('sessions').select(['data', 'created_at']).where({ id: v.id }).where('expires_at', '>', v.now),
+  table('sessions')
+    .select(['data', 'created_at', 'expires_at'])
+    .where({ id: v.id })
+    .where('expires_at', '>', v.now),
 )
 
 /** The session under this hash of its id, unless it is expired. */
@@ -17,7 +22,12 @@ export const findSession = async (
   values: { id: string; now: number },
 ): Promise<SessionRecord | undefined> => {
   const [row] = await byId(db, values)
-  return row && { data: json(row, 'data'), createdAt: number(row, 'created_at') }
+  if (row === undefined) return undefined
+  return {
+    data: json(row, 'data'),
+    createdAt: number(row, 'created_at'),
+    expiresAt: number(row, 'expires_at'),
+  }
 }
 
 interface SessionValues {

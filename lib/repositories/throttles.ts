@@ -10,7 +10,10 @@ export interface Throttle {
 
 type Key = { readonly key: string }
 
-const byKey = query<Key>((table, v) => table('throttles').where({ key: v.key }))
+// Named, so that a column added later does not change what prepared statements of older processes return.
+const byKey = query<Key>((table, v) =>
+  table('throttles').select(['points', 'expires_at']).where({ key: v.key }),
+)
 const increment = command<Key & { readonly now: number }>((table, v) =>
   table('throttles').where({ key: v.key }).where('expires_at', '>', v.now).increment('points', 1),
 )

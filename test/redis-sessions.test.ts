@@ -1,0 +1,215 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { hash } from '@node-rs/bcrypt'
+import createKnex, { type Knex } from 'knex'
+import { createClient } from 'redis'
+import { migrate, seedClients } from '../lib/index.ts'
+import { type FaultProxy, openFaultProxy } from './support/fault-proxy.ts'
+import { authorizeUrl, callback, secret } from './support/host.ts'
+import { codeOf, expectErrorPage, expectErrorRedirect } from './support/outcomes.ts'
+import { RawBrowser } from './support/raw-browser.ts'
+import { describeWith, services } from './support/services.ts'
+import { ada } from './support/tokens.ts'
+
+// The snippet of docs/users.md as it stands there, in two processes on one Redis.
+
+jest.setTimeout(60_000)
+
+const root = join(__dirname, '..')
+const [, snippet = ''] =
+  /^### Redis$[\s\S]*?^```js\n([\s\S]*?)^```$/m.exec(readFileSync(join(root, 'docs/users.md'), 'utf8')) ?? []
+
+/** What the page takes for granted around it. */
+const programOf = (code: string): string => `
+import express from 'express'
+import knex from 'knex'
+import { authRouter } from 'latchkey'
+
+const app = express()
+const database = knex({ client: 'better-sqlite3', connection: { filename: 'app.sqlite' }, useNullAsDefault: true })
+const users = { table: 'users', columns: { id: 'id', username: 'email', password: 'password_hash' } }
+${code}
+const server = app.listen(0, '127.0.0.1', () => process.send(server.address().port))
+process.on('disconnect', () => process.exit(0))
+`
+
+/** The other form that the page tells of. */
+const asMiddleware = snippet
+  .replace('app.use(sessions)\n', '')
+  .replace("session: 'host'", 'session: sessions')
+
+const silent = authorizeUrl({ client_id: 'web', scope: 'openid', prompt: 'none' })
+const cookie = 'connect.sid'
+const idOf = (agent: RawBrowser): string =>
+  /^s:([\w-]+)\./.exec(decodeURIComponent(agent.cookies.get(cookie) ?? ''))?.[1] ?? 'no session'
+
+describeWith('redis', 'sessions in Redis', () => {
+  const redis = createClient({ url: services.redis })
+  const running: ChildProcess[] = []
+  const ids = new Set<string>()
+  let folder: string
+  let database: Knex
+  let proxy: FaultProxy
+
+  /** One process; its Redis is behind the proxy. */
+  const start = async (file: string): Promise<string> => {
+    const child = fork(file, {
+      cwd: folder,
+      execArgv: ['--import', 'tsx'],
+      env: {
+        ...process.env,
+        NODE_ENV: 'development',
+        TSX_TSCONFIG_PATH: join(folder, 'tsconfig.json'),
+        PORT: '3000',
+        REDIS_URL: proxy.url,
+        SESSION_SECRET: 'of the tests',
+      },
+      silent: true,
+    })
+    running.push(child)
+    let output = ''
+    child.stderr?.on('data', (chunk) => {
+      output += chunk
+    })
+    const ended = (status: number | null): never => {
+      throw new Error(`${file} ended with ${status}\n${output}`)
+    }
+    const [port] = await Promise.race([
+      once(child, 'message'),
+      once(child, 'exit').then(([status]) => ended(status)),
+    ])
+    return `http://127.0.0.1:${port}`
+  }
+
+  beforeAll(async () => {
+    await redis.connect()
+    proxy = await openFaultProxy(services.redis, 6379)
+    const artifacts = join(__dirname, '.artifacts')
+    mkdirSync(artifacts, { recursive: true })
+    folder = mkdtempSync(join(artifacts, 'redis-'))
+    // Inside the project the name of the package is its source.
+    const paths = { latchkey: [join(relative(folder, root), 'lib/index.ts')] }
+    writeFileSync(
+      join(folder, 'tsconfig.json'),
+      JSON.stringify({ compilerOptions: { allowJs: true, paths } }),
+    )
+    writeFileSync(join(folder, 'package.json'), JSON.stringify({ type: 'module' }))
+    database = createKnex({
+      client: 'better-sqlite3',
+      connection: { filename: join(folder, 'app.sqlite') },
+      useNullAsDefault: true,
+    })
+    await database.schema.createTable('users', (table) => {
+      table.increments('id')
+      table.string('email')
+      table.string('password_hash')
+    })
+    await database('users').insert({ email: ada.email, password_hash: await hash(ada.password, { cost: 4 }) })
+    await migrate(database)
+    const web = { client_id: 'web', client_secret: secret, redirect_uris: [callback] }
+    await seedClients(database, [web], { logger: { info: () => {}, warn: () => {}, error: () => {} } })
+  })
+
+  afterAll(async () => {
+    for (const child of running) child.kill('SIGKILL')
+    for (const id of ids) await redis.del(`sess:${id}`)
+    await redis.close()
+    await database.destroy()
+    await proxy.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  const forms = [
+    ["session: 'host'", snippet],
+    ['session: sessions', asMiddleware],
+  ] as const
+
+  test('the page has the snippet, and tells of both forms', () => {
+    for (const [form, code] of forms) expect(code).toContain(form)
+    expect(asMiddleware).not.toContain('app.use(sessions)')
+  })
+
+  describe.each(forms)('%s', (form, code) => {
+    let one: string
+    let other: string
+    beforeAll(async () => {
+      const file = join(folder, `${form.replace(/\W+/g, '-')}.js`)
+      writeFileSync(file, programOf(code))
+      // The first writes the secret of development, which the second reads.
+      one = await start(file)
+      other = await start(file)
+    })
+    beforeEach(() => proxy.heal())
+
+    const at = (origin: string, agent?: RawBrowser): RawBrowser => {
+      const browser = new RawBrowser(origin)
+      for (const [name, value] of agent?.cookies ?? []) browser.cookies.set(name, value)
+      return browser
+    }
+    const signedIn = async (): Promise<RawBrowser> => {
+      const agent = at(one)
+      codeOf(await agent.grant(authorizeUrl({ client_id: 'web', scope: 'openid' })))
+      ids.add(idOf(agent))
+      return agent
+    }
+    const isKept = (id: string): Promise<number> => redis.exists(`sess:${id}`)
+    const expectNobody = async (agent: RawBrowser): Promise<void> =>
+      expectErrorRedirect(await agent.get(silent), 'login_required')
+
+    test('a login at one process is known to the other, and the pages have no other session', async () => {
+      const agent = await signedIn()
+      expect([...agent.cookies.keys()].filter((name) => name.endsWith('_session'))).toEqual([])
+      expect(await isKept(idOf(agent))).toBe(1)
+      codeOf(await at(other, agent).get(silent))
+    })
+
+    test('the id is a new one after each login, and the one before is worth nothing', async () => {
+      const agent = await signedIn()
+      const before = at(one, agent)
+      const again = authorizeUrl({ client_id: 'web', scope: 'openid', prompt: 'login' })
+      codeOf(await agent.signIn(await agent.open(again)))
+      ids.add(idOf(agent))
+      expect(idOf(agent)).not.toBe(idOf(before))
+      expect(await isKept(idOf(before))).toBe(0)
+      await expectNobody(before)
+    })
+
+    test('signing out at one process ends the login at the other', async () => {
+      const agent = await signedIn()
+      const thief = at(one, agent)
+      const there = at(other, agent)
+      await there.submit(await there.open('/oauth/logout'), 'csrf_token')
+      expect(await isKept(idOf(thief))).toBe(0)
+      await expectNobody(thief)
+    })
+
+    test('a visit renews the time that Redis keeps it, which is ttl, and after that nobody is signed in', async () => {
+      const agent = await signedIn()
+      const key = `sess:${idOf(agent)}`
+      await redis.expire(key, 100)
+      codeOf(await agent.get(silent))
+      let left = await redis.ttl(key)
+      // A redirect may be out before Redis has heard of it.
+      for (let look = 0; left <= 100 && look < 500; look += 1) left = await redis.ttl(key)
+      expect(left).toBeGreaterThan(86_000)
+      expect(left).toBeLessThanOrEqual(86_400)
+      await redis.expire(key, 0)
+      await expectNobody(agent)
+    })
+
+    test('while Redis is away requests fail at once, nobody is signed in or out, and afterwards all is as it was', async () => {
+      const agent = await signedIn()
+      proxy.refuse()
+      const answer = await agent.get(silent)
+      if (form === "session: 'host'") expect(answer.status).toBe(500)
+      else expectErrorPage(answer, 503)
+      expect(answer.setCookies).toEqual([])
+      proxy.heal()
+      // The client comes back by itself, after a pause.
+      for (let status = answer.status; status >= 500; ) status = (await agent.get(silent)).status
+      codeOf(await agent.get(silent))
+    })
+  })
+})

@@ -1,0 +1,87 @@
+import supertest from 'supertest'
+import { type ClientSeed, seedClients, seedUsers } from '../../lib/index.ts'
+import { migrations } from '../../migrations/index.ts'
+import { type DatabaseKind, describeOnEach, openFaultDatabase } from '../support/fault-databases.ts'
+import { authorizeUrl, callback, secret } from '../support/host.ts'
+import { claimsOf, codeOf } from '../support/outcomes.ts'
+import { RawBrowser } from '../support/raw-browser.ts'
+import { forkServers, type ServerProcesses } from '../support/server-processes.ts'
+import { ada } from '../support/tokens.ts'
+
+// Loading four processes takes its time on a busy machine.
+jest.setTimeout(60_000)
+
+let processes: ServerProcesses
+beforeAll(async () => {
+  processes = await forkServers(4)
+})
+afterAll(() => processes.close())
+
+const pairwise: ClientSeed = {
+  client_id: 'web',
+  client_secret: secret,
+  redirect_uris: [callback],
+  scope: 'openid',
+  subject_type: 'pairwise',
+  first_party: true,
+}
+
+/** Four processes that start at the same moment on a database in which nothing is. */
+const bootTogether = async (kind: DatabaseKind): Promise<void> => {
+  const database = openFaultDatabase(kind)
+  const { knex, config, tablePrefix } = database
+  const table = (name: string) => knex(`${tablePrefix}${name}`)
+  try {
+    // Each of them gets ready, or this fails.
+    const origins = await processes.start({
+      ...{ database: config, tablePrefix, replayWindow: 10 },
+      secret: 'a secret of the tests that is long enough',
+    })
+
+    expect(await table('migrations').orderBy('id').pluck('name')).toEqual([...migrations.keys()])
+    expect(await table('migrations_lock').pluck('is_locked')).toEqual([0])
+
+    const keySets = await Promise.all(origins.map((origin) => supertest(origin).get('/oauth/jwks')))
+    const algorithms: string[] = keySets[0]?.body.keys.map(({ alg }: { alg: string }) => alg)
+    expect(algorithms).toEqual(expect.arrayContaining(['ES256', 'RS256']))
+    expect(new Set(algorithms).size).toBe(algorithms.length)
+    for (const { body } of keySets) expect(body).toEqual(keySets[0]?.body)
+    expect(await table('signing_keys')).toHaveLength(algorithms.length)
+    expect(await table('salts')).toHaveLength(1)
+
+    // What each process has in memory is what all of them have: one signs in, each knows the same person.
+    await seedClients(knex, [pairwise], { tablePrefix })
+    await seedUsers(knex, [{ username: ada.email, password: ada.password }], { tablePrefix })
+    const [first = '', second = ''] = origins
+    const answer = await new RawBrowser(first).grant(authorizeUrl({ client_id: 'web', scope: 'openid' }))
+    const redemption = {
+      client_id: 'web',
+      client_secret: secret,
+      redirect_uri: callback,
+      code: codeOf(answer),
+    }
+    const { body: tokens } = await supertest(second)
+      .post('/oauth/token')
+      .type('form')
+      .send({ grant_type: 'authorization_code', ...redemption })
+      .expect(200)
+    const subjects = await Promise.all(
+      origins.map(async (origin) => {
+        const { body } = await supertest(origin)
+          .get('/oauth/userinfo')
+          .set('Authorization', `Bearer ${tokens.access_token}`)
+        return body.sub
+      }),
+    )
+    expect(subjects).toEqual(origins.map(() => claimsOf(tokens.id_token).sub))
+    expect(subjects).not.toContain(undefined)
+  } finally {
+    await database.close()
+  }
+}
+
+describeOnEach('four processes that start at the same moment on an empty database', (kind) => {
+  test.each(['once', 'and once more'])('get one schema, one set of keys and one salt, %s', () =>
+    bootTogether(kind),
+  )
+})

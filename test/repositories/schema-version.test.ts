@@ -1,0 +1,243 @@
+import type { Knex } from 'knex'
+import { removeExpiredRows } from '../../lib/clean-up.ts'
+import {
+  type AuthRouter,
+  authRouter,
+  migrate,
+  migrationSource,
+  rollback,
+  seedUsers,
+} from '../../lib/index.ts'
+import { openDatabase } from '../../lib/repositories/database.ts'
+import { migrateDatabase } from '../../lib/repositories/migrate.ts'
+import { schemaVersion } from '../../lib/repositories/schema-version.ts'
+import { migrations } from '../../migrations/index.ts'
+import { openTestDatabase, type TestDatabase } from '../support/database.ts'
+import { authorizeUrl, type Host, startHost } from '../support/host.ts'
+import { codeOf } from '../support/outcomes.ts'
+import { RawBrowser } from '../support/raw-browser.ts'
+import { ada, answerOf, expectError, redeem, refresh, userinfo } from '../support/tokens.ts'
+
+jest.setTimeout(60_000)
+
+const log = { info: jest.fn(), warn: jest.fn(), error: jest.fn() }
+const secrets = ['a secret of the tests that is long enough']
+const newer = '901_consents_mood'
+
+let database: TestDatabase
+const opened: AuthRouter[] = []
+beforeEach(() => {
+  database = openTestDatabase()
+  database.knex.client.logger.warn = () => {}
+  for (const told of Object.values(log)) told.mockClear()
+})
+afterEach(async () => {
+  jest.restoreAllMocks()
+  for (const oauth of opened.splice(0)) await oauth.close()
+  // Else the tables could not be removed.
+  await table('migrations')
+    .where('name', '>', '9')
+    .delete()
+    .catch(() => {})
+  await database.close()
+})
+
+const table = (name: string) => database.knex(`${database.tablePrefix}${name}`)
+const migrated = () => migrate(database.knex, { tablePrefix: database.tablePrefix })
+const version = () => schemaVersion(openDatabase(database.knex, database.tablePrefix).database)
+
+/** What a newer version leaves behind when it has migrated. */
+const run = async (name: string): Promise<void> => {
+  await table('migrations').insert({ name, batch: 2, migration_time: new Date() })
+}
+const expandConsents = async (): Promise<void> => {
+  await database.knex.schema.alterTable(`${database.tablePrefix}consents`, (columns) => {
+    columns.string('mood').nullable()
+  })
+  await run(newer)
+}
+
+/** Every table of the kit's, as the database itself names them. */
+const tablesOf = async (knex: Knex, prefix: string): Promise<string[]> => {
+  const sqlite = knex.client.driverName === 'better-sqlite3'
+  const names: string[] = sqlite
+    ? await knex('sqlite_master').where({ type: 'table' }).pluck('name')
+    : await knex('information_schema.tables').where('table_type', 'BASE TABLE').pluck('table_name')
+  return names.filter((name) => name.startsWith(prefix))
+}
+
+/** A process of this version that starts on the database. */
+const boot = async (environment: 'development' | 'production'): Promise<AuthRouter> => {
+  const { NODE_ENV } = process.env
+  process.env.NODE_ENV = environment
+  try {
+    const oauth = authRouter({
+      issuer: 'https://app.example.com/oauth',
+      database: database.knex,
+      tablePrefix: database.tablePrefix,
+      secrets,
+      logger: log,
+    })
+    opened.push(oauth)
+    await oauth.ready()
+    return oauth
+  } finally {
+    process.env.NODE_ENV = NODE_ENV
+  }
+}
+const messages = (told: jest.Mock): string[] => told.mock.calls.map(([message]) => String(message))
+
+test('an empty database lacks every migration, and asking makes no table', async () => {
+  expect(await version()).toEqual({ pending: [...migrations.keys()], newer: [] })
+  for (const name of ['migrations', 'migrations_lock', 'clients'])
+    expect(await database.knex.schema.hasTable(database.tablePrefix + name)).toBe(false)
+})
+
+test('in production nothing is migrated unasked: the server names what is missing and makes no table', async () => {
+  await expect(boot('production')).rejects.toThrow(
+    /the database lacks 001_clients, .*; run: npx latchkey migrate$/,
+  )
+  expect(await database.knex.schema.hasTable(`${database.tablePrefix}migrations`)).toBe(false)
+  await migrated()
+  await boot('production')
+  expect(messages(log.info)).toEqual([])
+})
+
+test('one migration that is missing is named alone', async () => {
+  await migrated()
+  const last = [...migrations.keys()].at(-1)
+  await table('migrations').where({ name: last }).delete()
+  await expect(boot('production')).rejects.toThrow(`latchkey: the database lacks ${last}; run:`)
+  await run(String(last))
+})
+
+test.each(['production', 'development'] as const)(
+  'old code starts on a schema that a newer version has expanded, and says so in one line, in %s',
+  async (environment) => {
+    await migrated()
+    await expandConsents()
+    await boot(environment)
+    expect(messages(log.info)).toEqual([`latchkey: the database is newer than this version, by ${newer}`])
+    expect(messages(log.error)).toEqual([])
+  },
+)
+
+test('old code that runs, and old code that starts, serve on a schema that is expanded under them', async () => {
+  const { knex, tablePrefix } = database
+  const settings = { options: { users: undefined }, database: { ...database, close: async () => {} } }
+  const running = await startHost(settings)
+  opened.push(running.oauth)
+  await seedUsers(knex, [{ username: ada.email, password: ada.password }], { tablePrefix })
+  const everything = async (host: Host): Promise<void> => {
+    const agent = new RawBrowser(host.app)
+    const page = await agent.open(authorizeUrl({ client_id: 'web', scope: 'openid offline_access' }))
+    expect((await agent.signIn(page, ada.email, 'wrong')).html).toContain('name="password"')
+    const consent = await agent.signIn(await agent.open(page.url.href))
+    const code = codeOf(consent.location === undefined ? await agent.decide(consent, 'allow') : consent)
+    const tokens = await answerOf(redeem(host, code))
+    const next = await answerOf(refresh(host, tokens.refresh_token))
+    await userinfo(host, next.access_token).expect(200)
+    const list = await agent.open('/oauth/account')
+    expect(list.html).toContain('Web client')
+    await host.oauth.users.export((await table('users').first()).id)
+    await agent.submit(await agent.open('/oauth/logout'), 'csrf_token')
+    expectError(await redeem(host, code), 400, 'invalid_grant')
+    await removeExpiredRows(openDatabase(knex, tablePrefix).database, { now: 1, replayWindow: 10 })
+  }
+  await everything(running)
+
+  const tables = (await tablesOf(knex, tablePrefix)).filter((name) => !name.includes('migrations'))
+  expect(tables).toContain(`${tablePrefix}throttles`)
+  for (const name of tables)
+    await knex.schema.alterTable(name, (columns) => {
+      columns.string('mood').nullable()
+    })
+  await run(newer)
+
+  await everything(running)
+  const started = await startHost(settings)
+  opened.push(started.oauth)
+  await everything(started)
+  expect(await table('consents').pluck('mood')).toEqual([null])
+})
+
+test('migrating by old code leaves a newer schema as it is', async () => {
+  await migrated()
+  await expandConsents()
+  expect(await migrated()).toEqual([])
+  expect((await version()).newer).toEqual([newer])
+  expect(await database.knex.schema.hasColumn(`${database.tablePrefix}consents`, 'mood')).toBe(true)
+})
+
+test('old code does not roll back a newer schema, half of which it would leave', async () => {
+  await migrated()
+  await expandConsents()
+  const { knex, tablePrefix } = database
+  await expect(rollback(knex, { tablePrefix })).rejects.toThrow(
+    `the database is newer than this version, by ${newer}; roll back with the version that made it`,
+  )
+  expect(await knex.schema.hasTable(`${tablePrefix}clients`)).toBe(true)
+})
+
+test('a host’s own knex.migrate by old code leaves it too, once it is told not to look for lost files', async () => {
+  await migrated()
+  await expandConsents()
+  const { knex, tablePrefix } = database
+  const configuration = {
+    migrationSource: migrationSource({ tablePrefix }),
+    tableName: `${tablePrefix}migrations`,
+  }
+  await expect(knex.migrate.latest(configuration)).rejects.toThrow(newer)
+  const [, names] = await knex.migrate.latest({ ...configuration, disableMigrationsListValidation: true })
+  expect(names).toEqual([])
+})
+
+test('a lock that a killed process left is told with what frees it', async () => {
+  await migrated()
+  const last = [...migrations.keys()].at(-1)
+  await table('migrations').where({ name: last }).delete()
+  await table('migrations_lock').update({ is_locked: 1 })
+  const opened = openDatabase(database.knex, database.tablePrefix).database
+  await expect(migrateDatabase(opened, 0)).rejects.toThrow(
+    `another process is migrating; if none is, one was killed meanwhile, and this frees its lock: update ${database.tablePrefix}migrations_lock set is_locked = 0`,
+  )
+  await table('migrations_lock').update({ is_locked: 0 })
+  await run(String(last))
+})
+
+test('code that reads what a newer version has taken away does not start, migrate or roll back', async () => {
+  await migrated()
+  const contraction = '903_consents_without_terms_needs_902'
+  await run('902_consents_mood')
+  await run(contraction)
+  const refusal = `this version is too old for the database, where ${contraction} has run; deploy a newer one`
+  for (const environment of ['production', 'development'] as const)
+    await expect(boot(environment)).rejects.toThrow(refusal)
+  await expect(migrated()).rejects.toThrow(refusal)
+  const { knex, tablePrefix } = database
+  await expect(rollback(knex, { tablePrefix })).rejects.toThrow(refusal)
+})
+
+test('code that knows the migration a contraction needs starts after it', async () => {
+  await migrated()
+  await run('903_consents_without_terms_needs_015')
+  await boot('production')
+  expect(messages(log.info)).toHaveLength(1)
+})
+
+test('a database that is away is told by the driver’s own error', async () => {
+  const fault = new Error('connect ECONNREFUSED 10.0.0.7:5432')
+  const away = jest.spyOn(database.knex.client.pool, 'acquire')
+  away.mockImplementation(() => ({ promise: Promise.reject(fault) }))
+  await expect(version()).rejects.toBe(fault)
+})
+
+test('migrations are numbered one after the other, and each contraction needs one that comes before it', () => {
+  const names = [...migrations.keys()]
+  for (const [index, name] of names.entries()) {
+    expect(name).toMatch(/^\d{3}_[a-z_]+?(_needs_\d{3})?$/)
+    expect(Number(name.slice(0, 3))).toBe(index + 1)
+    const [, needed] = /_needs_(\d+)$/.exec(name) ?? []
+    if (needed !== undefined) expect(Number(needed)).toBeLessThan(index + 1)
+  }
+})
