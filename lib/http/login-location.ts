@@ -32,7 +32,11 @@ export const loginLocation = (
   if (url === undefined) return path
   const prompt = request.maxAge === undefined ? request.prompt : [...new Set([...request.prompt, 'login'])]
   const asked = prompt.length > 0 ? prompt.join(' ') : undefined
-  return hostPage(server, url, path, { prompt: asked, login_hint: request.loginHint })
+  return hostPage(server, url, path, {
+    prompt: asked,
+    login_hint: request.loginHint,
+    ui_locales: request.uiLocales?.join(' '),
+  })
 }
 
 /** Set by the hop back from the host's own login page. */

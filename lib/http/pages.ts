@@ -1,10 +1,15 @@
 import type { Response } from 'express'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { type Client, clientName } from '../protocol/client.ts'
+import { inLanguage } from '../protocol/client-metadata-languages.ts'
 import { redirectUriHost } from '../protocol/redirect-uri.ts'
+import { languageOf } from './language.ts'
+import { languageChoices } from './language-choice.ts'
+import { languagesOf } from './languages.ts'
 import type { ClientCard, PageModels, PageName } from './page-models.ts'
 import { formActionFor, setPageHeaders } from './security-headers.ts'
 import { sendHtml } from './send.ts'
+import { warnOfOldCopies } from './template-origin.ts'
 import { createViews, type Views } from './views.ts'
 
 /** How endpoints answer with a page. */
@@ -21,27 +26,32 @@ export interface Pages {
   ): void
 }
 
-export const createPages = ({ options }: AuthorizationServer): Pages => {
+export const createPages = (server: AuthorizationServer): Pages => {
+  const { options } = server
   const views = createViews({
     directory: options.views,
     branding: options.branding,
     basePath: options.basePath,
+    languages: languagesOf(server),
   })
+  if (options.views !== undefined && !options.production) warnOfOldCopies(options.views, options.logger)
   return {
     views,
     send: (res, page, model, { status = 200, redirectUri, headers = {} } = {}) => {
-      const html = views.render(page, model)
+      const language = languageOf(server, res.req)
+      const choices = languageChoices(server, page, model, language)
+      const html = views.render(page, model, { language, choices })
       setPageHeaders(res, redirectUri === undefined ? undefined : formActionFor(redirectUri))
-      sendHtml(res, html, { status, headers })
+      sendHtml(res, html, { status, headers: { 'Content-Language': language, ...headers } })
     },
   }
 }
 
-/** A client as the pages show it to the user. */
-export const clientCard = (client: Client, redirectUri: string): ClientCard => ({
-  name: clientName(client),
+/** A client as the pages show it to the user, in the words that it has for their language. */
+export const clientCard = (client: Client, redirectUri: string, language: string): ClientCard => ({
+  name: clientName(client, language),
   host: redirectUriHost(redirectUri),
   unverified: false,
-  policyUri: client.metadata.policy_uri,
-  tosUri: client.metadata.tos_uri,
+  policyUri: inLanguage(client.metadata, 'policy_uri', language),
+  tosUri: inLanguage(client.metadata, 'tos_uri', language),
 })

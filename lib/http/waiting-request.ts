@@ -13,6 +13,7 @@ import {
 } from '../repositories/index.ts'
 import { type Browser, identifyBrowser, knownBrowser } from './browser-cookie.ts'
 import { ExpiredRequestError } from './expired-request.ts'
+import { askForLanguages } from './language.ts'
 
 /** The parameter by which our own pages name the request they are about. */
 export const requestParameter = 'authorization_request'
@@ -81,5 +82,6 @@ export const openRequest = async (
   }
   const client = await findClient(server.database, { clientId: waiting.request.clientId, now })
   if (!isStillRegistered(client, waiting.request.redirectUri)) throw new ExpiredRequestError()
+  askForLanguages(req, waiting.request.uiLocales)
   return { ...waiting, secret, client, browser }
 }

@@ -14,6 +14,7 @@ import {
   text,
   webUri,
 } from './client-metadata-checks.ts'
+import { type LocalizedName, localizedNames, parseLocalizedName } from './client-metadata-languages.ts'
 import { type PublicJwks, parseJwks } from './jwks.ts'
 import { frontChannelResponseTypes, isFrontChannel, normalResponseType } from './response-type.ts'
 
@@ -56,6 +57,8 @@ export interface ClientMetadata {
   logo_uri?: string
   policy_uri?: string
   tos_uri?: string
+  /** The same in a language, such as `client_name#de` (RFC 7591 §2.2). */
+  [inLanguage: `${LocalizedName}#${string}`]: string | undefined
   /** Space-separated; absent: all standard scopes. */
   scope?: string
   contacts?: string[]
@@ -154,13 +157,25 @@ export const parseClientMetadata = (input: Readonly<Record<string, unknown>>): C
   const checks = { ...registered, ...extensions }
   const given = Object.entries(input).filter(([, value]) => value !== undefined && value !== null)
   const checked = given.map(([name, value]): [string, unknown] => {
-    const check = Object.hasOwn(checks, name) ? checks[name] : undefined
-    return [name, check ? check(name, value) : refuse(`${name} is not client metadata`)]
+    const localized = parseLocalizedName(name)
+    const plain = localized?.name ?? name
+    const check = Object.hasOwn(checks, plain) ? checks[plain] : undefined
+    const canonical = localized ? `${plain}#${localized.tag}` : name
+    return [canonical, check ? check(name, value) : refuseName(name)]
   })
+  const twice = checked.find(([name], index) => checked.findIndex(([other]) => other === name) !== index)
+  if (twice) refuse(`${twice[0]} is given twice, in different cases`)
   // Every field of the type has just been checked by its own rule, or is a default.
   const metadata = { redirect_uris: [], ...seedDefaults, ...Object.fromEntries(checked) } as ClientMetadata
   assertConsistent(metadata)
   return metadata
+}
+
+const refuseName = (name: string): never => {
+  if (localizedNames.some((plain) => name.startsWith(`${plain}#`))) {
+    refuse(`${name} must end with a language tag, such as ${name.split('#')[0]}#de`)
+  }
+  return refuse(`${name} is not client metadata`)
 }
 
 /** Rules that read more than one field. */

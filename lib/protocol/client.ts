@@ -1,4 +1,5 @@
 import type { ClientMetadata } from './client-metadata.ts'
+import { inLanguage } from './client-metadata-languages.ts'
 import { redirectUriKind } from './redirect-uri.ts'
 import { standardScopes } from './scope.ts'
 
@@ -24,8 +25,9 @@ export const usesSecret = ({
 /** PKCE is required of public clients, and of others that are registered so (RFC 9700 §2.1.1). */
 export const requiresPkce = (client: Client): boolean => isPublic(client) || client.metadata.require_pkce
 
-/** What the pages call the client. */
-export const clientName = (client: Client): string => client.metadata.client_name ?? client.clientId
+/** What the pages call the client, in the language of the page where it has a name in that. */
+export const clientName = (client: Client, language?: string): string =>
+  inLanguage(client.metadata, 'client_name', language) ?? client.clientId
 
 /** The scopes a client may ask for; one registered without any may ask for all standard ones. */
 export const allowedScopes = (client: Client): readonly string[] =>

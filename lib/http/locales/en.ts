@@ -1,8 +1,7 @@
-import type { ConsentScope } from '../page-models.ts'
 import type { Dictionary } from './text.ts'
 
-/** English: every word of the pages. */
-export const en: Dictionary = {
+/** English: every word of the pages. What stands here must stand in every other language too. */
+export const en = {
   language: 'en',
   direction: 'ltr',
   texts: {
@@ -50,10 +49,20 @@ export const en: Dictionary = {
     'consent.group.read': 'What it can see',
     'consent.group.change': 'What it can change',
     'consent.group.offline': 'While you’re away',
+    'consent.tenant': 'Workspace',
+    'consent.tenant.choose': 'Choose a workspace',
+    'consent.tenant.text': '{client} can use the one you choose and no other.',
+    'consent.tenant.missing.title': 'No workspace is chosen yet',
+    'consent.tenant.missing.link': 'Choose a workspace',
+    'consent.tenant.missing.field': 'Choose the workspace that {client} may use.',
+    'consent.tenant.gone.title': 'You no longer have access to that workspace',
+    'consent.tenant.gone.link': 'Choose another workspace',
+    'consent.tenant.gone.field': 'Choose another workspace.',
     'consent.new': 'New',
     'consent.optional': 'Optional',
+    'consent.risk': 'Sensitive',
     'consent.details': 'Details',
-    'consent.claim': 'See:',
+    'consent.claim': 'See: {claim}',
     'consent.claims': 'What will be shared',
     'consent.deny': 'Cancel',
     'consent.allow': 'Allow',
@@ -71,12 +80,15 @@ export const en: Dictionary = {
     'account.empty': 'No app or site can use your {product} account.',
     'account.empty.text': 'When you allow one to, it appears here, and you can remove it at any time.',
     'account.removed': 'Access removed. {client} can no longer use your account.',
+    'account.removed.tenant': 'Access removed. {client} can no longer use the workspace {tenant}.',
+    'account.tenant': 'Workspace {tenant}',
     'account.scopes': 'What it can do',
     'account.since': 'Access since',
     'account.last-used': 'Last used',
     'account.sessions': 'Active sign-ins',
     'account.remove': 'Remove access',
     'account.remove.of': 'of {client}',
+    'account.remove.of.tenant': 'of {client} to the workspace {tenant}',
     'account-sign-in.title': 'You’re not signed in',
     'account-sign-in.text': 'Sign in to see which apps and sites can use your {product} account.',
     'account-sign-in.link': 'Sign in',
@@ -84,6 +96,8 @@ export const en: Dictionary = {
     'remove-client.title': 'Remove access?',
     'remove-client.effect':
       'It takes effect at once: {client} can no longer use your {product} account, on any device.',
+    'remove-client.effect.tenant':
+      'It takes effect at once: {client} can no longer use the workspace {tenant}, on any device. Its access to other workspaces stays.',
     'remove-client.kept': '{client} may still hold what it has already received from you.',
     'remove-client.again': 'When you use it again, you will be asked again.',
     'remove-client.first-party':
@@ -131,9 +145,18 @@ export const en: Dictionary = {
     'footer.label': 'Help and privacy',
     'footer.help': 'Help',
     'footer.privacy': 'Privacy',
+    'footer.language': 'Language',
 
     'value.yes': 'Yes',
     'value.no': 'No',
+
+    // The standard scopes (OpenID Connect Core 1.0 §5.4, §11).
+    'scope.openid': 'Recognise your account',
+    'scope.profile': 'See your name and profile',
+    'scope.email': 'See your email address',
+    'scope.address': 'See your postal address',
+    'scope.phone': 'See your phone number',
+    'scope.offline_access': 'Keep this access until you remove it',
 
     // The standard claims (OpenID Connect Core 1.0 §5.1).
     'claim.sub': 'Account identifier',
@@ -157,19 +180,12 @@ export const en: Dictionary = {
     'claim.address': 'Address',
     'claim.updated_at': 'Last updated',
   },
-}
+} as const satisfies Dictionary
 
-/** The standard scopes in words for people (OpenID Connect Core 1.0 §5.4, §11). */
-export const standardScopeTexts: Readonly<
-  Record<
-    'openid' | 'profile' | 'email' | 'address' | 'phone' | 'offline_access',
-    Pick<ConsentScope, 'description' | 'group'>
-  >
-> = {
-  openid: { description: 'Recognise your account', group: 'identity' },
-  profile: { description: 'See your name and profile', group: 'identity' },
-  email: { description: 'See your email address', group: 'identity' },
-  address: { description: 'See your postal address', group: 'identity' },
-  phone: { description: 'See your phone number', group: 'identity' },
-  offline_access: { description: 'Keep this access until you remove it', group: 'offline' },
+/** The key of a text. */
+export type TextKey = keyof typeof en.texts
+
+/** A language of the kit's own: no text is missing, and none is there that nobody reads. */
+export interface Translation extends Omit<Dictionary, 'texts'> {
+  texts: Readonly<Record<TextKey, string>>
 }

@@ -18,6 +18,7 @@ export interface Text {
   has(key: string): boolean
   /** "45 seconds", "3 minutes": rounded up, so that waiting that long is enough. */
   duration(seconds: number): string
+  number(value: number): string
   /** A time in UTC in words; text that is no time comes back as it is. */
   time(iso: string): string
   /** Likewise its day. */
@@ -76,6 +77,7 @@ export const createText = ({ language, texts }: Dictionary): Text => {
         ? unit(Math.ceil(seconds / 60), 'minute')
         : unit(Math.ceil(seconds / 3600), 'hour')
     },
+    number: (value) => new Intl.NumberFormat(language).format(value),
     time: (iso) => inWords(iso, { dateStyle: 'medium', timeStyle: 'long' }),
     date: (iso) => inWords(iso, { dateStyle: 'long' }),
   }

@@ -1,0 +1,75 @@
+/** A language range (RFC 4647 §2.1) as short as any real one. */
+const range = /^[a-z]{1,8}(?:-[a-z0-9]{1,8}){0,8}$/i
+/** Whoever names more has named enough. */
+const mostRanges = 20
+const qualityValue = /^(?:0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)$/
+
+/**
+ * The languages of a `ui_locales` parameter (OIDC Core §3.1.2.1), the preferred one first. What is no language tag is
+ * left out: a wish is no reason for an error.
+ *
+ * @example parseUiLocales('fr-CA fr en') // ['fr-CA', 'fr', 'en']
+ */
+export const parseUiLocales = (value: string | undefined): string[] =>
+  (value ?? '')
+    .split(' ')
+    .filter((tag) => range.test(tag))
+    .slice(0, mostRanges)
+
+/** What an `Accept-Language` header says (RFC 9110 §12.5.4). */
+export interface AcceptedLanguages {
+  /** The preferred one first. */
+  readonly wanted: readonly string[]
+  /** With `q=0`. */
+  readonly refused: readonly string[]
+}
+
+/** Members that are malformed are left out; `*` means any, which is what nobody's wish leads to anyway. */
+export const parseAcceptLanguage = (header: string | undefined): AcceptedLanguages => {
+  const members = (header ?? '')
+    .split(',', mostRanges)
+    .map((member) => member.trim().split(/[ \t]*;[ \t]*/))
+    .map(([tag = '', weight, ...rest]) => ({ tag, quality: qualityOf(weight, rest) }))
+    .filter(({ tag, quality }) => range.test(tag) && quality !== undefined)
+    .sort((one, other) => (other.quality ?? 0) - (one.quality ?? 0))
+  return {
+    wanted: members.filter(({ quality }) => quality !== 0).map(({ tag }) => tag),
+    refused: members.filter(({ quality }) => quality === 0).map(({ tag }) => tag),
+  }
+}
+
+/** RFC 9110 §12.4.2: 1 when it is not said. */
+const qualityOf = (weight: string | undefined, rest: readonly string[]): number | undefined => {
+  if (weight === undefined) return 1
+  const value = /^q=(.*)$/i.exec(weight)?.[1] ?? ''
+  return rest.length === 0 && qualityValue.test(value) ? Number(value) : undefined
+}
+
+/**
+ * The first of the wanted languages that there is, each also in its less special forms: `de-AT` finds `de`
+ * (RFC 4647 §3.4).
+ *
+ * @returns one of `available`, as written there
+ * @example lookUpLanguage(['pt-BR', 'de-AT'], ['de', 'en']) // 'de'
+ */
+export const lookUpLanguage = (
+  wanted: readonly string[],
+  available: readonly string[],
+): string | undefined => {
+  for (const tag of wanted) {
+    for (let form = tag.toLowerCase(); form !== ''; form = lessSpecial(form)) {
+      const found = available.find((candidate) => candidate.toLowerCase() === form)
+      if (found !== undefined) return found
+    }
+  }
+  return undefined
+}
+
+/** Without its last subtag, and without a single letter that would then be the last. */
+const lessSpecial = (tag: string): string => tag.replace(/(?:-[a-z0-9])?-[^-]*$|^[^-]*$/, '')
+
+/** Those of the available languages that `q=0` does not rule out, be it by a range that they fall under. */
+export const withoutRefused = (available: readonly string[], refused: readonly string[]): readonly string[] =>
+  available.filter((tag) =>
+    refused.every((range) => !`${tag.toLowerCase()}-`.startsWith(`${range.toLowerCase()}-`)),
+  )

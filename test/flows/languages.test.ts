@@ -1,0 +1,474 @@
+import { type AuthRouterOptions, authRouter, type ClientSeed } from '../../lib/index.ts'
+import {
+  authorizeUrl,
+  callback,
+  type Host,
+  type HostSettings,
+  issuer,
+  secret,
+  startHost,
+} from '../support/host.ts'
+import { codeOf } from '../support/outcomes.ts'
+import { type Answer, fieldsOf, RawBrowser } from '../support/raw-browser.ts'
+
+const scope = 'openid email notes:read notes:write'
+const seeds: ClientSeed[] = [
+  {
+    client_id: 'web',
+    client_name: 'Web client',
+    'client_name#de': 'Netzanwendung',
+    'client_name#pt-br': 'Cliente web',
+    client_secret: secret,
+    redirect_uris: [callback],
+    post_logout_redirect_uris: ['https://client.example.com/bye'],
+    client_uri: 'https://client.example.com',
+    scope,
+    policy_uri: 'https://client.example.com/privacy',
+    'policy_uri#de': 'https://client.example.com/datenschutz',
+    tos_uri: 'https://client.example.com/terms',
+  },
+]
+const scopes = {
+  'notes:read': {
+    description: 'Read your notes',
+    details: 'All of them.',
+    locales: {
+      de: { description: 'Ihre Notizen lesen', details: 'Alle.' },
+      fr: { description: 'Lire vos notes', details: 'Toutes.' },
+    },
+  },
+  'notes:write': { description: 'Write notes for you', optional: true },
+} satisfies AuthRouterOptions['scopes']
+
+const open: Host[] = []
+const start = async (options: Partial<AuthRouterOptions> = {}, more: HostSettings = {}): Promise<Host> => {
+  const host = await startHost({
+    clients: seeds,
+    ...more,
+    options: { scopes, branding: { name: 'Acme' }, throttle: false, ...options },
+  })
+  open.push(host)
+  return host
+}
+
+let host: Host
+beforeAll(async () => {
+  host = await start()
+})
+afterAll(async () => {
+  for (const each of open.reverse()) await each.close()
+})
+beforeEach(async () => {
+  for (const name of ['consents', 'consent_receipts', 'authorization_requests'])
+    await host.database.knex(`${host.database.tablePrefix}${name}`).delete()
+})
+
+const web = { client_id: 'web', scope, state: 's' }
+const browserOf = ({ app }: Host, headers: Record<string, string> = {}): RawBrowser =>
+  new RawBrowser(app, 'http://localhost:3000', headers)
+const speaking = (language: string, at = host): RawBrowser => browserOf(at, { 'Accept-Language': language })
+
+/** With a name that fits on a line. */
+const named = (values: readonly string[]): [string, string][] =>
+  values.map((value) => [value.length > 40 ? 'something long' : JSON.stringify(value), value])
+
+/** The language of a page, by header and markup alike. */
+const languageOf = ({ html, headers }: Answer): string => {
+  const [, lang = '', dir = ''] = /<html lang="([^"]*)" dir="([^"]*)">/.exec(html) ?? []
+  expect(headers['content-language']).toBe(lang)
+  expect(dir).toBe(['ar', 'he'].includes(lang) ? 'rtl' : 'ltr')
+  return lang
+}
+const title = ({ html }: Answer): string => /<title>(.*?)<\/title>/.exec(html)?.[1] ?? ''
+/** The links of the footer by language. */
+const choicesOf = ({ html }: Answer): Record<string, string> =>
+  Object.fromEntries(
+    [...html.matchAll(/<a href="([^"]*)" lang="([^"]*)" hreflang="\2">/g)].map(([, url = '', tag = '']) => [
+      tag,
+      url.replaceAll('&amp;', '&'),
+    ]),
+  )
+const ownCookie = (answer: Answer): string | undefined =>
+  answer.setCookies.find((cookie) => /^(__Host-)?latchkey_[0-9a-f]{8}_language=/.test(cookie))
+
+describe('the language of a page', () => {
+  test.each([
+    ['the host’s default', {}, {}, 'en'],
+    ['Accept-Language', {}, { 'Accept-Language': 'nl, de-AT;q=0.9, fr;q=0.8' }, 'de'],
+    ['ui_locales before Accept-Language', { ui_locales: 'nl fr-CA ar' }, { 'Accept-Language': 'de' }, 'fr'],
+    ['Accept-Language where no ui_locales fits', { ui_locales: 'nl se' }, { 'Accept-Language': 'ja' }, 'ja'],
+    ['no language that is refused', {}, { 'Accept-Language': 'de, de;q=0' }, 'en'],
+  ])('follows %s', async (_, wishes, headers, language) => {
+    const page = await browserOf(host, headers).open(authorizeUrl({ ...web, ...wishes }))
+    expect(page.url.pathname).toBe('/oauth/login')
+    expect(languageOf(page)).toBe(language)
+  })
+
+  test.each(
+    named(['*', ' ', '"', '../../etc/passwd', 'de_AT', '<script>', 'x'.repeat(5000), '%00', '\u0000', 'é']),
+  )('is the default, without an error, for ui_locales %s', async (_, ui_locales) => {
+    const page = await browserOf(host).open(authorizeUrl({ ...web, ui_locales }))
+    expect({ status: page.status, language: languageOf(page) }).toEqual({ status: 200, language: 'en' })
+  })
+
+  const malformed = [
+    '*',
+    ',',
+    ';q=',
+    'de;q=2',
+    'de;;',
+    'q=1',
+    '<script>',
+    'x'.repeat(5000),
+    'de-',
+    `${','.repeat(500)}de`,
+  ]
+  test.each(named(malformed))(
+    'is the default, without an error, for Accept-Language %s',
+    async (_, header) => {
+      const page = await speaking(header).open(authorizeUrl(web))
+      expect({ status: page.status, language: languageOf(page) }).toEqual({ status: 200, language: 'en' })
+    },
+  )
+
+  test('is what the request asked for until its end: a failed login, the consent, the form that is posted', async () => {
+    const agent = speaking('de')
+    const asked = { ...web, ui_locales: 'ar', response_mode: 'form_post' }
+    const login = await agent.open(authorizeUrl(asked))
+    const failed = await agent.signIn(login, 'ada@example.com', 'wrong')
+    expect([failed.status, languageOf(failed)]).toEqual([400, 'ar'])
+    const consent = await agent.signIn(failed)
+    expect([consent.url.pathname, languageOf(consent)]).toEqual(['/oauth/consent', 'ar'])
+    const posted = await agent.decide(consent, 'allow')
+    expect(posted.html).toContain('id="form-post"')
+    expect(languageOf(posted)).toBe('ar')
+    const select = await agent.open(authorizeUrl({ ...web, ui_locales: 'ja', prompt: 'select_account' }))
+    expect([select.url.pathname, languageOf(select)]).toEqual(['/oauth/select-account', 'ja'])
+    const confirm = await agent.open(authorizeUrl({ ...web, ui_locales: 'es', prompt: 'login' }))
+    expect([languageOf(confirm), title(confirm)]).toEqual(['es', 'Confirme su identidad · Acme'])
+  })
+
+  test('holds for error pages: before the client is known, for a request that waits, and for a forged form', async () => {
+    const agent = speaking('fr')
+    const unknown = await agent.open(authorizeUrl({ client_id: 'nobody', ui_locales: 'de' }))
+    expect([unknown.status, languageOf(unknown)]).toEqual([400, 'de'])
+    expect(title(unknown)).toBe('Fehler: Diese Anfrage kann nicht abgeschlossen werden · Acme')
+    expect(choicesOf(unknown)).toEqual({})
+    const gone = await agent.open('/oauth/login?authorization_request=gone')
+    expect([gone.status, languageOf(gone)]).toEqual([400, 'fr'])
+    const login = await agent.open(authorizeUrl({ ...web, ui_locales: 'ja' }))
+    const forged = await agent.submit(login, 'name="password"', { csrf_token: 'forged' })
+    expect([forged.status, languageOf(forged)]).toEqual([403, 'ja'])
+    const missing = await agent.get('/oauth/login', { 'Accept-Language': 'es' })
+    expect([missing.status, languageOf(missing)]).toEqual([400, 'es'])
+  })
+
+  test('holds for connected apps, removal, and signing out with ui_locales', async () => {
+    const agent = speaking('de')
+    codeOf(await agent.grant(authorizeUrl(web)))
+    const account = await agent.open('/oauth/account')
+    expect([title(account), languageOf(account)]).toEqual(['Verbundene Apps · Acme', 'de'])
+    expect(account.html).toContain('<h2><bdi>Netzanwendung</bdi></h2>')
+    expect(account.html).toContain('<bdi>Ihre Notizen lesen</bdi>')
+    const removal = await agent.open('/oauth/account?client_id=web')
+    expect(removal.html).toContain(
+      '<bdi>Netzanwendung</bdi> kann Ihr Konto bei <bdi>Acme</bdi> auf keinem Gerät',
+    )
+    const signOut = await agent.open('/oauth/logout?client_id=web&ui_locales=fr-CA')
+    expect([title(signOut), languageOf(signOut)]).toEqual(['Se déconnecter\u202f? · Acme', 'fr'])
+    const signedOut = await agent.submit(signOut, 'id="submit"')
+    expect([title(signedOut), languageOf(signedOut)]).toEqual(['Vous êtes déconnecté · Acme', 'fr'])
+    const again = await speaking('de').open('/oauth/logout?ui_locales=%00%ff&client_id=web')
+    expect([again.status, languageOf(again)]).toEqual([200, 'de'])
+  })
+
+  test('is told to the host’s own login page, which cannot know it otherwise', async () => {
+    const own = await start({ login: { url: '/login', current: () => undefined } })
+    const location = (await browserOf(own).get(authorizeUrl({ ...web, ui_locales: 'fr x_y de' }))).location
+    expect(location?.searchParams.get('ui_locales')).toBe('fr de')
+    const silent = (await browserOf(own).get(authorizeUrl(web))).location
+    expect(silent?.searchParams.has('ui_locales')).toBe(false)
+  })
+})
+
+describe('the choice in the footer', () => {
+  test('offers every other language in its own words, on the page that it stands on', async () => {
+    const login = await browserOf(host).open(authorizeUrl(web))
+    const { authorization_request } = fieldsOf(login, 'name="password"')
+    const choices = choicesOf(login)
+    expect(Object.keys(choices)).toEqual(['ar', 'de', 'es', 'fr', 'ja'])
+    expect(choices.de).toBe(`/oauth/login?authorization_request=${authorization_request}&language=de`)
+    for (const name of ['العربية', 'Deutsch', 'English', 'Español', 'Français', '日本語'])
+      expect(login.html).toContain(`<bdi>${name}</bdi>`)
+    expect(login.html).toContain('<span lang="en" aria-current="true"><bdi>English</bdi></span>')
+  })
+
+  test('holds for a year before all else, in a cookie of ours, and leads back without the parameter', async () => {
+    const agent = speaking('de')
+    const login = await agent.open(authorizeUrl({ ...web, ui_locales: 'ja' }))
+    const before = new Map(agent.cookies)
+    const chosen = await agent.get(choicesOf(login).fr ?? '', { 'Sec-Fetch-Site': 'same-origin' })
+    expect(chosen.status).toBe(303)
+    expect(chosen.location?.pathname).toBe('/oauth/login')
+    expect([...(chosen.location?.searchParams.keys() ?? [])]).toEqual(['authorization_request'])
+    expect(chosen.setCookies).toEqual([
+      expect.stringMatching(
+        /^latchkey_[0-9a-f]{8}_language=fr; Max-Age=31536000; Path=\/; HttpOnly; SameSite=Lax$/,
+      ),
+    ])
+    expect(chosen.headers['cache-control']).toBe('no-store')
+    for (const [name, value] of before) expect(agent.cookies.get(name)).toBe(value)
+    const page = await agent.follow(chosen)
+    expect([page.status, languageOf(page), page.url.search]).toEqual([200, 'fr', login.url.search])
+    const consent = await agent.signIn(page)
+    expect(languageOf(consent)).toBe('fr')
+    expect(languageOf(await agent.open('/oauth/account'))).toBe('fr')
+    expect(languageOf(await agent.open(authorizeUrl({ client_id: 'nobody', ui_locales: 'es' })))).toBe('fr')
+  })
+
+  test('is on the answer to a form too, and leads to the page of that form', async () => {
+    const agent = browserOf(host)
+    const failed = await agent.signIn(await agent.open(authorizeUrl(web)), 'ada@example.com', 'wrong')
+    expect(failed.status).toBe(400)
+    const page = await agent.open(choicesOf(failed).ja ?? '')
+    expect([page.status, page.url.pathname, languageOf(page)]).toEqual([200, '/oauth/login', 'ja'])
+    const consent = await agent.signIn(page)
+    const spanish = await agent.open(choicesOf(consent).es ?? '')
+    expect([spanish.url.pathname, languageOf(spanish)]).toEqual(['/oauth/consent', 'es'])
+    codeOf(await agent.decide(spanish, 'allow'))
+  })
+
+  test('keeps what a page needs in its address, and nothing that is secret', async () => {
+    const agent = browserOf(host)
+    codeOf(await agent.grant(authorizeUrl(web)))
+    const removal = choicesOf(await agent.open('/oauth/account?client_id=web'))
+    expect(removal.de).toBe('/oauth/account?client_id=web&language=de')
+    const bye = encodeURIComponent('https://client.example.com/bye')
+    const signOut = await agent.open(
+      `/oauth/logout?client_id=web&post_logout_redirect_uri=${bye}&state=a%20b&ui_locales=de`,
+    )
+    expect(choicesOf(signOut).fr).toBe(
+      `/oauth/logout?ui_locales=de&client_id=web&post_logout_redirect_uri=${bye}&state=a+b&language=fr`,
+    )
+    const french = await agent.open(choicesOf(signOut).fr ?? '')
+    expect(languageOf(french)).toBe('fr')
+    expect((await agent.submit(french, 'id="submit"')).location?.href).toBe(
+      'https://client.example.com/bye?state=a+b',
+    )
+    for (const url of Object.values({ ...removal, ...choicesOf(signOut) }))
+      expect(url).not.toContain('csrf_token')
+    const signedOut = await agent.open('/oauth/logout')
+    expect(choicesOf(signedOut).de).toBe('/oauth/logout?language=de')
+  })
+
+  test('is gone where there is only one language', async () => {
+    const off = { ar: false, de: false, es: false, fr: false, ja: false } as const
+    const login = await speaking('de', await start({ locales: off })).open(authorizeUrl(web))
+    expect([languageOf(login), choicesOf(login)]).toEqual(['en', {}])
+    expect(login.html).not.toContain('<footer')
+  })
+
+  test('leads nowhere but to the page itself, whatever stands in the address', async () => {
+    const agent = browserOf(host)
+    for (const path of ['/login', '/select-account', '/consent', '/account', '/logout']) {
+      const answer = await agent.get(`/oauth${path}?next=//evil.example&language=de&x=1&x=%0d%0aSet-Cookie:a`)
+      expect(answer.status).toBe(303)
+      expect(answer.headers.location).toBe(`/oauth${path}?next=%2F%2Fevil.example&x=1&x=%0D%0ASet-Cookie%3Aa`)
+    }
+    const odd = await agent.get('/oauth//evil.example/account?language=fr')
+    expect([odd.status, odd.location]).toEqual([404, undefined])
+  })
+
+  test.each(named(['xx', '', 'DE', 'de-AT', '__proto__', '../de', '<script>', 'x'.repeat(3000)]))(
+    'does nothing for %s',
+    async (_, language) => {
+      const answer = await browserOf(host).get(`/oauth/account?${new URLSearchParams({ language })}`)
+      expect([answer.status, ownCookie(answer), languageOf(answer)]).toEqual([200, undefined, 'en'])
+    },
+  )
+
+  test.each(['cross-site', 'same-site'])(
+    'is nobody else’s: a link of a %s page sets nothing',
+    async (site) => {
+      const answer = await browserOf(host).get('/oauth/account?language=fr', { 'Sec-Fetch-Site': site })
+      expect([answer.status, ownCookie(answer), languageOf(answer)]).toEqual([200, undefined, 'en'])
+    },
+  )
+
+  test('is not made by a form, begins no session and does not touch what waits', async () => {
+    const fresh = browserOf(host)
+    const chosen = await fresh.get('/oauth/account?language=fr')
+    expect(chosen.setCookies).toHaveLength(1)
+    const posted = await fresh.post('/oauth/account?language=de', { username: 'x' })
+    expect([posted.status, ownCookie(posted)]).toEqual([403, undefined])
+    const agent = browserOf(host)
+    const login = await agent.open(authorizeUrl(web))
+    const table = () => host.database.knex(`${host.database.tablePrefix}authorization_requests`)
+    const [waiting] = await table()
+    const [sessions] = await host.database.knex(`${host.database.tablePrefix}sessions`).count({ count: '*' })
+    await agent.get(choicesOf(login).fr ?? '')
+    expect(await table()).toEqual([waiting])
+    expect(await host.database.knex(`${host.database.tablePrefix}sessions`).count({ count: '*' })).toEqual([
+      sessions,
+    ])
+  })
+
+  test('a cookie that names no language of ours is ignored', async () => {
+    const agent = browserOf(host)
+    await agent.get('/oauth/account?language=fr')
+    const [name = ''] = agent.cookies.keys()
+    for (const value of ['xx', '', '%', 'FR', '"de"', 'x'.repeat(3000)]) {
+      agent.cookies.set(name, value)
+      const page = await agent.open('/oauth/account')
+      expect([page.status, languageOf(page)]).toEqual([200, 'en'])
+    }
+  })
+
+  test('has the __Host- prefix on https', async () => {
+    const secure = await start(
+      { issuer: 'https://app.example.com/oauth' },
+      {
+        before: [(req, _res, next) => void (Object.defineProperty(req, 'secure', { value: true }) && next())],
+      },
+    )
+    const chosen = await browserOf(secure).get('/oauth/account?language=fr')
+    expect(chosen.setCookies).toEqual([
+      expect.stringMatching(
+        /^__Host-latchkey_[0-9a-f]{8}_language=fr; .*Path=\/; HttpOnly; Secure; SameSite=Lax$/,
+      ),
+    ])
+  })
+})
+
+describe('the words of scopes and clients', () => {
+  const consentIn = async (language: string): Promise<{ agent: RawBrowser; page: Answer }> => {
+    const agent = speaking(language)
+    const page = await agent.signIn(await agent.open(authorizeUrl({ ...web, prompt: 'consent' })))
+    expect([page.url.pathname, languageOf(page)]).toEqual(['/oauth/consent', language])
+    return { agent, page }
+  }
+  const receipt = async () => (await host.oauth.users.export(1)).receipts.at(-1)
+
+  test('are those of the language; what has none is marked as the default’s', async () => {
+    const { page } = await consentIn('de')
+    expect(page.html).toContain('<bdi>Netzanwendung</bdi> möchte auf Ihr Konto bei <bdi>Acme</bdi> zugreifen')
+    expect(page.html).toContain('<bdi>Ihre E-Mail-Adresse sehen</bdi>')
+    expect(page.html).toContain('<bdi>Ihre Notizen lesen</bdi>')
+    expect(page.html).toContain('<p><bdi>Alle.</bdi></p>')
+    expect(page.html).toContain('<bdi lang="en">Write notes for you</bdi>')
+    expect(page.html).toContain('<dt>E-Mail-Adresse bestätigt</dt><dd><bdi>Ja</bdi></dd>')
+    expect(page.html).toContain('href="https://client.example.com/datenschutz"')
+    expect(page.html).toContain('href="https://client.example.com/terms"')
+    const english = (await consentIn('en')).page.html
+    expect(english).toContain('<bdi>Web client</bdi> wants')
+    expect(english).toContain('<bdi>Write notes for you</bdi>')
+    expect(english).toContain('href="https://client.example.com/privacy"')
+  })
+
+  test('a receipt holds the language and the texts that were shown', async () => {
+    const { agent, page } = await consentIn('de')
+    codeOf(await agent.decide(page, 'allow'))
+    expect(await receipt()).toMatchObject({
+      locale: 'de',
+      client: { name: 'Netzanwendung', policyUri: 'https://client.example.com/datenschutz' },
+      scopes: [
+        { name: 'openid', text: 'Ihr Konto wiedererkennen' },
+        { name: 'email', text: 'Ihre E-Mail-Adresse sehen' },
+        { name: 'notes:read', text: 'Ihre Notizen lesen', details: 'Alle.' },
+        { name: 'notes:write', text: 'Write notes for you', language: 'en' },
+      ],
+    })
+  })
+
+  test('an answer is to the page that was read, whatever was chosen in another tab since', async () => {
+    const { agent, page } = await consentIn('de')
+    await agent.get('/oauth/account?language=ja')
+    codeOf(await agent.decide(page, 'allow'))
+    expect(await receipt()).toMatchObject({
+      locale: 'de',
+      scopes: [{ text: 'Ihr Konto wiedererkennen' }, {}, {}, {}],
+    })
+  })
+
+  test.each(['fr', 'en', 'xx', ''])(
+    'a form that was given in German cannot pose as one in %j',
+    async (locale) => {
+      const { agent, page } = await consentIn('de')
+      const other = browserOf(host)
+      for (const [name, value] of agent.cookies) other.cookies.set(name, value)
+      const answer = await other.decide(page, 'allow', { locale })
+      expect(answer.status).toBe(403)
+    },
+  )
+
+  test('a consent that was given in one language holds in another', async () => {
+    const { agent, page } = await consentIn('de')
+    codeOf(await agent.decide(page, 'allow'))
+    const english = browserOf(host)
+    for (const [name, value] of agent.cookies) english.cookies.set(name, value)
+    codeOf(await english.open(authorizeUrl({ ...web, ui_locales: 'en' })))
+  })
+
+  const deployed = (changed: Partial<(typeof scopes)['notes:read']>): Promise<Host> => {
+    const users = {
+      table: host.usersTable,
+      columns: { id: 'id', username: 'email', password: 'password_hash' },
+      claims: { name: 'full_name', email: 'email', email_verified: () => true },
+    }
+    const after = { ...scopes, 'notes:read': { ...scopes['notes:read'], ...changed } }
+    return startHost({ database: host.database, clients: seeds, options: { scopes: after, users } })
+  }
+  test.each([
+    ['other translations', { locales: { de: { description: 'Notizen lesen', details: 'Ja.' } } }, true],
+    ['no translations', { locales: undefined }, true],
+    ['another default description', { description: 'Read and print your notes' }, false],
+    ['other details', { details: 'All of them, and their history.' }, false],
+  ] as [string, object, boolean][])(
+    'after a deployment with %s a consent still holds: %j',
+    async (_, changed, holds) => {
+      const { agent, page } = await consentIn('de')
+      codeOf(await agent.decide(page, 'allow'))
+      const next = await deployed(changed)
+      try {
+        const again = browserOf(next)
+        for (const [name, value] of agent.cookies) again.cookies.set(name, value)
+        const answer = await again.open(authorizeUrl(web))
+        expect(answer.url.pathname).toBe(holds ? '/oauth/authorize' : '/oauth/consent')
+      } finally {
+        await next.oauth.close()
+      }
+    },
+  )
+})
+
+describe('a host', () => {
+  test('may add a language, and its words for ours; the rest is the default’s', async () => {
+    const own = await start({
+      language: 'de',
+      locales: {
+        he: { texts: { 'login.title': 'כניסה' } },
+        de: { texts: { 'login.submit': 'Los' } },
+        ja: false,
+      },
+    })
+    const hebrew = await speaking('he-IL', own).open(authorizeUrl(web))
+    expect([languageOf(hebrew), title(hebrew)]).toEqual(['he', 'כניסה · Acme'])
+    expect(hebrew.html).toContain('Los</button>')
+    expect(languageOf(await speaking('ja', own).open(authorizeUrl(web)))).toBe('de')
+    const answer = await browserOf(own).get('/oauth/.well-known/openid-configuration')
+    expect(JSON.parse(answer.html).ui_locales_supported).toEqual(['ar', 'de', 'en', 'es', 'fr', 'he'])
+  })
+
+  test.each([
+    [{ language: 'nl' }, 'latchkey: language must be one of ar, de, en, es, fr, ja'],
+    [{ locales: { de: { texts: { 'login.titel': 'x' } } } }, "did you mean 'login.title'?"],
+  ] as [Partial<AuthRouterOptions>, string][])('is refused at its start with %j', (options, message) => {
+    const secrets = ['a secret of the tests that is long enough']
+    expect(() => authRouter({ issuer, database: host.database.knex, secrets, ...options })).toThrow(message)
+  })
+
+  test('publishes the languages that are on', async () => {
+    const answer = await browserOf(host).get('/oauth/.well-known/openid-configuration')
+    expect(JSON.parse(answer.html).ui_locales_supported).toEqual(['ar', 'de', 'en', 'es', 'fr', 'ja'])
+  })
+})

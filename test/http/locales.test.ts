@@ -1,0 +1,220 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createLanguages } from '../../lib/http/languages.ts'
+import { ar } from '../../lib/http/locales/ar.ts'
+import { de } from '../../lib/http/locales/de.ts'
+import { en, type Translation } from '../../lib/http/locales/en.ts'
+import { es } from '../../lib/http/locales/es.ts'
+import { fr } from '../../lib/http/locales/fr.ts'
+import { ja } from '../../lib/http/locales/ja.ts'
+import { createText } from '../../lib/http/locales/text.ts'
+import { createViews } from '../../lib/http/views.ts'
+import type { LocaleOptions, ScopeOptions } from '../../lib/options/options.ts'
+import { samples } from '../support/page-samples.ts'
+
+const translations: Translation[] = [ar, de, es, fr, ja]
+const all: Translation[] = [en, ...translations]
+const keys = Object.keys(en.texts)
+const placeholders = (text: string): string[] => (text.match(/\{\w+\}/g) ?? []).sort()
+const textsOf = ({ texts }: Translation): [string, string][] => Object.entries(texts)
+
+describe.each(translations.map((each) => [each.language, each] as const))('%s', (_, translation) => {
+  it('has every text and no other', () => {
+    expect(Object.keys(translation.texts).sort()).toEqual([...keys].sort())
+  })
+
+  it('puts the same values in', () => {
+    const own = textsOf(translation).map(([key, text]) => [key, placeholders(text)])
+    const original = Object.entries(en.texts).map(([key, text]) => [key, placeholders(text)])
+    expect(Object.fromEntries(own)).toEqual(Object.fromEntries(original))
+  })
+
+  it('is translated: hardly a text is the English one', () => {
+    const same = textsOf(translation).filter(([key, text]) =>
+      Object.entries(en.texts).some(
+        ([name, original]) => name === key && original === text && text !== '{title} · {product}',
+      ),
+    )
+    // Such as "Error" in Spanish, "Website" in German.
+    expect(same.length).toBeLessThan(5)
+  })
+})
+
+describe.each(all.map((each) => [each.language, each] as const))('%s', (language, translation) => {
+  it('is plain text, whole and without spaces at its ends', () => {
+    const odd = textsOf(translation).filter(
+      ([, text]) => text === '' || text.trim() !== text || /[<>&]|\s\s/.test(text),
+    )
+    expect(odd).toEqual([])
+  })
+
+  it('has the quotes and dashes of print', () => {
+    const typed = textsOf(translation).filter(([, text]) => /["'`]|\.\.\.| - |--/.test(text))
+    expect(typed).toEqual([])
+  })
+
+  it('says in which direction it runs, as its script does', () => {
+    expect(translation.direction).toBe(language === 'ar' ? 'rtl' : 'ltr')
+    expect(translation.language).toBe(language)
+  })
+
+  it('tells numbers, times and durations in its own way', () => {
+    const text = createText(translation)
+    const number = new Intl.NumberFormat(language).format(1234)
+    expect(text.number(1234)).toBe(number)
+    expect(text.duration(120)).toContain(
+      new Intl.NumberFormat(language, { style: 'unit', unit: 'minute', unitDisplay: 'long' }).format(2),
+    )
+    expect(text.date('2026-01-02T23:59:59.000Z')).toContain('2026')
+  })
+})
+
+describe('punctuation', () => {
+  const violations = (translation: Translation, pattern: RegExp) =>
+    textsOf(translation).filter(([, text]) => pattern.test(text))
+
+  it('never begins a line in French: its spaces do not break', () => {
+    expect(violations(fr, /[^\u202f][?!;]|[^\u00a0]:|« |[^\u00a0]»|[ \u00a0\u202f]{2}/)).toEqual([])
+  })
+
+  it('opens every Spanish question', () => {
+    expect(textsOf(es).filter(([, text]) => text.includes('?') !== text.includes('¿'))).toEqual([])
+  })
+
+  it('is that of the script in Arabic and Japanese', () => {
+    expect(violations(ar, /[?;,]/)).toEqual([])
+    expect(violations(ja, /[?!,.](?!\w)|[“”„]/)).toEqual([])
+  })
+
+  it('closes what German opens', () => {
+    expect(violations(de, /^[^„]*“|„[^“]*$|”/)).toEqual([])
+  })
+})
+
+describe('templates', () => {
+  const folder = join(__dirname, '../../views')
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) =>
+    name.endsWith('.eta'),
+  )
+  const bareOf = (file: string): string =>
+    readFileSync(join(folder, file), 'utf8').replace(/<%[\s\S]*?%>/g, '')
+
+  it.each(files)('%s holds no words between its tags', (file) => {
+    expect(
+      bareOf(file)
+        .replace(/<[^<>]*>/g, '')
+        .match(/\p{L}+/gu),
+    ).toBeNull()
+  })
+
+  it.each(files)('%s holds no words in attributes that people hear or see', (file) => {
+    const spoken = bareOf(file).matchAll(
+      /\s(aria-label|aria-description|aria-placeholder|aria-roledescription|aria-valuetext|title|placeholder|alt|label|summary)="([^"]*)"/g,
+    )
+    expect([...spoken].filter(([, , value = '']) => /\p{L}/u.test(value)).map(([text]) => text)).toEqual([])
+  })
+
+  it('speak every language without a gap: no key is printed, and no English but what hosts and clients wrote', () => {
+    const views = createViews({ directory: undefined, branding: { name: 'Acme' }, basePath: '' })
+    const isKey = new RegExp(`>\\s*(?:${keys.map((key) => key.replaceAll('.', '\\.')).join('|')})\\s*<`)
+    for (const { language, direction, texts } of translations) {
+      for (const { name, page, model } of samples) {
+        const html = views.render(page, model as never, { language })
+        const isGap = isKey.test(html) || !html.includes(`<html lang="${language}" dir="${direction}">`)
+        expect({ language, name, isGap }).toEqual({ language, name, isGap: false })
+        const english = Object.entries(en.texts).filter(
+          ([key, text]) =>
+            text.length > 20 &&
+            !key.startsWith('scope.') &&
+            !text.includes('{') &&
+            html.includes(text) &&
+            texts[key as keyof typeof texts] !== text,
+        )
+        expect({ language, name, english }).toEqual({ language, name, english: [] })
+      }
+    }
+  })
+})
+
+describe('the languages of a host', () => {
+  const languages = (
+    locales: Record<string, LocaleOptions | false> = {},
+    language = 'en',
+    scopes: Record<string, ScopeOptions> = {},
+  ) => createLanguages({ language, locales, scopes })
+
+  it('are ours when it says nothing', () => {
+    expect(languages()).toMatchObject({ default: 'en', tags: ['ar', 'de', 'en', 'es', 'fr', 'ja'] })
+    expect(languages().dictionary('de').texts).toEqual(de.texts)
+  })
+
+  it('can be fewer, but not without the default', () => {
+    expect(languages({ ja: false, en: false }, 'de').tags).toEqual(['ar', 'de', 'es', 'fr'])
+    expect(() => languages({ de: false }, 'de')).toThrow(
+      /^latchkey: language must be one of ar, en, es, fr, ja/,
+    )
+    expect(() => languages({}, 'nl')).toThrow("for another give its texts in locales['nl']")
+  })
+
+  it('take single texts from the host and the rest from us', () => {
+    const { texts } = languages({ de: { texts: { 'login.title': 'Einloggen' } } }).dictionary('de')
+    expect(texts).toEqual({ ...de.texts, 'login.title': 'Einloggen' })
+  })
+
+  it('may be its own: what it lacks comes from the language it is a form of, then the default, then English', () => {
+    const locales = {
+      nl: { texts: { 'login.title': 'Inloggen' } },
+      'de-AT': { texts: { 'account.since': 'Zugriff seit Jänner' } },
+      de: { texts: { 'login.title': 'Einloggen' } },
+      fr: { texts: { 'claim.shoe_size': 'Pointure' } },
+    }
+    const { tags, dictionary } = languages(locales, 'fr')
+    expect(tags).toContain('nl')
+    const dutch = { ...fr.texts, 'claim.shoe_size': 'Pointure', 'login.title': 'Inloggen' }
+    expect(dictionary('nl')).toEqual({ language: 'nl', direction: 'ltr', texts: dutch })
+    const austrian = { 'login.title': 'Einloggen', 'account.since': 'Zugriff seit Jänner' }
+    expect(dictionary('de-AT').texts).toMatchObject({ ...de.texts, ...austrian })
+    const first = languages({ nl: locales.nl }, 'nl').dictionary('nl')
+    expect(first.texts).toEqual({ ...en.texts, 'login.title': 'Inloggen' })
+  })
+
+  it('run as their script does, unless the host says otherwise', () => {
+    const texts = {}
+    const { dictionary } = languages({
+      he: { texts },
+      ur: { texts },
+      'az-Arab': { texts },
+      nl: { texts },
+      fa: { texts, direction: 'ltr' },
+    })
+    const tags = ['he', 'ur', 'az-Arab', 'nl', 'fa']
+    expect(tags.map((tag) => dictionary(tag).direction)).toEqual(['rtl', 'rtl', 'rtl', 'ltr', 'ltr'])
+  })
+
+  it.each([
+    [
+      'login.titel',
+      'Anmelden',
+      "locales['de'].texts['login.titel'] is not a text of the pages; did you mean 'login.title'?",
+    ],
+    ['toString', 'x', "locales['de'].texts['toString'] is not a text of the pages"],
+    [
+      'login.title',
+      'Anmelden bei {client}',
+      "locales['de'].texts['login.title'] holds {client}, which nothing is put in for; it has no placeholder",
+    ],
+    ['login.continue', 'weiter zu {cleint}', 'it may hold {client}, {host}'],
+  ])('refuse %s: %j', (key, text, message) => {
+    expect(() => languages({ de: { texts: { [key]: text } } })).toThrow(message)
+  })
+
+  it('refuse words of a scope in a language that no page is in, but not in one of ours that is off', () => {
+    const words = (tag: string) => ({
+      'orders:read': { description: 'See', locales: { [tag]: { description: 'x' } } },
+    })
+    expect(() => languages({}, 'en', words('fi'))).toThrow(
+      "scopes['orders:read'].locales['fi']: no page is in this language; did you mean 'fr'?",
+    )
+    expect(languages({ de: false }, 'en', words('de')).tags).not.toContain('de')
+  })
+})
