@@ -5,6 +5,7 @@ import { connectedClients } from '../http/connected-clients.ts'
 import { scopeWords } from '../http/consent-scopes.ts'
 import { assertCsrf, csrfToken, type FormPurpose } from '../http/csrf.ts'
 import { formParameters, queryParameters } from '../http/form.ts'
+import { languageOf } from '../http/language.ts'
 import { accountLoginLocation, returnedParameter } from '../http/login-location.ts'
 import { ownPath } from '../http/names.ts'
 import type { Pages } from '../http/pages.ts'
@@ -13,7 +14,15 @@ import { type ActiveLogin, activeLogin } from '../http/situation.ts'
 import { clientName } from '../protocol/client.ts'
 import { findClient } from '../repositories/index.ts'
 import { type LoginPage, logIn, showLogin } from './login.ts'
-import { namedClient, removeClient, showRemoval } from './remove-client.ts'
+import {
+  clientParameters,
+  type NamedClient,
+  namedClient,
+  namedTenant,
+  removeClient,
+  showRemoval,
+  tenantNames,
+} from './remove-client.ts'
 
 // Nothing waits while somebody signs in here. The form leads to this page and nowhere else, so no parameter can send the
 // browser elsewhere; its token holds the secret of this very browser, so no other site can sign it in; and the session
@@ -33,30 +42,40 @@ const iso = (seconds: number): string => new Date(seconds * 1000).toISOString()
 const showClients = async (
   server: AuthorizationServer,
   pages: Pages,
-  res: Response,
-  { active, removed }: { active: ActiveLogin; removed: string | undefined },
+  { req, res }: { req: Request; res: Response },
+  { active, removed }: { active: ActiveLogin; removed: NamedClient | undefined },
 ): Promise<void> => {
-  const clients = await connectedClients(server, active.login.subject)
-  const cards = clients.map(({ clientId, name, host, scopes, since, lastUsed, sessions }) => ({
+  const language = languageOf(server, req)
+  const clients = await connectedClients(server, active.login.subject, language)
+  const tenants = await tenantNames(server, req, active.user)
+  const cards = clients.map(({ clientId, tenant, name, host, scopes, since, lastUsed, sessions }) => ({
     ...{ name, host, sessions },
-    scopes: scopes.map((scope) => scopeWords(server, scope)),
+    tenant: tenant && (tenants.get(tenant) ?? tenant),
+    scopes: scopes.map((scope) => scopeWords(server, scope, language)),
     since: iso(since),
     lastUsed: iso(lastUsed),
-    removeUrl: ownPath(server, '/account', { client_id: clientId }),
+    removeUrl: ownPath(server, '/account', clientParameters({ clientId, tenant })),
   }))
-  // Told only where it is true, whoever made the link.
-  const isGone = removed !== undefined && clients.every(({ clientId }) => clientId !== removed)
+  // Told only where it is true, and in no words but ours, whoever made the link.
+  const { tenant } = removed ?? {}
+  const stands = clients.some((client) => client.clientId === removed?.clientId && client.tenant === tenant)
+  const isTold = removed && !stands && (tenant === undefined || tenants.has(tenant))
   pages.send(res, 'account', {
     username: active.user.username,
     clients: cards,
-    removed: isGone ? await nameOf(server, removed) : undefined,
+    removed: isTold ? await nameOf(server, removed.clientId, language) : undefined,
+    removedTenant: tenant && tenants.get(tenant),
     signOutUrl: ownPath(server, '/logout'),
   })
 }
 
-const nameOf = async (server: AuthorizationServer, clientId: string): Promise<string | undefined> => {
+const nameOf = async (
+  server: AuthorizationServer,
+  clientId: string,
+  language: string,
+): Promise<string | undefined> => {
   const client = await findClient(server.database, { clientId, now: server.now() })
-  return client && clientName(client)
+  return client && clientName(client, language)
 }
 
 const showSignIn = (server: AuthorizationServer, pages: Pages, req: Request, res: Response): void => {
@@ -79,9 +98,11 @@ export const accountPageEndpoint =
     const parameters = queryParameters(req)
     const active = await activeLogin(server, req)
     if (active === undefined) return showSignIn(server, pages, req, res)
-    const client = await namedClient(server, parameters, active)
+    const client = await namedClient(server, req, parameters, active)
     if (client) return showRemoval(server, pages, { req, res }, { active, client })
-    await showClients(server, pages, res, { active, removed: parameters.optional('removed') })
+    const clientId = parameters.optional('removed')
+    const removed = clientId === undefined ? undefined : { clientId, ...namedTenant(server, parameters) }
+    await showClients(server, pages, { req, res }, { active, removed })
   }
 
 /** The removal of one client; without one the sign-in form. */
@@ -92,7 +113,9 @@ export const accountFormEndpoint =
     if (form.has('client_id')) {
       const active = await activeLogin(server, req)
       const removed = active && (await removeClient(server, { req, form }, active))
-      return sendRedirect(res, ownPath(server, '/account', removed === undefined ? {} : { removed }))
+      const { client_id, ...others } = removed ? clientParameters(removed) : {}
+      const told = client_id === undefined ? {} : { removed: client_id, ...others }
+      return sendRedirect(res, ownPath(server, '/account', told))
     }
     // A form of another site brings no cookie, and is given none.
     const browser = knownBrowser(server, req)

@@ -1,6 +1,5 @@
 import type { RequestHandler } from 'express'
 import type { Pages } from '../http/pages.ts'
-import { sendEmpty } from '../http/send.ts'
 
 const aYear = 31_536_000
 
@@ -18,7 +17,9 @@ export const assetsEndpoint =
       'X-Content-Type-Options': 'nosniff',
       'Content-Security-Policy': "default-src 'none'",
     }
-    if (req.headers['if-none-match'] === asset.etag) return sendEmpty(res, 304, headers)
-    res.writeHead(200, { ...headers, 'Content-Length': asset.body.length })
+    for (const [name, value] of Object.entries(headers)) res.setHeader(name, value)
+    // Express's own reading of `If-None-Match` (RFC 9110 §13.1.2): a proxy that compresses makes the tag a weak one.
+    if (req.fresh) return void res.writeHead(304).end()
+    res.writeHead(200, { 'Content-Length': asset.body.length })
     res.end(req.method === 'HEAD' ? undefined : asset.body)
   }

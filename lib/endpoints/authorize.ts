@@ -125,22 +125,24 @@ const arrived = async (
   }
 }
 
-/** What takes the server's keys or scopes to understand: single claims, and whom the answer must be about. */
+/** What takes the server's keys or options to understand: single claims, whom the answer must be about, a workspace. */
 const particulars = async (
   server: AuthorizationServer,
   parameters: Parameters,
   { scopes }: AuthorizationRequest,
-): Promise<Pick<AuthorizationRequest, 'claims' | 'hintedSubject'>> => {
+): Promise<Pick<AuthorizationRequest, 'claims' | 'hintedSubject' | 'tenant'>> => {
   const requested = parseClaims(parameters.optional('claims'))
   const hint = parameters.optional('id_token_hint')
   const hinted = hint === undefined ? undefined : await readIdTokenHint(server, hint)
   const hintedSubject = requested?.subject ?? hinted?.subject
+  const tenant = server.options.tenants && parameters.optional('tenant')
   if (hinted && hinted.subject !== hintedSubject) {
     throw new OAuthError('login_required', 'id_token_hint and claims are about different users')
   }
   return {
     ...(requested && { claims: claimsRequest(requested, scopes, scopeClaims(server)) }),
     ...(hintedSubject !== undefined && { hintedSubject }),
+    ...(tenant !== undefined && { tenant }),
   }
 }
 
@@ -195,11 +197,11 @@ const issue = async (
   pages: Pages,
   req: Request,
   res: Response,
-  { pending: { request, waiting }, situation, user, step: { login, scopes } }: Issue,
+  { pending: { request, waiting }, situation, user, step: { login, scopes, tenant } }: Issue,
 ): Promise<void> => {
   // There is no login without its user; this tells the compiler so.
   if (user === undefined) throw new ExpiredRequestError()
-  const grant = { situation, login, user, scopes, requestId: waiting?.id }
+  const grant = { situation, login, user, scopes, tenant, requestId: waiting?.id }
   const outcome = await issueAuthorizationResponse(server, grant)
   if (outcome === 'gone') throw new ExpiredRequestError()
   if (outcome === 'withdrawn') {
@@ -217,6 +219,7 @@ const issue = async (
     subject: login.subject,
     scopes,
     responseType: request.responseType,
+    ...(tenant !== undefined && { tenant }),
   })
   sendAuthorizationResponse(server, pages, res, targetOf(request), parameters)
 }

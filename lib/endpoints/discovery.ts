@@ -2,6 +2,7 @@ import type { RequestHandler } from 'express'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { clientAuthMethods } from '../client-auth/index.ts'
 import { grants } from '../grants/index.ts'
+import { languagesOf } from '../http/languages.ts'
 import { jsonDocument, sendJsonDocument } from '../http/send.ts'
 import { knownScopes } from '../options/scopes.ts'
 import { promptValues } from '../protocol/authorization-request.ts'
@@ -48,9 +49,10 @@ export const metadataOf = (server: AuthorizationServer): Record<string, unknown>
     claims_supported: [
       ...['iss', 'sub', 'aud', 'exp', 'iat', 'auth_time', 'nonce', 'amr', 'sid', 'at_hash'],
       ...(options.features.implicit ? ['c_hash'] : []),
-      ...new Set(claimNames(scopes, scopeClaims(server))),
+      ...new Set([...claimNames(scopes, scopeClaims(server)), ...(options.tenants ? ['tenant'] : [])]),
     ],
     prompt_values_supported: promptValues,
+    ui_locales_supported: languagesOf(server).tags,
     authorization_response_iss_parameter_supported: true,
     backchannel_logout_supported: true,
     backchannel_logout_session_supported: true,

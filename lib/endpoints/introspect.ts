@@ -11,6 +11,7 @@ import { formatScope } from '../protocol/scope.ts'
 import { findRefreshToken } from '../repositories/index.ts'
 import { verifyAccessToken } from '../tokens/access-token.ts'
 import { subjectFor } from '../tokens/subject.ts'
+import { mayUseTenant } from '../users/tenants.ts'
 
 /** RFC 7662 §2.2: everything dead, unknown or foreign looks exactly like this. */
 const inactive = { active: false }
@@ -54,6 +55,7 @@ const describeAccessToken = async (
     ...(user === undefined
       ? { sub: token.clientId }
       : { sub: subjectFor(server, client, user.subject), username: user.username }),
+    ...(token.tenant === undefined ? {} : { tenant: token.tenant }),
   }
 }
 
@@ -68,7 +70,8 @@ const describeRefreshToken = async (
   if (found.consumedAt !== null || found.expiresAt <= now || !isLive(found.authorization, now))
     return undefined
   const user = await server.users.find(found.authorization.subject)
-  if (user === undefined) return undefined
+  const { tenant } = found.authorization.details
+  if (user === undefined || !(await mayUseTenant(server.options.tenants, user, tenant))) return undefined
   return {
     active: true,
     iss: server.issuer,
@@ -77,5 +80,6 @@ const describeRefreshToken = async (
     sub: subjectFor(server, client, user.subject),
     username: user.username,
     exp: found.expiresAt,
+    ...(tenant === undefined ? {} : { tenant }),
   }
 }

@@ -3,6 +3,7 @@ import type { AuthorizationServer } from '../authorization-server.ts'
 import { assertCsrf, csrfToken } from '../http/csrf.ts'
 import { formParameters, queryParameters } from '../http/form.ts'
 import { accountOf, rememberBrowser } from '../http/known-browser.ts'
+import { languageOf } from '../http/language.ts'
 import { startLogin } from '../http/login.ts'
 import { attemptLogin } from '../http/login-attempt.ts'
 import { returnedParameter } from '../http/login-location.ts'
@@ -76,6 +77,7 @@ export const logIn = async (
 
 const pageFor = (
   server: AuthorizationServer,
+  req: Request,
   { client, request, id: requestId, browser, secret }: OpenRequest,
 ): LoginPage => ({
   form: {
@@ -84,7 +86,7 @@ const pageFor = (
       [requestParameter]: secret,
       csrf_token: csrfToken(server, { action: 'login', requestId, browser }),
     },
-    client: clientCard(client, request.redirectUri),
+    client: clientCard(client, request.redirectUri, languageOf(server, req)),
   },
   redirectUri: request.redirectUri,
 })
@@ -122,7 +124,7 @@ export const loginPageEndpoint =
     }
     const account = await accountToConfirm(server, req, waiting)
     const username = account ?? waiting.request.loginHint ?? ''
-    showLogin(pages, res, pageFor(server, waiting), { username, confirm: account !== undefined })
+    showLogin(pages, res, pageFor(server, req, waiting), { username, confirm: account !== undefined })
   }
 
 /** Checks the password, records the login, and sends the browser back to the authorization endpoint. */
@@ -133,7 +135,7 @@ export const loginFormEndpoint =
     const waiting = await openRequest(server, req, form)
     assertCsrf(server, req, form, { action: 'login', requestId: waiting.id, browser: waiting.browser })
     const account = await accountToConfirm(server, req, waiting)
-    const page = { ...pageFor(server, waiting), clientId: waiting.client.clientId, account }
+    const page = { ...pageFor(server, req, waiting), clientId: waiting.client.clientId, account }
     if (await logIn(server, pages, { req, res, form }, page))
       sendRedirect(res, ownPath(server, '/authorize', { [requestParameter]: waiting.secret }))
   }

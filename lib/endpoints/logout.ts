@@ -3,6 +3,7 @@ import type { AuthorizationServer } from '../authorization-server.ts'
 import { identifyBrowser, knownBrowser } from '../http/browser-cookie.ts'
 import { assertCsrf, csrfToken } from '../http/csrf.ts'
 import { formParameters, queryParameters } from '../http/form.ts'
+import { askedLanguages, languageOf } from '../http/language.ts'
 import { endLogin } from '../http/login.ts'
 import { ownPath } from '../http/names.ts'
 import type { Pages } from '../http/pages.ts'
@@ -74,7 +75,7 @@ const finish = async (
   pages.send(
     res,
     'signed-out',
-    client && uri !== undefined ? { client: { name: clientName(client), uri } } : {},
+    client && uri !== undefined ? { client: { name: clientName(client, languageOf(server, req)), uri } } : {},
   )
 }
 
@@ -97,10 +98,11 @@ export const logoutEndpoint =
       return value === undefined ? [] : [[name, value]]
     })
     const token = csrfToken(server, { action: 'logout', requestId: purpose(parameters), browser })
+    const uiLocales = askedLanguages(req).join(' ')
     const model = {
-      action: ownPath(server, '/logout'),
+      action: ownPath(server, '/logout', uiLocales === '' ? {} : { ui_locales: uiLocales }),
       hidden: { ...Object.fromEntries(fields), csrf_token: token },
-      client: request.client && clientName(request.client),
+      client: request.client && clientName(request.client, languageOf(server, req)),
       username: active.user.username,
     }
     pages.send(res, 'sign-out', model, { redirectUri: request.location })

@@ -2,6 +2,7 @@ import type { Request, RequestHandler, Response } from 'express'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { assertCsrf, csrfToken } from '../http/csrf.ts'
 import { formParameters, queryParameters } from '../http/form.ts'
+import { languageOf } from '../http/language.ts'
 import { loginLocation } from '../http/login-location.ts'
 import { ownPath } from '../http/names.ts'
 import { clientCard, type Pages } from '../http/pages.ts'
@@ -31,7 +32,7 @@ const show = async (
       [shownLogin]: active.login.sid,
       csrf_token: csrfToken(server, { action: 'select-account', requestId, browser }),
     },
-    client: clientCard(client, request.redirectUri),
+    client: clientCard(client, request.redirectUri, languageOf(server, req)),
     username: active.user.username,
   }
   pages.send(res, 'select-account', model, { redirectUri: request.redirectUri })

@@ -27,6 +27,7 @@ export const userinfoEndpoint =
       const claims = {
         ...(await userinfoClaims(server, user, token.scopes, details?.claims)),
         sub: subjectFor(server, { metadata: client }, user.subject),
+        ...(token.tenant !== undefined && { tenant: token.tenant }),
       }
       const algorithm = client.userinfo_signed_response_alg
       if (algorithm === undefined) return sendJson(res, claims)

@@ -1,6 +1,11 @@
 /** Why every token of an authorization ended. */
 export type RevocationReason = 'code_replayed' | 'refresh_token_replayed' | 'revoked_by_client'
 
+/** The workspace that something was for, where the host knows workspaces. */
+interface OfTenant {
+  readonly tenant?: string
+}
+
 /** What a family of tokens is known by. */
 interface Family {
   readonly clientId: string
@@ -28,17 +33,18 @@ export interface EventDetails {
   'login.refused': Attempt & { readonly seconds: number }
   /** By sign-out, another user's sign-in, or because the host said that the user has changed. */
   'login.ended': { readonly subject: string }
-  'consent.allowed': {
+  'consent.allowed': OfTenant & {
     readonly subject: string
     readonly clientId: string
     readonly scopes: readonly string[]
   }
   'consent.denied': { readonly subject: string; readonly clientId: string }
   /** The user took a client's access away, with every token of it. */
-  'consent.removed': { readonly subject: string; readonly clientId: string }
-  'authorization.issued': Family & { readonly scopes: readonly string[]; readonly responseType: string }
+  'consent.removed': OfTenant & { readonly subject: string; readonly clientId: string }
+  'authorization.issued': Family &
+    OfTenant & { readonly scopes: readonly string[]; readonly responseType: string }
   'authorization.revoked': Family & { readonly reason: RevocationReason }
-  'tokens.issued': {
+  'tokens.issued': OfTenant & {
     readonly grantType: string
     readonly clientId: string
     readonly scopes: readonly string[]

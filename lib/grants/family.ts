@@ -9,12 +9,14 @@ import { type IssuableAccessToken, newAccessToken } from '../tokens/access-token
 import { issueIdToken } from '../tokens/id-token.ts'
 import { type IssuableRefreshToken, newRefreshToken } from '../tokens/refresh-token.ts'
 import { tokenResponse } from '../tokens/token-response.ts'
+import { mayUseTenant } from '../users/tenants.ts'
 import type { User } from '../users/users.ts'
 
 /**
- * The user of an authorization, as the host's table has them now.
+ * The user of an authorization, as the host's table has them now. The family of somebody who has left its workspace
+ * is refused but not revoked: if the host takes them back, or was wrong, it goes on.
  *
- * @throws OAuthError `invalid_grant` when gone or disabled
+ * @throws OAuthError `invalid_grant` when gone or disabled, or not in that workspace any more
  */
 export const activeUser = async (
   server: AuthorizationServer,
@@ -22,6 +24,9 @@ export const activeUser = async (
 ): Promise<User> => {
   const user = await server.users.find(authorization.subject)
   if (user === undefined) throw new OAuthError('invalid_grant', 'the user can no longer be served')
+  if (!(await mayUseTenant(server.options.tenants, user, authorization.details.tenant))) {
+    throw new OAuthError('invalid_grant', 'the user no longer belongs to the workspace')
+  }
   return user
 }
 
@@ -80,6 +85,7 @@ export const announceTokens = (
     scopes,
     subject: authorization.subject,
     authorizationId: authorization.id,
+    ...(authorization.details.tenant !== undefined && { tenant: authorization.details.tenant }),
   })
 
 /** Makes the tokens of one response: an ID token with `openid`, a refresh token where the client may refresh. */

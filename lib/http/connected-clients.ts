@@ -1,6 +1,7 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { isLive } from '../protocol/authorization.ts'
 import type { ClientMetadata } from '../protocol/client-metadata.ts'
+import { inLanguage } from '../protocol/client-metadata-languages.ts'
 import { redirectUriHost } from '../protocol/redirect-uri.ts'
 import {
   type AuthorizationRecord,
@@ -9,9 +10,11 @@ import {
   listConsents,
 } from '../repositories/index.ts'
 
-/** A client that may do something for a user, or would be let in again without asking. */
+/** A client that may do something for a user, or would be let in again without asking; in one workspace, where there are some. */
 export interface ConnectedClient {
   readonly clientId: string
+  /** The workspace's id; absent where the host knows none, and for what was given when it knew none. */
+  readonly tenant?: string
   readonly name: string
   /** Where it was answered last; empty when nothing tells. */
   readonly host: string
@@ -42,39 +45,59 @@ const hostOf = (inUse: readonly AuthorizationRecord[], client: ClientMetadata | 
   return uri === undefined ? '' : redirectUriHost(uri)
 }
 
-const connectedClient = (
-  clientId: string,
-  consent: ConsentRecord | undefined,
-  inUse: readonly AuthorizationRecord[],
-): ConnectedClient => {
-  const client = consent?.client ?? inUse[0]?.client
+/** What a user gave to one client, in one workspace where there are some. */
+interface Given {
+  readonly clientId: string
+  readonly tenant: string | undefined
+  readonly consents: ConsentRecord[]
+  readonly inUse: AuthorizationRecord[]
+}
+
+const connectedClient = ({ clientId, tenant, consents, inUse }: Given, language: string): ConnectedClient => {
+  const [record] = [...consents, ...inUse]
+  const client = record?.client
   return {
     clientId,
-    name: client?.client_name ?? clientId,
+    ...(tenant !== undefined && { tenant }),
+    name: (client && inLanguage(client, 'client_name', language)) ?? clientId,
     host: hostOf(inUse, client),
     firstParty: client?.first_party === true,
-    scopes: [...new Set([...(consent?.scopes ?? []), ...inUse.flatMap(({ scopes }) => scopes)])],
-    since: Math.min(...[consent, ...inUse].map((record) => record?.createdAt ?? Number.POSITIVE_INFINITY)),
-    lastUsed: Math.max(consent?.updatedAt ?? 0, ...inUse.map(lastUse)),
+    scopes: [...new Set([...consents, ...inUse].flatMap(({ scopes }) => scopes))],
+    since: Math.min(...[...consents, ...inUse].map(({ createdAt }) => createdAt)),
+    lastUsed: Math.max(...consents.map(({ updatedAt }) => updatedAt), ...inUse.map(lastUse)),
     sessions: inUse.length,
   }
 }
 
-/** The clients of a user, the one that was used last first. */
+/**
+ * The clients of a user, the one that was used last first; one that has access to several workspaces once for each.
+ *
+ * @param language that their names shall be in
+ */
 export const connectedClients = async (
   server: AuthorizationServer,
   subject: string,
+  language: string,
 ): Promise<ConnectedClient[]> => {
   const consents = await listConsents(server.database, { subject })
   const now = server.now()
   const inUse = (await listAuthorizations(server.database, { subject })).filter((one) => isInUse(one, now))
-  const clientIds = new Set([...consents, ...inUse].map(({ clientId }) => clientId))
-  const clients = [...clientIds].map((clientId) =>
-    connectedClient(
-      clientId,
-      consents.find((consent) => consent.clientId === clientId),
-      inUse.filter((authorization) => authorization.clientId === clientId),
-    ),
-  )
-  return clients.sort((one, other) => other.lastUsed - one.lastUsed || one.name.localeCompare(other.name))
+  const given = new Map<string, Given>()
+  const givenTo = (clientId: string, ofTenant: string | undefined): Given => {
+    const tenant = server.options.tenants && ofTenant
+    const key = JSON.stringify([clientId, tenant])
+    const found = given.get(key) ?? { clientId, tenant, consents: [], inUse: [] }
+    given.set(key, found)
+    return found
+  }
+  for (const consent of consents) givenTo(consent.clientId, consent.tenant).consents.push(consent)
+  for (const one of inUse) givenTo(one.clientId, one.details.tenant).inUse.push(one)
+  return [...given.values()]
+    .map((each) => connectedClient(each, language))
+    .sort(
+      (one, other) =>
+        other.lastUsed - one.lastUsed ||
+        one.name.localeCompare(other.name) ||
+        (one.tenant ?? '').localeCompare(other.tenant ?? ''),
+    )
 }

@@ -3,28 +3,55 @@ import type { AuthorizationServer } from '../authorization-server.ts'
 import type { ScopeOptions } from '../options/options.ts'
 import { claimEntry } from '../protocol/claims-request.ts'
 import type { Consent, ConsentReceipt, ReceiptScope } from '../protocol/consent.ts'
+import { lookUpLanguage } from '../protocol/languages.ts'
 import type { Parameters } from '../protocol/parameters.ts'
-import { en, standardScopeTexts } from './locales/en.ts'
+import { languagesOf } from './languages.ts'
+import { createText, type Text } from './locales/text.ts'
 import type { ClientCard, ConsentScope } from './page-models.ts'
 
 const changing = /write|edit|create|update|delete|manage|send|admin/i
+
+/** Under which heading the standard scopes stand (OpenID Connect Core 1.0 §5.4, §11). */
+const standardGroups: Readonly<Record<string, ConsentScope['group']>> = {
+  openid: 'identity',
+  profile: 'identity',
+  email: 'identity',
+  address: 'identity',
+  phone: 'identity',
+  offline_access: 'offline',
+}
 
 /** What a client may do, in words for people. */
 export const scopeWords = (
   server: AuthorizationServer,
   name: string,
-): Pick<ConsentScope, 'description' | 'group'> => {
+  language: string,
+): Pick<ConsentScope, 'description' | 'details' | 'language' | 'group'> => {
   const scope = scopeOptions(server, name)
-  if (scope !== undefined) return { description: scope.description, group: groupOf(name, scope) }
+  if (scope !== undefined) return { ...hostWords(server, scope, language), group: groupOf(name, scope) }
+  const text = createText(languagesOf(server).dictionary(language))
   const claim = name.startsWith(claimEntry('')) ? name.slice(claimEntry('').length) : undefined
   if (claim !== undefined) {
-    return {
-      description: `${en.texts['consent.claim'] ?? ''} ${en.texts[`claim.${claim}`] ?? claim}`,
-      group: 'identity',
-    }
+    const label = text.has(`claim.${claim}`) ? text.plain(`claim.${claim}`) : claim
+    return { description: text.plain('consent.claim', { claim: label }), group: 'identity' }
   }
-  const standard = Object.entries(standardScopeTexts).find(([scopeName]) => scopeName === name)
-  return standard?.[1] ?? { description: name, group: groupOf(name) }
+  const group = Object.hasOwn(standardGroups, name) ? standardGroups[name] : undefined
+  return group === undefined
+    ? { description: name, group: groupOf(name) }
+    : { description: text.plain(`scope.${name}`), group }
+}
+
+/** A scope of the host's in the language of the page, or else in its default language. */
+const hostWords = (
+  server: AuthorizationServer,
+  { description, details, locales = {} }: ScopeOptions,
+  language: string,
+): Pick<ConsentScope, 'description' | 'details' | 'language'> => {
+  const tag = lookUpLanguage([language], Object.keys(locales))
+  const words = tag === undefined ? undefined : locales[tag]
+  if (words !== undefined) return { description: words.description, details: words.details }
+  const standard = languagesOf(server).default
+  return { description, details, ...(language !== standard && { language: standard }) }
 }
 
 const scopeOptions = (
@@ -38,11 +65,15 @@ const groupOf = (name: string, scope?: ScopeOptions): ConsentScope['group'] =>
 const isOptional = (server: AuthorizationServer, name: string): boolean =>
   scopeOptions(server, name)?.optional === true
 
+const isHighRisk = (server: AuthorizationServer, name: string): boolean =>
+  scopeOptions(server, name)?.risk === 'high'
+
 /** Computed once for each scope of a router. */
 const meanings = new WeakMap<ScopeOptions, string>()
 
 /**
- * What an entry of a consent means: another text, other claims or another choice for the user is another meaning.
+ * What an entry of a consent means: another text, other claims or another choice for the user is another meaning. The
+ * same in another language is not: whoever allowed it there has allowed it here.
  * The standard scopes and claims mean what OpenID Connect says, unless the host gave them a text of its own.
  */
 export const meaningOf = (server: AuthorizationServer, name: string): string => {
@@ -50,8 +81,12 @@ export const meaningOf = (server: AuthorizationServer, name: string): string => 
   if (scope === undefined) return ''
   const known = meanings.get(scope)
   if (known !== undefined) return known
-  const { description, claims = [], optional = false } = scope
-  const said = JSON.stringify([description, [...claims].sort(), optional, groupOf(name, scope)])
+  const { description, details, claims = [], optional = false, risk = 'normal' } = scope
+  const said = JSON.stringify([
+    ...[description, [...claims].sort(), optional, groupOf(name, scope)],
+    ...(risk === 'high' ? [risk] : []),
+    ...(details === undefined ? [] : [{ details }]),
+  ])
   const meaning = createHash('sha256').update(said).digest('base64url').slice(0, 16)
   meanings.set(scope, meaning)
   return meaning
@@ -62,14 +97,20 @@ export const consentScopes = (
   server: AuthorizationServer,
   requested: readonly string[],
   consent: Consent | undefined,
+  language: string,
 ): ConsentScope[] =>
   requested.map((name) => ({
     name,
-    ...scopeWords(server, name),
+    ...scopeWords(server, name, language),
     optional: isOptional(server, name),
     isNew: consent !== undefined && !consent.scopes.includes(name),
-    checked: true,
+    checked: !isHighRisk(server, name) || consent?.scopes.includes(name) === true,
+    isHighRisk: isHighRisk(server, name),
   }))
+
+/** The same lines with their boxes as a form has them. */
+export const asFilledIn = (scopes: readonly ConsentScope[], form: Parameters): ConsentScope[] =>
+  scopes.map((scope) => ({ ...scope, checked: form.has(`scope:${scope.name}`) }))
 
 /** What of the requested scopes the user left ticked; the ones that are not optional come with Allow. */
 export const grantedScopes = (
@@ -87,26 +128,35 @@ export const shownConsent = (
   server: AuthorizationServer,
   { name, host, policyUri, tosUri }: ClientCard,
   requested: readonly string[],
+  language: string,
 ): ShownConsent => ({
-  locale: en.language,
+  locale: language,
   product: server.options.branding.name ?? 'Latchkey',
   client: { name, host, policyUri, tosUri },
-  scopes: consentScopes(server, requested, undefined).map((scope) => ({
+  scopes: consentScopes(server, requested, undefined, language).map((scope) => ({
     name: scope.name,
     text: scope.description,
     details: scope.details,
+    language: scope.language,
     group: scope.group,
     optional: scope.optional,
+    risk: scope.isHighRisk === true ? 'high' : undefined,
     meaning: meaningOf(server, scope.name),
   })),
 })
 
-const shown = (value: unknown): string => {
-  if (typeof value === 'boolean') return en.texts[value ? 'value.yes' : 'value.no'] ?? String(value)
+const shown = (value: unknown, text: Text): string => {
+  if (typeof value === 'boolean') return text.plain(value ? 'value.yes' : 'value.no')
   if (typeof value === 'object' && value !== null) return Object.values(value).filter(Boolean).join(', ')
   return String(value)
 }
 
 /** The data that will be shared, with the actual values. */
-export const consentClaims = (claims: Readonly<Record<string, unknown>>): { name: string; value: string }[] =>
-  Object.entries(claims).map(([name, value]) => ({ name, value: shown(value) }))
+export const consentClaims = (
+  server: AuthorizationServer,
+  claims: Readonly<Record<string, unknown>>,
+  language: string,
+): { name: string; value: string }[] => {
+  const text = createText(languagesOf(server).dictionary(language))
+  return Object.entries(claims).map(([name, value]) => ({ name, value: shown(value, text) }))
+}

@@ -1,3 +1,5 @@
+import type { Tenant } from '../protocol/tenant.ts'
+
 /** A client as the pages show it. Logos of clients are never loaded: the pages draw its initials. */
 export interface ClientCard {
   name: string
@@ -19,13 +21,29 @@ export interface ConsentScope {
   description: string
   /** More about it, folded away. */
   details?: string
+  /** Language of both where it is not that of the page (BCP 47). */
+  language?: string
   group: 'identity' | 'read' | 'change' | 'offline'
   /** The user may untick it. */
   optional: boolean
   /** Not among what the user allowed this client before. */
   isNew: boolean
+  /** The page says that it can do harm. */
+  isHighRisk?: boolean
   /** Whether the box of an optional scope is ticked at first. */
   checked: boolean
+}
+
+/** The workspaces that a consent may be for; a single one is shown, of several one is chosen. */
+export interface ConsentTenants {
+  /** Not empty. The id posts as `tenant`. */
+  choices: readonly Tenant[]
+  /** The id of the one that is ticked at first. */
+  chosen?: string
+  /** Nothing else is asked: the form posts the decision `choose`. */
+  only?: boolean
+  /** None was chosen, or one that the user does not belong to any more. */
+  error?: 'missing' | 'gone'
 }
 
 /** A client that may do something for the user, as the list of connected apps shows it. */
@@ -33,8 +51,10 @@ export interface ConnectedClientCard {
   name: string
   /** Host of its redirect URI; empty where nothing tells. */
   host: string
+  /** The workspace that it can use, as people call it. */
+  tenant?: string
   /** What it can do, in the words of the consent page. */
-  scopes: readonly Pick<ConsentScope, 'description' | 'group'>[]
+  scopes: readonly Pick<ConsentScope, 'description' | 'language' | 'group'>[]
   /** ISO 8601. */
   since: string
   /** ISO 8601. */
@@ -79,6 +99,8 @@ export interface PageModels {
     client: ClientCard
     /** Who is logged in. */
     username: string
+    /** Absent where the host knows no workspaces. */
+    tenants?: ConsentTenants
     scopes: readonly ConsentScope[]
     /** What will be shared: claim names with the user's actual values, as text. */
     claims: readonly { name: string; value: string }[]
@@ -95,6 +117,8 @@ export interface PageModels {
     clients: readonly ConnectedClientCard[]
     /** Name of the client that was removed just now. */
     removed?: string
+    /** The workspace that it can no longer use. */
+    removedTenant?: string
     signOutUrl: string
   }
   /** Asks whether to remove one of them. */
@@ -103,6 +127,8 @@ export interface PageModels {
     action: string
     hidden: Readonly<Record<string, string>>
     client: Pick<ClientCard, 'name' | 'host'>
+    /** The workspace that it is about. */
+    tenant?: string
     /** A client of the host's own: it is let in again without asking. */
     firstParty: boolean
     username: string

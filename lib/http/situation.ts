@@ -5,8 +5,16 @@ import type { Client } from '../protocol/client.ts'
 import { type Consent, type ConsentTerms, standingConsent } from '../protocol/consent.ts'
 import type { Login } from '../protocol/login.ts'
 import type { Situation } from '../protocol/next-step.ts'
-import { type Arrival, findConsent } from '../repositories/index.ts'
+import { chooseTenant, lastTenant, type TenantChoice } from '../protocol/tenant.ts'
+import {
+  type Arrival,
+  findConsents,
+  type KeptConsent,
+  type KnownLogin,
+  noTenant,
+} from '../repositories/index.ts'
 import { subjectFor } from '../tokens/subject.ts'
+import { tenantsOf } from '../users/tenants.ts'
 import type { User } from '../users/users.ts'
 import { meaningOf } from './consent-scopes.ts'
 import { currentLogin } from './login.ts'
@@ -37,22 +45,45 @@ interface Subject {
   readonly arrival?: Arrival
 }
 
-/** What a user allowed a client before: all that is remembered, and what of it holds where this request is answered. */
+/** What a user allowed a client in one workspace: all that is remembered, and what of it holds where this request is answered. */
 interface Remembered {
   readonly terms: ConsentTerms | undefined
   readonly consent: Consent | undefined
 }
 
-/** @param read what was read of it already */
-export const rememberedConsent = async (
+/** What a user allowed the client of a request before, in every workspace; the one that was used last first. */
+export const rememberedConsents = (
   server: AuthorizationServer,
-  { clientId, redirectUri }: AuthorizationRequest,
+  { clientId }: AuthorizationRequest,
   { subject }: Login,
-  read?: { readonly terms: ConsentTerms | undefined },
-): Promise<Remembered> => {
-  const { terms } = read ?? { terms: await findConsent(server.database, { subject, clientId }) }
+): Promise<KeptConsent[]> => findConsents(server.database, { subject, clientId })
+
+/** What of it is for this workspace, or for none where the host knows none. */
+export const consentFor = (
+  server: AuthorizationServer,
+  { redirectUri }: AuthorizationRequest,
+  consents: readonly KeptConsent[],
+  tenant: string | undefined,
+): Remembered => {
+  const terms = consents.find((consent) => consent.tenant === (tenant ?? noTenant))?.terms
   const meaning = (entry: string): string => meaningOf(server, entry)
   return { terms, consent: terms && standingConsent(terms, redirectUri, meaning) }
+}
+
+/** For which workspace a request is, and what the user allowed the client there. */
+const tenantAndConsent = async (
+  server: AuthorizationServer,
+  req: Request,
+  { request, waiting }: Pick<Subject, 'request' | 'waiting'>,
+  { active: { login, user }, read }: { active: ActiveLogin; read: KnownLogin | undefined },
+): Promise<Remembered & { readonly tenant: TenantChoice }> => {
+  const tenants = await tenantsOf(server.options.tenants, user, req)
+  const consents = read?.consents ?? (await rememberedConsents(server, request, login))
+  const decision = waiting?.decision
+  const chosen = decision?.sid === login.sid ? decision.tenant : undefined
+  const tenant = chooseTenant({ request, tenants, chosen, remembered: lastTenant(consents, tenants) })
+  if (tenant.outcome !== 'settled') return { tenant, terms: undefined, consent: undefined }
+  return { tenant, ...consentFor(server, request, consents, tenant.tenant) }
 }
 
 /** Gathers all that the next step of a request depends on. */
@@ -62,12 +93,15 @@ export const situationOf = async (
   { client, request, waiting, arrival }: Subject,
 ): Promise<{ readonly situation: Situation; readonly user: User | undefined }> => {
   const known = arrival?.known
-  const { login, user } = (await activeLogin(server, req, arrival && { login: known?.login })) ?? {}
+  const active = await activeLogin(server, req, arrival && { login: known?.login })
+  const { login, user } = active ?? {}
   const read = login?.sid === known?.login.sid ? known : undefined
-  const remembered = login && (await rememberedConsent(server, request, login, read))
+  const asked = { request, waiting }
+  const remembered = active && (await tenantAndConsent(server, req, asked, { active, read }))
   const subject = login && subjectFor(server, client, login.subject)
   const situation: Situation = {
     ...{ request, client, login, subject },
+    tenant: remembered?.tenant,
     consent: remembered?.consent,
     terms: remembered?.terms,
     decision: waiting?.decision,

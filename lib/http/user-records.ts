@@ -22,6 +22,8 @@ export interface UserExport {
   /** What the user allows which client. */
   readonly consents: readonly {
     readonly clientId: string
+    /** The workspace that it is for, where the host knows workspaces. */
+    readonly tenant?: string
     readonly scopes: readonly string[]
     readonly createdAt: number
     readonly updatedAt: number
@@ -32,6 +34,8 @@ export interface UserExport {
   readonly authorizations: readonly {
     readonly id: string
     readonly clientId: string
+    /** Likewise. */
+    readonly tenant?: string
     readonly scopes: readonly string[]
     readonly redirectUri: string
     readonly createdAt: number
@@ -61,8 +65,9 @@ export const exportUser = async (server: AuthorizationServer, subject: string): 
     receipts,
     authorizations: authorizations.map((authorization) => {
       const { id, clientId, scopes, details, createdAt, lastUsedAt, expiresAt, revokedAt } = authorization
-      const { redirectUri } = details
-      return { id, clientId, scopes, redirectUri, createdAt, lastUsedAt, expiresAt, revokedAt }
+      const { redirectUri, tenant } = details
+      const whose = { id, clientId, ...(tenant !== undefined && { tenant }) }
+      return { ...whose, scopes, redirectUri, createdAt, lastUsedAt, expiresAt, revokedAt }
     }),
     logins: logins.map(({ authTime: time, amr: methods, expiresAt, endedAt }) => ({
       ...{ time, methods, expiresAt, endedAt },

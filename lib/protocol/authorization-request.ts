@@ -2,6 +2,7 @@ import type { ClaimsRequest } from './claims-request.ts'
 import { allowedScopes, type Client, isPublic, requiresPkce } from './client.ts'
 import { responseTypes } from './client-metadata.ts'
 import { type AuthorizationTarget, OAuthError, type ResponseMode, responseModes, towards } from './errors.ts'
+import { parseUiLocales } from './languages.ts'
 import type { Parameters } from './parameters.ts'
 import { type CodeChallenge, type CodeChallengeMethod, parseCodeChallenge } from './pkce.ts'
 import { isRegisteredRedirectUri } from './redirect-uri.ts'
@@ -25,6 +26,8 @@ export interface AuthorizationRequest {
   /** Seconds; the client's own default when the request is silent. */
   readonly maxAge?: number
   readonly loginHint?: string
+  /** Languages that the pages shall be in, the preferred one first. */
+  readonly uiLocales?: readonly string[]
   /** Claims asked for one by one (OIDC Core §5.5). */
   readonly claims?: ClaimsRequest
   /** Whom the `id_token_hint` was about: nobody else may answer (OIDC Core §3.1.2.1). */
@@ -61,6 +64,12 @@ const stateOf = (parameters: Parameters): string | undefined => {
   } catch {
     return undefined
   }
+}
+
+/** OIDC Core §3.1.2.1: languages that are not supported are no error, and so malformed ones are none. */
+const uiLocalesOf = (parameters: Parameters): string[] | undefined => {
+  const tags = parseUiLocales(firstValue(parameters, 'ui_locales'))
+  return tags.length > 0 ? tags : undefined
 }
 
 const firstValue = (parameters: Parameters, asked: string): string | undefined =>
@@ -134,6 +143,7 @@ export const parseAuthorizationRequest = (
       prompt: promptOf(parameters),
       maxAge,
       loginHint: parameters.optional('login_hint'),
+      uiLocales: uiLocalesOf(parameters),
     })
   } catch (error) {
     throw towards(target, error)

@@ -1,4 +1,5 @@
 import { redirectUriHost, redirectUriKind } from './redirect-uri.ts'
+import type { Tenant } from './tenant.ts'
 
 /** What a user once allowed a client. */
 export interface Consent {
@@ -17,6 +18,8 @@ export interface ReceiptScope {
   /** The sentence, in the language of the receipt. */
   readonly text: string
   readonly details?: string
+  /** Language of both where it is not that of the receipt. */
+  readonly language?: string
   readonly group: string
   readonly optional: boolean
   /** Said to be sensitive. */
@@ -40,6 +43,8 @@ export interface ConsentReceipt {
   readonly scopes: readonly ReceiptScope[]
   /** Names of the claims that were listed with their values. */
   readonly claims: readonly string[]
+  /** The workspace that was chosen, as it was called then. */
+  readonly tenant?: Tenant
 }
 
 /** Where a client is answered, as terms name it: the port of a loopback address may be another each time (RFC 8252 §7.3). */

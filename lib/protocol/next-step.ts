@@ -16,6 +16,8 @@ export interface Decision {
   readonly scopes: readonly string[]
   /** The workspace that it was allowed for. */
   readonly tenant?: string
+  /** Nothing but the workspace was asked for, and nothing is allowed by it that was not before. */
+  readonly tenantOnly?: boolean
   /** What was shown, when it was allowed. */
   readonly receipt?: ConsentReceipt
 }
@@ -82,11 +84,10 @@ export const nextStep = (situation: Situation): NextStep => {
   }
   const { tenant } = choice
   // What was allowed for a workspace that the user has left meanwhile counts for no other.
-  if (answer && answer.tenant === tenant) {
+  if (answer && !answer.tenantOnly && answer.tenant === tenant) {
     return { step: 'issue', login, scopes: intersectScopes(request.scopes, answer.scopes), tenant }
   }
-  if (isTrusted(situation)) return { step: 'issue', login, scopes: request.scopes, tenant }
-  if (mustAskConsent(situation)) {
+  if (needsConsent(situation)) {
     return silent ? failure('consent_required', 'the user must consent') : { step: 'consent', login }
   }
   return { step: 'issue', login, scopes: request.scopes, tenant }
@@ -108,11 +109,17 @@ const mustSelectAccount = ({ request, sidAtStart, selectedSid }: Situation, logi
 const isSomebodyElse = ({ request, subject }: Situation, login: Login): boolean =>
   request.hintedSubject !== undefined && request.hintedSubject !== (subject ?? login.subject)
 
+/** What decides whether the user is asked. */
+type Asking = Pick<Situation, 'request' | 'client' | 'consent'>
+
+/** Whether the user must be asked what the client may do; in which workspace is another question. */
+export const needsConsent = (asking: Asking): boolean => !isTrusted(asking) && mustAskConsent(asking)
+
 /** A client of the host's own needs no consent, unless anybody on the device could pose as it. */
-const isTrusted = ({ request, client }: Situation): boolean =>
+const isTrusted = ({ request, client }: Asking): boolean =>
   client.metadata.first_party && !request.prompt.includes('consent') && mayBeServedInSilence(client, request)
 
-const mustAskConsent = ({ request, client, consent }: Situation): boolean =>
+const mustAskConsent = ({ request, client, consent }: Asking): boolean =>
   request.prompt.includes('consent') ||
   consent === undefined ||
   !isWithinScopes(consentEntries(request), consent.scopes) ||

@@ -38,7 +38,8 @@ export const checkRefreshToken = (
     throw new OAuthError('invalid_grant', 'refresh_token is revoked, or its grant has ended')
   }
   if (token.consumedAt !== null) {
-    const within = now - token.consumedAt < rules.replayWindow
+    // Both ways: a clock that was set back must not open the window again for as long.
+    const within = Math.abs(now - token.consumedAt) < rules.replayWindow
     return within && token.successor !== null ? 'repeat' : 'reuse'
   }
   if (token.expiresAt <= now) throw new OAuthError('invalid_grant', 'refresh_token is expired')

@@ -50,6 +50,20 @@ export const parseTenants = (answer: unknown): Tenant[] => {
 export const isAmong = (tenants: readonly Tenant[], id: string | undefined): id is string =>
   id !== undefined && tenants.some((tenant) => tenant.id === id)
 
+/**
+ * The workspace that a user last allowed a client, or used it in, of those that they still belong to. Of two in the
+ * same second nobody knows which was the last.
+ *
+ * @param consents the one that was used last first
+ */
+export const lastTenant = (
+  consents: readonly { readonly tenant: string; readonly updatedAt: number }[],
+  tenants: readonly Tenant[] | undefined = [],
+): string | undefined => {
+  const [last, before] = consents.filter(({ tenant }) => isAmong(tenants, tenant))
+  return last?.updatedAt === before?.updatedAt ? undefined : last?.tenant
+}
+
 /** Everything that decides for which workspace a request is. */
 export interface TenantQuestion {
   readonly request: Pick<AuthorizationRequest, 'tenant' | 'prompt'>

@@ -1,6 +1,5 @@
-import type { ConsentTerms } from '../protocol/consent.ts'
 import { type ClientRecord, clientColumns, clientOf } from './clients.ts'
-import { termsOf } from './consents.ts'
+import { type KeptConsent, keptConsentsOf } from './consents.ts'
 import { type LoginRecord, loginColumns, loginOf } from './logins.ts'
 import { text, textOrNull } from './row.ts'
 import { type Database, query } from './statement.ts'
@@ -8,7 +7,7 @@ import { type Database, query } from './statement.ts'
 /** What is known of a login that a session remembers, and of what its user allows the client. */
 export interface KnownLogin {
   readonly login: LoginRecord
-  readonly terms: ConsentTerms | undefined
+  readonly consents: readonly KeptConsent[]
 }
 
 /** All that the database knows of an authorization request that has just arrived. */
@@ -24,22 +23,19 @@ const arrival = query<{ clientId: string; sid: string | null; now: number }>((ta
       on.onVal('logins.sid', v.sid).andOnNull('logins.ended_at').andOnVal('logins.expires_at', '>', v.now),
     )
     .leftJoin(name('consents as consents'), (on) =>
-      on
-        .on('consents.subject', 'logins.subject')
-        .andOn('consents.client_id', 'clients.client_id')
-        .andOnVal('consents.tenant', ''),
+      on.on('consents.subject', 'logins.subject').andOn('consents.client_id', 'clients.client_id'),
     )
     .select([
       ...clientColumns.map((column) => `clients.${column}`),
       ...loginColumns.map((column) => `logins.${column}`),
       'consents.subject as consent_subject',
-      'consents.terms',
+      ...['consents.tenant', 'consents.terms', 'consents.updated_at as consent_updated_at'],
     ])
     .where('clients.client_id', v.clientId),
 )
 
 /**
- * Client, login and consent in one read, for the request that most often needs nothing more.
+ * Client, login and consents in one read, for the request that most often needs nothing more.
  *
  * @param values.sid the login that the session remembers, if any
  */
@@ -47,11 +43,11 @@ export const findArrival = async (
   db: Database,
   { clientId, sid, now }: { clientId: string; sid: string | undefined; now: number },
 ): Promise<Arrival | undefined> => {
-  const [row] = await arrival(db, { clientId, sid: sid ?? null, now })
+  const rows = await arrival(db, { clientId, sid: sid ?? null, now })
+  const [row] = rows
   // MariaDB compares texts as if padded with spaces, here and below.
   if (row === undefined || text(row, 'client_id') !== clientId) return undefined
   const login = textOrNull(row, 'sid') === null ? undefined : loginOf(row)
-  const isTheirs = login !== undefined && textOrNull(row, 'consent_subject') === login.subject
-  const terms = isTheirs ? termsOf(row) : undefined
-  return { client: clientOf(row, now), known: login && { login, terms } }
+  const theirs = rows.filter((one) => textOrNull(one, 'consent_subject') === login?.subject)
+  return { client: clientOf(row, now), known: login && { login, consents: keptConsentsOf(theirs) } }
 }

@@ -9,25 +9,52 @@ interface Pair {
   clientId: string
 }
 
+/** What stands for a workspace where the host knows none: an index does without null. */
+export const noTenant = ''
+
+/** A consent is for one workspace of the host's, or for {@link noTenant}. */
+interface Key extends Pair {
+  tenant: string
+}
+
 const byPair = query<Pair>((table, v) =>
   table('consents')
-    .select(['subject', 'terms'])
-    .where({ subject: v.subject, client_id: v.clientId, tenant: '' }),
+    .select(['subject', 'tenant', 'terms', 'updated_at as consent_updated_at'])
+    .where({ subject: v.subject, client_id: v.clientId }),
 )
 
 /** Without terms, as from before there were any, nothing of a consent holds. */
 export const termsOf = (row: Row): ConsentTerms => jsonOrUndefined<ConsentTerms>(row, 'terms') ?? {}
 
-/** What a user allows a client, as it was agreed. */
-export const findConsent = async (db: Database, pair: Pair): Promise<ConsentTerms | undefined> => {
-  const [row] = await byPair(db, pair)
-  // MariaDB compares texts as if padded with spaces.
-  return row && text(row, 'subject') === pair.subject ? termsOf(row) : undefined
+/** What a user allows a client in one workspace, as it was agreed. */
+export interface KeptConsent {
+  /** {@link noTenant} where the host knows none. */
+  readonly tenant: string
+  readonly terms: ConsentTerms
+  /** Epoch seconds of the last answer, or of the last code that was issued by it. */
+  readonly updatedAt: number
 }
+
+/** Reads consents of one user and client, the one that was used last first. */
+export const keptConsentsOf = (rows: readonly Row[]): KeptConsent[] =>
+  rows
+    .map((row) => ({
+      tenant: text(row, 'tenant'),
+      terms: termsOf(row),
+      updatedAt: number(row, 'consent_updated_at'),
+    }))
+    .sort((one, other) => other.updatedAt - one.updatedAt)
+
+/** What a user allows a client, in every workspace; the one that was used last first. */
+export const findConsents = async (db: Database, pair: Pair): Promise<KeptConsent[]> =>
+  // MariaDB compares texts as if padded with spaces.
+  keptConsentsOf((await byPair(db, pair)).filter((row) => text(row, 'subject') === pair.subject))
 
 /** A consent with its client, for the user and for the host's records. */
 export interface ConsentRecord {
   readonly clientId: string
+  /** Absent where the host knew no workspaces. */
+  readonly tenant?: string
   readonly scopes: readonly string[]
   /** Epoch seconds. */
   readonly createdAt: number
@@ -41,12 +68,12 @@ const ofSubject = query<{ subject: string }>((table, v, name) =>
   table('consents as consents')
     .leftJoin(name('clients as clients'), 'clients.client_id', 'consents.client_id')
     .select([
-      ...['consents.subject', 'consents.client_id', 'consents.scopes'],
+      ...['consents.subject', 'consents.client_id', 'consents.tenant', 'consents.scopes'],
       ...['consents.created_at', 'consents.updated_at'],
       'clients.metadata as client_metadata',
     ])
     .where('consents.subject', v.subject)
-    .orderBy('consents.client_id'),
+    .orderBy(['consents.client_id', 'consents.tenant']),
 )
 
 /** All that a user allows. */
@@ -56,15 +83,16 @@ export const listConsents = async (db: Database, values: { subject: string }): P
     .filter((row) => text(row, 'subject') === values.subject)
     .map((row) => ({
       clientId: text(row, 'client_id'),
+      ...(text(row, 'tenant') === noTenant ? {} : { tenant: text(row, 'tenant') }),
       scopes: scopes(row),
       createdAt: number(row, 'created_at'),
       updatedAt: number(row, 'updated_at'),
       client: jsonOrUndefined(row, 'client_metadata'),
     }))
 
-const touch = command<Pair & { now: number }>((table, v) =>
+const touch = command<Key & { now: number }>((table, v) =>
   table('consents')
-    .where({ subject: v.subject, client_id: v.clientId, tenant: '' })
+    .where({ subject: v.subject, client_id: v.clientId, tenant: v.tenant })
     .update({ updated_at: v.now }),
 )
 
@@ -74,10 +102,10 @@ const touch = command<Pair & { now: number }>((table, v) =>
  *
  * @returns whether the consent stands
  */
-export const holdConsent = async (db: Database, values: Pair & { now: number }): Promise<boolean> =>
+export const holdConsent = async (db: Database, values: Key & { now: number }): Promise<boolean> =>
   (await touch(db, values)) === 1
 
-interface Values extends Pair {
+interface Values extends Key {
   scopes: string
   terms: string
   now: number
@@ -85,7 +113,7 @@ interface Values extends Pair {
 
 const replace = command<Values>((table, v) =>
   table('consents')
-    .where({ subject: v.subject, client_id: v.clientId, tenant: '' })
+    .where({ subject: v.subject, client_id: v.clientId, tenant: v.tenant })
     .update({ scopes: v.scopes, terms: v.terms, updated_at: v.now }),
 )
 
@@ -93,7 +121,7 @@ const insert = command<Values>((table, v) =>
   table('consents').insert({
     subject: v.subject,
     client_id: v.clientId,
-    tenant: '',
+    tenant: v.tenant,
     scopes: v.scopes,
     terms: v.terms,
     created_at: v.now,
@@ -104,9 +132,9 @@ const insert = command<Values>((table, v) =>
 /** Remembers what a user allows a client now, whether or not something was remembered before. */
 export const saveConsent = async (
   db: Database,
-  { terms, ...pair }: Pair & { terms: ConsentTerms; now: number },
+  { terms, ...key }: Key & { terms: ConsentTerms; now: number },
 ): Promise<void> => {
-  const values = { ...pair, scopes: agreedEntries(terms).join(' '), terms: JSON.stringify(terms) }
+  const values = { ...key, scopes: agreedEntries(terms).join(' '), terms: JSON.stringify(terms) }
   if ((await replace(db, values)) === 0) await insert(db, values)
 }
 
@@ -114,14 +142,21 @@ const remove = command<Pair>((table, v) =>
   table('consents').where({ subject: v.subject, client_id: v.clientId }).delete(),
 )
 
+const removeOfTenant = command<Key>((table, v) =>
+  table('consents').where({ subject: v.subject, client_id: v.clientId, tenant: v.tenant }).delete(),
+)
+
 /**
- * Forgets what a user allows a client. First in the transaction that also revokes what was granted: a code that is
- * issued at the same moment either comes before, and is found, or after, and finds no consent.
+ * Forgets what a user allows a client, in one workspace or in all. First in the transaction that also revokes what was
+ * granted: a code that is issued at the same moment either comes before, and is found, or after, and finds no consent.
  *
  * @returns whether there was something to forget
  */
-export const removeConsent = async (db: Database, pair: Pair): Promise<boolean> =>
-  (await remove(db, pair)) > 0
+export const removeConsent = async (
+  db: Database,
+  { tenant, ...pair }: Pair & { tenant?: string },
+): Promise<boolean> =>
+  (tenant === undefined ? await remove(db, pair) : await removeOfTenant(db, { ...pair, tenant })) > 0
 
 const removeOfSubject = command<{ subject: string }>((table, v) =>
   table('consents').where({ subject: v.subject }).delete(),

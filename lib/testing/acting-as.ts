@@ -4,6 +4,7 @@ import { knownScopes } from '../options/scopes.ts'
 import { isUserMapping } from '../options/users.ts'
 import { allowedScopes, type Client } from '../protocol/client.ts'
 import type { Login } from '../protocol/login.ts'
+import { isAmong } from '../protocol/tenant.ts'
 import {
   createAccessToken,
   createAuthorization,
@@ -13,6 +14,7 @@ import {
 import { transaction } from '../repositories/statement.ts'
 import type { AuthRouter } from '../router.ts'
 import { newAccessToken } from '../tokens/access-token.ts'
+import { tenantsOf } from '../users/tenants.ts'
 import type { User } from '../users/users.ts'
 import { type ActingAs, acting, lifetime, listOf, refuse, type Scopes, serverOf } from './acting.ts'
 import { clientForTests, registeredClient } from './test-client.ts'
@@ -37,8 +39,31 @@ const activeUser = async ({ options, users }: AuthorizationServer, user: ActingU
   return found ?? refuse(`there is no active user whose ${field} is ${String(id)}`)
 }
 
+/** The workspace that was asked for, or the only one there is; with several nobody would know which one is meant. */
+const tenantFor = async (
+  { options }: AuthorizationServer,
+  user: User,
+  asked: string | undefined,
+): Promise<string | undefined> => {
+  const tenants = await tenantsOf(options.tenants, user)
+  if (tenants === undefined) {
+    return asked === undefined ? undefined : refuse('there is no workspace without the option tenants')
+  }
+  const [only, another] = tenants
+  if (only === undefined) return refuse('the user belongs to no workspace')
+  if (asked === undefined && another !== undefined) {
+    return refuse('the user belongs to several workspaces; name one of them, { tenant }')
+  }
+  const tenant = asked ?? only.id
+  return isAmong(tenants, tenant) ? tenant : refuse(`the user does not belong to the workspace ${tenant}`)
+}
+
 /** What the user would have given the client by signing in and allowing it. */
-const authorizationOf = (client: Client, login: Login, scopes: readonly string[]): NewAuthorization => {
+const authorizationOf = (
+  client: Client,
+  login: Login,
+  { scopes, tenant }: { scopes: readonly string[]; tenant: string | undefined },
+): NewAuthorization => {
   const { clientId } = client
   const { subject, sid, authTime: now, amr } = login
   const request = {
@@ -60,7 +85,7 @@ const authorizationOf = (client: Client, login: Login, scopes: readonly string[]
     codeExpiresAt: now,
     now,
     expiresAt: now + lifetime,
-    details: { ...request, scopes, authTime: now, amr },
+    details: { ...request, scopes, tenant, authTime: now, amr },
   }
 }
 
@@ -72,7 +97,9 @@ const authorizationOf = (client: Client, login: Login, scopes: readonly string[]
  * @param user the id, or a row or object that holds it
  * @param scopes separated by spaces, or a list
  * @param options.client a registered client to hold the token; by default one that exists for tests and can do nothing else
- * @throws Error with NODE_ENV=production, without such a user, and for a scope that is not known
+ * @param options.tenant with the option `tenants` the workspace that it is for; by default the user's only one
+ * @throws Error with NODE_ENV=production, without such a user, for a scope that is not known, and for a workspace that
+ *   the user does not belong to
  * @example
  * const { headers } = await actingAs(oauth, ada, 'orders:read')
  * await request(app).get('/api/orders').set(headers).expect(200)
@@ -81,11 +108,13 @@ export const actingAs = async (
   oauth: AuthRouter,
   user: ActingUser,
   scopes: Scopes = [],
-  { client: clientId }: { readonly client?: string } = {},
+  { client: clientId, tenant: asked }: { readonly client?: string; readonly tenant?: string } = {},
 ): Promise<ActingAs> => {
   const server = serverOf(oauth)
   await server.ready()
-  const { subject } = await activeUser(server, user)
+  const found = await activeUser(server, user)
+  const { subject } = found
+  const tenant = await tenantFor(server, found, asked)
   const client =
     clientId === undefined ? await clientForTests(server) : await registeredClient(server, clientId)
   const granted =
@@ -93,7 +122,7 @@ export const actingAs = async (
       ? checkedScopes(scopes, knownScopes(server.options), 'that the option scopes names')
       : checkedScopes(scopes, allowedScopes(client), `of the client ${clientId}`)
   const login = { sid: randomId(), subject, authTime: server.now(), amr: ['pwd'] }
-  const authorization = authorizationOf(client, login, granted)
+  const authorization = authorizationOf(client, login, { scopes: granted, tenant })
   const { value, row } = newAccessToken(server, { client, scopes: granted, authorization })
   await transaction(server.database, async (tx) => {
     await createLogin(tx, { ...login, expiresAt: authorization.expiresAt })

@@ -5,6 +5,7 @@ import type { Client } from '../protocol/client.ts'
 import type { ClientMetadata } from '../protocol/client-metadata.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { findAccessToken, type NewAccessToken } from '../repositories/index.ts'
+import { mayUseTenant } from '../users/tenants.ts'
 import type { User } from '../users/users.ts'
 
 /** A token ready to be stored in the transaction that issues it, and to be told to the client afterwards. */
@@ -50,6 +51,8 @@ export interface VerifiedToken {
   readonly subject: string | undefined
   readonly clientId: string
   readonly scopes: readonly string[]
+  /** The workspace that it is for, where the option `tenants` says that the user belongs to some. */
+  readonly tenant?: string
   /** Epoch seconds. */
   readonly issuedAt: number
   /** Epoch seconds. */
@@ -69,7 +72,8 @@ const invalidToken = (): OAuthError =>
   new OAuthError('invalid_token', 'the access token is unknown, expired or revoked')
 
 /**
- * Verifies an opaque access token: stored, not expired, not revoked, its family and client standing, its user active.
+ * Verifies an opaque access token: stored, not expired, not revoked, its family and client standing, its user active
+ * and still in the workspace that it is for.
  *
  * @throws OAuthError `invalid_token`, alike for every reason (RFC 6750 §3.1)
  */
@@ -88,6 +92,9 @@ export const verifyAccessToken = async (
   const user = found.subject === undefined ? undefined : await server.users.find(found.subject)
   if (found.subject !== undefined && user === undefined) throw invalidToken()
   const { subject, clientId, scopes, createdAt: issuedAt, expiresAt } = found
-  const token = { subject, clientId, scopes, issuedAt, expiresAt }
+  const tenant = found.family?.details.tenant
+  if (user && tenant !== undefined && !(await mayUseTenant(server.options.tenants, user, tenant)))
+    throw invalidToken()
+  const token = { subject, clientId, scopes, issuedAt, expiresAt, ...(tenant !== undefined && { tenant }) }
   return { token, user, client: found.client, details: found.family?.details }
 }

@@ -14,6 +14,7 @@ import {
   holdConsent,
   holdLogin,
   type NewAuthorization,
+  noTenant,
   saveConsent,
 } from '../repositories/index.ts'
 import { type Database, transaction } from '../repositories/statement.ts'
@@ -27,6 +28,8 @@ export interface AuthorizationGrant {
   readonly login: Login
   readonly user: User
   readonly scopes: readonly string[]
+  /** The workspace that it is for; undefined where the host knows none. */
+  readonly tenant?: string
   /** Hash of the waiting request's id; none when nothing had to be asked. */
   readonly requestId: string | undefined
 }
@@ -42,12 +45,12 @@ export type AuthorizationOutcome = IssuedAuthorization | 'gone' | 'withdrawn'
 
 const newAuthorization = (
   server: AuthorizationServer,
-  { situation: { request, client }, login, scopes }: AuthorizationGrant,
+  { situation: { request, client }, login, scopes, tenant }: AuthorizationGrant,
   code: string,
 ): NewAuthorization => {
   const { lifetimes } = server.options
   const now = server.now()
-  const details: AuthorizationDetails = { ...request, authTime: login.authTime, amr: login.amr }
+  const details: AuthorizationDetails = { ...request, tenant, authTime: login.authTime, amr: login.amr }
   const returnsCode = returnsPart(request.responseType, 'code')
   return {
     id: randomId(),
@@ -92,13 +95,13 @@ const frontChannelTokens = async (
 /** Writes what was just allowed, and what was shown when it was; a decision of an older process shows nothing, and is not remembered. */
 const rememberConsent = async (
   tx: Database,
-  { situation }: AuthorizationGrant,
+  { situation, tenant = noTenant }: AuthorizationGrant,
   { id: authorizationId, subject, clientId, now }: NewAuthorization,
 ): Promise<void> => {
   const { request, terms = {}, decision } = situation
   const receipt = decision?.receipt
   const agreed = agreedTerms(terms, request.redirectUri, receipt?.scopes ?? [])
-  await saveConsent(tx, { subject, clientId, terms: agreed, now })
+  await saveConsent(tx, { subject, clientId, tenant, terms: agreed, now })
   if (receipt)
     await createConsentReceipt(tx, { id: randomId(), subject, clientId, authorizationId, receipt, now })
 }
@@ -113,9 +116,16 @@ const settleConsent = async (
   const { subject, clientId, now } = authorization
   if (requestId !== undefined && !(await consumeAuthorizationRequest(tx, { id: requestId, now })))
     return 'gone'
-  if (situation.decision?.sid === login.sid) await rememberConsent(tx, grant, authorization)
-  else if (!situation.client.metadata.first_party && !(await holdConsent(tx, { subject, clientId, now })))
-    return 'withdrawn'
+  const { decision, client } = situation
+  const answer = decision?.sid === login.sid && decision.tenant === grant.tenant ? decision : undefined
+  const consent = { subject, clientId, tenant: grant.tenant ?? noTenant, now }
+  if (answer && !answer.tenantOnly) await rememberConsent(tx, grant, authorization)
+  else if (client.metadata.first_party && !answer) return undefined
+  else if (!(await holdConsent(tx, consent))) {
+    if (!client.metadata.first_party) return 'withdrawn'
+    // Nothing had to be allowed, but the choice is worth remembering.
+    await saveConsent(tx, { ...consent, terms: {} })
+  }
   return undefined
 }
 

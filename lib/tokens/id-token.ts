@@ -36,7 +36,7 @@ const idTokenClaims = async (
   content: IdTokenContent,
 ): Promise<Record<string, unknown>> => {
   const { client, user, authorization, scopes, accessToken, nonce, code } = content
-  const { authTime, amr, claims } = authorization.details
+  const { authTime, amr, claims, tenant } = authorization.details
   const now = server.now()
   const algorithm = client.metadata.id_token_signed_response_alg
   // Without an access token there is no UserInfo to ask (OIDC Core §5.4).
@@ -53,6 +53,7 @@ const idTokenClaims = async (
     ...(nonce === undefined ? {} : { nonce }),
     amr,
     sid: authorization.sid,
+    ...(tenant === undefined ? {} : { tenant }),
     ...(accessToken === undefined ? {} : { at_hash: leftHalfHash(accessToken, algorithm) }),
     ...(code === undefined ? {} : { c_hash: leftHalfHash(code, algorithm) }),
   }

@@ -2,7 +2,7 @@ import { type AuthorizationServer, createAuthorizationServer } from '../../lib/a
 import { resolveOptions } from '../../lib/options/resolve.ts'
 import type { ConsentReceipt } from '../../lib/protocol/consent.ts'
 import type { Situation } from '../../lib/protocol/next-step.ts'
-import { createLogin, endLogin, findClient, findConsent } from '../../lib/repositories/index.ts'
+import { createLogin, endLogin, findClient, findConsents } from '../../lib/repositories/index.ts'
 import { issueAuthorizationResponse } from '../../lib/tokens/authorization-response.ts'
 import { callback, type Host, startHost } from '../support/host.ts'
 
@@ -70,7 +70,7 @@ test('a login that ended after it was read is granted nothing that outlives it, 
   await endLogin(server.database, { sid: 'ended', now: server.now() })
   expect(await issueAuthorizationResponse(server, grant)).toBe('gone')
   expect(await rows()).toEqual([])
-  expect(await findConsent(server.database, { subject, clientId })).toBeUndefined()
+  expect(await findConsents(server.database, { subject, clientId })).toEqual([])
 })
 
 test('one that stands is', async () => {
@@ -80,7 +80,7 @@ test('one that stands is', async () => {
     parameters: { code: expect.stringMatching(/^lk_ac_/) },
   })
   expect(await rows()).toHaveLength(1)
-  expect(await findConsent(server.database, { subject, clientId })).toEqual({
-    'client.example.com': { openid: 'm', offline_access: 'm' },
-  })
+  expect(await findConsents(server.database, { subject, clientId })).toMatchObject([
+    { tenant: '', terms: { 'client.example.com': { openid: 'm', offline_access: 'm' } } },
+  ])
 })

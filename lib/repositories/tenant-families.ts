@@ -1,0 +1,48 @@
+import type { AuthorizationDetails } from '../protocol/authorization.ts'
+import { batchSize, keysIn, type WithKeys, withKeys } from './removal.ts'
+import { json, text } from './row.ts'
+import { command, type Database, query } from './statement.ts'
+
+const ofClient = query<{ subject: string; clientId: string }>((table, v) =>
+  table('authorizations')
+    .select(['id', 'request'])
+    .where({ subject: v.subject, client_id: v.clientId })
+    .whereNull('revoked_at'),
+)
+
+const revoke = command<WithKeys>((table, v) =>
+  table('authorizations')
+    .whereIn('id', keysIn(v))
+    .whereNull('revoked_at')
+    .update({ revoked_at: v.now ?? null }),
+)
+
+/**
+ * Ends what a user gave to one client for one workspace, and nothing of the others. In a transaction that has taken
+ * the lock on the consent, or a code that is issued at the same moment is not seen.
+ *
+ * @param values.tenant undefined for what was given before the host had workspaces
+ * @returns whether there was something to end
+ */
+export const revokeAuthorizationsOfTenant = async (
+  db: Database,
+  {
+    subject,
+    clientId,
+    tenant,
+    now,
+  }: {
+    subject: string
+    clientId: string
+    tenant: string | undefined
+    now: number
+  },
+): Promise<boolean> => {
+  const ids = (await ofClient(db, { subject, clientId }))
+    .filter((row) => json<AuthorizationDetails>(row, 'request').tenant === tenant)
+    .map((row) => text(row, 'id'))
+  let count = 0
+  for (let start = 0; start < ids.length; start += batchSize)
+    count += await revoke(db, withKeys(ids.slice(start, start + batchSize), { now }))
+  return count > 0
+}
