@@ -1,7 +1,8 @@
 import type { Request, RequestHandler } from 'express'
-import type { AuthorizationServer } from './authorization-server.ts'
+import { type AuthorizationServer, readyInTime } from './authorization-server.ts'
 import { bearerToken, withBearerChallenge } from './http/bearer-token.ts'
 import { errorHandler } from './http/error-handler.ts'
+import { assertKnownScopes } from './options/scopes.ts'
 import { OAuthError } from './protocol/errors.ts'
 import { parseScope } from './protocol/scope.ts'
 import { type VerifiedToken, verifyAccessToken } from './tokens/access-token.ts'
@@ -40,17 +41,19 @@ export type RequireToken = (scope?: string, options?: RequireTokenOptions) => Re
  *
  * @param scope one scope, or several separated by spaces
  * @returns middleware answering 401 `invalid_token` or 403 `insufficient_scope` as JSON with a Bearer challenge
- * @throws OAuthError `invalid_scope` at once when the scope itself is malformed
+ * @throws OAuthError `invalid_scope` at once when the scope itself is malformed, OptionsError when the option `scopes`
+ *   does not name it
  * @example app.get('/api/orders', oauth.requireToken('orders:read'), (req, res) => res.json({ subject: req.token.subject }))
  */
 export const requireTokenOf =
   (server: AuthorizationServer): RequireToken =>
   (scope, { user: asksForUser = false } = {}) => {
     const needed = parseScope(scope)
+    assertKnownScopes(`requireToken('${scope}')`, needed, server.options)
     const sendError = errorHandler(server)
     const check = async (req: Request): Promise<void> => {
       const value = bearerToken(req)
-      await server.ready()
+      if (!server.isReady()) await readyInTime(server)
       const { token } = await verifyAccessToken(server, value)
       const missing = needed.filter((name) => !token.scopes.includes(name))
       if (missing.length > 0) {

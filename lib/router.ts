@@ -1,5 +1,5 @@
 import express, { type Request, type RequestHandler, type Router } from 'express'
-import { type AuthorizationServer, createAuthorizationServer } from './authorization-server.ts'
+import { type AuthorizationServer, createAuthorizationServer, readyInTime } from './authorization-server.ts'
 import { startCleanUp } from './clean-up.ts'
 import { accountFormEndpoint, accountPageEndpoint } from './endpoints/account.ts'
 import { assetsEndpoint } from './endpoints/assets.ts'
@@ -19,13 +19,13 @@ import type { EventListeners } from './events/events.ts'
 import { errorHandler } from './http/error-handler.ts'
 import { formBody } from './http/form.ts'
 import { requireIssuer, requireSecure } from './http/issuer-check.ts'
+import { languageChoice } from './http/language-choice.ts'
 import { createPages } from './http/pages.ts'
 import { forwarding, type Route, route } from './http/route.ts'
 import { sessionMiddleware } from './http/session.ts'
 import { type UserLifecycle, userLifecycle } from './http/user-lifecycle.ts'
 import type { AuthRouterOptions } from './options/options.ts'
 import { resolveOptions } from './options/resolve.ts'
-import { databaseUnavailable } from './repositories/faults.ts'
 import { type RequireToken, requireTokenOf } from './require-token.ts'
 
 /** An Express router that is a whole authorization server, and what a host needs beside it. */
@@ -40,7 +40,7 @@ export interface AuthRouter extends Router {
   readonly users: UserLifecycle
   /** Answers 200 while schema, keys and database are there, else 503: `app.get('/healthz', oauth.health)`. */
   readonly health: RequestHandler
-  /** Settles when schema and keys are there; rejects with what is wrong. Requests before that wait for it. */
+  /** Settles when schema and keys are there; rejects with what is wrong. Requests before that wait for it, a few seconds. */
   ready(): Promise<void>
   /** Closes the database pool, if the kit opened it. */
   close(): Promise<void>
@@ -49,9 +49,7 @@ export interface AuthRouter extends Router {
 /** Nothing is served without schema and keys; until they are there the answer is 503, and each request tries again. */
 const whenReady = (server: AuthorizationServer): RequestHandler =>
   forwarding(async (_req, _res, next) => {
-    await server.ready().catch((error: unknown) => {
-      throw databaseUnavailable(error)
-    })
+    if (!server.isReady()) await readyInTime(server)
     next()
   })
 
@@ -86,7 +84,7 @@ const browserRoutes = (server: AuthorizationServer): Router => {
   const onError = errorHandler(server, pages)
   const stateless = [...guardsOf(server), formBody('16kb')]
   const session = sessionMiddleware(server)
-  const before = [...stateless, session]
+  const beforePage = (path: string): RequestHandler[] => [...stateless, languageChoice(server, path), session]
   const authorize = authorizeEndpoint(server, pages)
   // A form of another site carries no Lax cookie: it neither reads nor sets a session.
   const sessionIf = (isOurs: (req: Request) => boolean): RequestHandler[] => [
@@ -102,25 +100,41 @@ const browserRoutes = (server: AuthorizationServer): Router => {
   route(
     router,
     '/login',
-    { get: loginPageEndpoint(server, pages), post: loginFormEndpoint(server, pages), before },
+    {
+      get: loginPageEndpoint(server, pages),
+      post: loginFormEndpoint(server, pages),
+      before: beforePage('/login'),
+    },
     onError,
   )
   route(
     router,
     '/select-account',
-    { get: selectAccountPageEndpoint(server, pages), post: selectAccountFormEndpoint(server, pages), before },
+    {
+      get: selectAccountPageEndpoint(server, pages),
+      post: selectAccountFormEndpoint(server, pages),
+      before: beforePage('/select-account'),
+    },
     onError,
   )
   route(
     router,
     '/consent',
-    { get: consentPageEndpoint(server, pages), post: consentFormEndpoint(server), before },
+    {
+      get: consentPageEndpoint(server, pages),
+      post: consentFormEndpoint(server, pages),
+      before: beforePage('/consent'),
+    },
     onError,
   )
   route(
     router,
     '/account',
-    { get: accountPageEndpoint(server, pages), post: accountFormEndpoint(server, pages), before },
+    {
+      get: accountPageEndpoint(server, pages),
+      post: accountFormEndpoint(server, pages),
+      before: beforePage('/account'),
+    },
     onError,
   )
   route(
@@ -129,7 +143,7 @@ const browserRoutes = (server: AuthorizationServer): Router => {
     {
       get: logoutEndpoint(server, pages),
       post: logoutFormEndpoint(server, pages),
-      before: sessionIf(isLogoutConfirmation),
+      before: [languageChoice(server, '/logout'), ...sessionIf(isLogoutConfirmation)],
     },
     onError,
   )

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import express from 'express'
 import helmet from 'helmet'
 import type { Browser, Page } from 'playwright-core'
+import { createViews } from '../../lib/http/views.ts'
 import type { ClientSeed } from '../../lib/index.ts'
 import { launchBrowser } from '../support/browser.ts'
 import { answerFor, type WatchedPage, withWatchedPage } from '../support/browser-watch.ts'
@@ -16,6 +17,7 @@ import {
   secret,
   startHost,
 } from '../support/host.ts'
+import { samples } from '../support/page-samples.ts'
 import { describeWith } from '../support/services.ts'
 
 const ada = people[0]!
@@ -228,4 +230,81 @@ describeWith('chromium', 'the pages in Chromium, in an app with helmet()', () =>
       }),
     )
   })
+
+  test('a language that is chosen in the footer holds through login and consent', () =>
+    withWatchedPage(browser, { locale: 'de-AT' }, async (watched) => {
+      const { page } = watched
+      await pretendClients(watched)
+      await page.goto(webUrl())
+      await page.getByRole('heading', { name: 'Anmelden' }).waitFor()
+      const { search } = new URL(page.url())
+      await page.getByRole('link', { name: 'العربية' }).click()
+      await page.getByRole('heading', { name: 'تسجيل الدخول' }).waitFor()
+      expect(new URL(page.url()).search).toBe(search)
+      await signIn(page)
+      await page.waitForSelector('#allow')
+      expect(await page.locator('html').getAttribute('dir')).toBe('rtl')
+      const [allow, deny] = await Promise.all(['#allow', '#deny'].map((id) => page.locator(id).boundingBox()))
+      expect(allow!.x).toBeLessThan(deny!.x)
+      const [back] = await Promise.all([reached(page, callback), page.click('#allow')])
+      expect(back.searchParams.get('code')).toMatch(/^lk_ac_/)
+    }))
+})
+
+// Every page in every state, from right to left and as narrow as it gets; the languages of the footer are there too.
+describeWith('chromium', 'the pages in Arabic, 320 pixels wide', () => {
+  const views = createViews({
+    directory: undefined,
+    branding: { name: 'Acme', links: { forgotPassword: '/forgot', help: '/help', privacy: '/privacy' } },
+    basePath: '',
+  })
+  const speech = {
+    language: 'ar',
+    choices: [
+      { tag: 'ar', name: 'العربية' },
+      ...[
+        ['de', 'Deutsch'],
+        ['en', 'English'],
+        ['es', 'Español'],
+        ['fr', 'Français'],
+        ['ja', '日本語'],
+      ].map(([tag = '', name = '']) => ({ tag, name, url: `/?language=${tag}` })),
+    ],
+  }
+  const app = express()
+  app.get('/assets/:name', (req, res) => {
+    const asset = views.asset(req.params.name)
+    res.type(asset?.type ?? 'text').send(asset?.body)
+  })
+  app.get('/:name', (req, res) => {
+    const sample = samples.find(({ name }) => name === req.params.name)
+    const html = sample && views.render(sample.page, sample.model as never, speech)
+    // What leads on by itself is looked at too.
+    res.send(html?.replace(/<meta http-equiv="refresh"[^>]*>|<script [^>]*>/g, ''))
+  })
+
+  let browser: Browser
+  let server: TestServer
+  beforeAll(async () => {
+    browser = await launchBrowser()
+    server = await openServer()
+    server.serve(app)
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await server?.close()
+  })
+
+  test.each([...new Set(samples.map(({ page }) => page))])('nothing is found on %s', (kind) =>
+    withWatchedPage(browser, { viewport: { width: 320, height: 640 } }, async ({ page }) => {
+      const names = samples.filter((sample) => sample.page === kind).map(({ name }) => name)
+      const found: Record<string, unknown> = {}
+      for (const name of names) {
+        await page.goto(`${server.origin}/${name}`)
+        const direction = await page.evaluate('getComputedStyle(document.querySelector("h1")).direction')
+        found[name] = [direction, await barriersOf(page)]
+      }
+      expect(found).toEqual(Object.fromEntries(names.map((name) => [name, ['rtl', []]])))
+    }),
+  )
 })

@@ -96,6 +96,7 @@ describe('what the page says', () => {
     expect(Object.keys(fieldsOf(page, 'value="allow"')).sort()).toEqual([
       'authorization_request',
       'csrf_token',
+      'locale',
       'scope:notes:write',
     ])
   })

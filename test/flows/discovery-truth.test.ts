@@ -466,6 +466,16 @@ describe.each([
         consent: async () => expect(await where('consent')).toBe('/oauth/consent'),
       })
     },
+    ui_locales_supported: async () => {
+      const answeredIn = async (ui_locales: string): Promise<string | undefined> => {
+        const page = await new RawBrowser(host.app).open(authorizeAt({ client_id: 'web', ui_locales }))
+        return /<html lang="([^"]*)"/.exec(page.html)?.[1]
+      }
+      const languages = ['ar', 'de', 'en', 'es', 'fr', 'ja']
+      const probe = async (tag: string) => expect(await answeredIn(tag)).toBe(tag)
+      await each('ui_locales_supported', probesOf(languages, probe))
+      expect(await answeredIn('nl')).toBe('en')
+    },
     authorization_response_iss_parameter_supported: async () => {
       expect(said.authorization_response_iss_parameter_supported).toBe(true)
       expect(clientAnswer(await grant({})).fields.iss).toBe(issuer)

@@ -139,6 +139,23 @@ test('a guard for a malformed scope is refused when it is made', () => {
   )
 })
 
+test.each([
+  ['notes:raed', 'notes:raed', 'notes:read'],
+  ['notes:read notes:wrte', 'notes:wrte', 'notes:write'],
+  ['opneid', 'opneid', 'openid'],
+])('a guard for %s, which no token can have, is refused when it is made', (scope, unknown, meant) => {
+  expect(() => host.oauth.requireToken(scope)).toThrow(
+    expect.objectContaining({
+      name: 'OptionsError',
+      message: `latchkey: requireToken('${scope}'): the option scopes does not name ${unknown}; did you mean ${meant}?`,
+    }),
+  )
+})
+
+test('a guard may ask for a standard scope', async () => {
+  expect(() => host.oauth.requireToken('openid profile offline_access')).not.toThrow()
+})
+
 test('a database that is away is no reason to call a token invalid', async () => {
   const { knex, tablePrefix } = host.database
   const token = await clientToken('notes:read')

@@ -1,0 +1,90 @@
+import { gzipSync } from 'node:zlib'
+import { createLanguages } from '../../lib/http/languages.ts'
+import { createViews } from '../../lib/http/views.ts'
+import { type Host, startHost } from '../support/host.ts'
+import { samples } from '../support/page-samples.ts'
+import { RawBrowser } from '../support/raw-browser.ts'
+
+jest.setTimeout(60_000)
+
+/** What a page may weigh with its stylesheet, compressed as any proxy does it: one round trip of a new connection. */
+const most = 15_000
+
+const weight = (text: string | Buffer): number => gzipSync(text).byteLength
+
+const links = { forgotPassword: '/forgot', signUp: '/sign-up', help: '/help', privacy: '/privacy' }
+const branding = { name: 'Acme', accent: '#ffd400', links }
+const views = createViews({ directory: undefined, branding, basePath: '' })
+
+/** The languages that Latchkey brings. */
+const { tags } = createLanguages({ language: 'en', locales: {}, scopes: {} })
+const choices = tags.map((tag) => ({ tag, name: `In the words of ${tag}`, url: `/?language=${tag}` }))
+
+describe.each(tags)('every page in every state, in the language %s', (language) => {
+  const pages = new Map(
+    samples.map(({ name, page, model }) => [name, views.render(page, model as never, { language, choices })]),
+  )
+  const style = views.asset('style.css')?.body ?? Buffer.of()
+  const script = views.asset('form-post.js')?.body ?? Buffer.of()
+
+  /** Whatever a browser fetches by itself, that is all but links that a person follows and forms. */
+  const loaded = (html: string): string[] =>
+    [
+      ...html.matchAll(
+        /<(?!a\b|form\b|button\b|bdi\b)[a-z]+\b[^>]*?\s(?:src|srcset|href|data|poster)="([^"]*)"/g,
+      ),
+    ].map(([, address = '']) => address)
+
+  test('there are many, and each is whole', () => {
+    expect(pages.size).toBeGreaterThan(25)
+    for (const html of pages.values()) expect(html).toContain(`<html lang="${language}"`)
+    for (const [name, html] of pages)
+      expect({ name, end: html.trimEnd().slice(-7) }).toEqual({ name, end: '</html>' })
+  })
+
+  test(`weighs with its stylesheet at most ${most} bytes`, () => {
+    expect(weight(style)).toBeGreaterThan(1000)
+    const heavy = [...pages]
+      .map(([name, html]) => ({
+        name,
+        bytes: weight(html) + weight(style) + (html.includes('<script') ? weight(script) : 0),
+      }))
+      .filter(({ bytes }) => bytes > most)
+    expect(heavy).toEqual([])
+  })
+
+  test('loads a stylesheet, a small picture, no script but that of form-post, and nothing from elsewhere', () => {
+    for (const [name, html] of pages) {
+      const files = loaded(html).map((address) => address.replace(/\?v=[\w-]{16}$/, ''))
+      const scripts = name.startsWith('form-post') ? ['/assets/form-post.js'] : []
+      expect({ name, files }).toEqual({ name, files: ['/assets/icon.svg', '/assets/style.css', ...scripts] })
+      expect(html).not.toMatch(/<(?:iframe|object|embed|base|style)\b|\sstyle=|\son[a-z]+=|@import|url\(/)
+    }
+    expect(style.toString()).not.toMatch(/@import|url\(|https?:/)
+  })
+})
+
+describe('the stylesheet of a host with an accent', () => {
+  let host: Host
+  beforeAll(async () => {
+    host = await startHost({ options: { branding: { accent: '#2F6B4F' } } })
+  })
+  afterAll(() => host?.close())
+  const browser = () => new RawBrowser(host.app)
+
+  test('is linked by its content, kept for a year, and not sent again to whoever has it, compressed or not', async () => {
+    const { html } = await browser().get('/oauth/authorize')
+    const address = / href="([^"]+style\.css[^"]*)"/.exec(html)?.[1] ?? ''
+    const { status, headers, html: style } = await browser().get(address)
+    expect(status).toBe(200)
+    expect(style).toContain('--accent: #2f6b4f;')
+    expect(headers['cache-control']).toBe('public, max-age=31536000, immutable')
+    expect(address).toBe(`/oauth/assets/style.css?v=${headers.etag?.replaceAll('"', '')}`)
+    for (const tag of [`${headers.etag}`, `W/${headers.etag}`, `"other", W/${headers.etag}`, '*']) {
+      const again = await browser().get(address, { 'If-None-Match': tag })
+      expect({ tag, status: again.status, body: again.html }).toEqual({ tag, status: 304, body: '' })
+      expect(again.headers['cache-control']).toBe('public, max-age=31536000, immutable')
+    }
+    expect((await browser().get(address, { 'If-None-Match': 'W/"other"' })).status).toBe(200)
+  })
+})

@@ -1,0 +1,154 @@
+import supertest from 'supertest'
+import { type AuthRouterOptions, type ClientSeed, seedClients } from '../../lib/index.ts'
+import { authorizeUrl, callback, type Host, secret, startHost } from '../support/host.ts'
+import { codeOf } from '../support/outcomes.ts'
+import { type Answer, fieldsOf, RawBrowser } from '../support/raw-browser.ts'
+import { redeem } from '../support/tokens.ts'
+
+type Scopes = NonNullable<AuthRouterOptions['scopes']>
+
+const web: ClientSeed = {
+  client_id: 'web',
+  client_secret: secret,
+  redirect_uris: [callback],
+  scope: 'openid orders:read payments:send',
+}
+const scopes: Scopes = {
+  'orders:read': 'See your orders',
+  'payments:send': { description: 'Pay for you', optional: true, risk: 'high' },
+  'accounts:close': { description: 'Close your account', risk: 'high' },
+}
+const request = authorizeUrl({ client_id: 'web', scope: 'openid orders:read payments:send' })
+const payments = 'scope:payments:send'
+
+let host: Host
+const open: Host[] = []
+beforeAll(async () => {
+  host = await startHost({ clients: [web], options: { scopes } })
+})
+afterAll(async () => {
+  for (const one of open) await one.oauth.close()
+  await host.close()
+})
+beforeEach(async () => {
+  for (const name of ['consents', 'consent_receipts'])
+    await host.database.knex(`${host.database.tablePrefix}${name}`).delete()
+})
+
+/** The same server after a deployment, with the same database and other scopes. */
+const deployed = async (changed: Scopes, agent: RawBrowser): Promise<RawBrowser> => {
+  const { database, usersTable: table } = host
+  const users = { table, columns: { id: 'id', username: 'email', password: 'password_hash' } }
+  const next = await startHost({
+    database,
+    clients: [web],
+    options: { scopes: { ...scopes, ...changed }, users },
+  })
+  open.push(next)
+  const moved = new RawBrowser(next.app)
+  for (const [name, value] of agent.cookies) moved.cookies.set(name, value)
+  return moved
+}
+
+const asked = async (url = request) => {
+  const agent = new RawBrowser(host.app)
+  return { agent, page: await agent.signIn(await agent.open(url)) }
+}
+const asks = ({ url }: Answer): boolean => url.pathname === '/oauth/consent'
+/** The sentences of the page that are marked as sensitive. */
+const sensitive = ({ html }: Answer): string[] =>
+  html
+    .split('<span class="scope-text">')
+    .slice(1)
+    .filter((line) => /<span class="tag risk"><svg[\s\S]*?<\/svg>\s*Sensitive<\/span>/.test(line))
+    .map((line) => /<bdi>(.*?)<\/bdi>/.exec(line)?.[1] ?? '')
+const grantedBy = async (done: Answer): Promise<unknown> => (await redeem(host, codeOf(done))).body.scope
+
+describe('a scope that nobody has described', () => {
+  const seed = (more: Partial<ClientSeed>) =>
+    seedClients(
+      host.database.knex,
+      [
+        { ...web, client_id: 'first' },
+        { ...web, client_id: 'second', ...more },
+      ],
+      {
+        tablePrefix: host.database.tablePrefix,
+        scopes,
+      },
+    )
+  const seeded = () =>
+    host.database.knex(`${host.database.tablePrefix}clients`).whereIn('client_id', ['first', 'second'])
+
+  test('is refused when a client is seeded, and nothing is written', async () => {
+    await expect(seed({ scope: 'openid ordrs:read' })).rejects.toMatchObject({
+      code: 'invalid_client_metadata',
+      message: expect.stringContaining('client second: scope holds ordrs:read, which the option scopes does'),
+    })
+    expect(await seeded()).toEqual([])
+  })
+
+  test('is the only reason: the same seeds without it are taken', async () => {
+    await seed({})
+    expect(await seeded()).toHaveLength(2)
+  })
+
+  test('is not in discovery, where every other scope is', async () => {
+    const { body } = await supertest(host.app).get('/oauth/.well-known/openid-configuration')
+    const standard = ['openid', 'profile', 'email', 'address', 'phone', 'offline_access']
+    expect(body.scopes_supported).toEqual([...standard, ...Object.keys(scopes)])
+  })
+})
+
+describe('a scope of high risk', () => {
+  test('is marked on the consent page, and an optional one starts unticked', async () => {
+    const { agent, page } = await asked()
+    expect(sensitive(page)).toEqual(['Pay for you'])
+    expect(fieldsOf(page, 'value="allow"')).not.toHaveProperty([payments])
+    expect(await grantedBy(await agent.decide(page, 'allow'))).toBe('openid orders:read')
+  })
+
+  test('is granted once ticked, and is ticked when the same user is asked again', async () => {
+    const { agent, page } = await asked()
+    const done = await agent.decide(page, 'allow', { [payments]: 'on' })
+    expect(await grantedBy(done)).toBe('openid orders:read payments:send')
+    expect(asks(await agent.open(request))).toBe(false)
+    const again = await agent.open(`${request}&prompt=consent`)
+    expect(fieldsOf(again, 'value="allow"')).toHaveProperty([payments], 'on')
+  })
+
+  test('is kept in the receipt as such', async () => {
+    const { agent, page } = await asked()
+    await agent.decide(page, 'allow')
+    const { receipts } = await host.oauth.users.export(1)
+    const lines = receipts.at(-1)?.scopes.map(({ name, risk, allowed }) => ({ name, risk, allowed }))
+    expect(lines).toEqual([
+      { name: 'openid', allowed: true },
+      { name: 'orders:read', allowed: true },
+      { name: 'payments:send', risk: 'high', allowed: false },
+    ])
+  })
+
+  test('is asked for again when it was not one before, and unticked then', async () => {
+    const { agent, page } = await asked()
+    await agent.decide(page, 'allow', { [payments]: 'on' })
+    const orders = { description: 'See your orders', optional: true }
+    const same = await deployed({ 'orders:read': { description: 'See your orders', risk: 'normal' } }, agent)
+    expect(asks(await same.open(request))).toBe(false)
+    const riskier = await deployed({ 'orders:read': { description: 'See your orders', risk: 'high' } }, agent)
+    const again = await riskier.open(request)
+    expect(asks(again)).toBe(true)
+    expect(sensitive(again)).toEqual(['See your orders', 'Pay for you'])
+    const optional = await deployed({ 'orders:read': { ...orders, risk: 'high' } }, agent)
+    expect(fieldsOf(await optional.open(request), 'value="allow"')).not.toHaveProperty(['scope:orders:read'])
+  })
+
+  test('is asked for again when it is none any more', async () => {
+    const { agent, page } = await asked()
+    await agent.decide(page, 'allow', { [payments]: 'on' })
+    const safer = await deployed({ 'payments:send': { description: 'Pay for you', optional: true } }, agent)
+    const again = await safer.open(request)
+    expect(asks(again)).toBe(true)
+    expect(sensitive(again)).toEqual([])
+  })
+})

@@ -1,0 +1,289 @@
+import type { ClientCard, ConsentScope, PageModels, PageName } from '../../lib/http/page-models.ts'
+
+const client: ClientCard = { name: 'Order Desk', host: 'desk.example.com', unverified: false }
+const hidden = { request: 'lk_ar_sample', csrf: 'sample' }
+const login: PageModels['login'] = { action: '/login', hidden, client, username: '', confirm: false }
+const scope = (
+  name: string,
+  description: string,
+  group: ConsentScope['group'],
+  more: Partial<ConsentScope> = {},
+) => ({
+  name,
+  description,
+  group,
+  optional: false,
+  isNew: false,
+  checked: true,
+  ...more,
+})
+const consent: PageModels['consent'] = {
+  action: '/consent',
+  hidden,
+  client: {
+    ...client,
+    policyUri: 'https://desk.example.com/privacy',
+    tosUri: 'https://desk.example.com/terms',
+  },
+  username: 'alice@example.com',
+  scopes: [
+    scope('openid', 'Recognise your account', 'identity'),
+    scope('profile', 'See your name and profile', 'identity'),
+    scope('email', 'See your email address', 'identity'),
+    scope('orders:read', 'See your orders', 'read', {
+      details: 'Every order of the last five years, with its items and prices.',
+    }),
+    scope('invoices:read', 'See your invoices', 'read', { optional: true }),
+    scope('orders:write', 'Place and cancel orders for you', 'change', {
+      isNew: true,
+      optional: true,
+      checked: false,
+    }),
+    scope('payments:send', 'Pay for your orders', 'change', {
+      isHighRisk: true,
+      optional: true,
+      checked: false,
+      details: 'With the card that you have stored, up to the limit that you have set.',
+    }),
+    scope('offline_access', 'Keep this access until you remove it', 'offline', { isNew: true }),
+  ],
+  claims: [
+    { name: 'name', value: 'Alice Liddell' },
+    { name: 'email', value: 'alice@example.com' },
+    { name: 'email_verified', value: 'Yes' },
+    { name: 'customer_number', value: 'C-10032' },
+  ],
+  redirectTo: 'https://desk.example.com',
+  accountUrl: '/account',
+}
+const error: PageModels['error'] = {
+  kind: 'error',
+  code: 'invalid_redirect_uri',
+  errorId: '7f3c91a2b4',
+  time: '2026-11-21T09:41:00.000Z',
+}
+const unverified: ClientCard = {
+  name: 'Inbox Helper 3000',
+  host: 'inbox-helper.example.net',
+  unverified: true,
+}
+const select: PageModels['select-account'] = {
+  action: '/select-account',
+  hidden,
+  client,
+  username: 'alice@example.com',
+}
+const account: PageModels['account'] = {
+  username: 'alice@example.com',
+  clients: [
+    {
+      name: 'Order Desk',
+      host: 'desk.example.com',
+      scopes: consent.scopes.slice(0, 6),
+      since: '2026-03-02T08:00:00.000Z',
+      lastUsed: '2026-11-21T09:41:00.000Z',
+      sessions: 2,
+      removeUrl: '/account?client_id=desk',
+    },
+    {
+      name: 'Field Notes',
+      host: 'com.example.notes:',
+      scopes: consent.scopes.slice(0, 1),
+      since: '2026-11-01T08:00:00.000Z',
+      lastUsed: '2026-11-02T09:41:00.000Z',
+      sessions: 0,
+      removeUrl: '/account?client_id=notes',
+    },
+  ],
+  signOutUrl: '/logout',
+}
+const workspaces = [
+  { id: 'ws-1', name: 'Initech' },
+  { id: 'ws-2', name: 'Globex' },
+  { id: 'ws-3', name: 'Globex' },
+]
+const removal: PageModels['remove-client'] = {
+  action: '/account',
+  hidden,
+  client,
+  firstParty: false,
+  username: 'alice@example.com',
+  cancelUrl: '/account',
+}
+const long = 'Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft'
+
+/** A page in one of its states. */
+export type Sample = { [Name in PageName]: { name: string; page: Name; model: PageModels[Name] } }[PageName]
+/** Every state of every page: for pictures, and for what must hold in each. */
+export const samples: readonly Sample[] = [
+  { name: 'login', page: 'login', model: login },
+  {
+    name: 'login-wrong',
+    page: 'login',
+    model: { ...login, username: 'alice@example.com', error: 'credentials' },
+  },
+  {
+    name: 'login-throttled',
+    page: 'login',
+    model: { ...login, username: 'alice', error: 'throttled', retryAfter: 840 },
+  },
+  { name: 'login-unavailable', page: 'login', model: { ...login, username: 'alice', error: 'unavailable' } },
+  { name: 'login-confirm', page: 'login', model: { ...login, username: 'alice@example.com', confirm: true } },
+  {
+    name: 'login-confirm-wrong',
+    page: 'login',
+    model: { ...login, username: 'alice', confirm: true, error: 'credentials' },
+  },
+  { name: 'login-unverified', page: 'login', model: { ...login, client: unverified } },
+  { name: 'consent', page: 'consent', model: consent },
+  {
+    name: 'consent-small',
+    page: 'consent',
+    model: {
+      ...consent,
+      client: unverified,
+      scopes: consent.scopes.slice(0, 1),
+      claims: [],
+      accountUrl: undefined,
+    },
+  },
+  {
+    name: 'consent-long',
+    page: 'consent',
+    model: {
+      ...consent,
+      client: { ...client, name: long, host: `${long}.example` },
+      username: `${long}@example.com`,
+      scopes: [
+        scope('x', long, 'read', { optional: true, isNew: true, isHighRisk: true, details: long }),
+        scope('y', long, 'change', { isNew: true, isHighRisk: true, language: 'de', details: long }),
+      ],
+      claims: [{ name: long, value: long }],
+      redirectTo: `https://${long}.example`,
+    },
+  },
+  {
+    name: 'consent-tenant',
+    page: 'consent',
+    model: { ...consent, tenants: { choices: workspaces.slice(0, 1) } },
+  },
+  {
+    name: 'consent-tenants',
+    page: 'consent',
+    model: { ...consent, tenants: { choices: workspaces, chosen: 'ws-2' } },
+  },
+  {
+    name: 'consent-tenants-gone',
+    page: 'consent',
+    model: { ...consent, tenants: { choices: workspaces, error: 'gone' } },
+  },
+  {
+    name: 'consent-tenants-long',
+    page: 'consent',
+    model: {
+      ...consent,
+      client: { ...client, name: long },
+      tenants: { choices: ['a', 'b'].map((id) => ({ id: long + id, name: long })), error: 'missing' },
+    },
+  },
+  { name: 'select-account', page: 'select-account', model: select },
+  {
+    name: 'select-account-long',
+    page: 'select-account',
+    model: { ...select, client: unverified, username: `${long}@example.com` },
+  },
+  { name: 'account', page: 'account', model: account },
+  {
+    name: 'account-tenants',
+    page: 'account',
+    model: {
+      ...account,
+      removed: 'Order Desk',
+      removedTenant: 'Globex',
+      clients: account.clients.map((connected) => ({ ...connected, tenant: 'Initech' })),
+    },
+  },
+  { name: 'account-empty', page: 'account', model: { ...account, clients: [] } },
+  {
+    name: 'account-removed',
+    page: 'account',
+    model: { ...account, clients: account.clients.slice(1), removed: 'Order Desk' },
+  },
+  {
+    name: 'account-long',
+    page: 'account',
+    model: {
+      ...account,
+      username: `${long}@example.com`,
+      removed: long,
+      clients: account.clients.map((connected) => ({
+        ...connected,
+        name: long,
+        host: `${long}.example`,
+        tenant: long,
+        scopes: [{ description: long, language: 'de', group: 'change' as const }],
+      })),
+    },
+  },
+  { name: 'account-sign-in', page: 'account-sign-in', model: { url: '/login?return_to=/oauth/account' } },
+  { name: 'login-account', page: 'login', model: { ...login, action: '/account', client: undefined } },
+  { name: 'remove-client', page: 'remove-client', model: removal },
+  { name: 'remove-client-tenant', page: 'remove-client', model: { ...removal, tenant: 'Initech' } },
+  {
+    name: 'remove-client-long',
+    page: 'remove-client',
+    model: { ...removal, client: { name: long, host: `${long}.example` }, firstParty: true },
+  },
+  { name: 'error', page: 'error', model: error },
+  {
+    name: 'error-development',
+    page: 'error',
+    model: {
+      ...error,
+      detail: 'redirect_uri is not registered for this client: http://localhost:4000/callback',
+    },
+  },
+  { name: 'error-fault', page: 'error', model: { ...error, code: 'server_error' } },
+  {
+    name: 'error-expired',
+    page: 'error',
+    model: {
+      ...error,
+      kind: 'expired',
+      code: 'invalid_request',
+      client: { name: 'Order Desk', uri: 'https://desk.example.com' },
+    },
+  },
+  {
+    name: 'error-unavailable',
+    page: 'error',
+    model: { ...error, kind: 'unavailable', code: 'temporarily_unavailable' },
+  },
+  { name: 'signed-out', page: 'signed-out', model: {} },
+  {
+    name: 'signed-out-back',
+    page: 'signed-out',
+    model: { client: { name: 'Order Desk', uri: 'https://desk.example.com/' } },
+  },
+  {
+    name: 'sign-out',
+    page: 'sign-out',
+    model: {
+      action: '/logout',
+      hidden: { csrf_token: 'sample' },
+      client: 'Order Desk',
+      username: 'alice@example.com',
+    },
+  },
+  {
+    name: 'sign-out-long',
+    page: 'sign-out',
+    model: { action: '/logout', hidden: {}, client: long, username: `${long}@example.com` },
+  },
+  {
+    name: 'form-post',
+    page: 'form-post',
+    model: { action: 'https://desk.example.com/callback', fields: { code: 'sample', state: 'a b' } },
+  },
+  { name: 'return', page: 'return', model: { url: '/authorize?request=sample' } },
+]
