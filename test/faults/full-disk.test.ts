@@ -1,0 +1,302 @@
+// A disk that is full, and a file that may not grow: what writes is told to come again, what reads goes on, and nothing
+// is half written.
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import knex, { type Knex } from 'knex'
+import supertest from 'supertest'
+import { databaseUnavailable, isMisled, isRetryable } from '../../lib/repositories/faults.ts'
+import { type FaultDatabase, openFaultDatabase, silence } from '../support/fault-databases.ts'
+import { type Disk, missingMount, openLimitedFolder, openSmallDisk } from '../support/fault-disks.ts'
+import {
+  familyOf,
+  isActive,
+  postToken,
+  redemption,
+  refreshing,
+  type SignedIn,
+  sharedOptions,
+  signIn,
+  userinfoStatus,
+} from '../support/fault-family.ts'
+import { missingServer, openInstance } from '../support/fault-instance-kinds.ts'
+import type { Instance } from '../support/fault-instances.ts'
+import { type Kit, prepareDatabase, startKit } from '../support/fault-kits.ts'
+import { describeUnless, describeWhere, until } from '../support/fault-programs.ts'
+import { authorizeUrl } from '../support/host.ts'
+import { codeOf, expectErrorPage } from '../support/outcomes.ts'
+import { RawBrowser } from '../support/raw-browser.ts'
+import { web } from '../support/tokens.ts'
+
+jest.setTimeout(60_000)
+
+const file = 'latchkey.sqlite'
+
+const openedAt = (folder: string): FaultDatabase => {
+  const config = {
+    client: 'better-sqlite3',
+    connection: { filename: join(folder, file) },
+    useNullAsDefault: true,
+  }
+  const database = knex(config)
+  return { kind: 'SQLite', knex: database, tablePrefix: 'oauth_', config, close: () => database.destroy() }
+}
+
+/** @param isAlone whether the kit is the only one that has the file open */
+const onDisk = (openDisk: () => Disk, cause: RegExp, isAlone: boolean): void => {
+  let disk: Disk | undefined
+  let company: FaultDatabase | undefined
+  let kit: Kit | undefined
+  let ada: SignedIn
+  let copies = ''
+
+  beforeAll(async () => {
+    copies = mkdtempSync(join(tmpdir(), 'latchkey-copies-'))
+    disk = openDisk()
+    company = openedAt(disk.path)
+    await prepareDatabase(company)
+    if (isAlone) await company.close()
+    kit = await startKit(sharedOptions(company))
+    // One that has read holds the file open.
+    if (!isAlone) await company.knex('oauth_clients')
+    ada = await signIn(kit.origin)
+  })
+  afterAll(async () => {
+    await kit?.close()
+    await company?.close()
+    disk?.close()
+    rmSync(copies, { recursive: true, force: true })
+  })
+
+  /** What is on the disk, through a copy. */
+  const onCopy = async <T>(look: (database: FaultDatabase) => Promise<T>): Promise<T> => {
+    // By another process: to close a file here would give up what SQLite has locked in it, too.
+    execFileSync('cp', [...[file, `${file}-wal`].map((name) => join(disk!.path, name)), copies])
+    const database = openedAt(copies)
+    try {
+      expect(await database.knex.raw('PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }])
+      return await look(database)
+    } finally {
+      await database.close()
+    }
+  }
+  /** Every row of every table. */
+  const everything = (): Promise<unknown> =>
+    onCopy(async ({ knex: copy }) => {
+      const tables: { name: string }[] = await copy('sqlite_master').where({ type: 'table' })
+      const rows: Record<string, unknown> = {}
+      for (const { name } of tables) rows[name] = await copy(name)
+      return rows
+    })
+
+  test('stops what writes with 503 and nothing else, and costs nobody anything', async () => {
+    const { origin } = kit!
+    const post = (path: string, fields: object) =>
+      supertest(origin)
+        .post(`/oauth/${path}`)
+        .type('form')
+        .send(fields)
+        .ok(() => true)
+    const code = await ada.code()
+    const unused = await ada.code()
+    const { body: tokens } = await postToken(origin, redemption(code))
+    const visitor = new RawBrowser(origin)
+    const loginPage = await visitor.open(authorizeUrl({ client_id: 'web', scope: 'openid' }))
+
+    disk!.fill(kit!.pid)
+    const before = await everything()
+    const logged = kit!.printed().length
+    const writes = [
+      ...Array.from({ length: 20 }, () => post('token', refreshing(tokens.refresh_token))),
+      post('token', redemption(unused)),
+      post('token', { grant_type: 'client_credentials', ...web }),
+      post('revoke', { token: tokens.refresh_token, ...web }),
+    ]
+    for (const { status, body, headers } of await Promise.all(writes)) {
+      expect({ status, body }).toEqual({
+        status: 503,
+        body: { error: 'temporarily_unavailable', error_description: expect.any(String) },
+      })
+      expect(headers['retry-after']).toMatch(/^[1-9]\d*$/)
+    }
+    expectErrorPage(await visitor.signIn(loginPage), 503)
+    expectErrorPage(
+      await new RawBrowser(origin).get(authorizeUrl({ client_id: 'web', scope: 'openid' })),
+      503,
+    )
+
+    expect(await userinfoStatus(origin, tokens.access_token)).toBe(200)
+    expect(await isActive(origin, tokens.access_token)).toBe(true)
+    expect(await isActive(origin, tokens.refresh_token)).toBe(true)
+    for (const path of ['jwks', '.well-known/openid-configuration']) {
+      expect((await supertest(origin).get(`/oauth/${path}`)).status).toBe(200)
+    }
+    expect(kit!.isAlive()).toBe(true)
+    expect(await everything()).toEqual(before)
+    const log = kit!.printed().slice(logged)
+    const entries = [...log.matchAll(/^latchkey: temporarily_unavailable (\S+) (.*)$/gm)]
+    // The reason is told for each request that was refused and for no other; a session that cannot be saved says so, too.
+    expect(new Set(entries.map(([, id]) => id)).size).toBe(writes.length + 2)
+    expect(entries.filter(([, , what = '']) => cause.test(what))).toHaveLength(writes.length + 2)
+    expect(log.match(/^latchkey: /gm)).toHaveLength(entries.length)
+
+    disk!.free(kit!.pid)
+    const next = await postToken(origin, refreshing(tokens.refresh_token))
+    expect(next.status).toBe(200)
+    expect((await postToken(origin, redemption(unused))).status).toBe(200)
+    codeOf(await visitor.grant(loginPage.url.href))
+    expect(await onCopy((database) => familyOf(database, code))).toEqual({
+      consumed: true,
+      revoked: false,
+      accessTokens: 2,
+      refreshTokens: { used: 1, unused: 1 },
+    })
+    expect(kit!.isAlive()).toBe(true)
+  })
+}
+
+/** What becomes full under a server, and how it says so. */
+interface FullServer {
+  readonly kind: 'PostgreSQL' | 'MariaDB'
+  readonly parameters?: readonly string[]
+  readonly code: string
+  prepare?(database: Knex): Promise<void>
+  fill(database: Knex): Promise<void>
+  free(instance: Instance): Promise<void>
+}
+
+const onServer = ({ kind, parameters = [], code: faultCode, ...space }: FullServer): void => {
+  let instance: Instance | undefined
+  let database: FaultDatabase | undefined
+  let kit: Kit | undefined
+
+  const openDatabase = async () => {
+    instance = await openInstance(kind, parameters)
+    await instance.start()
+    const own = (config: Knex.Config) => ({ ...config, log: silence })
+    const open = () => openFaultDatabase(kind, { url: instance!.url, own })
+    const first = open()
+    await space.prepare?.(first.knex)
+    await first.knex.destroy()
+    database = open()
+    await prepareDatabase(database)
+    return sharedOptions(database)
+  }
+  beforeAll(async () => {
+    kit = await startKit(openDatabase())
+  })
+  afterAll(async () => {
+    await kit?.close()
+    await database?.knex.destroy()
+    await instance?.close()
+  })
+
+  test('costs no token, and it goes on when there is space again', async () => {
+    const { origin } = kit!
+    const ada = await signIn(origin)
+    const code = await ada.code()
+    let { refresh_token: token, access_token: access } = (await postToken(origin, redemption(code))).body
+    let refreshes = 0
+    const refresh = async (): Promise<number> => {
+      const { status, body } = await postToken(origin, refreshing(token))
+      if (status === 200) {
+        refreshes += 1
+        token = body.refresh_token
+        access = body.access_token
+      } else {
+        expect({ status, error: body.error }).toEqual({ status: 503, error: 'temporarily_unavailable' })
+      }
+      return status
+    }
+
+    await space.fill(database!.knex)
+    // What is left in pages that have been begun is used up first.
+    for (let more = 0; (await refresh()) !== 503; more += 1) if (more === 2000) throw new Error('never full')
+    for (let again = 0; again < 5; again += 1) await refresh()
+    expect(await userinfoStatus(origin, access)).toBe(200)
+    expect(await isActive(origin, token)).toBe(true)
+    expect(kit!.printed()).toContain(`code: '${faultCode}'`)
+    const used = refreshes
+    expect(await familyOf(database!, code)).toMatchObject({
+      revoked: false,
+      accessTokens: 1 + used,
+      refreshTokens: { used, unused: 1 },
+    })
+
+    await space.free(instance!)
+    await until('it goes on', async () => {
+      await refresh()
+      return refreshes >= used + 20
+    })
+    expect(await familyOf(database!, code)).toMatchObject({
+      revoked: false,
+      refreshTokens: { used: used + 20, unused: 1 },
+    })
+    expect(kit!.isAlive()).toBe(true)
+  })
+}
+
+const full = /database or disk is full/
+const failing = /disk I\/O error/
+
+describeWhere(missingMount(), 'a disk that is full', () => onDisk(() => openSmallDisk(4), full, false))
+describe('a file that may not grow', () => onDisk(openLimitedFolder, failing, false))
+describe('a file that may not grow, of a lone process', () => onDisk(openLimitedFolder, failing, true))
+
+test.each([
+  'SQLITE_FULL',
+  'SQLITE_IOERR_WRITE',
+  'SQLITE_IOERR_FSYNC',
+  '53100',
+  'ER_DISK_FULL',
+  'ER_RECORD_FILE_FULL',
+])('%s is final: nobody waits for a disk that is full', (code) => {
+  const error = Object.assign(new Error('no space left'), { code })
+  expect([isRetryable(error), isMisled(error)]).toEqual([false, false])
+  expect(databaseUnavailable(error)).toMatchObject({ status: 503, cause: error })
+})
+
+describeWhere(missingMount() ?? missingServer.PostgreSQL(), 'a PostgreSQL that has no space', () => {
+  let disk: Disk | undefined
+  onServer({
+    kind: 'PostgreSQL',
+    code: '53100',
+    prepare: async (database) => {
+      disk = openSmallDisk(16, 'postgres')
+      await database.raw(`CREATE TABLESPACE small LOCATION '${disk.path}'`)
+      await database.raw('ALTER DATABASE postgres SET default_tablespace = small')
+    },
+    fill: async () => disk?.fill(0),
+    free: async () => disk?.free(0),
+  })
+  // After its server has gone.
+  afterAll(() => disk?.close())
+})
+describeUnless(missingServer.MariaDB(), 'a MariaDB that has no space', () =>
+  onServer({
+    kind: 'MariaDB',
+    parameters: [
+      '--innodb-file-per-table=OFF',
+      '--innodb-autoextend-increment=1',
+      '--innodb-data-file-path=ibdata1:12M:autoextend:max:20M',
+    ],
+    code: 'ER_RECORD_FILE_FULL',
+    fill: async (database) => {
+      await database.raw('CREATE TABLE ballast (content LONGBLOB) ENGINE=InnoDB')
+      for (const size of [1_000_000, 100_000, 10_000, 1000]) {
+        for (;;) {
+          const isFull = await database('ballast')
+            .insert({ content: Buffer.alloc(size) })
+            .then(() => false)
+            .catch((error: NodeJS.ErrnoException) => error.code === 'ER_RECORD_FILE_FULL')
+          if (isFull) break
+        }
+      }
+    },
+    free: async (instance) => {
+      await instance.stop()
+      await instance.start(['--innodb-data-file-path=ibdata1:12M:autoextend:max:64M'])
+    },
+  }),
+)
