@@ -12,6 +12,8 @@ export interface ExampleOptions {
   notesPort?: number
   /** @default 3001 */
   clientPort?: number
+  /** Gives the pages another look: `theme/`. @default false */
+  theme?: boolean
   /** Keeps Latchkey's informational log lines out of the output. @default false */
   quiet?: boolean
 }
@@ -80,7 +82,7 @@ let isLoaded = false
  * Once per process (in tests: per test file), because Notes reads its settings only once; throws a second time.
  */
 export const startExample = async (options: ExampleOptions): Promise<Example> => {
-  const { data, notesPort = 3000, clientPort = 3001, quiet = false } = options
+  const { data, notesPort = 3000, clientPort = 3001, theme = false, quiet = false } = options
   if (isLoaded) throw new Error('startExample() runs once per process')
   isLoaded = true
   mkdirSync(data, { recursive: true })
@@ -91,6 +93,7 @@ export const startExample = async (options: ExampleOptions): Promise<Example> =>
     writeRunning(data, notes.url, journal.url)
     process.env.NOTES_DATA = data
     process.env.NOTES_URL = notes.url
+    if (theme) process.env.NOTES_THEME = '1'
     if (quiet) process.env.LOG_LEVEL = 'warn'
     const closeNotes = await startNotes(notes)
     await startJournal(journal, notes.url)

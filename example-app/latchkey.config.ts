@@ -2,6 +2,7 @@ import type { AuthRouterOptions } from 'latchkey'
 import { database } from './notes/database.ts'
 import { memberOf } from './notes/session.ts'
 import { notesUrl, secret } from './notes/settings.ts'
+import { theme } from './theme/theme.ts'
 
 const quiet = { ...console, info: () => {} }
 
@@ -32,5 +33,6 @@ export default {
     'notes:write': { description: 'Write new notes for you', optional: true },
   },
   branding: { name: 'Notes', logo: '/notes.svg' },
+  ...(process.env.NOTES_THEME === '1' ? theme : {}),
   logger: process.env.LOG_LEVEL === 'warn' ? quiet : console,
 } satisfies AuthRouterOptions

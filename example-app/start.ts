@@ -6,8 +6,9 @@ import { type Example, startExample } from './example.ts'
 
 export { type Example, type ExampleOptions, startExample } from './example.ts'
 
-const usage = `npm start -- [--reset]
+const usage = `npm start -- [--theme] [--reset]
 
+  --theme    give the pages another look: example-app/theme
   --reset    forget users, notes, clients, consents and keys first
 
   PORT (3000), JOURNAL_PORT (3001): where to begin looking for free ports
@@ -29,10 +30,10 @@ ${credentials.map(({ email, password }) => `    ${email}   ${password}`).join('\
   Ready: ${clientUrl} (Ctrl-C stops it)
 `
 
-const readArguments = (): { reset?: boolean; help?: boolean } => {
+const readArguments = (): { theme?: boolean; reset?: boolean; help?: boolean } => {
+  const flag = { type: 'boolean' } as const
   try {
-    return parseArgs({ options: { reset: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } } })
-      .values
+    return parseArgs({ options: { theme: flag, reset: flag, help: { ...flag, short: 'h' } } }).values
   } catch (error) {
     console.error(`${error instanceof Error ? error.message : error}\n\n${usage}`)
     return process.exit(2)
@@ -49,12 +50,13 @@ const onStop = (stop: () => void): void => {
 }
 
 const main = async (): Promise<void> => {
-  const { reset: isReset, help } = readArguments()
+  const { theme, reset: isReset, help } = readArguments()
   if (help) return console.log(usage)
   const data = resolve(process.env.NOTES_DATA ?? join(import.meta.dirname, 'data'))
   if (isReset) reset(data)
   const example = await startExample({
     data,
+    theme,
     notesPort: Number(process.env.PORT ?? 3000),
     clientPort: Number(process.env.JOURNAL_PORT ?? 3001),
   })

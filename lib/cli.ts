@@ -1,9 +1,9 @@
 #!/usr/bin/env node
-import { createRequire } from 'node:module'
 import { createClientCommand, listClientsCommand } from './cli/client.ts'
 import { Cancelled, type Command, type Invocation, UsageError } from './cli/command.ts'
 import { readCommandLine } from './cli/command-line.ts'
 import { loadOptions } from './cli/config.ts'
+import { ejectViewsCommand } from './cli/eject-views.ts'
 import { helpOn } from './cli/help.ts'
 import { listKeysCommand, rotateKeysCommand } from './cli/keys.ts'
 import { migrateCommand, rollbackCommand } from './cli/migrate.ts'
@@ -11,6 +11,7 @@ import { pruneCommand } from './cli/prune.ts'
 import { rotateSecretCommand } from './cli/rotate-secret.ts'
 import { complain, print } from './cli/terminal.ts'
 import { createUserCommand } from './cli/user.ts'
+import { runningVersion } from './http/template-origin.ts'
 import { OAuthError } from './protocol/errors.ts'
 import { openDatabase } from './repositories/database.ts'
 
@@ -24,13 +25,13 @@ const commands: readonly Command[] = [
   listKeysCommand,
   rotateKeysCommand,
   pruneCommand,
+  ejectViewsCommand,
 ]
-
-const version = (): string => createRequire(import.meta.url)('latchkey/package.json').version
 
 /** Whoever opened the pool, the process ends here, so it is closed. */
 const perform = async (command: Command, invocation: Invocation): Promise<void> => {
   command.check?.(invocation)
+  if ('runAlone' in command) return command.runAlone(invocation)
   const options = await loadOptions(invocation.text('config'))
   const opened = openDatabase(options.database, options.tablePrefix, options)
   // Knex writes each failed connection with its stack; the error that it ends in says the same.
@@ -44,7 +45,7 @@ const perform = async (command: Command, invocation: Invocation): Promise<void> 
 
 const answer = async (args: string[]): Promise<void> => {
   const line = readCommandLine(args, commands)
-  if (line.wants === 'version') return print(version())
+  if (line.wants === 'version') return print(runningVersion())
   if (line.wants === 'help') return print(helpOn(commands, line.words))
   await perform(line.command, line.invocation)
 }

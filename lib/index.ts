@@ -13,9 +13,11 @@ export type {
   Lifetimes,
   Limit,
   Limits,
+  LocaleOptions,
   Logger,
   LoginOptions,
   ScopeOptions,
+  ScopeWords,
   ThrottleOptions,
   UserFunctions,
   UserMapping,
@@ -23,6 +25,7 @@ export type {
 } from './options/options.ts'
 export type { ClientMetadata } from './protocol/client-metadata.ts'
 export { type ErrorCode, OAuthError } from './protocol/errors.ts'
+export type { Tenant } from './protocol/tenant.ts'
 export { type MigrateOptions, migrate, migrationSource, rollback } from './repositories/migrate.ts'
 export type { RequireToken, RequireTokenOptions } from './require-token.ts'
 export { type AuthRouter, authRouter } from './router.ts'

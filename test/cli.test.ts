@@ -1,7 +1,8 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import {
+  cpSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -47,6 +48,15 @@ const emptyFolder = (files: Readonly<Record<string, string>> = {}): string => {
   mkdirSync(folder)
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
   return folder
+}
+
+/** The package as it is published, but for what tests do not need. */
+const buildTo = async (folder: string): Promise<void> => {
+  const build = ['-p', join(root, 'tsconfig.build.json'), '--outDir', join(folder, 'dist')]
+  await promisify(execFile)(join(root, 'node_modules/.bin/tsc'), build)
+  const { name, version, type } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  const exports = { './package.json': './package.json' }
+  writeFileSync(join(folder, 'dist/package.json'), JSON.stringify({ name, version, type, exports }))
 }
 
 interface Surroundings {
@@ -123,6 +133,7 @@ describe('help', () => {
       'keys list',
       'keys rotate',
       'prune',
+      'eject-views',
     ]
     for (const command of commands) expect(stdout).toMatch(new RegExp(`^  ${command} {2,}\\w`, 'm'))
     const helps = await Promise.all(commands.map((name) => latchkey(folder, [...name.split(' '), '--help'])))
@@ -150,6 +161,9 @@ describe('help', () => {
     [['client', 'rotate-secret'], 'client rotate-secret needs ID'],
     [['user', 'create', '--username', 'ada', '--password', 'pass-phrase'], '--password is not an option'],
     [['rollback'], 'add --yes'],
+    [['eject-views', 'logni'], 'there is no template logni; did you mean login?'],
+    [['eject-views', 'xyz'], 'there is no template xyz; there are: account-sign-in.eta, account.eta, '],
+    [['eject-views', 'login'], 'there is no folder to copy to: set the option views, or add --to DIR'],
     [[], 'see: latchkey --help'],
   ])('%j is a wrong command line', async (args, message) => {
     const folder = emptyFolder()
@@ -422,9 +436,7 @@ export default {
 
   test('the built command says how to load TypeScript, and that works', async () => {
     const folder = emptyFolder({ 'latchkey.config.ts': typescript })
-    const build = ['-p', join(root, 'tsconfig.build.json'), '--outDir', join(folder, 'dist')]
-    await promisify(execFile)(join(root, 'node_modules/.bin/tsc'), build)
-    writeFileSync(join(folder, 'dist/package.json'), JSON.stringify({ name: 'latchkey', type: 'module' }))
+    await buildTo(folder)
     const args = ['client', 'create', '--name', 'A & B', '--redirect-uri', callback]
     const refused = await latchkey(folder, args, { program: ['dist/lib/cli.js'] })
     const command = `--import tsx dist/lib/cli.js client create --name 'A & B' --redirect-uri ${callback}`
@@ -465,6 +477,78 @@ export default {
     expect(refused).toMatchObject({ code: 1, stdout: '' })
     expect(refused.stderr).toMatch(/issuer is required in production[\s\S]*no latchkey\.config\.js/i)
     expect(readdirSync(folder)).toEqual([])
+  })
+})
+
+describe('eject-views', () => {
+  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  const own = (name: string): string => readFileSync(join(root, 'views', name), 'utf8')
+  const filesIn = (folder: string): string[] =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      .filter((name) => /\.\w+$/.test(name))
+      .sort()
+
+  test('copies the templates named to the folder of the configuration, which need not be there yet', async () => {
+    const config = `export default { issuer: 7, views: './pages/oauth' }`
+    const folder = emptyFolder({ 'latchkey.config.mjs': config })
+    const { stdout, stderr } = await succeeding(folder, ['eject-views', 'login', 'footer', 'style.css'])
+    const names = ['login.eta', 'partials/footer.eta', 'assets/style.css']
+    expect(stdout).toBe(names.map((name) => `pages/oauth/${name}\n`).join(''))
+    expect(stderr).toBe('')
+    expect(filesIn(join(folder, 'pages/oauth'))).toEqual(names.toSorted())
+    for (const name of names) {
+      const [first = '', ...lines] = readFileSync(join(folder, 'pages/oauth', name), 'utf8').split('\n')
+      expect(first).toMatch(/^(<%)?\/\* From Latchkey \S+ \([0-9a-f]{12}\) \*\/(%>)?$/)
+      expect(first).toContain(` ${version} `)
+      expect(lines.join('\n')).toBe(own(name))
+    }
+    expect(readdirSync(folder).sort()).toEqual(['latchkey.config.mjs', 'pages'])
+  })
+
+  test('copies all of them where none is named, leaves what was changed, and brings the rest up to date', async () => {
+    const folder = emptyFolder()
+    const eject = (...args: string[]) => succeeding(folder, ['eject-views', '--to', 'views', ...args])
+    const first = await eject()
+    const templates = filesIn(join(root, 'views')).filter((name) => name.endsWith('.eta'))
+    const all = [...templates, 'assets/style.css'].sort()
+    expect(filesIn(join(folder, 'views'))).toEqual(all)
+    expect(first.stdout.trim().split('\n').sort()).toEqual(all.map((name) => `views/${name}`))
+    expect(await eject()).toEqual({ code: 0, stdout: '', stderr: '' })
+
+    const path = (name: string) => join(folder, 'views', name)
+    const copied = readFileSync(path('error.eta'), 'utf8')
+    writeFileSync(path('login.eta'), `${readFileSync(path('login.eta'), 'utf8')}<p>Mine</p>\n`)
+    writeFileSync(path('layout.eta'), '<p>Mine alone</p>\n')
+    writeFileSync(path('consent.eta'), own('consent.eta'))
+    writeFileSync(path('return.eta'), readFileSync(path('return.eta'), 'utf8').replaceAll('\n', '\r\n'))
+    // As an earlier version would have copied it.
+    const hash = createHash('sha256').update('<p>Old</p>\n').digest('hex').slice(0, 12)
+    writeFileSync(path('error.eta'), `<%/* From Latchkey 0.0.9 (${hash}) */%>\n<p>Old</p>\n`)
+    const second = await eject()
+    expect(second.stdout).toBe('views/consent.eta\nviews/error.eta\nviews/return.eta\n')
+    expect(second.stderr).toContain('views/layout.eta, views/login.eta')
+    expect(second.stderr).toContain('--force')
+    expect(readFileSync(path('login.eta'), 'utf8')).toContain('<p>Mine</p>')
+    expect(readFileSync(path('layout.eta'), 'utf8')).toBe('<p>Mine alone</p>\n')
+    expect(readFileSync(path('error.eta'), 'utf8')).toBe(copied)
+
+    const third = await eject('login', '--force')
+    expect(third).toMatchObject({ stdout: 'views/login.eta\n', stderr: '' })
+    expect(readFileSync(path('login.eta'), 'utf8')).not.toContain('Mine')
+    expect(readFileSync(path('layout.eta'), 'utf8')).toContain('Mine')
+  })
+
+  test('copies from the built package as from its sources', async () => {
+    const folder = emptyFolder()
+    await buildTo(folder)
+    cpSync(join(root, 'views'), join(folder, 'dist/views'), { recursive: true })
+    const program = ['dist/lib/cli.js']
+    await succeeding(folder, ['eject-views', 'login', '--to', 'built'], { program })
+    await succeeding(folder, ['eject-views', 'login', '--to', 'sources'])
+    const [built, sources] = ['built', 'sources'].map((name) =>
+      readFileSync(join(folder, name, 'login.eta'), 'utf8'),
+    )
+    expect(built).toBe(sources)
   })
 })
 

@@ -19,7 +19,7 @@ const parseOptions = (options: Command['options']): ParseOptions =>
   )
 
 /** The name that was probably meant: one that begins as the given one does, or one that differs little. */
-const meant = (given: string, names: readonly string[]): string | undefined => {
+export const meant = (given: string, names: readonly string[]): string | undefined => {
   const nearest = names.find((name) => name.startsWith(given)) ?? closest(given, names)
   return nearest.startsWith(given) || distance(given, nearest) * 2 <= nearest.length ? nearest : undefined
 }
@@ -49,11 +49,11 @@ export const refuseCommand = (commands: readonly Command[], words: readonly stri
   )
 }
 
-const strictly = ({ name, options, arguments: names = [] }: Command, args: string[]): Invocation => {
+const strictly = ({ name, options, arguments: names = [], rest }: Command, args: string[]): Invocation => {
   const own = { ...options, ...globalOptions }
   const { values, positionals } = parsed(args, own)
   const given = positionals.slice(name.split(' ').length)
-  if (given.length > names.length) {
+  if (given.length > names.length && rest === undefined) {
     throw new UsageError(`${given[names.length]} is one argument too many; see: latchkey ${name} --help`)
   }
   if (given.length < names.length) {

@@ -13,7 +13,7 @@ export interface CommandOption {
 
 /** What somebody typed after a command's name. */
 export interface Invocation {
-  /** Values of the command's arguments, in the order of their names. */
+  /** Values of the command's arguments, in the order of their names, then the rest. */
   readonly arguments: readonly string[]
   text(option: string): string | undefined
   texts(option: string): string[] | undefined
@@ -25,8 +25,8 @@ export interface Workplace extends OpenedDatabase {
   readonly options: Options
 }
 
-/** One command of `latchkey`. */
-export interface Command {
+/** What is said of a command. */
+interface Description {
   /** One word or two. */
   readonly name: string
   readonly summary: string
@@ -34,14 +34,22 @@ export interface Command {
   readonly details?: string
   /** Names of what follows the command; all are required. */
   readonly arguments?: readonly string[]
+  /** What may follow them, as usage shows it: any number of words, or none. */
+  readonly rest?: string
   /** Options without which it makes no sense, as usage shows them. */
   readonly usage?: string
   readonly options: Readonly<Record<string, CommandOption>>
   readonly example: string
   /** What can be refused before anything is opened. */
   check?(invocation: Invocation): void
-  run(workplace: Workplace, invocation: Invocation): Promise<void>
 }
+
+/** One command of `latchkey`: with the database, or with nothing but what was typed. */
+export type Command = Description &
+  (
+    | { run(workplace: Workplace, invocation: Invocation): Promise<void> }
+    | { runAlone(invocation: Invocation): Promise<void> }
+  )
 
 /** What every command takes. */
 export const globalOptions: Readonly<Record<string, CommandOption>> = {

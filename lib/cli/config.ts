@@ -59,18 +59,28 @@ const withoutConfig = (): Options => {
 }
 
 /**
- * The options of the router: the default export of the file that was named, else of `latchkey.config.*` in the
- * current directory, else the defaults of development.
+ * What the host says to the router, not checked yet: the default export of the file that was named, else of
+ * `latchkey.config.*` in the current directory; undefined where there is none.
  *
- * @throws OptionsError as the router does · Error when the file is missing or cannot be loaded
+ * @throws Error when the file is missing or cannot be loaded
  */
-export const loadOptions = async (named: string | undefined): Promise<Options> => {
+export const loadHostOptions = async (named: string | undefined): Promise<unknown> => {
   const file = named ?? names.find((name) => existsSync(name))
-  if (file === undefined) return withoutConfig()
+  if (file === undefined) return undefined
   if (!existsSync(file)) throw new Error(`${file} does not exist`)
   const options = optionsIn(await load(file))
   if (options === undefined)
     throw new Error(`${file} has no default export; it should be the options of authRouter()`)
+  return options
+}
+
+/**
+ * The options of the router, by {@link loadHostOptions}; without a file the defaults of development.
+ *
+ * @throws OptionsError as the router does · Error when the file is missing or cannot be loaded
+ */
+export const loadOptions = async (named: string | undefined): Promise<Options> => {
+  const options = await loadHostOptions(named)
   // Every field is checked by the rules that the router itself applies.
-  return resolveOptions(options as AuthRouterOptions)
+  return options === undefined ? withoutConfig() : resolveOptions(options as AuthRouterOptions)
 }

@@ -10,8 +10,8 @@ const optionRow = ([name, { short, value, help, multiple }]: [string, CommandOpt
 const commandRows = (commands: readonly Command[]): string[][] =>
   commands.map(({ name, summary }) => [`  ${name}`, summary])
 
-const usageOf = ({ name, arguments: names = [], usage }: Command): string =>
-  ['latchkey', name, ...names, usage, '[options]'].filter((part) => part !== undefined).join(' ')
+const usageOf = ({ name, arguments: names = [], rest, usage }: Command): string =>
+  ['latchkey', name, ...names, rest, usage, '[options]'].filter((part) => part !== undefined).join(' ')
 
 const commandHelp = (command: Command): string => {
   const { name, summary, details, options, example } = command

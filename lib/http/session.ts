@@ -4,6 +4,7 @@ import type { AuthorizationServer } from '../authorization-server.ts'
 import { deriveKey } from '../keys/secrets.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { cookieName, isSecure } from './names.ts'
+import { endInTime, inTime } from './session-deadline.ts'
 import { DatabaseSessionStore } from './session-store.ts'
 
 /** Which request object carries the session of each request: the host's own, or one of ours beside it. */
@@ -32,8 +33,9 @@ const ownSession = (server: AuthorizationServer): RequestHandler => {
       sessionStore: { value: undefined, writable: true, configurable: true },
     })
     holders.set(req, child)
-    middleware(child, res, (error?: unknown) =>
-      next(error === undefined || error === null ? undefined : unavailable(error)),
+    inTime(
+      (answered) => middleware(child, res, answered),
+      (error) => next(error === undefined ? undefined : unavailable(error)),
     )
   }
 }
@@ -57,8 +59,11 @@ export const sessionMiddleware = (server: AuthorizationServer): RequestHandler =
   const own = ownSession(server)
   let hostHasSession = choice === 'host'
   let warned = false
-  const host: RequestHandler = (req, _res, next) => {
+  const late = (error: Error): void =>
+    server.options.logger.error('latchkey: the session of an answer could not be stored', error)
+  const host: RequestHandler = (req, res, next) => {
     if (!isUsable(req.session)) return next(unavailable())
+    endInTime(res, late)
     if (server.options.production && !warned) warnOfMemory(server, req)
     warned = true
     holders.set(req, req)
@@ -67,7 +72,10 @@ export const sessionMiddleware = (server: AuthorizationServer): RequestHandler =
   return (req, res, next) => {
     if (choice === 'own') return own(req, res, next)
     if (typeof choice === 'function') {
-      return choice(req, res, (error?: unknown) => (error ? next(unavailable(error)) : host(req, res, next)))
+      return inTime(
+        (answered) => choice(req, res, answered),
+        (error) => (error ? next(unavailable(error)) : host(req, res, next)),
+      )
     }
     hostHasSession ||= isUsable(req.session)
     return hostHasSession ? host(req, res, next) : own(req, res, next)
@@ -84,14 +92,32 @@ export const sessionOf = (req: Request): Session & Record<string, unknown> => {
 /** The session that the host itself keeps, on a route of the host's; empty when there is none. */
 export const hostSessionOf = (req: Request): Readonly<Record<string, unknown>> => ({ ...req.session })
 
-const settled = (start: (done: (error?: unknown) => void) => unknown): Promise<void> =>
+/** What could not be kept is let go, or express-session would try once more, and hold back the page that says so. */
+const letGo = (req: Request): void => {
+  const holder = holders.get(req)
+  if (holder) Object.assign(holder, { session: undefined })
+}
+
+const settled = (
+  req: Request,
+  start: (session: Session, done: (error?: unknown) => void) => unknown,
+): Promise<void> =>
   new Promise((resolve, reject) => {
-    start((error) => (error ? reject(unavailable(error)) : resolve()))
+    const session = sessionOf(req)
+    inTime(
+      (answered) => start(session, answered),
+      (error) => {
+        if (!error) return resolve()
+        letGo(req)
+        reject(unavailable(error))
+      },
+    )
   })
 
 /** A new session id, so that one known before the login is worthless after it. */
 export const regenerateSession = (req: Request): Promise<void> =>
-  settled((done) => sessionOf(req).regenerate(done))
+  settled(req, (session, done) => session.regenerate(done))
 
 /** Awaited before a redirect: express-session would send the redirect first and lose a failed save. */
-export const saveSession = (req: Request): Promise<void> => settled((done) => sessionOf(req).save(done))
+export const saveSession = (req: Request): Promise<void> =>
+  settled(req, (session, done) => session.save(done))

@@ -5,14 +5,23 @@ import { fileURLToPath } from 'node:url'
 import { Eta } from 'eta'
 import type { Branding } from '../options/options.ts'
 import { type Asset, readAssets } from './assets.ts'
-import { en } from './locales/en.ts'
-import { createText, escapeHtml } from './locales/text.ts'
+import type { LanguageChoice } from './language-choice.ts'
+import { createLanguages, type Languages } from './languages.ts'
+import { createText, type Dictionary, escapeHtml } from './locales/text.ts'
 import { hostLink, httpsLink, ownUrl, type PageModels, type PageName, webLink } from './page-models.ts'
+
+/** In which language a page is shown, and which others its footer offers. */
+export interface Speech {
+  /** @default that of the host */
+  readonly language?: string
+  /** @default none */
+  readonly choices?: readonly LanguageChoice[]
+}
 
 /** The pages and their assets. */
 export interface Views {
   /** A complete HTML document. Throws a TypeError when a URL that the browser must follow is not http(s). */
-  render<Name extends PageName>(page: Name, model: PageModels[Name]): string
+  render<Name extends PageName>(page: Name, model: PageModels[Name], speech?: Speech): string
   /** A file of `views/assets` by its exact name, never by a path. */
   asset(name: string): Asset | undefined
 }
@@ -68,16 +77,17 @@ const compileAll = (engine: Eta): void => {
 }
 
 /** What every template sees as `it`, besides `model`. */
-const surroundings = (branding: Branding, asset: (name: string) => string) => {
-  const text = createText(en)
+const surroundings = (branding: Branding, asset: (name: string) => string, dictionary: Dictionary) => {
+  const text = createText(dictionary)
   const name = branding.name ?? 'Latchkey'
   const links = branding.links ?? {}
   return {
-    language: en.language,
-    direction: en.direction,
+    language: dictionary.language,
+    direction: dictionary.direction,
     text: text.html,
     plain: text.plain,
     hasText: text.has,
+    number: text.number,
     duration: text.duration,
     time: text.time,
     date: text.date,
@@ -105,6 +115,7 @@ const surroundings = (branding: Branding, asset: (name: string) => string) => {
  * @param options.directory a folder whose files replace ours of the same name (templates, `partials/`, `assets/`);
  *   its `assets/theme.css` is added to our stylesheet instead
  * @param options.basePath path of the mount, `''` for the root
+ * @param options.languages what they speak; ours by default
  * @param options.cache false reads templates and assets again each time; only in development, by default,
  *   and only with a folder of the host's
  * @throws when the folder does not exist or a template in it does not compile
@@ -113,6 +124,7 @@ export const createViews = (options: {
   directory: string | undefined
   branding: Branding
   basePath: string
+  languages?: Languages
   cache?: boolean
 }): Views => {
   const { directory, branding, basePath } = options
@@ -121,11 +133,19 @@ export const createViews = (options: {
   const directories = directory === undefined ? [ours] : [resolve(directory), ours]
   const cache = options.cache ?? (directory === undefined || process.env.NODE_ENV === 'production')
   const engine = createEngine(directories, cache)
-  const kept = readAssets(directories)
-  const asset = (name: string): Asset | undefined => (cache ? kept : readAssets(directories)).get(name)
+  const kept = readAssets(directories, branding)
+  const asset = (name: string): Asset | undefined =>
+    (cache ? kept : readAssets(directories, branding)).get(name)
   const assetPath = (name: string): string =>
     `${basePath}/assets/${name}?v=${asset(name)?.etag.replaceAll('"', '') ?? ''}`
-  const shared = surroundings(branding, assetPath)
+  const languages = options.languages ?? createLanguages({ language: 'en', locales: {}, scopes: {} })
+  const spoken = new Map(
+    languages.tags.map((tag) => [tag, surroundings(branding, assetPath, languages.dictionary(tag))]),
+  )
   compileAll(engine)
-  return { asset, render: (page, model) => engine.render(page, { ...shared, model }) }
+  return {
+    asset,
+    render: (page, model, { language = languages.default, choices = [] } = {}) =>
+      engine.render(page, { ...spoken.get(language), choices, model }),
+  }
 }

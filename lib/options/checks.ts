@@ -78,6 +78,11 @@ export const checkedLogin = (login: LoginOptions): LoginOptions => {
   return login
 }
 
+export const checkedTenants = (tenants: AuthRouterOptions['tenants']): AuthRouterOptions['tenants'] => {
+  assertType('tenants', tenants, 'function')
+  return tenants
+}
+
 export const checkedSession = (session: AuthRouterOptions['session']): AuthRouterOptions['session'] =>
   session === undefined || session === 'own' || session === 'host' || typeof session === 'function'
     ? session
@@ -120,9 +125,13 @@ export const checkedViews = (views: unknown): string | undefined => {
 
 export const checkedBranding = (branding: Branding): Branding => {
   assertRecord('branding', branding)
-  assertNames('branding.', branding, ['name', 'logo', 'links'])
+  assertNames('branding.', branding, ['name', 'logo', 'accent', 'links'])
   assertType('branding.name', branding.name, 'string')
   assertType('branding.logo', branding.logo, 'string')
+  const { accent } = branding
+  if (accent !== undefined && !(typeof accent === 'string' && /^#([0-9a-f]{3}|[0-9a-f]{6})$/i.test(accent))) {
+    refuse("branding.accent must be a colour as #rgb or #rrggbb, such as '#2f6b4f'")
+  }
   if (branding.links !== undefined) {
     assertRecord('branding.links', branding.links)
     assertNames('branding.links.', branding.links, ['forgotPassword', 'signUp', 'help', 'privacy'])

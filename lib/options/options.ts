@@ -1,5 +1,6 @@
 import type { Request, RequestHandler } from 'express'
 import type { Knex } from 'knex'
+import type { Tenant } from '../protocol/tenant.ts'
 
 /** What a host may pass to `authRouter()`. Every field has a default in development; see README for the table. */
 export interface AuthRouterOptions {
@@ -32,6 +33,12 @@ export interface AuthRouterOptions {
   cleanUp?: boolean
   /** Where users live: a mapping onto the host's table, or functions. @default the kit's own `users` table */
   users?: UserMapping | UserFunctions
+  /**
+   * The workspaces of a user, for a host that serves several. The user chooses one for each client, and tokens carry
+   * its id. Asked again whenever a token is used, so it should be quick; `req` is there on the pages only.
+   * @default the host has none
+   */
+  tenants?: (user: HostUser, req?: Request) => readonly Tenant[] | Promise<readonly Tenant[]>
   /** The host's own login page instead of the kit's, and what the host remembers after a login. */
   login?: LoginOptions
   /**
@@ -53,7 +60,14 @@ export interface AuthRouterOptions {
   features?: Features
   /** A folder of templates that replace the kit's own of the same name. */
   views?: string
-  /** Name, logo and links of the product on the pages; colours are a `theme.css` in `views`. */
+  /** The language of a page that nobody has asked for in one of the others. @default 'en' */
+  language?: string
+  /**
+   * Languages of the pages by their tag (BCP 47): one of the host's own, other words in one of ours, or `false` to turn
+   * one of ours off. @default ours: ar, de, en, es, fr, ja
+   */
+  locales?: Readonly<Record<string, LocaleOptions | false>>
+  /** Name, logo, colour and links of the product on the pages. */
   branding?: Branding
   /**
    * Origins for which outbound requests (keys of clients, logout notices) may use http and private addresses: tests
@@ -199,16 +213,37 @@ export interface LoginOptions {
   remember?: (req: Request, user: HostUser) => void | Promise<void>
 }
 
-/** A scope of the host's. */
-export interface ScopeOptions {
+/** A language of the host's own, or other words in one of ours. */
+export interface LocaleOptions {
+  /** @default that of the script of the language */
+  direction?: 'ltr' | 'rtl'
+  /** Texts by key; one that is missing is ours, or where we have none that of the default language. */
+  texts: Readonly<Record<string, string>>
+}
+
+/** What a scope is called in one language. */
+export interface ScopeWords {
   /** One sentence for the consent page, seen from the user: "See your orders". */
   description: string
+  /** More about it, folded away on the page. */
+  details?: string
+}
+
+/** A scope of the host's; its words are in the default language. */
+export interface ScopeOptions extends ScopeWords {
+  /** The same words in other languages, by their tag: `{ de: { description: 'Ihre Bestellungen sehen' } }`. */
+  locales?: Readonly<Record<string, ScopeWords>>
   /** Claims that the scope reveals in UserInfo. @default [] */
   claims?: readonly string[]
   /** Whether the user may untick it. @default false */
   optional?: boolean
   /** Under which heading the consent page lists it. @default 'change' for names that say so (`write`, `delete`, …), else 'read' */
   group?: 'identity' | 'read' | 'change'
+  /**
+   * `'high'` for what can do harm: the consent page says so in words, and an optional one starts unticked until the
+   * user has allowed it. @default 'normal'
+   */
+  risk?: 'normal' | 'high'
 }
 
 /** The product, as the pages name it. */
@@ -217,6 +252,11 @@ export interface Branding {
   name?: string
   /** Path of the product's mark on the host's own origin; pages load nothing from elsewhere. @default the name's initial on a tinted disc */
   logo?: string
+  /**
+   * The product's colour, `#rgb` or `#rrggbb`, for buttons and links on light and on dark pages. Where it could not be
+   * read or seen there, the nearest lightness of its hue is taken. @default '#2b54c4', and a paler one on dark pages
+   */
+  accent?: string
   /** Links of the host's that the pages show where they belong. */
   links?: { forgotPassword?: string; signUp?: string; help?: string; privacy?: string }
 }

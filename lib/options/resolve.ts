@@ -16,14 +16,17 @@ import {
   checkedReplayWindow,
   checkedSecrets,
   checkedSession,
+  checkedTenants,
   checkedViews,
 } from './checks.ts'
 import { developmentDatabase, developmentIssuer, developmentSecret } from './development.ts'
+import { checkedLanguage, checkedLocales } from './locales.ts'
 import type {
   AuthRouterOptions,
   Branding,
   Features,
   Lifetimes,
+  LocaleOptions,
   Logger,
   LoginOptions,
   ScopeOptions,
@@ -48,6 +51,7 @@ export interface Options {
   readonly tablePrefix: string
   readonly cleanUp: boolean
   readonly users: UserMapping | UserFunctions | undefined
+  readonly tenants: AuthRouterOptions['tenants']
   readonly login: LoginOptions
   readonly session: AuthRouterOptions['session']
   readonly scopes: Readonly<Record<string, ScopeOptions>>
@@ -57,6 +61,8 @@ export interface Options {
   readonly throttle: Throttling | undefined
   readonly features: Required<Features>
   readonly views: string | undefined
+  readonly language: string
+  readonly locales: Readonly<Record<string, LocaleOptions | false>>
   readonly branding: Branding
   readonly allowOutbound: readonly string[]
   readonly logger: Logger
@@ -65,7 +71,7 @@ export interface Options {
 const names = [
   ...['issuer', 'database', 'secrets', 'tablePrefix', 'users', 'login', 'session', 'scopes', 'lifetimes'],
   ...['replayWindow', 'codeChallengeMethods', 'throttle', 'features', 'views', 'branding', 'allowOutbound'],
-  ...['logger', 'prepared', 'cleanUp'],
+  ...['logger', 'prepared', 'cleanUp', 'tenants', 'language', 'locales'],
 ]
 
 /**
@@ -96,6 +102,7 @@ export const resolveOptions = (
     tablePrefix: checkedPrefix(options.tablePrefix ?? 'oauth_'),
     cleanUp: checkedFlag('cleanUp', options.cleanUp ?? true),
     users: options.users === undefined ? undefined : assertUsers(options.users),
+    tenants: checkedTenants(options.tenants),
     login: checkedLogin(options.login ?? {}),
     session: checkedSession(options.session),
     scopes: checkedScopes(options.scopes ?? {}),
@@ -105,6 +112,8 @@ export const resolveOptions = (
     throttle: checkedThrottle(options.throttle ?? {}),
     features: checkedFeatures(options.features ?? {}),
     views: checkedViews(options.views),
+    language: checkedLanguage(options.language ?? 'en'),
+    locales: checkedLocales(options.locales ?? {}),
     branding: checkedBranding(options.branding ?? {}),
     allowOutbound: checkedOrigins(options.allowOutbound ?? []),
     logger: checkedLogger(options.logger ?? console),

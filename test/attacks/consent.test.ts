@@ -507,7 +507,7 @@ underAttack(
     test('sets no cookie of ours, and carries nothing of the protocol that could be changed', async () => {
       const { page, fields } = await consentPage({ nonce: 'n', ...s256 })
       expect(ownCookies(page)).toEqual([])
-      expect(Object.keys(fields).sort()).toEqual(['authorization_request', 'csrf_token'])
+      expect(Object.keys(fields).sort()).toEqual(['authorization_request', 'csrf_token', 'locale'])
     })
   },
   settings,

@@ -293,6 +293,8 @@ test.each<[string, Record<string, unknown>]>([
     'a brand',
     { branding: { name: 'Acme', logo: '/logo.svg', links: { help: '/help', privacy: '/privacy' } } },
   ],
+  ['an accent', { branding: { accent: '#2f6b4f' } }],
+  ['an accent of three digits', { branding: { accent: '#2FB' } }],
   ['a logger', { logger: { info() {}, warn() {}, error() {} } }],
   ['an origin that outbound requests may reach', { allowOutbound: ['http://127.0.0.1:4001'] }],
 ])('accepted is %s, as it is', (_case, options) => {
@@ -305,6 +307,7 @@ test('a scope may be one sentence or described in full', () => {
     claims: ['roles'],
     optional: true,
     group: 'identity',
+    risk: 'high',
   } as const
   const options = resolve({
     scopes: { 'orders:read': 'See your orders', roles: full, email: 'Your e-mail address' },
@@ -420,6 +423,11 @@ test.each<[string, Record<string, unknown>, string]>([
     "scopes['x'].group must be",
   ],
   [
+    'a scope of a risk nobody knows',
+    { scopes: { x: { description: 'x', risk: 'low' } } },
+    "scopes['x'].risk must be 'normal' or 'high'",
+  ],
+  [
     'a scope whose claims are no list',
     { scopes: { x: { description: 'x', claims: 'roles' } } },
     "scopes['x'].claims must be a list",
@@ -452,6 +460,14 @@ test.each<[string, Record<string, unknown>, string]>([
   ['views that are a file', { views: __filename }, 'views must be an existing folder'],
   ['a brand in words', { branding: 'Acme' }, 'branding must be an object'],
   ['a brand whose name is a number', { branding: { name: 5 } }, 'branding.name must be a string'],
+  [
+    'an accent in words',
+    { branding: { accent: 'green' } },
+    'branding.accent must be a colour as #rgb or #rrggbb',
+  ],
+  ['an accent with too few digits', { branding: { accent: '#2f6b4' } }, "such as '#2f6b4f'"],
+  ['an accent that brings more', { branding: { accent: '#fff;} a { color: red' } }, 'branding.accent must'],
+  ['an accent that is a number', { branding: { accent: 0x2f6b4f } }, 'branding.accent must'],
   ['a link that is no text', { branding: { links: { help: 5 } } }, 'branding.links.help must be a string'],
   [
     'an origin with a path',

@@ -33,7 +33,8 @@ export const formOf = (html: string, has: string): { action: string; fields: Rec
   for (const tag of form.match(/<input[^>]*>/g) ?? []) {
     const name = attribute(tag, 'name')
     const type = attribute(tag, 'type')
-    if (name === undefined || (type === 'checkbox' && !/\schecked\b/.test(tag))) continue
+    const isBox = type === 'checkbox' || type === 'radio'
+    if (name === undefined || (isBox && !/\schecked\b/.test(tag))) continue
     fields[name] = attribute(tag, 'value') ?? (type === 'checkbox' ? 'on' : '')
   }
   return { action: attribute(form.slice(0, form.indexOf('>') + 1), 'action') ?? '', fields }

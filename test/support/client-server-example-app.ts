@@ -12,10 +12,10 @@ export interface RunningExample {
 
 const root = join(__dirname, '../..')
 
-/** Starts it on free ports; resolves when it says that it is ready, rejects with its output when it ends before. */
-export const startExampleApp = async (): Promise<RunningExample> => {
+/** Starts it on free ports, with flags such as `--theme`; resolves when it says that it is ready, rejects with its output when it ends before. */
+export const startExampleApp = async (...flags: string[]): Promise<RunningExample> => {
   const data = mkdtempSync(join(tmpdir(), 'latchkey-example-'))
-  const child = spawn(process.execPath, ['--import', 'tsx', 'example-app/start.ts'], {
+  const child = spawn(process.execPath, ['--import', 'tsx', 'example-app/start.ts', ...flags], {
     cwd: root,
     env: { ...process.env, NODE_ENV: 'development', PORT: '0', JOURNAL_PORT: '0', NOTES_DATA: data },
     stdio: ['ignore', 'pipe', 'pipe'],

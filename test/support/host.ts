@@ -120,11 +120,13 @@ export const startHost = async (settings: HostSettings = {}): Promise<Host> => {
   app.use(...(before.length > 0 ? before : [(_req: unknown, _res: unknown, next: () => void) => next()]))
   app.use(mount, oauth)
   app.use(oauth.wellKnown)
-  app.get(
-    '/api/notes',
-    oauth.requireToken('notes:read'),
-    (req, res) => void res.json({ subject: req.token.subject ?? null }),
-  )
+  if (Object.hasOwn(options.scopes ?? {}, 'notes:read')) {
+    app.get(
+      '/api/notes',
+      oauth.requireToken('notes:read'),
+      (req, res) => void res.json({ subject: req.token.subject ?? null }),
+    )
+  }
   const close = async (): Promise<void> => {
     await oauth.close()
     await database.knex.schema.dropTableIfExists(usersTable)

@@ -1,0 +1,28 @@
+import type { AuthRouterOptions } from 'latchkey'
+
+/** The scopes of Notes in the words of every language that its pages are in. */
+export const scopes = {
+  'notes:read': {
+    description: 'Read your notes',
+    locales: {
+      ar: { description: 'قراءة ملاحظاتك' },
+      de: { description: 'Ihre Notizen lesen' },
+      es: { description: 'Leer sus notas' },
+      fr: { description: 'Lire vos notes' },
+      ja: { description: 'ノートを読む' },
+      nl: { description: 'Je notities lezen' },
+    },
+  },
+  'notes:write': {
+    description: 'Write new notes for you',
+    optional: true,
+    locales: {
+      ar: { description: 'كتابة ملاحظات جديدة نيابةً عنك' },
+      de: { description: 'Neue Notizen für Sie schreiben' },
+      es: { description: 'Escribir notas nuevas en su nombre' },
+      fr: { description: 'Écrire de nouvelles notes pour vous' },
+      ja: { description: 'あなたの代わりに新しいノートを書く' },
+      nl: { description: 'Nieuwe notities voor je schrijven' },
+    },
+  },
+} satisfies AuthRouterOptions['scopes']

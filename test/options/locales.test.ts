@@ -1,0 +1,72 @@
+import { resolveOptions } from '../../lib/options/resolve.ts'
+
+/** Options as a host without TypeScript may write them. */
+const resolve = (options: Record<string, unknown>) =>
+  resolveOptions(
+    {
+      issuer: 'https://app.example.com/oauth',
+      database: { client: 'pg' },
+      secrets: ['s'.repeat(32)],
+      ...options,
+    },
+    {},
+  )
+const scope = (more: object) => ({ scopes: { 'orders:read': { description: 'See your orders', ...more } } })
+
+test('English is the default, and nothing else is changed', () => {
+  expect(resolve({})).toMatchObject({ language: 'en', locales: {} })
+})
+
+test.each([
+  [{ language: 'pt-BR' }],
+  [{ locales: { 'zh-Hant': { texts: {}, direction: 'ltr' }, ja: false } }],
+  [scope({ locales: { de: { description: 'Ihre Bestellungen sehen' } } })],
+  [scope({ details: 'All.', locales: { de: { description: 'Bestellungen', details: 'Alle.' } } })],
+])('%j is taken as it is', (options) => {
+  expect(resolve(options)).toMatchObject(options)
+})
+
+test.each([
+  [
+    { language: 'german language' },
+    "language: 'german language' is not a language tag, such as 'de' or 'pt-BR'",
+  ],
+  [{ language: 7 }, "language must be a language tag, such as 'de'"],
+  [{ language: 'de_AT' }, "language: 'de_AT' is not a language tag"],
+  [{ language: 'EN' }, "language: 'EN' must be written as 'en'"],
+  [{ locales: ['de'] }, 'locales must be an object'],
+  [{ locales: { 'pt-br': { texts: {} } } }, "locales: 'pt-br' must be written as 'pt-BR'"],
+  [{ locales: { _: { texts: {} } } }, "locales: '_' is not a language tag"],
+  [{ locales: { de: true } }, "locales['de'] must be an object"],
+  [{ locales: { de: {} } }, "locales['de'].texts must be an object"],
+  [
+    { locales: { de: { text: {} } } },
+    "locales['de'].text is not an option; did you mean locales['de'].texts?",
+  ],
+  [
+    { locales: { de: { texts: { 'login.title': 1 } } } },
+    "locales['de'].texts['login.title'] must be a string",
+  ],
+  [{ locales: { de: { texts: {}, direction: 'up' } } }, "locales['de'].direction must be 'ltr' or 'rtl'"],
+  [scope({ details: '' }), "scopes['orders:read'].details must be a text"],
+  [scope({ locales: { de: 'Bestellungen' } }), "scopes['orders:read'].locales['de'] must be an object"],
+  [scope({ locales: { de: {} } }), "scopes['orders:read'].locales['de'].description is required"],
+  [
+    scope({ locales: { DE: { description: 'x' } } }),
+    "scopes['orders:read'].locales: 'DE' must be written as 'de'",
+  ],
+  [
+    scope({ locales: { de: { descripton: 'x' } } }),
+    "scopes['orders:read'].locales['de'].descripton is not an option; did you mean scopes['orders:read'].locales['de'].description?",
+  ],
+  [
+    scope({ details: 'All.', locales: { de: { description: 'x' } } }),
+    "scopes['orders:read'].locales['de'].details must be there exactly when scopes['orders:read'].details is",
+  ],
+  [
+    scope({ locales: { de: { description: 'x', details: 'y' } } }),
+    "scopes['orders:read'].locales['de'].details must be there exactly when",
+  ],
+])('%j is refused', (options, message) => {
+  expect(() => resolve(options)).toThrow(message)
+})
