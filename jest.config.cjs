@@ -16,7 +16,5 @@ module.exports = {
     '^latchkey/testing$': '<rootDir>/lib/testing.ts',
   },
   setupFilesAfterEnv: ['<rootDir>/test/support/after-each-file.ts'],
-  // They take minutes and are run by themselves: npm run test:faults
-  testPathIgnorePatterns: ['/node_modules/', ...(process.env.FAULTS ? [] : ['<rootDir>/test/faults/'])],
   testTimeout: 20_000,
 }

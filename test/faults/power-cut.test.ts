@@ -1,11 +1,12 @@
 // `kill -9` of a server: before and after every statement of an exchange, and at moments of chance in between.
-// The latter FAULT_LOOPS / 2 times for each database (20; in full 100), with sixteen requests under way each time.
+// The latter 36 times on each database, two hundred times with FAULTS=1, with eight requests under way each time.
+import { type Chance, createChance } from '../support/fault-chance.ts'
 import {
   type DatabaseKind,
   describeOnEach,
   type FaultDatabase,
-  loops,
   openFaultDatabase,
+  rounds,
 } from '../support/fault-databases.ts'
 import {
   familyOf,
@@ -18,7 +19,7 @@ import {
   startSharedHost,
   userinfoStatus,
 } from '../support/fault-family.ts'
-import type { Answer } from '../support/fault-load.ts'
+import { type Answer, insist } from '../support/fault-load.ts'
 import type { DeathPoint } from '../support/fault-server.ts'
 import { type FaultServer, type FaultServers, openServers } from '../support/fault-servers.ts'
 import type { Host } from '../support/host.ts'
@@ -30,7 +31,7 @@ const replayWindow = 3600
 
 let servers: FaultServers
 beforeAll(() => {
-  servers = openServers(1)
+  servers = openServers(3)
 })
 afterAll(() => servers.close())
 
@@ -43,62 +44,79 @@ interface Exchange {
   answer?: Answer
 }
 
+/** Servers that are killed one after the other, each in the place of the one before. */
+interface Victims {
+  /** The one that runs. */
+  server: FaultServer
+  restart(): Promise<void>
+}
+
+const fresh = {
+  redemption: { consumed: false, revoked: false, accessTokens: 0, refreshTokens: { used: 0, unused: 0 } },
+  refresh: { consumed: true, revoked: false, accessTokens: 1, refreshTokens: { used: 0, unused: 1 } },
+}
+const done = {
+  redemption: { consumed: true, revoked: false, accessTokens: 1, refreshTokens: { used: 0, unused: 1 } },
+  refresh: { consumed: true, revoked: false, accessTokens: 2, refreshTokens: { used: 1, unused: 1 } },
+}
+
 const onProcesses = (kind: DatabaseKind): void => {
   let database: FaultDatabase
   let host: Host
   let ada: SignedIn
-  let server: FaultServer
-
-  const restart = async (): Promise<void> => {
-    server = await servers.start({ ...sharedOptions(database, { replayWindow }), counting: true })
-  }
 
   beforeAll(async () => {
     database = openFaultDatabase(kind)
     host = await startSharedHost(database, { replayWindow })
     ada = await signIn(host.app)
-    await restart()
   })
-  afterAll(async () => {
-    await server.kill()
-    await host.close()
-  })
+  afterAll(() => host.close())
 
-  const newRedemption = async (): Promise<Exchange> => {
+  const openVictims = async (): Promise<Victims> => {
+    const start = (): Promise<FaultServer> =>
+      servers.start({ ...sharedOptions(database, { replayWindow }), counting: true })
+    const victims: Victims = {
+      server: await start(),
+      restart: async () => {
+        victims.server = await start()
+      },
+    }
+    return victims
+  }
+
+  const ask = ({ server }: Victims, form: Exchange['form']): Promise<Answer> =>
+    insist(`${server.origin}/oauth/token`, form)
+
+  type Make = (victims: Victims) => Promise<Exchange>
+  const newRedemption: Make = async () => {
     const code = await ada.code()
     return { kind: 'redemption', code, form: redemption(code) }
   }
-  const newRefresh = async (): Promise<Exchange> => {
+  const newRefresh: Make = async (victims) => {
     const code = await ada.code()
-    const { body } = await postToken(server.origin, redemption(code))
+    const { body } = await ask(victims, redemption(code))
     return { kind: 'refresh', code, form: refreshing(body.refresh_token) }
   }
 
   /** Sends it to a server that may not live to answer. */
-  const send = async (exchange: Exchange): Promise<void> => {
+  const send = async ({ server }: Victims, exchange: Exchange): Promise<void> => {
     exchange.answer = await postToken(server.origin, exchange.form).catch(() => undefined)
     if (exchange.answer !== undefined) expect(exchange.answer.status).toBe(200)
   }
 
-  const fresh = {
-    redemption: { consumed: false, revoked: false, accessTokens: 0, refreshTokens: { used: 0, unused: 0 } },
-    refresh: { consumed: true, revoked: false, accessTokens: 1, refreshTokens: { used: 0, unused: 1 } },
-  }
-  const done = {
-    redemption: { consumed: true, revoked: false, accessTokens: 1, refreshTokens: { used: 0, unused: 1 } },
-    refresh: { consumed: true, revoked: false, accessTokens: 2, refreshTokens: { used: 1, unused: 1 } },
-  }
-
   /** With a server that runs again: done or not done, as a whole, and what was answered was done. */
-  const expectWhole = async ({ kind: what, code, form, answer }: Exchange): Promise<void> => {
+  const expectWhole = async (
+    victims: Victims,
+    { kind: what, code, form, answer }: Exchange,
+  ): Promise<void> => {
     const family = await familyOf(database, code)
     const isDone = family.accessTokens === done[what].accessTokens
     expect(family).toEqual(isDone ? done[what] : fresh[what])
     if (answer !== undefined) {
       expect(isDone).toBe(true)
-      expect(await userinfoStatus(server.origin, answer.body.access_token)).toBe(200)
+      expect(await userinfoStatus(victims.server.origin, answer.body.access_token)).toBe(200)
     }
-    const again = await postToken(server.origin, form)
+    const again = await ask(victims, form)
     if (what === 'redemption' && isDone) {
       // A code has no window: a second redemption is a replay, whoever heard of the first.
       expect([again.status, again.body.error]).toEqual([400, 'invalid_grant'])
@@ -112,7 +130,7 @@ const onProcesses = (kind: DatabaseKind): void => {
         refreshTokens: { used: 1, unused: 1 },
       })
     }
-    const next = await postToken(server.origin, refreshing(again.body.refresh_token))
+    const next = await ask(victims, refreshing(again.body.refresh_token))
     expect(next.status).toBe(200)
   }
 
@@ -121,49 +139,57 @@ const onProcesses = (kind: DatabaseKind): void => {
     ['a redemption', 'after', newRedemption],
     ['a refresh', 'before', newRefresh],
     ['a refresh', 'after', newRefresh],
-  ] as [string, DeathPoint, () => Promise<Exchange>][])(
+  ] as [string, DeathPoint, Make][])(
     '%s is done or not done as a whole when the process dies just %s any statement of it',
     async (_, when, make) => {
+      const victims = await openVictims()
       let deaths = 0
       const states = new Set<boolean>()
       for (let statement = 1; ; statement += 1) {
-        const exchange = await make()
-        await server.dieAt(statement, when)
-        await send(exchange)
+        const exchange = await make(victims)
+        await victims.server.dieAt(statement, when)
+        await send(victims, exchange)
         // It got through before this many statements.
         if (exchange.answer !== undefined) break
         deaths += 1
-        await server.ended
-        await restart()
+        await victims.server.ended
+        await victims.restart()
         states.add(
           (await familyOf(database, exchange.code)).accessTokens === done[exchange.kind].accessTokens,
         )
-        await expectWhole(exchange)
+        await expectWhole(victims, exchange)
       }
       expect(deaths).toBeGreaterThanOrEqual(7)
       // A death after the last statement finds it done, any before finds it not done.
       expect(states).toEqual(new Set(when === 'after' ? [false, true] : [false]))
-      await server.kill()
-      await restart()
+      await victims.server.kill()
     },
   )
 
-  test('many at once are each done or not done, wherever the cut falls', async () => {
-    const makers = [newRedemption, newRefresh]
-    const rounds = Math.ceil(loops / 2)
-    for (let round = 0; round < rounds; round += 1) {
-      const exchanges: Exchange[] = []
-      for (let more = 0; more < 16; more += 1) exchanges.push(await makers[more % 2]!())
-      // By turns at a statement and at a moment of chance, so that neither a fast nor a slow machine misses all.
-      if (round % 2 === 0) await server.dieAt(1 + Math.floor(Math.random() * 120), 'after')
-      const sent = exchanges.map(send)
-      if (round % 2 === 0) await Promise.race([server.ended, Promise.all(sent)])
-      else await new Promise((resolve) => setTimeout(resolve, Math.random() * 40))
-      await server.kill()
-      await Promise.all(sent)
-      await restart()
-      for (const exchange of exchanges) await expectWhole(exchange)
+  const cut = async (victims: Victims, round: number, chance: Chance): Promise<void> => {
+    const exchanges: Exchange[] = []
+    for (let more = 0; more < 4; more += 1) {
+      for (const make of [newRedemption, newRefresh]) exchanges.push(await make(victims))
     }
+    // By turns at a statement and at a moment of chance, so that neither a fast nor a slow machine misses all.
+    if (round % 2 === 0) await victims.server.dieAt(chance.upTo(60), 'after')
+    const sent = exchanges.map((exchange) => send(victims, exchange))
+    if (round % 2 === 0) await Promise.race([victims.server.ended, Promise.all(sent)])
+    else await chance.pause(20)
+    await victims.server.kill()
+    await Promise.all(sent)
+    await victims.restart()
+    for (const exchange of exchanges) await expectWhole(victims, exchange)
+  }
+
+  test('many at once are each done or not done, wherever the cut falls', async () => {
+    const lanes = Array.from({ length: 3 }, async (_, lane) => {
+      const chance = createChance(lane)
+      const victims = await openVictims()
+      for (let round = 0; round < rounds(12, 67); round += 1) await cut(victims, round, chance)
+      await victims.server.kill()
+    })
+    await Promise.all(lanes)
   })
 }
 

@@ -1,4 +1,5 @@
 // Two hundred requests at the same moment, each on a connection of its own, spread over four processes.
+import { createChance } from '../support/fault-chance.ts'
 import {
   type DatabaseKind,
   describeOnEach,
@@ -18,14 +19,15 @@ import {
   startSharedHost,
   userinfoStatus,
 } from '../support/fault-family.ts'
-import { postAtOnce, shuffled, successesOf, tally } from '../support/fault-load.ts'
+import { postAtOnce, successesOf, tally } from '../support/fault-load.ts'
 import { type FaultServers, openServers } from '../support/fault-servers.ts'
 import { type Host, pkce } from '../support/host.ts'
 import { web } from '../support/tokens.ts'
 
-jest.setTimeout(60_000)
+jest.setTimeout(120_000)
 
 const crowd = 200
+const chance = createChance()
 
 let servers: FaultServers
 beforeAll(() => {
@@ -67,7 +69,7 @@ const userinfos = ({ origins }: Place, token: unknown): Promise<number[]> =>
 const first = ({ origins: [origin = ''] }: Place): string => origin
 
 describeOnEach('two hundred requests at once, with the replay window', (kind) => {
-  onFourProcesses(kind, 60, (place) => {
+  onFourProcesses(kind, 3600, (place) => {
     test('that redeem one code rightly: one success, one child, and a dead family', async () => {
       const code = await place.ada.code()
       const answers = await atOnce(
@@ -97,7 +99,7 @@ describeOnEach('two hundred requests at once, with the replay window', (kind) =>
         { ...right, ...other },
       ]
       const invalid = times(crowd - 1, (index) => wrong[index % wrong.length]!)
-      const answers = await atOnce(place, shuffled([right, ...invalid]))
+      const answers = await atOnce(place, chance.shuffled([right, ...invalid]))
       expect(tally(answers)).toEqual({ '200 ok': 1, '400 invalid_grant': crowd - 1 })
       const [tokens] = successesOf(answers)
       expect(await userinfos(place, tokens?.access_token)).toEqual([200, 200, 200, 200])
@@ -125,14 +127,7 @@ describeOnEach('two hundred requests at once, with the replay window', (kind) =>
         place,
         times(crowd, () => refreshing(tokens.refresh_token)),
       )
-      const counts = tally(answers)
-      // One that lost against others three times may come again, and would hear the same.
-      expect(counts).toEqual({
-        '200 ok': crowd - (counts['503 temporarily_unavailable'] ?? 0),
-        ...(counts['503 temporarily_unavailable']
-          ? { '503 temporarily_unavailable': expect.anything() }
-          : {}),
-      })
+      expect(tally(answers)).toEqual({ '200 ok': crowd })
       const successors = new Set(successesOf(answers).map(({ refresh_token }) => refresh_token))
       expect([...successors]).toEqual([expect.stringMatching(/^lk_rt_[\w-]{43}$/)])
       expect(successors).not.toContain(tokens.refresh_token)
@@ -149,7 +144,7 @@ describeOnEach('two hundred requests at once, with the replay window', (kind) =>
       const { body: tokens } = await postToken(first(place), redemption(code))
       const right = refreshing(tokens.refresh_token)
       const invalid = times(crowd - 1, () => refreshing(tokens.refresh_token, other))
-      const answers = await atOnce(place, shuffled([right, ...invalid]))
+      const answers = await atOnce(place, chance.shuffled([right, ...invalid]))
       expect(tally(answers)).toEqual({ '200 ok': 1, '400 invalid_grant': crowd - 1 })
       const [next] = successesOf(answers)
       expect(await userinfos(place, next?.access_token)).toEqual([200, 200, 200, 200])

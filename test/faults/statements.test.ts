@@ -19,6 +19,7 @@ import {
   type SignedIn,
   signIn,
 } from '../support/fault-family.ts'
+import { type Listener, listen } from '../support/fault-listener.ts'
 import { sqlitePragmas } from '../support/fault-pragmas.ts'
 import { createSaboteur, ways } from '../support/fault-saboteur.ts'
 import { watched } from '../support/fault-statements.ts'
@@ -48,6 +49,9 @@ interface Scenario {
   /** Tables whose rows may remain of a page that failed half-way: nobody can reach them. */
   readonly leaves?: readonly string[]
 }
+
+// Nothing here is about power cuts, and a disk takes its time.
+const pragmas = [...sqlitePragmas, 'synchronous = OFF']
 
 const tables = [
   'access_tokens',
@@ -104,8 +108,12 @@ const onDatabase = (kind: DatabaseKind): void => {
   const saboteur = createSaboteur(kind)
   let database: FaultDatabase
   let host: Host
+  let listener: Listener
   let ada: SignedIn
+  let steady: SignedIn
   let key: ClientKey
+  /** The sessions of those two. */
+  let sessions: string[]
   const unhandled: unknown[] = []
   const noteUnhandled = (error: unknown) => void unhandled.push(error)
 
@@ -115,9 +123,11 @@ const onDatabase = (kind: DatabaseKind): void => {
     process.on('unhandledRejection', noteUnhandled)
     // Or the keys would be read again once a minute, and be counted.
     stopClock()
+    // Pauses before another attempt are of chance; none of them is waited for here.
+    jest.spyOn(Math, 'random').mockReturnValue(0)
     key = await createClientKey('ES256')
     database = openFaultDatabase(kind, {
-      own: (config) => ({ ...watched(config, saboteur.watch, sqlitePragmas), log: silence }),
+      own: (config) => ({ ...watched(config, saboteur.watch, pragmas), log: silence }),
     })
     // A table of the host's, which the kit reads through the host's own Knex instance.
     await database.knex.schema.createTable(`${database.tablePrefix}people`, (columns) => {
@@ -130,28 +140,32 @@ const onDatabase = (kind: DatabaseKind): void => {
     })
     for (const { password, ...person } of people)
       await table('people').insert({ ...person, password_hash: await hash(password, { cost: 4 }) })
-    const steady = { ...faultClients[0]!, client_id: 'steady', refresh_token_rotation: false }
+    const unrotated = { ...faultClients[0]!, client_id: 'steady', refresh_token_rotation: false }
     const { client_secret: _, ...signing } = { ...faultClients[0]!, client_id: 'signing' }
     const jwks = { keys: [{ ...key.publicJwk, kid: 'k', alg: 'ES256', use: 'sig' }] }
     host = await startHost({
       database,
       clients: [
         ...faultClients,
-        steady,
+        unrotated,
         { ...signing, token_endpoint_auth_method: 'private_key_jwt', jwks: jwks as never },
       ],
-      options: { throttle: false, replayWindow: 3600 },
+      options: { throttle: false, cleanUp: false, replayWindow: 3600 },
       before: [saboteur.middleware],
     })
-    ada = await signIn(host.app, { scope: 'openid email notes:read' })
+    listener = await listen(host.app)
+    ada = await signIn(listener.origin, { scope: 'openid email notes:read' })
+    steady = await signIn(listener.origin, { client_id: 'steady' })
+    sessions = (await table('sessions').select('id')).map(({ id }: { id: string }) => id)
   })
   afterAll(async () => {
     process.off('unhandledRejection', noteUnhandled)
     jest.restoreAllMocks()
+    await listener.close()
     await host.close()
   })
 
-  const bare = (): RawBrowser => new RawBrowser(host.app)
+  const bare = (): RawBrowser => new RawBrowser(listener.origin)
   const post = (path: string, fields: Fields) => (): Promise<Answer> => bare().post(path, fields)
   const bearer = (path: string, token: string) => (): Promise<Answer> =>
     bare().get(path, { authorization: `Bearer ${token}` })
@@ -238,7 +252,7 @@ const onDatabase = (kind: DatabaseKind): void => {
       name: 'a token is refreshed without rotation',
       kind: 'json',
       prepare: async () => {
-        const code = await steadyCode()
+        const code = await steady.code()
         const { refresh_token } = await tokenAnswer(redemption(code, steadyClient))
         return post('/oauth/token', refreshing(refresh_token, steadyClient))
       },
@@ -353,6 +367,28 @@ const onDatabase = (kind: DatabaseKind): void => {
       expect: ({ status }) => expect(status).toBe(400),
     },
     {
+      name: 'it is asked which account it shall be',
+      kind: 'page',
+      prepare: async () => {
+        const browser = ada.browser.clone()
+        const { url } = await browser.open(authorizeUrl({ ...request, prompt: 'select_account' }))
+        return () => browser.get(url.href)
+      },
+      expect: ok,
+      leaves: ['sessions'],
+    },
+    {
+      name: 'an account is chosen',
+      kind: 'page',
+      prepare: async () => {
+        const browser = ada.browser.clone()
+        const page = await browser.open(authorizeUrl({ ...request, prompt: 'select_account' }))
+        return submit(browser, page, 'value="continue"', { decision: 'continue' })
+      },
+      expect: redirectsTo('/oauth/authorize'),
+      leaves: ['sessions'],
+    },
+    {
       name: 'the consent page is shown',
       kind: 'page',
       prepare: async () => {
@@ -449,15 +485,15 @@ const onDatabase = (kind: DatabaseKind): void => {
     },
   ]
 
-  let steadyBrowser: SignedIn | undefined
-  const steadyCode = async (): Promise<string> => {
-    steadyBrowser ??= await signIn(host.app, { client_id: 'steady' })
-    return steadyBrowser.code()
+  /** Rows in one order, without the time of last use, which is written beside requests once a minute. */
+  const rowsOf = async (name: string): Promise<string[]> => {
+    const rows: Record<string, unknown>[] = await table(name).select('*')
+    return rows.map(({ last_used_at: _, ...row }) => JSON.stringify(row)).sort()
   }
 
-  const snapshot = async (without: readonly string[] = []): Promise<Record<string, unknown>> => {
-    const contents: Record<string, unknown> = {}
-    for (const name of tables) if (!without.includes(name)) contents[name] = await table(name).select('*')
+  const snapshot = async (without: readonly string[] = []): Promise<Record<string, string[]>> => {
+    const contents: Record<string, string[]> = {}
+    for (const name of tables) if (!without.includes(name)) contents[name] = await rowsOf(name)
     return contents
   }
 
@@ -472,6 +508,9 @@ const onDatabase = (kind: DatabaseKind): void => {
   beforeEach(async () => {
     for (const name of ['access_tokens', 'refresh_tokens', 'authorizations', 'authorization_requests'])
       await table(name).delete()
+    // Bob’s of the test before; each would be ended, and counted, when something ends all that he has.
+    for (const name of ['logins', 'consents']) await table(name).where({ subject: '2' }).delete()
+    await table('sessions').whereNotIn('id', sessions).delete()
   })
 
   describe.each(scenarios)('$name', (scenario) => {
@@ -507,6 +546,7 @@ const onDatabase = (kind: DatabaseKind): void => {
 
   test('what a host tells of a user is told to the host as failed, and works the next time', async () => {
     for (const way of ways) {
+      await table('logins').where({ subject: '2' }).delete()
       const tell = (): Promise<unknown> =>
         host.oauth.users.changed(2).then(
           () => 'told',

@@ -83,5 +83,5 @@ export const describeOnServers = (
   describeWith('mariadb', `${name}, on MariaDB`, () => tests('MariaDB'))
 }
 
-/** How often a heavy loop runs: FAULT_LOOPS, 40 unless set, 200 for the full figure. */
-export const loops = Number(process.env.FAULT_LOOPS ?? 40)
+/** How often a heavy loop runs: as often in every run, and so often with FAULTS=1. */
+export const rounds = (always: number, full: number): number => (process.env.FAULTS === '1' ? full : always)

@@ -15,13 +15,25 @@ export const postForm = async (
   return { status: res.status, body: text === '' ? {} : JSON.parse(text) }
 }
 
+/** So often a client comes again that is told to; whoever still hears 503 then has found a fault. */
+const patience = 20
+
+/** Posts a form, and again for as long as the answer is 503: on a busy machine, what lost against others may come again. */
+export const insist = async (url: string, fields: Readonly<Record<string, string>>): Promise<Answer> => {
+  for (let attempt = 1; ; attempt += 1) {
+    const answer = await postForm(url, fields)
+    if (answer.status !== 503 || attempt === patience) return answer
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+}
+
 /** Posts many forms at the same moment, spread over servers; answers come in the order of the forms. */
 export const postAtOnce = (
   origins: readonly string[],
   path: string,
   forms: readonly Readonly<Record<string, string>>[],
 ): Promise<Answer[]> =>
-  Promise.all(forms.map((fields, index) => postForm(origins[index % origins.length] + path, fields)))
+  Promise.all(forms.map((fields, index) => insist(origins[index % origins.length] + path, fields)))
 
 /** Answers by what they say, with how often. */
 export const tally = (answers: readonly Answer[]): Record<string, number> => {
@@ -35,10 +47,3 @@ export const tally = (answers: readonly Answer[]): Record<string, number> => {
 
 export const successesOf = (answers: readonly Answer[]): Answer['body'][] =>
   answers.filter(({ status }) => status === 200).map(({ body }) => body)
-
-/** The same items in an order of chance. */
-export const shuffled = <T>(items: readonly T[]): T[] =>
-  items
-    .map((item) => ({ item, rank: Math.random() }))
-    .sort((one, other) => one.rank - other.rank)
-    .map(({ item }) => item)

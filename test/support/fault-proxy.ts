@@ -22,6 +22,12 @@ export interface FaultProxy {
 
 type State = 'open' | 'refusing' | 'black hole'
 
+/** One that has said its farewell cannot be reset any more, and would stay open for ever. */
+const reset = (socket: Socket): void => {
+  if (socket.writableEnded) socket.destroy()
+  else socket.resetAndDestroy()
+}
+
 /** @param target the URL of the server, of which host and port matter */
 export const openFaultProxy = async (target: string, defaultPort: number): Promise<FaultProxy> => {
   const { hostname, port } = new URL(target)
@@ -32,7 +38,7 @@ export const openFaultProxy = async (target: string, defaultPort: number): Promi
 
   const cut = (): void => {
     toGo = undefined
-    for (const socket of sockets) socket.resetAndDestroy()
+    for (const socket of sockets) reset(socket)
   }
   const track = (socket: Socket): Socket => {
     sockets.add(socket)
@@ -62,7 +68,7 @@ export const openFaultProxy = async (target: string, defaultPort: number): Promi
 
   const server = createServer((client) => {
     track(client)
-    if (state === 'refusing') return void client.resetAndDestroy()
+    if (state === 'refusing') return void reset(client)
     if (state === 'black hole') return void client.resume()
     const upstream = track(connect(Number(port || defaultPort), hostname))
     pass(client, upstream, false)

@@ -1,0 +1,311 @@
+// A clock that is set forward and back, by an hour and by ten minutes. What is stored says when things end, and that
+// holds by whatever the clock says: nothing lives longer, nothing that lives is removed, and nobody is kept out for ever.
+import { createLocalJWKSet, decodeProtectedHeader, type JSONWebKeySet, jwtVerify } from 'jose'
+import { removeExpiredRows } from '../../lib/clean-up.ts'
+import { hashSecret } from '../../lib/keys/secrets.ts'
+import { openDatabase } from '../../lib/repositories/database.ts'
+import { type Clock, stopClock } from '../support/clock.ts'
+import { createChance } from '../support/fault-chance.ts'
+import {
+  type DatabaseKind,
+  describeOnEach,
+  type FaultDatabase,
+  openFaultDatabase,
+} from '../support/fault-databases.ts'
+import {
+  familyOf,
+  isActive,
+  postToken,
+  redemption,
+  refreshing,
+  type SignedIn,
+  signIn,
+  startSharedHost,
+  userinfoStatus,
+} from '../support/fault-family.ts'
+import { type Listener, listen } from '../support/fault-listener.ts'
+import { authorizeUrl, type Host, issuer, startHost } from '../support/host.ts'
+import { claimsOf, codeOf } from '../support/outcomes.ts'
+import { RawBrowser } from '../support/raw-browser.ts'
+
+jest.setTimeout(60_000)
+
+const minute = 60
+const hour = 3600
+const lifetimes = { code: minute, accessToken: hour, idToken: 2 * hour, sessionIdle: 2 * hour }
+const replayWindow = 10
+
+const steps = [
+  ['an hour forward', hour],
+  ['an hour back', -hour],
+  ['ten minutes forward', 10 * minute],
+  ['ten minutes back', -10 * minute],
+] as const
+
+describeOnEach('a clock that is set', (kind: DatabaseKind) => {
+  let database: FaultDatabase
+  let host: Host
+  let listener: Listener
+  let clock: Clock
+  let ada: SignedIn
+
+  beforeAll(async () => {
+    database = openFaultDatabase(kind)
+    host = await startSharedHost(database, { lifetimes, replayWindow, cleanUp: false })
+    listener = await listen(host.app)
+  })
+  beforeEach(async () => {
+    clock = stopClock()
+    ada = await signIn(listener.origin, { scope: 'openid email offline_access' })
+  })
+  afterEach(() => jest.restoreAllMocks())
+  afterAll(async () => {
+    await listener.close()
+    await host.close()
+  })
+
+  const table = (name: string) => database.knex(`${database.tablePrefix}${name}`)
+  const endOf = async (name: string, token: unknown): Promise<number> => {
+    const row = await table(name)
+      .where({ hash: hashSecret(String(token)) })
+      .first()
+    return Number(row.expires_at)
+  }
+  const redeem = async (code: string) => {
+    const answer = await postToken(listener.origin, redemption(code))
+    expect(answer).toMatchObject({ status: 200 })
+    return answer.body
+  }
+  const refresh = async (token: unknown) => postToken(listener.origin, refreshing(token))
+  const tokens = async () => redeem(await ada.code())
+  const refused = { status: 400, body: { error: 'invalid_grant' } }
+
+  test.each(steps)('%s leaves a code its end', async (_, step) => {
+    const [early, late] = [await ada.code(), await ada.code()]
+    const { code_expires_at } = await table('authorizations')
+      .where({ code_hash: hashSecret(early) })
+      .first()
+    const end = Number(code_expires_at)
+    expect(end).toBe(clock.now() + lifetimes.code)
+    clock.travel(step)
+    const answer = await postToken(listener.origin, redemption(early))
+    expect(answer.status).toBe(clock.now() < end ? 200 : 400)
+    clock.travel(-step)
+    clock.travel(lifetimes.code - 1)
+    const isLeft = answer.status === 400
+    // What was refused while the clock was ahead has not been used up.
+    expect((await postToken(listener.origin, redemption(early))).status).toBe(isLeft ? 200 : 400)
+    clock.travel(1)
+    expect(await postToken(listener.origin, redemption(late))).toMatchObject(refused)
+  })
+
+  test.each(steps)('%s brings no used code back to life', async (_, step) => {
+    const code = await ada.code()
+    const { access_token } = await redeem(code)
+    clock.travel(step)
+    expect(await postToken(listener.origin, redemption(code))).toMatchObject(refused)
+    clock.travel(-step)
+    expect(await userinfoStatus(listener.origin, access_token)).toBe(401)
+    expect(await familyOf(database, code)).toMatchObject({ revoked: true })
+  })
+
+  test('there and back again leaves tokens their ends', async () => {
+    const { access_token, refresh_token } = await tokens()
+    const ends = {
+      access: await endOf('access_tokens', access_token),
+      refresh: await endOf('refresh_tokens', refresh_token),
+    }
+    expect(ends.access).toBe(clock.now() + lifetimes.accessToken)
+    const chance = createChance()
+    for (let change = 0; change < 24; change += 1) {
+      clock.travel(steps[chance.upTo(steps.length) - 1]![1])
+      const now = clock.now()
+      expect(await userinfoStatus(listener.origin, access_token)).toBe(now < ends.access ? 200 : 401)
+      expect(await isActive(listener.origin, access_token)).toBe(now < ends.access)
+      expect(await isActive(listener.origin, refresh_token)).toBe(now < ends.refresh)
+    }
+    clock.travel(ends.access - clock.now())
+    expect(await userinfoStatus(listener.origin, access_token)).toBe(401)
+    clock.travel(ends.refresh - clock.now())
+    expect(await refresh(refresh_token)).toMatchObject(refused)
+    expect(await endOf('access_tokens', access_token)).toBe(ends.access)
+    expect(await endOf('refresh_tokens', refresh_token)).toBe(ends.refresh)
+  })
+
+  test('forward and back lets a chain of refreshes last no longer than it was meant to', async () => {
+    const code = await ada.code()
+    let token = (await redeem(code)).refresh_token
+    const head = () =>
+      table('authorizations')
+        .where({ code_hash: hashSecret(code) })
+        .first()
+    const { expires_at } = await head()
+    for (const [, step] of [...steps, ...steps]) {
+      clock.travel(step)
+      const { status, body } = await refresh(token)
+      expect(status).toBe(200)
+      token = body.refresh_token
+      expect(await endOf('refresh_tokens', token)).toBeLessThanOrEqual(Number(expires_at))
+    }
+    expect(await head()).toMatchObject({ expires_at })
+    clock.travel(Number(expires_at) - clock.now())
+    expect(await refresh(token)).toMatchObject(refused)
+  })
+
+  test.each(steps)('%s opens no window for a used refresh token', async (_, step) => {
+    const { refresh_token } = await tokens()
+    const { body: next } = await refresh(refresh_token)
+    clock.travel(replayWindow - 1)
+    expect((await refresh(refresh_token)).body.refresh_token).toBe(next.refresh_token)
+    clock.travel(step)
+    // Long after its window, by whichever clock: somebody else has it.
+    expect(await refresh(refresh_token)).toMatchObject(refused)
+    expect(await refresh(next.refresh_token)).toMatchObject(refused)
+  })
+
+  test.each(steps)('%s makes ID tokens that begin now and end in time', async (_, step) => {
+    const { refresh_token } = await tokens()
+    const authTime = clock.now()
+    clock.travel(step)
+    for (const idToken of [(await tokens()).id_token, (await refresh(refresh_token)).body.id_token]) {
+      const keys: JSONWebKeySet = JSON.parse((await new RawBrowser(listener.origin).get('/oauth/jwks')).html)
+      const currentDate = new Date(clock.now() * 1000)
+      const { payload } = await jwtVerify(String(idToken), createLocalJWKSet(keys), { issuer, currentDate })
+      expect(payload).toMatchObject({
+        iat: clock.now(),
+        exp: clock.now() + lifetimes.idToken,
+        auth_time: authTime,
+      })
+    }
+  })
+
+  describe('removes nothing that lives', () => {
+    const names = ['access_tokens', 'refresh_tokens', 'logins', 'sessions', 'authorization_requests']
+    const living = async (now: number): Promise<Record<string, number>> => {
+      const counts: Record<string, number> = {}
+      for (const name of names)
+        counts[name] = (await table(name).where('expires_at', '>', now).select('expires_at')).length
+      return counts
+    }
+
+    test.each(steps)('when it is set %s', async (_, step) => {
+      const { access_token, refresh_token } = await tokens()
+      const used = await ada.code()
+      await redeem(used)
+      const waiting = new RawBrowser(listener.origin)
+      const page = await waiting.open(authorizeUrl({ client_id: 'web', scope: 'openid email' }))
+      clock.travel(step)
+      const before = await living(clock.now())
+      const { database: handle } = openDatabase(database.knex, database.tablePrefix)
+      await removeExpiredRows(handle, { now: clock.now(), replayWindow })
+      expect(await living(clock.now())).toEqual(before)
+      clock.travel(-step)
+      if (step < hour) expect(await userinfoStatus(listener.origin, access_token)).toBe(200)
+      codeOf(await ada.browser.get(authorizeUrl({ client_id: 'web', scope: 'openid', prompt: 'none' })))
+      if (step < 10 * minute) codeOf(await allowing(waiting, await waiting.signIn(page)))
+      // A grace of a minute: what has just ended may still be asked for by a request under way.
+      expect((await refresh(refresh_token)).status).toBe(200)
+      expect(await postToken(listener.origin, redemption(used))).toMatchObject(refused)
+      expect(await familyOf(database, used)).toMatchObject({ revoked: true })
+    })
+  })
+
+  const allowing = async (browser: RawBrowser, page: Awaited<ReturnType<RawBrowser['open']>>) =>
+    page.url.pathname.endsWith('/consent') ? browser.decide(page, 'allow') : page
+})
+
+describe('a lock on an account', () => {
+  let host: Host
+  let listener: Listener
+  let clock: Clock
+  beforeEach(async () => {
+    clock = stopClock()
+    host = await startHost()
+    listener = await listen(host.app)
+  })
+  afterEach(async () => {
+    await listener.close()
+    await host.close()
+    jest.restoreAllMocks()
+  })
+
+  const request = authorizeUrl({ client_id: 'web', scope: 'openid email' })
+  const attempt = async (password: string) => {
+    const browser = new RawBrowser(listener.origin)
+    return browser.signIn(await browser.open(request), 'ada@example.com', password)
+  }
+  /** She has signed in, and is asked what the client may do. */
+  const expectIn = async (): Promise<void> =>
+    expect((await attempt('ada’s password')).url.pathname).toBe('/oauth/consent')
+  const lockOut = async (): Promise<void> => {
+    for (let failure = 0; failure < 5; failure += 1) expect((await attempt('wrong')).status).toBe(400)
+    expect((await attempt('ada’s password')).status).toBe(429)
+  }
+
+  test.each(steps)('ends by itself although the clock is set %s', async (_, step) => {
+    await lockOut()
+    clock.travel(step)
+    const { status, headers } = await attempt('ada’s password')
+    // Forward it is over; back it lasts for as long as the clock has to go once more, and says so.
+    if (step >= 15 * minute) expect(status).toBe(200)
+    else {
+      expect({ status, wait: Number(headers['retry-after']) }).toEqual({
+        status: 429,
+        wait: 15 * minute - step,
+      })
+      clock.travel(15 * minute - step)
+      await expectIn()
+    }
+  })
+
+  test('that was made while the clock was an hour ahead ends by itself', async () => {
+    clock.travel(hour)
+    await lockOut()
+    clock.travel(-hour)
+    expect((await attempt('ada’s password')).status).toBe(429)
+    clock.travel(hour + 15 * minute)
+    await expectIn()
+  })
+})
+
+test('keys go round in order while the clock goes forward and back, and every ID token has its key', async () => {
+  const clock = stopClock()
+  const rotation = { signingKey: 3 * hour, signingKeyLead: 20 * minute, idToken: hour }
+  const host = await startHost({ options: { lifetimes: rotation, cleanUp: false, throttle: false } })
+  const listener = await listen(host.app)
+  try {
+    const begun = clock.now()
+    let latest = begun
+    const chance = createChance()
+    for (let change = 0; change < 30; change += 1) {
+      // On the whole it goes forward.
+      clock.travel(change % 3 === 0 ? hour : steps[chance.upTo(steps.length) - 1]![1])
+      latest = Math.max(latest, clock.now())
+      const ada = await signIn(listener.origin)
+      const { body } = await postToken(listener.origin, redemption(await ada.code()))
+      await host.oauth.ready()
+      const keys: JSONWebKeySet = JSON.parse((await new RawBrowser(listener.origin).get('/oauth/jwks')).html)
+      const idToken = String(body.id_token)
+      expect(keys.keys.map(({ kid }) => kid)).toContain(decodeProtectedHeader(idToken).kid)
+      const currentDate = new Date(clock.now() * 1000)
+      await jwtVerify(idToken, createLocalJWKSet(keys), { issuer, currentDate })
+      expect(claimsOf(idToken)).toMatchObject({ iat: clock.now(), exp: clock.now() + rotation.idToken })
+    }
+    const rows = await host.database
+      .knex(`${host.database.tablePrefix}signing_keys`)
+      .where({ algorithm: 'RS256' })
+      .orderBy('generation')
+    const generations = rows.map(({ generation }) => Number(generation))
+    expect(generations).toEqual(generations.map((_, index) => generations[0]! + index))
+    const most = 2 + Math.ceil((latest - begun) / rotation.signingKey)
+    expect(generations.length).toBeGreaterThan(1)
+    expect(generations.length).toBeLessThanOrEqual(most)
+    const starts = rows.map(({ active_at }) => Number(active_at))
+    expect(starts).toEqual([...starts].sort((one, other) => one - other))
+    expect(rows.filter(({ retired_at }) => retired_at === null).length).toBeGreaterThan(0)
+  } finally {
+    await listener.close()
+    await host.close()
+    jest.restoreAllMocks()
+  }
+})
