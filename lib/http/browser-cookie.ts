@@ -1,8 +1,7 @@
-import { parse, serialize } from 'cookie'
 import type { Request, Response } from 'express'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { createSecret, hashSecret, isSecretOf } from '../keys/secrets.ts'
-import { cookieName, isSecure } from './names.ts'
+import { ownCookie, setOwnCookie } from './own-cookie.ts'
 
 /** The browser that a waiting request is bound to: a random cookie of ours, whatever the host does to sessions. */
 export interface Browser {
@@ -15,7 +14,7 @@ const browserOf = (secret: string): Browser => ({ secret, hash: hashSecret(secre
 
 /** The browser of this request, if it has been here before. */
 export const knownBrowser = (server: AuthorizationServer, req: Request): Browser | undefined => {
-  const value = parse(req.headers.cookie ?? '')[cookieName(server, 'browser')]
+  const value = ownCookie(server, req, 'browser')
   return value !== undefined && isSecretOf('browser', value) ? browserOf(value) : undefined
 }
 
@@ -24,12 +23,6 @@ export const identifyBrowser = (server: AuthorizationServer, req: Request, res: 
   const known = knownBrowser(server, req)
   if (known) return known
   const browser = browserOf(createSecret('browser'))
-  const cookie = serialize(cookieName(server, 'browser'), browser.secret, {
-    path: '/',
-    httpOnly: true,
-    sameSite: 'lax',
-    secure: isSecure(server),
-  })
-  res.append('Set-Cookie', cookie)
+  setOwnCookie(server, res, { purpose: 'browser', value: browser.secret })
   return browser
 }

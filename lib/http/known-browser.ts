@@ -1,8 +1,7 @@
-import { parse, serialize } from 'cookie'
 import type { Request, Response } from 'express'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { authenticationCode, hashSecret, isEqual, randomId } from '../keys/secrets.ts'
-import { cookieName, isSecure } from './names.ts'
+import { ownCookie, setOwnCookie } from './own-cookie.ts'
 
 /** Accounts that one browser is known by; the one that logged in longest ago goes first. */
 const mostAccounts = 5
@@ -14,7 +13,7 @@ export const accountOf = (username: string): string =>
   hashSecret(username.normalize('NFKC').trim().toLowerCase())
 
 const marksOf = (server: AuthorizationServer, req: Request): string[] => {
-  const value = parse(req.headers.cookie ?? '')[cookieName(server, 'known')] ?? ''
+  const value = ownCookie(server, req, 'known') ?? ''
   return value.split('~').filter((mark) => /^[\w-]{43}\.[\w-]{43}$/.test(mark))
 }
 
@@ -53,12 +52,5 @@ export const rememberBrowser = (
   const nonce = known?.split('.')[0] ?? randomId()
   const mark = `${nonce}.${codeUnder(server.options.secrets[0], account, nonce)}`
   const others = marks.filter((each) => each !== known).slice(0, mostAccounts - 1)
-  const cookie = serialize(cookieName(server, 'known'), [mark, ...others].join('~'), {
-    path: '/',
-    httpOnly: true,
-    sameSite: 'lax',
-    secure: isSecure(server),
-    maxAge: lifetime,
-  })
-  res.append('Set-Cookie', cookie)
+  setOwnCookie(server, res, { purpose: 'known', value: [mark, ...others].join('~'), maxAge: lifetime })
 }

@@ -1,10 +1,10 @@
-import { serialize } from 'cookie'
 import type { RequestHandler } from 'express'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { queryOf } from './language.ts'
 import { languagesOf } from './languages.ts'
 import { returnedParameter } from './login-location.ts'
-import { cookieName, isSecure, ownPath } from './names.ts'
+import { ownPath } from './names.ts'
+import { setOwnCookie } from './own-cookie.ts'
 import type { PageModels, PageName } from './page-models.ts'
 import { sendRedirect } from './send.ts'
 
@@ -86,14 +86,7 @@ export const languageChoice =
     const tag = languagesOf(server).tags.find((each) => each === chosen)
     if (req.method !== 'GET' || tag === undefined || !isOwnChoice(req.headers['sec-fetch-site']))
       return next()
-    const cookie = serialize(cookieName(server, 'language'), tag, {
-      path: '/',
-      httpOnly: true,
-      sameSite: 'lax',
-      secure: isSecure(server),
-      maxAge: lifetime,
-    })
-    res.append('Set-Cookie', cookie)
+    setOwnCookie(server, res, { purpose: 'language', value: tag, maxAge: lifetime })
     query.delete(languageParameter)
     sendRedirect(res, `${ownPath(server, path)}${query.size === 0 ? '' : `?${query}`}`)
   }

@@ -1,9 +1,8 @@
-import { parse } from 'cookie'
 import type { Request } from 'express'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { lookUpLanguage, parseAcceptLanguage, parseUiLocales, withoutRefused } from '../protocol/languages.ts'
 import { languagesOf } from './languages.ts'
-import { cookieName } from './names.ts'
+import { ownCookie } from './own-cookie.ts'
 
 /** What is known of a request beyond its headers. */
 interface Wishes {
@@ -37,7 +36,7 @@ const chosenLanguage = (
   req: Request,
   tags: readonly string[],
 ): string | undefined => {
-  const value = parse(req.headers.cookie ?? '')[cookieName(server, 'language')]
+  const value = ownCookie(server, req, 'language')
   return tags.find((tag) => tag === value)
 }
 

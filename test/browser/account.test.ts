@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs'
 import helmet from 'helmet'
 import type { Browser, Page } from 'playwright-core'
 import { launchBrowser } from '../support/browser.ts'
+import { barriersOf } from '../support/browser-barriers.ts'
 import { answerFor, withWatchedPage } from '../support/browser-watch.ts'
 import { openServer, type TestServer } from '../support/client-server.ts'
 import { authorizeUrl, callback, clients, type Host, people, pkce, startHost } from '../support/host.ts'
@@ -10,23 +10,6 @@ import { describeWith } from '../support/services.ts'
 const ada = people[0]!
 const bob = people[1]!
 const app = 'com.example.app:/callback'
-
-const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8')
-const guidelines = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']
-const runAxe = `axe.run({ runOnly: ${JSON.stringify(guidelines)} }).then(({ violations, passes }) => [
-  ...(passes.length === 0 ? ['axe-core had nothing to look at'] : []),
-  ...violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html).join(' | ')),
-])`
-
-/** What axe-core finds against WCAG 2.2 AA, and whether the page scrolls sideways (1.4.10 Reflow). */
-const barriersOf = async (page: Page): Promise<string[]> => {
-  await page.evaluate(axe)
-  const found = (await page.evaluate(runAxe)) as string[]
-  const overflows = await page.evaluate(
-    'document.documentElement.scrollWidth > document.documentElement.clientWidth',
-  )
-  return [...found, ...(overflows ? ['scrolls sideways'] : [])]
-}
 
 jest.setTimeout(60_000)
 

@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs'
 import helmet from 'helmet'
 import type { Browser, Page } from 'playwright-core'
 import type { Tenant } from '../../lib/index.ts'
 import { launchBrowser } from '../support/browser.ts'
+import { barriersOf, tabTo } from '../support/browser-barriers.ts'
 import { answerFor, type WatchedPage, withWatchedPage } from '../support/browser-watch.ts'
 import { openServer, type TestServer } from '../support/client-server.ts'
 import {
@@ -18,34 +18,6 @@ import {
 import { describeWith } from '../support/services.ts'
 
 const ada = people[0]!
-
-const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8')
-const guidelines = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
-const runAxe = `axe.run({ runOnly: ${JSON.stringify(guidelines)} }).then(({ violations, passes }) => [
-  ...(passes.length === 0 ? ['axe-core had nothing to look at'] : []),
-  ...violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html).join(' | ')),
-])`
-
-/** What axe-core finds against WCAG 2.2 AA, and whether the page scrolls sideways (1.4.10 Reflow). */
-const barriersOf = async (page: Page): Promise<string[]> => {
-  await page.evaluate(axe)
-  const found = (await page.evaluate(runAxe)) as string[]
-  const overflows = await page.evaluate(
-    'document.documentElement.scrollWidth > document.documentElement.clientWidth',
-  )
-  return [...found, ...(overflows ? ['scrolls sideways'] : [])]
-}
-
-const focused = (page: Page): Promise<string> => page.evaluate('document.activeElement?.id ?? ""')
-
-/** Presses Tab until a control has the focus, as somebody without a mouse does. */
-const tabTo = async (page: Page, id: string): Promise<void> => {
-  for (let presses = 0; presses < 30; presses += 1) {
-    if ((await focused(page)) === id) return
-    await page.keyboard.press('Tab')
-  }
-  throw new Error(`Tab does not lead to #${id}`)
-}
 
 const several: Tenant[] = [
   { id: 'acme', name: 'Acme' },

@@ -1,26 +1,9 @@
-import { readFileSync } from 'node:fs'
 import type { Browser, Page } from 'playwright-core'
 import { launchBrowser } from '../support/browser.ts'
+import { barriersOf } from '../support/browser-barriers.ts'
 import { withWatchedPage } from '../support/browser-watch.ts'
 import { type RunningExample, startExampleApp } from '../support/client-server-example-app.ts'
 import { describeWith } from '../support/services.ts'
-
-const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8')
-const guidelines = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
-
-const runAxe = `axe.run({ runOnly: ${JSON.stringify(guidelines)} }).then(({ violations, passes }) => [
-  ...(passes.length === 0 ? ['axe-core had nothing to look at'] : []),
-  ...violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html).join(' | ')),
-])`
-
-const overflow = 'document.documentElement.scrollWidth > document.documentElement.clientWidth'
-
-/** What axe-core finds, and whether the page scrolls sideways (1.4.10 Reflow). */
-const barriersOf = async (page: Page): Promise<string[]> => {
-  await page.evaluate(axe)
-  const found = (await page.evaluate(runAxe)) as string[]
-  return [...found, ...((await page.evaluate(overflow)) ? ['scrolls sideways'] : [])]
-}
 
 // A browser on a busy machine takes its time; each wait for one thing ends sooner (support/browser.ts).
 jest.setTimeout(60_000)

@@ -1,0 +1,31 @@
+import { readFileSync } from 'node:fs'
+import type { Page } from 'playwright-core'
+
+const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8')
+const guidelines = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
+
+const runAxe = `axe.run({ runOnly: ${JSON.stringify(guidelines)} }).then(({ violations, passes }) => [
+  ...(passes.length === 0 ? ['axe-core had nothing to look at'] : []),
+  ...violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html).join(' | ')),
+])`
+
+const overflow = 'document.documentElement.scrollWidth > document.documentElement.clientWidth'
+
+/** What axe-core finds against WCAG 2.2 AA, and whether the page scrolls sideways (1.4.10 Reflow). */
+export const barriersOf = async (page: Page): Promise<string[]> => {
+  await page.evaluate(axe)
+  const found = (await page.evaluate(runAxe)) as string[]
+  return [...found, ...((await page.evaluate(overflow)) ? ['scrolls sideways'] : [])]
+}
+
+/** Which control has the focus, by its id. */
+export const focused = (page: Page): Promise<string> => page.evaluate('document.activeElement?.id ?? ""')
+
+/** Presses Tab until a control has the focus, as somebody without a mouse does. */
+export const tabTo = async (page: Page, id: string): Promise<void> => {
+  for (let presses = 0; presses < 30; presses += 1) {
+    if ((await focused(page)) === id) return
+    await page.keyboard.press('Tab')
+  }
+  throw new Error(`Tab does not lead to #${id}`)
+}
