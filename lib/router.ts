@@ -87,8 +87,9 @@ const browserRoutes = (server: AuthorizationServer): Router => {
   const beforePage = (path: string): RequestHandler[] => [...stateless, languageChoice(server, path), session]
   const authorize = authorizeEndpoint(server, pages)
   // A form of another site carries no Lax cookie: it neither reads nor sets a session.
-  const sessionIf = (isOurs: (req: Request) => boolean): RequestHandler[] => [
+  const sessionIf = (isOurs: (req: Request) => boolean, ...between: RequestHandler[]): RequestHandler[] => [
     ...stateless,
+    ...between,
     (req, res, next) => (req.method === 'GET' || isOurs(req) ? session(req, res, next) : next()),
   ]
   route(
@@ -143,7 +144,7 @@ const browserRoutes = (server: AuthorizationServer): Router => {
     {
       get: logoutEndpoint(server, pages),
       post: logoutFormEndpoint(server, pages),
-      before: [languageChoice(server, '/logout'), ...sessionIf(isLogoutConfirmation)],
+      before: sessionIf(isLogoutConfirmation, languageChoice(server, '/logout')),
     },
     onError,
   )
