@@ -18,10 +18,10 @@ import { userinfoEndpoint } from './endpoints/userinfo.ts'
 import type { EventListeners } from './events/events.ts'
 import { errorHandler } from './http/error-handler.ts'
 import { formBody } from './http/form.ts'
-import { requireIssuer, requireSecure } from './http/issuer-check.ts'
+import { issuerCheck, secureCheck } from './http/issuer-check.ts'
 import { languageChoice } from './http/language-choice.ts'
 import { createPages } from './http/pages.ts'
-import { forwarding, type Route, route } from './http/route.ts'
+import { type Route, route } from './http/route.ts'
 import { sessionMiddleware } from './http/session.ts'
 import { type UserLifecycle, userLifecycle } from './http/user-lifecycle.ts'
 import type { AuthRouterOptions } from './options/options.ts'
@@ -46,34 +46,35 @@ export interface AuthRouter extends Router {
   close(): Promise<void>
 }
 
-/** Nothing is served without schema and keys; until they are there the answer is 503, and each request tries again. */
-const whenReady = (server: AuthorizationServer): RequestHandler =>
-  forwarding(async (_req, _res, next) => {
-    if (!server.isReady()) await readyInTime(server)
-    next()
-  })
-
-const guardsOf = (server: AuthorizationServer): RequestHandler[] => [
-  requireSecure(server),
-  requireIssuer(server),
-  whenReady(server),
-]
+/**
+ * Before every endpoint: the request came where the issuer is, and schema and keys are there. Until they are the answer
+ * is 503, and each request tries again.
+ */
+const guard = (server: AuthorizationServer): RequestHandler => {
+  const [assertSecure, assertIssuer] = [secureCheck(server), issuerCheck(server)]
+  return (req, _res, next) => {
+    assertSecure(req)
+    assertIssuer(req)
+    if (server.isReady()) return next()
+    readyInTime(server).then(() => next(), next)
+  }
+}
 
 /** The API side: no session, no cookie, JSON errors. */
 const apiRoutes = (server: AuthorizationServer): Router => {
   const router = express.Router()
-  const onError = errorHandler(server)
-  const read = guardsOf(server)
-  const write = [...read, formBody('64kb')]
+  const read = [guard(server)]
+  const write = [...read, formBody(65_536)]
   const discovery: Route = { get: discoveryEndpoint(server), head: true, cors: true, before: read }
   const userinfo = userinfoEndpoint(server)
-  route(router, '/token', { post: tokenEndpoint(server), cors: true, before: write }, onError)
-  route(router, '/userinfo', { get: userinfo, post: userinfo, cors: true, before: write }, onError)
-  route(router, '/revoke', { post: revokeEndpoint(server), cors: true, before: write }, onError)
-  route(router, '/introspect', { post: introspectEndpoint(server), before: write }, onError)
-  route(router, '/jwks', { get: jwksEndpoint(server), head: true, cors: true, before: read }, onError)
-  route(router, '/.well-known/openid-configuration', discovery, onError)
-  route(router, '/.well-known/oauth-authorization-server', discovery, onError)
+  route(router, '/token', { post: tokenEndpoint(server), cors: true, before: write })
+  route(router, '/userinfo', { get: userinfo, post: userinfo, cors: true, before: write })
+  route(router, '/introspect', { post: introspectEndpoint(server), before: write })
+  route(router, '/revoke', { post: revokeEndpoint(server), cors: true, before: write })
+  route(router, '/jwks', { get: jwksEndpoint(server), head: true, cors: true, before: read })
+  route(router, '/.well-known/openid-configuration', discovery)
+  route(router, '/.well-known/oauth-authorization-server', discovery)
+  router.use(errorHandler(server))
   return router
 }
 
@@ -81,8 +82,7 @@ const apiRoutes = (server: AuthorizationServer): Router => {
 const browserRoutes = (server: AuthorizationServer): Router => {
   const router = express.Router()
   const pages = createPages(server)
-  const onError = errorHandler(server, pages)
-  const stateless = [...guardsOf(server), formBody('16kb')]
+  const stateless = [guard(server), formBody(16_384)]
   const session = sessionMiddleware(server)
   const beforePage = (path: string): RequestHandler[] => [...stateless, languageChoice(server, path), session]
   const authorize = authorizeEndpoint(server, pages)
@@ -92,80 +92,61 @@ const browserRoutes = (server: AuthorizationServer): Router => {
     ...between,
     (req, res, next) => (req.method === 'GET' || isOurs(req) ? session(req, res, next) : next()),
   ]
-  route(
-    router,
-    '/authorize',
-    { get: authorize, post: authorizeFormEndpoint(server), before: sessionIf(() => false) },
-    onError,
-  )
-  route(
-    router,
-    '/login',
-    {
-      get: loginPageEndpoint(server, pages),
-      post: loginFormEndpoint(server, pages),
-      before: beforePage('/login'),
-    },
-    onError,
-  )
-  route(
-    router,
-    '/select-account',
-    {
-      get: selectAccountPageEndpoint(server, pages),
-      post: selectAccountFormEndpoint(server, pages),
-      before: beforePage('/select-account'),
-    },
-    onError,
-  )
-  route(
-    router,
-    '/consent',
-    {
-      get: consentPageEndpoint(server, pages),
-      post: consentFormEndpoint(server, pages),
-      before: beforePage('/consent'),
-    },
-    onError,
-  )
-  route(
-    router,
-    '/account',
-    {
-      get: accountPageEndpoint(server, pages),
-      post: accountFormEndpoint(server, pages),
-      before: beforePage('/account'),
-    },
-    onError,
-  )
-  route(
-    router,
-    '/logout',
-    {
-      get: logoutEndpoint(server, pages),
-      post: logoutFormEndpoint(server, pages),
-      before: sessionIf(isLogoutConfirmation, languageChoice(server, '/logout')),
-    },
-    onError,
-  )
-  route(router, '/assets/:name', { get: assetsEndpoint(pages), head: true }, onError)
+  route(router, '/authorize', {
+    get: authorize,
+    post: authorizeFormEndpoint(server),
+    before: sessionIf(() => false),
+  })
+  route(router, '/login', {
+    get: loginPageEndpoint(server, pages),
+    post: loginFormEndpoint(server, pages),
+    before: beforePage('/login'),
+  })
+  route(router, '/select-account', {
+    get: selectAccountPageEndpoint(server, pages),
+    post: selectAccountFormEndpoint(server, pages),
+    before: beforePage('/select-account'),
+  })
+  route(router, '/consent', {
+    get: consentPageEndpoint(server, pages),
+    post: consentFormEndpoint(server, pages),
+    before: beforePage('/consent'),
+  })
+  route(router, '/account', {
+    get: accountPageEndpoint(server, pages),
+    post: accountFormEndpoint(server, pages),
+    before: beforePage('/account'),
+  })
+  route(router, '/logout', {
+    get: logoutEndpoint(server, pages),
+    post: logoutFormEndpoint(server, pages),
+    before: sessionIf(isLogoutConfirmation, languageChoice(server, '/logout')),
+  })
+  route(router, '/assets/:name', { get: assetsEndpoint(pages), head: true })
   // A path that cannot be decoded matches no route; the host's own handler would show the stack in development.
-  router.use(onError)
+  router.use(errorHandler(server, pages))
   return router
 }
 
 /** Both discovery documents once more, at the root and under the issuer's path (RFC 8414 §3.1). */
 const wellKnownRoutes = (server: AuthorizationServer): Router => {
   const router = express.Router()
+  const assertSecure = secureCheck(server)
   const discovery: Route = {
     get: discoveryEndpoint(server),
     head: true,
     cors: true,
-    before: [requireSecure(server)],
+    before: [
+      (req, _res, next) => {
+        assertSecure(req)
+        next()
+      },
+    ],
   }
   for (const name of ['oauth-authorization-server', 'openid-configuration']) {
-    route(router, `/.well-known/${name}${server.options.basePath}`, discovery, errorHandler(server))
+    route(router, `/.well-known/${name}${server.options.basePath}`, discovery)
   }
+  router.use(errorHandler(server))
   return router
 }
 
@@ -188,8 +169,8 @@ export const serverBehind = (oauth: AuthRouter): AuthorizationServer | undefined
  */
 export const authRouter = (options: AuthRouterOptions = {}): AuthRouter => {
   const server = createAuthorizationServer(resolveOptions(options))
-  const router = express.Router()
-  router.use(apiRoutes(server), browserRoutes(server))
+  const router = apiRoutes(server)
+  router.use(browserRoutes(server))
   // Begins at once, so that the first request need not wait; a failure is told here and again to whoever asks.
   server.ready().catch((error: unknown) => server.options.logger.error('latchkey: not ready', error))
   startCleanUp(server)

@@ -2,7 +2,7 @@ import type { RequestHandler } from 'express'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { bearerToken, withBearerChallenge } from '../http/bearer-token.ts'
 import { formParameters } from '../http/form.ts'
-import { occasionOf } from '../http/occasion.ts'
+import { addressOf } from '../http/occasion.ts'
 import { sendJson, sendJwt } from '../http/send.ts'
 import { signJwt } from '../keys/jwt.ts'
 import { OAuthError } from '../protocol/errors.ts'
@@ -17,7 +17,7 @@ import { subjectFor } from '../tokens/subject.ts'
 export const userinfoEndpoint =
   (server: AuthorizationServer): RequestHandler =>
   async (req, res) => {
-    const failing = { address: occasionOf(req).address }
+    const failing = { address: addressOf(req) }
     try {
       const form = req.method === 'POST' ? formParameters(req) : undefined
       const { token, user, client, details } = await verifyAccessToken(server, bearerToken(req, form))

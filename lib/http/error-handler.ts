@@ -7,26 +7,17 @@ import { occasionOf } from './occasion.ts'
 import type { Pages } from './pages.ts'
 import { sendJson } from './send.ts'
 
-/** What the body parser's errors mean to a client; their own messages may repeat input. */
-const parserErrors: Readonly<Record<number, string>> = {
-  413: 'the request body is too large',
-  415: 'the request body has an encoding that is not supported',
-}
-
 const statusOf = (error: unknown): number | undefined =>
   typeof error === 'object' && error !== null && 'status' in error && typeof error.status === 'number'
     ? error.status
     : undefined
 
-/** Every error as an OAuthError: ours as it is, a parser's by its status, anything else without a word of what it was. */
+/** Every error as an OAuthError: ours as it is, one of Express by its status, anything else without a word of what it was. */
 const oauthErrorOf = (error: unknown): OAuthError => {
   if (error instanceof OAuthError) return error
   const status = statusOf(error)
   if (status !== undefined && status >= 400 && status < 500) {
-    return new OAuthError('invalid_request', parserErrors[status] ?? 'the request cannot be read', {
-      status,
-      cause: error,
-    })
+    return new OAuthError('invalid_request', 'the request cannot be read', { status, cause: error })
   }
   return new OAuthError('server_error', 'the server met an unexpected condition', { cause: error })
 }

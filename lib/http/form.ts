@@ -1,6 +1,7 @@
-import express, { type Request, type RequestHandler } from 'express'
+import type { Request, RequestHandler } from 'express'
 import { OAuthError } from '../protocol/errors.ts'
 import { Parameters } from '../protocol/parameters.ts'
+import { readBody } from './body.ts'
 
 const formType = 'application/x-www-form-urlencoded'
 
@@ -11,18 +12,32 @@ const isUtf8 = (type = formType): boolean =>
     /^utf-?8$/i.test(charset),
   )
 
+const unsupported = (description: string): OAuthError =>
+  new OAuthError('invalid_request', description, { status: 415 })
+
+/** Whether this is the media type of a form, whatever its parameters. */
+const isForm = (type = ''): boolean => /^\s*application\/x-www-form-urlencoded\s*(;|$)/i.test(type)
+
 /**
- * Reads a form body as UTF-8, unless the host has parsed it before us. Compressed bodies are not inflated.
+ * Reads a form body of UTF-8, unless the host has done so before us. Compressed bodies are not inflated.
  *
- * @returns middleware that throws OAuthError `invalid_request`: 415 for another charset
+ * @param limit bytes
+ * @returns middleware that ends in OAuthError `invalid_request`: 413 beyond the limit, 415 for another charset or a
+ *   content coding
  */
-export const formBody = (limit: '16kb' | '64kb'): RequestHandler => {
-  const read = express.raw({ type: formType, limit, inflate: false })
-  return (req, res, next) => {
-    if (isUtf8(req.headers['content-type'])) return read(req, res, next)
-    throw new OAuthError('invalid_request', 'the request body must be UTF-8', { status: 415 })
+export const formBody =
+  (limit: number): RequestHandler =>
+  (req, _res, next) => {
+    if (req.method !== 'POST') return next()
+    const { 'content-type': type, 'content-encoding': coding = 'identity' } = req.headers
+    if (!isUtf8(type)) throw unsupported('the request body must be UTF-8')
+    if (!isForm(type) || !req.readable) return next()
+    if (coding.toLowerCase() !== 'identity') throw unsupported('the request body must not be compressed')
+    readBody(req, limit).then((body) => {
+      req.body = body
+      next()
+    }, next)
   }
-}
 
 const malformed = (): OAuthError => new OAuthError('invalid_request', 'the request body is malformed')
 
@@ -45,7 +60,7 @@ export const formParameters = (req: Request): Parameters => {
   const body: unknown = req.body
   const hasType = req.headers['content-type'] !== undefined
   if (hasType && !req.is(formType)) {
-    throw new OAuthError('invalid_request', `the request body must be ${formType}`, { status: 415 })
+    throw unsupported(`the request body must be ${formType}`)
   }
   if (typeof body === 'string') return Parameters.from(new URLSearchParams(body))
   if (Buffer.isBuffer(body)) return Parameters.from(new URLSearchParams(body.toString('utf8')))

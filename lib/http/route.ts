@@ -1,4 +1,4 @@
-import type { ErrorRequestHandler, IRouter, Request, RequestHandler } from 'express'
+import type { IRouter, Request, RequestHandler } from 'express'
 import { OAuthError } from '../protocol/errors.ts'
 import { sendEmpty } from './send.ts'
 
@@ -30,12 +30,11 @@ const methodOf = (req: Request, route: Route): Method | undefined => {
  * One path with all its methods: wrong ones get 405 with `Allow`, a preflight its answer, and a rejected promise
  * reaches the error handler, which Express 4 does not see to.
  */
-export const route = (router: IRouter, path: string, handlers: Route, onError: ErrorRequestHandler): void => {
+export const route = (router: IRouter, path: string, handlers: Route): void => {
   router.all(path, methodGuard(handlers), ...(handlers.before ?? []), (req, res, next) => {
     const method = methodOf(req, handlers)
     Promise.resolve(method && handlers[method]?.(req, res, next)).catch(next)
   })
-  router.use(path, onError)
 }
 
 /** Answers what no handler is for, before anything is read or looked up. */
@@ -59,10 +58,3 @@ const methodGuard = (handlers: Route): RequestHandler => {
     })
   }
 }
-
-/** An async middleware whose rejection reaches the error handler on Express 4 too. */
-export const forwarding =
-  (work: (...parameters: Parameters<RequestHandler>) => Promise<void>): RequestHandler =>
-  (req, res, next) => {
-    work(req, res, next).catch(next)
-  }

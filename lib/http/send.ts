@@ -17,7 +17,9 @@ const send = (
   body: string,
 ): void => {
   for (const [name, value] of Object.entries(headers)) res.setHeader(name, value)
-  res.writeHead(status, { 'Content-Length': Buffer.byteLength(body) })
+  res.setHeader('Content-Length', Buffer.byteLength(body))
+  // What a hook of the host's makes of the headers may be refused: here that is an error, within `end` it would hang.
+  res.writeHead(status)
   res.end(res.req.method === 'HEAD' ? undefined : body)
 }
 

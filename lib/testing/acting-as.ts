@@ -66,13 +66,6 @@ const authorizationOf = (
 ): NewAuthorization => {
   const { clientId } = client
   const { subject, sid, authTime: now, amr } = login
-  const request = {
-    clientId,
-    redirectUri: '',
-    responseType: 'code',
-    responseMode: 'query',
-    prompt: [],
-  } as const
   return {
     id: randomId(),
     clientId,
@@ -85,7 +78,7 @@ const authorizationOf = (
     codeExpiresAt: now,
     now,
     expiresAt: now + lifetime,
-    details: { ...request, scopes, tenant, authTime: now, amr },
+    details: { redirectUri: '', tenant, authTime: now, amr },
   }
 }
 

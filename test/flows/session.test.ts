@@ -54,8 +54,11 @@ describe("the kit's own session", () => {
     const id = hashSecret(idIn(agent.cookies.get(nameOf(agent, 'session'))))
     const end = Math.floor(Date.now() / 1000) + 1800
     let stored = 0
-    for (let read = 0; stored < end && read < 1000; read += 1)
+    for (let read = 0; stored < end && read < 1000; read += 1) {
       stored = Number((await table(host, 'sessions').where({ id }).first()).expires_at)
+      // Reads in memory leave the event loop no turn in which to write.
+      await new Promise(setImmediate)
+    }
     expect(stored).toBe(end)
   }
   const loggedIn = async () => {
@@ -80,7 +83,7 @@ describe("the kit's own session", () => {
     const done = await agent.post('/oauth/login', { ...fields, password: 'ada’s password' })
     expect(done.setCookies).toEqual([
       expect.stringMatching(
-        /^latchkey_[0-9a-f]{8}_known=[\w-]{43}\.[\w-]{43}; Max-Age=31536000; Path=\/; HttpOnly; SameSite=Lax$/,
+        /^latchkey_[0-9a-f]{8}_known=[\w-]{22}\.[\w-]{43}; Max-Age=31536000; Path=\/; HttpOnly; SameSite=Lax$/,
       ),
       expect.stringMatching(/^latchkey_[0-9a-f]{8}_session=s%3A[^;]+; Path=\/; HttpOnly; SameSite=Lax$/),
     ])
