@@ -14,7 +14,7 @@ export const accountOf = (username: string): string =>
 
 const marksOf = (server: AuthorizationServer, req: Request): string[] => {
   const value = ownCookie(server, req, 'known') ?? ''
-  return value.split('~').filter((mark) => /^[\w-]{43}\.[\w-]{43}$/.test(mark))
+  return value.split('~').filter((mark) => /^[\w-]{22}\.[\w-]{43}$/.test(mark))
 }
 
 const codeUnder = (secret: string, account: string, nonce: string): string =>

@@ -1,7 +1,11 @@
 import type { AuthorizationRequest } from './authorization-request.ts'
 
-/** What a code, and every token after it, remembers of the request and the login that led to it. */
-export interface AuthorizationDetails extends AuthorizationRequest {
+/**
+ * What a code, and every token after it, remembers of the request and the login that led to it: what is still asked
+ * for, and no more, for it is kept as long as the family.
+ */
+export interface AuthorizationDetails
+  extends Pick<AuthorizationRequest, 'redirectUri' | 'codeChallenge' | 'nonce' | 'claims'> {
   /** Epoch seconds of the login. */
   readonly authTime: number
   readonly amr: readonly string[]

@@ -50,7 +50,9 @@ const newAuthorization = (
 ): NewAuthorization => {
   const { lifetimes } = server.options
   const now = server.now()
-  const details: AuthorizationDetails = { ...request, tenant, authTime: login.authTime, amr: login.amr }
+  const { redirectUri, codeChallenge, nonce, claims } = request
+  const { authTime, amr } = login
+  const details: AuthorizationDetails = { redirectUri, codeChallenge, nonce, claims, tenant, authTime, amr }
   const returnsCode = returnsPart(request.responseType, 'code')
   return {
     id: randomId(),
@@ -145,17 +147,24 @@ export const issueAuthorizationResponse = async (
   const tokens = isFrontChannel(responseType)
     ? await frontChannelTokens(server, grant, authorization, shownCode)
     : { parameters: {} }
-  const unsettled = await transaction(server.database, async (tx) => {
-    // First, so that nothing is written under a login that has just ended. Without `offline_access` the family
-    // dies with the login, however they race.
-    const { offline, sid, now } = authorization
-    if (offline && !(await holdLogin(tx, { sid, now }))) return 'gone'
-    const obstacle = await settleConsent(tx, grant, authorization)
-    if (obstacle) return obstacle
-    await createAuthorization(tx, authorization)
-    if (tokens.accessToken) await createAccessToken(tx, tokens.accessToken.row)
-    return undefined
-  })
+  const { accessToken } = tokens
+  const obstacle = await transaction(
+    server.database,
+    async (tx) => {
+      // First, so that nothing is written under a login that has just ended. Without `offline_access` the family
+      // dies with the login, however they race.
+      const { offline, sid, now } = authorization
+      if (offline && !(await holdLogin(tx, { sid, now }))) return 'gone'
+      return settleConsent(tx, grant, authorization)
+    },
+    (found) =>
+      found
+        ? []
+        : [
+            (tx) => createAuthorization(tx, authorization),
+            ...(accessToken ? [(tx: Database) => createAccessToken(tx, accessToken.row)] : []),
+          ],
+  )
   const parameters = { ...(shownCode === undefined ? {} : { code: shownCode }), ...tokens.parameters }
-  return unsettled ?? { authorizationId: authorization.id, parameters }
+  return obstacle ?? { authorizationId: authorization.id, parameters }
 }

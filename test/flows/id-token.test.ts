@@ -54,7 +54,7 @@ test('says who, for whom, by whom and when, and nothing that was not asked for',
     auth_time: clock.now(),
     nonce: 'n-0S6_WzA2Mj',
     amr: ['pwd'],
-    sid: expect.stringMatching(/^[\w-]{43}$/),
+    sid: expect.stringMatching(/^[\w-]{22}$/),
     at_hash: halfHash(tokens.access_token),
   })
 })

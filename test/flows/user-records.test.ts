@@ -66,7 +66,7 @@ describe('users.export(id)', () => {
       { clientId: 'web', locale: 'en', claims: ['email', 'email_verified'] },
     ])
     const authorization = {
-      id: expect.stringMatching(/^[\w-]{43}$/),
+      id: expect.stringMatching(/^[\w-]{22}$/),
       clientId: 'web',
       scopes: ['openid', 'email', 'notes:read', 'offline_access'],
       redirectUri: callback,

@@ -63,7 +63,8 @@ const grantUnder = async (sid: string, scopes: string[]) => {
   const user = { subject, username: 'ada', record: { id: 1 } }
   return { situation, login, user, scopes, requestId: undefined }
 }
-const rows = (): Promise<unknown[]> => host.database.knex(`${host.database.tablePrefix}authorizations`)
+const rows = (): Promise<{ sid: string; request: string }[]> =>
+  host.database.knex(`${host.database.tablePrefix}authorizations`)
 
 test('a login that ended after it was read is granted nothing that outlives it, and nothing is remembered', async () => {
   const grant = await grantUnder('ended', ['openid', 'offline_access'])
@@ -76,11 +77,23 @@ test('a login that ended after it was read is granted nothing that outlives it, 
 test('one that stands is', async () => {
   const grant = await grantUnder('standing', ['openid', 'offline_access'])
   expect(await issueAuthorizationResponse(server, grant)).toEqual({
-    authorizationId: expect.stringMatching(/^[\w-]{43}$/),
+    authorizationId: expect.stringMatching(/^[\w-]{22}$/),
     parameters: { code: expect.stringMatching(/^lk_ac_/) },
   })
   expect(await rows()).toHaveLength(1)
   expect(await findConsents(server.database, { subject, clientId })).toMatchObject([
     { tenant: '', terms: { 'client.example.com': { openid: 'm', offline_access: 'm' } } },
   ])
+})
+
+test('of the request just that is kept which is asked for later: no state, no hint, no language', async () => {
+  const grant = await grantUnder('forgetful', ['openid'])
+  const codeChallenge = { value: 'c'.repeat(43), method: 'S256' } as const
+  const hints = { loginHint: 'ada@example.com', hintedSubject: subject, uiLocales: ['fr'], maxAge: 60 }
+  const request = { ...grant.situation.request, ...hints, state: 'a state', nonce: 'a nonce', codeChallenge }
+  await issueAuthorizationResponse(server, { ...grant, situation: { ...grant.situation, request } })
+  const [kept] = (await rows()).filter(({ sid }) => sid === 'forgetful')
+  const { authTime, amr } = grant.login
+  const details = { redirectUri: callback, codeChallenge, nonce: 'a nonce', authTime, amr }
+  expect(JSON.parse(String(kept?.request))).toEqual(details)
 })
