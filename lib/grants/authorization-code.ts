@@ -1,14 +1,9 @@
 import { hashSecret, isSecretOf } from '../keys/secrets.ts'
 import { checkAuthorizationCode } from '../protocol/authorization-code.ts'
 import { OAuthError } from '../protocol/errors.ts'
-import {
-  consumeAuthorizationCode,
-  createAccessToken,
-  createRefreshToken,
-  findAuthorizationByCode,
-} from '../repositories/index.ts'
+import { consumeAuthorizationCode, findAuthorizationByCode } from '../repositories/index.ts'
 import { transaction } from '../repositories/statement.ts'
-import { activeUser, announceTokens, issueTokens, revokeFamily } from './family.ts'
+import { activeUser, announceTokens, issueTokens, revokeFamily, storing } from './family.ts'
 import type { Grant } from './grant.ts'
 
 /** RFC 6749 §4.1.3, with PKCE (RFC 7636 §4.6) and OpenID Connect (OIDC Core §3.1.3). */
@@ -31,14 +26,13 @@ export const authorizationCode: Grant = {
     const user = await activeUser(server, found)
     const issue = { client, user, authorization: found, scopes: found.scopes, nonce: found.details.nonce }
     const tokens = await issueTokens(server, issue)
-    const redeemed = await transaction(server.database, async (tx) => {
-      if (!(await consumeAuthorizationCode(tx, { id: found.id, now: server.now() }))) return false
-      await createAccessToken(tx, tokens.accessToken.row)
-      if (tokens.refreshToken) await createRefreshToken(tx, tokens.refreshToken.row)
-      return true
-    })
+    const isRedeemed = await transaction(
+      server.database,
+      (tx) => consumeAuthorizationCode(tx, { id: found.id, now: server.now() }),
+      (isFirst) => (isFirst ? storing(tokens) : []),
+    )
     // Someone else redeemed it between reading and now: a valid replay all the same.
-    if (!redeemed) throw await revokeFamily(server, found, request, 'code_replayed')
+    if (!isRedeemed) throw await revokeFamily(server, found, request, 'code_replayed')
     announceTokens(server, request, 'authorization_code', issue)
     return tokens.response
   },

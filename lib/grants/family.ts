@@ -4,7 +4,8 @@ import type { Client } from '../protocol/client.ts'
 import type { GrantType } from '../protocol/client-metadata.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import type { TokenRequest, TokenResponse } from '../protocol/token-request.ts'
-import { revokeAuthorization } from '../repositories/index.ts'
+import { createAccessToken, createRefreshToken, revokeAuthorization } from '../repositories/index.ts'
+import type { Database } from '../repositories/statement.ts'
 import { type IssuableAccessToken, newAccessToken } from '../tokens/access-token.ts'
 import { issueIdToken } from '../tokens/id-token.ts'
 import { type IssuableRefreshToken, newRefreshToken } from '../tokens/refresh-token.ts'
@@ -71,6 +72,15 @@ export interface Issued {
   readonly accessToken: IssuableAccessToken
   readonly refreshToken: IssuableRefreshToken | undefined
 }
+
+/** The writes that make it true. */
+export const storing = ({
+  accessToken,
+  refreshToken,
+}: Pick<Issued, 'accessToken' | 'refreshToken'>): ((tx: Database) => Promise<void>)[] => [
+  ...(refreshToken ? [(tx: Database) => createRefreshToken(tx, refreshToken.row)] : []),
+  (tx) => createAccessToken(tx, accessToken.row),
+]
 
 /** Tells that tokens are out; they are in the database by then. */
 export const announceTokens = (

@@ -8,13 +8,12 @@ import type { TokenRequest, TokenResponse } from '../protocol/token-request.ts'
 import {
   consumeRefreshToken,
   createAccessToken,
-  createRefreshToken,
   extendRefreshToken,
   findRefreshToken,
 } from '../repositories/index.ts'
 import { transaction } from '../repositories/statement.ts'
 import { refreshTokenEnd } from '../tokens/refresh-token.ts'
-import { activeUser, announceTokens, type Issue, issueTokens, revokeFamily } from './family.ts'
+import { activeUser, announceTokens, type Issue, issueTokens, revokeFamily, storing } from './family.ts'
 import type { Grant } from './grant.ts'
 
 interface Refresh {
@@ -72,27 +71,27 @@ type Outcome = (refresh: Refresh) => Promise<TokenResponse | undefined>
 
 /** A new link in the chain; undefined when another request was first. */
 const rotate: Outcome = async ({ server, value, token: { hash }, grant }) => {
-  const { accessToken, refreshToken: successor, response } = await issueTokens(server, grant)
-  const sealed = successor && server.options.replayWindow > 0 ? sealUnder(value, successor.value) : null
-  const rotated = await transaction(server.database, async (tx) => {
-    if (!(await consumeRefreshToken(tx, { hash, successor: sealed, now: server.now() }))) return false
-    if (successor) await createRefreshToken(tx, successor.row)
-    await createAccessToken(tx, accessToken.row)
-    return true
-  })
-  return rotated ? response : undefined
+  const issued = await issueTokens(server, grant)
+  const { refreshToken: next, response } = issued
+  const successor = next && server.options.replayWindow > 0 ? sealUnder(value, next.value) : null
+  const isRotated = await transaction(
+    server.database,
+    (tx) => consumeRefreshToken(tx, { hash, successor, now: server.now() }),
+    (isFirst) => (isFirst ? storing(issued) : []),
+  )
+  return isRotated ? response : undefined
 }
 
 /** A client that is registered without rotation keeps its token; its idle time starts afresh. */
 const keep: Outcome = async ({ server, value, token: { hash }, grant }) => {
-  const { accessToken, response } = await issueTokens(server, { ...grant, refreshToken: value })
+  const issued = await issueTokens(server, { ...grant, refreshToken: value })
   const expiresAt = refreshTokenEnd(server, grant.client, grant.authorization)
-  const kept = await transaction(server.database, async (tx) => {
-    if (!(await extendRefreshToken(tx, { hash, expiresAt }))) return false
-    await createAccessToken(tx, accessToken.row)
-    return true
-  })
-  return kept ? response : undefined
+  const isKept = await transaction(
+    server.database,
+    (tx) => extendRefreshToken(tx, { hash, expiresAt }),
+    (stands) => (stands ? storing(issued) : []),
+  )
+  return isKept ? issued.response : undefined
 }
 
 /** The answer got lost on the way: the same successor again, while nobody has used it, and a fresh access token. */

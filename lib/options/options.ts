@@ -23,8 +23,9 @@ export interface AuthRouterOptions {
    */
   secrets?: readonly (string | undefined)[]
   /**
-   * Whether statements are prepared on the database server. `false` for a pooler that gives each transaction another
-   * connection, such as PgBouncer in transaction mode. @default true
+   * Whether statements are prepared on the database server, and on a PostgreSQL pool that the kit opens sent without
+   * waiting. `false` for a pooler that gives each transaction another connection, such as PgBouncer in transaction mode.
+   * @default true
    */
   prepared?: boolean
   /** Put before every table name of the kit. @default 'oauth_' */

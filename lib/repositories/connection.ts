@@ -1,6 +1,6 @@
 import type { Result, Value } from './driver.ts'
 import { hasRolledBack, isMisled } from './faults.ts'
-import type { Database } from './statement.ts'
+import type { Database, TransactionWork } from './statement.ts'
 
 /** Milliseconds that a connection may take to be had, and then the database to answer; together 503 within ten seconds. */
 const patience = 5000
@@ -108,13 +108,38 @@ export const onConnection = async <T>(
   }
 }
 
+const control = (tx: Database, sql: string): Promise<unknown> => execute(tx, tx.connection, sql, [])
+
 /** All of the work or nothing of it, on the pinned connection. */
 export const inTransaction = async <T>(tx: Database, work: (tx: Database) => Promise<T>): Promise<T> => {
-  await execute(tx, tx.connection, tx.driver.begin, [])
+  await control(tx, tx.driver.begin)
   try {
     const result = await work(tx)
-    await execute(tx, tx.connection, 'COMMIT', [])
+    await control(tx, 'COMMIT')
     return result
+  } catch (error) {
+    await rollBack(tx)
+    throw error
+  }
+}
+
+/**
+ * The same on a connection that pipelines: BEGIN goes out together with the first statement, and COMMIT with those
+ * after the decision, so that neither costs a round trip. When a statement has failed, PostgreSQL takes COMMIT for
+ * ROLLBACK; and BEGIN cannot fail by itself, but only with its connection.
+ */
+export const inPipelinedTransaction = async <T>(
+  tx: Database,
+  { decide, writes }: TransactionWork<T>,
+): Promise<T> => {
+  const begun = control(tx, tx.driver.begin)
+  // Heard below, where whatever the decision met comes first.
+  begun.catch(() => {})
+  try {
+    const decision = await decide(tx)
+    const sent = writes(decision).map((write) => write(tx))
+    await Promise.all([begun, ...sent, control(tx, 'COMMIT')])
+    return decision
   } catch (error) {
     await rollBack(tx)
     throw error
@@ -125,7 +150,7 @@ export const inTransaction = async <T>(tx: Database, work: (tx: Database) => Pro
 const rollBack = async (tx: Database): Promise<void> => {
   if (isDisposed(tx.connection)) return
   try {
-    await execute(tx, tx.connection, 'ROLLBACK', [])
+    await control(tx, 'ROLLBACK')
   } catch (error) {
     if (!hasRolledBack(error)) dispose(tx.connection, error)
   }

@@ -27,15 +27,19 @@ const isSqlite = (config: Knex.Config): boolean => config.client === 'better-sql
 // Below the time in which the pool must have a connection, so that the error says which of the two it was.
 const connectMilliseconds = 4000
 
-/** How each driver calls the time in which it must be connected, by Knex's name of it. */
-const connectTimeouts: Readonly<Record<string, object>> = {
-  pg: { connectionTimeoutMillis: connectMilliseconds },
+/**
+ * What a pool of ours has beyond Knex's defaults, by Knex's name of the driver: a time in which it must be connected,
+ * and statements sent without waiting where that is safe. A pooler that takes no prepared ones may take no such either.
+ */
+const settingsOf = ({ prepared = true }: DriverOptions): Readonly<Record<string, object>> => ({
+  pg: { connectionTimeoutMillis: connectMilliseconds, pipeline: prepared },
   mysql2: { connectTimeout: connectMilliseconds },
-}
+})
 
-const openServer = (config: Knex.Config): Knex => {
+const openServer = (config: Knex.Config, options: DriverOptions): Knex => {
   const { connection } = config
-  const bounded = (settings: object): object => ({ ...connectTimeouts[knex.client.driverName], ...settings })
+  const ours = settingsOf(options)
+  const bounded = (settings: object): object => ({ ...ours[knex.client.driverName], ...settings })
   const knex = knexModule(
     typeof connection === 'function'
       ? { ...config, connection: async () => bounded(await connection()) }
@@ -47,9 +51,9 @@ const openServer = (config: Knex.Config): Knex => {
   return knex
 }
 
-const open = (config: Knex.Config): Knex => {
+const open = (config: Knex.Config, options: DriverOptions): Knex => {
   const ours: Knex.Config = { acquireConnectionTimeout: 5000, ...config }
-  if (!isSqlite(config)) return openServer(ours)
+  if (!isSqlite(config)) return openServer(ours, options)
   return openSqlite({
     ...ours,
     useNullAsDefault: true,
@@ -106,7 +110,7 @@ export const openDatabase = (
   prefix: string,
   options: DriverOptions = {},
 ): OpenedDatabase => {
-  const hostKnex = isInstance(given) ? given : open(given)
+  const hostKnex = isInstance(given) ? given : open(given, options)
   const handle = privateHandle(hostKnex)
   const driver = driverOf(handle, options)
   const database: Database = {

@@ -22,6 +22,8 @@ export interface Driver {
   readonly begin: string
   /** Whether a statement is done when `execute` returns; with a server it has only been sent then. */
   readonly answersAtOnce: boolean
+  /** Whether statements may be sent on this connection before the answer to the one before is there. */
+  pipelines(connection: unknown): boolean
   execute(connection: unknown, sql: string, bindings: readonly Value[]): Promise<Result>
   /** Drops a connection that is silent; a farewell would only wait behind the statement that hangs. */
   sever(connection: unknown): void
@@ -56,6 +58,7 @@ const sqlite: Driver = {
   dialect: 'sqlite',
   begin: 'BEGIN IMMEDIATE',
   answersAtOnce: true,
+  pipelines: () => false,
   async execute(connection, sql, bindings) {
     const prepared = prepareOnce(connection as SqliteConnection, sql)
     if (prepared.reader) return { rows: prepared.all(...bindings), count: 0 }
@@ -76,6 +79,8 @@ interface PostgresConnection {
     text: string
     values: readonly Value[]
   }): Promise<{ rows: Row[]; rowCount: number | null }>
+  /** As the pool was configured: `connection: { pipeline: true }`. */
+  readonly pipeline?: boolean
   readonly connection: { readonly stream: Socket }
 }
 
@@ -94,6 +99,7 @@ const postgresql = (prepared: boolean): Driver => {
     dialect: 'postgresql',
     begin: 'BEGIN',
     answersAtOnce: false,
+    pipelines: (connection) => (connection as PostgresConnection).pipeline === true,
     async execute(connection, sql, bindings) {
       const unnamed = { text: sql, values: bindings }
       const query = prepared ? { name: nameOf(sql), ...unnamed } : unnamed
@@ -122,6 +128,7 @@ const mysql = (prepared: boolean): Driver => ({
   dialect: 'mysql',
   begin: 'START TRANSACTION',
   answersAtOnce: false,
+  pipelines: () => false,
   execute: (connection, sql, values) =>
     new Promise((resolve, reject) => {
       const driver = connection as MysqlConnection

@@ -30,9 +30,15 @@ export const commitTogether = <T>(
 ): Promise<T> =>
   new Promise((resolve, reject) => {
     db.writes.push({ work, isStatement, resolve, reject })
-    // After all requests that have arrived by now were heard.
-    if (db.writes.length === 1) setImmediate(commit, db)
+    if (db.writes.length === 1) setImmediate(gather, db, 0)
   })
+
+/** Commits as soon as a turn of the event loop has brought no further write: who is still coming saves a wait for the disk. */
+const gather = (db: Database & { readonly writes: WriteQueue }, before: number): void => {
+  const { length } = db.writes
+  if (length > before && length < mostTogether) setImmediate(gather, db, length)
+  else void commit(db)
+}
 
 /** Waits until nothing is left to commit. */
 export const writesSettled = async ({ writes = [] }: Pick<Database, 'writes'>): Promise<void> => {

@@ -1,6 +1,12 @@
 import type { Knex } from 'knex'
 import { OAuthError } from '../protocol/errors.ts'
-import { execute, inTransaction, onConnection, onSharedConnection } from './connection.ts'
+import {
+  execute,
+  inPipelinedTransaction,
+  inTransaction,
+  onConnection,
+  onSharedConnection,
+} from './connection.ts'
 import type { Driver, Result, Row, Value } from './driver.ts'
 import { databaseUnavailable, isRetryable, isUniqueViolation, retrying } from './faults.ts'
 import { commitTogether, type WriteQueue } from './group-commit.ts'
@@ -117,16 +123,46 @@ export const command = <Values extends Readonly<Record<keyof Values, Value>>>(
       : execute(db, values)
 }
 
+/** The two parts of a transaction. */
+export interface TransactionWork<T> {
+  readonly decide: (tx: Database) => Promise<T>
+  readonly writes: (decision: T) => readonly ((tx: Database) => Promise<unknown>)[]
+}
+
+const oneAfterTheOther =
+  <T>({ decide, writes }: TransactionWork<T>) =>
+  async (tx: Database): Promise<T> => {
+    const decision = await decide(tx)
+    for (const write of writes(decision)) await write(tx)
+    return decision
+  }
+
 /**
  * All or nothing. Work that loses against other work is rolled back and run again whole, so it must hold
  * nothing but statements; host code and signatures come before it.
  *
+ * @param decide what must be known first, and what hangs on it
+ * @param writes what then follows, in order, whose results nobody needs: sent together where the database can
+ * @returns the decision
  * @throws whatever the work throws, after the roll-back; OAuthError `temporarily_unavailable` for a fault
+ * @example
+ * const isFirst = await transaction(db, (tx) => consume(tx, code), (isFirst) => (isFirst ? [(tx) => insert(tx, token)] : []))
  */
-export const transaction = async <T>(db: Database, work: (tx: Database) => Promise<T>): Promise<T> => {
+export const transaction = async <T>(
+  db: Database,
+  decide: TransactionWork<T>['decide'],
+  writes: TransactionWork<T>['writes'] = () => [],
+): Promise<T> => {
+  const work = oneAfterTheOther({ decide, writes })
   if (db.connection !== undefined) return work(db)
   if (hasQueue(db)) return settled(() => commitTogether(db, work, false), lost)
-  return settled(() => onConnection(db, (connection) => inTransaction({ ...db, connection }, work)), lost)
+  const onOwnConnection = (connection: unknown): Promise<T> => {
+    const tx = { ...db, connection }
+    return db.driver.pipelines(connection)
+      ? inPipelinedTransaction(tx, { decide, writes })
+      : inTransaction(tx, work)
+  }
+  return settled(() => onConnection(db, onOwnConnection), lost)
 }
 
 /** Two transactions that both found no row and both insert it: the second finds the row when it runs again. */

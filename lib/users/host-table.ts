@@ -61,10 +61,11 @@ export const textOf = (value: unknown): string =>
 export const hostTable = (mapping: UserMapping, knex: Knex): HostTable => {
   const { table, columns } = mapping
   const database = hostDatabase(knex)
+  // A bound limit would have SQLite plan the statement anew each time.
   const firstById = query<{ id: string }>((from, v) =>
     from(table)
       .where({ [columns.id]: v.id })
-      .first(),
+      .limit(1, { skipBinding: true }),
   )
   const namedAs = query<{ one: string; other: string }>((from, v) =>
     from(table).whereIn(columns.username, [v.one, v.other]),

@@ -11,8 +11,12 @@ export interface TestDatabase {
 
 const clientOf = (url: string): string => (url.startsWith('postgres') ? 'pg' : 'mysql2')
 
-export const openTestDatabase = (): TestDatabase => {
-  const url = process.env.DATABASE_URL
+/** A connection as the kit opens one by itself: PostgreSQL is sent statements without waiting. */
+export const connectionTo = (url: string): string | Knex.PgConnectionConfig =>
+  url.startsWith('postgres') ? Object.assign({ connectionString: url }, { pipeline: true }) : url
+
+/** @param url where, instead of there */
+export const openTestDatabase = (url = process.env.DATABASE_URL): TestDatabase => {
   if (url === undefined) {
     const memory = knex({
       client: 'better-sqlite3',
@@ -22,7 +26,7 @@ export const openTestDatabase = (): TestDatabase => {
     return { knex: memory, tablePrefix: 'oauth_', close: () => memory.destroy() }
   }
   const tablePrefix = `t${randomBytes(4).toString('hex')}_`
-  const server = knex({ client: clientOf(url), connection: url, pool: { min: 0, max: 8 } })
+  const server = knex({ client: clientOf(url), connection: connectionTo(url), pool: { min: 0, max: 8 } })
   return {
     knex: server,
     tablePrefix,

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import knex, { type Knex } from 'knex'
 import { rollback } from '../../lib/repositories/migrate.ts'
-import type { TestDatabase } from './database.ts'
+import { connectionTo, type TestDatabase } from './database.ts'
 import { describeWith, services } from './services.ts'
 
 /** The three databases that the kit promises to work alike on. */
@@ -54,7 +54,7 @@ export const openFaultDatabase = (
   const tablePrefix = `t${randomBytes(4).toString('hex')}_`
   const config: Knex.Config = {
     client: clients[kind],
-    connection: url ?? urls[kind],
+    connection: connectionTo(url ?? urls[kind]),
     pool: { min: 0, max: 5 },
   }
   const server = knex(own(config))
@@ -66,6 +66,25 @@ export const openFaultDatabase = (
     await server.destroy()
   }
   return { kind, knex: server, tablePrefix, config, close }
+}
+
+const listed = {
+  PostgreSQL: `SELECT client_port AS place FROM pg_stat_activity WHERE client_port IS NOT NULL`,
+  MariaDB: `SELECT host AS place FROM information_schema.processlist`,
+}
+
+/** Waits until the server has done with these connections of TCP: what was on its way has happened then, or never will. */
+export const doneWith = async (
+  { kind, knex: own }: FaultDatabase,
+  ports: ReadonlySet<number>,
+): Promise<void> => {
+  if (kind === 'SQLite') return
+  for (;;) {
+    const answer = await own.raw(listed[kind])
+    const places: { place: string | number }[] = kind === 'PostgreSQL' ? answer.rows : answer[0]
+    if (!places.some(({ place }) => ports.has(Number(String(place).split(':').at(-1))))) return
+    await new Promise(setImmediate)
+  }
 }
 
 /** The same tests on all three; a server that is missing is said aloud, as by `describeWith`. */

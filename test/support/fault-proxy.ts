@@ -1,10 +1,13 @@
 import { once } from 'node:events'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
+import { listenInPlaceOf } from './proxy-url.ts'
 
 /** A way to a server that breaks as networks do. */
 export interface FaultProxy {
   /** The same URL, through the proxy. */
   readonly url: string
+  /** By which the server knows the connections that were made so far. */
+  readonly ports: ReadonlySet<number>
   /** Resets every connection there is; new ones get through. */
   cut(): void
   /** Resets every connection once this many more pieces of answers have passed; the piece that was due is lost. */
@@ -32,6 +35,7 @@ const reset = (socket: Socket): void => {
 export const openFaultProxy = async (target: string, defaultPort: number): Promise<FaultProxy> => {
   const { hostname, port } = new URL(target)
   const sockets = new Set<Socket>()
+  const ports = new Set<number>()
   let state: State = 'open'
   let latency = 0
   let toGo: number | undefined
@@ -71,16 +75,14 @@ export const openFaultProxy = async (target: string, defaultPort: number): Promi
     if (state === 'refusing') return void reset(client)
     if (state === 'black hole') return void client.resume()
     const upstream = track(connect(Number(port || defaultPort), hostname))
+    upstream.on('connect', () => ports.add(Number(upstream.localPort)))
     pass(client, upstream, false)
     pass(upstream, client, true)
   })
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-
-  const url = new URL(target)
-  url.hostname = '127.0.0.1'
-  url.port = String((server.address() as AddressInfo).port)
+  const url = await listenInPlaceOf(target, server)
   return {
-    url: url.href,
+    url,
+    ports,
     cut,
     cutAfter: (pieces) => {
       toGo = pieces

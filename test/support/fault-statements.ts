@@ -46,17 +46,23 @@ const watchMethod = (connection: Methods, name: string, watch: Watch): void => {
     const verdict = watch(sqlOf(parameters[0]))
     if (verdict === 'run') return real(...parameters)
     const done = parameters.at(-1)
+    // What was sent after it is on its way already: the server has to know that something failed.
+    if ('fails' in verdict && connection.pipeline) real('SELECT 1 / 0', () => {})
     if ('fails' in verdict) {
       if (typeof done !== 'function') return Promise.reject(verdict.fails)
       return void setImmediate(() => done(verdict.fails))
     }
-    const error = verdict.loses
+    const lost = (): Promise<Error> => {
+      // At once: what was sent after it may be answered any moment.
+      const error = verdict.loses()
+      return breaking(connection).then(() => error)
+    }
     if (typeof done !== 'function') {
       return Promise.resolve(real(...parameters))
-        .then(() => breaking(connection))
-        .then(() => Promise.reject(error()))
+        .then(lost)
+        .then((error) => Promise.reject(error))
     }
-    return real(...parameters.slice(0, -1), () => void breaking(connection).then(() => done(error())))
+    return real(...parameters.slice(0, -1), () => void lost().then((error) => done(error)))
   }
 }
 

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
+import { listenInPlaceOf } from './proxy-url.ts'
 
 /** A way to a server that can fall silent as a network does: nothing is refused and nothing is closed, bytes just stop. */
 export interface SilentProxy {
@@ -40,10 +41,7 @@ export const openSilentProxy = async (target: string): Promise<SilentProxy> => {
     upstream.pipe(client)
     client.on('close', () => upstream.destroy())
   })
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  const url = new URL(target)
-  url.hostname = '127.0.0.1'
-  url.port = String((server.address() as AddressInfo).port)
+  const url = await listenInPlaceOf(target, server)
   const forget = (): Promise<unknown> => {
     for (const socket of sockets) socket.unpipe().pause()
     // What comes is swallowed, so that the end is seen.
@@ -51,7 +49,7 @@ export const openSilentProxy = async (target: string): Promise<SilentProxy> => {
     return Promise.all([...clients].map((client) => once(client, 'close')))
   }
   return {
-    url: url.href,
+    url,
     get connections() {
       return connections
     },

@@ -7,6 +7,8 @@ export interface StatementCount {
   readonly transactions: string[]
   /** Statements that SQLite compiled, or PostgreSQL and MariaDB were sent without having them prepared. */
   readonly prepared: string[]
+  /** Statements whose LIMIT is bound, of any table: SQLite makes their plan anew each time they run. */
+  readonly replanned: string[]
   reset(): void
 }
 
@@ -38,9 +40,15 @@ const sqlOf = (query: unknown): string => {
  * @param ignored names of tables whose statements are nobody's concern here
  */
 export const countStatements = async (knex: Knex, ignored: readonly string[]): Promise<StatementCount> => {
-  const count = { ours: [] as string[], transactions: [] as string[], prepared: [] as string[] }
+  const count = {
+    ours: [] as string[],
+    transactions: [] as string[],
+    prepared: [] as string[],
+    replanned: [] as string[],
+  }
   const isIgnored = (sql: string): boolean => ignored.some((table) => sql.includes(table))
   const note = (sql: string): void => {
+    if (/limit (\?|\$\d)/i.test(sql)) count.replanned.push(sql)
     if (isControl.test(sql)) count.transactions.push(sql)
     else if (!isIgnored(sql)) count.ours.push(sql)
   }
@@ -70,7 +78,7 @@ export const countStatements = async (knex: Knex, ignored: readonly string[]): P
   return {
     ...count,
     reset: () => {
-      for (const list of [count.ours, count.transactions, count.prepared]) list.length = 0
+      for (const list of [count.ours, count.transactions, count.prepared, count.replanned]) list.length = 0
     },
   }
 }

@@ -146,6 +146,9 @@ export const startTarget = async (
   }
 }
 
+/** What a host has before us never reaches the database, so that on another than the embedded one a single place will do. */
+const triedMounts: readonly Mount[] = process.env.DATABASE_URL === undefined ? mounts : ['at /oauth']
+
 /**
  * The same attacks in every place.
  *
@@ -159,7 +162,7 @@ export const underAttack = (
   attacks: (target: () => Target, mount: Mount) => void,
   settings: () => HostSettings = () => ({}),
 ): void => {
-  describe.each(mounts.map((mount) => [mount]))(`${name}, mounted %s`, (mount) => {
+  describe.each(triedMounts.map((mount) => [mount]))(`${name}, mounted %s`, (mount) => {
     let target: Awaited<ReturnType<typeof startTarget>>
     beforeAll(async () => {
       target = await startTarget(mount, settings())

@@ -1,0 +1,59 @@
+import session from 'express-session'
+import { type CountedOperation, type OperationName, operationsAt } from '../support/counted-operations.ts'
+import { openTestDatabase } from '../support/database.ts'
+import { type Host, people, startHost } from '../support/host.ts'
+import { describeWith, services } from '../support/services.ts'
+import { openTurnCounter, type TurnCounter } from '../support/turn-counter.ts'
+
+// How often each operation waits for PostgreSQL: over a network that is what takes long. BEGIN and COMMIT travel with
+// other statements. Users and sessions, which are the host's, lie elsewhere here.
+
+const most: Readonly<Record<OperationName, number>> = {
+  client_credentials: 2,
+  'authorize and token, signed in and allowed before': 7,
+  'the same with offline_access': 8,
+  refresh: 4,
+  UserInfo: 1,
+  introspection: 2,
+  'a guarded route': 1,
+  discovery: 0,
+  'the key set': 0,
+}
+
+describeWith('postgresql', 'round trips to PostgreSQL', () => {
+  let counter: TurnCounter
+  let host: Host
+  let operations: Record<OperationName, CountedOperation>
+
+  beforeAll(async () => {
+    counter = await openTurnCounter(services.postgresql)
+    const [ada] = people
+    const user = { id: 1, username: ada?.email }
+    host = await startHost({
+      database: openTestDatabase(counter.url),
+      options: {
+        cleanUp: false,
+        throttle: false,
+        session: session({ secret: 'of the tests', resave: false, saveUninitialized: false }),
+        users: {
+          find: (id) => (id === '1' ? user : undefined),
+          authenticate: (_username, password) => (password === ada?.password ? user : undefined),
+        },
+      },
+    })
+    operations = await operationsAt(host)
+  })
+  afterAll(async () => {
+    await host.close()
+    await counter.close()
+  })
+
+  test.each(Object.entries(most) as [OperationName, number][])('%s: %i', async (name, trips) => {
+    const { before, run } = operations[name]
+    await run(await before())
+    const tokens = await before()
+    counter.take()
+    await run(tokens)
+    expect(counter.take()).toBe(trips)
+  })
+})
