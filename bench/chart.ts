@@ -10,6 +10,7 @@ const colours: Readonly<Record<string, string>> = {
   [reference]: '#d08a1d',
   'oidc-provider in memory': '#e4bd78',
   'oauth2-server + SQLite': '#2aa089',
+  'oauth2-server, prepared': '#8fcdbf',
   ceiling: '#9aa1a9',
 }
 
@@ -19,7 +20,7 @@ const width = 860
 const bar = 11
 const gap = 2
 const between = 16
-const legend = 46
+const legendLine = 19
 
 const text = (x: number, y: number, content: string, more = ''): string =>
   `<text x="${x}" y="${y}" ${more}>${content}</text>`
@@ -29,7 +30,7 @@ const rect = (x: number, y: number, w: number, fill: string, height = bar): stri
 
 const legendOf = (names: readonly string[]): string[] =>
   names.flatMap((name, index) => {
-    const [x, y] = [left + (index % 3) * 225, 6 + Math.floor(index / 3) * 19]
+    const [x, y] = [left + (index % 3) * 225, 6 + Math.floor(index / 3) * legendLine]
     return [rect(x, y, 11, colours[name] ?? '#888'), text(x + 17, y + 10, name)]
   })
 
@@ -45,7 +46,8 @@ export const chart = (operations: readonly Operation[], rates: readonly Rate[]):
     .map(({ name }) => name)
     .filter((name) => rates.some((rate) => rate.contestant === name))
   const parts = legendOf(names)
-  let y = legend
+  const top = Math.ceil(names.length / 3) * legendLine + 8
+  let y = top
   for (const { name, bars } of groups) {
     const height = bars.length * (bar + gap)
     parts.push(text(left - 10, y + height / 2 + 3, name, 'text-anchor="end" class="name"'))
@@ -56,9 +58,7 @@ export const chart = (operations: readonly Operation[], rates: readonly Rate[]):
     }
     y += between
   }
-  parts.push(
-    `<path d="M${left + scale} ${legend - 4}V${y - between}" stroke="#8b929a" stroke-dasharray="3 3"/>`,
-  )
+  parts.push(`<path d="M${left + scale} ${top - 4}V${y - between}" stroke="#8b929a" stroke-dasharray="3 3"/>`)
   const title = `Rate of each server over that of ${reference}`
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${y}" width="${width}" height="${y}" role="img" aria-label="${title}">
 <title>${title}</title>

@@ -16,6 +16,8 @@ export interface Contestant {
   /** The file under `server/`. */
   readonly server: 'latchkey' | 'oidc-provider' | 'oauth2-server' | 'ceiling'
   readonly storage: Storage
+  /** How the model of oauth2-server, which its users write, gets at its tables. */
+  readonly model?: 'knex' | 'prepared'
   readonly paths: Paths
   /** Whether it issues ID tokens. */
   readonly openid: boolean
@@ -84,6 +86,15 @@ export const contestants: readonly Contestant[] = [
     name: 'oauth2-server + SQLite',
     server: 'oauth2-server',
     storage: 'sqlite',
+    model: 'knex',
+    paths: plainPaths,
+    openid: false,
+  },
+  {
+    name: 'oauth2-server, prepared',
+    server: 'oauth2-server',
+    storage: 'sqlite',
+    model: 'prepared',
     paths: plainPaths,
     openid: false,
   },

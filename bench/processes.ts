@@ -89,6 +89,7 @@ export const openBench = (): Bench => {
     const settings: ServerSettings = {
       directory: mkdtempSync(join(tmpdir(), 'latchkey-bench-')),
       storage: contestant.storage,
+      model: contestant.model,
       ...(contestant.storage === 'postgresql' ? { postgres: { url: postgresUrl, schema } } : {}),
       ...given,
     }

@@ -43,6 +43,12 @@ const titles: readonly (readonly [string, Cell])[] = [
 ]
 
 const ours = 'Latchkey + SQLite'
+const others = [
+  ['oidc-provider in memory', '÷ in memory'],
+  ['oauth2-server + SQLite', '÷ oauth2-server'],
+  ['oauth2-server, prepared', '÷ the same, prepared'],
+  ['ceiling', '÷ ceiling'],
+] as const
 
 /** Where Latchkey on SQLite stands: towards what it aims at, and towards the ceiling. */
 const standing = (operations: readonly Operation[], rates: readonly Rate[]): string => {
@@ -53,10 +59,10 @@ const standing = (operations: readonly Operation[], rates: readonly Rate[]): str
     const over = (contestant: string): string =>
       own ? round(own.rate / (find(of, contestant)?.rate ?? Number.NaN), 2) : '–'
     const verdict = aim === undefined || Number.isNaN(ratio) ? '' : ratio >= aim ? 'reached' : 'missed'
-    const rest = ['oidc-provider in memory', 'oauth2-server + SQLite', 'ceiling'].map(over)
+    const rest = others.map(([contestant]) => over(contestant))
     return [name, round(ratio, 2), aim === undefined ? '–' : aim.toFixed(1), verdict, ...rest]
   })
-  const head = [ours, `÷ ${reference}`, 'aim', '', '÷ in memory', '÷ oauth2-server', '÷ ceiling']
+  const head = [ours, `÷ ${reference}`, 'aim', '', ...others.map(([, title]) => title)]
   return table(head, rows)
 }
 

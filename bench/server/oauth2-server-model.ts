@@ -1,5 +1,4 @@
-import type Database from 'better-sqlite3'
-import { statementsOn } from './oauth2-server-statements.ts'
+import type { Store, TokenRow } from './oauth2-server-store.ts'
 
 export interface User {
   readonly id: number
@@ -28,65 +27,50 @@ interface Token {
   readonly scope?: string[]
 }
 
-const date = (value: unknown): Date => new Date(Number(value))
-const scopes = (value: unknown): string[] => String(value).split(' ')
+const scopes = (value: string | null): string[] => String(value).split(' ')
 
-/** A model for @node-oauth/oauth2-server on better-sqlite3: prepared statements, tokens as they are. */
-export const createModel = (database: Database) => {
-  const statements = statementsOn(database)
-  const insertTokens = database.transaction((token: Token, client: Client, user: User) => {
-    const owner = [client.id, user.id ?? null, token.scope?.join(' ') ?? null]
-    statements.insertAccess.run(token.accessToken, ...owner, token.accessTokenExpiresAt?.getTime() ?? null)
-    if (token.refreshToken !== undefined) {
-      statements.insertRefresh.run(
-        token.refreshToken,
-        ...owner,
-        token.refreshTokenExpiresAt?.getTime() ?? null,
-      )
-    }
-  })
-
+/** A model for @node-oauth/oauth2-server: tokens as they are, in the tables of a store. */
+export const createModel = (store: Store) => {
   /** @param secret null when the client need not prove itself */
-  const client = (id: string, secret: string | null = null): Client | undefined => {
-    const row = statements.clientById.get(id)
+  const client = async (id: string, secret: string | null = null): Promise<Client | undefined> => {
+    const row = await store.client(id)
     if (row === undefined || (secret !== null && row.secret !== secret)) return undefined
     const { grants, redirect_uris } = row
-    return { id, grants: JSON.parse(String(grants)), redirectUris: JSON.parse(String(redirect_uris)) }
+    return { id, grants: JSON.parse(grants), redirectUris: JSON.parse(redirect_uris) }
   }
 
   return {
-    findUser: (email: string): (User & { passwordHash: string }) | undefined => {
-      const row = statements.userByEmail.get(email)
-      return row && { id: Number(row.id), passwordHash: String(row.password_hash) }
+    findUser: async (email: string): Promise<(User & { passwordHash: string }) | undefined> => {
+      const row = await store.user(email)
+      return row && { id: row.id, passwordHash: row.password_hash }
     },
 
-    getClient: async (id: string, secret: string | null) => client(id, secret),
+    getClient: client,
 
     validateScope: async (_user: object, _client: object, scope?: string[]) => scope ?? ['notes:read'],
 
     saveAuthorizationCode: async (code: Code, of: { id: string }, user: { id?: number }) => {
-      const { authorizationCode, scope = [], redirectUri, expiresAt } = code
-      statements.saveCode.run(
-        authorizationCode,
-        of.id,
-        user.id ?? null,
-        scope.join(' '),
-        redirectUri,
-        code.codeChallenge ?? null,
-        code.codeChallengeMethod ?? null,
-        expiresAt.getTime(),
-      )
+      await store.saveCode({
+        code: code.authorizationCode,
+        client_id: of.id,
+        user_id: user.id ?? null,
+        scope: (code.scope ?? []).join(' '),
+        redirect_uri: code.redirectUri,
+        challenge: code.codeChallenge ?? null,
+        method: code.codeChallengeMethod ?? null,
+        expires: code.expiresAt.getTime(),
+      })
       return { ...code, client: of as Client, user }
     },
 
     getAuthorizationCode: async (authorizationCode: string) => {
-      const row = statements.findCode.get(authorizationCode)
-      const owner = row && client(String(row.client_id))
+      const row = await store.code(authorizationCode)
+      const owner = row && (await client(row.client_id))
       return (
         owner && {
           authorizationCode,
-          expiresAt: date(row.expires),
-          redirectUri: String(row.redirect_uri),
+          expiresAt: new Date(row.expires),
+          redirectUri: row.redirect_uri,
           scope: scopes(row.scope),
           codeChallenge: String(row.challenge),
           codeChallengeMethod: String(row.method),
@@ -97,21 +81,30 @@ export const createModel = (database: Database) => {
     },
 
     revokeAuthorizationCode: async ({ authorizationCode }: { authorizationCode: string }) =>
-      statements.removeCode.run(authorizationCode).changes === 1,
+      (await store.removeCode(authorizationCode)) === 1,
 
-    saveToken: async (token: Token, of: { id: string }, user: object) => {
-      insertTokens.immediate(token, of as Client, user as User)
+    saveToken: async (token: Token, of: { id: string }, user: { id?: number }) => {
+      const owner = { client_id: of.id, user_id: user.id ?? null, scope: token.scope?.join(' ') ?? null }
+      const row = (value: string, expires?: Date): TokenRow => ({
+        token: value,
+        ...owner,
+        expires: expires?.getTime() ?? null,
+      })
+      await store.saveTokens(
+        row(token.accessToken, token.accessTokenExpiresAt),
+        token.refreshToken === undefined ? undefined : row(token.refreshToken, token.refreshTokenExpiresAt),
+      )
       return { ...token, client: of as Client, user }
     },
 
     getAccessToken: async (accessToken: string) => {
-      const row = statements.findAccess.get(accessToken)
+      const row = await store.accessToken(accessToken)
       return (
         row && {
           accessToken,
-          accessTokenExpiresAt: date(row.expires),
+          accessTokenExpiresAt: new Date(Number(row.expires)),
           scope: scopes(row.scope),
-          client: { id: String(row.client_id), grants: [] },
+          client: { id: row.client_id, grants: [] },
           user: { id: row.user_id, email: row.email, name: row.full_name },
         }
       )
@@ -121,12 +114,12 @@ export const createModel = (database: Database) => {
       wanted.every((name) => scope.includes(name)),
 
     getRefreshToken: async (refreshToken: string) => {
-      const row = statements.findRefresh.get(refreshToken)
-      const owner = row && client(String(row.client_id))
+      const row = await store.refreshToken(refreshToken)
+      const owner = row && (await client(row.client_id))
       return (
         owner && {
           refreshToken,
-          refreshTokenExpiresAt: date(row.expires),
+          refreshTokenExpiresAt: new Date(Number(row.expires)),
           scope: scopes(row.scope),
           client: owner,
           user: { id: Number(row.user_id) },
@@ -135,7 +128,7 @@ export const createModel = (database: Database) => {
     },
 
     revokeToken: async ({ refreshToken }: { refreshToken: string }) =>
-      statements.removeRefresh.run(refreshToken).changes === 1,
+      (await store.removeRefreshToken(refreshToken)) === 1,
 
     getUserFromClient: async () => ({}),
   }

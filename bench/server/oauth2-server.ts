@@ -3,9 +3,10 @@ import { verify } from '@node-rs/bcrypt'
 import express, { type Express, type Request, type Response } from 'express'
 import createKnex from 'knex'
 import { clients } from '../registrations.ts'
+import { knexStore } from './oauth2-server-knex.ts'
 import { createModel, type User } from './oauth2-server-model.ts'
+import { createTables, preparedStore } from './oauth2-server-prepared.ts'
 import { browserSession, createSessions } from './oauth2-server-session.ts'
-import { createTables } from './oauth2-server-statements.ts'
 import { createPeople } from './people.ts'
 import { serve } from './serving.ts'
 import { signInPage } from './sign-in-page.ts'
@@ -41,7 +42,7 @@ const browserRoutes = (app: Express, oauth: OAuth2Server, model: Model): void =>
     )
   })
   app.post('/authorize', async (req, res) => {
-    const user = model.findUser(req.body.username)
+    const user = await model.findUser(req.body.username)
     if (!user || !(await verify(req.body.password, user.passwordHash))) return void res.status(400).end()
     req.session.user = { id: user.id }
     res.redirect(303, req.url)
@@ -104,7 +105,9 @@ await serve({
   },
   start: (settings) => {
     const database = openSqlite(settings)
-    const model = createModel(database)
+    const store =
+      settings.model === 'prepared' ? preparedStore(database) : knexStore(createKnex(sqliteConfig(settings)))
+    const model = createModel(store)
     const oauth = new OAuth2Server({ model })
     const app = express()
     app.use(express.urlencoded({ extended: false }))

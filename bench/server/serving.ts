@@ -1,6 +1,6 @@
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Storage } from '../contestants.ts'
+import type { Contestant, Storage } from '../contestants.ts'
 import { answerParent } from '../messages.ts'
 import type { CleanedUp } from './clean-up.ts'
 import { startProfile, stopProfile } from './profile.ts'
@@ -12,6 +12,7 @@ export interface ServerSettings {
   /** An empty folder that is the server's own. */
   readonly directory: string
   readonly storage: Storage
+  readonly model?: Contestant['model']
   /** For PostgreSQL: where, and a schema of the server's own. */
   readonly postgres?: { readonly url: string; readonly schema: string }
   /** Only makes tables, clients and users, and ends. */
