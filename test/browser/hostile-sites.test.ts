@@ -322,7 +322,7 @@ describeWith('chromium', 'pages of other sites in Chromium, in an app without he
         ])
         const tab = await visit(page.context(), site, tags.join(''))
         await tab.waitForLoadState('load')
-        const shown = await Promise.all(tab.frames().slice(1).map(shownIn))
+        const shown = await shownInFrames(tab)
         const ofControl = `This is ${new URL(control).host}`
         // Chromium says in words of its own, sooner or later, that it shows nothing.
         const isShown = (text: string) => text !== '' && !text.includes('refused to connect')
@@ -562,4 +562,16 @@ describeWith('chromium', 'pages of other sites in Chromium, in an app without he
 const shownIn = async (frame: Frame): Promise<string> => {
   if (frame.url().startsWith('chrome-error:')) return ''
   return String(await frame.evaluate('document.body.innerText.trim()'))
+}
+
+/** That of every frame of a tab, read anew when Chromium has meanwhile put its error page in the place of a frame. */
+const shownInFrames = async (tab: Page): Promise<string[]> => {
+  for (;;) {
+    const frames = tab.frames().slice(1)
+    try {
+      return await Promise.all(frames.map(shownIn))
+    } catch (error) {
+      if (!frames.some((frame) => frame.isDetached())) throw error
+    }
+  }
 }
