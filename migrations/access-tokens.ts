@@ -2,14 +2,11 @@ import { byteForByte, hashLength, type SchemaChange } from './migration.ts'
 
 /** Opaque access tokens, by hash; without an authorization they are a client's own. */
 export const accessTokens: SchemaChange = {
-  up: ({ schema, name, collation }) =>
+  up: ({ schema, name, collation, only }) =>
     schema.createTable(name('access_tokens'), (table) => {
       byteForByte(table, collation)
       table.string('hash', hashLength).primary()
-      table
-        .string('authorization_id', hashLength)
-        .nullable()
-        .index(`${name('access_tokens')}_authorization`)
+      table.string('authorization_id', hashLength).nullable()
       table.string('client_id', 255).notNullable()
       table.string('subject', 255).nullable()
       table.text('scopes').notNullable()
@@ -19,6 +16,9 @@ export const accessTokens: SchemaChange = {
         .notNullable()
         .index(`${name('access_tokens')}_expires_at`)
       table.bigInteger('revoked_at').nullable()
+      table.index('authorization_id', `${name('access_tokens')}_authorization`, {
+        predicate: only().whereNotNull('authorization_id'),
+      })
     }),
   down: ({ schema, name }) => schema.dropTable(name('access_tokens')),
 }

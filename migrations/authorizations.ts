@@ -2,7 +2,7 @@ import { byteForByte, hashLength, type SchemaChange } from './migration.ts'
 
 /** What a resource owner gave a client once: the code, and the head of every token that came of it. */
 export const authorizations: SchemaChange = {
-  up: ({ schema, name, collation }) =>
+  up: ({ schema, name, collation, only }) =>
     schema.createTable(name('authorizations'), (table) => {
       byteForByte(table, collation)
       table.string('id', hashLength).primary()
@@ -28,7 +28,9 @@ export const authorizations: SchemaChange = {
       table.bigInteger('revoked_at').nullable()
       table.text('request').notNullable()
       table.index(['subject', 'client_id'], `${name('authorizations')}_subject`)
-      table.index(['consumed_at', 'code_expires_at'], `${name('authorizations')}_unredeemed`)
+      table.index(['consumed_at', 'code_expires_at'], `${name('authorizations')}_unredeemed`, {
+        predicate: only().whereNull('consumed_at'),
+      })
     }),
   down: ({ schema, name }) => schema.dropTable(name('authorizations')),
 }

@@ -7,6 +7,8 @@ export interface Schema {
   readonly name: (table: string) => string
   /** Knex's name of the database driver. */
   readonly driver: string
+  /** A condition for an index that holds only some rows; MariaDB and MySQL, which have none such, index them all. */
+  readonly only: () => Knex.QueryBuilder
   /** How texts are compared, where that has to be said: on MariaDB and MySQL. */
   readonly collation: string | undefined
 }

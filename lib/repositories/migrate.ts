@@ -34,6 +34,7 @@ export const migrationSource = ({
       schema: privateSchema(knex),
       name: (table) => `${tablePrefix}${table}`,
       driver: String(knex.client.driverName),
+      only: () => knex.queryBuilder(),
       collation: await collationOf(knex),
     })
     return {
