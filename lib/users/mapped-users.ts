@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import type { PasswordVerifier } from '../keys/password-verifier.ts'
 import type { Logger, UserMapping, UserRow } from '../options/options.ts'
+import { fromHost } from './host-function.ts'
 import { columnOf, type HostTable, hostTable, textOf } from './host-table.ts'
 import { isLookup, subjectOf } from './subject.ts'
 import { presentClaims, type User, type Users } from './users.ts'
@@ -58,7 +59,7 @@ export const createMappedUsers = ({
 
     async claims({ row }) {
       const values = Object.entries(mapping.claims ?? {}).map(([name, claim]): [string, unknown] => {
-        if (typeof claim === 'function') return [name, claim(row)]
+        if (typeof claim === 'function') return [name, fromHost(`users.claims.${name}`, () => claim(row))]
         if (!(claim in row))
           warnAbout(`users.claims.${name} is ${claim}, which rows of ${mapping.table} do not have`)
         return [name, row[claim]]
@@ -82,7 +83,8 @@ const mappedUser = (mapping: UserMapping, row: UserRow): MappedUser => {
 const candidateOf = (mapping: UserMapping, row: UserRow, password: string): Candidate<MappedUser> => ({
   id: columnOf(mapping, row, 'id'),
   hash: textOf(columnOf(mapping, row, 'password')) || undefined,
-  verifyOther: mapping.verify && (async () => mapping.verify?.(password, row) ?? false),
+  verifyOther:
+    mapping.verify && (async () => fromHost('users.verify', () => mapping.verify?.(password, row) ?? false)),
   user: () => mappedUser(mapping, row),
 })
 
@@ -95,7 +97,7 @@ const settledClaims = async (claims: readonly [string, unknown][]): Promise<read
     : claims
 
 const isActive = (mapping: UserMapping, row: UserRow): boolean => {
-  const active: unknown = mapping.isActive ? mapping.isActive(row) : true
+  const active: unknown = fromHost('users.isActive', () => mapping.isActive?.(row) ?? true)
   // A promise is true whatever it promises.
   if (active instanceof Promise) throw new TypeError('latchkey: users.isActive must not be asynchronous')
   return Boolean(active)

@@ -1,7 +1,7 @@
 import type { Request } from 'express'
 import type { AuthRouterOptions } from '../options/options.ts'
-import { OAuthError } from '../protocol/errors.ts'
 import { isAmong, parseTenants, type Tenant } from '../protocol/tenant.ts'
+import { fromHost } from './host-function.ts'
 import type { User } from './users.ts'
 
 /**
@@ -9,7 +9,8 @@ import type { User } from './users.ts'
  *
  * @param req where the user's own browser asks
  * @returns undefined where the host knows no workspaces
- * @throws Error when the host's function fails or gives something else
+ * @throws OAuthError `temporarily_unavailable` when what the host's function needs is away · Error when it fails
+ *   otherwise, or gives something else
  * @example await tenantsOf(server.options.tenants, user, req)
  */
 export const tenantsOf = async (
@@ -18,13 +19,7 @@ export const tenantsOf = async (
   req?: Request,
 ): Promise<readonly Tenant[] | undefined> => {
   if (tenants === undefined) return undefined
-  try {
-    return parseTenants(await tenants(user.record, req))
-  } catch (error) {
-    if (error instanceof OAuthError) throw error
-    // Whatever it carries, such as a status, it is a fault of the server's.
-    throw new Error('latchkey: the option tenants failed', { cause: error })
-  }
+  return fromHost('the option tenants', async () => parseTenants(await tenants(user.record, req)))
 }
 
 /** Whether what was granted for a workspace may still be used: anything, where the host knows none (any more). */

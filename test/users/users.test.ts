@@ -430,14 +430,16 @@ describe("the host's functions", () => {
     expect([authenticate.mock.calls.length, find.mock.calls.length]).toEqual([0, 0])
   })
 
-  test('errors of theirs pass through unchanged; claims must be an object', async () => {
-    const fault = new Error('directory is away')
+  test('errors of theirs are faults of the server; claims must be an object', async () => {
+    const cause = Object.assign(new Error('no such entry'), { status: 404 })
     const broken = () => {
-      throw fault
+      throw cause
     }
+    const failed = (name: string) =>
+      expect.objectContaining({ message: `latchkey: users.${name} failed`, cause })
     const asked = users({ find: broken, authenticate: broken, claims: (() => []) as never })
-    await expect(asked.find('5')).rejects.toBe(fault)
-    await expect(asked.authenticate('ada', 'secret', req)).rejects.toBe(fault)
+    await expect(asked.find('5')).rejects.toEqual(failed('find'))
+    await expect(asked.authenticate('ada', 'secret', req)).rejects.toEqual(failed('authenticate'))
     await expect(asked.claims({ subject: '5', username: 'ada', record: ada }, [])).rejects.toThrow(
       'users.claims',
     )

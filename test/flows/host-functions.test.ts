@@ -1,0 +1,147 @@
+import { createServer } from 'node:net'
+import supertest from 'supertest'
+import type { HostUser, Tenant } from '../../lib/index.ts'
+import { authorizeUrl, type Host, startHost } from '../support/host.ts'
+import { codeOf, expectErrorPage } from '../support/outcomes.ts'
+import { RawBrowser } from '../support/raw-browser.ts'
+import { answerOf, redeem, refresh, userinfo, web } from '../support/tokens.ts'
+
+// The host's functions when what they need is away: nothing is decided by that, and nothing is lost.
+
+const ada = { id: 1, username: 'ada@example.com', email: 'ada@example.com' }
+const acme: Tenant = { id: 'acme', name: 'Acme' }
+
+/** What stands in the way of each function; nothing by itself. */
+type Fault = () => Promise<void>
+const works: Fault = async () => {}
+let fault: Fault = works
+const logged: unknown[][] = []
+
+/** Nobody listens there: a connection is refused by the system itself. */
+const refused = async (): Promise<void> => {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  await new Promise((resolve) => server.close(resolve))
+  if (typeof address === 'object') await fetch(`http://127.0.0.1:${address?.port}`)
+}
+
+const throws = (error: object) => async (): Promise<void> => {
+  throw error
+}
+
+const through =
+  <Given extends unknown[], T>(answer: (...given: Given) => T) =>
+  async (...given: Given): Promise<T> => {
+    await fault()
+    return answer(...given)
+  }
+
+let host: Host
+beforeAll(async () => {
+  host = await startHost({
+    options: {
+      throttle: false,
+      users: {
+        find: through((id): HostUser | undefined => (id === '1' ? ada : undefined)),
+        authenticate: through((_, password): HostUser | undefined =>
+          password === 'right' ? ada : undefined,
+        ),
+        claims: through(() => ({ email: ada.email })),
+      },
+      tenants: through(() => [acme]),
+      logger: { info: () => {}, warn: () => {}, error: (...words) => void logged.push(words) },
+    },
+  })
+})
+afterAll(() => host.close())
+afterEach(() => {
+  fault = works
+  logged.length = 0
+})
+
+const introspect = (token: string) =>
+  supertest(host.app)
+    .post('/oauth/introspect')
+    .type('form')
+    .send({ ...web, token })
+const guarded = (token: string) =>
+  supertest(host.app).get('/api/notes').set('Authorization', `Bearer ${token}`)
+
+/** Somebody who is signed in, with a code that was not redeemed yet and tokens of another. */
+const begun = async () => {
+  const browser = new RawBrowser(host.app)
+  const scope = 'openid email notes:read offline_access'
+  const request = authorizeUrl({ client_id: 'web', scope })
+  const tokens = await answerOf(redeem(host, codeOf(await browser.grant(request, ada.username, 'right'))))
+  const code = codeOf(await browser.get(authorizeUrl({ client_id: 'web', scope: 'openid', prompt: 'none' })))
+  return { browser, tokens, code, request }
+}
+
+const faults: [string, Fault, number][] = [
+  ['nobody listens where they ask', refused, 503],
+  ['a pool of Knex’s has no connection', throws({ name: 'KnexTimeoutError', message: 'Knex: Timeout' }), 503],
+  ['a service that they ask is overloaded', throws(Object.assign(new Error('busy'), { status: 503 })), 503],
+  [
+    'a service that they ask knows no such path',
+    throws(Object.assign(new Error('none'), { status: 404 })),
+    500,
+  ],
+  ['they are wrong', throws(new TypeError('row is undefined')), 500],
+]
+
+describe.each(faults)('where %s', (_, cause, status) => {
+  const error = status === 503 ? 'temporarily_unavailable' : 'server_error'
+
+  test('clients and APIs hear so, and go on with what they have afterwards', async () => {
+    const { tokens, code } = await begun()
+    const { access_token, refresh_token } = tokens
+    fault = cause
+    for (const asking of [
+      redeem(host, code),
+      refresh(host, refresh_token),
+      userinfo(host, access_token),
+      introspect(access_token),
+      introspect(refresh_token),
+      guarded(access_token),
+    ]) {
+      const { status: got, body, headers } = await asking
+      expect({ got, body }).toEqual({
+        got: status,
+        body: { error, error_description: expect.stringMatching(/^the (service|server) [a-z ]+$/) },
+      })
+      expect(headers['retry-after']).toBe(status === 503 ? '1' : undefined)
+      expect(headers['www-authenticate']).toBeUndefined()
+    }
+    fault = works
+    await redeem(host, code).expect(200)
+    await refresh(host, refresh_token).expect(200)
+    await userinfo(host, access_token).expect(200, { sub: '1', email: ada.email, tenant: 'acme' })
+  })
+
+  test('a person sees a page, and signs in afterwards', async () => {
+    const browser = new RawBrowser(host.app)
+    const login = await browser.open(authorizeUrl({ client_id: 'web', scope: 'openid', prompt: 'consent' }))
+    fault = cause
+    expectErrorPage(await browser.signIn(login, ada.username, 'right'), status)
+    fault = works
+    const consent = await browser.signIn(login, ada.username, 'right')
+    fault = cause
+    expectErrorPage(await browser.decide(consent, 'allow'), status)
+    expectErrorPage(await browser.open('/oauth/account'), status)
+    fault = works
+    codeOf(await browser.decide(consent, 'allow'))
+  })
+
+  test('the log says which function it was', async () => {
+    const { tokens } = await begun()
+    fault = cause
+    await userinfo(host, tokens.access_token).expect(status)
+    expect(logged).toEqual([
+      [
+        expect.stringMatching(new RegExp(`^latchkey: ${error} [0-9a-f-]{36}$`)),
+        expect.objectContaining({ message: 'latchkey: users.find failed', cause: expect.anything() }),
+      ],
+    ])
+  })
+})
