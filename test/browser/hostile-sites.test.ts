@@ -114,6 +114,52 @@ describeWith('chromium', 'pages of other sites in Chromium, in an app without he
     return { login, consent, logout }
   }
 
+  describe('a second click that was meant for a window on top of the consent page, which closed under the first', () => {
+    const clickAsItComesToFront = `dispatchEvent(new Event('focus')); document.getElementById('allow').click()`
+    const clickAsItIsUncovered = `document.dispatchEvent(new Event('visibilitychange')); document.getElementById('allow').click()`
+
+    /** Presses Allow again and again until the browser leaves; a click that is refused is simply gone. */
+    const pressUntilAtClient = async (page: Page): Promise<void> => {
+      const arrived = atClient(page).then(() => true)
+      const pause = () => new Promise<false>((resolve) => setTimeout(resolve, 50, false))
+      while (!(await Promise.race([arrived, pause()])))
+        await page.evaluate(`document.getElementById('allow')?.click()`).catch(() => {})
+    }
+
+    test.each([
+      ['comes to the front', clickAsItComesToFront],
+      ['is uncovered', clickAsItIsUncovered],
+    ])('is lost as the page %s; one that comes later counts', (_, click) =>
+      inBrowser(async (page) => {
+        await comeToConsent(page)
+        const sent: string[] = []
+        page.on('request', (request) => sent.push(request.method()))
+        await page.evaluate(click)
+        // What the click had set going would have been sent before this is.
+        await page.evaluate(`new Promise((onload) =>
+          Object.assign(new Image(), { onload: () => onload(), src: '/oauth/assets/icon.svg?later' }))`)
+        expect(sent).toEqual(['GET'])
+        await pressUntilAtClient(page)
+      }),
+    )
+
+    test('is lost on a page that has only just come', () =>
+      inBrowser(async (page) => {
+        await comeToConsent(page)
+        // Not driven by a program, as far as the page can tell; and a click as soon as there is a button.
+        await page.addInitScript(`
+          Object.defineProperty(navigator, 'webdriver', { value: false })
+          addEventListener('DOMContentLoaded', () => {
+            document.getElementById('allow')?.click()
+            document.title = 'clicked'
+          })`)
+        await page.reload()
+        await page.waitForFunction(`document.title === 'clicked'`)
+        await atConsent(page)
+        await pressUntilAtClient(page)
+      }))
+  })
+
   interface Standing {
     readonly cookies: readonly string[]
     readonly waiting: readonly Record<string, unknown>[]

@@ -1,2 +1,4 @@
 // A button named "submit" would hide the form's own method.
-HTMLFormElement.prototype.submit.call(document.getElementById('form-post'))
+addEventListener('DOMContentLoaded', () =>
+  HTMLFormElement.prototype.submit.call(document.getElementById('form-post')),
+)
