@@ -149,12 +149,23 @@ describeWith('chromium', 'pages of other sites in Chromium, in an app without he
         // Not driven by a program, as far as the page can tell; and a click as soon as there is a button.
         await page.addInitScript(`
           Object.defineProperty(navigator, 'webdriver', { value: false })
+          const begun = performance.now()
           addEventListener('DOMContentLoaded', () => {
-            document.getElementById('allow')?.click()
-            document.title = 'clicked'
+            const allow = document.getElementById('allow')
+            allow?.click()
+            window.clickedAfter = allow ? performance.now() - begun : undefined
           })`)
-        await page.reload()
-        await page.waitForFunction(`document.title === 'clicked'`)
+        let clickedAfter: number | undefined
+        // On a machine that is so busy that the page takes longer to come, the click may count.
+        for (
+          let attempt = 0;
+          attempt < 5 && !(clickedAfter !== undefined && clickedAfter < 700);
+          attempt += 1
+        ) {
+          await page.goto(authorizeAt({ prompt: 'consent', state: 'of-the-person' })).catch(() => {})
+          clickedAfter = await page.evaluate<number>('window.clickedAfter').catch(() => undefined)
+        }
+        expect(clickedAfter).toBeLessThan(700)
         await atConsent(page)
         await pressUntilAtClient(page)
       }))
