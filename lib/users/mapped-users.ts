@@ -97,7 +97,7 @@ const settledClaims = async (claims: readonly [string, unknown][]): Promise<read
     : claims
 
 const isActive = (mapping: UserMapping, row: UserRow): boolean => {
-  const active: unknown = fromHost('users.isActive', () => mapping.isActive?.(row) ?? true)
+  const active: unknown = mapping.isActive ? fromHost('users.isActive', () => mapping.isActive?.(row)) : true
   // A promise is true whatever it promises.
   if (active instanceof Promise) throw new TypeError('latchkey: users.isActive must not be asynchronous')
   return Boolean(active)

@@ -144,6 +144,17 @@ describe("the host's table", () => {
     await expect(users.authenticate('ada', 'secret', req)).resolves.toBeUndefined()
   })
 
+  test.each([[false], [null], [undefined], [0], ['']])(
+    'nobody is active of whom isActive says %p',
+    async (active) => {
+      const isActive = (() => active) as unknown as () => boolean
+      const row = { id: 1, email: 'ada', password_hash: await bcrypt('secret') }
+      const { users } = await withPeople([row], { isActive })
+      await expect(users.find('1')).resolves.toBeUndefined()
+      await expect(users.authenticate('ada', 'secret', req)).resolves.toBeUndefined()
+    },
+  )
+
   test('an asynchronous isActive is refused instead of being true for everybody', async () => {
     const isActive = (async () => false) as unknown as () => boolean
     const { users } = await withPeople([{ id: 1, email: 'ada', password_hash: 'x' }], { isActive })
