@@ -9,6 +9,7 @@ import { authorizeUrl, callback, type Host, people, pkce, startHost } from '../s
 import { describeWith } from '../support/services.ts'
 
 const ada = people[0]!
+const consentHeading = 'Web client wants to access your Latchkey account'
 
 // Many pages, each looked at in many ways: a busy machine takes its time.
 jest.setTimeout(180_000)
@@ -207,7 +208,7 @@ describeWith('chromium', 'by keyboard alone', () => {
         await type(page, ada.password)
         await move(page, '#submit')
         await page.keyboard.press('Space')
-        await waitForHeading(page, 'Web client wants to access your Latchkey account')
+        await waitForHeading(page, consentHeading)
         await move(page, '#switch')
         await move(page, '[type=checkbox]')
         await page.keyboard.press('Space')
@@ -223,10 +224,12 @@ describeWith('chromium', 'by keyboard alone', () => {
         await answerFor(session, ['https://client.example.com/*'])
         await page.goto(url())
         await signIn(page)
+        await waitForHeading(page, consentHeading)
         await move(page, '#switch')
         await page.keyboard.press('Enter')
         await waitForHeading(page, 'Sign in')
         await signIn(page)
+        await waitForHeading(page, consentHeading)
         await move(page, '#deny')
         const [back] = await Promise.all([atClient(page), page.keyboard.press('Enter')])
         expect(back.searchParams.get('error')).toBe('access_denied')

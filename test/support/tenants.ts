@@ -1,7 +1,7 @@
 import supertest from 'supertest'
 import type { AuthEvent, AuthRouterOptions, HostUser, Tenant } from '../../lib/index.ts'
 import { authorizeUrl, callback, clients, type Host, secret, startHost } from './host.ts'
-import { codeOf } from './outcomes.ts'
+import { codeOf, withoutOwnScript } from './outcomes.ts'
 import { type Answer, RawBrowser } from './raw-browser.ts'
 import { ada, answerOf, redeem, type TokenAnswer, web } from './tokens.ts'
 
@@ -82,7 +82,7 @@ export const textOf = ({ html }: Answer): string =>
     .replace(/\s+/g, ' ')
 /** What of a hostile name a browser would act upon. */
 export const aliveIn = ({ html }: Answer): string[] =>
-  ['<script', '<img', "onfocus='", '\u202e', '\0'].filter((text) => html.includes(text))
+  ['<script', '<img', "onfocus='", '\u202e', '\0'].filter((text) => withoutOwnScript(html).includes(text))
 
 /** A browser in which somebody is signed in, where the request has led them. */
 export const visit = async (parameters: Record<string, string> = request, as = ada, agent = browser()) => {
