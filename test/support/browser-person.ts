@@ -3,12 +3,13 @@ import { people } from './host.ts'
 
 const ada = people[0]!
 
-/** Fills in the sign-in page, or the one that asks for the password again; a tab behind another would be slow. */
+/** Fills in the sign-in page, or the one that asks for the password again, and lets the next one come; a tab behind another would be slow. */
 export const signIn = async (page: Page, { email, password } = ada): Promise<void> => {
   await page.bringToFront()
   if (await page.locator('#username').isEditable()) await page.fill('#username', email)
   await page.fill('#password', password)
   await page.click('#submit')
+  await page.waitForLoadState()
 }
 
 /** Presses the button of that name. */
