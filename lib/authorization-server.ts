@@ -7,7 +7,7 @@ import { type ClientJwks, createClientJwks } from './outbound/client-jwks.ts'
 import { createOutbound, type Outbound } from './outbound/outbound.ts'
 import { OAuthError } from './protocol/errors.ts'
 import { openDatabase } from './repositories/database.ts'
-import { databaseUnavailable } from './repositories/faults.ts'
+import { temporarilyUnavailable } from './repositories/faults.ts'
 import { createLastUse, type LastUse } from './repositories/last-use.ts'
 import { migrateDatabase } from './repositories/migrate.ts'
 import { schemaVersion } from './repositories/schema-version.ts'
@@ -76,7 +76,7 @@ const patience = 8000
 export const readyInTime = (server: Pick<AuthorizationServer, 'ready'>): Promise<void> =>
   new Promise((resolve, reject) => {
     const fail = (error: unknown): void =>
-      reject(error instanceof OAuthError ? error : databaseUnavailable(error))
+      reject(error instanceof OAuthError ? error : temporarilyUnavailable(error))
     const timer = setTimeout(() => fail(new Error(`not ready within ${patience} ms`)), patience)
     server
       .ready()

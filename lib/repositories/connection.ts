@@ -137,8 +137,9 @@ export const inPipelinedTransaction = async <T>(
   begun.catch(() => {})
   try {
     const decision = await decide(tx)
-    const sent = writes(decision).map((write) => write(tx))
-    await Promise.all([begun, ...sent, control(tx, 'COMMIT')])
+    // Answered by now; without it each write would stand by itself.
+    await begun
+    await Promise.all([...writes(decision).map((write) => write(tx)), control(tx, 'COMMIT')])
     return decision
   } catch (error) {
     await rollBack(tx)

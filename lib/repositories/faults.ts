@@ -51,8 +51,8 @@ export const isMissingTable = (error: unknown): boolean => {
   return code === 'SQLITE_ERROR' && String(error).includes('no such table')
 }
 
-/** What a client hears of any fault of the database: nothing but that it may try again. */
-export const databaseUnavailable = (cause: unknown): OAuthError =>
+/** What a client hears when the database fails, or what a function of the host's needs: that it may try again. */
+export const temporarilyUnavailable = (cause: unknown): OAuthError =>
   new OAuthError('temporarily_unavailable', 'the service is temporarily unavailable', {
     cause,
     headers: { 'Retry-After': '1' },

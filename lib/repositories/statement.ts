@@ -8,7 +8,7 @@ import {
   onSharedConnection,
 } from './connection.ts'
 import type { Driver, Result, Row, Value } from './driver.ts'
-import { databaseUnavailable, isRetryable, isUniqueViolation, retrying } from './faults.ts'
+import { isRetryable, isUniqueViolation, retrying, temporarilyUnavailable } from './faults.ts'
 import { commitTogether, type WriteQueue } from './group-commit.ts'
 
 /** Where the kit's rows live. Inside a transaction it is the same value with the connection pinned. */
@@ -79,7 +79,7 @@ const settled = async <T>(work: () => Promise<T>, mayRetry = isRetryable): Promi
   try {
     return await retrying(work, mayRetry)
   } catch (error) {
-    throw error instanceof OAuthError ? error : databaseUnavailable(error)
+    throw error instanceof OAuthError ? error : temporarilyUnavailable(error)
   }
 }
 

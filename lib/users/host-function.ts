@@ -1,5 +1,5 @@
 import { OAuthError } from '../protocol/errors.ts'
-import { databaseUnavailable } from '../repositories/faults.ts'
+import { temporarilyUnavailable } from '../repositories/faults.ts'
 
 /** Milliseconds in which a function of the host's must answer: as long as a database may take in all. */
 const patience = 10_000
@@ -35,7 +35,7 @@ const isAway = (error: unknown, depth = 0): boolean => {
 const faultOf = (name: string, cause: unknown): Error => {
   if (cause instanceof OAuthError) return cause
   const fault = new Error(`latchkey: ${name} failed`, { cause })
-  return isAway(cause) ? databaseUnavailable(fault) : fault
+  return isAway(cause) ? temporarilyUnavailable(fault) : fault
 }
 
 const isThenable = (value: unknown): value is PromiseLike<unknown> =>
@@ -45,7 +45,8 @@ const inTime = async <T>(name: string, answer: PromiseLike<T>): Promise<T> => {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(
-      () => reject(databaseUnavailable(new Error(`latchkey: ${name} did not answer within ${patience} ms`))),
+      () =>
+        reject(temporarilyUnavailable(new Error(`latchkey: ${name} did not answer within ${patience} ms`))),
       patience,
     )
   })

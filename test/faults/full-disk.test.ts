@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import knex, { type Knex } from 'knex'
 import supertest from 'supertest'
-import { databaseUnavailable, isMisled, isRetryable } from '../../lib/repositories/faults.ts'
+import { isMisled, isRetryable, temporarilyUnavailable } from '../../lib/repositories/faults.ts'
 import { type FaultDatabase, openFaultDatabase, silence } from '../support/fault-databases.ts'
 import { type Disk, missingMount, openLimitedFolder, openSmallDisk } from '../support/fault-disks.ts'
 import {
@@ -254,7 +254,7 @@ test.each([
 ])('%s is final: nobody waits for a disk that is full', (code) => {
   const error = Object.assign(new Error('no space left'), { code })
   expect([isRetryable(error), isMisled(error)]).toEqual([false, false])
-  expect(databaseUnavailable(error)).toMatchObject({ status: 503, cause: error })
+  expect(temporarilyUnavailable(error)).toMatchObject({ status: 503, cause: error })
 })
 
 describeWhere(missingMount() ?? missingServer.PostgreSQL(), 'a PostgreSQL that has no space', () => {

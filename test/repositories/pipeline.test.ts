@@ -62,6 +62,18 @@ describeWith('postgresql', 'a pool that the kit opens on PostgreSQL', () => {
       expect(await createReplay(opened.database, b)).toBe(false)
     })
 
+    test('writes nothing when it could not begin', async () => {
+      const { database } = opened
+      const driver = { ...database.driver, begin: 'BEGIN nothing' }
+      const work = transaction(
+        { ...database, driver },
+        async () => undefined,
+        () => [(tx) => createLogin(tx, login('adrift'))],
+      )
+      await expect(work).rejects.toMatchObject({ status: 503 })
+      expect(await standing('adrift')).toBeUndefined()
+    })
+
     test('does nothing of it when a write fails, be it the first or the last', async () => {
       for (const order of [0, 1]) {
         const used = replay()
