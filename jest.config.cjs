@@ -13,7 +13,7 @@ module.exports = {
   transformIgnorePatterns: [`/node_modules/(?!(${esmOnly.join('|')})/)`],
   moduleNameMapper: {
     '^latchkey$': '<rootDir>/lib/index.ts',
-    '^latchkey/testing$': '<rootDir>/lib/testing.ts',
+    '^latchkey/testing$': '<rootDir>/lib/testing/index.ts',
   },
   setupFilesAfterEnv: ['<rootDir>/test/support/after-each-file.ts'],
   testTimeout: 20_000,

@@ -1,3 +1,8 @@
+import { temporarilyUnavailable } from './database/errors.ts'
+import { migrateDatabase } from './database/migrate.ts'
+import { openDatabase } from './database/open.ts'
+import { schemaVersion } from './database/schema-version.ts'
+import type { Database } from './database/statement.ts'
 import type { EventDetails } from './events/event.ts'
 import { createEvents, type Events } from './events/events.ts'
 import { type KeyRing, openKeyRing } from './keys/key-ring.ts'
@@ -6,12 +11,7 @@ import type { Options } from './options/resolve.ts'
 import { type ClientJwks, createClientJwks } from './outbound/client-jwks.ts'
 import { createOutbound, type Outbound } from './outbound/outbound.ts'
 import { OAuthError } from './protocol/errors.ts'
-import { openDatabase } from './repositories/database.ts'
-import { temporarilyUnavailable } from './repositories/faults.ts'
 import { createLastUse, type LastUse } from './repositories/last-use.ts'
-import { migrateDatabase } from './repositories/migrate.ts'
-import { schemaVersion } from './repositories/schema-version.ts'
-import type { Database } from './repositories/statement.ts'
 import { createThrottle, type Throttle } from './throttle/throttle.ts'
 import { createUsers } from './users/index.ts'
 import type { Users } from './users/users.ts'
@@ -43,7 +43,7 @@ export interface AuthorizationServer {
   /** Whether {@link ready} would have nothing to do. */
   isReady(): boolean
   /** Lets work go on beside the request that began it; a failure is logged. */
-  runAside(work: Promise<void>): void
+  runInBackground(work: Promise<void>): void
   /** Aborted by {@link close}: work aside comes to its end. */
   readonly closing: AbortSignal
   /** Waits for work aside and closes the database pool if the kit opened it. */
@@ -66,7 +66,7 @@ export const prepareSchema = async (options: Options, database: Database): Promi
 }
 
 /** Milliseconds that a request waits for the server to be ready; a migration takes as long as it takes. */
-const patience = 8000
+const timeoutMs = 8000
 
 /**
  * {@link AuthorizationServer.ready} for a request, which somebody waits for: what was begun goes on without it.
@@ -77,7 +77,7 @@ export const readyInTime = (server: Pick<AuthorizationServer, 'ready'>): Promise
   new Promise((resolve, reject) => {
     const fail = (error: unknown): void =>
       reject(error instanceof OAuthError ? error : temporarilyUnavailable(error))
-    const timer = setTimeout(() => fail(new Error(`not ready within ${patience} ms`)), patience)
+    const timer = setTimeout(() => fail(new Error(`not ready within ${timeoutMs} ms`)), timeoutMs)
     server
       .ready()
       .then(resolve, fail)
@@ -100,14 +100,14 @@ export const createAuthorizationServer = (options: Options): AuthorizationServer
   const closing = new AbortController()
   const aside = new Set<Promise<void>>()
 
-  const runAside = (work: Promise<void>): void => {
+  const runInBackground = (work: Promise<void>): void => {
     const settled = work
       .catch((error: unknown) => options.logger.error('latchkey: work beside a request failed', error))
       .finally(() => aside.delete(settled))
     aside.add(settled)
   }
 
-  const lastUse = createLastUse(database, { now, runAside })
+  const lastUse = createLastUse(database, { now, runInBackground })
 
   const start = async (): Promise<void> => {
     const newer = await prepareSchema(options, database)
@@ -148,11 +148,11 @@ export const createAuthorizationServer = (options: Options): AuthorizationServer
     now,
     ready,
     isReady: () => keys?.isFresh() === true,
-    runAside,
+    runInBackground,
     closing: closing.signal,
     close: async () => {
       closing.abort()
-      runAside(lastUse.flush())
+      runInBackground(lastUse.flush())
       await Promise.all(aside)
       await keys?.settled()
       await close()

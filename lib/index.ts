@@ -1,7 +1,8 @@
+export type { UserLifecycle } from './account/user-lifecycle.ts'
+export type { UserExport } from './account/user-records.ts'
+export { type MigrateOptions, migrate, migrationSource, rollback } from './database/migrate.ts'
 export type { AuthEvent, EventDetails, EventType } from './events/event.ts'
 export type { EventListeners } from './events/events.ts'
-export type { UserLifecycle } from './http/user-lifecycle.ts'
-export type { UserExport } from './http/user-records.ts'
 export { OptionsError } from './options/check.ts'
 export type {
   AuthRouterOptions,
@@ -25,8 +26,7 @@ export type {
 } from './options/options.ts'
 export type { ClientMetadata } from './protocol/client-metadata.ts'
 export { type ErrorCode, OAuthError } from './protocol/errors.ts'
-export type { Tenant } from './protocol/tenant.ts'
-export { type MigrateOptions, migrate, migrationSource, rollback } from './repositories/migrate.ts'
+export type { Organization } from './protocol/organization.ts'
 export type { RequireToken, RequireTokenOptions } from './require-token.ts'
 export { type AuthRouter, authRouter } from './router.ts'
 export {

@@ -1,7 +1,7 @@
 import type { Request, RequestHandler } from 'express'
 import { type AuthorizationServer, readyInTime } from './authorization-server.ts'
 import { bearerToken, withBearerChallenge } from './http/bearer-token.ts'
-import { errorHandler } from './http/error-handler.ts'
+import { errorHandler } from './http/errors.ts'
 import { assertKnownScopes } from './options/scopes.ts'
 import { OAuthError } from './protocol/errors.ts'
 import { parseScope } from './protocol/scope.ts'

@@ -1,6 +1,6 @@
 import express, { type Request, type RequestHandler, type Router } from 'express'
+import { type UserLifecycle, userLifecycle } from './account/user-lifecycle.ts'
 import { type AuthorizationServer, createAuthorizationServer, readyInTime } from './authorization-server.ts'
-import { startCleanUp } from './clean-up.ts'
 import { accountFormEndpoint, accountPageEndpoint } from './endpoints/account.ts'
 import { assetsEndpoint } from './endpoints/assets.ts'
 import { authorizeEndpoint, authorizeFormEndpoint } from './endpoints/authorize.ts'
@@ -16,17 +16,17 @@ import { selectAccountFormEndpoint, selectAccountPageEndpoint } from './endpoint
 import { tokenEndpoint } from './endpoints/token.ts'
 import { userinfoEndpoint } from './endpoints/userinfo.ts'
 import type { EventListeners } from './events/events.ts'
-import { errorHandler } from './http/error-handler.ts'
+import { errorHandler } from './http/errors.ts'
 import { formBody } from './http/form.ts'
 import { issuerCheck, secureCheck } from './http/issuer-check.ts'
 import { languageChoice } from './http/language-choice.ts'
 import { createPages } from './http/pages.ts'
 import { type Route, route } from './http/route.ts'
-import { sessionMiddleware } from './http/session.ts'
-import { type UserLifecycle, userLifecycle } from './http/user-lifecycle.ts'
 import type { AuthRouterOptions } from './options/options.ts'
 import { resolveOptions } from './options/resolve.ts'
+import { startCleanUp } from './repositories/pruning/schedule.ts'
 import { type RequireToken, requireTokenOf } from './require-token.ts'
+import { sessionMiddleware } from './sessions/session.ts'
 
 /** An Express router that is a whole authorization server, and what a host needs beside it. */
 export interface AuthRouter extends Router {
@@ -87,15 +87,18 @@ const browserRoutes = (server: AuthorizationServer): Router => {
   const beforePage = (path: string): RequestHandler[] => [...stateless, languageChoice(server, path), session]
   const authorize = authorizeEndpoint(server, pages)
   // A form of another site carries no Lax cookie: it neither reads nor sets a session.
-  const sessionIf = (isOurs: (req: Request) => boolean, ...between: RequestHandler[]): RequestHandler[] => [
+  const sessionWhen = (
+    isResumed: (req: Request) => boolean,
+    ...between: RequestHandler[]
+  ): RequestHandler[] => [
     ...stateless,
     ...between,
-    (req, res, next) => (req.method === 'GET' || isOurs(req) ? session(req, res, next) : next()),
+    (req, res, next) => (req.method === 'GET' || isResumed(req) ? session(req, res, next) : next()),
   ]
   route(router, '/authorize', {
     get: authorize,
     post: authorizeFormEndpoint(server),
-    before: sessionIf(() => false),
+    before: sessionWhen(() => false),
   })
   route(router, '/login', {
     get: loginPageEndpoint(server, pages),
@@ -120,7 +123,7 @@ const browserRoutes = (server: AuthorizationServer): Router => {
   route(router, '/logout', {
     get: logoutEndpoint(server, pages),
     post: logoutFormEndpoint(server, pages),
-    before: sessionIf(isLogoutConfirmation, languageChoice(server, '/logout')),
+    before: sessionWhen(isLogoutConfirmation, languageChoice(server, '/logout')),
   })
   route(router, '/assets/:name', { get: assetsEndpoint(pages), head: true })
   // A path that cannot be decoded matches no route; the host's own handler would show the stack in development.

@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import type { Knex } from 'knex'
-import { hashPassword } from './keys/passwords.ts'
+import { openDatabase } from './database/open.ts'
+import { type Database, transaction } from './database/statement.ts'
 import { createSecret, hashSecret } from './keys/secrets.ts'
 import type { AuthRouterOptions, Logger } from './options/options.ts'
 import { knownScopes } from './options/scopes.ts'
+import { hashPassword } from './passwords/passwords.ts'
 import { type Client, usesSecret } from './protocol/client.ts'
 import { type ClientMetadata, parseClientMetadata } from './protocol/client-metadata.ts'
 import { OAuthError } from './protocol/errors.ts'
-import { openDatabase } from './repositories/database.ts'
 import {
   createClient,
   createUser,
@@ -16,7 +17,6 @@ import {
   updateClient,
   updateUser,
 } from './repositories/index.ts'
-import { type Database, transaction } from './repositories/statement.ts'
 
 /** A client as a seed describes it: RFC 7591 metadata, its id, and where wanted a secret of one's own. */
 export interface ClientSeed extends Partial<ClientMetadata> {
@@ -35,7 +35,7 @@ export interface SeededClient {
   readonly client_secret?: string
 }
 
-const leastSecretLength = 32
+const minSecretLength = 32
 
 const refuse = (clientId: string, description: string): never => {
   throw new OAuthError('invalid_client_metadata', `client ${clientId}: ${description}`)
@@ -53,8 +53,8 @@ const checkedMetadata = (
     const kind = metadata.token_endpoint_auth_method === 'none' ? 'a public client' : 'private_key_jwt'
     refuse(client_id, `client_secret must not be given for ${kind}`)
   }
-  if (client_secret !== undefined && client_secret.length < leastSecretLength) {
-    refuse(client_id, `client_secret must have at least ${leastSecretLength} characters`)
+  if (client_secret !== undefined && client_secret.length < minSecretLength) {
+    refuse(client_id, `client_secret must have at least ${minSecretLength} characters`)
   }
   const unknown = metadata.scope?.split(' ').filter((scope) => !scopes.includes(scope)) ?? []
   if (unknown.length > 0)

@@ -7,11 +7,11 @@ export const consents: SchemaChange = {
       byteForByte(table, collation)
       table.string('subject', 255).notNullable()
       table.string('client_id', 255).notNullable()
-      table.string('tenant', 64).notNullable().defaultTo('')
+      table.string('organization', 64).notNullable().defaultTo('')
       table.text('scopes').notNullable()
       table.bigInteger('created_at').notNullable()
       table.bigInteger('updated_at').notNullable()
-      table.primary(['subject', 'client_id', 'tenant'])
+      table.primary(['subject', 'client_id', 'organization'])
     }),
   down: ({ schema, name }) => schema.dropTable(name('consents')),
 }

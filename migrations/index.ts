@@ -1,15 +1,15 @@
 import { accessTokens } from './access-tokens.ts'
-import { authorizationRequests } from './authorization-requests.ts'
-import { authorizationRequestsSelected } from './authorization-requests-selected.ts'
 import { authorizations } from './authorizations.ts'
 import { authorizationsLastUsed } from './authorizations-last-used.ts'
 import { clients } from './clients.ts'
 import { consentReceipts } from './consent-receipts.ts'
 import { consents } from './consents.ts'
-import { consentsTenant } from './consents-tenant.ts'
+import { consentsOrganization } from './consents-organization.ts'
 import { consentsTerms } from './consents-terms.ts'
 import { logins } from './logins.ts'
 import type { SchemaChange } from './migration.ts'
+import { pendingRequests } from './pending-requests.ts'
+import { pendingRequestsSelected } from './pending-requests-selected.ts'
 import { refreshTokens } from './refresh-tokens.ts'
 import { replays } from './replays.ts'
 import { salts } from './salts.ts'
@@ -23,7 +23,7 @@ export const migrations: ReadonlyMap<string, SchemaChange> = new Map([
   ['001_clients', clients],
   ['002_users', users],
   ['003_logins', logins],
-  ['004_authorization_requests', authorizationRequests],
+  ['004_pending_requests', pendingRequests],
   ['005_authorizations', authorizations],
   ['006_access_tokens', accessTokens],
   ['007_refresh_tokens', refreshTokens],
@@ -36,6 +36,6 @@ export const migrations: ReadonlyMap<string, SchemaChange> = new Map([
   ['014_consent_receipts', consentReceipts],
   ['015_consents_terms', consentsTerms],
   ['016_authorizations_last_used', authorizationsLastUsed],
-  ['017_authorization_requests_selected', authorizationRequestsSelected],
-  ['018_consents_tenant', consentsTenant],
+  ['017_pending_requests_selected', pendingRequestsSelected],
+  ['018_consents_organization', consentsOrganization],
 ])

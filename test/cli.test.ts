@@ -18,10 +18,10 @@ import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import knex from 'knex'
 import * as openid from 'openid-client'
+import { rollback } from '../lib/database/migrate.ts'
+import { openDatabase } from '../lib/database/open.ts'
 import { hashSecret } from '../lib/keys/secrets.ts'
 import { findClient } from '../lib/repositories/clients.ts'
-import { openDatabase } from '../lib/repositories/database.ts'
-import { rollback } from '../lib/repositories/migrate.ts'
 import { locationOf } from './support/browser-agent.ts'
 import { HttpBrowser } from './support/http-browser.ts'
 
@@ -84,7 +84,7 @@ const latchkey = (
   surroundings: Surroundings = {},
 ): Promise<Outcome> =>
   new Promise((resolve) => {
-    const { input = '', env, program = [...loader, join(root, 'lib/cli.ts')] } = surroundings
+    const { input = '', env, program = [...loader, join(root, 'lib/cli/index.ts')] } = surroundings
     const settings = { cwd: folder, env: environment(env), timeout: 50_000 }
     const child = execFile(process.execPath, [...program, ...args], settings, (error, stdout, stderr) => {
       resolve({ code: error === null ? 0 : Number(error.code ?? -1), stdout, stderr })
@@ -438,11 +438,11 @@ export default {
     const folder = emptyFolder({ 'latchkey.config.ts': typescript })
     await buildTo(folder)
     const args = ['client', 'create', '--name', 'A & B', '--redirect-uri', callback]
-    const refused = await latchkey(folder, args, { program: ['dist/lib/cli.js'] })
-    const command = `--import tsx dist/lib/cli.js client create --name 'A & B' --redirect-uri ${callback}`
+    const refused = await latchkey(folder, args, { program: ['dist/lib/cli/index.js'] })
+    const command = `--import tsx dist/lib/cli/index.js client create --name 'A & B' --redirect-uri ${callback}`
     expect(refused).toMatchObject({ code: 1, stdout: '' })
     expect(refused.stderr).toContain(`run: node ${command}\n`)
-    await succeeding(folder, args, { program: ['--import', 'tsx', 'dist/lib/cli.js'] })
+    await succeeding(folder, args, { program: ['--import', 'tsx', 'dist/lib/cli/index.js'] })
     expect(await rowsOf(folder, 'oauth_clients')).toHaveLength(1)
   })
 
@@ -542,7 +542,7 @@ describe('eject-views', () => {
     const folder = emptyFolder()
     await buildTo(folder)
     cpSync(join(root, 'views'), join(folder, 'dist/views'), { recursive: true })
-    const program = ['dist/lib/cli.js']
+    const program = ['dist/lib/cli/index.js']
     await succeeding(folder, ['eject-views', 'login', '--to', 'built'], { program })
     await succeeding(folder, ['eject-views', 'login', '--to', 'sources'])
     const [built, sources] = ['built', 'sources'].map((name) =>

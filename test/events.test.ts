@@ -49,7 +49,7 @@ test('a login, a consent, a code, its tokens and their end are told in order', a
   const family = { authorizationId: expect.stringMatching(/^[\w-]{22}$/), clientId: 'web', subject: '1' }
   const scopes = ['openid', 'offline_access', 'notes:read']
   const account = expect.stringMatching(/^[\w-]{43}$/)
-  const told = host.events.map(({ time: _, correlationId: __, address: ___, ...event }) => event)
+  const told = host.events.map(({ time: _, requestId: __, address: ___, ...event }) => event)
   expect(told.slice(0, 12)).toEqual([
     { type: 'login.failed', clientId: 'web', account },
     { type: 'login.succeeded', clientId: 'web', account, subject: '1' },
@@ -78,7 +78,7 @@ test('a login, a consent, a code, its tokens and their end are told in order', a
 })
 
 test('a refresh token that is used again outside its window is told with its family', async () => {
-  const host = await start({ replayWindow: 0 })
+  const host = await start({ refreshTokenGracePeriod: 0 })
   const { refresh_token } = await answerOf(
     redeem(host, await codeFor(host, { scope: 'openid offline_access' })),
   )
@@ -116,7 +116,7 @@ test('the id on an error page is that of the event and of the log', async () => 
   const page = await browser.signIn(await browser.open(authorizeUrl({ client_id: 'web' })))
   expect(page.status).toBe(500)
   const [, id = ''] = /id="error-id">([^<]+)</.exec(page.html) ?? []
-  expect(host.events.at(-1)).toMatchObject({ type: 'request.failed', correlationId: id, status: 500 })
+  expect(host.events.at(-1)).toMatchObject({ type: 'request.failed', requestId: id, status: 500 })
   expect(logged.map(([first]) => first)).toEqual([`latchkey: server_error ${id}`])
   expect(page.html).not.toContain('directory')
 })

@@ -178,7 +178,7 @@ test('the tarball holds what a host needs and nothing else', async () => {
       'package/dist/lib/index.js',
       'package/dist/lib/index.d.ts',
       'package/dist/lib/index.d.ts.map',
-      'package/dist/lib/cli.js',
+      'package/dist/lib/cli/index.js',
       'package/dist/migrations/index.js',
       'package/LICENSE',
       'package/README.md',

@@ -55,13 +55,15 @@ describe('the tables', () => {
 
   test('README gives every lifetime as it is', () => {
     const database = { client: 'better-sqlite3', connection: { filename: ':memory:' } }
-    const { lifetimes, replayWindow } = resolveOptions({
+    const { lifetimes, refreshTokenGracePeriod } = resolveOptions({
       database,
       secrets: ['a secret of the tests, long enough'],
     })
     const told = [...tableOf(section('README.md', 'Lifetimes'))].map(([name, value]) => [name, Number(value)])
     expect(Object.fromEntries(told)).toEqual(lifetimes)
-    expect(tableOf(section('README.md', 'Options')).get('replayWindow')).toBe(`\`${replayWindow}\``)
+    expect(tableOf(section('README.md', 'Options')).get('refreshTokenGracePeriod')).toBe(
+      `\`${refreshTokenGracePeriod}\``,
+    )
   })
 
   test('docs/clients.md names every field of a client and no other', () => {

@@ -12,7 +12,7 @@ export interface Ask {
   readonly form?: Readonly<Record<string, string>>
 }
 
-const patience = 10_000
+const timeoutMs = 10_000
 
 /**
  * One request on a kept connection.
@@ -43,7 +43,7 @@ export const send = (agent: Agent, url: string | URL, ask: Ask = {}): Promise<An
       )
       response.on('error', reject)
     })
-    request.setTimeout(patience, () => request.destroy(new Error(`no answer from ${url}`)))
+    request.setTimeout(timeoutMs, () => request.destroy(new Error(`no answer from ${url}`)))
     request.on('error', reject)
     request.end(body)
   })

@@ -1,5 +1,5 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { removeExpiredRows } from '../../lib/clean-up.ts'
+import { removeExpiredRows } from '../../lib/repositories/pruning/schedule.ts'
 import { type AuthRouter, serverBehind } from '../../lib/router.ts'
 
 export interface CleanedUp {
@@ -16,7 +16,7 @@ export const cleanUpOf = (oauth: AuthRouter) => async (): Promise<CleanedUp> => 
   const delays = monitorEventLoopDelay({ resolution: 1 })
   const begun = performance.now()
   delays.enable()
-  const counts = await removeExpiredRows(server.database, { now: server.now(), replayWindow: 10 })
+  const counts = await removeExpiredRows(server.database, { now: server.now(), refreshTokenGracePeriod: 10 })
   delays.disable()
   return {
     removed: [...counts.values()].reduce((sum, count) => sum + count, 0),

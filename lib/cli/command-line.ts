@@ -19,7 +19,7 @@ const parseOptions = (options: Command['options']): ParseOptions =>
   )
 
 /** The name that was probably meant: one that begins as the given one does, or one that differs little. */
-export const meant = (given: string, names: readonly string[]): string | undefined => {
+export const suggest = (given: string, names: readonly string[]): string | undefined => {
   const nearest = names.find((name) => name.startsWith(given)) ?? closest(given, names)
   return nearest.startsWith(given) || distance(given, nearest) * 2 <= nearest.length ? nearest : undefined
 }
@@ -43,7 +43,7 @@ export const refuseCommand = (commands: readonly Command[], words: readonly stri
       `${first} needs one of: ${group.map(({ name }) => name.slice(first.length + 1)).join(', ')}`,
     )
   }
-  const nearest = meant(given, names) ?? meant(first, [...names, 'help'])
+  const nearest = suggest(given, names) ?? suggest(first, [...names, 'help'])
   throw new UsageError(
     `there is no command ${given}; ${nearest ? `did you mean: latchkey ${nearest}` : 'see: latchkey --help'}`,
   )
@@ -98,7 +98,7 @@ export const readCommandLine = (args: string[], commands: readonly Command[]): C
   const own: Command['options'] = command ? { ...command.options, ...globalOptions } : top
   for (const token of tokens) {
     if (token.kind !== 'option' || Object.hasOwn(own, token.name)) continue
-    const nearest = meant(token.name, Object.keys(own))
+    const nearest = suggest(token.name, Object.keys(own))
     const place = command ? `latchkey ${command.name}` : 'latchkey'
     throw new UsageError(
       `${token.rawName} is not an option of ${place}; ${nearest ? `did you mean --${nearest}?` : `see: ${place} --help`}`,

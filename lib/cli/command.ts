@@ -1,5 +1,5 @@
+import type { OpenedDatabase } from '../database/open.ts'
 import type { Options } from '../options/resolve.ts'
-import type { OpenedDatabase } from '../repositories/database.ts'
 
 /** An option of a command, with what help says of it. */
 export interface CommandOption {
@@ -21,7 +21,7 @@ export interface Invocation {
 }
 
 /** What a command works with; the database is closed after it. */
-export interface Workplace extends OpenedDatabase {
+export interface CommandContext extends OpenedDatabase {
   readonly options: Options
 }
 
@@ -47,7 +47,7 @@ interface Description {
 /** One command of `latchkey`: with the database, or with nothing but what was typed. */
 export type Command = Description &
   (
-    | { run(workplace: Workplace, invocation: Invocation): Promise<void> }
+    | { run(context: CommandContext, invocation: Invocation): Promise<void> }
     | { runAlone(invocation: Invocation): Promise<void> }
   )
 

@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, dirname, extname, join } from 'node:path'
-import { copiedFiles, originOf, ownViews, runningVersion, withOrigin } from '../http/template-origin.ts'
+import { copiedFiles, originOf, ownViews, runningVersion, withOrigin } from '../pages/template-version.ts'
 import { type Command, type Invocation, UsageError } from './command.ts'
-import { meant } from './command-line.ts'
+import { suggest } from './command-line.ts'
 import { loadHostOptions } from './config.ts'
 import { note, print } from './terminal.ts'
 
@@ -19,7 +19,7 @@ const filesCalled = (names: readonly string[]): string[] => {
   const called = names.map((name) => {
     const found = files.find((file) => namesOf(file).includes(name))
     if (found !== undefined) return found
-    const nearest = meant(name, files.flatMap(namesOf))
+    const nearest = suggest(name, files.flatMap(namesOf))
     const hint = nearest ? `did you mean ${nearest}?` : `there are: ${files.join(', ')}`
     throw new UsageError(`there is no template ${name}; ${hint}`)
   })

@@ -3,7 +3,7 @@ import { replaceKeys, rotateKeys } from '../keys/key-rotation.ts'
 import { freshnessOf, stateOf } from '../keys/key-schedule.ts'
 import { type SigningAlgorithm, signingAlgorithms } from '../protocol/client-metadata.ts'
 import { listSigningKeys, type SigningKeyRecord } from '../repositories/signing-keys.ts'
-import { type Command, type Invocation, UsageError, type Workplace } from './command.ts'
+import { type Command, type CommandContext, type Invocation, UsageError } from './command.ts'
 import { heading, note, print, table } from './terminal.ts'
 
 const now = (): number => Math.floor(Date.now() / 1000)
@@ -27,7 +27,7 @@ const time = (seconds: number | null): string =>
 
 const headings = ['ALG', 'KEY ID', 'STATE', 'SIGNS FROM', 'PUBLISHED UNTIL']
 
-const printKeys = async ({ database }: Workplace, asJson: boolean): Promise<void> => {
+const printKeys = async ({ database }: CommandContext, asJson: boolean): Promise<void> => {
   const keys = described(await listSigningKeys(database))
   if (asJson) return print(JSON.stringify(keys, null, 2))
   if (keys.length === 0) return note('there are no keys yet; the server makes them when it first starts')
@@ -45,9 +45,9 @@ export const listKeysCommand: Command = {
     'retired: only recognises ID tokens that come back as a hint. Private keys are never shown.',
   options: { json: { type: 'boolean', help: 'print JSON' } },
   example: 'latchkey keys list',
-  async run(workplace, invocation) {
-    await prepareSchema(workplace.options, workplace.database)
-    await printKeys(workplace, invocation.flag('json'))
+  async run(context, invocation) {
+    await prepareSchema(context.options, context.database)
+    await printKeys(context, invocation.flag('json'))
   },
 }
 
@@ -58,7 +58,7 @@ const algorithmsOf = (invocation: Invocation): readonly SigningAlgorithm[] => {
   return named
 }
 
-const warningOf = ({ options }: Workplace): string =>
+const warningOf = ({ options }: CommandContext): string =>
   'The keys so far are withdrawn: no ID token signed with them verifies any more, nor is any taken as a hint.\n' +
   `Running servers change over within ${freshnessOf(options.lifetimes).readAfter} seconds of work; what they sign until then is refused too.\n` +
   `Clients may keep the keys that they know for ${freshnessOf(options.lifetimes).maxAge} seconds, some for longer: until they fetch again they\n` +
@@ -79,13 +79,13 @@ export const rotateKeysCommand: Command = {
   },
   example: 'latchkey keys rotate --alg RS256',
   check: algorithmsOf,
-  async run(workplace, invocation) {
-    const { database, options } = workplace
+  async run(context, invocation) {
+    const { database, options } = context
     const request = { algorithms: algorithmsOf(invocation), now: now() }
     await prepareSchema(options, database)
     if (invocation.flag('now')) await replaceKeys(database, options, request)
     else await rotateKeys(database, options, request)
-    await printKeys(workplace, invocation.flag('json'))
-    if (invocation.flag('now')) note(warningOf(workplace))
+    await printKeys(context, invocation.flag('json'))
+    if (invocation.flag('now')) note(warningOf(context))
   },
 }

@@ -1,5 +1,5 @@
-import { migrateDatabase, rollback } from '../repositories/migrate.ts'
-import { schemaVersion } from '../repositories/schema-version.ts'
+import { migrateDatabase, rollback } from '../database/migrate.ts'
+import { schemaVersion } from '../database/schema-version.ts'
 import { type Command, UsageError } from './command.ts'
 import { note, print } from './terminal.ts'
 

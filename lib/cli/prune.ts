@@ -1,5 +1,5 @@
 import { prepareSchema } from '../authorization-server.ts'
-import { removeExpiredRows } from '../clean-up.ts'
+import { removeExpiredRows } from '../repositories/pruning/schedule.ts'
 import type { Command } from './command.ts'
 import { heading, note, print, table } from './terminal.ts'
 
@@ -17,8 +17,8 @@ export const pruneCommand: Command = {
   async run({ database, options }, invocation) {
     await prepareSchema(options, database)
     const now = Math.floor(Date.now() / 1000)
-    const { replayWindow } = options
-    const counts = await removeExpiredRows(database, { now, replayWindow })
+    const { refreshTokenGracePeriod } = options
+    const counts = await removeExpiredRows(database, { now, refreshTokenGracePeriod })
     const removed = [...counts].filter(([, count]) => count > 0)
     if (invocation.flag('json')) return print(JSON.stringify(Object.fromEntries(removed), null, 2))
     if (removed.length === 0) return note('nothing is expired')

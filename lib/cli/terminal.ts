@@ -19,7 +19,8 @@ export const print = (text: string): void => void process.stdout.write(`${text}\
 export const note = (text: string): void => void process.stderr.write(`${text}\n`)
 
 /** Writes what went wrong. */
-export const complain = (text: string): void => note(`${styled(process.stderr, 'red', 'latchkey:')} ${text}`)
+export const printError = (text: string): void =>
+  note(`${styled(process.stderr, 'red', 'latchkey:')} ${text}`)
 
 /** Lines of columns, each as wide as its widest cell. */
 export const table = (rows: readonly (readonly string[])[]): string => {

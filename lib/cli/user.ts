@@ -1,7 +1,7 @@
 import { prepareSchema } from '../authorization-server.ts'
-import { isPassword, longestPassword } from '../keys/passwords.ts'
 import type { Options } from '../options/resolve.ts'
 import { isUserMapping } from '../options/users.ts'
+import { isPassword, maxPasswordLength } from '../passwords/passwords.ts'
 import { findUserByUsername } from '../repositories/users.ts'
 import { seedUsers } from '../seed.ts'
 import { type Command, type Invocation, UsageError } from './command.ts'
@@ -12,7 +12,7 @@ const readPassword = async (): Promise<string> => {
   const given = process.env.LATCHKEY_PASSWORD
   const password = given ?? (isInteractive() ? await chosenPassword() : await readInput())
   if (isPassword(password)) return password
-  throw new Error(`the password must have 1 to ${longestPassword} characters, none of them NUL`)
+  throw new Error(`the password must have 1 to ${maxPasswordLength} characters, none of them NUL`)
 }
 
 const chosenPassword = async (): Promise<string> => {

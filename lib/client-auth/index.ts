@@ -53,8 +53,8 @@ export const authenticateClient = async (
   const presented = method.present(request)
   const clientId =
     presented.clientId !== undefined && isClientId(presented.clientId) ? presented.clientId : undefined
-  const { occasion } = request
-  const failing = { address: occasion.address, name: clientId ?? '' }
+  const { info } = request
+  const failing = { address: info.address, name: clientId ?? '' }
   await server.throttle[endpoint].assertOpen(failing)
   const client =
     clientId === undefined ? undefined : await findClient(server.database, { clientId, now: server.now() })
@@ -67,14 +67,14 @@ export const authenticateClient = async (
   } catch (error) {
     if (!(error instanceof OAuthError && error.code === 'invalid_client')) throw error
     // Not as presented: a client that mixes up its fields sends a token or its secret there.
-    server.events.announce('client.refused', occasion, { clientId: client?.clientId, endpoint })
-    await wait(randomInt(1, longestPause + 1))
+    server.events.announce('client.refused', info, { clientId: client?.clientId, endpoint })
+    await wait(randomInt(1, maxPause + 1))
     throw (await server.throttle[endpoint].failed(failing)) ?? error
   }
 }
 
 /** Milliseconds of chance, in which the few microseconds are lost that a client which is there takes longer. */
-const longestPause = 5
+const maxPause = 5
 
 /** What could be a client_id at all: nothing else reaches a query. */
 const isClientId = (clientId: string): boolean => clientId.length <= 255 && /^[\x20-\x7e]+$/.test(clientId)

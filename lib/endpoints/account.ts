@@ -1,34 +1,34 @@
 import type { Request, RequestHandler, Response } from 'express'
+import { connectedClients } from '../account/connected-clients.ts'
+import { scopeWords } from '../authorization/consent-scopes.ts'
+import { type ActiveLogin, activeLogin } from '../authorization/context.ts'
+import { accountLoginLocation, returnedParameter } from '../authorization/login-location.ts'
 import type { AuthorizationServer } from '../authorization-server.ts'
-import { type Browser, identifyBrowser, knownBrowser } from '../http/browser-cookie.ts'
-import { connectedClients } from '../http/connected-clients.ts'
-import { scopeWords } from '../http/consent-scopes.ts'
-import { assertCsrf, csrfToken, type FormPurpose } from '../http/csrf.ts'
 import { formParameters, queryParameters } from '../http/form.ts'
 import { languageOf } from '../http/language.ts'
-import { accountLoginLocation, returnedParameter } from '../http/login-location.ts'
-import { ownPath } from '../http/names.ts'
 import type { Pages } from '../http/pages.ts'
 import { sendRedirect } from '../http/send.ts'
-import { type ActiveLogin, activeLogin } from '../http/situation.ts'
+import { ownPath } from '../http/urls.ts'
 import { clientName } from '../protocol/client.ts'
 import { findClient } from '../repositories/index.ts'
+import { type Browser, bindBrowser, boundBrowser } from '../sessions/browser-binding.ts'
+import { assertCsrf, csrfToken, type FormPurpose } from '../sessions/csrf.ts'
 import { type LoginPage, logIn, showLogin } from './login.ts'
 import {
   clientParameters,
   type NamedClient,
   namedClient,
-  namedTenant,
+  namedOrganization,
+  organizationNames,
   removeClient,
   showRemoval,
-  tenantNames,
 } from './remove-client.ts'
 
 // Nothing waits while somebody signs in here. The form leads to this page and nowhere else, so no parameter can send the
 // browser elsewhere; its token holds the secret of this very browser, so no other site can sign it in; and the session
 // gets a new id with the login, so one that was planted is worth nothing.
 
-const purposeOf = (browser: Browser): FormPurpose => ({ action: 'account', requestId: 'sign in', browser })
+const purposeOf = (browser: Browser): FormPurpose => ({ action: 'account', pendingId: 'sign in', browser })
 
 const signInPage = (server: AuthorizationServer, browser: Browser): LoginPage => ({
   form: {
@@ -47,24 +47,26 @@ const showClients = async (
 ): Promise<void> => {
   const language = languageOf(server, req)
   const clients = await connectedClients(server, active.login.subject, language)
-  const tenants = await tenantNames(server, req, active.user)
-  const cards = clients.map(({ clientId, tenant, name, host, scopes, since, lastUsed, sessions }) => ({
+  const organizations = await organizationNames(server, req, active.user)
+  const cards = clients.map(({ clientId, organization, name, host, scopes, since, lastUsed, sessions }) => ({
     ...{ name, host, sessions },
-    tenant: tenant && (tenants.get(tenant) ?? tenant),
+    organization: organization && (organizations.get(organization) ?? organization),
     scopes: scopes.map((scope) => scopeWords(server, scope, language)),
     since: iso(since),
     lastUsed: iso(lastUsed),
-    removeUrl: ownPath(server, '/account', clientParameters({ clientId, tenant })),
+    removeUrl: ownPath(server, '/account', clientParameters({ clientId, organization })),
   }))
   // Told only where it is true, and in no words but ours, whoever made the link.
-  const { tenant } = removed ?? {}
-  const stands = clients.some((client) => client.clientId === removed?.clientId && client.tenant === tenant)
-  const isTold = removed && !stands && (tenant === undefined || tenants.has(tenant))
+  const { organization } = removed ?? {}
+  const stands = clients.some(
+    (client) => client.clientId === removed?.clientId && client.organization === organization,
+  )
+  const isTold = removed && !stands && (organization === undefined || organizations.has(organization))
   pages.send(res, 'account', {
     username: active.user.username,
     clients: cards,
     removed: isTold ? await nameOf(server, removed.clientId, language) : undefined,
-    removedTenant: tenant && tenants.get(tenant),
+    removedOrganization: organization && organizations.get(organization),
     signOutUrl: ownPath(server, '/logout'),
   })
 }
@@ -81,7 +83,7 @@ const nameOf = async (
 const showSignIn = (server: AuthorizationServer, pages: Pages, req: Request, res: Response): void => {
   const { url } = server.options.login
   if (url === undefined) {
-    const page = signInPage(server, identifyBrowser(server, req, res))
+    const page = signInPage(server, bindBrowser(server, req, res))
     showLogin(pages, res, page, { username: '', confirm: false })
     return
   }
@@ -101,7 +103,8 @@ export const accountPageEndpoint =
     const client = await namedClient(server, req, parameters, active)
     if (client) return showRemoval(server, pages, { req, res }, { active, client })
     const clientId = parameters.optional('removed')
-    const removed = clientId === undefined ? undefined : { clientId, ...namedTenant(server, parameters) }
+    const removed =
+      clientId === undefined ? undefined : { clientId, ...namedOrganization(server, parameters) }
     await showClients(server, pages, { req, res }, { active, removed })
   }
 
@@ -118,7 +121,7 @@ export const accountFormEndpoint =
       return sendRedirect(res, ownPath(server, '/account', told))
     }
     // A form of another site brings no cookie, and is given none.
-    const browser = knownBrowser(server, req)
+    const browser = boundBrowser(server, req)
     assertCsrf(server, req, form, browser && purposeOf(browser))
     if (browser && (await logIn(server, pages, { req, res, form }, signInPage(server, browser))))
       sendRedirect(res, ownPath(server, '/account'))

@@ -1,16 +1,21 @@
 import type { Request, RequestHandler, Response } from 'express'
+import { authorizationContext } from '../authorization/context.ts'
+import { ExpiredRequestError } from '../authorization/expired-request.ts'
+import { issueAuthorizationResponse } from '../authorization/issue.ts'
+import { loginLocation, returnedParameter } from '../authorization/login-location.ts'
+import {
+  createPending,
+  type OpenPendingRequest,
+  openPending,
+  requestParameter,
+} from '../authorization/pending-request.ts'
+import { sendAuthorizationResponse } from '../authorization/response.ts'
 import type { AuthorizationServer } from '../authorization-server.ts'
-import { sendAuthorizationResponse } from '../http/authorization-response.ts'
-import { ExpiredRequestError } from '../http/expired-request.ts'
 import { formParameters, queryParameters } from '../http/form.ts'
-import { rememberedSid } from '../http/login.ts'
-import { loginLocation, returnedParameter } from '../http/login-location.ts'
-import { ownPath } from '../http/names.ts'
-import { occasionOf } from '../http/occasion.ts'
 import type { Pages } from '../http/pages.ts'
+import { requestInfo } from '../http/request-info.ts'
 import { sendRedirect } from '../http/send.ts'
-import { situationOf } from '../http/situation.ts'
-import { keepRequest, type OpenRequest, openRequest, requestParameter } from '../http/waiting-request.ts'
+import { ownPath } from '../http/urls.ts'
 import {
   type AuthorizationRequest,
   parseAuthorizationRequest,
@@ -22,24 +27,24 @@ import { responseTypes } from '../protocol/client-metadata.ts'
 import {
   AuthorizationResponseError,
   type AuthorizationTarget,
+  asAuthorizationError,
   OAuthError,
-  towards,
 } from '../protocol/errors.ts'
-import { type NextStep, nextStep, type Situation } from '../protocol/next-step.ts'
+import { type AuthorizationContext, type NextStep, nextStep } from '../protocol/next-step.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 import { frontChannelResponseTypes } from '../protocol/response-type.ts'
-import { type Arrival, consumeAuthorizationRequest, findArrival } from '../repositories/index.ts'
-import { issueAuthorizationResponse } from '../tokens/authorization-response.ts'
+import { type AuthorizeLookup, consumePendingRequest, findForAuthorize } from '../repositories/index.ts'
+import { rememberedSid } from '../sessions/login.ts'
 import { readIdTokenHint } from '../tokens/id-token-hint.ts'
 import { scopeClaims } from '../tokens/scope-claims.ts'
 import type { User } from '../users/users.ts'
 
-/** An authorization request with its client: just arrived, or come back from login or consent. */
+/** An authorization request with its client: just received, or come back from login or consent. */
 interface Pending {
   readonly client: Client
   readonly request: AuthorizationRequest
-  readonly waiting?: OpenRequest
-  readonly arrival?: Arrival
+  readonly waiting?: OpenPendingRequest
+  readonly lookup?: AuthorizeLookup
 }
 
 /** RFC 6749 §4.1.1 and OIDC Core §3.1.2: decides who and whether, and issues the code. */
@@ -47,16 +52,16 @@ export const authorizeEndpoint =
   (server: AuthorizationServer, pages: Pages): RequestHandler =>
   async (req, res) => {
     const parameters = queryParameters(req)
-    const pending = isOurs(parameters)
+    const pending = isResumed(parameters)
       ? await returned(server, req, parameters)
-      : await arrived(server, req, parameters)
-    const { situation, user } = await situationOf(server, req, pending)
-    const step = nextStep(situation)
+      : await received(server, req, parameters)
+    const { context, user } = await authorizationContext(server, req, pending)
+    const step = nextStep(context)
     switch (step.step) {
       case 'login':
       case 'select-account': {
         if (parameters.has(returnedParameter)) return fail(server, pending, loginRequired)
-        const secret = await keep(server, req, res, pending, situation)
+        const secret = await keep(server, req, res, pending, context)
         // The host's own page is told to let the user choose.
         const isOurChoice = step.step === 'select-account' && server.options.login.url === undefined
         const choice = ownPath(server, '/select-account', { [requestParameter]: secret })
@@ -66,11 +71,11 @@ export const authorizeEndpoint =
         return sendRedirect(
           res,
           ownPath(server, '/consent', {
-            [requestParameter]: await keep(server, req, res, pending, situation),
+            [requestParameter]: await keep(server, req, res, pending, context),
           }),
         )
       case 'issue':
-        return issue(server, pages, req, res, { pending, situation, user, step })
+        return issue(server, pages, req, res, { pending, context, user, step })
       case 'error':
         return fail(server, pending, step)
     }
@@ -97,21 +102,21 @@ export const supportedResponseTypes = ({ options }: AuthorizationServer): readon
 ]
 
 /** Our own pages name a waiting request; whoever sends a client_id starts a new one. */
-const isOurs = (parameters: Parameters): boolean =>
+const isResumed = (parameters: Parameters): boolean =>
   parameters.has(requestParameter) && !parameters.has('client_id')
 
-const arrived = async (
+const received = async (
   server: AuthorizationServer,
   req: Request,
   parameters: Parameters,
 ): Promise<Pending> => {
   const clientId = parameters.required('client_id')
-  const arrival = await findArrival(server.database, {
+  const lookup = await findForAuthorize(server.database, {
     clientId,
     sid: rememberedSid(server, req),
     now: server.now(),
   })
-  const client = arrival?.client
+  const client = lookup?.client
   const { codeChallengeMethods } = server.options
   const types = supportedResponseTypes(server)
   const target = parseAuthorizationTarget(parameters, client, types)
@@ -119,30 +124,34 @@ const arrived = async (
   if (client === undefined) throw new OAuthError('unauthorized_client', 'client_id is unknown')
   const request = parseAuthorizationRequest(parameters, client, target, codeChallengeMethods, types)
   try {
-    return { client, arrival, request: { ...request, ...(await particulars(server, parameters, request)) } }
+    return {
+      client,
+      lookup,
+      request: { ...request, ...(await serverSideParameters(server, parameters, request)) },
+    }
   } catch (error) {
-    throw towards(target, error)
+    throw asAuthorizationError(target, error)
   }
 }
 
 /** What takes the server's keys or options to understand: single claims, whom the answer must be about, a workspace. */
-const particulars = async (
+const serverSideParameters = async (
   server: AuthorizationServer,
   parameters: Parameters,
   { scopes }: AuthorizationRequest,
-): Promise<Pick<AuthorizationRequest, 'claims' | 'hintedSubject' | 'tenant'>> => {
+): Promise<Pick<AuthorizationRequest, 'claims' | 'hintedSubject' | 'organization'>> => {
   const requested = parseClaims(parameters.optional('claims'))
   const hint = parameters.optional('id_token_hint')
   const hinted = hint === undefined ? undefined : await readIdTokenHint(server, hint)
   const hintedSubject = requested?.subject ?? hinted?.subject
-  const tenant = server.options.tenants && parameters.optional('tenant')
+  const organization = server.options.organizations && parameters.optional('organization')
   if (hinted && hinted.subject !== hintedSubject) {
     throw new OAuthError('login_required', 'id_token_hint and claims are about different users')
   }
   return {
     ...(requested && { claims: claimsRequest(requested, scopes, scopeClaims(server)) }),
     ...(hintedSubject !== undefined && { hintedSubject }),
-    ...(tenant !== undefined && { tenant }),
+    ...(organization !== undefined && { organization }),
   }
 }
 
@@ -151,7 +160,7 @@ const returned = async (
   req: Request,
   parameters: Parameters,
 ): Promise<Pending> => {
-  const waiting = await openRequest(server, req, parameters)
+  const waiting = await openPending(server, req, parameters)
   return { client: waiting.client, request: waiting.request, waiting }
 }
 
@@ -167,27 +176,24 @@ const fail = async (
   { request, waiting }: Pending,
   { code, description }: Extract<NextStep, { step: 'error' }>,
 ): Promise<never> => {
-  if (
-    waiting &&
-    !(await consumeAuthorizationRequest(server.database, { id: waiting.id, now: server.now() }))
-  ) {
+  if (waiting && !(await consumePendingRequest(server.database, { id: waiting.id, now: server.now() }))) {
     throw new ExpiredRequestError()
   }
   throw new AuthorizationResponseError(targetOf(request), code, description)
 }
 
-/** The id under which the request waits; one that has just arrived begins to wait now. */
+/** The id under which the request waits; one that has just received begins to wait now. */
 const keep = async (
   server: AuthorizationServer,
   req: Request,
   res: Response,
   { request, waiting }: Pending,
-  { login }: Situation,
-): Promise<string> => waiting?.secret ?? keepRequest(server, req, res, request, login?.sid)
+  { login }: AuthorizationContext,
+): Promise<string> => waiting?.secret ?? createPending(server, req, res, request, login?.sid)
 
 interface Issue {
   readonly pending: Pending
-  readonly situation: Situation
+  readonly context: AuthorizationContext
   readonly user: User | undefined
   readonly step: Extract<NextStep, { step: 'issue' }>
 }
@@ -197,11 +203,11 @@ const issue = async (
   pages: Pages,
   req: Request,
   res: Response,
-  { pending: { request, waiting }, situation, user, step: { login, scopes, tenant } }: Issue,
+  { pending: { request, waiting }, context, user, step: { login, scopes, organization } }: Issue,
 ): Promise<void> => {
   // There is no login without its user; this tells the compiler so.
   if (user === undefined) throw new ExpiredRequestError()
-  const grant = { situation, login, user, scopes, tenant, requestId: waiting?.id }
+  const grant = { context, login, user, scopes, organization, pendingId: waiting?.id }
   const outcome = await issueAuthorizationResponse(server, grant)
   if (outcome === 'gone') throw new ExpiredRequestError()
   if (outcome === 'withdrawn') {
@@ -211,15 +217,15 @@ const issue = async (
       'the user has just removed this client',
     )
   }
-  const { clientId } = situation.client
+  const { clientId } = context.client
   const { authorizationId, parameters } = outcome
-  server.events.announce('authorization.issued', occasionOf(req), {
+  server.events.announce('authorization.issued', requestInfo(req), {
     authorizationId,
     clientId,
     subject: login.subject,
     scopes,
     responseType: request.responseType,
-    ...(tenant !== undefined && { tenant }),
+    ...(organization !== undefined && { organization }),
   })
   sendAuthorizationResponse(server, pages, res, targetOf(request), parameters)
 }

@@ -1,5 +1,4 @@
 import type { RequestHandler, Response } from 'express'
-import type { AuthorizationServer } from '../authorization-server.ts'
 import {
   type ConsentRequest,
   openConsent,
@@ -7,27 +6,28 @@ import {
   receiptOf,
   sharedClaims,
   shownLanguage,
-} from '../http/consent-request.ts'
-import { asFilledIn, consentScopes, grantedScopes } from '../http/consent-scopes.ts'
-import { assertCsrf, csrfToken } from '../http/csrf.ts'
+} from '../authorization/consent.ts'
+import { asFilledIn, consentScopes, grantedScopes } from '../authorization/consent-scopes.ts'
+import { consentFor, rememberedConsents } from '../authorization/context.ts'
+import { requestParameter } from '../authorization/pending-request.ts'
+import type { AuthorizationServer } from '../authorization-server.ts'
 import { formParameters, queryParameters } from '../http/form.ts'
 import { keepLanguage } from '../http/language.ts'
-import { endLogin } from '../http/login.ts'
-import { ownPath } from '../http/names.ts'
-import { occasionOf } from '../http/occasion.ts'
 import { clientCard, type Pages } from '../http/pages.ts'
+import { requestInfo } from '../http/request-info.ts'
 import { sendRedirect } from '../http/send.ts'
-import { consentFor, rememberedConsents } from '../http/situation.ts'
-import { requestParameter } from '../http/waiting-request.ts'
+import { ownPath } from '../http/urls.ts'
 import { consentEntries } from '../protocol/claims-request.ts'
 import type { Consent } from '../protocol/consent.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { needsConsent } from '../protocol/next-step.ts'
-import type { Occasion } from '../protocol/occasion.ts'
+import { lastOrganization, type Organization } from '../protocol/organization.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 import { redirectUriHost, redirectUriKind } from '../protocol/redirect-uri.ts'
-import { lastTenant, type Tenant } from '../protocol/tenant.ts'
-import { decideAuthorizationRequest, type KeptConsent } from '../repositories/index.ts'
+import type { RequestInfo } from '../protocol/request-info.ts'
+import { decidePendingRequest, type KeptConsent } from '../repositories/index.ts'
+import { assertCsrf, csrfToken } from '../sessions/csrf.ts'
+import { endLogin } from '../sessions/login.ts'
 
 const destination = (redirectUri: string): string =>
   redirectUriKind(redirectUri) === 'private-use' ? redirectUriHost(redirectUri) : new URL(redirectUri).origin
@@ -47,9 +47,11 @@ const allowedBefore = (
   { waiting: { client, request }, offered = [] }: ConsentRequest,
   consents: readonly KeptConsent[],
 ): { consent: Consent | undefined; only: boolean } => {
-  const consentIn = (tenant: Tenant | undefined): Consent | undefined =>
-    consentFor(server, request, consents, tenant?.id).consent
-  const asksMore = offered.some((tenant) => needsConsent({ request, client, consent: consentIn(tenant) }))
+  const consentIn = (organization: Organization | undefined): Consent | undefined =>
+    consentFor(server, request, consents, organization?.id).consent
+  const asksMore = offered.some((organization) =>
+    needsConsent({ request, client, consent: consentIn(organization) }),
+  )
   const [first, another] = offered
   // Of several nobody knows yet which one it is about.
   return { consent: another ? undefined : consentIn(first), only: first !== undefined && !asksMore }
@@ -57,7 +59,7 @@ const allowedBefore = (
 
 /** What the user chose when this very request asked before. */
 const chosenBefore = ({ waiting: { decision }, login }: ConsentRequest): string | undefined =>
-  decision?.sid === login.sid ? decision.tenant : undefined
+  decision?.sid === login.sid ? decision.organization : undefined
 
 /** Shows what the client asks for, once more as it was filled in. */
 const show = async (
@@ -71,7 +73,8 @@ const show = async (
   const consents = await rememberedConsents(server, request, asked.login)
   const { consent, only } = allowedBefore(server, asked, consents)
   const scopes = only ? [] : consentScopes(server, consentEntries(request), consent, shown.locale)
-  const chosen = refused?.form.optional('tenant') ?? chosenBefore(asked) ?? lastTenant(consents, offered)
+  const chosen =
+    refused?.form.optional('organization') ?? chosenBefore(asked) ?? lastOrganization(consents, offered)
   const model = {
     action: ownPath(server, '/consent'),
     hidden: {
@@ -81,7 +84,7 @@ const show = async (
     },
     client: clientCard(client, request.redirectUri, shown.locale),
     username: user.username,
-    tenants: offered && { choices: offered, chosen, error: refused?.error, only },
+    organizations: offered && { choices: offered, chosen, error: refused?.error, only },
     scopes: refused ? asFilledIn(scopes, refused.form) : scopes,
     claims: only ? [] : await sharedClaims(server, asked),
     redirectTo: destination(request.redirectUri),
@@ -102,40 +105,43 @@ export const consentPageEndpoint =
 
 interface Answer {
   readonly form: Parameters
-  readonly occasion: Occasion
+  readonly info: RequestInfo
 }
 
-const deny = async (
-  server: AuthorizationServer,
-  asked: ConsentRequest,
-  { occasion }: Answer,
-): Promise<void> => {
+const deny = async (server: AuthorizationServer, asked: ConsentRequest, { info }: Answer): Promise<void> => {
   const { waiting, login } = asked
   const decision = { allowed: false, sid: login.sid, scopes: [] }
-  await decideAuthorizationRequest(server.database, { id: waiting.id, decision })
+  await decidePendingRequest(server.database, { id: waiting.id, decision })
   const about = { subject: login.subject, clientId: waiting.client.clientId }
-  server.events.announce('consent.denied', occasion, about)
+  server.events.announce('consent.denied', info, about)
 }
 
 /** Records what the user allows and for which workspace, or only the workspace where nothing else was asked. */
 const allow = async (
   server: AuthorizationServer,
-  { asked, tenant, tenantOnly }: { asked: ConsentRequest; tenant: Tenant | undefined; tenantOnly: boolean },
-  { form, occasion }: Answer,
+  {
+    asked,
+    organization,
+    organizationOnly,
+  }: { asked: ConsentRequest; organization: Organization | undefined; organizationOnly: boolean },
+  { form, info }: Answer,
 ): Promise<void> => {
   const { waiting, login } = asked
   const { database, events } = server
   const { sid, subject } = login
-  const answer = { allowed: true, sid, tenant: tenant?.id }
-  if (tenantOnly) {
-    const decision = { ...answer, scopes: [], tenantOnly }
-    return decideAuthorizationRequest(database, { id: waiting.id, decision })
+  const answer = { allowed: true, sid, organization: organization?.id }
+  if (organizationOnly) {
+    const decision = { ...answer, scopes: [], organizationOnly }
+    return decidePendingRequest(database, { id: waiting.id, decision })
   }
   const scopes = grantedScopes(server, waiting.request.scopes, form)
-  const decision = { ...answer, scopes, receipt: await receiptOf(server, asked, scopes, tenant) }
-  await decideAuthorizationRequest(database, { id: waiting.id, decision })
+  const decision = { ...answer, scopes, receipt: await receiptOf(server, asked, scopes, organization) }
+  await decidePendingRequest(database, { id: waiting.id, decision })
   const about = { subject, clientId: waiting.client.clientId, scopes }
-  events.announce('consent.allowed', occasion, { ...about, ...(tenant && { tenant: tenant.id }) })
+  events.announce('consent.allowed', info, {
+    ...about,
+    ...(organization && { organization: organization.id }),
+  })
 }
 
 /** Records the answer; the authorization endpoint acts on it. */
@@ -147,20 +153,20 @@ export const consentFormEndpoint =
     const asked = await openConsent(server, req, form)
     assertCsrf(server, req, form, purposeOf(asked))
     const { offered } = asked
-    const answer = { form, occasion: occasionOf(req) }
+    const answer = { form, info: requestInfo(req) }
     const decision = form.required('decision')
     if (decision === 'switch') await endLogin(server, req)
     else if (decision === 'deny') await deny(server, asked, answer)
     else if (decision !== 'allow' && !(decision === 'choose' && offered)) {
       throw new OAuthError('invalid_request', 'decision must be allow, deny or switch')
     } else if (offered?.length !== 0) {
-      const named = form.optional('tenant')
-      const tenant = offered?.find(({ id }) => id === named)
-      if (offered && !tenant) {
+      const named = form.optional('organization')
+      const organization = offered?.find(({ id }) => id === named)
+      if (offered && !organization) {
         const refused: Refused = { form, error: named === undefined ? 'missing' : 'gone' }
         return show(server, pages, res, { asked, refused })
       }
-      await allow(server, { asked, tenant, tenantOnly: decision === 'choose' }, answer)
+      await allow(server, { asked, organization, organizationOnly: decision === 'choose' }, answer)
     }
     backToAuthorize(server, res, asked)
   }

@@ -2,9 +2,9 @@ import type { RequestHandler } from 'express'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { clientAuthMethods } from '../client-auth/index.ts'
 import { grants } from '../grants/index.ts'
-import { languagesOf } from '../http/languages.ts'
 import { jsonDocument, sendJsonDocument } from '../http/send.ts'
 import { knownScopes } from '../options/scopes.ts'
+import { languagesOf } from '../pages/i18n/languages.ts'
 import { promptValues } from '../protocol/authorization-request.ts'
 import { claimNames } from '../protocol/claims.ts'
 import { clientAssertionAlgorithms } from '../protocol/client-assertion.ts'
@@ -49,7 +49,7 @@ export const metadataOf = (server: AuthorizationServer): Record<string, unknown>
     claims_supported: [
       ...['iss', 'sub', 'aud', 'exp', 'iat', 'auth_time', 'nonce', 'amr', 'sid', 'at_hash'],
       ...(options.features.implicit ? ['c_hash'] : []),
-      ...new Set([...claimNames(scopes, scopeClaims(server)), ...(options.tenants ? ['tenant'] : [])]),
+      ...new Set([...claimNames(scopes, scopeClaims(server)), ...(options.organizations ? ['org_id'] : [])]),
     ],
     prompt_values_supported: promptValues,
     ui_locales_supported: languagesOf(server).tags,

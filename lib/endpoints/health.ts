@@ -1,18 +1,18 @@
 import type { RequestHandler } from 'express'
 import type { AuthorizationServer } from '../authorization-server.ts'
+import { assertDatabaseAnswers } from '../database/open.ts'
 import { sendJson } from '../http/send.ts'
-import { assertDatabaseAnswers } from '../repositories/database.ts'
 
 /** Milliseconds that a finding holds: however many ask, the database is asked once in that time. */
 const freshness = 1000
 
 /** Milliseconds after which whoever asks is told no; probes give up early themselves. */
-const patience = 2000
+const timeoutMs = 2000
 
 /** False when the work is not done in time; it goes on, and whoever asks next waits for the same. */
 const inTime = (work: Promise<boolean>): Promise<boolean> =>
   new Promise((resolve) => {
-    const timer = setTimeout(() => resolve(false), patience)
+    const timer = setTimeout(() => resolve(false), timeoutMs)
     // The work never fails: a failure is what it found.
     work.then((result) => {
       clearTimeout(timer)

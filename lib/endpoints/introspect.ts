@@ -11,7 +11,7 @@ import { formatScope } from '../protocol/scope.ts'
 import { findRefreshToken } from '../repositories/index.ts'
 import { verifyAccessToken } from '../tokens/access-token.ts'
 import { subjectFor } from '../tokens/subject.ts'
-import { mayUseTenant } from '../users/tenants.ts'
+import { mayUseOrganization } from '../users/organizations.ts'
 
 /** RFC 7662 §2.2: everything dead, unknown or foreign looks exactly like this. */
 const inactive = { active: false }
@@ -55,7 +55,7 @@ const describeAccessToken = async (
     ...(user === undefined
       ? { sub: token.clientId }
       : { sub: subjectFor(server, client, user.subject), username: user.username }),
-    ...(token.tenant === undefined ? {} : { tenant: token.tenant }),
+    ...(token.organization === undefined ? {} : { org_id: token.organization }),
   }
 }
 
@@ -70,8 +70,9 @@ const describeRefreshToken = async (
   if (found.consumedAt !== null || found.expiresAt <= now || !isLive(found.authorization, now))
     return undefined
   const user = await server.users.find(found.authorization.subject)
-  const { tenant } = found.authorization.details
-  if (user === undefined || !(await mayUseTenant(server.options.tenants, user, tenant))) return undefined
+  const { organization } = found.authorization.details
+  if (user === undefined || !(await mayUseOrganization(server.options.organizations, user, organization)))
+    return undefined
   return {
     active: true,
     iss: server.issuer,
@@ -80,6 +81,6 @@ const describeRefreshToken = async (
     sub: subjectFor(server, client, user.subject),
     username: user.username,
     exp: found.expiresAt,
-    ...(tenant === undefined ? {} : { tenant }),
+    ...(organization === undefined ? {} : { org_id: organization }),
   }
 }

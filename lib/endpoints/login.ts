@@ -1,24 +1,24 @@
 import type { Request, RequestHandler, Response } from 'express'
+import { activeLogin } from '../authorization/context.ts'
+import { returnedParameter } from '../authorization/login-location.ts'
+import { type OpenPendingRequest, openPending, requestParameter } from '../authorization/pending-request.ts'
 import type { AuthorizationServer } from '../authorization-server.ts'
-import { assertCsrf, csrfToken } from '../http/csrf.ts'
 import { formParameters, queryParameters } from '../http/form.ts'
-import { accountOf, rememberBrowser } from '../http/known-browser.ts'
 import { languageOf } from '../http/language.ts'
-import { startLogin } from '../http/login.ts'
-import { attemptLogin } from '../http/login-attempt.ts'
-import { returnedParameter } from '../http/login-location.ts'
-import { ownPath } from '../http/names.ts'
-import type { PageModels } from '../http/page-models.ts'
 import { clientCard, type Pages } from '../http/pages.ts'
 import { sendRedirect } from '../http/send.ts'
-import { activeLogin } from '../http/situation.ts'
-import { type OpenRequest, openRequest, requestParameter } from '../http/waiting-request.ts'
+import { ownPath } from '../http/urls.ts'
 import { isUserMapping } from '../options/users.ts'
+import type { PageModels } from '../pages/page-models.ts'
 import type { Parameters } from '../protocol/parameters.ts'
+import { assertCsrf, csrfToken } from '../sessions/csrf.ts'
+import { accountOf, rememberDevice } from '../sessions/device-cookie.ts'
+import { startLogin } from '../sessions/login.ts'
+import { attemptLogin } from '../sessions/login-attempt.ts'
 import { subjectFor } from '../tokens/subject.ts'
 
 /** Taken as it came, never trimmed. The body bounds it; one too long to be right is answered as any wrong one. */
-const longestField = 16_384
+const maxFieldLength = 16_384
 
 /** The sign-in page of one place: for a client, or for nobody but the user. */
 export interface LoginPage {
@@ -58,8 +58,8 @@ export const logIn = async (
   { req, res, form }: { req: Request; res: Response; form: Parameters },
   page: LoginPage & { readonly clientId?: string; readonly account?: string },
 ): Promise<boolean> => {
-  const username = page.account ?? form.verbatim('username', longestField) ?? ''
-  const password = form.verbatim('password', longestField) ?? ''
+  const username = page.account ?? form.verbatim('username', maxFieldLength) ?? ''
+  const password = form.verbatim('password', maxFieldLength) ?? ''
   const attempt = await attemptLogin(server, req, { username, password, clientId: page.clientId })
   const shown = { username, confirm: page.account !== undefined }
   if (attempt.outcome === 'failed') {
@@ -71,20 +71,20 @@ export const logIn = async (
     return false
   }
   await startLogin(server, req, attempt.user)
-  if (server.options.throttle) rememberBrowser(server, req, res, accountOf(username))
+  if (server.options.throttle) rememberDevice(server, req, res, accountOf(username))
   return true
 }
 
 const pageFor = (
   server: AuthorizationServer,
   req: Request,
-  { client, request, id: requestId, browser, secret }: OpenRequest,
+  { client, request, id: pendingId, browser, secret }: OpenPendingRequest,
 ): LoginPage => ({
   form: {
     action: ownPath(server, '/login'),
     hidden: {
       [requestParameter]: secret,
-      csrf_token: csrfToken(server, { action: 'login', requestId, browser }),
+      csrf_token: csrfToken(server, { action: 'login', pendingId, browser }),
     },
     client: clientCard(client, request.redirectUri, languageOf(server, req)),
   },
@@ -98,7 +98,7 @@ const pageFor = (
 const accountToConfirm = async (
   server: AuthorizationServer,
   req: Request,
-  waiting: OpenRequest,
+  waiting: OpenPendingRequest,
 ): Promise<string | undefined> => {
   const { users } = server.options
   if (waiting.request.prompt.includes('select_account') || (users && !isUserMapping(users))) return undefined
@@ -114,7 +114,7 @@ const accountToConfirm = async (
 export const loginPageEndpoint =
   (server: AuthorizationServer, pages: Pages): RequestHandler =>
   async (req, res) => {
-    const waiting = await openRequest(server, req, queryParameters(req))
+    const waiting = await openPending(server, req, queryParameters(req))
     if (server.options.login.url !== undefined) {
       const url = ownPath(server, '/authorize', {
         [requestParameter]: waiting.secret,
@@ -132,8 +132,8 @@ export const loginFormEndpoint =
   (server: AuthorizationServer, pages: Pages): RequestHandler =>
   async (req, res) => {
     const form = formParameters(req)
-    const waiting = await openRequest(server, req, form)
-    assertCsrf(server, req, form, { action: 'login', requestId: waiting.id, browser: waiting.browser })
+    const waiting = await openPending(server, req, form)
+    assertCsrf(server, req, form, { action: 'login', pendingId: waiting.id, browser: waiting.browser })
     const account = await accountToConfirm(server, req, waiting)
     const page = { ...pageFor(server, req, waiting), clientId: waiting.client.clientId, account }
     if (await logIn(server, pages, { req, res, form }, page))

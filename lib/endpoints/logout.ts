@@ -1,20 +1,20 @@
 import type { Request, RequestHandler, Response } from 'express'
+import { activeLogin } from '../authorization/context.ts'
 import type { AuthorizationServer } from '../authorization-server.ts'
-import { identifyBrowser, knownBrowser } from '../http/browser-cookie.ts'
-import { assertCsrf, csrfToken } from '../http/csrf.ts'
 import { formParameters, queryParameters } from '../http/form.ts'
 import { askedLanguages, languageOf } from '../http/language.ts'
-import { endLogin } from '../http/login.ts'
-import { ownPath } from '../http/names.ts'
 import type { Pages } from '../http/pages.ts'
 import { sendRedirect } from '../http/send.ts'
-import { activeLogin } from '../http/situation.ts'
+import { ownPath } from '../http/urls.ts'
 import { type Client, clientName } from '../protocol/client.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import type { Login } from '../protocol/login.ts'
 import { assertPostLogoutRedirectUri } from '../protocol/logout-request.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 import { findClient } from '../repositories/index.ts'
+import { bindBrowser, boundBrowser } from '../sessions/browser-binding.ts'
+import { assertCsrf, csrfToken } from '../sessions/csrf.ts'
+import { endLogin } from '../sessions/login.ts'
 import { type IdTokenHint, readIdTokenHint } from '../tokens/id-token-hint.ts'
 import { subjectFor } from '../tokens/subject.ts'
 
@@ -92,12 +92,12 @@ export const logoutEndpoint =
     if (active === undefined || isVouchedFor(server, request, active.login)) {
       return finish(server, pages, req, res, request)
     }
-    const browser = identifyBrowser(server, req, res)
+    const browser = bindBrowser(server, req, res)
     const fields = carried.flatMap((name) => {
       const value = parameters.optional(name)
       return value === undefined ? [] : [[name, value]]
     })
-    const token = csrfToken(server, { action: 'logout', requestId: purpose(parameters), browser })
+    const token = csrfToken(server, { action: 'logout', pendingId: purpose(parameters), browser })
     const uiLocales = askedLanguages(req).join(' ')
     const model = {
       action: ownPath(server, '/logout', uiLocales === '' ? {} : { ui_locales: uiLocales }),
@@ -117,7 +117,7 @@ export const logoutFormEndpoint =
       return sendRedirect(res, `${ownPath(server, '/logout')}?${new URLSearchParams(form.pairs())}`)
     }
     // A form of another site brings no cookie; to give it one would replace the browser's own, and with it end what waits.
-    const browser = knownBrowser(server, req)
-    assertCsrf(server, req, form, browser && { action: 'logout', requestId: purpose(form), browser })
+    const browser = boundBrowser(server, req)
+    assertCsrf(server, req, form, browser && { action: 'logout', pendingId: purpose(form), browser })
     await finish(server, pages, req, res, await logoutRequest(server, form))
   }

@@ -1,38 +1,38 @@
 import type { Request, Response } from 'express'
+import { type ConnectedClient, connectedClients } from '../account/connected-clients.ts'
+import type { ActiveLogin } from '../authorization/context.ts'
 import type { AuthorizationServer } from '../authorization-server.ts'
-import { identifyBrowser, knownBrowser } from '../http/browser-cookie.ts'
-import { type ConnectedClient, connectedClients } from '../http/connected-clients.ts'
-import { assertCsrf, csrfToken, type FormPurpose } from '../http/csrf.ts'
+import { transaction } from '../database/statement.ts'
 import { languageOf } from '../http/language.ts'
-import { ownPath } from '../http/names.ts'
-import { occasionOf } from '../http/occasion.ts'
 import type { Pages } from '../http/pages.ts'
-import type { ActiveLogin } from '../http/situation.ts'
+import { requestInfo } from '../http/request-info.ts'
+import { ownPath } from '../http/urls.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 import {
-  noTenant,
+  noOrganization,
   removeConsent,
   revokeAuthorizationsOfClient,
-  revokeAuthorizationsOfTenant,
+  revokeAuthorizationsOfOrganization,
 } from '../repositories/index.ts'
-import { transaction } from '../repositories/statement.ts'
-import { tenantsOf } from '../users/tenants.ts'
+import { bindBrowser, boundBrowser } from '../sessions/browser-binding.ts'
+import { assertCsrf, csrfToken, type FormPurpose } from '../sessions/csrf.ts'
+import { organizationsOf } from '../users/organizations.ts'
 
 /** A client as addresses and forms name it: in one workspace, where the host knows workspaces. */
-export type NamedClient = Pick<ConnectedClient, 'clientId' | 'tenant'>
+export type NamedClient = Pick<ConnectedClient, 'clientId' | 'organization'>
 
-export const clientParameters = ({ clientId, tenant }: NamedClient): Record<string, string> => ({
+export const clientParameters = ({ clientId, organization }: NamedClient): Record<string, string> => ({
   client_id: clientId,
-  ...(tenant !== undefined && { tenant }),
+  ...(organization !== undefined && { organization }),
 })
 
 /** Which workspace a form or an address is about. */
-export const namedTenant = (
+export const namedOrganization = (
   { options }: AuthorizationServer,
   parameters: Parameters,
-): Pick<NamedClient, 'tenant'> => {
-  const tenant = options.tenants && parameters.optional('tenant')
-  return tenant === undefined ? {} : { tenant }
+): Pick<NamedClient, 'organization'> => {
+  const organization = options.organizations && parameters.optional('organization')
+  return organization === undefined ? {} : { organization }
 }
 
 /** A removal is that of the user who was asked, and of the client and workspace that they were asked about. */
@@ -42,18 +42,18 @@ const purposeOf = (
   browser: FormPurpose['browser'],
 ): FormPurpose => ({
   action: 'account',
-  requestId: JSON.stringify(['remove', login.subject, clientParameters(client)]),
+  pendingId: JSON.stringify(['remove', login.subject, clientParameters(client)]),
   browser,
 })
 
 /** The names of the user's workspaces by their ids; one that the user has left has none. */
-export const tenantNames = async (
+export const organizationNames = async (
   server: AuthorizationServer,
   req: Request,
   user: ActiveLogin['user'],
 ): Promise<ReadonlyMap<string, string>> => {
-  const tenants = (await tenantsOf(server.options.tenants, user, req)) ?? []
-  return new Map(tenants.map(({ id, name }) => [id, name]))
+  const organizations = (await organizationsOf(server.options.organizations, user, req)) ?? []
+  return new Map(organizations.map(({ id, name }) => [id, name]))
 }
 
 /** One of the user's own clients; of nobody else's, and none that is removed already. */
@@ -65,9 +65,9 @@ export const namedClient = async (
 ): Promise<ConnectedClient | undefined> => {
   const named = parameters.optional('client_id')
   if (named === undefined) return undefined
-  const { tenant } = namedTenant(server, parameters)
+  const { organization } = namedOrganization(server, parameters)
   const clients = await connectedClients(server, login.subject, languageOf(server, req))
-  return clients.find((client) => client.clientId === named && client.tenant === tenant)
+  return clients.find((client) => client.clientId === named && client.organization === organization)
 }
 
 /** Asks whether to remove it. */
@@ -77,8 +77,8 @@ export const showRemoval = async (
   { req, res }: { req: Request; res: Response },
   { active, client }: { active: ActiveLogin; client: ConnectedClient },
 ): Promise<void> => {
-  const { name, host, firstParty, tenant } = client
-  const browser = identifyBrowser(server, req, res)
+  const { name, host, firstParty, organization } = client
+  const browser = bindBrowser(server, req, res)
   const model = {
     action: ownPath(server, '/account'),
     hidden: {
@@ -86,7 +86,8 @@ export const showRemoval = async (
       csrf_token: csrfToken(server, purposeOf(client, active, browser)),
     },
     client: { name, host },
-    tenant: tenant && ((await tenantNames(server, req, active.user)).get(tenant) ?? tenant),
+    organization:
+      organization && ((await organizationNames(server, req, active.user)).get(organization) ?? organization),
     firstParty,
     username: active.user.username,
     cancelUrl: ownPath(server, '/account'),
@@ -107,25 +108,29 @@ export const removeClient = async (
   active: ActiveLogin,
 ): Promise<NamedClient> => {
   const clientId = form.required('client_id')
-  const client = { clientId, ...namedTenant(server, form) }
-  const browser = knownBrowser(server, req)
+  const client = { clientId, ...namedOrganization(server, form) }
+  const browser = boundBrowser(server, req)
   assertCsrf(server, req, form, browser && purposeOf(client, active, browser))
   const removed = { subject: active.login.subject, ...client }
-  if (await remove(server, removed)) server.events.announce('consent.removed', occasionOf(req), removed)
+  if (await remove(server, removed)) server.events.announce('consent.removed', requestInfo(req), removed)
   return client
 }
 
 /** The consent first: it holds up a code that is being issued. */
 const remove = (
   server: AuthorizationServer,
-  { subject, clientId, tenant }: NamedClient & { subject: string },
+  { subject, clientId, organization }: NamedClient & { subject: string },
 ): Promise<boolean> =>
   transaction(server.database, async (tx) => {
     const now = server.now()
-    if (server.options.tenants === undefined) {
+    if (server.options.organizations === undefined) {
       const consent = await removeConsent(tx, { subject, clientId })
       return (await revokeAuthorizationsOfClient(tx, { subject, clientId, now })) || consent
     }
-    const consent = await removeConsent(tx, { subject, clientId, tenant: tenant ?? noTenant })
-    return (await revokeAuthorizationsOfTenant(tx, { subject, clientId, tenant, now })) || consent
+    const consent = await removeConsent(tx, {
+      subject,
+      clientId,
+      organization: organization ?? noOrganization,
+    })
+    return (await revokeAuthorizationsOfOrganization(tx, { subject, clientId, organization, now })) || consent
   })

@@ -25,7 +25,7 @@ export const revokeEndpoint =
         clientId: client.clientId,
         now: server.now(),
       })
-      if (revoked) server.events.announce('token.revoked', request.occasion, { clientId: client.clientId })
+      if (revoked) server.events.announce('token.revoked', request.info, { clientId: client.clientId })
     }
     if (isSecretOf('refreshToken', token)) await revokeRefreshToken(server, client, request, token)
     sendJson(res, {})
@@ -34,7 +34,7 @@ export const revokeEndpoint =
 const revokeRefreshToken = async (
   server: AuthorizationServer,
   client: Client,
-  { occasion }: TokenRequest,
+  { info }: TokenRequest,
   value: string,
 ): Promise<void> => {
   const found = await findRefreshToken(server.database, { hash: hashSecret(value) })
@@ -42,5 +42,5 @@ const revokeRefreshToken = async (
   const { id, clientId, subject } = found.authorization
   await revokeAuthorization(server.database, { id, now: server.now() })
   const family = { authorizationId: id, clientId, subject }
-  server.events.announce('authorization.revoked', occasion, { ...family, reason: 'revoked_by_client' })
+  server.events.announce('authorization.revoked', info, { ...family, reason: 'revoked_by_client' })
 }

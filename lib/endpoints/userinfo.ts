@@ -2,7 +2,7 @@ import type { RequestHandler } from 'express'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { bearerToken, withBearerChallenge } from '../http/bearer-token.ts'
 import { formParameters } from '../http/form.ts'
-import { addressOf } from '../http/occasion.ts'
+import { addressOf } from '../http/request-info.ts'
 import { sendJson, sendJwt } from '../http/send.ts'
 import { signJwt } from '../keys/jwt.ts'
 import { OAuthError } from '../protocol/errors.ts'
@@ -27,7 +27,7 @@ export const userinfoEndpoint =
       const claims = {
         ...(await userinfoClaims(server, user, token.scopes, details?.claims)),
         sub: subjectFor(server, { metadata: client }, user.subject),
-        ...(token.tenant !== undefined && { tenant: token.tenant }),
+        ...(token.organization !== undefined && { org_id: token.organization }),
       }
       const algorithm = client.userinfo_signed_response_alg
       if (algorithm === undefined) return sendJson(res, claims)

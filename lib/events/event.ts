@@ -2,8 +2,8 @@
 export type RevocationReason = 'code_replayed' | 'refresh_token_replayed' | 'revoked_by_client'
 
 /** The workspace that something was for, where the host knows workspaces. */
-interface OfTenant {
-  readonly tenant?: string
+interface OfOrganization {
+  readonly organization?: string
 }
 
 /** What a family of tokens is known by. */
@@ -33,18 +33,18 @@ export interface EventDetails {
   'login.refused': Attempt & { readonly seconds: number }
   /** By sign-out, another user's sign-in, or because the host said that the user has changed. */
   'login.ended': { readonly subject: string }
-  'consent.allowed': OfTenant & {
+  'consent.allowed': OfOrganization & {
     readonly subject: string
     readonly clientId: string
     readonly scopes: readonly string[]
   }
   'consent.denied': { readonly subject: string; readonly clientId: string }
   /** The user took a client's access away, with every token of it. */
-  'consent.removed': OfTenant & { readonly subject: string; readonly clientId: string }
+  'consent.removed': OfOrganization & { readonly subject: string; readonly clientId: string }
   'authorization.issued': Family &
-    OfTenant & { readonly scopes: readonly string[]; readonly responseType: string }
+    OfOrganization & { readonly scopes: readonly string[]; readonly responseType: string }
   'authorization.revoked': Family & { readonly reason: RevocationReason }
-  'tokens.issued': OfTenant & {
+  'tokens.issued': OfOrganization & {
     readonly grantType: string
     readonly clientId: string
     readonly scopes: readonly string[]
@@ -70,7 +70,7 @@ export type AuthEvent<Type extends EventType = EventType> = {
     /** Epoch seconds. */
     readonly time: number
     /** The same for everything that one request led to; on an error page it is the error id. */
-    readonly correlationId: string
+    readonly requestId: string
     /** Where the request came from; absent when no request led to it. */
     readonly address?: string
   } & EventDetails[Each]

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { channel } from 'node:diagnostics_channel'
 import { EventEmitter } from 'node:events'
 import type { Logger } from '../options/options.ts'
-import type { Occasion } from '../protocol/occasion.ts'
+import type { RequestInfo } from '../protocol/request-info.ts'
 import type { AuthEvent, EventDetails, EventType } from './event.ts'
 
 /** What a listener is given; `event` hears everything. */
@@ -16,10 +16,10 @@ export interface EventListeners {
 export interface Events {
   /** For the host. */
   readonly listeners: EventListeners
-  /** Tells it; without an occasion nobody's request led to it. A listener that fails harms nothing but itself. */
+  /** Tells it; without an info nobody's request led to it. A listener that fails harms nothing but itself. */
   announce<Type extends EventType>(
     type: Type,
-    occasion: Occasion | undefined,
+    info: RequestInfo | undefined,
     details: EventDetails[Type],
   ): void
 }
@@ -29,7 +29,7 @@ export const channelName = 'latchkey'
 
 /**
  * @param now epoch seconds
- * @example events.announce('token.revoked', request.occasion, { clientId: 'journal' })
+ * @example events.announce('token.revoked', request.info, { clientId: 'journal' })
  */
 export const createEvents = (logger: Logger, now: () => number): Events => {
   const emitter = new EventEmitter()
@@ -59,14 +59,14 @@ export const createEvents = (logger: Logger, now: () => number): Events => {
 
   return {
     listeners,
-    announce: (type, occasion, details) => {
+    announce: (type, info, details) => {
       const isHeard = emitter.listenerCount(type) + emitter.listenerCount('event') > 0
       if (!isHeard && !diagnostics.hasSubscribers) return
-      const { correlationId = randomUUID(), address } = occasion ?? {}
+      const { requestId = randomUUID(), address } = info ?? {}
       const event = {
         type,
         time: now(),
-        correlationId,
+        requestId,
         ...(address === undefined ? {} : { address }),
         ...details,
       }

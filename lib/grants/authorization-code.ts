@@ -1,9 +1,9 @@
+import { transaction } from '../database/statement.ts'
 import { hashSecret, isSecretOf } from '../keys/secrets.ts'
 import { checkAuthorizationCode } from '../protocol/authorization-code.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { consumeAuthorizationCode, findAuthorizationByCode } from '../repositories/index.ts'
-import { transaction } from '../repositories/statement.ts'
-import { activeUser, announceTokens, issueTokens, revokeFamily, storing } from './family.ts'
+import { activeUser, announceTokens, issueTokens, revokeFamily, storeTokens } from '../tokens/issue-tokens.ts'
 import type { Grant } from './grant.ts'
 
 /** RFC 6749 §4.1.3, with PKCE (RFC 7636 §4.6) and OpenID Connect (OIDC Core §3.1.3). */
@@ -29,7 +29,7 @@ export const authorizationCode: Grant = {
     const isRedeemed = await transaction(
       server.database,
       (tx) => consumeAuthorizationCode(tx, { id: found.id, now: server.now() }),
-      (isFirst) => (isFirst ? storing(tokens) : []),
+      (isFirst) => (isFirst ? storeTokens(tokens) : []),
     )
     // Someone else redeemed it between reading and now: a valid replay all the same.
     if (!isRedeemed) throw await revokeFamily(server, found, request, 'code_replayed')

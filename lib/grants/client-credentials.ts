@@ -8,12 +8,12 @@ import type { Grant } from './grant.ts'
 /** RFC 6749 §4.4: a client acts for itself; no user, so neither an ID token nor a refresh token. */
 export const clientCredentials: Grant = {
   grantType: 'client_credentials',
-  async exchange(server, client, { parameters, occasion }) {
+  async exchange(server, client, { parameters, info }) {
     const scopes = clientCredentialsScopes(parseScope(parameters.optional('scope')), allowedScopes(client))
     const accessToken = newAccessToken(server, { client, scopes })
     await createAccessToken(server.database, accessToken.row)
     const { clientId } = client
-    server.events.announce('tokens.issued', occasion, { grantType: 'client_credentials', clientId, scopes })
+    server.events.announce('tokens.issued', info, { grantType: 'client_credentials', clientId, scopes })
     return tokenResponse({ accessToken, scopes })
   },
 }

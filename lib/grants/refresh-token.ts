@@ -1,4 +1,5 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
+import { transaction } from '../database/statement.ts'
 import { hashSecret, isSecretOf, openUnder, sealUnder } from '../keys/secrets.ts'
 import { allowedScopes, type Client } from '../protocol/client.ts'
 import { OAuthError } from '../protocol/errors.ts'
@@ -11,9 +12,15 @@ import {
   extendRefreshToken,
   findRefreshToken,
 } from '../repositories/index.ts'
-import { transaction } from '../repositories/statement.ts'
+import {
+  activeUser,
+  announceTokens,
+  type Issue,
+  issueTokens,
+  revokeFamily,
+  storeTokens,
+} from '../tokens/issue-tokens.ts'
 import { refreshTokenEnd } from '../tokens/refresh-token.ts'
-import { activeUser, announceTokens, type Issue, issueTokens, revokeFamily, storing } from './family.ts'
 import type { Grant } from './grant.ts'
 
 interface Refresh {
@@ -45,7 +52,7 @@ const exchange = async (
   const rules = {
     clientId: client.clientId,
     rotation: client.metadata.refresh_token_rotation,
-    replayWindow: server.options.replayWindow,
+    refreshTokenGracePeriod: server.options.refreshTokenGracePeriod,
   }
   const outcome = checkRefreshToken(token, rules, server.now())
   // The rules throw for an unknown token; this tells the compiler so.
@@ -73,11 +80,11 @@ type Outcome = (refresh: Refresh) => Promise<TokenResponse | undefined>
 const rotate: Outcome = async ({ server, value, token: { hash }, grant }) => {
   const issued = await issueTokens(server, grant)
   const { refreshToken: next, response } = issued
-  const successor = next && server.options.replayWindow > 0 ? sealUnder(value, next.value) : null
+  const successor = next && server.options.refreshTokenGracePeriod > 0 ? sealUnder(value, next.value) : null
   const isRotated = await transaction(
     server.database,
     (tx) => consumeRefreshToken(tx, { hash, successor, now: server.now() }),
-    (isFirst) => (isFirst ? storing(issued) : []),
+    (isFirst) => (isFirst ? storeTokens(issued) : []),
   )
   return isRotated ? response : undefined
 }
@@ -89,7 +96,7 @@ const keep: Outcome = async ({ server, value, token: { hash }, grant }) => {
   const isKept = await transaction(
     server.database,
     (tx) => extendRefreshToken(tx, { hash, expiresAt }),
-    (stands) => (stands ? storing(issued) : []),
+    (stands) => (stands ? storeTokens(issued) : []),
   )
   return isKept ? issued.response : undefined
 }

@@ -1,7 +1,7 @@
 import type { Request } from 'express'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { OAuthError } from '../protocol/errors.ts'
-import { isSecure } from './names.ts'
+import { isSecure } from './urls.ts'
 
 const misplaced = (description: string): OAuthError =>
   new OAuthError('temporarily_unavailable', description, { headers: { 'Retry-After': '60' } })

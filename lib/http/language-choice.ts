@@ -1,12 +1,12 @@
 import type { RequestHandler } from 'express'
+import { returnedParameter } from '../authorization/login-location.ts'
 import type { AuthorizationServer } from '../authorization-server.ts'
+import { languagesOf } from '../pages/i18n/languages.ts'
+import type { PageModels, PageName } from '../pages/page-models.ts'
+import { setCookie } from './cookies.ts'
 import { queryOf } from './language.ts'
-import { languagesOf } from './languages.ts'
-import { returnedParameter } from './login-location.ts'
-import { ownPath } from './names.ts'
-import { setOwnCookie } from './own-cookie.ts'
-import type { PageModels, PageName } from './page-models.ts'
 import { sendRedirect } from './send.ts'
+import { ownPath } from './urls.ts'
 
 /** The parameter by which the links in the footer name a language. */
 export const languageParameter = 'language'
@@ -24,7 +24,7 @@ export interface LanguageChoice {
 
 /** What of a form stands in the address of its page too. */
 const addressed = [
-  ...['authorization_request', 'client_id', 'tenant'],
+  ...['authorization_request', 'client_id', 'organization'],
   ...['post_logout_redirect_uri', 'state', 'id_token_hint'],
 ]
 
@@ -86,7 +86,7 @@ export const languageChoice =
     const tag = languagesOf(server).tags.find((each) => each === chosen)
     if (req.method !== 'GET' || tag === undefined || !isOwnChoice(req.headers['sec-fetch-site']))
       return next()
-    setOwnCookie(server, res, { purpose: 'language', value: tag, maxAge: lifetime })
+    setCookie(server, res, { purpose: 'language', value: tag, maxAge: lifetime })
     query.delete(languageParameter)
     sendRedirect(res, `${ownPath(server, path)}${query.size === 0 ? '' : `?${query}`}`)
   }

@@ -1,8 +1,8 @@
 import type { Request } from 'express'
 import type { AuthorizationServer } from '../authorization-server.ts'
+import { languagesOf } from '../pages/i18n/languages.ts'
 import { lookUpLanguage, parseAcceptLanguage, parseUiLocales, withoutRefused } from '../protocol/languages.ts'
-import { languagesOf } from './languages.ts'
-import { ownCookie } from './own-cookie.ts'
+import { readCookie } from './cookies.ts'
 
 /** What is known of a request beyond its headers. */
 interface Wishes {
@@ -36,7 +36,7 @@ const chosenLanguage = (
   req: Request,
   tags: readonly string[],
 ): string | undefined => {
-  const value = ownCookie(server, req, 'language')
+  const value = readCookie(server, req, 'language')
   return tags.find((tag) => tag === value)
 }
 

@@ -1,16 +1,16 @@
 import type { Response } from 'express'
 import type { AuthorizationServer } from '../authorization-server.ts'
+import { languagesOf } from '../pages/i18n/languages.ts'
+import type { ClientCard, PageModels, PageName } from '../pages/page-models.ts'
+import { warnOfOldCopies } from '../pages/template-version.ts'
+import { createViews, type Views } from '../pages/views.ts'
 import { type Client, clientName } from '../protocol/client.ts'
 import { inLanguage } from '../protocol/client-metadata-languages.ts'
 import { redirectUriHost } from '../protocol/redirect-uri.ts'
 import { languageOf } from './language.ts'
 import { languageChoices } from './language-choice.ts'
-import { languagesOf } from './languages.ts'
-import type { ClientCard, PageModels, PageName } from './page-models.ts'
 import { formActionFor, setPageHeaders } from './security-headers.ts'
 import { sendHtml } from './send.ts'
-import { warnOfOldCopies } from './template-origin.ts'
-import { createViews, type Views } from './views.ts'
 
 /** How endpoints answer with a page. */
 export interface Pages {

@@ -1,6 +1,7 @@
+import { isUniqueViolation } from '../database/errors.ts'
+import type { Database } from '../database/statement.ts'
 import { type SigningAlgorithm, signingAlgorithms } from '../protocol/client-metadata.ts'
 import { listClients } from '../repositories/clients.ts'
-import { isUniqueViolation } from '../repositories/faults.ts'
 import {
   createSigningKey,
   listSigningKeys,
@@ -9,7 +10,6 @@ import {
   retireSigningKey,
   type SigningKeyRecord,
 } from '../repositories/signing-keys.ts'
-import type { Database } from '../repositories/statement.ts'
 import { isSuccessorDue, succeededAt } from './key-schedule.ts'
 import { publicPart, sealJwk } from './sealed-jwk.ts'
 import { type KeyOptions, newKey, openKey } from './signing-key.ts'
@@ -43,7 +43,7 @@ const createNext = async (
 }
 
 /** The longest that an ID token issued now may live. */
-const longestIdToken = async (db: Database, { lifetimes }: KeyOptions, now: number): Promise<number> => {
+const maxIdTokenLength = async (db: Database, { lifetimes }: KeyOptions, now: number): Promise<number> => {
   const clients = await listClients(db, { now })
   // One by one: a spread of very many clients would not fit on the stack.
   return clients.reduce(
@@ -59,7 +59,7 @@ const retire = async (
   { due, now }: { due: readonly SigningKeyRecord[]; now: number },
 ): Promise<void> => {
   const [newestSecret] = options.secrets
-  const retiredAt = now + (await longestIdToken(db, options, now))
+  const retiredAt = now + (await maxIdTokenLength(db, options, now))
   for (const record of due) {
     const sealedKey = await sealJwk(newestSecret, publicPart(await openKey(db, options, record)))
     await retireSigningKey(db, { kid: record.kid, sealedKey, retiredAt })

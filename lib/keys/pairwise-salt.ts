@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto'
-import { isUniqueViolation } from '../repositories/faults.ts'
+import { isUniqueViolation } from '../database/errors.ts'
+import type { Database } from '../database/statement.ts'
 import { createSalt, findSalt, resealSalt } from '../repositories/salts.ts'
-import type { Database } from '../repositories/statement.ts'
 import { openJwk, sealJwk } from './sealed-jwk.ts'
 
 const purpose = 'pairwise'

@@ -1,8 +1,8 @@
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK } from 'jose'
+import type { Database } from '../database/statement.ts'
 import type { Options } from '../options/resolve.ts'
 import type { SigningAlgorithm } from '../protocol/client-metadata.ts'
 import { resealSigningKey, type SigningKeyRecord } from '../repositories/signing-keys.ts'
-import type { Database } from '../repositories/statement.ts'
 import { openJwk, sealJwk } from './sealed-jwk.ts'
 
 /** What keeping keys needs to know of the host's options. */

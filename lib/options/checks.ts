@@ -78,9 +78,11 @@ export const checkedLogin = (login: LoginOptions): LoginOptions => {
   return login
 }
 
-export const checkedTenants = (tenants: AuthRouterOptions['tenants']): AuthRouterOptions['tenants'] => {
-  assertType('tenants', tenants, 'function')
-  return tenants
+export const checkedOrganizations = (
+  organizations: AuthRouterOptions['organizations'],
+): AuthRouterOptions['organizations'] => {
+  assertType('organizations', organizations, 'function')
+  return organizations
 }
 
 export const checkedSession = (session: AuthRouterOptions['session']): AuthRouterOptions['session'] =>
@@ -96,8 +98,8 @@ export const checkedLifetimes = (lifetimes: Partial<Lifetimes>): Lifetimes => {
   return { ...defaultLifetimes, ...Object.fromEntries(given) }
 }
 
-export const checkedReplayWindow = (seconds: number): number => {
-  assertWhole('replayWindow', seconds, 0)
+export const checkedGracePeriod = (seconds: number): number => {
+  assertWhole('refreshTokenGracePeriod', seconds, 0)
   return seconds
 }
 

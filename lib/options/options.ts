@@ -1,6 +1,6 @@
 import type { Request, RequestHandler } from 'express'
 import type { Knex } from 'knex'
-import type { Tenant } from '../protocol/tenant.ts'
+import type { Organization } from '../protocol/organization.ts'
 
 /** What a host may pass to `authRouter()`. Every field has a default in development; see README for the table. */
 export interface AuthRouterOptions {
@@ -39,7 +39,10 @@ export interface AuthRouterOptions {
    * its id. Asked again whenever a token is used, so it should be quick; `req` is there on the pages only.
    * @default the host has none
    */
-  tenants?: (user: HostUser, req?: Request) => readonly Tenant[] | Promise<readonly Tenant[]>
+  organizations?: (
+    user: HostUser,
+    req?: Request,
+  ) => readonly Organization[] | Promise<readonly Organization[]>
   /** The host's own login page instead of the kit's, and what the host remembers after a login. */
   login?: LoginOptions
   /**
@@ -52,7 +55,7 @@ export interface AuthRouterOptions {
   /** Lifetimes in seconds; see {@link Lifetimes} for the defaults. */
   lifetimes?: Partial<Lifetimes>
   /** Seconds in which a client may repeat a refresh and get the same successor; 0 turns it off. @default 10 */
-  replayWindow?: number
+  refreshTokenGracePeriod?: number
   /** PKCE methods that clients may use (RFC 7636 §4.2). @default ['S256', 'plain'] */
   codeChallengeMethods?: readonly ('S256' | 'plain')[]
   /** How many failures are allowed before the answer is 429; see {@link ThrottleOptions}. `false` turns all limits off. */

@@ -6,17 +6,17 @@ import {
   checkedDatabase,
   checkedFeatures,
   checkedFlag,
+  checkedGracePeriod,
   checkedIssuer,
   checkedLifetimes,
   checkedLogger,
   checkedLogin,
   checkedMethods,
+  checkedOrganizations,
   checkedOrigins,
   checkedPrefix,
-  checkedReplayWindow,
   checkedSecrets,
   checkedSession,
-  checkedTenants,
   checkedViews,
 } from './checks.ts'
 import { developmentDatabase, developmentIssuer, developmentSecret } from './development.ts'
@@ -51,12 +51,12 @@ export interface Options {
   readonly tablePrefix: string
   readonly cleanUp: boolean
   readonly users: UserMapping | UserFunctions | undefined
-  readonly tenants: AuthRouterOptions['tenants']
+  readonly organizations: AuthRouterOptions['organizations']
   readonly login: LoginOptions
   readonly session: AuthRouterOptions['session']
   readonly scopes: Readonly<Record<string, ScopeOptions>>
   readonly lifetimes: Lifetimes
-  readonly replayWindow: number
+  readonly refreshTokenGracePeriod: number
   readonly codeChallengeMethods: readonly ('S256' | 'plain')[]
   readonly throttle: Throttling | undefined
   readonly features: Required<Features>
@@ -70,8 +70,16 @@ export interface Options {
 
 const names = [
   ...['issuer', 'database', 'secrets', 'tablePrefix', 'users', 'login', 'session', 'scopes', 'lifetimes'],
-  ...['replayWindow', 'codeChallengeMethods', 'throttle', 'features', 'views', 'branding', 'allowOutbound'],
-  ...['logger', 'prepared', 'cleanUp', 'tenants', 'language', 'locales'],
+  ...[
+    'refreshTokenGracePeriod',
+    'codeChallengeMethods',
+    'throttle',
+    'features',
+    'views',
+    'branding',
+    'allowOutbound',
+  ],
+  ...['logger', 'prepared', 'cleanUp', 'organizations', 'language', 'locales'],
 ]
 
 /**
@@ -102,12 +110,12 @@ export const resolveOptions = (
     tablePrefix: checkedPrefix(options.tablePrefix ?? 'oauth_'),
     cleanUp: checkedFlag('cleanUp', options.cleanUp ?? true),
     users: options.users === undefined ? undefined : assertUsers(options.users),
-    tenants: checkedTenants(options.tenants),
+    organizations: checkedOrganizations(options.organizations),
     login: checkedLogin(options.login ?? {}),
     session: checkedSession(options.session),
     scopes: checkedScopes(options.scopes ?? {}),
     lifetimes: checkedLifetimes(options.lifetimes ?? {}),
-    replayWindow: checkedReplayWindow(options.replayWindow ?? 10),
+    refreshTokenGracePeriod: checkedGracePeriod(options.refreshTokenGracePeriod ?? 10),
     codeChallengeMethods: checkedMethods(options.codeChallengeMethods ?? codeChallengeMethods),
     throttle: checkedThrottle(options.throttle ?? {}),
     features: checkedFeatures(options.features ?? {}),

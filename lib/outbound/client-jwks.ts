@@ -24,7 +24,7 @@ const staleLifetime = 86_400
 const pauseAfterRenewal = 60
 const pauseAfterFailure = 10
 // Whoever may register clients must not fill the memory.
-const mostEntries = 1000
+const maxEntries = 1000
 
 const fetchJwks = async (outbound: Outbound, uri: string): Promise<PublicJwks> => {
   const { status, body } = await outbound.request(uri, {
@@ -55,7 +55,7 @@ export const createClientJwks = ({
     const entry = entries.get(uri) ?? { fetchedAt: 0, failedAt: 0, renewedAt: 0 }
     entries.set(uri, entry)
     const [oldest] = entries.keys()
-    if (entries.size > mostEntries && oldest !== undefined) entries.delete(oldest)
+    if (entries.size > maxEntries && oldest !== undefined) entries.delete(oldest)
     return entry
   }
 

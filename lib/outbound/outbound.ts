@@ -42,7 +42,7 @@ export interface OutboundOptions {
   readonly lookup?: LookupFunction
 }
 
-const longestWait = 5000
+const maxWait = 5000
 const largestBody = 64 * 1024
 
 const readBody = async (response: http.IncomingMessage, origin: string): Promise<string> => {
@@ -61,16 +61,11 @@ const readBody = async (response: http.IncomingMessage, origin: string): Promise
 const exchange = async (
   { url, allowed }: Target,
   resolve: LookupFunction,
-  {
-    form,
-    method = form ? 'POST' : 'GET',
-    accept = 'application/json',
-    timeout = longestWait,
-  }: OutboundRequest,
+  { form, method = form ? 'POST' : 'GET', accept = 'application/json', timeout = maxWait }: OutboundRequest,
 ): Promise<OutboundResponse> => {
   const { request } = url.protocol === 'https:' ? https : http
   const content = form === undefined ? undefined : new URLSearchParams(form).toString()
-  const signal = AbortSignal.timeout(Math.min(timeout, longestWait))
+  const signal = AbortSignal.timeout(Math.min(timeout, maxWait))
   const sent = request(url, {
     method,
     headers: {

@@ -1,7 +1,13 @@
 import type { ClaimsRequest } from './claims-request.ts'
 import { allowedScopes, type Client, isPublic, requiresPkce } from './client.ts'
 import { responseTypes } from './client-metadata.ts'
-import { type AuthorizationTarget, OAuthError, type ResponseMode, responseModes, towards } from './errors.ts'
+import {
+  type AuthorizationTarget,
+  asAuthorizationError,
+  OAuthError,
+  type ResponseMode,
+  responseModes,
+} from './errors.ts'
 import { parseUiLocales } from './languages.ts'
 import type { Parameters } from './parameters.ts'
 import { type CodeChallenge, type CodeChallengeMethod, parseCodeChallenge } from './pkce.ts'
@@ -33,7 +39,7 @@ export interface AuthorizationRequest {
   /** Whom the `id_token_hint` was about: nobody else may answer (OIDC Core §3.1.2.1). */
   readonly hintedSubject?: string
   /** The workspace that it names, where the host knows workspaces: an extension of ours. */
-  readonly tenant?: string
+  readonly organization?: string
 }
 
 /**
@@ -146,7 +152,7 @@ export const parseAuthorizationRequest = (
       uiLocales: uiLocalesOf(parameters),
     })
   } catch (error) {
-    throw towards(target, error)
+    throw asAuthorizationError(target, error)
   }
 }
 

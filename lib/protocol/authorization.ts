@@ -10,7 +10,7 @@ export interface AuthorizationDetails
   readonly authTime: number
   readonly amr: readonly string[]
   /** The workspace that it is for, named or chosen; absent where the host knows none. */
-  readonly tenant?: string
+  readonly organization?: string
 }
 
 /** Whether a family stands, and what it came from: all that its access tokens need of it. */

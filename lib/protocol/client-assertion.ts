@@ -17,7 +17,7 @@ export const algorithmsOf = (registered: ClientAssertionAlgorithm | undefined): 
 /** How far the clock of a client may be off, in seconds. */
 const clockSkew = 30
 /** Seconds for which an assertion may be good: libraries say 1 to 10 minutes, and as long must its `jti` be kept. */
-const longestLifetime = 600
+const maxLifetime = 600
 
 /**
  * Whom an assertion claims to come from, read before anything is proven (RFC 7523 §3: `iss` and `sub` are the client).
@@ -85,7 +85,7 @@ export const assertClientAssertion = (
   }
   if (!isTime(exp)) return refuse('must have exp in seconds')
   if (exp <= now - clockSkew) refuse('is expired')
-  if (exp > now + longestLifetime + clockSkew) refuse(`must expire within ${longestLifetime} seconds`)
+  if (exp > now + maxLifetime + clockSkew) refuse(`must expire within ${maxLifetime} seconds`)
   for (const [name, time] of Object.entries({ nbf, iat })) {
     if (time === undefined) continue
     if (!isTime(time)) return refuse(`must have ${name} in seconds`)

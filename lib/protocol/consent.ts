@@ -1,5 +1,5 @@
+import type { Organization } from './organization.ts'
 import { redirectUriHost, redirectUriKind } from './redirect-uri.ts'
-import type { Tenant } from './tenant.ts'
 
 /** What a user once allowed a client. */
 export interface Consent {
@@ -44,7 +44,7 @@ export interface ConsentReceipt {
   /** Names of the claims that were listed with their values. */
   readonly claims: readonly string[]
   /** The workspace that was chosen, as it was called then. */
-  readonly tenant?: Tenant
+  readonly organization?: Organization
 }
 
 /** Where a client is answered, as terms name it: the port of a loopback address may be another each time (RFC 8252 §7.3). */

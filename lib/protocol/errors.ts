@@ -86,7 +86,7 @@ export class AuthorizationResponseError extends OAuthError {
 }
 
 /** An error as the client at this verified target hears it; what is not an OAuthError stays what it is. */
-export const towards = (target: AuthorizationTarget, error: unknown): unknown =>
+export const asAuthorizationError = (target: AuthorizationTarget, error: unknown): unknown =>
   error instanceof OAuthError && !(error instanceof AuthorizationResponseError)
     ? new AuthorizationResponseError(target, error.code, error.message, { cause: error.cause })
     : error

@@ -19,8 +19,8 @@ export interface PublicJwks {
   keys: PublicJwk[]
 }
 
-const mostKeys = 20
-const longestMember = 2048
+const maxKeys = 20
+const maxMemberLength = 2048
 // A modulus of 2,048 bits in base64url (RFC 7518 §3.3).
 const shortestModulus = 342
 
@@ -35,7 +35,7 @@ const numbers: Readonly<Record<string, readonly ('n' | 'e' | 'crv' | 'x' | 'y')[
 }
 
 const isMember = (value: unknown): value is string =>
-  typeof value === 'string' && value !== '' && value.length <= longestMember
+  typeof value === 'string' && value !== '' && value.length <= maxMemberLength
 
 /** Reads one key; a text says what is wrong with it. */
 const parseJwk = (value: unknown): PublicJwk | string => {
@@ -75,7 +75,7 @@ export const parseJwks = (name: string, value: unknown): PublicJwks => {
     throw new OAuthError('invalid_client_metadata', `${name} ${reason}`)
   }
   const given = keysOf(value) ?? refuse('must be an object with a list of keys')
-  if (given.length === 0 || given.length > mostKeys) refuse(`must hold 1 to ${mostKeys} keys`)
+  if (given.length === 0 || given.length > maxKeys) refuse(`must hold 1 to ${maxKeys} keys`)
   const keys = given.map((item) => {
     const key = parseJwk(item)
     return typeof key === 'string' ? refuse(`holds ${key}`) : key
@@ -90,7 +90,7 @@ export const parseJwks = (name: string, value: unknown): PublicJwks => {
  */
 export const usableJwks = (value: unknown): PublicJwks | undefined => {
   const keys = keysOf(value)
-    ?.slice(0, mostKeys)
+    ?.slice(0, maxKeys)
     .map(parseJwk)
     .filter((key) => typeof key !== 'string')
   return keys && { keys }

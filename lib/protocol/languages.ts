@@ -1,7 +1,7 @@
 /** A language range (RFC 4647 §2.1) as short as any real one. */
 const range = /^[a-z]{1,8}(?:-[a-z0-9]{1,8}){0,8}$/i
 /** Whoever names more has named enough. */
-const mostRanges = 20
+const maxRanges = 20
 const qualityValue = /^(?:0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)$/
 
 /**
@@ -14,7 +14,7 @@ export const parseUiLocales = (value: string | undefined): string[] =>
   (value ?? '')
     .split(' ')
     .filter((tag) => range.test(tag))
-    .slice(0, mostRanges)
+    .slice(0, maxRanges)
 
 /** What an `Accept-Language` header says (RFC 9110 §12.5.4). */
 export interface AcceptedLanguages {
@@ -27,7 +27,7 @@ export interface AcceptedLanguages {
 /** Members that are malformed are left out; `*` means any, which is what nobody's wish leads to anyway. */
 export const parseAcceptLanguage = (header: string | undefined): AcceptedLanguages => {
   const members = (header ?? '')
-    .split(',', mostRanges)
+    .split(',', maxRanges)
     .map((member) => member.trim().split(/[ \t]*;[ \t]*/))
     .map(([tag = '', weight, ...rest]) => ({ tag, quality: qualityOf(weight, rest) }))
     .filter(({ tag, quality }) => range.test(tag) && quality !== undefined)

@@ -4,10 +4,10 @@ import { type Client, mayRememberConsent } from './client.ts'
 import type { Consent, ConsentReceipt, ConsentTerms } from './consent.ts'
 import type { ErrorCode } from './errors.ts'
 import type { Login } from './login.ts'
+import type { OrganizationChoice } from './organization.ts'
 import { redirectUriKind } from './redirect-uri.ts'
 import { isFrontChannel } from './response-type.ts'
 import { intersectScopes, isWithinScopes } from './scope.ts'
-import type { TenantChoice } from './tenant.ts'
 
 /** What the user answered on the consent page, and under which login. */
 export interface Decision {
@@ -15,22 +15,22 @@ export interface Decision {
   readonly sid: string
   readonly scopes: readonly string[]
   /** The workspace that it was allowed for. */
-  readonly tenant?: string
+  readonly organization?: string
   /** Nothing but the workspace was asked for, and nothing is allowed by it that was not before. */
-  readonly tenantOnly?: boolean
+  readonly organizationOnly?: boolean
   /** What was shown, when it was allowed. */
   readonly receipt?: ConsentReceipt
 }
 
 /** Everything that decides; nothing else is looked at. */
-export interface Situation {
+export interface AuthorizationContext {
   readonly request: AuthorizationRequest
   readonly client: Client
   readonly login: Login | undefined
   /** The subject of the login as this client knows it; the login's own unless subjects are pairwise. */
   readonly subject?: string
   /** For which workspace the request is; absent where the host knows none. */
-  readonly tenant?: TenantChoice
+  readonly organization?: OrganizationChoice
   /** What the user allowed this client before, for that workspace, as far as it holds for this request. */
   readonly consent: Consent | undefined
   /** All that is remembered of it, to be carried on by the next answer. */
@@ -52,11 +52,11 @@ export type NextStep =
       readonly step: 'issue'
       readonly login: Login
       readonly scopes: readonly string[]
-      readonly tenant: string | undefined
+      readonly organization: string | undefined
     }
   | { readonly step: 'error'; readonly code: ErrorCode; readonly description: string }
 
-const noTenants: TenantChoice = { outcome: 'settled', tenant: undefined }
+const noOrganizations: OrganizationChoice = { outcome: 'settled', organization: undefined }
 
 /**
  * The one decision of the authorization endpoint (OIDC Core §3.1.2.3, §3.1.2.4): first who, then for which workspace,
@@ -64,15 +64,15 @@ const noTenants: TenantChoice = { outcome: 'settled', tenant: undefined }
  *
  * @example nextStep({ request, client, login: undefined, … }) // { step: 'login' }
  */
-export const nextStep = (situation: Situation): NextStep => {
-  const { request, login, decision, tenant: choice = noTenants } = situation
+export const nextStep = (context: AuthorizationContext): NextStep => {
+  const { request, login, decision, organization: choice = noOrganizations } = context
   const silent = request.prompt.includes('none')
 
-  if (login === undefined || mustRenewLogin(situation, login)) {
+  if (login === undefined || mustRenewLogin(context, login)) {
     return silent ? failure('login_required', 'the user must sign in') : { step: 'login' }
   }
-  if (isSomebodyElse(situation, login)) return failure('login_required', 'another user has signed in')
-  if (mustSelectAccount(situation, login)) return { step: 'select-account' }
+  if (isSomebodyElse(context, login)) return failure('login_required', 'another user has signed in')
+  if (mustSelectAccount(context, login)) return { step: 'select-account' }
   // A decision counts only under the login that made it, or a consent could be swapped between users.
   const answer = decision?.sid === login.sid ? decision : undefined
   if (answer?.allowed === false) return failure('access_denied', 'the user denied the request')
@@ -82,35 +82,38 @@ export const nextStep = (situation: Situation): NextStep => {
       ? failure('interaction_required', 'the user must choose a workspace')
       : { step: 'consent', login }
   }
-  const { tenant } = choice
+  const { organization } = choice
   // What was allowed for a workspace that the user has left meanwhile counts for no other.
-  if (answer && !answer.tenantOnly && answer.tenant === tenant) {
-    return { step: 'issue', login, scopes: intersectScopes(request.scopes, answer.scopes), tenant }
+  if (answer && !answer.organizationOnly && answer.organization === organization) {
+    return { step: 'issue', login, scopes: intersectScopes(request.scopes, answer.scopes), organization }
   }
-  if (needsConsent(situation)) {
+  if (needsConsent(context)) {
     return silent ? failure('consent_required', 'the user must consent') : { step: 'consent', login }
   }
-  return { step: 'issue', login, scopes: request.scopes, tenant }
+  return { step: 'issue', login, scopes: request.scopes, organization }
 }
 
 /** A renewal is any other login than the one at the start; clocks are not compared, so a replayed URL cannot skip it. */
-const mustRenewLogin = (situation: Situation, login: Login): boolean => {
-  const { request, sidAtStart, now } = situation
+const mustRenewLogin = (context: AuthorizationContext, login: Login): boolean => {
+  const { request, sidAtStart, now } = context
   const tooOld = request.maxAge !== undefined && now - login.authTime > request.maxAge
   const wanted = request.prompt.includes('login') || request.maxAge === 0
-  return (wanted || tooOld || isSomebodyElse(situation, login)) && login.sid === sidAtStart
+  return (wanted || tooOld || isSomebodyElse(context, login)) && login.sid === sidAtStart
 }
 
 /** The account is chosen by going on with the login that was there, or by another login since. */
-const mustSelectAccount = ({ request, sidAtStart, selectedSid }: Situation, login: Login): boolean =>
+const mustSelectAccount = (
+  { request, sidAtStart, selectedSid }: AuthorizationContext,
+  login: Login,
+): boolean =>
   request.prompt.includes('select_account') && login.sid === sidAtStart && login.sid !== selectedSid
 
 /** OIDC Core §3.1.2.1: an `id_token_hint` names the only user who may answer. */
-const isSomebodyElse = ({ request, subject }: Situation, login: Login): boolean =>
+const isSomebodyElse = ({ request, subject }: AuthorizationContext, login: Login): boolean =>
   request.hintedSubject !== undefined && request.hintedSubject !== (subject ?? login.subject)
 
 /** What decides whether the user is asked. */
-type Asking = Pick<Situation, 'request' | 'client' | 'consent'>
+type Asking = Pick<AuthorizationContext, 'request' | 'client' | 'consent'>
 
 /** Whether the user must be asked what the client may do; in which workspace is another question. */
 export const needsConsent = (asking: Asking): boolean => !isTrusted(asking) && mustAskConsent(asking)

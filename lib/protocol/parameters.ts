@@ -11,8 +11,8 @@ const longest: Readonly<Record<string, number>> = {
   client_assertion: 8192,
   request: 8192,
 }
-const longestOther = 2048
-const mostParameters = 64
+const maxOtherLength = 2048
+const maxParameters = 64
 
 /** Parameters that may stand more than once (RFC 8707 §2). */
 const repeatable: ReadonlySet<string> = new Set(['resource'])
@@ -43,8 +43,8 @@ export class Parameters {
     let count = 0
     for (const [name, value] of pairs) {
       count += 1
-      if (count > mostParameters) {
-        throw new OAuthError('invalid_request', `request has more than ${mostParameters} parameters`)
+      if (count > maxParameters) {
+        throw new OAuthError('invalid_request', `request has more than ${maxParameters} parameters`)
       }
       if (value === '') continue
       const earlier = values.get(name)
@@ -65,7 +65,7 @@ export class Parameters {
    */
   optional(name: string): string | undefined {
     const limit = Object.hasOwn(longest, name) ? longest[name] : undefined
-    const value = this.verbatim(name, limit ?? longestOther)
+    const value = this.verbatim(name, limit ?? maxOtherLength)
     if (value !== undefined && unprintable.test(value)) {
       throw new OAuthError('invalid_request', `${name} must be UTF-8 text without control characters`)
     }

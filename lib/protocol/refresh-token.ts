@@ -16,7 +16,7 @@ export interface RefreshRules {
   /** Whether each use gives a new token; on unless the client was registered otherwise. */
   readonly rotation: boolean
   /** Seconds in which the same answer may be had again. */
-  readonly replayWindow: number
+  readonly refreshTokenGracePeriod: number
 }
 
 /**
@@ -39,7 +39,7 @@ export const checkRefreshToken = (
   }
   if (token.consumedAt !== null) {
     // Both ways: a clock that was set back must not open the window again for as long.
-    const within = Math.abs(now - token.consumedAt) < rules.replayWindow
+    const within = Math.abs(now - token.consumedAt) < rules.refreshTokenGracePeriod
     return within && token.successor !== null ? 'repeat' : 'reuse'
   }
   if (token.expiresAt <= now) throw new OAuthError('invalid_grant', 'refresh_token is expired')

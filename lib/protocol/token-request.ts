@@ -1,12 +1,12 @@
-import type { Occasion } from './occasion.ts'
 import type { Parameters } from './parameters.ts'
+import type { RequestInfo } from './request-info.ts'
 
 /** A request to an endpoint that clients call themselves, as client authentication and grants read it. */
 export interface TokenRequest {
   readonly parameters: Parameters
   /** The Authorization header as sent. */
   readonly authorization: string | undefined
-  readonly occasion: Occasion
+  readonly info: RequestInfo
 }
 
 /** A successful answer of the token endpoint (RFC 6749 §5.1, OIDC Core §3.1.3.3). */

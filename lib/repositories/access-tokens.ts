@@ -1,9 +1,9 @@
+import type { Row } from '../database/driver.ts'
+import { jsonOrUndefined, number, numberOrNull, scopes, text, textOrNull } from '../database/row.ts'
+import { command, type Database, query } from '../database/statement.ts'
 import type { Family } from '../protocol/authorization.ts'
 import type { ClientMetadata } from '../protocol/client-metadata.ts'
 import { familyColumns, familyOf } from './authorizations.ts'
-import type { Row } from './driver.ts'
-import { jsonOrUndefined, number, numberOrNull, scopes, text, textOrNull } from './row.ts'
-import { command, type Database, query } from './statement.ts'
 
 /** An opaque access token, with the state of its family and its client read in the same statement. */
 export interface AccessToken {

@@ -1,10 +1,10 @@
 import type { Knex } from 'knex'
+import type { Row } from '../database/driver.ts'
+import { flag, json, jsonOrUndefined, number, numberOrNull, scopes, text } from '../database/row.ts'
+import { command, type Database, query } from '../database/statement.ts'
 import type { Authorization, AuthorizationDetails, Family } from '../protocol/authorization.ts'
 import type { ClientMetadata } from '../protocol/client-metadata.ts'
-import type { Row } from './driver.ts'
-import { batchSize, keysIn, type WithKeys, withKeys } from './removal.ts'
-import { flag, json, jsonOrUndefined, number, numberOrNull, scopes, text } from './row.ts'
-import { command, type Database, query } from './statement.ts'
+import { type BatchParams, batchParams, batchSize, keysIn } from './pruning/batch.ts'
 
 /** What tells whether a family stands, under names that cannot clash with those of a token. */
 export const familyColumns = [
@@ -221,7 +221,7 @@ export const listAuthorizations = async (
     // MariaDB compares texts as if padded with spaces.
     .filter(({ subject }) => subject === values.subject)
 
-const stamp = command<WithKeys>((table, v) =>
+const stamp = command<BatchParams>((table, v) =>
   table('authorizations')
     .whereIn('id', keysIn(v))
     .update({ last_used_at: v.time ?? null }),
@@ -233,7 +233,7 @@ export const stampAuthorizations = async (
   { ids, time }: { ids: readonly string[]; time: number },
 ): Promise<void> => {
   for (let start = 0; start < ids.length; start += batchSize)
-    await stamp(db, withKeys(ids.slice(start, start + batchSize), { time }))
+    await stamp(db, batchParams(ids.slice(start, start + batchSize), { time }))
 }
 
 const clientsOfLogin = query<{ sid: string }>((table, v, name) =>

@@ -1,8 +1,8 @@
+import type { Row } from '../database/driver.ts'
+import { json, number, numberOrNull, text, textOrNull } from '../database/row.ts'
+import { command, type Database, query } from '../database/statement.ts'
 import type { Client } from '../protocol/client.ts'
 import type { ClientMetadata } from '../protocol/client-metadata.ts'
-import type { Row } from './driver.ts'
-import { json, number, numberOrNull, text, textOrNull } from './row.ts'
-import { command, type Database, query } from './statement.ts'
 
 /** A client as the administrator sees it. */
 export interface ClientRecord extends Client {

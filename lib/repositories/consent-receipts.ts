@@ -1,6 +1,6 @@
+import { json, number, text } from '../database/row.ts'
+import { command, type Database, query } from '../database/statement.ts'
 import type { ConsentReceipt } from '../protocol/consent.ts'
-import { json, number, text } from './row.ts'
-import { command, type Database, query } from './statement.ts'
 
 const insert = command<{
   id: string

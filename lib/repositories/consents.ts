@@ -1,8 +1,8 @@
+import type { Row } from '../database/driver.ts'
+import { jsonOrUndefined, number, scopes, text } from '../database/row.ts'
+import { command, type Database, query } from '../database/statement.ts'
 import type { ClientMetadata } from '../protocol/client-metadata.ts'
 import { agreedEntries, type ConsentTerms } from '../protocol/consent.ts'
-import type { Row } from './driver.ts'
-import { jsonOrUndefined, number, scopes, text } from './row.ts'
-import { command, type Database, query } from './statement.ts'
 
 interface Pair {
   subject: string
@@ -10,16 +10,16 @@ interface Pair {
 }
 
 /** What stands for a workspace where the host knows none: an index does without null. */
-export const noTenant = ''
+export const noOrganization = ''
 
-/** A consent is for one workspace of the host's, or for {@link noTenant}. */
+/** A consent is for one workspace of the host's, or for {@link noOrganization}. */
 interface Key extends Pair {
-  tenant: string
+  organization: string
 }
 
 const byPair = query<Pair>((table, v) =>
   table('consents')
-    .select(['subject', 'tenant', 'terms', 'updated_at as consent_updated_at'])
+    .select(['subject', 'organization', 'terms', 'updated_at as consent_updated_at'])
     .where({ subject: v.subject, client_id: v.clientId }),
 )
 
@@ -28,8 +28,8 @@ export const termsOf = (row: Row): ConsentTerms => jsonOrUndefined<ConsentTerms>
 
 /** What a user allows a client in one workspace, as it was agreed. */
 export interface KeptConsent {
-  /** {@link noTenant} where the host knows none. */
-  readonly tenant: string
+  /** {@link noOrganization} where the host knows none. */
+  readonly organization: string
   readonly terms: ConsentTerms
   /** Epoch seconds of the last answer, or of the last code that was issued by it. */
   readonly updatedAt: number
@@ -39,7 +39,7 @@ export interface KeptConsent {
 export const keptConsentsOf = (rows: readonly Row[]): KeptConsent[] =>
   rows
     .map((row) => ({
-      tenant: text(row, 'tenant'),
+      organization: text(row, 'organization'),
       terms: termsOf(row),
       updatedAt: number(row, 'consent_updated_at'),
     }))
@@ -54,7 +54,7 @@ export const findConsents = async (db: Database, pair: Pair): Promise<KeptConsen
 export interface ConsentRecord {
   readonly clientId: string
   /** Absent where the host knew no workspaces. */
-  readonly tenant?: string
+  readonly organization?: string
   readonly scopes: readonly string[]
   /** Epoch seconds. */
   readonly createdAt: number
@@ -68,12 +68,12 @@ const ofSubject = query<{ subject: string }>((table, v, name) =>
   table('consents as consents')
     .leftJoin(name('clients as clients'), 'clients.client_id', 'consents.client_id')
     .select([
-      ...['consents.subject', 'consents.client_id', 'consents.tenant', 'consents.scopes'],
+      ...['consents.subject', 'consents.client_id', 'consents.organization', 'consents.scopes'],
       ...['consents.created_at', 'consents.updated_at'],
       'clients.metadata as client_metadata',
     ])
     .where('consents.subject', v.subject)
-    .orderBy(['consents.client_id', 'consents.tenant']),
+    .orderBy(['consents.client_id', 'consents.organization']),
 )
 
 /** All that a user allows. */
@@ -83,7 +83,7 @@ export const listConsents = async (db: Database, values: { subject: string }): P
     .filter((row) => text(row, 'subject') === values.subject)
     .map((row) => ({
       clientId: text(row, 'client_id'),
-      ...(text(row, 'tenant') === noTenant ? {} : { tenant: text(row, 'tenant') }),
+      ...(text(row, 'organization') === noOrganization ? {} : { organization: text(row, 'organization') }),
       scopes: scopes(row),
       createdAt: number(row, 'created_at'),
       updatedAt: number(row, 'updated_at'),
@@ -92,7 +92,7 @@ export const listConsents = async (db: Database, values: { subject: string }): P
 
 const touch = command<Key & { now: number }>((table, v) =>
   table('consents')
-    .where({ subject: v.subject, client_id: v.clientId, tenant: v.tenant })
+    .where({ subject: v.subject, client_id: v.clientId, organization: v.organization })
     .update({ updated_at: v.now }),
 )
 
@@ -102,7 +102,7 @@ const touch = command<Key & { now: number }>((table, v) =>
  *
  * @returns whether the consent stands
  */
-export const holdConsent = async (db: Database, values: Key & { now: number }): Promise<boolean> =>
+export const lockConsent = async (db: Database, values: Key & { now: number }): Promise<boolean> =>
   (await touch(db, values)) === 1
 
 interface Values extends Key {
@@ -113,7 +113,7 @@ interface Values extends Key {
 
 const replace = command<Values>((table, v) =>
   table('consents')
-    .where({ subject: v.subject, client_id: v.clientId, tenant: v.tenant })
+    .where({ subject: v.subject, client_id: v.clientId, organization: v.organization })
     .update({ scopes: v.scopes, terms: v.terms, updated_at: v.now }),
 )
 
@@ -121,7 +121,7 @@ const insert = command<Values>((table, v) =>
   table('consents').insert({
     subject: v.subject,
     client_id: v.clientId,
-    tenant: v.tenant,
+    organization: v.organization,
     scopes: v.scopes,
     terms: v.terms,
     created_at: v.now,
@@ -142,8 +142,10 @@ const remove = command<Pair>((table, v) =>
   table('consents').where({ subject: v.subject, client_id: v.clientId }).delete(),
 )
 
-const removeOfTenant = command<Key>((table, v) =>
-  table('consents').where({ subject: v.subject, client_id: v.clientId, tenant: v.tenant }).delete(),
+const removeOfOrganization = command<Key>((table, v) =>
+  table('consents')
+    .where({ subject: v.subject, client_id: v.clientId, organization: v.organization })
+    .delete(),
 )
 
 /**
@@ -154,9 +156,11 @@ const removeOfTenant = command<Key>((table, v) =>
  */
 export const removeConsent = async (
   db: Database,
-  { tenant, ...pair }: Pair & { tenant?: string },
+  { organization, ...pair }: Pair & { organization?: string },
 ): Promise<boolean> =>
-  (tenant === undefined ? await remove(db, pair) : await removeOfTenant(db, { ...pair, tenant })) > 0
+  (organization === undefined
+    ? await remove(db, pair)
+    : await removeOfOrganization(db, { ...pair, organization })) > 0
 
 const removeOfSubject = command<{ subject: string }>((table, v) =>
   table('consents').where({ subject: v.subject }).delete(),

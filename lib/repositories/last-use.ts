@@ -1,5 +1,5 @@
+import type { Database } from '../database/statement.ts'
 import { stampAuthorizations } from './authorizations.ts'
-import type { Database } from './statement.ts'
 
 /** Keeps when authorizations were last used, without a statement of its own in the request that uses one. */
 export interface LastUse {
@@ -14,11 +14,11 @@ const interval = 60_000
 
 /**
  * @param now epoch seconds
- * @param runAside lets the writing go on beside requests
+ * @param runInBackground lets the writing go on beside requests
  */
 export const createLastUse = (
   database: Database,
-  { now, runAside }: { now(): number; runAside(work: Promise<void>): void },
+  { now, runInBackground }: { now(): number; runInBackground(work: Promise<void>): void },
 ): LastUse => {
   const noted = new Set<string>()
   let time = 0
@@ -35,7 +35,7 @@ export const createLastUse = (
     note: (authorizationId) => {
       if (noted.size === 0) {
         time = now()
-        timer = setTimeout(() => runAside(flush()), interval).unref()
+        timer = setTimeout(() => runInBackground(flush()), interval).unref()
       }
       noted.add(authorizationId)
     },

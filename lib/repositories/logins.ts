@@ -1,7 +1,7 @@
+import type { Row } from '../database/driver.ts'
+import { json, number, numberOrNull, text } from '../database/row.ts'
+import { command, type Database, query } from '../database/statement.ts'
 import type { Login } from '../protocol/login.ts'
-import type { Row } from './driver.ts'
-import { json, number, numberOrNull, text } from './row.ts'
-import { command, type Database, query } from './statement.ts'
 
 export interface LoginRecord extends Login {
   readonly expiresAt: number
@@ -118,5 +118,5 @@ const hold = command<{ sid: string; now: number }>((table, v) =>
  *
  * @returns whether the login stands
  */
-export const holdLogin = async (db: Database, values: { sid: string; now: number }): Promise<boolean> =>
+export const lockLogin = async (db: Database, values: { sid: string; now: number }): Promise<boolean> =>
   (await hold(db, values)) === 1

@@ -1,8 +1,8 @@
+import type { Row } from '../database/driver.ts'
+import { number, numberOrNull, text, textOrNull } from '../database/row.ts'
+import { command, type Database, query } from '../database/statement.ts'
 import type { RefreshToken } from '../protocol/refresh-token.ts'
 import { authorizationColumns, authorizationOf } from './authorizations.ts'
-import type { Row } from './driver.ts'
-import { number, numberOrNull, text, textOrNull } from './row.ts'
-import { command, type Database, query } from './statement.ts'
 
 const refreshTokenOf = (row: Row): RefreshToken => ({
   hash: text(row, 'hash'),

@@ -1,5 +1,5 @@
-import { isUniqueViolation } from './faults.ts'
-import { command, type Database } from './statement.ts'
+import { isUniqueViolation } from '../database/errors.ts'
+import { command, type Database } from '../database/statement.ts'
 
 const insert = command<{ hash: string; expiresAt: number }>((table, v) =>
   table('replays').insert({ hash: v.hash, expires_at: v.expiresAt }),

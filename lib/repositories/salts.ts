@@ -1,5 +1,5 @@
-import { textOrNull } from './row.ts'
-import { command, type Database, query } from './statement.ts'
+import { textOrNull } from '../database/row.ts'
+import { command, type Database, query } from '../database/statement.ts'
 
 const byPurpose = query<{ purpose: string }>((table, v) =>
   table('salts').select('sealed').where({ purpose: v.purpose }),

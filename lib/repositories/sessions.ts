@@ -1,5 +1,5 @@
-import { json, number } from './row.ts'
-import { command, type Database, query, transaction } from './statement.ts'
+import { json, number } from '../database/row.ts'
+import { command, type Database, query, transaction } from '../database/statement.ts'
 
 export interface SessionRecord {
   readonly data: Record<string, unknown>

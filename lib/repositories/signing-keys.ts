@@ -1,6 +1,6 @@
-import type { Row } from './driver.ts'
-import { number, numberOrNull, text } from './row.ts'
-import { command, type Database, query, transaction } from './statement.ts'
+import type { Row } from '../database/driver.ts'
+import { number, numberOrNull, text } from '../database/row.ts'
+import { command, type Database, query, transaction } from '../database/statement.ts'
 
 /** A signing key at rest: the JWK sealed, and the times that decide its use, in epoch seconds. */
 export interface SigningKeyRecord {

@@ -1,5 +1,5 @@
-import { number } from './row.ts'
-import { command, type Database, query, transaction } from './statement.ts'
+import { number } from '../database/row.ts'
+import { command, type Database, query, transaction } from '../database/statement.ts'
 
 /** Failures that count against one key. */
 export interface Throttle {

@@ -1,20 +1,20 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
+import { transaction } from '../database/statement.ts'
 import { createSecret, hashSecret, randomId } from '../keys/secrets.ts'
 import { knownScopes } from '../options/scopes.ts'
 import { isUserMapping } from '../options/users.ts'
 import { allowedScopes, type Client } from '../protocol/client.ts'
 import type { Login } from '../protocol/login.ts'
-import { isAmong } from '../protocol/tenant.ts'
+import { isAmong } from '../protocol/organization.ts'
 import {
   createAccessToken,
   createAuthorization,
   createLogin,
   type NewAuthorization,
 } from '../repositories/index.ts'
-import { transaction } from '../repositories/statement.ts'
 import type { AuthRouter } from '../router.ts'
 import { newAccessToken } from '../tokens/access-token.ts'
-import { tenantsOf } from '../users/tenants.ts'
+import { organizationsOf } from '../users/organizations.ts'
 import type { User } from '../users/users.ts'
 import { type ActingAs, acting, lifetime, listOf, refuse, type Scopes, serverOf } from './acting.ts'
 import { clientForTests, registeredClient } from './test-client.ts'
@@ -40,29 +40,31 @@ const activeUser = async ({ options, users }: AuthorizationServer, user: ActingU
 }
 
 /** The workspace that was asked for, or the only one there is; with several nobody would know which one is meant. */
-const tenantFor = async (
+const organizationFor = async (
   { options }: AuthorizationServer,
   user: User,
   asked: string | undefined,
 ): Promise<string | undefined> => {
-  const tenants = await tenantsOf(options.tenants, user)
-  if (tenants === undefined) {
-    return asked === undefined ? undefined : refuse('there is no workspace without the option tenants')
+  const organizations = await organizationsOf(options.organizations, user)
+  if (organizations === undefined) {
+    return asked === undefined ? undefined : refuse('there is no workspace without the option organizations')
   }
-  const [only, another] = tenants
+  const [only, another] = organizations
   if (only === undefined) return refuse('the user belongs to no workspace')
   if (asked === undefined && another !== undefined) {
-    return refuse('the user belongs to several workspaces; name one of them, { tenant }')
+    return refuse('the user belongs to several workspaces; name one of them, { organization }')
   }
-  const tenant = asked ?? only.id
-  return isAmong(tenants, tenant) ? tenant : refuse(`the user does not belong to the workspace ${tenant}`)
+  const organization = asked ?? only.id
+  return isAmong(organizations, organization)
+    ? organization
+    : refuse(`the user does not belong to the workspace ${organization}`)
 }
 
 /** What the user would have given the client by signing in and allowing it. */
 const authorizationOf = (
   client: Client,
   login: Login,
-  { scopes, tenant }: { scopes: readonly string[]; tenant: string | undefined },
+  { scopes, organization }: { scopes: readonly string[]; organization: string | undefined },
 ): NewAuthorization => {
   const { clientId } = client
   const { subject, sid, authTime: now, amr } = login
@@ -78,7 +80,7 @@ const authorizationOf = (
     codeExpiresAt: now,
     now,
     expiresAt: now + lifetime,
-    details: { redirectUri: '', tenant, authTime: now, amr },
+    details: { redirectUri: '', organization, authTime: now, amr },
   }
 }
 
@@ -90,7 +92,7 @@ const authorizationOf = (
  * @param user the id, or a row or object that holds it
  * @param scopes separated by spaces, or a list
  * @param options.client a registered client to hold the token; by default one that exists for tests and can do nothing else
- * @param options.tenant with the option `tenants` the workspace that it is for; by default the user's only one
+ * @param options.organization with the option `organizations` the workspace that it is for; by default the user's only one
  * @throws Error with NODE_ENV=production, without such a user, for a scope that is not known, and for a workspace that
  *   the user does not belong to
  * @example
@@ -101,13 +103,16 @@ export const actingAs = async (
   oauth: AuthRouter,
   user: ActingUser,
   scopes: Scopes = [],
-  { client: clientId, tenant: asked }: { readonly client?: string; readonly tenant?: string } = {},
+  {
+    client: clientId,
+    organization: asked,
+  }: { readonly client?: string; readonly organization?: string } = {},
 ): Promise<ActingAs> => {
   const server = serverOf(oauth)
   await server.ready()
   const found = await activeUser(server, user)
   const { subject } = found
-  const tenant = await tenantFor(server, found, asked)
+  const organization = await organizationFor(server, found, asked)
   const client =
     clientId === undefined ? await clientForTests(server) : await registeredClient(server, clientId)
   const granted =
@@ -115,7 +120,7 @@ export const actingAs = async (
       ? checkedScopes(scopes, knownScopes(server.options), 'that the option scopes names')
       : checkedScopes(scopes, allowedScopes(client), `of the client ${clientId}`)
   const login = { sid: randomId(), subject, authTime: server.now(), amr: ['pwd'] }
-  const authorization = authorizationOf(client, login, { scopes: granted, tenant })
+  const authorization = authorizationOf(client, login, { scopes: granted, organization })
   const { value, row } = newAccessToken(server, { client, scopes: granted, authorization })
   await transaction(server.database, async (tx) => {
     await createLogin(tx, { ...login, expiresAt: authorization.expiresAt })

@@ -23,7 +23,7 @@ export interface Place {
   readonly redirectUri: string
 }
 
-const mostHops = 20
+const maxHops = 20
 
 /** A browser without scripts whose every request can be written by hand; it keeps cookies and stays on the app's origin. */
 export class Browser {
@@ -76,7 +76,7 @@ export class Browser {
   }
 
   /** Goes on until there is a page that stays, or a redirect that leaves the app's origin. */
-  async follow(answer: Answer, hops = mostHops): Promise<Answer> {
+  async follow(answer: Answer, hops = maxHops): Promise<Answer> {
     const refresh = answer.location ? undefined : refreshOf(answer.body)
     const next = answer.location ?? (refresh === undefined ? undefined : new URL(refresh, answer.url))
     if (next === undefined || next.origin !== this.#place.origin || this.#isClient(next)) return answer

@@ -9,12 +9,12 @@ import { openTarget } from './target.ts'
 import { type VisitedTarget, visit } from './visit.ts'
 
 /** Lines of one finding, and characters of a line; more of the same help nobody. */
-const mostLines = 6
-const longestLine = 400
+const maxLines = 6
+const maxLineLength = 400
 
 const linesOf = (deviations: readonly string[]): string => {
-  const more = deviations.length - mostLines
-  const shown = deviations.slice(0, mostLines).map((line) => blackedOut(line).slice(0, longestLine))
+  const more = deviations.length - maxLines
+  const shown = deviations.slice(0, maxLines).map((line) => blackedOut(line).slice(0, maxLineLength))
   return [...shown, ...(more > 0 ? [`… and ${more} more`] : [])].join('\n')
 }
 

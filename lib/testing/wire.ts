@@ -25,16 +25,16 @@ export interface RawRequest {
 }
 
 /** Milliseconds; an app that takes longer has other troubles. */
-const patience = 10_000
+const timeoutMs = 10_000
 /** Characters; no answer of an authorization server is longer. */
-const longestBody = 1_000_000
+const maxBodyLength = 1_000_000
 
 const textOf = async (message: IncomingMessage): Promise<string> => {
   let text = ''
   message.setEncoding('utf8')
   for await (const chunk of message) {
     text += chunk
-    if (text.length > longestBody)
+    if (text.length > maxBodyLength)
       message.destroy(new Error('the answer is longer than a million characters'))
   }
   return text
@@ -51,10 +51,10 @@ const locationOf = ({ location }: IncomingHttpHeaders, url: URL): URL | undefine
  */
 export const exchange = (base: URL, url: URL, { method, path, headers, body }: RawRequest): Promise<Answer> =>
   new Promise((resolve, reject) => {
-    const signal = AbortSignal.timeout(patience)
+    const signal = AbortSignal.timeout(timeoutMs)
     const send = base.protocol === 'https:' ? overHttps : overHttp
     const fail = (cause: unknown): void => {
-      const reason = signal.aborted ? `none within ${patience / 1000} seconds` : String(cause)
+      const reason = signal.aborted ? `none within ${timeoutMs / 1000} seconds` : String(cause)
       reject(new Error(`${method} ${path.slice(0, 200)} got no answer: ${reason}`, { cause }))
     }
     const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }

@@ -4,9 +4,9 @@ import {
   RateLimiterRedis,
   RateLimiterRes,
 } from 'rate-limiter-flexible'
+import type { Database } from '../database/statement.ts'
 import type { Limit } from '../options/options.ts'
 import type { Throttling } from '../options/throttle.ts'
-import type { Database } from '../repositories/statement.ts'
 import {
   decrementThrottle,
   incrementThrottle,

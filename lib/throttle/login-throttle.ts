@@ -38,7 +38,7 @@ interface Place {
 
 const day = 86_400
 /** No lock lasts longer, unless the limit itself says so. */
-const longestLock = 3600
+const maxLock = 3600
 
 const secondsOf = (result: RateLimiterRes): number => Math.max(1, Math.ceil(result.msBeforeNext / 1000))
 
@@ -88,7 +88,7 @@ export const createLoginThrottle = (limits: Limits, createLimiter: CreateLimiter
   /** The last failure that was allowed closes the door, each time of a day for twice as long. */
   const lock = async (key: string): Promise<number> => {
     const { consumedPoints: times = 1 } = (await locks?.penalty(key)) ?? {}
-    const seconds = Math.min(ownSeconds * 2 ** (times - 1), Math.max(ownSeconds, longestLock))
+    const seconds = Math.min(ownSeconds * 2 ** (times - 1), Math.max(ownSeconds, maxLock))
     await own?.block(key, seconds)
     return seconds
   }

@@ -5,7 +5,7 @@ import type { Client } from '../protocol/client.ts'
 import type { ClientMetadata } from '../protocol/client-metadata.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { findAccessToken, type NewAccessToken } from '../repositories/index.ts'
-import { mayUseTenant } from '../users/tenants.ts'
+import { mayUseOrganization } from '../users/organizations.ts'
 import type { User } from '../users/users.ts'
 
 /** A token ready to be stored in the transaction that issues it, and to be told to the client afterwards. */
@@ -51,8 +51,8 @@ export interface VerifiedToken {
   readonly subject: string | undefined
   readonly clientId: string
   readonly scopes: readonly string[]
-  /** The workspace that it is for, where the option `tenants` says that the user belongs to some. */
-  readonly tenant?: string
+  /** The workspace that it is for, where the option `organizations` says that the user belongs to some. */
+  readonly organization?: string
   /** Epoch seconds. */
   readonly issuedAt: number
   /** Epoch seconds. */
@@ -92,9 +92,20 @@ export const verifyAccessToken = async (
   const user = found.subject === undefined ? undefined : await server.users.find(found.subject)
   if (found.subject !== undefined && user === undefined) throw invalidToken()
   const { subject, clientId, scopes, createdAt: issuedAt, expiresAt } = found
-  const tenant = found.family?.details.tenant
-  if (user && tenant !== undefined && !(await mayUseTenant(server.options.tenants, user, tenant)))
+  const organization = found.family?.details.organization
+  if (
+    user &&
+    organization !== undefined &&
+    !(await mayUseOrganization(server.options.organizations, user, organization))
+  )
     throw invalidToken()
-  const token = { subject, clientId, scopes, issuedAt, expiresAt, ...(tenant !== undefined && { tenant }) }
+  const token = {
+    subject,
+    clientId,
+    scopes,
+    issuedAt,
+    expiresAt,
+    ...(organization !== undefined && { organization }),
+  }
   return { token, user, client: found.client, details: found.family?.details }
 }

@@ -97,5 +97,5 @@ export const tellClients = (
 export const announceLogout = (server: AuthorizationServer, login: EndedLogin): void => {
   const work = async (): Promise<void> =>
     tellClients(server, login, await findClientsOfLogin(server.database, { sid: login.sid }))
-  server.runAside(work())
+  server.runInBackground(work())
 }

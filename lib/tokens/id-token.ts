@@ -36,7 +36,7 @@ const idTokenClaims = async (
   content: IdTokenContent,
 ): Promise<Record<string, unknown>> => {
   const { client, user, authorization, scopes, accessToken, nonce, code } = content
-  const { authTime, amr, claims, tenant } = authorization.details
+  const { authTime, amr, claims, organization } = authorization.details
   const now = server.now()
   const algorithm = client.metadata.id_token_signed_response_alg
   // Without an access token there is no UserInfo to ask (OIDC Core §5.4).
@@ -53,7 +53,7 @@ const idTokenClaims = async (
     ...(nonce === undefined ? {} : { nonce }),
     amr,
     sid: authorization.sid,
-    ...(tenant === undefined ? {} : { tenant }),
+    ...(organization === undefined ? {} : { org_id: organization }),
     ...(accessToken === undefined ? {} : { at_hash: leftHalfHash(accessToken, algorithm) }),
     ...(code === undefined ? {} : { c_hash: leftHalfHash(code, algorithm) }),
   }

@@ -1,5 +1,5 @@
-import { isPassword } from '../keys/passwords.ts'
 import type { HostUser, UserFunctions } from '../options/options.ts'
+import { isPassword } from '../passwords/passwords.ts'
 import { fromHost } from './host-function.ts'
 import { isLookup, subjectOf } from './subject.ts'
 import { presentClaims, type User, type Users } from './users.ts'

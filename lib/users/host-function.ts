@@ -1,8 +1,8 @@
+import { temporarilyUnavailable } from '../database/errors.ts'
 import { OAuthError } from '../protocol/errors.ts'
-import { temporarilyUnavailable } from '../repositories/faults.ts'
 
 /** Milliseconds in which a function of the host's must answer: as long as a database may take in all. */
-const patience = 10_000
+const timeoutMs = 10_000
 
 /**
  * By these codes sockets and DNS (Node), fetch, PostgreSQL (SQLSTATE classes 08, 53, 57P, 58), MySQL and SQLite say
@@ -46,8 +46,8 @@ const inTime = async <T>(name: string, answer: PromiseLike<T>): Promise<T> => {
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(
       () =>
-        reject(temporarilyUnavailable(new Error(`latchkey: ${name} did not answer within ${patience} ms`))),
-      patience,
+        reject(temporarilyUnavailable(new Error(`latchkey: ${name} did not answer within ${timeoutMs} ms`))),
+      timeoutMs,
     )
   })
   try {

@@ -1,8 +1,8 @@
 import type { Knex } from 'knex'
+import { driverOf } from '../database/driver.ts'
+import { type Database, query } from '../database/statement.ts'
 import type { UserMapping, UserRow } from '../options/options.ts'
 import { OAuthError } from '../protocol/errors.ts'
-import { driverOf } from '../repositories/driver.ts'
-import { type Database, query } from '../repositories/statement.ts'
 import { isLookup } from './subject.ts'
 
 /** Reads of the host's user table, with the host's own Knex instance: rows and names are as its code sees them. */

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
-import type { PasswordVerifier } from '../keys/password-verifier.ts'
 import type { Logger, UserMapping, UserRow } from '../options/options.ts'
+import type { PasswordVerifier } from '../passwords/password-verifier.ts'
 import { fromHost } from './host-function.ts'
 import { columnOf, type HostTable, hostTable, textOf } from './host-table.ts'
 import { isLookup, subjectOf } from './subject.ts'

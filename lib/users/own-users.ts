@@ -1,6 +1,6 @@
-import type { PasswordVerifier } from '../keys/password-verifier.ts'
+import type { Database } from '../database/statement.ts'
 import type { Logger } from '../options/options.ts'
-import type { Database } from '../repositories/statement.ts'
+import type { PasswordVerifier } from '../passwords/password-verifier.ts'
 import { findUser, findUserByUsername, type UserAccount } from '../repositories/users.ts'
 import { isLookup } from './subject.ts'
 import { presentClaims, type User, type Users } from './users.ts'

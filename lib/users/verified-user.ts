@@ -1,6 +1,6 @@
-import type { PasswordVerifier } from '../keys/password-verifier.ts'
-import { UnsupportedPasswordHashError } from '../keys/passwords.ts'
 import type { Logger } from '../options/options.ts'
+import type { PasswordVerifier } from '../passwords/password-verifier.ts'
+import { UnsupportedPasswordHashError } from '../passwords/passwords.ts'
 
 /** Somebody who might log in. */
 export interface Candidate<Kind> {

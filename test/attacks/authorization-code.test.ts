@@ -463,7 +463,12 @@ describe('two processes on one database (RFC 6749 §10.5, RFC 9700 §4.14.2)', (
     processes = await forkServers(2)
     database = openSharedDatabase()
     const { config, tablePrefix } = database
-    origins = await processes.start({ database: config, tablePrefix, secret: serverSecret, replayWindow: 10 })
+    origins = await processes.start({
+      database: config,
+      tablePrefix,
+      secret: serverSecret,
+      refreshTokenGracePeriod: 10,
+    })
     // The person signs in here, in a third process, as one of the kit's own users, whom all three can see.
     host = await startHost({ database, options: { users: undefined, secrets: [serverSecret] } })
     await seedUsers(database.knex, [{ username: ada.email, password: ada.password }], { tablePrefix })
@@ -478,13 +483,13 @@ describe('two processes on one database (RFC 6749 §10.5, RFC 9700 §4.14.2)', (
     turn: number,
     path: string,
     fields: Record<string, string>,
-    patience = 5,
+    timeoutMs = 5,
   ): Promise<supertest.Response> => {
     const answer = await supertest(origins[turn % origins.length]!)
       .post(`/oauth${path}`)
       .type('form')
       .send({ ...fields, ...web })
-    return answer.status === 503 && patience > 0 ? send(turn, path, fields, patience - 1) : answer
+    return answer.status === 503 && timeoutMs > 0 ? send(turn, path, fields, timeoutMs - 1) : answer
   }
   const statuses = (answers: readonly supertest.Response[]) => answers.map(({ status }) => status).sort()
   const userinfoOf = (turn: number, token: string) =>

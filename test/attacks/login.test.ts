@@ -311,7 +311,7 @@ underAttack(
 
       test('with the id as it is stored, which a thief of the database has (RFC 6819 §4.4.1.2)', async () => {
         const { agent, form, expectUndisturbed } = await attacked()
-        for (const row of await side.table('authorization_requests')) {
+        for (const row of await side.table('pending_requests')) {
           expectExpiredPage(await agent.get(at('/login', { authorization_request: String(row.id) })))
           expectExpiredPage(await post(agent, '/login', { ...form, authorization_request: String(row.id) }))
         }

@@ -8,7 +8,7 @@ import { ada, bob } from '../support/tokens.ts'
 type Fields = Record<string, string>
 
 const bye = 'https://client.example.com/bye'
-const byeWithQuery = `${bye}?tenant=7&next=%2Fhome`
+const byeWithQuery = `${bye}?organization=7&next=%2Fhome`
 const otherBye = 'https://other.example.com/bye'
 const forged = 'A'.repeat(43)
 
@@ -241,7 +241,7 @@ underAttack(
         ['http', 'http://client.example.com/bye'],
         ['a fragment', `${bye}#x`],
         ['an open redirector of the client', `${bye}?next=${encodeURIComponent(evil)}`],
-        ['its query in another order', `${bye}?next=%2Fhome&tenant=7`],
+        ['its query in another order', `${bye}?next=%2Fhome&organization=7`],
         ['a space after', `${bye} `],
         ['a line break and a header', `${bye}\r\nSet-Cookie: planted=1`],
         ['NUL', `${bye}\0`],

@@ -244,7 +244,7 @@ underAttack(
       ['/drip', (_req, res) => void res.write('{"keys":[')],
     ])('are not waited for by anybody else, nor for ever by their own client: %s', async (path, answer) => {
       const limits: AbortController[] = []
-      const arrived = createInbox<string>()
+      const received = createInbox<string>()
       jest.spyOn(AbortSignal, 'timeout').mockImplementation((milliseconds) => {
         expect(milliseconds).toBeLessThanOrEqual(5000)
         const limit = new AbortController()
@@ -253,10 +253,10 @@ underAttack(
       })
       answers.set(path, (req, res) => {
         answer(req, res)
-        arrived.add(path)
+        received.add(path)
       })
       const slow = ask(path.slice(1))
-      await arrived.until(1)
+      await received.until(1)
       expect((await own()).status).toBe(200)
       expect((await ask('good')).status).toBe(200)
       for (const limit of limits) limit.abort()

@@ -5,7 +5,7 @@ import { expectErrorPage } from '../support/outcomes.ts'
 import type { Answer, RawBrowser } from '../support/raw-browser.ts'
 import { underAttack, writesNothing } from '../support/target.ts'
 
-const withQuery = `${callback}?tenant=7&next=%2Fhome`
+const withQuery = `${callback}?organization=7&next=%2Fhome`
 const challenge = pkce().challenge
 const usesPkce = { code_challenge: challenge, code_challenge_method: 'S256' }
 
@@ -266,17 +266,17 @@ underAttack(
     // RFC 6749 §3.1.2.3 compares the query too; RFC 9700 §4.1.3.
     describe('ends on a page when its registered query has', () => {
       test.each([
-        ['another order', `${callback}?next=%2Fhome&tenant=7`],
+        ['another order', `${callback}?next=%2Fhome&organization=7`],
         ['a parameter more', `${withQuery}&x=1`],
-        ['a parameter twice', `${withQuery}&tenant=8`],
-        ['a parameter before', `${callback}?x=1&tenant=7&next=%2Fhome`],
+        ['a parameter twice', `${withQuery}&organization=8`],
+        ['a parameter before', `${callback}?x=1&organization=7&next=%2Fhome`],
         [
           'another value, through which the client would redirect',
           withQuery.replace('%2Fhome', '%2F%2Fevil'),
         ],
         ['another spelling', withQuery.replace('%2F', '%2f')],
         ['no encoding', withQuery.replace('%2F', '/')],
-        ['a parameter less', `${callback}?tenant=7`],
+        ['a parameter less', `${callback}?organization=7`],
         ['gone', callback],
         ['a fragment', `${withQuery}#`],
         ['a code of the attacker’s', `${withQuery}&code=planted`],

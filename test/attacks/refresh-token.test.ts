@@ -448,5 +448,5 @@ underAttack(
       expect(await standing(second)).toEqual(dead)
     })
   },
-  () => ({ options: { replayWindow: 0 } }),
+  () => ({ options: { refreshTokenGracePeriod: 0 } }),
 )

@@ -74,10 +74,10 @@ describeWith('chromium', 'as people have set their devices', () => {
     test('a chosen workspace can be told from the others', () =>
       withPage(browser, {}, async (page) => {
         await page.emulateMedia({ forcedColors: 'active' })
-        await gallery.show(page, 'consent-tenants')
-        const row = 'li:has(#tenant-0)'
+        await gallery.show(page, 'consent-organizations')
+        const row = 'li:has(#organization-0)'
         const other = await picture(page, row)
-        await page.check('#tenant-0')
+        await page.check('#organization-0')
         await page.evaluate('document.activeElement.blur()')
         expect(differ(other, await picture(page, row))).toBe(true)
       }))

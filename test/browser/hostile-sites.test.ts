@@ -120,9 +120,9 @@ describeWith('chromium', 'pages of other sites in Chromium, in an app without he
 
     /** Presses Allow again and again until the browser leaves; a click that is refused is simply gone. */
     const pressUntilAtClient = async (page: Page): Promise<void> => {
-      const arrived = atClient(page).then(() => true)
+      const received = atClient(page).then(() => true)
       const pause = () => new Promise<false>((resolve) => setTimeout(resolve, 50, false))
-      while (!(await Promise.race([arrived, pause()])))
+      while (!(await Promise.race([received, pause()])))
         await page.evaluate(`document.getElementById('allow')?.click()`).catch(() => {})
     }
 
@@ -186,7 +186,7 @@ describeWith('chromium', 'pages of other sites in Chromium, in an app without he
     const cookies = await context.cookies()
     return {
       cookies: cookies.map(({ name, domain, value }) => `${domain} ${name}=${value}`).sort(),
-      waiting: await rowsOf('authorization_requests'),
+      waiting: await rowsOf('pending_requests'),
       tables: {
         ...Object.fromEntries(await Promise.all(tables)),
         sessions: (await rowsOf('sessions')).map(({ id, data }) => ({ id, data })),

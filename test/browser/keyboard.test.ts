@@ -157,8 +157,8 @@ describeWith('chromium', 'by keyboard alone', () => {
           await gallery.show(page, name)
           const first = (await focus(page))?.name
           // Where no workspace was chosen the choice has it.
-          const mustChoose = name === 'consent-tenants-gone' || name === 'consent-tenants-long'
-          expect({ name, first }).toEqual({ name, first: mustChoose ? 'input#tenant-0' : undefined })
+          const mustChoose = name === 'consent-organizations-gone' || name === 'consent-organizations-long'
+          expect({ name, first }).toEqual({ name, first: mustChoose ? 'input#organization-0' : undefined })
         }
       }))
   })

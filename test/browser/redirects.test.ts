@@ -174,7 +174,7 @@ describeWith('chromium', 'the way back to the client, in an app with helmet()', 
   }
 
   /** Does something and waits until the browser shows where it leads. */
-  const arrival = async ({ page, place }: Visit, act: () => Promise<void>): Promise<void> => {
+  const lookup = async ({ page, place }: Visit, act: () => Promise<void>): Promise<void> => {
     const end = new URL(place.onward?.(web) ?? place.redirectUri(web))
     await Promise.all([page.getByRole('heading', { name: `This is ${end.host}` }).waitFor(), act()])
     expect(page.url().split('?')[0]).toBe(end.href)
@@ -206,7 +206,7 @@ describeWith('chromium', 'the way back to the client, in an app with helmet()', 
     if (visit.place.redirectUri(web).startsWith('com.')) {
       return Object.fromEntries((await handedOver(visit, act)).searchParams)
     }
-    await arrival(visit, act)
+    await lookup(visit, act)
     const [answer, ...others] = arrivals(state)
     expect(others).toEqual([])
     return answer!

@@ -1,9 +1,9 @@
 // A clock that is set forward and back, by an hour and by ten minutes. What is stored says when things end, and that
 // holds by whatever the clock says: nothing lives longer, nothing that lives is removed, and nobody is kept out for ever.
 import { createLocalJWKSet, decodeProtectedHeader, type JSONWebKeySet, jwtVerify } from 'jose'
-import { removeExpiredRows } from '../../lib/clean-up.ts'
+import { openDatabase } from '../../lib/database/open.ts'
 import { hashSecret } from '../../lib/keys/secrets.ts'
-import { openDatabase } from '../../lib/repositories/database.ts'
+import { removeExpiredRows } from '../../lib/repositories/pruning/schedule.ts'
 import { type Clock, stopClock } from '../support/clock.ts'
 import { createChance } from '../support/fault-chance.ts'
 import {
@@ -33,7 +33,7 @@ jest.setTimeout(60_000)
 const minute = 60
 const hour = 3600
 const lifetimes = { code: minute, accessToken: hour, idToken: 2 * hour, sessionIdle: 2 * hour }
-const replayWindow = 10
+const refreshTokenGracePeriod = 10
 
 const steps = [
   ['an hour forward', hour],
@@ -51,7 +51,7 @@ describeOnEach('a clock that is set', (kind: DatabaseKind) => {
 
   beforeAll(async () => {
     database = openFaultDatabase(kind)
-    host = await startSharedHost(database, { lifetimes, replayWindow, cleanUp: false })
+    host = await startSharedHost(database, { lifetimes, refreshTokenGracePeriod, cleanUp: false })
     listener = await listen(host.app)
   })
   beforeEach(async () => {
@@ -155,7 +155,7 @@ describeOnEach('a clock that is set', (kind: DatabaseKind) => {
   test.each(steps)('%s opens no window for a used refresh token', async (_, step) => {
     const { refresh_token } = await tokens()
     const { body: next } = await refresh(refresh_token)
-    clock.travel(replayWindow - 1)
+    clock.travel(refreshTokenGracePeriod - 1)
     expect((await refresh(refresh_token)).body.refresh_token).toBe(next.refresh_token)
     clock.travel(step)
     // Long after its window, by whichever clock: somebody else has it.
@@ -180,7 +180,7 @@ describeOnEach('a clock that is set', (kind: DatabaseKind) => {
   })
 
   describe('removes nothing that lives', () => {
-    const names = ['access_tokens', 'refresh_tokens', 'logins', 'sessions', 'authorization_requests']
+    const names = ['access_tokens', 'refresh_tokens', 'logins', 'sessions', 'pending_requests']
     const living = async (now: number): Promise<Record<string, number>> => {
       const counts: Record<string, number> = {}
       for (const name of names)
@@ -197,7 +197,7 @@ describeOnEach('a clock that is set', (kind: DatabaseKind) => {
       clock.travel(step)
       const before = await living(clock.now())
       const { database: handle } = openDatabase(database.knex, database.tablePrefix)
-      await removeExpiredRows(handle, { now: clock.now(), replayWindow })
+      await removeExpiredRows(handle, { now: clock.now(), refreshTokenGracePeriod })
       expect(await living(clock.now())).toEqual(before)
       clock.travel(-step)
       if (step < hour) expect(await userinfoStatus(listener.origin, access_token)).toBe(200)

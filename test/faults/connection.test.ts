@@ -35,7 +35,7 @@ import { answerOf, redeem, userinfo } from '../support/tokens.ts'
 
 jest.setTimeout(120_000)
 
-const replayWindow = 3600
+const refreshTokenGracePeriod = 3600
 const loops = rounds(40, 200)
 const places = {
   PostgreSQL: { url: services.postgresql, port: 5432 },
@@ -60,10 +60,14 @@ const through = (kind: Exclude<DatabaseKind, 'SQLite'>): void => {
     const { url, port } = places[kind]
     proxy = await openFaultProxy(url, port)
     database = openFaultDatabase(kind)
-    host = await startSharedHost(database, { replayWindow })
+    host = await startSharedHost(database, { refreshTokenGracePeriod })
     ada = await signIn(host.app)
     const logger = { info: () => {}, warn: () => {}, error: () => {} }
-    const options = sharedOptions(database, { replayWindow, issuer: 'http://localhost:3000/oauth', logger })
+    const options = sharedOptions(database, {
+      refreshTokenGracePeriod,
+      issuer: 'http://localhost:3000/oauth',
+      logger,
+    })
     oauth = authRouter({ ...options, database: { ...database.config, connection: proxy.url, log: silence } })
     await oauth.ready()
     app = express().use('/oauth', oauth)
@@ -94,18 +98,18 @@ const through = (kind: Exclude<DatabaseKind, 'SQLite'>): void => {
   })
 
   /** Repeats a request while the answer is 503, as a client does; it must not take more than this many. */
-  const insist = async (form: Parameters<typeof postToken>[1], patience: number): Promise<Answer> => {
+  const insist = async (form: Parameters<typeof postToken>[1], timeoutMs: number): Promise<Answer> => {
     for (let attempt = 1; ; attempt += 1) {
       const answer = await send(form)
       if (answer.status !== 503) return answer
       expectUnavailable(answer)
       outages += 1
-      if (attempt === patience) throw new Error(`still 503 after ${patience} attempts`)
+      if (attempt === timeoutMs) throw new Error(`still 503 after ${timeoutMs} attempts`)
     }
   }
 
   // A pool of five may hand out five dead connections, and one more cut may come.
-  const patience = 12
+  const timeoutMs = 12
 
   /** One client that refreshes on and on; no cut costs it its token. */
   const chain = async (length: number, disturb: (step: number) => void): Promise<string> => {
@@ -113,7 +117,7 @@ const through = (kind: Exclude<DatabaseKind, 'SQLite'>): void => {
     let token: unknown = (await answerOf(redeem(host, code))).refresh_token
     for (let step = 0; step < length; step += 1) {
       disturb(step)
-      const { status, body } = await insist(refreshing(token), patience)
+      const { status, body } = await insist(refreshing(token), timeoutMs)
       expect({ status, error: body.error }).toEqual({ status: 200, error: undefined })
       expect(body.refresh_token).not.toBe(token)
       token = body.refresh_token
@@ -167,7 +171,7 @@ const through = (kind: Exclude<DatabaseKind, 'SQLite'>): void => {
       }
       expectErrorPage(await new RawBrowser(app).get(authorizeUrl({ client_id: 'web', scope: 'openid' })), 503)
       proxy.heal()
-      const { status, body } = await insist(refreshing(token), patience)
+      const { status, body } = await insist(refreshing(token), timeoutMs)
       expect(status).toBe(200)
       token = body.refresh_token
     }
@@ -195,7 +199,7 @@ const through = (kind: Exclude<DatabaseKind, 'SQLite'>): void => {
         refreshTokens: { used: 0, unused: consumed ? 1 : 0 },
         revoked: false,
       })
-      const again = await insist(redemption(code), patience)
+      const again = await insist(redemption(code), timeoutMs)
       // There is no window for codes: a second redemption is a replay, whoever heard of the first.
       expect([again.status, again.body.error]).toEqual(consumed ? [400, 'invalid_grant'] : [200, undefined])
     }
@@ -212,7 +216,7 @@ const through = (kind: Exclude<DatabaseKind, 'SQLite'>): void => {
     for (const answer of await Promise.all(silent)) expectUnavailable(answer)
     expectErrorPage(await page, 503)
     proxy.heal()
-    const { status } = await insist(refreshing(tokens.refresh_token), patience)
+    const { status } = await insist(refreshing(tokens.refresh_token), timeoutMs)
     expect(status).toBe(200)
     await expectChain(code, 1)
   })
@@ -232,7 +236,7 @@ const through = (kind: Exclude<DatabaseKind, 'SQLite'>): void => {
     proxy.heal()
     for (let attempt = 1; ; attempt += 1) {
       const answer = await browser.signIn(page)
-      if (answer.status === 503 && attempt < patience) continue
+      if (answer.status === 503 && attempt < timeoutMs) continue
       codeOf(answer)
       break
     }

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import knex, { type Knex } from 'knex'
 import supertest from 'supertest'
-import { isMisled, isRetryable, temporarilyUnavailable } from '../../lib/repositories/faults.ts'
+import { isRetryable, needsReconnect, temporarilyUnavailable } from '../../lib/database/errors.ts'
 import { type FaultDatabase, openFaultDatabase, silence } from '../support/fault-databases.ts'
 import { type Disk, missingMount, openLimitedFolder, openSmallDisk } from '../support/fault-disks.ts'
 import {
@@ -253,7 +253,7 @@ test.each([
   'ER_RECORD_FILE_FULL',
 ])('%s is final: nobody waits for a disk that is full', (code) => {
   const error = Object.assign(new Error('no space left'), { code })
-  expect([isRetryable(error), isMisled(error)]).toEqual([false, false])
+  expect([isRetryable(error), needsReconnect(error)]).toEqual([false, false])
   expect(temporarilyUnavailable(error)).toMatchObject({ status: 503, cause: error })
 })
 

@@ -19,7 +19,7 @@ import { describeUnless, until } from '../support/fault-programs.ts'
 
 jest.setTimeout(120_000)
 
-const replayWindow = 3600
+const refreshTokenGracePeriod = 3600
 const rounds = 50
 
 describeUnless(missingGalera(), 'a Galera cluster that is written to at both ends', () => {
@@ -40,7 +40,7 @@ describeUnless(missingGalera(), 'a Galera cluster that is written to at both end
     database = openFaultDatabase('MariaDB', { url: here, own })
     second = knex(own({ ...database.config, connection: there }))
     await prepareDatabase(database)
-    return sharedOptions(database, { replayWindow })
+    return sharedOptions(database, { refreshTokenGracePeriod })
   }
   beforeAll(async () => {
     const first = openDatabase()

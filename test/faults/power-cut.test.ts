@@ -27,7 +27,7 @@ import type { Host } from '../support/host.ts'
 jest.setTimeout(600_000)
 
 /** Longer than any test here, so that a lost answer can always be had again. */
-const replayWindow = 3600
+const refreshTokenGracePeriod = 3600
 
 let servers: FaultServers
 beforeAll(() => {
@@ -67,14 +67,14 @@ const onProcesses = (kind: DatabaseKind): void => {
 
   beforeAll(async () => {
     database = openFaultDatabase(kind)
-    host = await startSharedHost(database, { replayWindow })
+    host = await startSharedHost(database, { refreshTokenGracePeriod })
     ada = await signIn(host.app)
   })
   afterAll(() => host.close())
 
   const openVictims = async (): Promise<Victims> => {
     const start = (): Promise<FaultServer> =>
-      servers.start({ ...sharedOptions(database, { replayWindow }), counting: true })
+      servers.start({ ...sharedOptions(database, { refreshTokenGracePeriod }), counting: true })
     const victims: Victims = {
       server: await start(),
       restart: async () => {

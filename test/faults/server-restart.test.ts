@@ -21,9 +21,9 @@ const isLong = process.env.FAULTS_LONG === '1'
 const lasting = isLong ? 60_000 : 10_000
 const period = 2000
 /** Milliseconds from the return of the database until everybody is served; a loaded machine may be slower. */
-const patience = isLong ? 5000 : 15_000
+const timeoutMs = isLong ? 5000 : 15_000
 /** Longer than any test here, so that a lost answer can always be had again. */
-const replayWindow = 3600
+const refreshTokenGracePeriod = 3600
 
 const pause = (milliseconds: number): Promise<void> =>
   new Promise((resolve) => setTimeout(resolve, milliseconds))
@@ -60,7 +60,7 @@ const openPlace = async (kind: Kind): Promise<Place> => {
   const prepare = async () => {
     await instance.start()
     await prepareDatabase(database)
-    return sharedOptions(database, { replayWindow })
+    return sharedOptions(database, { refreshTokenGracePeriod })
   }
   const kit = await startKit(prepare())
   opened.push(kit.close)
@@ -104,9 +104,9 @@ const servedAfterReturn = async (clients: readonly RefreshingClient[]): Promise<
   const before = clients.map(({ refreshes }) => refreshes)
   const begun = performance.now()
   const isServed = ({ refreshes }: RefreshingClient, index: number) => refreshes > (before[index] ?? 0)
-  await until('a client is served', () => clients.some(isServed), patience)
+  await until('a client is served', () => clients.some(isServed), timeoutMs)
   const first = performance.now() - begun
-  await until('every client is served', () => clients.every(isServed), 2 * patience)
+  await until('every client is served', () => clients.every(isServed), 2 * timeoutMs)
   return { first, all: performance.now() - begun }
 }
 

@@ -38,13 +38,17 @@ afterAll(() => servers.close())
 const times = <T>(count: number, make: (index: number) => T): T[] =>
   Array.from({ length: count }, (_, index) => make(index))
 
-const onFourProcesses = (kind: DatabaseKind, replayWindow: number, tests: (place: Place) => void): void => {
+const onFourProcesses = (
+  kind: DatabaseKind,
+  refreshTokenGracePeriod: number,
+  tests: (place: Place) => void,
+): void => {
   const place = {} as Place
   let host: Host
   beforeAll(async () => {
     place.database = openFaultDatabase(kind)
-    host = await startSharedHost(place.database, { replayWindow })
-    const started = await servers.startAll(4, sharedOptions(place.database, { replayWindow }))
+    host = await startSharedHost(place.database, { refreshTokenGracePeriod })
+    const started = await servers.startAll(4, sharedOptions(place.database, { refreshTokenGracePeriod }))
     place.origins = started.map(({ origin }) => origin)
     place.ada = await signIn(host.app)
   })

@@ -57,7 +57,7 @@ const tables = [
   'access_tokens',
   'refresh_tokens',
   'authorizations',
-  'authorization_requests',
+  'pending_requests',
   'consents',
   'logins',
   'sessions',
@@ -150,7 +150,7 @@ const onDatabase = (kind: DatabaseKind): void => {
         unrotated,
         { ...signing, token_endpoint_auth_method: 'private_key_jwt', jwks: jwks as never },
       ],
-      options: { throttle: false, cleanUp: false, replayWindow: 3600 },
+      options: { throttle: false, cleanUp: false, refreshTokenGracePeriod: 3600 },
       before: [saboteur.middleware],
     })
     listener = await listen(host.app)
@@ -506,7 +506,7 @@ const onDatabase = (kind: DatabaseKind): void => {
   }
 
   beforeEach(async () => {
-    for (const name of ['access_tokens', 'refresh_tokens', 'authorizations', 'authorization_requests'])
+    for (const name of ['access_tokens', 'refresh_tokens', 'authorizations', 'pending_requests'])
       await table(name).delete()
     // Bob’s of the test before; each would be ended, and counted, when something ends all that he has.
     for (const name of ['logins', 'consents']) await table(name).where({ subject: '2' }).delete()

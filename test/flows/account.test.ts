@@ -114,7 +114,7 @@ describe('without a login', () => {
     const list = await agent.signIn(page)
     expect(list.url.pathname + list.url.search).toBe(account)
     expect(textOf(list)).toMatch(/Connected apps .*Signed in as ada@example\.com/)
-    expect(await table('authorization_requests')).toEqual([])
+    expect(await table('pending_requests')).toEqual([])
   })
 
   test('leads nowhere else, whatever the address or the form says', async () => {
@@ -140,7 +140,7 @@ describe('without a login', () => {
     const wrong = await agent.signIn(await signInPage(agent), ada.email, 'wrong')
     expect(wrong.status).toBe(400)
     expect(fieldsOf(wrong, 'name="password"').username).toBe(ada.email)
-    expect(events.map(({ time: _, correlationId: __, address: ___, ...event }) => event)).toEqual([
+    expect(events.map(({ time: _, requestId: __, address: ___, ...event }) => event)).toEqual([
       { type: 'login.failed', account: expect.any(String) },
     ])
     await signInPage(agent)
@@ -447,7 +447,7 @@ describe('removing', () => {
         subject: '1',
         clientId: 'web',
         time: expect.any(Number),
-        correlationId: expect.any(String),
+        requestId: expect.any(String),
         address: '127.0.0.1',
       },
     ])

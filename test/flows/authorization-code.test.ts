@@ -34,7 +34,7 @@ beforeAll(async () => {
       {
         client_id: 'two',
         client_secret: secret,
-        redirect_uris: [callback, `${callback}/two`, `${callback}?tenant=a%20b`],
+        redirect_uris: [callback, `${callback}/two`, `${callback}?organization=a%20b`],
       },
       { client_id: 'strict', client_secret: secret, redirect_uris: [callback], require_pkce: true },
       {
@@ -98,9 +98,9 @@ describe('login and consent', () => {
     const location = await authorize(host, {
       client_id: 'two',
       scope: 'openid',
-      redirect_uri: `${callback}?tenant=a%20b`,
+      redirect_uri: `${callback}?organization=a%20b`,
     })
-    expect(location.href).toMatch(/\/callback\?tenant=a%20b&code=lk_ac_/)
+    expect(location.href).toMatch(/\/callback\?organization=a%20b&code=lk_ac_/)
   })
 
   test('a client with require_pkce must send a challenge', async () => {

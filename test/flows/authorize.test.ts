@@ -5,7 +5,7 @@ import { codeOf, expectErrorPage, expectErrorRedirect, expectExpiredPage } from 
 import { fieldsOf, RawBrowser } from '../support/raw-browser.ts'
 import { redeem } from '../support/tokens.ts'
 
-const withQuery = 'https://client.example.com/callback?tenant=7&a=b%20c'
+const withQuery = 'https://client.example.com/callback?organization=7&a=b%20c'
 const native = 'http://127.0.0.1/callback'
 
 let host: Host
@@ -163,11 +163,11 @@ describe('afterwards every error goes to the client', () => {
     ['invalid_request', 'a state of 2,049 characters', raw(`state=${'s'.repeat(2049)}`, 'state'), undefined],
     ['login_required', 'an empty state', raw('state=&prompt=none', 'state'), undefined],
   ])('%s for %s', async (error, _, url, state) => {
-    const before = await countOf('authorization_requests')
+    const before = await countOf('pending_requests')
     const answer = await browser().get(url)
     expectErrorRedirect(answer, error, { state })
     expect(answer.setCookies).toEqual([])
-    expect(await countOf('authorization_requests')).toBe(before)
+    expect(await countOf('pending_requests')).toBe(before)
     // The same with prompt=none: never a page.
     if (!/prompt=/.test(url)) expectErrorRedirect(await browser().get(`${url}&prompt=none`), error, { state })
   })
@@ -242,7 +242,9 @@ describe('afterwards every error goes to the client', () => {
     const refused = await browser().get(authorizeUrl({ ...parameters, prompt: 'none' }))
     expectErrorRedirect(refused, 'login_required', { redirectUri: withQuery })
     const done = await browser().grant(authorizeUrl(parameters))
-    expect(done.headers.location).toMatch(/^https:\/\/client\.example\.com\/callback\?tenant=7&a=b%20c&code=/)
+    expect(done.headers.location).toMatch(
+      /^https:\/\/client\.example\.com\/callback\?organization=7&a=b%20c&code=/,
+    )
   })
 
   test.each(['http://127.0.0.1:51004/callback', 'http://127.0.0.1/callback', 'com.example.app:/callback'])(
@@ -346,7 +348,7 @@ describe('by POST, from another site', () => {
   test('no cookie is read or set, and the browser comes again by GET', async () => {
     const agent = browser()
     codeOf(await agent.grant(authorizeUrl(web)))
-    const stored = await countOf('authorization_requests')
+    const stored = await countOf('pending_requests')
     const fields = { ...web, response_type: 'code', redirect_uri: callback, state: 'ä&=+ 🙂' }
     const answer = await agent.post('/oauth/authorize', fields, {
       'Sec-Fetch-Site': 'cross-site',
@@ -356,7 +358,7 @@ describe('by POST, from another site', () => {
     expect(answer.setCookies).toEqual([])
     expect(answer.location?.pathname).toBe('/oauth/authorize')
     expect(Object.fromEntries(answer.location?.searchParams ?? [])).toEqual(fields)
-    expect(await countOf('authorization_requests')).toBe(stored)
+    expect(await countOf('pending_requests')).toBe(stored)
     const done = await agent.follow(answer)
     codeOf(done)
     expect(done.location?.searchParams.get('state')).toBe('ä&=+ 🙂')
@@ -396,15 +398,12 @@ describe('by POST, from another site', () => {
 test.each(['HEAD', 'PUT', 'DELETE', 'PATCH', 'OPTIONS'])('%s is 405 and issues nothing', async (method) => {
   const agent = browser()
   codeOf(await agent.grant(authorizeUrl(web)))
-  const [requests, authorizations] = [
-    await countOf('authorization_requests'),
-    await countOf('authorizations'),
-  ]
+  const [requests, authorizations] = [await countOf('pending_requests'), await countOf('authorizations')]
   const answer = await agent.send(method, authorizeUrl(web))
   expect(answer.status).toBe(405)
   expect(answer.headers).toMatchObject({ allow: 'GET, POST', 'cache-control': 'no-store' })
   expect(answer.headers.location).toBeUndefined()
-  expect([await countOf('authorization_requests'), await countOf('authorizations')]).toEqual([
+  expect([await countOf('pending_requests'), await countOf('authorizations')]).toEqual([
     requests,
     authorizations,
   ])
@@ -535,7 +534,7 @@ describe('a waiting request', () => {
   ])('an id that is %s is a page', async (_, given) => {
     const agent = browser()
     await agent.open(authorizeUrl(web))
-    const [row] = await table('authorization_requests').orderBy('created_at', 'desc').limit(1)
+    const [row] = await table('pending_requests').orderBy('created_at', 'desc').limit(1)
     const id = given === 'HASH' ? row.id : given
     expectErrorPage(await agent.get(`/oauth/login?authorization_request=${id}`), 400)
     expectErrorPage(await agent.get(`/oauth/consent?authorization_request=${id}`), 400)

@@ -1,9 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto'
 import supertest from 'supertest'
-import { removeExpiredRows } from '../../lib/clean-up.ts'
+import { openDatabase } from '../../lib/database/open.ts'
 import { resolveOptions } from '../../lib/options/resolve.ts'
-import { openDatabase } from '../../lib/repositories/database.ts'
-import { removeEndedFamilies } from '../../lib/repositories/ended-families.ts'
+import { removeEndedFamilies } from '../../lib/repositories/pruning/authorizations.ts'
+import { removeExpiredRows } from '../../lib/repositories/pruning/schedule.ts'
 import { type Clock, stopClock } from '../support/clock.ts'
 import { clients, type Host, type HostSettings, startHost } from '../support/host.ts'
 import { codeFor, expectError, redeem, refresh, tokensFor, userinfo, web } from '../support/tokens.ts'
@@ -49,7 +49,7 @@ const families = async () => ({
 
 const clean = (now = clock.now()) => {
   const { knex, tablePrefix } = host.database
-  return removeExpiredRows(openDatabase(knex, tablePrefix).database, { now, replayWindow: 10 })
+  return removeExpiredRows(openDatabase(knex, tablePrefix).database, { now, refreshTokenGracePeriod: 10 })
 }
 
 const accessToken = (expiresAt: number) => ({
@@ -62,7 +62,7 @@ const accessToken = (expiresAt: number) => ({
 
 describe('each table', () => {
   const shapes: Readonly<Record<string, { key: string; rest: object }>> = {
-    authorization_requests: { key: 'id', rest: { browser_hash: 'b', request: '{}', created_at: 1 } },
+    pending_requests: { key: 'id', rest: { browser_hash: 'b', request: '{}', created_at: 1 } },
     access_tokens: { key: 'hash', rest: { client_id: 'web', scopes: '', created_at: 1 } },
     logins: { key: 'sid', rest: { subject: '1', auth_time: 1, amr: '["pwd"]' } },
     sessions: { key: 'id', rest: { data: '{}', created_at: 1 } },
@@ -118,7 +118,7 @@ describe('each table', () => {
     }
     await removeExpiredRows(
       { ...database, driver: { ...database.driver, execute: renewing } },
-      { now: clock.now(), replayWindow: 10 },
+      { now: clock.now(), refreshTokenGracePeriod: 10 },
     )
     expect(await table('sessions').pluck('id')).toEqual(['s1'])
   })

@@ -46,7 +46,7 @@ const successes = (answers: readonly supertest.Response[]): TokenAnswer[] =>
 describe.each([
   ['with the replay window', 10],
   ['without a replay window', 0],
-])('four processes on one database, %s', (_, replayWindow) => {
+])('four processes on one database, %s', (_, refreshTokenGracePeriod) => {
   let database: SharedDatabase
   let host: Host
   let origins: string[]
@@ -54,9 +54,12 @@ describe.each([
   beforeAll(async () => {
     database = openSharedDatabase()
     const { config, tablePrefix } = database
-    origins = await processes.start({ database: config, tablePrefix, secret, replayWindow })
+    origins = await processes.start({ database: config, tablePrefix, secret, refreshTokenGracePeriod })
     // The person signs in here, in a fifth process; it works on the kit's own users, which all can see.
-    host = await startHost({ database, options: { users: undefined, secrets: [secret], replayWindow } })
+    host = await startHost({
+      database,
+      options: { users: undefined, secrets: [secret], refreshTokenGracePeriod },
+    })
     await seedUsers(database.knex, [{ username: ada.email, password: ada.password }], { tablePrefix })
   })
   afterAll(() => host.close())
@@ -107,7 +110,7 @@ describe.each([
     )
   })
 
-  if (replayWindow > 0) {
+  if (refreshTokenGracePeriod > 0) {
     test('fifty refreshes of one token at once: one successor, told to all, and a living family', async () => {
       const { refresh_token } = await tokensFor(host)
       const answers = await refreshFifty(refresh_token)

@@ -492,11 +492,11 @@ describe.each([
       const { id_token } = await tokensOf(await redeem(await grant({}, agent)))
       const { sid, sub } = await verify(id_token, 'web')
       logoutTokens.length = 0
-      const arrival = new Promise<void>((resolve) => {
+      const lookup = new Promise<void>((resolve) => {
         heard = resolve
       })
       await agent.get(`${pathOf('end_session_endpoint')}?${new URLSearchParams({ id_token_hint: id_token })}`)
-      await arrival
+      await lookup
       expect(await verify(String(logoutTokens[0]), 'web')).toMatchObject({
         sid,
         sub,

@@ -1,6 +1,6 @@
 import { createServer } from 'node:net'
 import supertest from 'supertest'
-import type { HostUser, Tenant } from '../../lib/index.ts'
+import type { HostUser, Organization } from '../../lib/index.ts'
 import { authorizeUrl, type Host, startHost } from '../support/host.ts'
 import { codeOf, expectErrorPage } from '../support/outcomes.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
@@ -9,7 +9,7 @@ import { answerOf, redeem, refresh, userinfo, web } from '../support/tokens.ts'
 // The host's functions when what they need is away: nothing is decided by that, and nothing is lost.
 
 const ada = { id: 1, username: 'ada@example.com', email: 'ada@example.com' }
-const acme: Tenant = { id: 'acme', name: 'Acme' }
+const acme: Organization = { id: 'acme', name: 'Acme' }
 
 /** What stands in the way of each function; nothing by itself. */
 type Fault = () => Promise<void>
@@ -49,7 +49,7 @@ beforeAll(async () => {
         ),
         claims: through(() => ({ email: ada.email })),
       },
-      tenants: through(() => [acme]),
+      organizations: through(() => [acme]),
       logger: { info: () => {}, warn: () => {}, error: (...words) => void logged.push(words) },
     },
   })
@@ -116,7 +116,7 @@ describe.each(faults)('where %s', (_, cause, status) => {
     fault = works
     await redeem(host, code).expect(200)
     await refresh(host, refresh_token).expect(200)
-    await userinfo(host, access_token).expect(200, { sub: '1', email: ada.email, tenant: 'acme' })
+    await userinfo(host, access_token).expect(200, { sub: '1', email: ada.email, organization: 'acme' })
   })
 
   test('a person sees a page, and signs in afterwards', async () => {

@@ -390,7 +390,7 @@ describe.each(types)('%s', (type) => {
 
 test('nothing of a front-channel response is stored in the clear', async () => {
   const { fields } = await grantedTo({ response_type: 'code id_token token' })
-  for (const name of ['authorizations', 'access_tokens', 'authorization_requests']) {
+  for (const name of ['authorizations', 'access_tokens', 'pending_requests']) {
     const rows = JSON.stringify(await on.database.knex(`${on.database.tablePrefix}${name}`))
     expect(rows).not.toContain(fields.code)
     expect(rows).not.toContain(fields.access_token)

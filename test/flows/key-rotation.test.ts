@@ -251,7 +251,10 @@ describe('processes', () => {
   })
 
   const cli = (...args: string[]) =>
-    run(process.execPath, [...loader, join(root, 'lib/cli.ts'), ...args], { cwd: folder, env: environment })
+    run(process.execPath, [...loader, join(root, 'lib/cli/index.ts'), ...args], {
+      cwd: folder,
+      env: environment,
+    })
 
   /** Starts a server so many days from now, and gives the ids of the keys that it publishes. */
   const start = async (days: number): Promise<string[]> => {

@@ -59,7 +59,7 @@ afterAll(async () => {
   for (const each of open.reverse()) await each.close()
 })
 beforeEach(async () => {
-  for (const name of ['consents', 'consent_receipts', 'authorization_requests'])
+  for (const name of ['consents', 'consent_receipts', 'pending_requests'])
     await host.database.knex(`${host.database.tablePrefix}${name}`).delete()
 })
 
@@ -88,7 +88,7 @@ const choicesOf = ({ html }: Answer): Record<string, string> =>
       url.replaceAll('&amp;', '&'),
     ]),
   )
-const ownCookie = (answer: Answer): string | undefined =>
+const readCookie = (answer: Answer): string | undefined =>
   answer.setCookies.find((cookie) => /^(__Host-)?latchkey_[0-9a-f]{8}_language=/.test(cookie))
 
 describe('the language of a page', () => {
@@ -283,7 +283,7 @@ describe('the choice in the footer', () => {
     'does nothing for %s',
     async (_, language) => {
       const answer = await browserOf(host).get(`/oauth/account?${new URLSearchParams({ language })}`)
-      expect([answer.status, ownCookie(answer), languageOf(answer)]).toEqual([200, undefined, 'en'])
+      expect([answer.status, readCookie(answer), languageOf(answer)]).toEqual([200, undefined, 'en'])
     },
   )
 
@@ -291,7 +291,7 @@ describe('the choice in the footer', () => {
     'is nobody else’s: a link of a %s page sets nothing',
     async (site) => {
       const answer = await browserOf(host).get('/oauth/account?language=fr', { 'Sec-Fetch-Site': site })
-      expect([answer.status, ownCookie(answer), languageOf(answer)]).toEqual([200, undefined, 'en'])
+      expect([answer.status, readCookie(answer), languageOf(answer)]).toEqual([200, undefined, 'en'])
     },
   )
 
@@ -300,10 +300,10 @@ describe('the choice in the footer', () => {
     const chosen = await fresh.get('/oauth/account?language=fr')
     expect(chosen.setCookies).toHaveLength(1)
     const posted = await fresh.post('/oauth/account?language=de', { username: 'x' })
-    expect([posted.status, ownCookie(posted)]).toEqual([403, undefined])
+    expect([posted.status, readCookie(posted)]).toEqual([403, undefined])
     const agent = browserOf(host)
     const login = await agent.open(authorizeUrl(web))
-    const table = () => host.database.knex(`${host.database.tablePrefix}authorization_requests`)
+    const table = () => host.database.knex(`${host.database.tablePrefix}pending_requests`)
     const [waiting] = await table()
     const [sessions] = await host.database.knex(`${host.database.tablePrefix}sessions`).count({ count: '*' })
     await agent.get(choicesOf(login).fr ?? '')

@@ -8,7 +8,7 @@ import { type Answer, fieldsOf, RawBrowser } from '../support/raw-browser.ts'
 import { answerOf, bob, expectError, redeem, refresh, type TokenAnswer, userinfo } from '../support/tokens.ts'
 
 const bye = 'https://client.example.com/bye'
-const byeWithQuery = `${bye}?tenant=a%20b`
+const byeWithQuery = `${bye}?organization=a%20b`
 const otherBye = 'https://other.example.com/bye'
 
 let host: Host

@@ -26,7 +26,7 @@ const atOnce = 24
 /** Longest answer; the stylesheet is the largest. */
 const longest = 200_000
 /** Milliseconds after which there is no answer. */
-const patience = 20_000
+const timeoutMs = 20_000
 
 /** The same requests each time, so that a failure is somebody's change; another seed by hand finds others. */
 const seed = Number(process.env.MALFORMED_SEED ?? 20_261_121)
@@ -148,7 +148,7 @@ const send = (sent: MalformedRequest, again = false): Promise<Received> =>
     const url = new URL(server.origin)
     const outgoing = request(
       {
-        ...{ host: url.hostname, port: url.port, agent, method, path: target, timeout: patience },
+        ...{ host: url.hostname, port: url.port, agent, method, path: target, timeout: timeoutMs },
         headers: { ...headers, ...length, Host: 'localhost:3000' },
       },
       (res) => {

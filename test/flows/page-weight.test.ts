@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib'
-import { createLanguages } from '../../lib/http/languages.ts'
-import { createViews } from '../../lib/http/views.ts'
+import { createLanguages } from '../../lib/pages/i18n/languages.ts'
+import { createViews } from '../../lib/pages/views.ts'
 import { type Host, startHost } from '../support/host.ts'
 import { samples } from '../support/page-samples.ts'
 import { RawBrowser } from '../support/raw-browser.ts'

@@ -72,7 +72,7 @@ describe('prompt=none', () => {
     const answer = await silently(browser())
     expect(clientAnswer(answer)).toEqual(refusal('login_required'))
     expect(answer.setCookies).toEqual([])
-    expect(await table('authorization_requests')).toEqual([])
+    expect(await table('pending_requests')).toEqual([])
   })
 
   test('without consent is consent_required, also for more than was allowed', async () => {

@@ -192,7 +192,7 @@ describe('reuse', () => {
   })
 
   test('ends the family at once where the window is 0', async () => {
-    const strict = await startHost({ options: { replayWindow: 0 } })
+    const strict = await startHost({ options: { refreshTokenGracePeriod: 0 } })
     try {
       const first = await tokensFor(strict)
       const second = await answerOf(refresh(strict, first.refresh_token))

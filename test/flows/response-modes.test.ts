@@ -10,7 +10,7 @@ import { type Answer, RawBrowser } from '../support/raw-browser.ts'
 import { describeWith } from '../support/services.ts'
 import { ada, redeem } from '../support/tokens.ts'
 
-const withQuery = `${callback}?tenant=7&a=b%20c&x`
+const withQuery = `${callback}?organization=7&a=b%20c&x`
 const code = expect.stringMatching(/^lk_ac_[\w-]{43}$/)
 const web = { client_id: 'web', scope: 'openid', state: 'a state' }
 

@@ -26,7 +26,7 @@ const settings: StartServer = {
   tablePrefix: 'oauth_',
   secret: 'a secret of the tests that is long enough',
   // Long enough for any restart.
-  replayWindow: 600,
+  refreshTokenGracePeriod: 600,
 }
 
 let server: ChildProcess | undefined

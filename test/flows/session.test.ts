@@ -95,7 +95,7 @@ describe("the kit's own session", () => {
     const rows = await table(host, 'sessions')
     expect(rows.map((row) => row.id)).toContain(hashSecret(id))
     expect(JSON.stringify(rows)).not.toContain(id)
-    const browsers = JSON.stringify(await table(host, 'authorization_requests'))
+    const browsers = JSON.stringify(await table(host, 'pending_requests'))
     const secret = agent.cookies.get(nameOf(agent, 'browser')) ?? ''
     expect(browsers).toContain(hashSecret(secret))
     expect(browsers).not.toContain(secret)

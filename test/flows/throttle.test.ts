@@ -172,8 +172,8 @@ describe.each(stores)('wrong passwords, counted in %s', (_, throttle) => {
       'login.refused',
     ])
     expect(logins[5]).toMatchObject({ address: '198.51.100.1', clientId: 'web', seconds: 900 })
-    expect(logins[5]?.correlationId).toBe(logins[4]?.correlationId)
-    expect(new Set(logins.map(({ correlationId }) => correlationId)).size).toBe(6)
+    expect(logins[5]?.requestId).toBe(logins[4]?.requestId)
+    expect(new Set(logins.map(({ requestId }) => requestId)).size).toBe(6)
     expect(JSON.stringify(host.events)).not.toMatch(/secret guess|ada@example/)
   })
 })

@@ -1,10 +1,10 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type AccentColours, accentColours, accentRules, surfaces } from '../../lib/http/accent.ts'
-import { contrast, luminance, parseHex, toHex } from '../../lib/http/contrast.ts'
-import { differenceOf, fromOklch, toOklch } from '../../lib/http/oklch.ts'
-import { createViews } from '../../lib/http/views.ts'
+import { type AccentColours, accentColours, accentRules, surfaces } from '../../lib/pages/theme/accent.ts'
+import { contrast, luminance, parseHex, toHex } from '../../lib/pages/theme/contrast.ts'
+import { differenceOf, fromOklch, toOklch } from '../../lib/pages/theme/oklch.ts'
+import { createViews } from '../../lib/pages/views.ts'
 import { fc } from '../support/property.ts'
 
 const schemes = ['light', 'dark'] as const

@@ -1,8 +1,8 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
-import type { PageModels, PageName } from '../../lib/http/page-models.ts'
-import { createViews } from '../../lib/http/views.ts'
+import type { PageModels, PageName } from '../../lib/pages/page-models.ts'
+import { createViews } from '../../lib/pages/views.ts'
 import { launchBrowser, newPage } from '../support/browser.ts'
 import { openServer, type TestServer } from '../support/client-server.ts'
 import { type Sample, samples } from '../support/page-samples.ts'
@@ -20,7 +20,7 @@ const hostile: Readonly<Record<string, string>> = {
     '</title></style></textarea></body></html><script>top.ran++</script>',
   'a comment': '--><script>top.ran++</script><!--',
   'template syntax': '<%= top.ran++ %><%~ "<script>top.ran++</script>" %>#{top.ran++}{{top.ran++}}',
-  placeholders: '{product}{client}{host}{username}{tenant}',
+  placeholders: '{product}{client}{host}{username}{organization}',
   'the address of a script': 'javascript:top.ran++',
   'the address of a document': 'data:text/html,<script>top.ran++</script>',
   'another direction': '\u202egnirts\u2066\u200f\u061c<script>top.ran++</script>',

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { AuthorizationServer } from '../../lib/authorization-server.ts'
 import { createPages } from '../../lib/http/pages.ts'
+import { resolveOptions } from '../../lib/options/resolve.ts'
 import {
   copiedFiles,
   originOf,
@@ -10,9 +11,8 @@ import {
   runningVersion,
   warnOfOldCopies,
   withOrigin,
-} from '../../lib/http/template-origin.ts'
-import { createViews, type Views } from '../../lib/http/views.ts'
-import { resolveOptions } from '../../lib/options/resolve.ts'
+} from '../../lib/pages/template-version.ts'
+import { createViews, type Views } from '../../lib/pages/views.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'origin-'))
 afterAll(() => rmSync(folder, { recursive: true }))

@@ -2,10 +2,10 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
-import { en } from '../../lib/http/locales/en.ts'
-import { createText } from '../../lib/http/locales/text.ts'
-import type { ConsentScope, PageModels } from '../../lib/http/page-models.ts'
-import { createViews } from '../../lib/http/views.ts'
+import { en } from '../../lib/pages/i18n/locales/en.ts'
+import { createText } from '../../lib/pages/i18n/text.ts'
+import type { ConsentScope, PageModels } from '../../lib/pages/page-models.ts'
+import { createViews } from '../../lib/pages/views.ts'
 import { withoutOwnScript } from '../support/outcomes.ts'
 
 const client = { name: 'Order Desk', host: 'desk.example.com', unverified: false }

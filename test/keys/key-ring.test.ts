@@ -7,6 +7,9 @@ import {
   exportJWK,
   jwtVerify,
 } from 'jose'
+import { migrateDatabase } from '../../lib/database/migrate.ts'
+import { openDatabase } from '../../lib/database/open.ts'
+import type { Database } from '../../lib/database/statement.ts'
 import { signJwt } from '../../lib/keys/jwt.ts'
 import { type KeyRing, openKeyRing } from '../../lib/keys/key-ring.ts'
 import { replaceKeys, rotateKeys } from '../../lib/keys/key-rotation.ts'
@@ -14,15 +17,12 @@ import { openJwk, sealJwk } from '../../lib/keys/sealed-jwk.ts'
 import type { KeyOptions } from '../../lib/keys/signing-key.ts'
 import { resolveOptions } from '../../lib/options/resolve.ts'
 import { parseClientMetadata, signingAlgorithms } from '../../lib/protocol/client-metadata.ts'
-import { openDatabase } from '../../lib/repositories/database.ts'
 import {
   createClient,
   createSigningKey,
   listSigningKeys,
   type SigningKeyRecord,
 } from '../../lib/repositories/index.ts'
-import { migrateDatabase } from '../../lib/repositories/migrate.ts'
-import type { Database } from '../../lib/repositories/statement.ts'
 import { openTestDatabase, type TestDatabase } from '../support/database.ts'
 
 const [first, second] = ['the first secret of at least 32 bytes', 'the second secret of at least 32 bytes']

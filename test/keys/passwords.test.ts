@@ -1,12 +1,12 @@
 import { hash as argon2Hash } from '@node-rs/argon2'
 import { hash as bcryptHash } from '@node-rs/bcrypt'
-import { createPasswordVerifier } from '../../lib/keys/password-verifier.ts'
+import { createPasswordVerifier } from '../../lib/passwords/password-verifier.ts'
 import {
   hashPassword,
   isPasswordHash,
   UnsupportedPasswordHashError,
   verifyPassword,
-} from '../../lib/keys/passwords.ts'
+} from '../../lib/passwords/passwords.ts'
 import { OAuthError } from '../../lib/protocol/errors.ts'
 
 const password = 'correct horse battery stäple'

@@ -35,16 +35,16 @@ describe('a scope reveals its claims and no others (OIDC Core §5.4)', () => {
   })
 
   test('a scope of the host’s reveals the claims that the host named, as they are', () => {
-    const scopeClaims = { ...standardScopeClaims, roles: ['roles', 'tenant'], quiet: [] }
-    const claims = { ...user, tenant: { id: 7, tags: ['a'] } }
+    const scopeClaims = { ...standardScopeClaims, roles: ['roles', 'organization'], quiet: [] }
+    const claims = { ...user, organization: { id: 7, tags: ['a'] } }
     expect(released(claims, ['roles'], scopeClaims)).toEqual({
       roles: ['admin'],
-      tenant: { id: 7, tags: ['a'] },
+      organization: { id: 7, tags: ['a'] },
     })
     expect(released(claims, ['quiet'], scopeClaims)).toEqual({})
     expect([...claimNames(['roles', 'email'], scopeClaims)]).toEqual([
       'roles',
-      'tenant',
+      'organization',
       'email',
       'email_verified',
     ])

@@ -162,8 +162,8 @@ describe('a presented redirect URI is accepted', () => {
   test.each([
     [
       'as registered, query included',
-      'https://app.example.com/cb?tenant=1&x=%20',
-      'https://app.example.com/cb?tenant=1&x=%20',
+      'https://app.example.com/cb?organization=1&x=%20',
+      'https://app.example.com/cb?organization=1&x=%20',
     ],
     ['on any port of 127.0.0.1', 'http://127.0.0.1:51004/cb', 'http://127.0.0.1/cb'],
     ['on port 1', 'http://127.0.0.1:1/cb', 'http://127.0.0.1/cb'],
@@ -330,7 +330,7 @@ test.each([
   ['https', 'https://app.example.com/cb', 'https', 'app.example.com'],
   ['https without a path', 'https://app.example.com', 'https', 'app.example.com'],
   ['https with a port', 'https://app.example.com:8443/cb', 'https', 'app.example.com:8443'],
-  ['https with a query', 'https://app.example.com/cb?tenant=1&next=%2Fx', 'https', 'app.example.com'],
+  ['https with a query', 'https://app.example.com/cb?organization=1&next=%2Fx', 'https', 'app.example.com'],
   ['https with dots in a path segment', 'https://app.example.com/v1..2/cb', 'https', 'app.example.com'],
   ['https with capitals in the host', 'https://App.Example.com/cb', 'https', 'app.example.com'],
   ['https with punycode', 'https://xn--bcher-kva.example/cb', 'https', 'xn--bcher-kva.example'],

@@ -3,7 +3,7 @@ import { checkAuthorizationCode, type PresentedCode } from '../../lib/protocol/a
 import type { AuthorizationRequest, Prompt } from '../../lib/protocol/authorization-request.ts'
 import type { Client } from '../../lib/protocol/client.ts'
 import { parseClientMetadata } from '../../lib/protocol/client-metadata.ts'
-import { type NextStep, nextStep, type Situation } from '../../lib/protocol/next-step.ts'
+import { type AuthorizationContext, type NextStep, nextStep } from '../../lib/protocol/next-step.ts'
 import { codeChallengeOf } from '../../lib/protocol/pkce.ts'
 import { checkRefreshToken, type RefreshToken, refreshTokenExpiry } from '../../lib/protocol/refresh-token.ts'
 import { isWithinScopes } from '../../lib/protocol/scope.ts'
@@ -171,7 +171,7 @@ describe('refreshing', () => {
     successor: null,
   }
   const used: RefreshToken = { ...token, consumedAt: now - 5, successor: 'sealed' }
-  const rules = { clientId: 'journal', rotation: true, replayWindow: 10 }
+  const rules = { clientId: 'journal', rotation: true, refreshTokenGracePeriod: 10 }
   const head = (change: Partial<Authorization>): Pick<RefreshToken, 'authorization'> => ({
     authorization: { ...authorization, ...change },
   })
@@ -191,7 +191,12 @@ describe('refreshing', () => {
       'reuse',
     ],
     ['a used token whose successor was used too: reuse', { ...used, successor: null }, {}, 'reuse'],
-    ['a used token with the window off: reuse', { ...used, consumedAt: now }, { replayWindow: 0 }, 'reuse'],
+    [
+      'a used token with the window off: reuse',
+      { ...used, consumedAt: now },
+      { refreshTokenGracePeriod: 0 },
+      'reuse',
+    ],
     [
       'an unused token after its login, with offline_access',
       head({ loginStands: false, offline: true }),
@@ -255,7 +260,7 @@ describe('the next step', () => {
   const login = { sid: 's-1', subject: '1', authTime: now - 100, amr: ['pwd'] }
   const consent = { scopes: ['openid', 'email'] }
   const allowed = { allowed: true, sid: 's-1', scopes: ['openid', 'email'] }
-  const plain: Situation = {
+  const plain: AuthorizationContext = {
     request,
     client: confidential,
     login,
@@ -264,14 +269,14 @@ describe('the next step', () => {
     sidAtStart: 's-1',
     now,
   }
-  const asking = (change: Partial<AuthorizationRequest>): Pick<Situation, 'request'> => ({
+  const asking = (change: Partial<AuthorizationRequest>): Pick<AuthorizationContext, 'request'> => ({
     request: { ...request, ...change },
   })
   const summary = (step: NextStep): string =>
     step.step === 'issue' ? `issue ${step.scopes.join(' ')}` : step.step === 'error' ? step.code : step.step
   const loopback = 'http://127.0.0.1:5000/cb'
 
-  test.each<[string, Partial<Situation>, string]>([
+  test.each<[string, Partial<AuthorizationContext>, string]>([
     ['nobody is logged in', { login: undefined, sidAtStart: undefined }, 'login'],
     [
       'nobody is logged in, prompt=none',
@@ -495,7 +500,7 @@ describe('the next step', () => {
 
   const scopes = fc.subarray(['openid', 'email', 'orders:read', 'admin'])
   const sid = fc.constantFrom('s-1', 's-2')
-  const situations: fc.Arbitrary<Situation> = fc.record({
+  const situations: fc.Arbitrary<AuthorizationContext> = fc.record({
     request: fc.record({
       clientId: fc.constant('journal'),
       redirectUri: fc.constantFrom(redirectUri, loopback, 'com.example.app:/cb'),
@@ -530,10 +535,10 @@ describe('the next step', () => {
     selectedSid: fc.option(sid, { nil: undefined }),
     now: fc.constant(now),
   })
-  const always = (name: string, rule: (situation: Situation, step: NextStep) => void): void => {
+  const always = (name: string, rule: (context: AuthorizationContext, step: NextStep) => void): void => {
     test(`always: ${name}`, () => {
       fc.assert(
-        fc.property(situations, (situation) => rule(situation, nextStep(situation))),
+        fc.property(situations, (context) => rule(context, nextStep(context))),
         { numRuns: 1000 },
       )
     })
@@ -543,22 +548,22 @@ describe('the next step', () => {
     if (step.step === 'issue') expect(step.login).toBe(standing)
     if (standing === undefined) expect(['login', 'login_required']).toContain(summary(step))
   })
-  always('no scope is issued beyond the request', (situation, step) => {
-    if (step.step === 'issue') expect(isWithinScopes(step.scopes, situation.request.scopes)).toBe(true)
+  always('no scope is issued beyond the request', (context, step) => {
+    if (step.step === 'issue') expect(isWithinScopes(step.scopes, context.request.scopes)).toBe(true)
   })
-  always('a decision of another login changes nothing', (situation, step) => {
-    if (situation.decision?.sid !== situation.login?.sid)
-      expect(step).toEqual(nextStep({ ...situation, decision: undefined }))
+  always('a decision of another login changes nothing', (context, step) => {
+    if (context.decision?.sid !== context.login?.sid)
+      expect(step).toEqual(nextStep({ ...context, decision: undefined }))
   })
-  always('prompt=none never shows a page', (situation, step) => {
-    if (situation.request.prompt.includes('none')) expect(['issue', 'error']).toContain(step.step)
+  always('prompt=none never shows a page', (context, step) => {
+    if (context.request.prompt.includes('none')) expect(['issue', 'error']).toContain(step.step)
   })
   always(
     'without prompt=none a user is asked and not refused, unless they denied or are somebody else',
-    (situation, step) => {
-      if (step.step === 'error' && !situation.request.prompt.includes('none')) {
-        const denied = situation.decision?.allowed === false
-        expect(denied || situation.request.hintedSubject !== situation.login?.subject).toBe(true)
+    (context, step) => {
+      if (step.step === 'error' && !context.request.prompt.includes('none')) {
+        const denied = context.decision?.allowed === false
+        expect(denied || context.request.hintedSubject !== context.login?.subject).toBe(true)
       }
     },
   )
@@ -567,31 +572,31 @@ describe('the next step', () => {
   })
   always(
     'without a decision only a consent to every scope, or a client of the host’s own, gives a code',
-    (situation, step) => {
-      if (step.step !== 'issue' || situation.decision?.sid === situation.login?.sid) return
-      const { client, consent: remembered, request: asked } = situation
+    (context, step) => {
+      if (step.step !== 'issue' || context.decision?.sid === context.login?.sid) return
+      const { client, consent: remembered, request: asked } = context
       expect(asked.prompt).not.toContain('consent')
       const covered = remembered !== undefined && isWithinScopes(asked.scopes, remembered.scopes)
       expect(client.metadata.first_party || covered).toBe(true)
     },
   )
-  always('a fresh login is asked for until there is another one', (situation, step) => {
-    const { request: asked, login: standing, sidAtStart } = situation
+  always('a fresh login is asked for until there is another one', (context, step) => {
+    const { request: asked, login: standing, sidAtStart } = context
     const wanted = asked.prompt.includes('login') || asked.maxAge === 0
     if (wanted && standing?.sid === sidAtStart) expect(['login', 'login_required']).toContain(summary(step))
   })
-  always('who shall choose an account gets no code before they did', (situation, step) => {
-    const { request: asked, login: standing, sidAtStart, selectedSid } = situation
+  always('who shall choose an account gets no code before they did', (context, step) => {
+    const { request: asked, login: standing, sidAtStart, selectedSid } = context
     if (!asked.prompt.includes('select_account') || standing?.sid !== sidAtStart) return
     if (standing?.sid !== selectedSid) expect(['login', 'select-account']).toContain(summary(step))
   })
-  always('an account is chosen once, and only where that was asked for', (situation, step) => {
+  always('an account is chosen once, and only where that was asked for', (context, step) => {
     if (step.step !== 'select-account') return
-    expect(situation.request.prompt).toContain('select_account')
-    expect(summary(nextStep({ ...situation, selectedSid: situation.login?.sid }))).not.toBe('select-account')
+    expect(context.request.prompt).toContain('select_account')
+    expect(summary(nextStep({ ...context, selectedSid: context.login?.sid }))).not.toBe('select-account')
   })
-  always('id_token_hint lets nobody else in', (situation, step) => {
-    const hinted = situation.request.hintedSubject
+  always('id_token_hint lets nobody else in', (context, step) => {
+    const hinted = context.request.hintedSubject
     if (step.step === 'issue' && hinted !== undefined) expect(step.login.subject).toBe(hinted)
   })
 })

@@ -34,7 +34,7 @@ const bootTogether = async (kind: DatabaseKind): Promise<void> => {
   try {
     // Each of them gets ready, or this fails.
     const origins = await processes.start({
-      ...{ database: config, tablePrefix, replayWindow: 10 },
+      ...{ database: config, tablePrefix, refreshTokenGracePeriod: 10 },
       secret: 'a secret of the tests that is long enough',
     })
 

@@ -1,8 +1,8 @@
+import { migrate } from '../../lib/database/migrate.ts'
+import { openDatabase } from '../../lib/database/open.ts'
 import { createAuthorization } from '../../lib/repositories/authorizations.ts'
-import { openDatabase } from '../../lib/repositories/database.ts'
 import { createLastUse } from '../../lib/repositories/last-use.ts'
-import { migrate } from '../../lib/repositories/migrate.ts'
-import { batchSize } from '../../lib/repositories/removal.ts'
+import { batchSize } from '../../lib/repositories/pruning/batch.ts'
 import { openTestDatabase, type TestDatabase } from '../support/database.ts'
 
 let kept: TestDatabase
@@ -35,7 +35,10 @@ const start = async (count: number) => {
   const aside: Promise<void>[] = []
   let now = 1000
   jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'performance'] })
-  const lastUse = createLastUse(database, { now: () => now, runAside: (work) => void aside.push(work) })
+  const lastUse = createLastUse(database, {
+    now: () => now,
+    runInBackground: (work) => void aside.push(work),
+  })
   const travel = async (seconds: number): Promise<void> => {
     now += seconds
     jest.advanceTimersByTime(seconds * 1000)

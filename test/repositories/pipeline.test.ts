@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import type { Knex } from 'knex'
+import type { DriverOptions } from '../../lib/database/driver.ts'
+import { type OpenedDatabase, openDatabase } from '../../lib/database/open.ts'
+import { transaction } from '../../lib/database/statement.ts'
 import { migrate, rollback } from '../../lib/index.ts'
-import { type OpenedDatabase, openDatabase } from '../../lib/repositories/database.ts'
-import type { DriverOptions } from '../../lib/repositories/driver.ts'
 import { createLogin, createReplay, findLogin } from '../../lib/repositories/index.ts'
-import { transaction } from '../../lib/repositories/statement.ts'
 import { describeWith, services } from '../support/services.ts'
 
 describeWith('postgresql', 'a pool that the kit opens on PostgreSQL', () => {
@@ -20,7 +20,7 @@ describeWith('postgresql', 'a pool that the kit opens on PostgreSQL', () => {
   ])('%s', async (_, options, more, expected) => {
     const { database, close } = open(options, more)
     const connection = await database.knex.client.acquireConnection()
-    expect(database.driver.pipelines(connection)).toBe(expected)
+    expect(database.driver.supportsPipelining(connection)).toBe(expected)
     await database.knex.client.releaseConnection(connection)
     await close()
   })

@@ -1,6 +1,6 @@
 import supertest from 'supertest'
-import { removeExpiredRows } from '../../lib/clean-up.ts'
-import { openDatabase } from '../../lib/repositories/database.ts'
+import { openDatabase } from '../../lib/database/open.ts'
+import { removeExpiredRows } from '../../lib/repositories/pruning/schedule.ts'
 import { operationNames, operationsAt } from '../support/counted-operations.ts'
 import { authorizeUrl, type Host, startHost } from '../support/host.ts'
 import { codeOf } from '../support/outcomes.ts'
@@ -17,7 +17,7 @@ const readsAll = /^SCAN |\((consumed|revoked|ended|disabled)_at=\?\)/
 
 const growing = [
   'access_tokens',
-  'authorization_requests',
+  'pending_requests',
   'authorizations',
   'clients',
   'consent_receipts',
@@ -70,7 +70,7 @@ const everything = async (): Promise<void> => {
   await operationsAt(host)
   await removeExpiredRows(openDatabase(database.knex, database.tablePrefix).database, {
     now: Math.floor(Date.now() / 1000) + 10 ** 9,
-    replayWindow: 10,
+    refreshTokenGracePeriod: 10,
   })
 }
 

@@ -1,5 +1,7 @@
 import type { Knex } from 'knex'
-import { removeExpiredRows } from '../../lib/clean-up.ts'
+import { migrateDatabase } from '../../lib/database/migrate.ts'
+import { openDatabase } from '../../lib/database/open.ts'
+import { schemaVersion } from '../../lib/database/schema-version.ts'
 import {
   type AuthRouter,
   authRouter,
@@ -8,9 +10,7 @@ import {
   rollback,
   seedUsers,
 } from '../../lib/index.ts'
-import { openDatabase } from '../../lib/repositories/database.ts'
-import { migrateDatabase } from '../../lib/repositories/migrate.ts'
-import { schemaVersion } from '../../lib/repositories/schema-version.ts'
+import { removeExpiredRows } from '../../lib/repositories/pruning/schedule.ts'
 import { migrations } from '../../migrations/index.ts'
 import { openTestDatabase, type TestDatabase } from '../support/database.ts'
 import { authorizeUrl, type Host, startHost } from '../support/host.ts'
@@ -142,7 +142,7 @@ test('old code that runs, and old code that starts, serve on a schema that is ex
     await host.oauth.users.export((await table('users').first()).id)
     await agent.submit(await agent.open('/oauth/logout'), 'csrf_token')
     expectError(await redeem(host, code), 400, 'invalid_grant')
-    await removeExpiredRows(openDatabase(knex, tablePrefix).database, { now: 1, replayWindow: 10 })
+    await removeExpiredRows(openDatabase(knex, tablePrefix).database, { now: 1, refreshTokenGracePeriod: 10 })
   }
   await everything(running)
 

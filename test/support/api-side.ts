@@ -76,7 +76,7 @@ export const comparable = ({ status, html, headers }: Answer) => {
 
 /**
  * Asserts that work writes nothing of ours. The session of a person who has just been redirected may be touched after
- * the redirect has arrived; clients have none.
+ * the redirect has received; clients have none.
  */
 export const changesNothing = <T>(target: Target, work: () => Promise<T>): Promise<T> =>
   writesNothing(target, work, { except: ['sessions'] })

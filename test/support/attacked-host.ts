@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http'
 import type { Express, RequestHandler } from 'express'
-import { type AttackOptions, type AttackReport, attack } from '../../lib/testing.ts'
+import { type AttackOptions, type AttackReport, attack } from '../../lib/testing/index.ts'
 import { callback, clients, type HostSettings, secret, startHost } from './host.ts'
 
 /** A second client, for what belongs to the first. */

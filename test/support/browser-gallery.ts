@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
-import { createViews } from '../../lib/http/views.ts'
+import { createViews } from '../../lib/pages/views.ts'
 import { openServer } from './client-server.ts'
 import { samples } from './page-samples.ts'
 

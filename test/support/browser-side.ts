@@ -49,11 +49,11 @@ export const browserSide = (target: () => Target) => {
   const silent = (parameters: Asked = {}): string => authorizeUrl({ prompt: 'none', ...parameters })
   const browser = (): RawBrowser => target().browser()
   const loginPage = async (parameters: Asked = {}, agent = browser()) => {
-    const arrived = await agent.open(authorizeUrl(parameters))
+    const received = await agent.open(authorizeUrl(parameters))
     // Whoever is signed in may choose (prompt=select_account).
-    const mayChoose = pageOf(arrived) === '200 /select-account'
+    const mayChoose = pageOf(received) === '200 /select-account'
     const another = { decision: 'another' }
-    const page = mayChoose ? await agent.submit(arrived, 'value="another"', another) : arrived
+    const page = mayChoose ? await agent.submit(received, 'value="another"', another) : received
     expect(pageOf(page)).toBe('200 /login')
     return { agent, page, id: requestOf(page), fields: fieldsOf(page, 'name="password"') }
   }

@@ -38,7 +38,7 @@ export const withWatchedPage = (
   withPage(browser, options, async (page) => {
     const watched = await watch(page)
     await run(watched)
-    // One round trip, so that all that the browser has said before has arrived.
+    // One round trip, so that all that the browser has said before has received.
     await watched.session.send('Audits.enable')
     expect(watched.violations).toEqual([])
   })

@@ -6,7 +6,7 @@ import { services } from './services.ts'
 const artifacts = join(__dirname, '../.artifacts')
 
 /** Less than jest's own limit, so that a test which waits in vain fails with the browser's words. */
-const patience = 10_000
+const timeoutMs = 10_000
 
 /** Starts a headless Chromium; close it in `afterAll`. */
 export const launchBrowser = (): Promise<Browser> =>
@@ -32,7 +32,7 @@ export type PageOptions = Pick<
 /** A page with cookies of its own, as of a person who comes for the first time. `page.context().close()` ends it. */
 export async function newPage(browser: Browser, options: PageOptions = {}): Promise<Page> {
   const context = await browser.newContext({ locale: 'en-GB', ...options })
-  context.setDefaultTimeout(patience)
+  context.setDefaultTimeout(timeoutMs)
   return context.newPage()
 }
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import knex, { type Knex } from 'knex'
-import { rollback } from '../../lib/repositories/migrate.ts'
+import { rollback } from '../../lib/database/migrate.ts'
 
 /** A database for one test file: SQLite in memory, or the server that DATABASE_URL names, under a prefix of its own. */
 export interface TestDatabase {

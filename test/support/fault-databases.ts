@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import knex, { type Knex } from 'knex'
-import { rollback } from '../../lib/repositories/migrate.ts'
+import { rollback } from '../../lib/database/migrate.ts'
 import { connectionTo, type TestDatabase } from './database.ts'
 import { describeWith, services } from './services.ts'
 

@@ -16,13 +16,13 @@ export const postForm = async (
 }
 
 /** So often a client comes again that is told to; whoever still hears 503 then has found a fault. */
-const patience = 20
+const timeoutMs = 20
 
 /** Posts a form, and again for as long as the answer is 503: on a busy machine, what lost against others may come again. */
 export const insist = async (url: string, fields: Readonly<Record<string, string>>): Promise<Answer> => {
   for (let attempt = 1; ; attempt += 1) {
     const answer = await postForm(url, fields)
-    if (answer.status !== 503 || attempt === patience) return answer
+    if (answer.status !== 503 || attempt === timeoutMs) return answer
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
 }

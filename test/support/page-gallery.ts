@@ -5,7 +5,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { chromium } from 'playwright-core'
-import { createViews } from '../../lib/http/views.ts'
+import { createViews } from '../../lib/pages/views.ts'
 import { samples } from './page-samples.ts'
 
 const directory = process.argv[2] ?? 'test/.artifacts/pages'

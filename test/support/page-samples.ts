@@ -1,4 +1,4 @@
-import type { ClientCard, ConsentScope, PageModels, PageName } from '../../lib/http/page-models.ts'
+import type { ClientCard, ConsentScope, PageModels, PageName } from '../../lib/pages/page-models.ts'
 
 const client: ClientCard = { name: 'Order Desk', host: 'desk.example.com', unverified: false }
 const hidden = { request: 'lk_ar_sample', csrf: 'sample' }
@@ -163,27 +163,27 @@ export const samples: readonly Sample[] = [
     },
   },
   {
-    name: 'consent-tenant',
+    name: 'consent-organization',
     page: 'consent',
-    model: { ...consent, tenants: { choices: workspaces.slice(0, 1) } },
+    model: { ...consent, organizations: { choices: workspaces.slice(0, 1) } },
   },
   {
-    name: 'consent-tenants',
+    name: 'consent-organizations',
     page: 'consent',
-    model: { ...consent, tenants: { choices: workspaces, chosen: 'ws-2' } },
+    model: { ...consent, organizations: { choices: workspaces, chosen: 'ws-2' } },
   },
   {
-    name: 'consent-tenants-gone',
+    name: 'consent-organizations-gone',
     page: 'consent',
-    model: { ...consent, tenants: { choices: workspaces, error: 'gone' } },
+    model: { ...consent, organizations: { choices: workspaces, error: 'gone' } },
   },
   {
-    name: 'consent-tenants-long',
+    name: 'consent-organizations-long',
     page: 'consent',
     model: {
       ...consent,
       client: { ...client, name: long },
-      tenants: { choices: ['a', 'b'].map((id) => ({ id: long + id, name: long })), error: 'missing' },
+      organizations: { choices: ['a', 'b'].map((id) => ({ id: long + id, name: long })), error: 'missing' },
     },
   },
   { name: 'select-account', page: 'select-account', model: select },
@@ -194,13 +194,13 @@ export const samples: readonly Sample[] = [
   },
   { name: 'account', page: 'account', model: account },
   {
-    name: 'account-tenants',
+    name: 'account-organizations',
     page: 'account',
     model: {
       ...account,
       removed: 'Order Desk',
-      removedTenant: 'Globex',
-      clients: account.clients.map((connected) => ({ ...connected, tenant: 'Initech' })),
+      removedOrganization: 'Globex',
+      clients: account.clients.map((connected) => ({ ...connected, organization: 'Initech' })),
     },
   },
   { name: 'account-empty', page: 'account', model: { ...account, clients: [] } },
@@ -220,7 +220,7 @@ export const samples: readonly Sample[] = [
         ...connected,
         name: long,
         host: `${long}.example`,
-        tenant: long,
+        organization: long,
         scopes: [{ description: long, language: 'de', group: 'change' as const }],
       })),
     },
@@ -228,7 +228,11 @@ export const samples: readonly Sample[] = [
   { name: 'account-sign-in', page: 'account-sign-in', model: { url: '/login?return_to=/oauth/account' } },
   { name: 'login-account', page: 'login', model: { ...login, action: '/account', client: undefined } },
   { name: 'remove-client', page: 'remove-client', model: removal },
-  { name: 'remove-client-tenant', page: 'remove-client', model: { ...removal, tenant: 'Initech' } },
+  {
+    name: 'remove-client-organization',
+    page: 'remove-client',
+    model: { ...removal, organization: 'Initech' },
+  },
   {
     name: 'remove-client-long',
     page: 'remove-client',

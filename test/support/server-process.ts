@@ -11,7 +11,7 @@ export interface StartServer {
   readonly database: Knex.Config
   readonly tablePrefix: string
   readonly secret: string
-  readonly replayWindow: number
+  readonly refreshTokenGracePeriod: number
 }
 
 /** What it hears: first that the process is loaded, then of each server its port, or why there is none. */
@@ -21,13 +21,18 @@ const report = (message: ServerReport): void => {
   process.send?.(message)
 }
 
-const start = async ({ database, tablePrefix, secret, replayWindow }: StartServer): Promise<void> => {
+const start = async ({
+  database,
+  tablePrefix,
+  secret,
+  refreshTokenGracePeriod,
+}: StartServer): Promise<void> => {
   const oauth = authRouter({
     issuer: 'http://localhost:3000/oauth',
     database,
     tablePrefix,
     secrets: [secret],
-    replayWindow,
+    refreshTokenGracePeriod,
     logger: { info: () => {}, warn: () => {}, error: () => {} },
   })
   await oauth.ready()

@@ -94,7 +94,7 @@ const listen = async (front: Front): Promise<{ url: string; close(): Promise<voi
 }
 
 const tableNames = [
-  ...['clients', 'users', 'logins', 'authorization_requests', 'authorizations', 'access_tokens'],
+  ...['clients', 'users', 'logins', 'pending_requests', 'authorizations', 'access_tokens'],
   ...['refresh_tokens', 'consents', 'sessions', 'signing_keys', 'replays', 'salts'],
 ]
 

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import express, { type Express, type RequestHandler } from 'express'
 import session from 'express-session'
 import helmet from 'helmet'
-import { type AttackOptions, attack } from '../../lib/testing.ts'
+import { type AttackOptions, attack } from '../../lib/testing/index.ts'
 import { type AttackedHost, attackHost, attackOptions, expectFindings } from '../support/attacked-host.ts'
 import { type Host, startHost } from '../support/host.ts'
 

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { attack } from '../../lib/testing.ts'
+import { attack } from '../../lib/testing/index.ts'
 import { expectFindings } from '../support/attacked-host.ts'
 
 const root = join(__dirname, '../..')

@@ -1,6 +1,6 @@
 import express, { type Express, type Request } from 'express'
 import session from 'express-session'
-import type { AttackOptions } from '../../lib/testing.ts'
+import type { AttackOptions } from '../../lib/testing/index.ts'
 import { type AttackedHost, attackHost, expectFindings } from '../support/attacked-host.ts'
 
 interface HostSession {

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util'
 import express, { type RequestHandler } from 'express'
+import type { AttackReport } from '../../lib/testing/index.ts'
 import { reportOf } from '../../lib/testing/report.ts'
-import type { AttackReport } from '../../lib/testing.ts'
 import { attackHost, rewritingHeaders } from '../support/attacked-host.ts'
 
 const findings = [

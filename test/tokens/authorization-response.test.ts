@@ -1,9 +1,9 @@
+import { issueAuthorizationResponse } from '../../lib/authorization/issue.ts'
 import { type AuthorizationServer, createAuthorizationServer } from '../../lib/authorization-server.ts'
 import { resolveOptions } from '../../lib/options/resolve.ts'
 import type { ConsentReceipt } from '../../lib/protocol/consent.ts'
-import type { Situation } from '../../lib/protocol/next-step.ts'
+import type { AuthorizationContext } from '../../lib/protocol/next-step.ts'
 import { createLogin, endLogin, findClient, findConsents } from '../../lib/repositories/index.ts'
-import { issueAuthorizationResponse } from '../../lib/tokens/authorization-response.ts'
 import { callback, type Host, startHost } from '../support/host.ts'
 
 let host: Host
@@ -44,7 +44,7 @@ const grantUnder = async (sid: string, scopes: string[]) => {
     scopes: shown,
     claims: [],
   }
-  const situation: Situation = {
+  const context: AuthorizationContext = {
     request: {
       clientId,
       redirectUri: callback,
@@ -61,7 +61,7 @@ const grantUnder = async (sid: string, scopes: string[]) => {
     now,
   }
   const user = { subject, username: 'ada', record: { id: 1 } }
-  return { situation, login, user, scopes, requestId: undefined }
+  return { context, login, user, scopes, pendingId: undefined }
 }
 const rows = (): Promise<{ sid: string; request: string }[]> =>
   host.database.knex(`${host.database.tablePrefix}authorizations`)
@@ -82,7 +82,7 @@ test('one that stands is', async () => {
   })
   expect(await rows()).toHaveLength(1)
   expect(await findConsents(server.database, { subject, clientId })).toMatchObject([
-    { tenant: '', terms: { 'client.example.com': { openid: 'm', offline_access: 'm' } } },
+    { organization: '', terms: { 'client.example.com': { openid: 'm', offline_access: 'm' } } },
   ])
 })
 
@@ -90,8 +90,8 @@ test('of the request just that is kept which is asked for later: no state, no hi
   const grant = await grantUnder('forgetful', ['openid'])
   const codeChallenge = { value: 'c'.repeat(43), method: 'S256' } as const
   const hints = { loginHint: 'ada@example.com', hintedSubject: subject, uiLocales: ['fr'], maxAge: 60 }
-  const request = { ...grant.situation.request, ...hints, state: 'a state', nonce: 'a nonce', codeChallenge }
-  await issueAuthorizationResponse(server, { ...grant, situation: { ...grant.situation, request } })
+  const request = { ...grant.context.request, ...hints, state: 'a state', nonce: 'a nonce', codeChallenge }
+  await issueAuthorizationResponse(server, { ...grant, context: { ...grant.context, request } })
   const [kept] = (await rows()).filter(({ sid }) => sid === 'forgetful')
   const { authTime, amr } = grant.login
   const details = { redirectUri: callback, codeChallenge, nonce: 'a nonce', authTime, amr }

@@ -5,13 +5,13 @@ import { grant, isSignedIn, newRequest } from '../flow.ts'
 import type { Target } from '../target.ts'
 
 /** The kit's own cookies, by name. */
-const isOurs = (name: string): boolean => /^(?:__Host-)?latchkey_[0-9a-f]{8}_/.test(name)
+const isResumed = (name: string): boolean => /^(?:__Host-)?latchkey_[0-9a-f]{8}_/.test(name)
 
 /** The cookies that identify somebody: the kit's, and those without which the browser is signed in no longer. */
 const identifying = async (target: Target, browser: Browser): Promise<SetCookie[]> => {
   const found: SetCookie[] = []
   for (const cookie of browser.receivedCookies().filter(({ name }) => browser.cookieNames().includes(name))) {
-    if (isOurs(cookie.name) || !(await isSignedIn(target, browser.copy([cookie.name])))) found.push(cookie)
+    if (isResumed(cookie.name) || !(await isSignedIn(target, browser.copy([cookie.name])))) found.push(cookie)
   }
   return found
 }
@@ -24,8 +24,8 @@ const flawsOf = ({ name, attributes }: SetCookie, isSecure: boolean): string[] =
       ? ''
       : `has SameSite=${samesite ?? '(none given)'}, so other sites send it along`,
     isSecure && !('secure' in attributes) ? 'is not Secure, although the issuer is https' : '',
-    isSecure && isOurs(name) && !name.startsWith('__Host-') ? 'lost its __Host- prefix' : '',
-    isOurs(name) && (domain !== undefined || path !== '/') ? 'was given another Domain or Path' : '',
+    isSecure && isResumed(name) && !name.startsWith('__Host-') ? 'lost its __Host- prefix' : '',
+    isResumed(name) && (domain !== undefined || path !== '/') ? 'was given another Domain or Path' : '',
   ]
   return flaws.filter((flaw) => flaw !== '').map((flaw) => `${name} ${flaw}`)
 }

@@ -1,0 +1,178 @@
+import type { AuthorizationServer } from '../authorization-server.ts'
+import { type Database, transaction } from '../database/statement.ts'
+import { createSecret, hashSecret, randomId } from '../keys/secrets.ts'
+import type { AuthorizationDetails } from '../protocol/authorization.ts'
+import { agreedTerms } from '../protocol/consent.ts'
+import type { Login } from '../protocol/login.ts'
+import type { AuthorizationContext } from '../protocol/next-step.ts'
+import { isFrontChannel, returnsPart } from '../protocol/response-type.ts'
+import { formatScope } from '../protocol/scope.ts'
+import {
+  consumePendingRequest,
+  createAccessToken,
+  createAuthorization,
+  createConsentReceipt,
+  lockConsent,
+  lockLogin,
+  type NewAuthorization,
+  noOrganization,
+  saveConsent,
+} from '../repositories/index.ts'
+import { type IssuableAccessToken, newAccessToken } from '../tokens/access-token.ts'
+import { issueIdToken } from '../tokens/id-token.ts'
+import type { User } from '../users/users.ts'
+
+/** What is granted, to whom, by whom. */
+export interface AuthorizationGrant {
+  readonly context: AuthorizationContext
+  readonly login: Login
+  readonly user: User
+  readonly scopes: readonly string[]
+  /** The workspace that it is for; undefined where the host knows none. */
+  readonly organization?: string
+  /** Hash of the waiting request's id; none when nothing had to be asked. */
+  readonly pendingId: string | undefined
+}
+
+/** An authorization that was made, with the parameters of the answer. */
+export interface IssuedAuthorization {
+  readonly authorizationId: string
+  readonly parameters: Readonly<Record<string, string>>
+}
+
+/** `gone` when the request was used already, `withdrawn` when the consent was just removed. */
+export type AuthorizationOutcome = IssuedAuthorization | 'gone' | 'withdrawn'
+
+const newAuthorization = (
+  server: AuthorizationServer,
+  { context: { request, client }, login, scopes, organization }: AuthorizationGrant,
+  code: string,
+): NewAuthorization => {
+  const { lifetimes } = server.options
+  const now = server.now()
+  const { redirectUri, codeChallenge, nonce, claims } = request
+  const { authTime, amr } = login
+  const details: AuthorizationDetails = {
+    redirectUri,
+    codeChallenge,
+    nonce,
+    claims,
+    organization,
+    authTime,
+    amr,
+  }
+  const returnsCode = returnsPart(request.responseType, 'code')
+  return {
+    id: randomId(),
+    clientId: client.clientId,
+    subject: login.subject,
+    sid: login.sid,
+    scopes,
+    offline: returnsCode && scopes.includes('offline_access'),
+    codeHash: hashSecret(code),
+    // Without a code in the response the family has one that nobody knows and that is over already.
+    codeExpiresAt: returnsCode ? now + lifetimes.code : now,
+    now,
+    expiresAt: now + (client.metadata.refresh_token_absolute_lifetime ?? lifetimes.refreshTokenAbsolute),
+    details,
+  }
+}
+
+/** Tokens in the answer itself, with the response types that a host has to turn on (OIDC Core §3.2.2.5, §3.3.2.5). */
+const frontChannelTokens = async (
+  server: AuthorizationServer,
+  { context: { client, request }, user, scopes }: AuthorizationGrant,
+  authorization: NewAuthorization,
+  code: string | undefined,
+): Promise<{ accessToken?: IssuableAccessToken; parameters: Record<string, string> }> => {
+  const accessToken = returnsPart(request.responseType, 'token')
+    ? newAccessToken(server, { client, scopes, authorization })
+    : undefined
+  const parameters: Record<string, string> = {}
+  if (accessToken) {
+    parameters.access_token = accessToken.value
+    parameters.token_type = 'Bearer'
+    parameters.expires_in = String(accessToken.expiresIn)
+    parameters.scope = formatScope(scopes)
+  }
+  if (returnsPart(request.responseType, 'id_token')) {
+    const content = { client, user, authorization, scopes, nonce: request.nonce, code }
+    parameters.id_token = await issueIdToken(server, { ...content, accessToken: accessToken?.value })
+  }
+  return { accessToken, parameters }
+}
+
+/** Writes what was just allowed, and what was shown when it was; a decision of an older process shows nothing, and is not remembered. */
+const rememberConsent = async (
+  tx: Database,
+  { context, organization = noOrganization }: AuthorizationGrant,
+  { id: authorizationId, subject, clientId, now }: NewAuthorization,
+): Promise<void> => {
+  const { request, terms = {}, decision } = context
+  const receipt = decision?.receipt
+  const agreed = agreedTerms(terms, request.redirectUri, receipt?.scopes ?? [])
+  await saveConsent(tx, { subject, clientId, organization, terms: agreed, now })
+  if (receipt)
+    await createConsentReceipt(tx, { id: randomId(), subject, clientId, authorizationId, receipt, now })
+}
+
+/** Uses up the request and writes or holds the consent; a word when that is not to be. */
+const settleConsent = async (
+  tx: Database,
+  grant: AuthorizationGrant,
+  authorization: NewAuthorization,
+): Promise<'gone' | 'withdrawn' | undefined> => {
+  const { context, login, pendingId } = grant
+  const { subject, clientId, now } = authorization
+  if (pendingId !== undefined && !(await consumePendingRequest(tx, { id: pendingId, now }))) return 'gone'
+  const { decision, client } = context
+  const answer =
+    decision?.sid === login.sid && decision.organization === grant.organization ? decision : undefined
+  const consent = { subject, clientId, organization: grant.organization ?? noOrganization, now }
+  if (answer && !answer.organizationOnly) await rememberConsent(tx, grant, authorization)
+  else if (client.metadata.first_party && !answer) return undefined
+  else if (!(await lockConsent(tx, consent))) {
+    if (!client.metadata.first_party) return 'withdrawn'
+    // Nothing had to be allowed, but the choice is worth remembering.
+    await saveConsent(tx, { ...consent, terms: {} })
+  }
+  return undefined
+}
+
+/**
+ * Issues what the response type asks for: a code (RFC 6749 §4.1.2), and tokens where a host has turned them on.
+ * Signatures come first; then in one transaction the waiting request is used up, the consent is written or held, and
+ * the authorization is created.
+ */
+export const issueAuthorizationResponse = async (
+  server: AuthorizationServer,
+  grant: AuthorizationGrant,
+): Promise<AuthorizationOutcome> => {
+  const { responseType } = grant.context.request
+  const code = createSecret('authorizationCode')
+  const authorization = newAuthorization(server, grant, code)
+  const shownCode = returnsPart(responseType, 'code') ? code : undefined
+  const tokens = isFrontChannel(responseType)
+    ? await frontChannelTokens(server, grant, authorization, shownCode)
+    : { parameters: {} }
+  const { accessToken } = tokens
+  const obstacle = await transaction(
+    server.database,
+    async (tx) => {
+      // First, so that nothing is written under a login that has just ended. Without `offline_access` the family
+      // dies with the login, however they race.
+      const { offline, sid, now } = authorization
+      if (offline && !(await lockLogin(tx, { sid, now }))) return 'gone'
+      return settleConsent(tx, grant, authorization)
+    },
+    (found) =>
+      found
+        ? []
+        : [
+            (tx) => createAuthorization(tx, authorization),
+            ...(accessToken ? [(tx: Database) => createAccessToken(tx, accessToken.row)] : []),
+          ],
+  )
+  const parameters = { ...(shownCode === undefined ? {} : { code: shownCode }), ...tokens.parameters }
+  return obstacle ?? { authorizationId: authorization.id, parameters }
+}

@@ -1,0 +1,91 @@
+#!/usr/bin/env node
+import { openDatabase } from '../database/open.ts'
+import { runningVersion } from '../pages/template-version.ts'
+import { OAuthError } from '../protocol/errors.ts'
+import { createClientCommand, listClientsCommand } from './client.ts'
+import { Cancelled, type Command, type Invocation, UsageError } from './command.ts'
+import { readCommandLine } from './command-line.ts'
+import { loadOptions } from './config.ts'
+import { ejectViewsCommand } from './eject-views.ts'
+import { helpOn } from './help.ts'
+import { listKeysCommand, rotateKeysCommand } from './keys.ts'
+import { migrateCommand, rollbackCommand } from './migrate.ts'
+import { pruneCommand } from './prune.ts'
+import { rotateSecretCommand } from './rotate-secret.ts'
+import { print, printError } from './terminal.ts'
+import { createUserCommand } from './user.ts'
+
+const commands: readonly Command[] = [
+  migrateCommand,
+  rollbackCommand,
+  createClientCommand,
+  listClientsCommand,
+  rotateSecretCommand,
+  createUserCommand,
+  listKeysCommand,
+  rotateKeysCommand,
+  pruneCommand,
+  ejectViewsCommand,
+]
+
+/** Whoever opened the pool, the process ends here, so it is closed. */
+const perform = async (command: Command, invocation: Invocation): Promise<void> => {
+  command.check?.(invocation)
+  if ('runAlone' in command) return command.runAlone(invocation)
+  const options = await loadOptions(invocation.text('config'))
+  const opened = openDatabase(options.database, options.tablePrefix, options)
+  // Knex writes each failed connection with its stack; the error that it ends in says the same.
+  if (!invocation.flag('debug')) opened.hostKnex.client.logger.warn = () => {}
+  try {
+    await command.run({ ...opened, options }, invocation)
+  } finally {
+    await opened.hostKnex.destroy()
+  }
+}
+
+const answer = async (args: string[]): Promise<void> => {
+  const line = readCommandLine(args, commands)
+  if (line.wants === 'version') return print(runningVersion())
+  if (line.wants === 'help') return print(helpOn(commands, line.words))
+  await perform(line.command, line.invocation)
+}
+
+/** Drivers put the reason into a code, or into the errors of an AggregateError. */
+const reasonOf = (error: unknown): string => {
+  if (!(error instanceof Error)) return String(error)
+  if (error.message !== '') return error.message
+  if (error instanceof AggregateError && error.errors.length > 0) return reasonOf(error.errors[0])
+  return 'code' in error ? String(error.code) : error.name
+}
+
+/** The administrator at the terminal may read what clients may not: why the database is away. */
+const messageOf = (error: unknown): string => {
+  const message = reasonOf(error).replace(/^latchkey: /, '')
+  const isFault = error instanceof OAuthError && error.status >= 500 && error.cause !== undefined
+  return isFault ? `${message}: ${reasonOf(error.cause)}` : message
+}
+
+const exitCodeOf = (error: unknown): number => {
+  if (error instanceof Cancelled) return 130
+  return error instanceof UsageError ? 2 : 1
+}
+
+const main = async (args: string[]): Promise<number> => {
+  try {
+    await answer(args)
+    return 0
+  } catch (error) {
+    printError(messageOf(error))
+    if (args.includes('--debug')) console.error(error)
+    return exitCodeOf(error)
+  }
+}
+
+// What the host's configuration and its packages write must not stand among the results.
+Object.assign(console, { log: console.error, info: console.error, debug: console.error })
+
+// A reader that has seen enough, such as `head`, closes the pipe.
+process.stdout.on('error', () => process.exit(0))
+
+// The configuration of a host may keep the process alive with timers and connections of its own.
+main(process.argv.slice(2)).then((code) => process.stdout.write('', () => process.exit(code)))

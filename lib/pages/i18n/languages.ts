@@ -1,0 +1,127 @@
+import { closest } from 'fastest-levenshtein'
+import { refuse } from '../../options/check.ts'
+import type { LocaleOptions } from '../../options/options.ts'
+import type { Options } from '../../options/resolve.ts'
+import { lookUpLanguage } from '../../protocol/languages.ts'
+import { ar } from './locales/ar.ts'
+import { de } from './locales/de.ts'
+import { en } from './locales/en.ts'
+import { es } from './locales/es.ts'
+import { fr } from './locales/fr.ts'
+import { ja } from './locales/ja.ts'
+import type { Dictionary } from './text.ts'
+
+/** The languages that pages are shown in. */
+export interface Languages {
+  /** That of a page which nobody has asked for in another. */
+  readonly default: string
+  /** All that are on, sorted. */
+  readonly tags: readonly string[]
+  /** Of the default language for a tag that is not on. */
+  dictionary(tag: string): Dictionary
+  /** What its speakers call it: "Français". */
+  nameOf(tag: string): string
+}
+
+type LanguageOptions = Pick<Options, 'language' | 'locales' | 'scopes'>
+
+const ours: Readonly<Record<string, Dictionary>> = { ar, de, en, es, fr, ja }
+
+const rightToLeft = ['Adlm', 'Arab', 'Hebr', 'Mand', 'Nkoo', 'Rohg', 'Samr', 'Syrc', 'Thaa', 'Yezi']
+
+const directionOf = (tag: string): Dictionary['direction'] =>
+  rightToLeft.includes(new Intl.Locale(tag).maximize().script ?? '') ? 'rtl' : 'ltr'
+
+/** As a speaker would write it at the beginning of a line. */
+const ownName = (tag: string): string => {
+  const name = new Intl.DisplayNames([tag], { type: 'language' }).of(tag) ?? tag
+  return name.replace(/^./u, (first) => first.toLocaleUpperCase(tag))
+}
+
+/** Claims are named by whoever defines them, so a host may have words for its own. */
+const isClaimText = (key: string): boolean => key.startsWith('claim.')
+
+const placeholdersOf = (text: string): string[] =>
+  [...text.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
+
+const assertTexts = (where: string, texts: LocaleOptions['texts']): void => {
+  const keys = Object.keys(en.texts)
+  for (const [key, text] of Object.entries(texts)) {
+    const original = Object.entries(en.texts).find(([name]) => name === key)?.[1]
+    if (original === undefined && !isClaimText(key)) {
+      refuse(`${where}['${key}'] is not a text of the pages; did you mean '${closest(key, keys)}'?`)
+    }
+    const known = placeholdersOf(original ?? '')
+    const unknown = placeholdersOf(text).find((name) => !known.includes(name))
+    if (unknown !== undefined) {
+      const may = known.length === 0 ? 'it has no placeholder' : `it may hold {${known.join('}, {')}}`
+      refuse(`${where}['${key}'] holds {${unknown}}, which nothing is put in for; ${may}`)
+    }
+  }
+}
+
+/** Words for a language that no page is in would never be read. */
+const assertScopeLanguages = ({ scopes }: LanguageOptions, tags: readonly string[]): void => {
+  const known = [...new Set([...tags, ...Object.keys(ours)])]
+  for (const [name, { locales = {} }] of Object.entries(scopes)) {
+    for (const tag of Object.keys(locales).filter((each) => !known.includes(each))) {
+      refuse(
+        `scopes['${name}'].locales['${tag}']: no page is in this language; did you mean '${closest(tag, known)}'?`,
+      )
+    }
+  }
+}
+
+/**
+ * The languages that a host wants. A text that a language of its own lacks comes from the language that it is a form of
+ * (`de` for `de-AT`), then from the default language, then from English: an update that brings a text breaks nobody.
+ *
+ * @throws OptionsError for a text that no page has, a placeholder without a value, and a default that is not on
+ */
+export const createLanguages = (options: LanguageOptions): Languages => {
+  const { language, locales } = options
+  const hosts = Object.entries(locales)
+  for (const [tag, locale] of hosts) if (locale) assertTexts(`locales['${tag}'].texts`, locale.texts)
+  const tags = [...new Set([...Object.keys(ours), ...hosts.map(([tag]) => tag)])]
+    .filter((tag) => locales[tag] !== false)
+    .sort()
+  if (!tags.includes(language)) {
+    refuse(`language must be one of ${tags.join(', ')}; for another give its texts in locales['${language}']`)
+  }
+  assertScopeLanguages(options, tags)
+
+  const wordsOf = (tag: string): LocaleOptions['texts'] => {
+    const own = locales[tag]
+    const original = Object.hasOwn(ours, tag) ? ours[tag]?.texts : undefined
+    return { ...original, ...(own ? own.texts : {}) }
+  }
+  const build = (tag: string): Dictionary => {
+    const others = tags.filter((each) => each !== tag)
+    const parent = lookUpLanguage([tag], others)
+    const own = locales[tag]
+    const direction = (own ? own.direction : undefined) ?? directionOf(tag)
+    const texts = { ...en.texts, ...wordsOf(language), ...(parent && wordsOf(parent)), ...wordsOf(tag) }
+    return { language: tag, direction, texts }
+  }
+  const dictionaries = new Map(tags.map((tag) => [tag, build(tag)]))
+  const standard = build(language)
+  const names = new Map(tags.map((tag) => [tag, ownName(tag)]))
+  return {
+    default: language,
+    tags,
+    dictionary: (tag) => dictionaries.get(tag) ?? standard,
+    nameOf: (tag) => names.get(tag) ?? tag,
+  }
+}
+
+/** Made once for each router. */
+const made = new WeakMap<Options, Languages>()
+
+/** @throws OptionsError as {@link createLanguages}; the router asks for them when it is made */
+export const languagesOf = ({ options }: { readonly options: Options }): Languages => {
+  const known = made.get(options)
+  if (known !== undefined) return known
+  const languages = createLanguages(options)
+  made.set(options, languages)
+  return languages
+}

@@ -1,0 +1,76 @@
+import { scrypt as deriveKey, type ScryptOptions, timingSafeEqual } from 'node:crypto'
+import { promisify } from 'node:util'
+import { hash as argon2Hash, verify as argon2Verify } from '@node-rs/argon2'
+import { verify as bcryptVerify } from '@node-rs/bcrypt'
+import {
+  ownDummyHash,
+  type PasswordHash,
+  parsePasswordHash,
+  type ScryptHash,
+  UnsupportedPasswordHashError,
+} from './password-hash.ts'
+
+export { isPasswordHash, UnsupportedPasswordHashError } from './password-hash.ts'
+
+/** The longest password, in UTF-16 code units; a longer one never matches. */
+export const maxPasswordLength = 1024
+
+/** Whether this may be a password at all: not empty, not too long, no NUL. It is never trimmed. */
+export const isPassword = (password: unknown): password is string =>
+  typeof password === 'string' &&
+  password !== '' &&
+  password.length <= maxPasswordLength &&
+  !password.includes('\0')
+
+// OWASP's and RFC 9106's weaker-memory choice: argon2id (the default algorithm), 19 MiB, two passes, one lane.
+const ownParameters = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
+
+/**
+ * Hashes a password for storage as an argon2id PHC string.
+ *
+ * @throws TypeError when it may not be a password
+ * @example await hashPassword('correct horse battery staple') // '$argon2id$v=19$m=19456,t=2,p=1$…'
+ */
+export const hashPassword = async (password: string): Promise<string> => {
+  if (!isPassword(password)) throw new TypeError('a password must have 1 to 1,024 characters and no NUL')
+  return argon2Hash(password, ownParameters)
+}
+
+/**
+ * Checks a password against a stored bcrypt, argon2 or scrypt hash, on libuv's thread pool.
+ * What may not be a password, and a hash that is null or empty, never match, and cost as much as what may.
+ * bcrypt hashes are checked as they were made: the first 72 bytes count.
+ *
+ * @throws UnsupportedPasswordHashError when the hash is of another kind, ill-formed or beyond the limits of cost
+ */
+export const verifyPassword = async (password: string, hash: string | null | undefined): Promise<boolean> => {
+  const parsed = parsePasswordHash(hash || ownDummyHash)
+  if (parsed === undefined) throw new UnsupportedPasswordHashError()
+  const mayMatch = isPassword(password) && Boolean(hash)
+  try {
+    return (await matchesHash(mayMatch ? password : 'refused', hash || ownDummyHash, parsed)) && mayMatch
+  } catch {
+    // What only the library could see wrong; its own error might quote the hash.
+    throw new UnsupportedPasswordHashError()
+  }
+}
+
+const matchesHash = (
+  password: string,
+  hash: string,
+  { algorithm, scrypt }: PasswordHash,
+): Promise<boolean> => {
+  if (scrypt) return matchesScrypt(password, scrypt)
+  return algorithm === 'bcrypt' ? bcryptVerify(password, hash) : argon2Verify(hash, password)
+}
+
+const derive = promisify<string, Buffer, number, ScryptOptions, Buffer>(deriveKey)
+
+const matchesScrypt = async (password: string, stored: ScryptHash): Promise<boolean> => {
+  const { cost, blockSize, parallelization, salt, hash } = stored
+  const maxmem = 128 * blockSize * (cost + parallelization + 4)
+  return timingSafeEqual(
+    hash,
+    await derive(password, salt, hash.length, { cost, blockSize, parallelization, maxmem }),
+  )
+}

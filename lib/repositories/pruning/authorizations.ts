@@ -1,0 +1,170 @@
+import type { Knex } from 'knex'
+import type { Row } from '../../database/driver.ts'
+import { number, numberOrNull, text } from '../../database/row.ts'
+import { command, type Database, query } from '../../database/statement.ts'
+import { type BatchParams, batchParams, batchSize, isLast, keysIn, type Removal } from './batch.ts'
+
+// A family is an authorization with its code and its tokens. While any of it may be used all of it stays, used codes
+// and used refresh tokens too: only by them is a second use known for what it is. So a family goes as a whole.
+
+/** Tokens of some families, so that they go a batch at a time: a family may have had thousands. */
+const tokensIn = (name: string, { onlyUsed = false } = {}) => {
+  const find = query<BatchParams>((table, v) => {
+    const tokens = table(name).select('hash').whereIn('authorization_id', keysIn(v))
+    return (onlyUsed ? tokens.whereNotNull('consumed_at') : tokens).limit(batchSize, { skipBinding: true })
+  })
+  const remove = command<BatchParams>((table, v) => table(name).whereIn('hash', keysIn(v)).delete())
+  return async function* (db: Database, ids: readonly string[]): Removal {
+    let rows: readonly Row[]
+    do {
+      rows = await find(db, batchParams(ids))
+      if (rows.length === 0) return
+      yield { table: name, count: await remove(db, batchParams(rows.map((row) => text(row, 'hash')))) }
+    } while (!isLast(rows))
+  }
+}
+
+const removeAccessTokens = tokensIn('access_tokens')
+const removeUsedRefreshTokens = tokensIn('refresh_tokens', { onlyUsed: true })
+const removeRefreshTokens = tokensIn('refresh_tokens')
+const removeAuthorizations = command<BatchParams>((table, v) =>
+  table('authorizations').whereIn('id', keysIn(v)).delete(),
+)
+
+/**
+ * Wherever this stops, the rest is found again: by the authorization, or by the unused refresh token, which is last.
+ * No access token is left without its authorization, whose end it would not see.
+ */
+const removeFamilies = async function* (db: Database, ids: readonly string[]): Removal {
+  yield* removeAccessTokens(db, ids)
+  yield* removeUsedRefreshTokens(db, ids)
+  yield { table: 'authorizations', count: await removeAuthorizations(db, batchParams(ids)) }
+  yield* removeRefreshTokens(db, ids)
+}
+
+const idOf = (row: Row): string => text(row, 'id')
+
+const ofLogins = query<BatchParams>((table, v) =>
+  table('authorizations')
+    .select('id')
+    .whereIn('sid', keysIn(v))
+    .where({ offline: 0 })
+    .limit(batchSize, { skipBinding: true }),
+)
+
+/** Removes what was granted without `offline_access` under logins that are over. */
+export const removeFamiliesOfLogins = async function* (db: Database, sids: readonly string[]): Removal {
+  let rows: readonly Row[]
+  do {
+    rows = await ofLogins(db, batchParams(sids))
+    if (rows.length === 0) return
+    yield* removeFamilies(db, rows.map(idOf))
+  } while (!isLast(rows))
+}
+
+const ofSubject = query<BatchParams>((table, v) =>
+  table('authorizations')
+    .select('id')
+    .where({ subject: v.subject ?? null })
+    .limit(batchSize, { skipBinding: true }),
+)
+
+/** Removes all that a user gave to any client, with its codes and tokens. */
+export const removeFamiliesOfSubject = async function* (
+  db: Database,
+  { subject }: { readonly subject: string },
+): Removal {
+  let rows: readonly Row[]
+  do {
+    rows = await ofSubject(db, { subject })
+    if (rows.length === 0) return
+    yield* removeFamilies(db, rows.map(idOf))
+  } while (!isLast(rows))
+}
+
+/** Families that ended in a span of time. */
+interface Span {
+  readonly from: number
+  readonly before: number
+}
+
+/**
+ * When families ended, by this column, and what may stand longer: the login, of whose end their clients are to be
+ * told, and access tokens.
+ */
+const ended = (
+  [column, id]: readonly [column: string, id: string],
+  tokens: Knex.QueryBuilder,
+): (string | Knex.QueryBuilder)[] => [
+  `${id} as id`,
+  `${column} as ended_at`,
+  'logins.expires_at as login_end',
+  tokens.max('tokens.expires_at').whereRaw('?? = ??', ['tokens.authorization_id', id]).as('tokens_end'),
+]
+
+const inSpan = (rows: Knex.QueryBuilder, column: string, v: { from: Knex.Value; before: Knex.Value }) =>
+  rows
+    .where(column, '>=', v.from)
+    .where(column, '<=', v.before)
+    .orderBy(column)
+    .limit(batchSize, { skipBinding: true })
+
+/** The absolute end is past. */
+const overdue = query<Span>((table, v, name) => {
+  const column = 'authorizations.expires_at'
+  const rows = table('authorizations as authorizations')
+    .leftJoin(name('logins as logins'), 'logins.sid', 'authorizations.sid')
+    .select(ended([column, 'authorizations.id'], table('access_tokens as tokens')))
+  return inSpan(rows, column, v)
+})
+
+/** The code was not redeemed in time. */
+const unredeemed = query<Span>((table, v, name) => {
+  const column = 'authorizations.code_expires_at'
+  const rows = table('authorizations as authorizations')
+    .leftJoin(name('logins as logins'), 'logins.sid', 'authorizations.sid')
+    .select(ended([column, 'authorizations.id'], table('access_tokens as tokens')))
+    .whereNull('authorizations.consumed_at')
+  return inSpan(rows, column, v)
+})
+
+/** The last of the chain, the only refresh token that was not used, was not used in time. */
+const idle = query<Span>((table, v, name) => {
+  const column = 'chain.expires_at'
+  const rows = table('refresh_tokens as chain')
+    .leftJoin(name('authorizations as authorizations'), 'authorizations.id', 'chain.authorization_id')
+    .leftJoin(name('logins as logins'), 'logins.sid', 'authorizations.sid')
+    .select(ended([column, 'chain.authorization_id'], table('access_tokens as tokens')))
+    .whereNull('chain.consumed_at')
+  return inSpan(rows, column, v)
+})
+
+const removeEnded = async function* (
+  db: Database,
+  { find, before }: { find: typeof overdue; before: number },
+): Removal {
+  let rows: readonly Row[]
+  let from = 0
+  do {
+    rows = await find(db, { from, before })
+    const over = rows.filter((row) =>
+      ['login_end', 'tokens_end'].every((column) => (numberOrNull(row, column) ?? 0) <= before),
+    )
+    if (over.length > 0) yield* removeFamilies(db, over.map(idOf))
+    // A span of families that all stay is over, so that they are not read again and again.
+    else yield { table: 'authorizations', count: 0 }
+    const last = rows.at(-1)
+    const end = last ? number(last, 'ended_at') : before
+    from = over.length > 0 || end > from ? end : end + 1
+  } while (!isLast(rows))
+}
+
+/** Removes families of which nothing can be used any more, each as a whole. */
+export const removeEndedFamilies = async function* (
+  db: Database,
+  { before }: { readonly before: number },
+): Removal {
+  yield* removeEnded(db, { find: overdue, before })
+  yield* removeEnded(db, { find: unredeemed, before })
+  yield* removeEnded(db, { find: idle, before })
+}

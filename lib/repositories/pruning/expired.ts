@@ -1,0 +1,73 @@
+import type { Row } from '../../database/driver.ts'
+import { text } from '../../database/row.ts'
+import { command, type Database, query } from '../../database/statement.ts'
+import { removeEndedFamilies, removeFamiliesOfLogins } from './authorizations.ts'
+import { type BatchParams, batchParams, batchSize, isLast, keysIn, type Removal } from './batch.ts'
+
+/** Removes what expired then, in epoch seconds, or earlier. */
+export type RemoveExpired = (db: Database, values: { readonly before: number }) => Removal
+
+/**
+ * Keys are read first and rows removed by them: PostgreSQL knows no DELETE with a limit, and MariaDB would read the
+ * whole table for one with a subquery.
+ */
+const expiredIn = (name: string, key: string) => {
+  const find = query<{ before: number }>((table, v) =>
+    table(name)
+      .select(key)
+      .where('expires_at', '<=', v.before)
+      .orderBy('expires_at')
+      .limit(batchSize, { skipBinding: true }),
+  )
+  // It says so again for a row that was renewed in between.
+  const remove = command<BatchParams>((table, v) =>
+    table(name)
+      .whereIn(key, keysIn(v))
+      .where('expires_at', '<=', v.before ?? null)
+      .delete(),
+  )
+  return { name, find, remove, keyOf: (row: Row): string => text(row, key) }
+}
+
+const removeFrom = (name: string, key: string): RemoveExpired => {
+  const expired = expiredIn(name, key)
+  return async function* (db, { before }) {
+    let rows: readonly Row[]
+    do {
+      rows = await expired.find(db, { before })
+      if (rows.length === 0) return
+      yield { table: name, count: await expired.remove(db, batchParams(rows.map(expired.keyOf), { before })) }
+    } while (!isLast(rows))
+  }
+}
+
+export const removeExpiredPendingRequests = removeFrom('pending_requests', 'id')
+export const removeExpiredAccessTokens = removeFrom('access_tokens', 'hash')
+export const removeExpiredSessions = removeFrom('sessions', 'id')
+export const removeExpiredReplays = removeFrom('replays', 'hash')
+export const removeExpiredThrottles = removeFrom('throttles', 'key')
+
+const logins = expiredIn('logins', 'sid')
+
+/** With a login goes what was granted without `offline_access`, which died with it; what outlives a login stays. */
+export const removeExpiredLogins: RemoveExpired = async function* (db, { before }) {
+  let rows: readonly Row[]
+  do {
+    rows = await logins.find(db, { before })
+    if (rows.length === 0) return
+    const sids = rows.map(logins.keyOf)
+    yield* removeFamiliesOfLogins(db, sids)
+    yield { table: logins.name, count: await logins.remove(db, batchParams(sids, { before })) }
+  } while (!isLast(rows))
+}
+
+/** Every table whose rows expire, and how they go. Signing keys go by their own rules, with the rotation. */
+export const removals: readonly RemoveExpired[] = [
+  removeExpiredPendingRequests,
+  removeExpiredAccessTokens,
+  removeEndedFamilies,
+  removeExpiredLogins,
+  removeExpiredSessions,
+  removeExpiredReplays,
+  removeExpiredThrottles,
+]

@@ -1,8 +1,0 @@
-export type { ActingAs, Scopes } from './testing/acting.ts'
-export { type ActingUser, actingAs } from './testing/acting-as.ts'
-export { actingAsClient } from './testing/acting-as-client.ts'
-export type { Browser } from './testing/browser.ts'
-export type { AttackClient, AttackOptions } from './testing/options.ts'
-export type { AttackReport, Finding } from './testing/report.ts'
-export { attack } from './testing/run.ts'
-export type { Answer } from './testing/wire.ts'

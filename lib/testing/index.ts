@@ -1,0 +1,8 @@
+export type { ActingAs, Scopes } from './acting.ts'
+export { type ActingUser, actingAs } from './acting-as.ts'
+export { actingAsClient } from './acting-as-client.ts'
+export type { Browser } from './browser.ts'
+export type { AttackClient, AttackOptions } from './options.ts'
+export type { AttackReport, Finding } from './report.ts'
+export { attack } from './run.ts'
+export type { Answer } from './wire.ts'

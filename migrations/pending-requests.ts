@@ -1,0 +1,24 @@
+import { byteForByte, hashLength, type SchemaChange } from './migration.ts'
+
+/** Validated authorization requests that wait for a login or a consent, one row a tab. */
+export const pendingRequests: SchemaChange = {
+  up: ({ schema, name, collation }) =>
+    schema.createTable(name('pending_requests'), (table) => {
+      byteForByte(table, collation)
+      table.string('id', hashLength).primary()
+      table
+        .string('browser_hash', hashLength)
+        .notNullable()
+        .index(`${name('pending_requests')}_browser`)
+      table.string('sid', hashLength).nullable()
+      table.text('request').notNullable()
+      table.text('decision').nullable()
+      table.bigInteger('created_at').notNullable()
+      table
+        .bigInteger('expires_at')
+        .notNullable()
+        .index(`${name('pending_requests')}_expires_at`)
+      table.bigInteger('consumed_at').nullable()
+    }),
+  down: ({ schema, name }) => schema.dropTable(name('pending_requests')),
+}

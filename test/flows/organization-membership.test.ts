@@ -1,0 +1,391 @@
+import supertest from 'supertest'
+import type { AuthRouterOptions } from '../../lib/index.ts'
+import { actingAs } from '../../lib/testing/index.ts'
+import { authorizeUrl, type Host, startHost } from '../support/host.ts'
+import {
+  acme,
+  asked,
+  choicesOf,
+  consentPage,
+  events,
+  globex,
+  guarded,
+  host,
+  initech,
+  introspect,
+  isConsent,
+  logged,
+  members,
+  options,
+  pick,
+  request,
+  table,
+  textOf,
+  tokensFor,
+  withOrganizations,
+} from '../support/organizations.ts'
+import { claimsOf, codeOf, expectErrorPage, expectExpiredPage } from '../support/outcomes.ts'
+import { type Answer, fieldsOf, RawBrowser } from '../support/raw-browser.ts'
+import { countStatements } from '../support/statement-count.ts'
+import { answerOf, bob, expectError, redeem, refresh, userinfo } from '../support/tokens.ts'
+
+withOrganizations()
+
+describe('a user who has left the workspace', () => {
+  test('gets no tokens for a code, until they are back', async () => {
+    const { agent, page } = await asked()
+    const code = codeOf(await pick(agent, page, acme))
+    members.set('1', [globex])
+    expectError(await redeem(host, code), 400, 'invalid_grant')
+    members.set('1', [acme, globex])
+    await redeem(host, code).expect(200)
+  })
+
+  test('has no token that works, until they are back; those of other workspaces stay', async () => {
+    const { agent, tokens } = await tokensFor(acme)
+    const other = (await tokensFor(globex, agent)).tokens
+    members.set('1', [globex])
+    expectError(await refresh(host, tokens.refresh_token), 400, 'invalid_grant')
+    for (const token of [tokens.access_token, tokens.refresh_token])
+      expect((await introspect(token)).body).toEqual({ active: false })
+    const answers = await Promise.all([userinfo(host, tokens.access_token), guarded(tokens)])
+    for (const answer of answers) {
+      expect({ status: answer.status, error: answer.body.error }).toEqual({
+        status: 401,
+        error: 'invalid_token',
+      })
+      expect(answer.headers['www-authenticate']).toContain('error="invalid_token"')
+    }
+    expect((await guarded(other)).body).toEqual({ organization: globex.id })
+    await refresh(host, other.refresh_token).expect(200)
+
+    members.set('1', [acme])
+    expect((await guarded(tokens)).body).toEqual({ organization: 'acme' })
+    await userinfo(host, tokens.access_token).expect(200)
+    await refresh(host, tokens.refresh_token).expect(200)
+    expect((await guarded(other)).status).toBe(401)
+  })
+
+  test('is no theft: a token that was used goes on to be one', async () => {
+    const { tokens } = await tokensFor(acme)
+    const next = await answerOf(refresh(host, tokens.refresh_token))
+    members.set('1', [])
+    expectError(await refresh(host, next.refresh_token), 400, 'invalid_grant')
+    expect(events.map(({ type }) => type)).not.toContain('authorization.revoked')
+    members.set('1', [acme])
+    await refresh(host, next.refresh_token).expect(200)
+  })
+})
+
+describe('an answer of the host’s that is a fault', () => {
+  const faults: [string, unknown][] = [
+    ['an error', new Error('the directory of Acme is away')],
+    ['an error with a status of its own', Object.assign(new Error('the directory of Acme'), { status: 404 })],
+    ['nothing', undefined],
+    ['no list', { acme: 'Acme' }],
+    ['an id that is no text', [{ id: 7, name: 'the directory of Acme' }]],
+    ['an id twice', [acme, acme]],
+    ['an empty name', [{ id: 'acme', name: '' }]],
+  ]
+
+  test.each(faults)('is logged and never shown: %s', async (_, fault) => {
+    const { agent, page } = await asked()
+    const { tokens } = await tokensFor(acme)
+    members.set('1', fault)
+    logged.length = 0
+    const pages = [
+      await agent.get(authorizeUrl({ ...request, prompt: 'none' })),
+      await agent.get(page.url.href),
+      await agent.post('/oauth/consent', {
+        ...fieldsOf(page, 'value="allow"'),
+        decision: 'allow',
+        organization: 'acme',
+      }),
+      await agent.get('/oauth/account'),
+    ]
+    for (const answer of pages) {
+      expectErrorPage(answer, 500)
+      expect(answer.html).not.toMatch(/directory|organizations must/)
+    }
+    const answers = [
+      await refresh(host, tokens.refresh_token),
+      await introspect(tokens.access_token),
+      await introspect(tokens.refresh_token),
+      await userinfo(host, tokens.access_token),
+      await guarded(tokens),
+    ]
+    for (const answer of answers) {
+      expect({ status: answer.status, error: answer.body.error }).toEqual({
+        status: 500,
+        error: 'server_error',
+      })
+      expect(answer.text).not.toMatch(/directory|organizations must/)
+    }
+    expect(logged).toHaveLength(9)
+    for (const words of logged)
+      expect(words).toEqual([
+        expect.stringMatching(/^latchkey: server_error [0-9a-f-]{36}$/),
+        expect.objectContaining({
+          message: 'latchkey: the option organizations failed',
+          cause: expect.anything(),
+        }),
+      ])
+    members.set('1', [acme, globex])
+    await refresh(host, tokens.refresh_token).expect(200)
+  })
+})
+
+describe('connected apps', () => {
+  const listOf = ({ html }: Answer) =>
+    (html.match(/<section class="client">[\s\S]*?<\/section>/g) ?? []).map((section) => ({
+      name: /<h2><bdi>(.*?)</.exec(section)?.[1],
+      organization: /<p>Workspace <bdi>(.*?)</.exec(section)?.[1],
+      remove: /href="(\/oauth\/account[^"]*)"/.exec(section)?.[1]?.replaceAll('&amp;', '&') ?? '',
+    }))
+  const shown = async (agent: RawBrowser) => {
+    const list = listOf(await agent.open('/oauth/account')).map(
+      ({ name, organization }) => `${name}: ${organization}`,
+    )
+    return list.sort()
+  }
+  const removalOf = async (agent: RawBrowser, organization: string): Promise<Answer> => {
+    const entry = listOf(await agent.open('/oauth/account')).find((one) => one.organization === organization)
+    return agent.open(entry?.remove ?? '')
+  }
+  const both = async () => {
+    const { agent, tokens } = await tokensFor(acme)
+    return { agent, acmes: tokens, globexes: (await tokensFor(globex, agent)).tokens }
+  }
+
+  test('tell a client once for each workspace, by the names; one that was left by its id', async () => {
+    const { agent } = await both()
+    expect(await shown(agent)).toEqual(['Web client: Acme &amp; Sons', 'Web client: Globex'])
+    members.set('1', [acme])
+    expect(await shown(agent)).toEqual(['Web client: 7f0c-globex', 'Web client: Acme &amp; Sons'])
+  })
+
+  test('removing one ends that one and no other', async () => {
+    const { agent, acmes, globexes } = await both()
+    const page = await removalOf(agent, 'Globex')
+    expect(textOf(page)).toContain('Web client can no longer use the workspace Globex, on any device.')
+    const done = await agent.submit(page, 'csrf_token')
+    expect(textOf(done)).toContain('Access removed. Web client can no longer use the workspace Globex.')
+    expect(listOf(done).map(({ organization }) => organization)).toEqual(['Acme &amp; Sons'])
+
+    expect((await guarded(globexes)).status).toBe(401)
+    expectError(await refresh(host, globexes.refresh_token), 400, 'invalid_grant')
+    expect((await guarded(acmes)).body).toEqual({ organization: 'acme' })
+    await refresh(host, acmes.refresh_token).expect(200)
+    expect(isConsent(await agent.open(authorizeUrl({ ...request, organization: globex.id })))).toEqual(
+      consentPage,
+    )
+    codeOf(await agent.get(authorizeUrl({ ...request, organization: 'acme' })))
+    expect(events.filter(({ type }) => type === 'consent.removed')).toMatchObject([
+      { subject: '1', clientId: 'web', organization: globex.id },
+    ])
+  })
+
+  test('removing one ends all of it, of more than goes in one batch', async () => {
+    const { agent } = await both()
+    const rows = await table('authorizations')
+    for (const row of rows) {
+      const copies = Array.from({ length: 130 }, (_, n) => `${row.id.slice(0, 20)}-${n}`)
+      await table('authorizations').insert(copies.map((id) => ({ ...row, id, code_hash: id })))
+    }
+    await agent.submit(await removalOf(agent, 'Globex'), 'csrf_token')
+    const standing = await table('authorizations').whereNull('revoked_at')
+    expect(standing).toHaveLength(131)
+    for (const { request: stored } of standing) expect(JSON.parse(stored).organization).toBe('acme')
+  })
+
+  test('one that was left can be removed too', async () => {
+    const { agent, globexes } = await both()
+    members.set('1', [acme])
+    await agent.submit(await removalOf(agent, globex.id), 'csrf_token')
+    expect(await shown(agent)).toEqual(['Web client: Acme &amp; Sons'])
+    members.set('1', [acme, globex])
+    expect((await guarded(globexes)).status).toBe(401)
+  })
+
+  test('the form of one workspace removes no other', async () => {
+    const { agent, acmes } = await both()
+    const page = await removalOf(agent, 'Globex')
+    const fields = fieldsOf(page, 'csrf_token')
+    expect(fields).toEqual({ client_id: 'web', organization: globex.id, csrf_token: expect.any(String) })
+    expectErrorPage(await agent.post('/oauth/account', { ...fields, organization: 'acme' }), 403)
+    const { organization: _, ...without } = fields
+    expectErrorPage(await agent.post('/oauth/account', without), 403)
+    expect((await guarded(acmes)).status).toBe(200)
+    expect(await shown(agent)).toHaveLength(2)
+  })
+
+  test('an address cannot make the page say what its author wants', async () => {
+    const { agent } = await both()
+    for (const organization of ['Call 555 0100', 'acme', globex.id]) {
+      const page = await agent.open(`/oauth/account?${new URLSearchParams({ removed: 'web', organization })}`)
+      expect(textOf(page)).not.toMatch(/555|Access removed/)
+    }
+  })
+
+  test('a removal beside a code that is being issued leaves no live token', async () => {
+    const { agent } = await both()
+    const page = await removalOf(agent, 'Globex')
+    const [removed, ...issued] = await Promise.all([
+      agent.submit(page, 'csrf_token'),
+      ...[1, 2, 3].map(() => agent.clone().get(authorizeUrl({ ...request, organization: globex.id }))),
+    ])
+    expect(removed.status).toBe(200)
+    for (const answer of issued) {
+      const code = answer.location?.searchParams.get('code')
+      if (code) expectError(await redeem(host, code), 400, 'invalid_grant')
+    }
+    expect(await shown(agent)).toEqual(['Web client: Acme &amp; Sons'])
+  })
+})
+
+describe('what is kept about a user', () => {
+  test('tells the workspaces', async () => {
+    await tokensFor(globex)
+    const { consents, authorizations, receipts } = await host.oauth.users.export(1)
+    expect(consents).toMatchObject([{ clientId: 'web', organization: globex.id }])
+    expect(authorizations).toMatchObject([{ clientId: 'web', organization: globex.id }])
+    expect(receipts).toMatchObject([{ clientId: 'web', organization: globex }])
+  })
+
+  test('goes with the user', async () => {
+    const { agent } = await tokensFor(acme)
+    await tokensFor(globex, agent)
+    await host.oauth.users.erase(1)
+    expect(await host.oauth.users.export(1)).toEqual({
+      consents: [],
+      receipts: [],
+      authorizations: [],
+      logins: [],
+    })
+    expect(await table('consents').where({ subject: '1' })).toEqual([])
+  })
+})
+
+describe('actingAs()', () => {
+  test('takes a workspace, or the only one', async () => {
+    const get = (headers: Record<string, string>) => supertest(host.app).get('/api/organization').set(headers)
+    expect(
+      (await get((await actingAs(host.oauth, 1, '', { organization: globex.id })).headers)).body,
+    ).toEqual({
+      organization: globex.id,
+    })
+    expect((await get((await actingAs(host.oauth, 2)).headers)).body).toEqual({ organization: initech.id })
+  })
+
+  test('refuses what nobody could have', async () => {
+    await expect(actingAs(host.oauth, 1)).rejects.toThrow('several workspaces')
+    await expect(actingAs(host.oauth, 1, '', { organization: 'initech' })).rejects.toThrow('does not belong')
+    members.set('2', [])
+    await expect(actingAs(host.oauth, 2)).rejects.toThrow('belongs to no workspace')
+  })
+})
+
+describe('a host', () => {
+  const other = (more: Partial<AuthRouterOptions>): Promise<Host> =>
+    startHost({ database: host.database, options: { ...users(), ...more } })
+  const users = (): Partial<AuthRouterOptions> => ({ ...options, organizations: undefined })
+
+  test('that knows no workspaces sees nothing of them', async () => {
+    const plain = await startHost()
+    const agent = new RawBrowser(plain.app)
+    const named = authorizeUrl({ ...request, organization: 'a\0b' })
+    const page = await agent.signIn(await agent.open(named))
+    expect(page.html).not.toMatch(/organization|workspace/i)
+    const tokens = await answerOf(
+      redeem(plain, codeOf(await agent.decide(page, 'allow', { organization: 'acme' }))),
+    )
+    expect(claimsOf(tokens.id_token)).not.toHaveProperty('organization')
+    expect((await userinfo(plain, tokens.access_token)).body).not.toHaveProperty('organization')
+    codeOf(await agent.get(named))
+    const rows = await plain.database.knex(`${plain.database.tablePrefix}consents`)
+    expect(rows.map(({ organization }) => organization)).toEqual([''])
+    const metadata = await supertest(plain.app).get('/oauth/.well-known/openid-configuration')
+    expect(metadata.body.claims_supported).not.toContain('organization')
+    await expect(actingAs(plain.oauth, 1, '', { organization: 'acme' })).rejects.toThrow(
+      'without the option organizations',
+    )
+    await plain.close()
+  })
+
+  test('that begins to have some goes on with what it gave before, and asks for a workspace from then on', async () => {
+    const before = await other({})
+    const agent = new RawBrowser(before.app)
+    const page = await agent.signIn(await agent.open(authorizeUrl(request)))
+    const tokens = await answerOf(redeem(before, codeOf(await agent.decide(page, 'allow'))))
+    expect((await guarded(tokens)).body).toEqual({ organization: null })
+    const next = await answerOf(refresh(host, tokens.refresh_token))
+    expect(claimsOf(next.id_token)).not.toHaveProperty('organization')
+    const { page: now } = await asked()
+    expect(choicesOf(now).map(({ checked }) => checked)).toEqual([false, false])
+    // Bob has one; what he allows is allowed for that one.
+    const { agent: bobs, page: first } = await asked(request, bob)
+    codeOf(await bobs.decide(first, 'allow'))
+    expect((await table('consents').where({ subject: '2' })).map(({ organization }) => organization)).toEqual(
+      [initech.id],
+    )
+  })
+
+  test('that has none any more goes on with what it gave, and its users see each client once', async () => {
+    const { agent, tokens } = await tokensFor(acme)
+    await tokensFor(globex, agent)
+    const after = await other({})
+    members.set('1', [])
+    expect((await userinfo(after, tokens.access_token)).body).toMatchObject({ organization: 'acme' })
+    const again = new RawBrowser(after.app)
+    const list = await again.signIn(await again.open('/oauth/account'))
+    expect(list.html.match(/<section class="client">/g)).toHaveLength(1)
+    const remove = /href="(\/oauth\/account\?[^"]*)"/.exec(list.html)?.[1] ?? ''
+    await again.submit(await again.open(remove), 'csrf_token')
+    expect((await userinfo(after, tokens.access_token)).status).toBe(401)
+    expect(await table('consents')).toEqual([])
+  })
+
+  test('is told at once that the option must be a function', async () => {
+    const wrong = { organizations: ['acme'] } as unknown as AuthRouterOptions
+    await expect(startHost({ database: host.database, options: wrong })).rejects.toThrow(
+      'organizations must be a function',
+    )
+  })
+
+  test('publishes the claim', async () => {
+    const { body } = await supertest(host.app).get('/oauth/.well-known/openid-configuration')
+    expect(body.claims_supported.filter((name: string) => name === 'organization')).toHaveLength(1)
+  })
+})
+
+test('costs no statement more', async () => {
+  const { agent, tokens } = await tokensFor(acme)
+  await tokensFor(globex, agent)
+  const { knex, tablePrefix } = host.database
+  const count = await countStatements(knex, [`${tablePrefix}sessions`, host.usersTable])
+  const during = async (run: () => PromiseLike<unknown>): Promise<number> => {
+    await run()
+    count.reset()
+    await run()
+    return count.ours.length
+  }
+  let { refresh_token } = tokens
+  expect({
+    'authorize and token': await during(async () => {
+      const named = authorizeUrl({ client_id: 'web', scope: 'openid email', organization: 'acme' })
+      await answerOf(redeem(host, codeOf(await agent.get(named))))
+    }),
+    refresh: await during(async () => {
+      refresh_token = (await answerOf(refresh(host, refresh_token))).refresh_token
+    }),
+    userinfo: await during(() => userinfo(host, tokens.access_token).expect(200)),
+    introspection: await during(() => introspect(tokens.access_token).expect(/"active":true/)),
+    guard: await during(() => guarded(tokens).expect(200)),
+  }).toEqual({ 'authorize and token': 8, refresh: 5, userinfo: 1, introspection: 2, guard: 1 })
+})
+
+test('a page of a request that is over says so', async () => {
+  const { agent, page } = await asked()
+  codeOf(await pick(agent, page, acme))
+  expectExpiredPage(await pick(agent, page, globex))
+})

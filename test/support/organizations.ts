@@ -1,0 +1,124 @@
+import supertest from 'supertest'
+import type { AuthEvent, AuthRouterOptions, HostUser, Organization } from '../../lib/index.ts'
+import { authorizeUrl, callback, clients, type Host, secret, startHost } from './host.ts'
+import { codeOf, withoutOwnScript } from './outcomes.ts'
+import { type Answer, RawBrowser } from './raw-browser.ts'
+import { ada, answerOf, redeem, type TokenAnswer, web } from './tokens.ts'
+
+export const acme: Organization = { id: 'acme', name: 'Acme & Sons' }
+export const globex: Organization = { id: '7f0c-globex', name: 'Globex' }
+export const initech: Organization = { id: 'initech', name: 'Initech' }
+
+/** Who belongs where, by subject; what stands here is what the host answers. */
+export const members = new Map<string, unknown>()
+/** Of whom the host was asked. */
+export const told: { user: HostUser; hasRequest: boolean }[] = []
+/** What was logged as an error. */
+export const logged: unknown[][] = []
+
+/** What makes a host one with workspaces. */
+export const options: Partial<AuthRouterOptions> = {
+  throttle: false,
+  organizations: async (user, req) => {
+    told.push({ user, hasRequest: req !== undefined })
+    const answer = members.get(String(user.id))
+    if (answer instanceof Error) throw answer
+    return answer as Organization[]
+  },
+  logger: { info: () => {}, warn: () => {}, error: (...words) => void logged.push(words) },
+}
+
+/** The host of the test file, from its first test on. */
+export let host: Host
+/** What was announced. */
+export const events: AuthEvent[] = []
+
+/** To be called once by a test file. Before each test ada is in two workspaces, bob in one, and nothing was allowed. */
+export const withOrganizations = (): void => {
+  beforeAll(async () => {
+    host = await startHost({
+      options,
+      clients: [
+        ...clients,
+        {
+          client_id: 'ours',
+          client_name: 'Ours',
+          client_secret: secret,
+          redirect_uris: [callback],
+          scope: 'openid',
+          first_party: true,
+        },
+      ],
+    })
+    host.app.get(
+      '/api/organization',
+      host.oauth.requireToken(),
+      (req, res) => void res.json({ organization: req.token.organization ?? null }),
+    )
+    host.oauth.events.on('event', (event) => events.push(event))
+  })
+  afterAll(() => host.close())
+  afterEach(() => jest.restoreAllMocks())
+  beforeEach(async () => {
+    members.clear()
+    members.set('1', [acme, globex])
+    members.set('2', [initech])
+    for (const list of [told, logged, events]) list.length = 0
+    for (const name of ['consents', 'consent_receipts', 'authorizations']) await table(name).delete()
+  })
+}
+
+export const table = (name: string) => host.database.knex(`${host.database.tablePrefix}${name}`)
+export const browser = () => new RawBrowser(host.app)
+export const scope = 'openid email notes:read offline_access'
+export const request = { client_id: 'web', scope, state: 's' }
+export const isConsent = ({ status, url }: Answer) => ({ status, path: url.pathname })
+export const consentPage = { status: 200, path: '/oauth/consent' }
+/** What a page says, without its markup. */
+export const textOf = ({ html }: Answer): string =>
+  html
+    .replace(/<\/?bdi>/g, '')
+    .replace(/<[^>]+>/g, ' ')
+    .replace(/\s+/g, ' ')
+/** What of a hostile name a browser would act upon. */
+export const aliveIn = ({ html }: Answer): string[] =>
+  ['<script', '<img', "onfocus='", '\u202e', '\0'].filter((text) => withoutOwnScript(html).includes(text))
+
+/** A browser in which somebody is signed in, where the request has led them. */
+export const visit = async (parameters: Record<string, string> = request, as = ada, agent = browser()) => {
+  const page = await agent.open(authorizeUrl(parameters))
+  const answer = page.url.pathname.endsWith('/login') ? await agent.signIn(page, as.email, as.password) : page
+  return { agent, answer }
+}
+/** A browser before the consent page. */
+export const asked = async (parameters: Record<string, string> = request, as = ada, agent = browser()) => {
+  const { answer: page } = await visit(parameters, as, agent)
+  expect(isConsent(page)).toEqual(consentPage)
+  return { agent, page }
+}
+/** The workspaces of a page, each with whether it is ticked. */
+export const choicesOf = ({ html }: Answer) =>
+  [
+    ...html.matchAll(
+      /<input type="radio"[^>]*value="([^"]*)"([^>]*)>\s*<span class="scope-text"><bdi>([^<]*)</g,
+    ),
+  ].map(([, id, rest = '', name]) => ({ id, name, checked: /\bchecked\b/.test(rest) }))
+/** Allows the client in a workspace. */
+export const pick = (agent: RawBrowser, page: Answer, organization: Organization) =>
+  agent.decide(page, 'allow', { organization: organization.id })
+/** Tokens for a workspace that is chosen on the page. */
+export const tokensFor = async (
+  organization: Organization,
+  agent = browser(),
+): Promise<{ agent: RawBrowser; tokens: TokenAnswer }> => {
+  const { page } = await asked(request, ada, agent)
+  return { agent, tokens: await answerOf(redeem(host, codeOf(await pick(agent, page, organization)))) }
+}
+export const introspect = (token: string) =>
+  supertest(host.app)
+    .post('/oauth/introspect')
+    .type('form')
+    .send({ ...web, token })
+/** A route of the host's that answers with the workspace of the token. */
+export const guarded = ({ access_token }: TokenAnswer) =>
+  supertest(host.app).get('/api/organization').set('Authorization', `Bearer ${access_token}`)
