@@ -299,13 +299,13 @@ describe('a host', () => {
     const tokens = await answerOf(
       redeem(plain, codeOf(await agent.decide(page, 'allow', { organization: 'acme' }))),
     )
-    expect(claimsOf(tokens.id_token)).not.toHaveProperty('organization')
-    expect((await userinfo(plain, tokens.access_token)).body).not.toHaveProperty('organization')
+    expect(claimsOf(tokens.id_token)).not.toHaveProperty('org_id')
+    expect((await userinfo(plain, tokens.access_token)).body).not.toHaveProperty('org_id')
     codeOf(await agent.get(named))
     const rows = await plain.database.knex(`${plain.database.tablePrefix}consents`)
     expect(rows.map(({ organization }) => organization)).toEqual([''])
     const metadata = await supertest(plain.app).get('/oauth/.well-known/openid-configuration')
-    expect(metadata.body.claims_supported).not.toContain('organization')
+    expect(metadata.body.claims_supported).not.toContain('org_id')
     await expect(actingAs(plain.oauth, 1, '', { organization: 'acme' })).rejects.toThrow(
       'without the option organizations',
     )
@@ -319,7 +319,7 @@ describe('a host', () => {
     const tokens = await answerOf(redeem(before, codeOf(await agent.decide(page, 'allow'))))
     expect((await guarded(tokens)).body).toEqual({ organization: null })
     const next = await answerOf(refresh(host, tokens.refresh_token))
-    expect(claimsOf(next.id_token)).not.toHaveProperty('organization')
+    expect(claimsOf(next.id_token)).not.toHaveProperty('org_id')
     const { page: now } = await asked()
     expect(choicesOf(now).map(({ checked }) => checked)).toEqual([false, false])
     // Bob has one; what he allows is allowed for that one.
@@ -335,7 +335,7 @@ describe('a host', () => {
     await tokensFor(globex, agent)
     const after = await other({})
     members.set('1', [])
-    expect((await userinfo(after, tokens.access_token)).body).toMatchObject({ organization: 'acme' })
+    expect((await userinfo(after, tokens.access_token)).body).toMatchObject({ org_id: 'acme' })
     const again = new RawBrowser(after.app)
     const list = await again.signIn(await again.open('/oauth/account'))
     expect(list.html.match(/<section class="client">/g)).toHaveLength(1)
@@ -354,7 +354,7 @@ describe('a host', () => {
 
   test('publishes the claim', async () => {
     const { body } = await supertest(host.app).get('/oauth/.well-known/openid-configuration')
-    expect(body.claims_supported.filter((name: string) => name === 'organization')).toHaveLength(1)
+    expect(body.claims_supported.filter((name: string) => name === 'org_id')).toHaveLength(1)
   })
 })
 

@@ -46,16 +46,16 @@ describe('the choice', () => {
 
   test('stands in the ID token, in UserInfo, in introspection and in req.token', async () => {
     const { tokens } = await tokensFor(globex)
-    expect(claimsOf(tokens.id_token)).toMatchObject({ sub: '1', organization: globex.id })
+    expect(claimsOf(tokens.id_token)).toMatchObject({ sub: '1', org_id: globex.id })
     expect((await userinfo(host, tokens.access_token)).body).toMatchObject({
       sub: '1',
-      organization: globex.id,
+      org_id: globex.id,
     })
     for (const token of [tokens.access_token, tokens.refresh_token])
-      expect((await introspect(token)).body).toMatchObject({ active: true, organization: globex.id })
+      expect((await introspect(token)).body).toMatchObject({ active: true, org_id: globex.id })
     expect((await guarded(tokens)).body).toEqual({ organization: globex.id })
     const next = await answerOf(refresh(host, tokens.refresh_token))
-    expect(claimsOf(next.id_token)).toMatchObject({ organization: globex.id })
+    expect(claimsOf(next.id_token)).toMatchObject({ org_id: globex.id })
     expect((await guarded(next)).body).toEqual({ organization: globex.id })
     expect(Object.keys(tokens).sort()).toEqual(
       ['access_token', 'expires_in', 'id_token', 'refresh_token', 'scope', 'token_type'].sort(),
@@ -85,7 +85,7 @@ describe('the choice', () => {
     expect(await table('consents')).toEqual([])
     expect(events.map(({ type }) => type)).not.toContain('consent.allowed')
     const done = await answerOf(redeem(host, codeOf(await pick(agent, again, acme))))
-    expect({ scope: done.scope, organization: claimsOf(done.id_token).organization }).toEqual({
+    expect({ scope: done.scope, organization: claimsOf(done.id_token).org_id }).toEqual({
       scope: 'openid',
       organization: 'acme',
     })
@@ -132,7 +132,7 @@ describe('the choice', () => {
     expect(textOf(page)).toMatch(/Workspace Initech/)
     expect(fieldsOf(page, 'value="allow"').organization).toBe(initech.id)
     const { id_token } = await answerOf(redeem(host, codeOf(await agent.decide(page, 'allow'))))
-    expect(claimsOf(id_token).organization).toBe(initech.id)
+    expect(claimsOf(id_token).org_id).toBe(initech.id)
     // Nothing is left to ask.
     codeOf(await agent.get(authorizeUrl(request)))
   })
@@ -144,7 +144,7 @@ describe('the choice', () => {
     expect(again.status).toBe(400)
     expect(textOf(again)).toMatch(/You no longer have access to that workspace .*Workspace Globex/)
     const { id_token } = await answerOf(redeem(host, codeOf(await agent.decide(again, 'allow'))))
-    expect(claimsOf(id_token).organization).toBe(globex.id)
+    expect(claimsOf(id_token).org_id).toBe(globex.id)
   })
 
   test.each([
@@ -178,7 +178,7 @@ describe('the choice', () => {
     expect(isConsent(again)).toEqual(consentPage)
     expect(choicesOf(again).map(({ id }) => id)).toEqual([globex.id, initech.id])
     const { id_token } = await answerOf(redeem(host, codeOf(await pick(agent, again, initech))))
-    expect(claimsOf(id_token).organization).toBe(initech.id)
+    expect(claimsOf(id_token).org_id).toBe(initech.id)
     expect((await table('consents')).map(({ organization }) => organization)).toEqual([initech.id])
   })
 
@@ -215,7 +215,7 @@ describe('the choice', () => {
       )
       expect(value).toBe(organization.id)
       const { id_token } = await answerOf(redeem(host, codeOf(await pick(agent, answer, organization))))
-      expect(claimsOf(id_token).organization).toBe(organization.id)
+      expect(claimsOf(id_token).org_id).toBe(organization.id)
     }
     const list = await agent.open('/oauth/account')
     expect(aliveIn(list)).toEqual([])
@@ -227,7 +227,7 @@ describe('the choice', () => {
     const long = { id: '長'.repeat(255), name: 'Long' }
     members.set('1', [acme, long])
     const { agent, tokens } = await tokensFor(long)
-    expect(claimsOf(tokens.id_token).organization).toBe(long.id)
+    expect(claimsOf(tokens.id_token).org_id).toBe(long.id)
     codeOf(await agent.get(authorizeUrl({ ...request, organization: long.id })))
   })
 
@@ -280,13 +280,13 @@ describe('a request that names a workspace', () => {
       const { page } = await asked(named, ada, agent)
       expect(choicesOf(page)).toEqual([])
       const { id_token } = await answerOf(redeem(host, codeOf(await agent.decide(page, 'allow'))))
-      expect(claimsOf(id_token).organization).toBe(organization.id)
+      expect(claimsOf(id_token).org_id).toBe(organization.id)
     }
     for (const organization of [globex, acme]) {
       const code = codeOf(
         await agent.get(authorizeUrl({ ...request, organization: organization.id, prompt: 'none' })),
       )
-      expect(claimsOf((await answerOf(redeem(host, code))).id_token).organization).toBe(organization.id)
+      expect(claimsOf((await answerOf(redeem(host, code))).id_token).org_id).toBe(organization.id)
     }
     expect((await table('consents')).map(({ organization }) => organization).sort()).toEqual(
       [globex.id, 'acme'].sort(),
@@ -301,7 +301,7 @@ describe('a request that names a workspace', () => {
       organization: globex.id,
     })
     const { id_token } = await answerOf(redeem(host, codeOf(answer), { client_id: 'ours' }))
-    expect(claimsOf(id_token).organization).toBe(globex.id)
+    expect(claimsOf(id_token).org_id).toBe(globex.id)
   })
 
   test.each(['initech', 'nobody', 'ACME', 'acme ', 'x'.repeat(300)])(
@@ -340,7 +340,7 @@ describe('a request that names a workspace', () => {
     expect(again.status).toBe(400)
     expect(await table('authorizations')).toEqual([])
     const { id_token } = await answerOf(redeem(host, codeOf(await agent.decide(again, 'allow'))))
-    expect(claimsOf(id_token).organization).toBe('acme')
+    expect(claimsOf(id_token).org_id).toBe('acme')
   })
 
   test('by a form of another site is one too', async () => {
@@ -362,7 +362,7 @@ describe('without a page (prompt=none)', () => {
   test('the last choice is taken while it stands', async () => {
     const { agent } = await tokensFor(globex)
     const { id_token } = await answerOf(redeem(host, codeOf(await agent.get(authorizeUrl(silent)))))
-    expect(claimsOf(id_token).organization).toBe(globex.id)
+    expect(claimsOf(id_token).org_id).toBe(globex.id)
     const wider = await agent.get(authorizeUrl({ ...silent, scope: `${scope} profile` }))
     expectErrorRedirect(wider, 'consent_required', { state: 's' })
     members.set('1', [acme, initech])
@@ -373,7 +373,7 @@ describe('without a page (prompt=none)', () => {
     const clock = stopClock()
     const silentOrganization = async (agent: RawBrowser) => {
       const { id_token } = await answerOf(redeem(host, codeOf(await agent.get(authorizeUrl(silent)))))
-      return claimsOf(id_token).organization
+      return claimsOf(id_token).org_id
     }
     const { agent } = await tokensFor(acme)
     clock.travel(1)
@@ -412,7 +412,7 @@ describe('where nothing else is left to ask', () => {
     const { agent, page } = await choosePage(ours)
     expect(choicesOf(page).map(({ checked }) => checked)).toEqual([false, false])
     const code = codeOf(await choose(agent, page, globex))
-    expect(claimsOf((await answerOf(redeem(host, code, { client_id: 'ours' }))).id_token).organization).toBe(
+    expect(claimsOf((await answerOf(redeem(host, code, { client_id: 'ours' }))).id_token).org_id).toBe(
       globex.id,
     )
     expect(events.map(({ type }) => type)).not.toContain('consent.allowed')
@@ -430,7 +430,7 @@ describe('where nothing else is left to ask', () => {
   test('nor is there a page for a client of the host’s own where there is one', async () => {
     const { answer } = await visit(ours, bob)
     const { id_token } = await answerOf(redeem(host, codeOf(answer), { client_id: 'ours' }))
-    expect(claimsOf(id_token).organization).toBe(initech.id)
+    expect(claimsOf(id_token).org_id).toBe(initech.id)
   })
 
   test('a client that was allowed in all of them', async () => {
@@ -439,7 +439,7 @@ describe('where nothing else is left to ask', () => {
     const receipts = await table('consent_receipts')
     const { page } = await choosePage(request, agent)
     const { id_token, scope: granted } = await answerOf(redeem(host, codeOf(await choose(agent, page, acme))))
-    expect({ granted, organization: claimsOf(id_token).organization }).toEqual({
+    expect({ granted, organization: claimsOf(id_token).org_id }).toEqual({
       granted: scope,
       organization: 'acme',
     })
