@@ -239,7 +239,8 @@ describe('redirect URIs (RFC 9700 §4.1.3, ASVS 10.4.1)', () => {
   const registered = ['https://client.example.com/callback', 'https://client.example.com/a/b?organization=1']
   /** Spellings that a browser reads as the same address. */
   const respellings: ((uri: string) => string)[] = [
-    (uri) => uri.toUpperCase().replace('/CALLBACK', '/callback').replace('/A/B?ORGANIZATION', '/a/b?organization'),
+    (uri) =>
+      uri.toUpperCase().replace('/CALLBACK', '/callback').replace('/A/B?ORGANIZATION', '/a/b?organization'),
     (uri) => uri.replace('https:', 'HTTPS:'),
     (uri) => uri.replace('client', 'CLIENT'),
     (uri) => uri.replace('.com/', '.com:443/'),
