@@ -1,29 +1,10 @@
 import type { Result, Value } from './driver.ts'
 import { hasRolledBack, needsReconnect } from './errors.ts'
 import type { Database, TransactionWork } from './statement.ts'
+import { withTimeout } from './timeout.ts'
 
 /** Milliseconds that a connection may take to be had, and then the database to answer; together 503 within ten seconds. */
 const timeoutMs = 5000
-
-/** A result that is not there in time is an error; what comes later goes nowhere. */
-const inTime = <T>(work: Promise<T>, what: string, onLate: (error: Error) => void): Promise<T> =>
-  new Promise((resolve, reject) => {
-    const timer = setTimeout(() => {
-      const error = new Error(`${what} within ${timeoutMs} ms`)
-      onLate(error)
-      reject(error)
-    }, timeoutMs)
-    work.then(
-      (result) => {
-        clearTimeout(timer)
-        resolve(result)
-      },
-      (error: unknown) => {
-        clearTimeout(timer)
-        reject(error)
-      },
-    )
-  })
 
 /** The pool gives the connection to nobody else; Knex looks for this name. */
 const dispose = (connection: unknown, error: unknown): void => {
@@ -45,17 +26,20 @@ export const execute = (
 ): Promise<Result> => {
   const answer = driver.execute(connection, sql, bindings)
   if (driver.isSynchronous) return answer
-  return inTime(answer, 'the database did not answer', (error) => {
+  return withTimeout(answer, timeoutMs, () => {
+    const error = new Error(`the database did not answer within ${timeoutMs} ms`)
     dispose(connection, error)
     driver.destroy(connection)
+    throw error
   })
 }
 
 /** A connection that is had too late goes back. */
 const acquire = ({ knex }: Database): Promise<unknown> => {
   const acquiring: Promise<unknown> = knex.client.acquireConnection()
-  return inTime(acquiring, 'no connection to the database was free', () => {
+  return withTimeout(acquiring, timeoutMs, () => {
     acquiring.then((connection) => knex.client.releaseConnection(connection)).catch(() => {})
+    throw new Error(`no connection to the database was free within ${timeoutMs} ms`)
   })
 }
 

@@ -1,4 +1,5 @@
 import { temporarilyUnavailable } from '../database/errors.ts'
+import { withTimeout } from '../database/timeout.ts'
 import { OAuthError } from '../protocol/errors.ts'
 
 /** Milliseconds in which a function of the host's must answer: as long as a database may take in all. */
@@ -32,7 +33,7 @@ const isAway = (error: unknown, depth = 0): boolean => {
 }
 
 /** Whatever it carries, such as a status of 404, it is no fault of the client's. */
-const faultOf = (name: string, cause: unknown): Error => {
+const errorOf = (name: string, cause: unknown): Error => {
   if (cause instanceof OAuthError) return cause
   const fault = new Error(`latchkey: ${name} failed`, { cause })
   return isAway(cause) ? temporarilyUnavailable(fault) : fault
@@ -41,21 +42,13 @@ const faultOf = (name: string, cause: unknown): Error => {
 const isThenable = (value: unknown): value is PromiseLike<unknown> =>
   typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
 
-const inTime = async <T>(name: string, answer: PromiseLike<T>): Promise<T> => {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(
-      () =>
-        reject(temporarilyUnavailable(new Error(`latchkey: ${name} did not answer within ${timeoutMs} ms`))),
-      timeoutMs,
-    )
-  })
+const answerOf = async <T>(name: string, answer: PromiseLike<T>): Promise<T> => {
   try {
-    return await Promise.race([answer, late])
+    return await withTimeout(answer, timeoutMs, () => {
+      throw temporarilyUnavailable(new Error(`latchkey: ${name} did not answer within ${timeoutMs} ms`))
+    })
   } catch (error) {
-    throw faultOf(name, error)
-  } finally {
-    clearTimeout(timer)
+    throw errorOf(name, error)
   }
 }
 
@@ -72,10 +65,10 @@ export const fromHost = <T>(name: string, ask: () => T): T | Promise<Awaited<T>>
   try {
     answer = ask()
   } catch (error) {
-    throw faultOf(name, error)
+    throw errorOf(name, error)
   }
   if (!isThenable(answer)) return answer
-  const given = inTime(name, answer) as Promise<Awaited<T>>
+  const given = answerOf(name, answer) as Promise<Awaited<T>>
   // Of several that are asked together another may fail first, and then nobody hears this one.
   given.catch(() => {})
   return given
