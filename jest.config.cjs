@@ -1,3 +1,5 @@
+const { availableParallelism } = require('node:os')
+
 // Packages that ship ECMAScript modules only are compiled to CommonJS, like our own sources.
 const esmOnly = ['jose', 'eta', 'openid-client', 'oauth4webapi', '@auth/core', 'arctic', '@oslojs/[a-z0-9]+']
 
@@ -17,6 +19,7 @@ module.exports = {
   },
   setupFilesAfterEnv: ['<rootDir>/test/support/after-each-file.ts'],
   testTimeout: 20_000,
-  // Much of the time is waited for servers and browsers, so a machine that does nothing else can bear one more.
-  ...(process.env.CI ? { maxWorkers: '100%' } : {}),
+  // With fewer than two workers jest runs every file in its own process, which cannot be restarted.
+  maxWorkers: Math.max(2, availableParallelism() - (process.env.CI ? 0 : 1)),
+  workerIdleMemoryLimit: '512MB',
 }

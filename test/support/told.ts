@@ -1,4 +1,4 @@
-import { subscribe } from 'node:diagnostics_channel'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { inspect } from 'node:util'
 import type { Logger } from '../../lib/index.ts'
 
@@ -9,7 +9,11 @@ export const note = (...parts: readonly unknown[]): void => {
   told.push(parts.map((part) => (typeof part === 'string' ? part : inspect(part, { depth: 8 }))).join(' '))
 }
 
-subscribe('latchkey', (event) => note(event))
+const noteEvent = (event: unknown): void => note(event)
+subscribe('latchkey', noteEvent)
+
+/** Without this, the channel would keep every test file's modules alive for the life of the worker. */
+export const stopListening = (): void => void unsubscribe('latchkey', noteEvent)
 
 /** A logger that also keeps what it is given. */
 export const listening = (logger: Logger): Logger => ({
