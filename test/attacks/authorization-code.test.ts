@@ -162,7 +162,7 @@ const thefts: Theft[] = [
 
 underAttack(
   'a stolen code',
-  (target) => {
+  (target, { describe, test, everyMount }) => {
     const {
       ask,
       authorizeUrl,
@@ -390,36 +390,42 @@ underAttack(
       expectRefusal(await guarded(access_token), 403, 'insufficient_scope')
     })
 
-    test('in the address instead of the body is not looked at (RFC 9700 §4.3.1)', async () => {
-      const code = await codeFor()
-      const query = new URLSearchParams({
-        grant_type: 'authorization_code',
-        code,
-        redirect_uri: callback,
-        ...web,
-      })
-      expectRefusal(await changesNothing(target(), () => ask(`/token?${query}`, {})), 400, 'invalid_request')
-      expectRefusal(await ask(`/token?${query}`, web), 400, 'invalid_request')
-      expect((await redeem(code)).status).toBe(200)
-    })
-
-    test.each(['code', 'redirect_uri', 'code_verifier', 'client_id', 'client_secret', 'grant_type'])(
-      'with %s twice, right first or last, is refused and not burnt (RFC 6749 §3.2)',
-      async (name) => {
-        const code = await codeFor(s256)
-        const fields = new URLSearchParams({
+    everyMount(() => {
+      test('in the address instead of the body is not looked at (RFC 9700 §4.3.1)', async () => {
+        const code = await codeFor()
+        const query = new URLSearchParams({
           grant_type: 'authorization_code',
           code,
           redirect_uri: callback,
-          code_verifier: verifier,
           ...web,
         })
-        for (const body of [`${fields}&${name}=x`, `${name}=x&${fields}`]) {
-          expectRefusal(await changesNothing(target(), () => token(body)), 400, 'invalid_request')
-        }
-        expect((await token(String(fields))).status).toBe(200)
-      },
-    )
+        expectRefusal(
+          await changesNothing(target(), () => ask(`/token?${query}`, {})),
+          400,
+          'invalid_request',
+        )
+        expectRefusal(await ask(`/token?${query}`, web), 400, 'invalid_request')
+        expect((await redeem(code)).status).toBe(200)
+      })
+
+      test.each(['code', 'redirect_uri', 'code_verifier', 'client_id', 'client_secret', 'grant_type'])(
+        'with %s twice, right first or last, is refused and not burnt (RFC 6749 §3.2)',
+        async (name) => {
+          const code = await codeFor(s256)
+          const fields = new URLSearchParams({
+            grant_type: 'authorization_code',
+            code,
+            redirect_uri: callback,
+            code_verifier: verifier,
+            ...web,
+          })
+          for (const body of [`${fields}&${name}=x`, `${name}=x&${fields}`]) {
+            expectRefusal(await changesNothing(target(), () => token(body)), 400, 'invalid_request')
+          }
+          expect((await token(String(fields))).status).toBe(200)
+        },
+      )
+    })
 
     describe('cannot be asked for with weakened PKCE', () => {
       test.each<[string, Asked]>([

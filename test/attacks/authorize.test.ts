@@ -42,7 +42,7 @@ const settings = () => ({
 
 underAttack(
   'an authorization request',
-  (target, mount) => {
+  (target, { mount, describe, test, everyMount }) => {
     const side = browserSide(target)
     const { at, authorizeUrl, silent, browser, signedIn, code, redeem, expectRefusal, table } = side
     /** Ada has allowed `web` and `native` everything here: what is issued at all would be issued to her. */
@@ -177,23 +177,25 @@ underAttack(
       test('twice, with two values, is refused in the first', () =>
         expectRefused(raw('response_mode=query&response_mode=fragment'), 'invalid_request'))
 
-      test('form_post leads to the registered place and nowhere else, and runs nothing (CVE-2023-6134)', async () => {
-        const state = `"></form><form action="${evil}"><script>alert(1)</script>`
-        const answer = await ada.get(authorizeUrl({ response_mode: 'form_post', state }))
-        expect({ status: answer.status, location: answer.headers.location }).toEqual({
-          status: 200,
-          location: undefined,
+      everyMount(() => {
+        test('form_post leads to the registered place and nowhere else, and runs nothing (CVE-2023-6134)', async () => {
+          const state = `"></form><form action="${evil}"><script>alert(1)</script>`
+          const answer = await ada.get(authorizeUrl({ response_mode: 'form_post', state }))
+          expect({ status: answer.status, location: answer.headers.location }).toEqual({
+            status: 200,
+            location: undefined,
+          })
+          expect(answer.html.match(/<form[^>]*>/g)).toEqual([
+            `<form id="form-post" method="post" action="${callback}">`,
+          ])
+          expect(answer.html.match(/<script[^>]*>/g)).toEqual([
+            expect.stringMatching(/^<script src="[^"]*\/assets\/form-post\.js\?v=[\w-]{16}">$/),
+          ])
+          const fields = [...answer.html.matchAll(/<input type="hidden" name="([^"]*)"/g)].map(
+            ([, name]) => name,
+          )
+          expect(fields).toEqual(['code', 'state', 'iss'])
         })
-        expect(answer.html.match(/<form[^>]*>/g)).toEqual([
-          `<form id="form-post" method="post" action="${callback}">`,
-        ])
-        expect(answer.html.match(/<script[^>]*>/g)).toEqual([
-          expect.stringMatching(/^<script src="[^"]*\/assets\/form-post\.js\?v=[\w-]{16}">$/),
-        ])
-        const fields = [...answer.html.matchAll(/<input type="hidden" name="([^"]*)"/g)].map(
-          ([, name]) => name,
-        )
-        expect(fields).toEqual(['code', 'state', 'iss'])
       })
     })
 
@@ -355,24 +357,28 @@ underAttack(
     })
 
     // RFC 9207 §2 and §4, RFC 9700 §4.4 (mix-up): the answer says who gave it.
-    describe('with an issuer of the attacker’s', () => {
-      test('the answer names ours, once, whether it is a code or an error', async () => {
-        const asked = { iss: evil, issuer: evil, authorization_server: evil }
-        code(await ada.get(silent(asked)))
-        expectRefusal(await browser().get(silent(asked)), 'login_required')
-        expectRefusal(await ada.get(authorizeUrl({ ...asked, scope: '"' })), 'invalid_scope')
-      })
+    everyMount(() => {
+      describe('with an issuer of the attacker’s', () => {
+        test('the answer names ours, once, whether it is a code or an error', async () => {
+          const asked = { iss: evil, issuer: evil, authorization_server: evil }
+          code(await ada.get(silent(asked)))
+          expectRefusal(await browser().get(silent(asked)), 'login_required')
+          expectRefusal(await ada.get(authorizeUrl({ ...asked, scope: '"' })), 'invalid_scope')
+        })
 
-      test('so do the fragment and the form', async () => {
-        for (const agent of [browser(), ada]) {
-          const fragment = (await agent.get(silent({ iss: evil, response_mode: 'fragment' }))).headers
-            .location
-          expect(fragment?.startsWith(`${callback}#`)).toBe(true)
-          expect(new URLSearchParams(fragment?.split('#')[1]).getAll('iss')).toEqual([target().issuer])
-          const { html } = await agent.get(silent({ iss: evil, response_mode: 'form_post' }))
-          expect(html.match(/name="iss" value="([^"]*)"/g)).toEqual([`name="iss" value="${target().issuer}"`])
-          expect(html).not.toContain(evil)
-        }
+        test('so do the fragment and the form', async () => {
+          for (const agent of [browser(), ada]) {
+            const fragment = (await agent.get(silent({ iss: evil, response_mode: 'fragment' }))).headers
+              .location
+            expect(fragment?.startsWith(`${callback}#`)).toBe(true)
+            expect(new URLSearchParams(fragment?.split('#')[1]).getAll('iss')).toEqual([target().issuer])
+            const { html } = await agent.get(silent({ iss: evil, response_mode: 'form_post' }))
+            expect(html.match(/name="iss" value="([^"]*)"/g)).toEqual([
+              `name="iss" value="${target().issuer}"`,
+            ])
+            expect(html).not.toContain(evil)
+          }
+        })
       })
     })
 
@@ -422,108 +428,124 @@ underAttack(
     })
 
     // RFC 9110 §9.2.1: HEAD and others are safe, and issue nothing. ASVS 3.5.3.
-    describe('by another method', () => {
-      test.each(['HEAD', 'PUT', 'DELETE', 'PATCH', 'OPTIONS'])(
-        '%s is refused, and nothing is issued to one who would get a code',
-        async (method) => {
-          const answer = await undisturbed(() => ada.send(method, silent()))
-          expect({ status: answer.status, allow: answer.headers.allow }).toEqual({
-            status: 405,
-            allow: 'GET, POST',
-          })
-          expect(answer.headers).not.toHaveProperty('location')
-          if (method !== 'HEAD') expectErrorPage(answer, 405)
-        },
-      )
+    everyMount(() => {
+      describe('by another method', () => {
+        test.each(['HEAD', 'PUT', 'DELETE', 'PATCH', 'OPTIONS'])(
+          '%s is refused, and nothing is issued to one who would get a code',
+          async (method) => {
+            const answer = await undisturbed(() => ada.send(method, silent()))
+            expect({ status: answer.status, allow: answer.headers.allow }).toEqual({
+              status: 405,
+              allow: 'GET, POST',
+            })
+            expect(answer.headers).not.toHaveProperty('location')
+            if (method !== 'HEAD') expectErrorPage(answer, 405)
+          },
+        )
 
-      test.each(['X-HTTP-Method-Override', 'X-HTTP-Method', 'X-Method-Override'])(
-        'a %s header changes none',
-        async (name) => {
-          code(await ada.get(silent(), { [name]: 'DELETE' }))
-          const head = await undisturbed(() => ada.send('HEAD', silent(), { headers: { [name]: 'GET' } }))
-          expect(head.status).toBe(405)
-        },
-      )
+        test.each(['X-HTTP-Method-Override', 'X-HTTP-Method', 'X-Method-Override'])(
+          'a %s header changes none',
+          async (name) => {
+            code(await ada.get(silent(), { [name]: 'DELETE' }))
+            const head = await undisturbed(() => ada.send('HEAD', silent(), { headers: { [name]: 'GET' } }))
+            expect(head.status).toBe(405)
+          },
+        )
+      })
     })
 
     // RFC 9700 §4.7, ASVS 3.5.1 and 3.5.2: a form of another site.
-    describe('posted by another site', () => {
-      const foreign = { Origin: 'https://evil.example', 'Sec-Fetch-Site': 'cross-site' }
+    everyMount(() => {
+      describe('posted by another site', () => {
+        const foreign = { Origin: 'https://evil.example', 'Sec-Fetch-Site': 'cross-site' }
 
-      test('neither reads a login nor sets a cookie of ours, and writes nothing', async () => {
-        const form = { response_type: 'code', client_id: 'web', redirect_uri: callback, scope: 'openid' }
-        // A session that is read now would be put off to a later end.
-        stopClock().travel(60)
-        const answer = await writesNothing(target(), () => ada.post(at('/authorize'), form, foreign))
-        expect({ status: answer.status, path: answer.location?.pathname }).toEqual({
-          status: 303,
-          path: at('/authorize'),
+        test('neither reads a login nor sets a cookie of ours, and writes nothing', async () => {
+          const form = { response_type: 'code', client_id: 'web', redirect_uri: callback, scope: 'openid' }
+          // A session that is read now would be put off to a later end.
+          stopClock().travel(60)
+          const answer = await writesNothing(target(), () => ada.post(at('/authorize'), form, foreign))
+          expect({ status: answer.status, path: answer.location?.pathname }).toEqual({
+            status: 303,
+            path: at('/authorize'),
+          })
+          expect(ownCookies(answer)).toEqual([])
+          expect(Object.fromEntries(answer.location?.searchParams ?? [])).toEqual(form)
         })
-        expect(ownCookies(answer)).toEqual([])
-        expect(Object.fromEntries(answer.location?.searchParams ?? [])).toEqual(form)
-      })
 
-      test.each([
-        ['application/json', JSON.stringify({ client_id: 'web', redirect_uri: callback })],
-        ['text/plain', `client_id=web&redirect_uri=${callback}`],
-        [
-          'multipart/form-data; boundary=x',
-          '--x\r\nContent-Disposition: form-data; name="client_id"\r\n\r\nweb\r\n--x--',
-        ],
-        ['application/xml', '<client_id>web</client_id>'],
-        ['application/x-www-form-urlencoded+json', 'client_id=web'],
-        ['application/x-www-form-urlencodedx', 'client_id=web'],
-        ['*/*', 'client_id=web'],
-      ])('as %s is 415', async (type, body) => {
-        const headers = { ...foreign, 'Content-Type': type }
-        const answer = await writesNothing(target(), () =>
-          ada.send('POST', at('/authorize'), { body, headers }),
-        )
-        expectErrorPage(answer, 415)
-      })
+        test.each([
+          ['application/json', JSON.stringify({ client_id: 'web', redirect_uri: callback })],
+          ['text/plain', `client_id=web&redirect_uri=${callback}`],
+          [
+            'multipart/form-data; boundary=x',
+            '--x\r\nContent-Disposition: form-data; name="client_id"\r\n\r\nweb\r\n--x--',
+          ],
+          ['application/xml', '<client_id>web</client_id>'],
+          ['application/x-www-form-urlencoded+json', 'client_id=web'],
+          ['application/x-www-form-urlencodedx', 'client_id=web'],
+          ['*/*', 'client_id=web'],
+        ])('as %s is 415', async (type, body) => {
+          const headers = { ...foreign, 'Content-Type': type }
+          const answer = await writesNothing(target(), () =>
+            ada.send('POST', at('/authorize'), { body, headers }),
+          )
+          expectErrorPage(answer, 415)
+        })
 
-      test('with 65 parameters is a page', async () => {
-        const form = Array.from({ length: 65 }, (_, n): [string, string] => [`x${n}`, '1'])
-        await writesNothing(target(), async () => expectPage(await ada.post(at('/authorize'), form, foreign)))
+        test('with 65 parameters is a page', async () => {
+          const form = Array.from({ length: 65 }, (_, n): [string, string] => [`x${n}`, '1'])
+          await writesNothing(target(), async () =>
+            expectPage(await ada.post(at('/authorize'), form, foreign)),
+          )
+        })
       })
     })
 
     // RFC 6749 §3.1: unknown parameters are ignored; CWE-1321.
-    describe('with names of properties', () => {
-      test.each([
-        '__proto__',
-        '__proto__[polluted]',
-        'constructor',
-        'constructor[prototype][polluted]',
-        'prototype',
-        'hasOwnProperty',
-        'toString',
-        'valueOf',
-        '__defineGetter__',
-        'then',
-        'length',
-      ])('%s is only a name', async (name) => {
-        code(await ada.get(silent({ [name]: 'x' })))
-        const posted = await browser().post(at('/authorize'), {
-          ...{ response_type: 'code', client_id: 'web', redirect_uri: callback, scope: 'openid', state: 's' },
-          ...{ prompt: 'none', [name]: 'x' },
+    everyMount(() => {
+      describe('with names of properties', () => {
+        test.each([
+          '__proto__',
+          '__proto__[polluted]',
+          'constructor',
+          'constructor[prototype][polluted]',
+          'prototype',
+          'hasOwnProperty',
+          'toString',
+          'valueOf',
+          '__defineGetter__',
+          'then',
+          'length',
+        ])('%s is only a name', async (name) => {
+          code(await ada.get(silent({ [name]: 'x' })))
+          const posted = await browser().post(at('/authorize'), {
+            ...{
+              response_type: 'code',
+              client_id: 'web',
+              redirect_uri: callback,
+              scope: 'openid',
+              state: 's',
+            },
+            ...{ prompt: 'none', [name]: 'x' },
+          })
+          // A parser of the host's has made an object of it, which is no parameter.
+          const isObject = mount.includes('parsers') && name.startsWith('constructor[')
+          if (isObject) expectPage(posted)
+          else expectRefusal(await browser().follow(posted), 'login_required')
+          expect({}).not.toHaveProperty('polluted')
         })
-        // A parser of the host's has made an object of it, which is no parameter.
-        const isObject = mount.includes('parsers') && name.startsWith('constructor[')
-        if (isObject) expectPage(posted)
-        else expectRefusal(await browser().follow(posted), 'login_required')
-        expect({}).not.toHaveProperty('polluted')
       })
     })
 
     // RFC 6749 §3.1: not more than once, so that no two parties read different values.
-    test.each(['color', 'iss', 'scope', 'nonce', 'prompt', 'max_age', 'display', 'code_challenge_method'])(
-      'with %s twice is refused, also with the same value',
-      async (name) => {
-        await expectRefused(raw(`${name}=1&${name}=2`, name), 'invalid_request')
-        await expectRefused(raw(`${name}=openid&${name}=openid`, name), 'invalid_request')
-      },
-    )
+    everyMount(() => {
+      test.each(['color', 'iss', 'scope', 'nonce', 'prompt', 'max_age', 'display', 'code_challenge_method'])(
+        'with %s twice is refused, also with the same value',
+        async (name) => {
+          await expectRefused(raw(`${name}=1&${name}=2`, name), 'invalid_request')
+          await expectRefused(raw(`${name}=openid&${name}=openid`, name), 'invalid_request')
+        },
+      )
+    })
 
     // RFC 6819 §4.4.1.11, CWE-158: what is too long or cannot be text.
     describe('with a value that is NUL or very long', () => {
@@ -555,14 +577,16 @@ underAttack(
     })
 
     // RFC 6749 §10.2: somebody else's waiting request is not taken up by naming a client beside it.
-    test('that names a waiting request and a client begins anew', async () => {
-      const victim = await side.loginPage({ state: 'of the victim' })
-      const attacker = browser()
-      const answer = await attacker.open(authorizeUrl({ authorization_request: victim.id }))
-      expect(pageOf(answer)).toBe('200 /login')
-      expect(requestOf(answer)).not.toBe(victim.id)
-      const done = await attacker.decide(await attacker.signIn(answer, bob.email, bob.password), 'allow')
-      code(done)
+    everyMount(() => {
+      test('that names a waiting request and a client begins anew', async () => {
+        const victim = await side.loginPage({ state: 'of the victim' })
+        const attacker = browser()
+        const answer = await attacker.open(authorizeUrl({ authorization_request: victim.id }))
+        expect(pageOf(answer)).toBe('200 /login')
+        expect(requestOf(answer)).not.toBe(victim.id)
+        const done = await attacker.decide(await attacker.signIn(answer, bob.email, bob.password), 'allow')
+        code(done)
+      })
     })
   },
   settings,

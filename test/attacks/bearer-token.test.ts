@@ -28,7 +28,7 @@ const challenge = (error: string): RegExp =>
 
 underAttack(
   'an access token',
-  (target) => {
+  (target, { describe, test, everyMount }) => {
     const {
       ask,
       browserOf,
@@ -64,60 +64,66 @@ underAttack(
       expect((await guarded(token)).status).toBe(200)
     }
 
-    describe('is not looked for where it would leak', () => {
-      test('in the address (RFC 9700 §4.3.2, RFC 6750 §5.3, OAuth 2.1 draft §5.1)', async () => {
-        const { access_token } = await fresh()
-        for (const at of everywhere) expectBare(await at({}, `?access_token=${access_token}`))
-        expectBare(await ask(`/userinfo?access_token=${access_token}`, {}))
-        await expectWorking(access_token)
-      })
-
-      test('in a cookie, which other sites could have sent along (RFC 6819 §4.4.1.8)', async () => {
-        const { access_token } = await fresh()
-        for (const at of everywhere) expectBare(await at({ Cookie: `access_token=${access_token}` }))
-      })
-
-      test.each(['X-Access-Token', 'X-Authorization', 'Proxy-Authorization', 'X-Forwarded-Authorization'])(
-        'in the header %s (RFC 6750 §2)',
-        async (name) => {
+    everyMount(() => {
+      describe('is not looked for where it would leak', () => {
+        test('in the address (RFC 9700 §4.3.2, RFC 6750 §5.3, OAuth 2.1 draft §5.1)', async () => {
           const { access_token } = await fresh()
-          for (const at of everywhere) expectBare(await at({ [name]: `Bearer ${access_token}` }))
-        },
-      )
+          for (const at of everywhere) expectBare(await at({}, `?access_token=${access_token}`))
+          expectBare(await ask(`/userinfo?access_token=${access_token}`, {}))
+          await expectWorking(access_token)
+        })
 
-      test('as JSON (RFC 6750 §2.2)', async () => {
-        const { access_token } = await fresh()
-        const type = { 'Content-Type': 'application/json' }
-        expectRefusal(await ask('/userinfo', JSON.stringify({ access_token }), type), 415, 'invalid_request')
+        test('in a cookie, which other sites could have sent along (RFC 6819 §4.4.1.8)', async () => {
+          const { access_token } = await fresh()
+          for (const at of everywhere) expectBare(await at({ Cookie: `access_token=${access_token}` }))
+        })
+
+        test.each(['X-Access-Token', 'X-Authorization', 'Proxy-Authorization', 'X-Forwarded-Authorization'])(
+          'in the header %s (RFC 6750 §2)',
+          async (name) => {
+            const { access_token } = await fresh()
+            for (const at of everywhere) expectBare(await at({ [name]: `Bearer ${access_token}` }))
+          },
+        )
+
+        test('as JSON (RFC 6750 §2.2)', async () => {
+          const { access_token } = await fresh()
+          const type = { 'Content-Type': 'application/json' }
+          expectRefusal(
+            await ask('/userinfo', JSON.stringify({ access_token }), type),
+            415,
+            'invalid_request',
+          )
+        })
+
+        test('in the body of a GET (RFC 6750 §2.2)', async () => {
+          const { access_token } = await fresh()
+          const answer = await target()
+            .browser()
+            .send('GET', `${target().base}/userinfo`, {
+              body: `access_token=${access_token}`,
+              headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+            })
+          expectBare(answer)
+        })
       })
 
-      test('in the body of a GET (RFC 6750 §2.2)', async () => {
-        const { access_token } = await fresh()
-        const answer = await target()
-          .browser()
-          .send('GET', `${target().base}/userinfo`, {
-            body: `access_token=${access_token}`,
-            headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
-          })
-        expectBare(answer)
+      test('in header and body at once is refused, even where it is the same (RFC 6750 §3.1)', async () => {
+        const [one, two] = [await fresh(), await fresh()]
+        for (const { access_token } of [one, two]) {
+          const headers = { Authorization: `Bearer ${one.access_token}` }
+          const refused = await changesNothing(target(), () => ask('/userinfo', { access_token }, headers))
+          expectRefusal(refused, 400, 'invalid_request')
+        }
       })
-    })
 
-    test('in header and body at once is refused, even where it is the same (RFC 6750 §3.1)', async () => {
-      const [one, two] = [await fresh(), await fresh()]
-      for (const { access_token } of [one, two]) {
-        const headers = { Authorization: `Bearer ${one.access_token}` }
-        const refused = await changesNothing(target(), () => ask('/userinfo', { access_token }, headers))
-        expectRefusal(refused, 400, 'invalid_request')
-      }
-    })
-
-    test('beside a session or a client’s secret counts alone (RFC 6750 §2)', async () => {
-      const { access_token } = await fresh()
-      expectInvalid(await browserOf().get(`${target().base}/userinfo`, { Authorization: 'Bearer x' }))
-      expectBare(await browserOf().get(`${target().base}/userinfo`))
-      expectBare(await ask('/userinfo', web))
-      expect(jsonOf(await ask('/userinfo', { access_token, ...other }))).toMatchObject({ sub: '1' })
+      test('beside a session or a client’s secret counts alone (RFC 6750 §2)', async () => {
+        const { access_token } = await fresh()
+        expectInvalid(await browserOf().get(`${target().base}/userinfo`, { Authorization: 'Bearer x' }))
+        expectBare(await browserOf().get(`${target().base}/userinfo`))
+        expectBare(await ask('/userinfo', web))
+        expect(jsonOf(await ask('/userinfo', { access_token, ...other }))).toMatchObject({ sub: '1' })
+      })
     })
 
     test.each([
@@ -400,24 +406,32 @@ underAttack(
       }
     })
 
-    test('gives UserInfo to nobody’s cache (RFC 6750 §5.3, RFC 9111 §3.5)', async () => {
-      const { access_token } = await fresh()
-      const first = await userinfo(access_token)
-      expect(first.headers).toMatchObject({ 'cache-control': 'no-store', 'content-type': 'application/json' })
-      expect(first.headers).not.toHaveProperty('etag')
-      const again = await atUserinfo({ Authorization: `Bearer ${access_token}`, 'If-None-Match': '*' })
-      expect({ status: again.status, html: again.html }).toEqual({ status: 200, html: first.html })
-    })
-
-    test.each(['HEAD', 'PUT', 'PATCH', 'DELETE'])('opens UserInfo by no %s (ASVS 4.1.4)', async (method) => {
-      const { access_token } = await fresh()
-      const headers = { Authorization: `Bearer ${access_token}`, 'X-HTTP-Method-Override': 'GET' }
-      const answer = await target().browser().send(method, `${target().base}/userinfo`, { headers })
-      expect({ status: answer.status, allow: answer.headers.allow }).toEqual({
-        status: 405,
-        allow: 'GET, POST',
+    everyMount(() => {
+      test('gives UserInfo to nobody’s cache (RFC 6750 §5.3, RFC 9111 §3.5)', async () => {
+        const { access_token } = await fresh()
+        const first = await userinfo(access_token)
+        expect(first.headers).toMatchObject({
+          'cache-control': 'no-store',
+          'content-type': 'application/json',
+        })
+        expect(first.headers).not.toHaveProperty('etag')
+        const again = await atUserinfo({ Authorization: `Bearer ${access_token}`, 'If-None-Match': '*' })
+        expect({ status: again.status, html: again.html }).toEqual({ status: 200, html: first.html })
       })
-      expect(answer.html).not.toContain('ada@example.com')
+
+      test.each(['HEAD', 'PUT', 'PATCH', 'DELETE'])(
+        'opens UserInfo by no %s (ASVS 4.1.4)',
+        async (method) => {
+          const { access_token } = await fresh()
+          const headers = { Authorization: `Bearer ${access_token}`, 'X-HTTP-Method-Override': 'GET' }
+          const answer = await target().browser().send(method, `${target().base}/userinfo`, { headers })
+          expect({ status: answer.status, allow: answer.headers.allow }).toEqual({
+            status: 405,
+            allow: 'GET, POST',
+          })
+          expect(answer.html).not.toContain('ada@example.com')
+        },
+      )
     })
   },
   () => ({ clients: rivals }),

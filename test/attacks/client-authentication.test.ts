@@ -57,7 +57,7 @@ const endpoints: readonly [string, Asked][] = [
 
 underAttack(
   'client authentication',
-  (target) => {
+  (target, { test, everyMount }) => {
     const { ask, codeFor, introspect, own, table, tokensFor } = apiSide(target)
 
     beforeAll(async () => {
@@ -165,34 +165,36 @@ underAttack(
       },
     )
 
-    test.each<[string, Asked, Fields?]>([
-      ['the secret in header and body', { ...web }, basic(`web:${secret}`)],
-      ['a wrong secret in the body beside a right header', { client_secret: 'x' }, basic(`web:${secret}`)],
-      ['a right secret in the body beside a wrong header', { ...web }, basic('web:x')],
-      ['the secrets of two clients', { ...web }, basic(`other:${otherSecret}`)],
-      ['another client_id in the body', { client_id: 'other' }, basic(`web:${secret}`)],
-      ['a public client in the body', { client_id: 'native' }, basic(`web:${secret}`)],
-      ['a bearer token beside the secret', { ...web }, { Authorization: 'Bearer x' }],
-      ['an assertion beside the secret', { ...web, ...asserted('a.b.c') }],
-      ['an assertion beside the header', { ...asserted('a.b.c') }, basic(`web:${secret}`)],
-      ['the type of an assertion beside the secret', { ...web, client_assertion_type: 'x' }],
-      [
-        'an assertion without its type beside the header',
-        { client_assertion: 'a.b.c' },
-        basic(`web:${secret}`),
-      ],
-      ['all three', { ...web, ...asserted('a.b.c') }, basic(`web:${secret}`)],
-      ['none, and no name', {}],
-      [
-        'a NUL behind the client_id, at which PostgreSQL throws',
-        { client_id: 'web\0', client_secret: secret },
-      ],
-      ['a NUL behind the secret', { client_id: 'web', client_secret: `${secret}\0` }],
-      ['a line break behind the client_id', { client_id: 'web\n', client_secret: secret }],
-      ['a client_id of 256 characters', { client_id: 'x'.repeat(256), client_secret: secret }],
-      ['a secret of 2,049 characters', { client_id: 'web', client_secret: 'x'.repeat(2049) }],
-    ])('%s: refused as no request at every endpoint (RFC 6749 §2.3)', async (_, fields, headers = {}) => {
-      for (const answer of await everywhere(fields, headers)) expectRefusal(answer, 400, 'invalid_request')
+    everyMount(() => {
+      test.each<[string, Asked, Fields?]>([
+        ['the secret in header and body', { ...web }, basic(`web:${secret}`)],
+        ['a wrong secret in the body beside a right header', { client_secret: 'x' }, basic(`web:${secret}`)],
+        ['a right secret in the body beside a wrong header', { ...web }, basic('web:x')],
+        ['the secrets of two clients', { ...web }, basic(`other:${otherSecret}`)],
+        ['another client_id in the body', { client_id: 'other' }, basic(`web:${secret}`)],
+        ['a public client in the body', { client_id: 'native' }, basic(`web:${secret}`)],
+        ['a bearer token beside the secret', { ...web }, { Authorization: 'Bearer x' }],
+        ['an assertion beside the secret', { ...web, ...asserted('a.b.c') }],
+        ['an assertion beside the header', { ...asserted('a.b.c') }, basic(`web:${secret}`)],
+        ['the type of an assertion beside the secret', { ...web, client_assertion_type: 'x' }],
+        [
+          'an assertion without its type beside the header',
+          { client_assertion: 'a.b.c' },
+          basic(`web:${secret}`),
+        ],
+        ['all three', { ...web, ...asserted('a.b.c') }, basic(`web:${secret}`)],
+        ['none, and no name', {}],
+        [
+          'a NUL behind the client_id, at which PostgreSQL throws',
+          { client_id: 'web\0', client_secret: secret },
+        ],
+        ['a NUL behind the secret', { client_id: 'web', client_secret: `${secret}\0` }],
+        ['a line break behind the client_id', { client_id: 'web\n', client_secret: secret }],
+        ['a client_id of 256 characters', { client_id: 'x'.repeat(256), client_secret: secret }],
+        ['a secret of 2,049 characters', { client_id: 'web', client_secret: 'x'.repeat(2049) }],
+      ])('%s: refused as no request at every endpoint (RFC 6749 §2.3)', async (_, fields, headers = {}) => {
+        for (const answer of await everywhere(fields, headers)) expectRefusal(answer, 400, 'invalid_request')
+      })
     })
 
     test('nobody learns who is registered, for what, and who is switched off (ASVS 6.3.8, RFC 6749 §5.2)', async () => {
@@ -241,23 +243,25 @@ underAttack(
       expectRefusal(answers[0]!, 401, 'invalid_client')
     })
 
-    test('credentials in the address are not looked at, and would be in logs (RFC 6749 §2.3.1)', async () => {
-      for (const [path, form] of endpoints) {
-        const query = new URLSearchParams(web)
-        expectRefusal(await ask(`${path}?${query}`, form), 400, 'invalid_request')
-        expectRefusal(
-          await ask(`${path}?client_secret=${secret}`, { ...form, client_id: 'web' }),
-          401,
-          'invalid_client',
-        )
-      }
-    })
+    everyMount(() => {
+      test('credentials in the address are not looked at, and would be in logs (RFC 6749 §2.3.1)', async () => {
+        for (const [path, form] of endpoints) {
+          const query = new URLSearchParams(web)
+          expectRefusal(await ask(`${path}?${query}`, form), 400, 'invalid_request')
+          expectRefusal(
+            await ask(`${path}?client_secret=${secret}`, { ...form, client_id: 'web' }),
+            401,
+            'invalid_client',
+          )
+        }
+      })
 
-    test('credentials as JSON are not looked at (RFC 6749 §2.3.1)', async () => {
-      for (const [path, form] of endpoints) {
-        const body = JSON.stringify({ ...form, ...web })
-        expectRefusal(await ask(path, body, { 'Content-Type': 'application/json' }), 415, 'invalid_request')
-      }
+      test('credentials as JSON are not looked at (RFC 6749 §2.3.1)', async () => {
+        for (const [path, form] of endpoints) {
+          const body = JSON.stringify({ ...form, ...web })
+          expectRefusal(await ask(path, body, { 'Content-Type': 'application/json' }), 415, 'invalid_request')
+        }
+      })
     })
 
     test('a secret that was replaced works until it ends, to the second (ASVS 13.3.4)', async () => {

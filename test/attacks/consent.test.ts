@@ -53,7 +53,7 @@ const settings = () => ({
 
 underAttack(
   'the consent form',
-  (target) => {
+  (target, { describe, test, everyMount }) => {
     const side = browserSide(target)
     const { at, authorizeUrl, silent, browser, loginPage, consentPage, signedIn, code, redeem, post, table } =
       side
@@ -75,87 +75,89 @@ underAttack(
     const decisions = ['allow', 'deny', 'switch']
 
     // RFC 6749 §10.12, RFC 6819 §4.4.1.10, RFC 9700 §4.7, ASVS 3.5.1 and 10.7.1.
-    describe('forged by another site is 403, whatever it decides', () => {
-      type Asked = Awaited<ReturnType<typeof consentPage>>
-      const swaps: [string, (asked: Asked) => Promise<Fields> | Fields][] = [
-        ['without a token', ({ fields: { csrf_token: _, ...form } }) => form],
-        ['with an empty token', ({ fields }) => ({ ...fields, csrf_token: '' })],
-        ['with a token of the attacker’s making', ({ fields }) => ({ ...fields, csrf_token: forged })],
-        [
-          'with the token of the sign-in form of the same request',
-          async ({ fields, id, agent }) => {
-            const login = await agent.get(at('/login', { authorization_request: id }))
-            return { ...fields, csrf_token: fieldsOf(login, 'name="password"').csrf_token ?? '' }
-          },
-        ],
-        [
-          'with the token of another request of the same browser',
-          async ({ fields, agent }) => {
-            const other = await agent.open(authorizeUrl({ client_id: 'shop', prompt: 'consent' }))
-            return { ...fields, csrf_token: fieldsOf(other, 'value="allow"').csrf_token ?? '' }
-          },
-        ],
-        [
-          'with the token of the same user’s other browser (CVE-2026-27124)',
-          async ({ fields }) => ({ ...fields, csrf_token: (await consentPage()).fields.csrf_token ?? '' }),
-        ],
-        [
-          'with the token of a sign-out form of the same browser',
-          async ({ fields, agent }) => {
-            const page = await agent.get(at('/logout'))
-            return { ...fields, csrf_token: fieldsOf(page, 'csrf_token').csrf_token ?? '' }
-          },
-        ],
-        [
-          'with the session cookie as the token (CVE-2026-53660)',
-          ({ fields, agent }) => ({
-            ...fields,
-            csrf_token: [...agent.cookies].find(([name]) => /session|sid/.test(name))?.[1] ?? '',
-          }),
-        ],
-        [
-          'with the token of this request for another one',
-          async ({ fields, agent }) => {
-            const other = await agent.open(authorizeUrl({ client_id: 'shop', prompt: 'consent' }))
-            const { authorization_request = '' } = fieldsOf(other, 'value="allow"')
-            return { ...fields, authorization_request }
-          },
-        ],
-      ]
-      test.each(swaps)('%s', async (_, swap) => {
-        const { expectUndecided, ...asked } = await attacked()
-        const form = await swap(asked)
-        await quietly(async () => {
-          for (const decision of decisions)
-            expectErrorPage(await post(asked.agent, '/consent', { ...form, decision }), 403)
+    everyMount(() => {
+      describe('forged by another site is 403, whatever it decides', () => {
+        type Asked = Awaited<ReturnType<typeof consentPage>>
+        const swaps: [string, (asked: Asked) => Promise<Fields> | Fields][] = [
+          ['without a token', ({ fields: { csrf_token: _, ...form } }) => form],
+          ['with an empty token', ({ fields }) => ({ ...fields, csrf_token: '' })],
+          ['with a token of the attacker’s making', ({ fields }) => ({ ...fields, csrf_token: forged })],
+          [
+            'with the token of the sign-in form of the same request',
+            async ({ fields, id, agent }) => {
+              const login = await agent.get(at('/login', { authorization_request: id }))
+              return { ...fields, csrf_token: fieldsOf(login, 'name="password"').csrf_token ?? '' }
+            },
+          ],
+          [
+            'with the token of another request of the same browser',
+            async ({ fields, agent }) => {
+              const other = await agent.open(authorizeUrl({ client_id: 'shop', prompt: 'consent' }))
+              return { ...fields, csrf_token: fieldsOf(other, 'value="allow"').csrf_token ?? '' }
+            },
+          ],
+          [
+            'with the token of the same user’s other browser (CVE-2026-27124)',
+            async ({ fields }) => ({ ...fields, csrf_token: (await consentPage()).fields.csrf_token ?? '' }),
+          ],
+          [
+            'with the token of a sign-out form of the same browser',
+            async ({ fields, agent }) => {
+              const page = await agent.get(at('/logout'))
+              return { ...fields, csrf_token: fieldsOf(page, 'csrf_token').csrf_token ?? '' }
+            },
+          ],
+          [
+            'with the session cookie as the token (CVE-2026-53660)',
+            ({ fields, agent }) => ({
+              ...fields,
+              csrf_token: [...agent.cookies].find(([name]) => /session|sid/.test(name))?.[1] ?? '',
+            }),
+          ],
+          [
+            'with the token of this request for another one',
+            async ({ fields, agent }) => {
+              const other = await agent.open(authorizeUrl({ client_id: 'shop', prompt: 'consent' }))
+              const { authorization_request = '' } = fieldsOf(other, 'value="allow"')
+              return { ...fields, authorization_request }
+            },
+          ],
+        ]
+        test.each(swaps)('%s', async (_, swap) => {
+          const { expectUndecided, ...asked } = await attacked()
+          const form = await swap(asked)
+          await quietly(async () => {
+            for (const decision of decisions)
+              expectErrorPage(await post(asked.agent, '/consent', { ...form, decision }), 403)
+          })
+          await expectUndecided()
         })
-        await expectUndecided()
-      })
 
-      test.each<[string, Fields]>([
-        ['Sec-Fetch-Site: cross-site', { 'Sec-Fetch-Site': 'cross-site' }],
-        ['Sec-Fetch-Site: same-site', { 'Sec-Fetch-Site': 'same-site' }],
-        ['another Origin', { Origin: 'https://evil.example' }],
-        ['the client’s own Origin (RFC 6819 §4.4.1.10)', { Origin: new URL(callback).origin }],
-        ['Origin: null and a cross-site fetch', { Origin: 'null', 'Sec-Fetch-Site': 'cross-site' }],
-      ])('with the right token, but %s', async (_, headers) => {
-        const { agent, fields, expectUndecided } = await attacked()
-        await quietly(async () => {
-          for (const decision of decisions)
-            expectErrorPage(await post(agent, '/consent', { ...fields, decision }, headers), 403)
+        test.each<[string, Fields]>([
+          ['Sec-Fetch-Site: cross-site', { 'Sec-Fetch-Site': 'cross-site' }],
+          ['Sec-Fetch-Site: same-site', { 'Sec-Fetch-Site': 'same-site' }],
+          ['another Origin', { Origin: 'https://evil.example' }],
+          ['the client’s own Origin (RFC 6819 §4.4.1.10)', { Origin: new URL(callback).origin }],
+          ['Origin: null and a cross-site fetch', { Origin: 'null', 'Sec-Fetch-Site': 'cross-site' }],
+        ])('with the right token, but %s', async (_, headers) => {
+          const { agent, fields, expectUndecided } = await attacked()
+          await quietly(async () => {
+            for (const decision of decisions)
+              expectErrorPage(await post(agent, '/consent', { ...fields, decision }, headers), 403)
+          })
+          await expectUndecided()
         })
-        await expectUndecided()
-      })
 
-      test.each([
-        ['application/json', (form: Fields) => JSON.stringify(form)],
-        ['text/plain', (form: Fields) => new URLSearchParams(form).toString()],
-        ['multipart/form-data; boundary=x', () => '--x--'],
-      ])('as %s it is 415', async (type, bodyOf) => {
-        const { agent, fields, expectUndecided } = await attacked()
-        const sent = { body: bodyOf({ ...fields, decision: 'allow' }), headers: { 'Content-Type': type } }
-        expectErrorPage(await quietly(() => agent.send('POST', at('/consent'), sent)), 415)
-        await expectUndecided()
+        test.each([
+          ['application/json', (form: Fields) => JSON.stringify(form)],
+          ['text/plain', (form: Fields) => new URLSearchParams(form).toString()],
+          ['multipart/form-data; boundary=x', () => '--x--'],
+        ])('as %s it is 415', async (type, bodyOf) => {
+          const { agent, fields, expectUndecided } = await attacked()
+          const sent = { body: bodyOf({ ...fields, decision: 'allow' }), headers: { 'Content-Type': type } }
+          expectErrorPage(await quietly(() => agent.send('POST', at('/consent'), sent)), 415)
+          await expectUndecided()
+        })
       })
     })
 
@@ -197,30 +199,32 @@ underAttack(
         await expectUndecided()
       })
 
-      test.each<[string, Pairs]>([
-        ['none', []],
-        [
-          'both',
+      everyMount(() => {
+        test.each<[string, Pairs]>([
+          ['none', []],
           [
-            ['decision', 'deny'],
-            ['decision', 'allow'],
+            'both',
+            [
+              ['decision', 'deny'],
+              ['decision', 'allow'],
+            ],
           ],
-        ],
-        [
-          'the same twice',
           [
-            ['decision', 'allow'],
-            ['decision', 'allow'],
+            'the same twice',
+            [
+              ['decision', 'allow'],
+              ['decision', 'allow'],
+            ],
           ],
-        ],
-        ['one in brackets', [['decision[]', 'allow']]],
-        ['one as a property', [['decision[allow]', 'on']]],
-        ['one under another name', [['allow', 'allow']]],
-      ])('%s', async (_, pairs) => {
-        const { agent, fields, expectUndecided } = await attacked()
-        const form: Pairs = [...Object.entries(fields), ...pairs]
-        await quietly(async () => expectErrorPage(await post(agent, '/consent', form), 400))
-        await expectUndecided()
+          ['one in brackets', [['decision[]', 'allow']]],
+          ['one as a property', [['decision[allow]', 'on']]],
+          ['one under another name', [['allow', 'allow']]],
+        ])('%s', async (_, pairs) => {
+          const { agent, fields, expectUndecided } = await attacked()
+          const form: Pairs = [...Object.entries(fields), ...pairs]
+          await quietly(async () => expectErrorPage(await post(agent, '/consent', form), 400))
+          await expectUndecided()
+        })
       })
     })
 
@@ -504,10 +508,12 @@ underAttack(
       })
     })
 
-    test('sets no cookie of ours, and carries nothing of the protocol that could be changed', async () => {
-      const { page, fields } = await consentPage({ nonce: 'n', ...s256 })
-      expect(ownCookies(page)).toEqual([])
-      expect(Object.keys(fields).sort()).toEqual(['authorization_request', 'csrf_token', 'locale'])
+    everyMount(() => {
+      test('sets no cookie of ours, and carries nothing of the protocol that could be changed', async () => {
+        const { page, fields } = await consentPage({ nonce: 'n', ...s256 })
+        expect(ownCookies(page)).toEqual([])
+        expect(Object.keys(fields).sort()).toEqual(['authorization_request', 'csrf_token', 'locale'])
+      })
     })
   },
   settings,

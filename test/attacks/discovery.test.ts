@@ -8,7 +8,7 @@ import {
   web,
 } from '../support/api-side.ts'
 import { type Answer, RawBrowser } from '../support/raw-browser.ts'
-import { type Fields, type Mount, underAttack } from '../support/target.ts'
+import { type Fields, underAttack } from '../support/target.ts'
 
 const documents = ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server', '/jwks']
 const evil = 'https://evil.example'
@@ -53,67 +53,74 @@ const ourCookies = ({ setCookies }: Answer): string[] =>
 
 underAttack(
   'discovery',
-  (target, mount: Mount) => {
+  (target, { mount, describe, test, everyMount }) => {
     const { ask, introspect, own, tokensFor, userinfo } = apiSide(target)
     const at = (path: string, headers?: Fields) => target().get(`${target().base}${path}`, headers)
 
-    describe('is built from the configured issuer, never from what a request says (RFC 9700 §4.13)', () => {
-      test.each(lies)('%s (CVE-2023-49097, CVE-2025-48936)', async (_, headers) => {
-        for (const path of documents) {
-          const [said, lied] = [await at(path), await at(path, headers)]
-          expect(comparable(lied)).toEqual(comparable(said))
-          // No key can hold any of these by chance: base64url has neither dot nor slash nor colon.
-          expect(lied.html).not.toMatch(/evil\.example|\/evil|:666/)
-        }
-        for (const send of [
-          (more: Fields) => ask('/token', { grant_type: 'x' }, more),
-          (more: Fields) => ask('/token', { ...web, client_secret: 'x', grant_type: 'x' }, more),
-          (more: Fields) => at('/userinfo', more),
-          (more: Fields) => at('/userinfo', { Authorization: 'Bearer x', ...more }),
-        ]) {
-          expect(comparable(await send(headers))).toEqual(comparable(await send({})))
-        }
-      })
-
-      test('nor is what tokens say of their issuer', async () => {
-        const headers = { Host: 'evil.example', 'X-Forwarded-Host': 'evil.example' }
-        const { access_token } = await tokensFor()
-        const told = jsonOf(await ask('/introspect', { token: access_token, ...web }, headers))
-        expect(told).toEqual(jsonOf(await introspect(access_token)))
-        expect(told.iss).toBe(target().issuer)
-      })
-
-      test('every address lies below the issuer, and none is that of this machine (RFC 8414 §2)', async () => {
-        for (const path of documents.slice(0, 2)) {
-          const metadata = jsonOf(await at(path))
-          expect(metadata.issuer).toBe(target().issuer)
-          const addresses = everyValue(metadata).filter((value) => /^[a-z]+:\/\//.test(String(value)))
-          expect(addresses.length).toBeGreaterThan(5)
-          for (const address of addresses) {
-            expect(address === target().issuer || String(address).startsWith(`${target().issuer}/`)).toBe(
-              true,
-            )
+    everyMount(() => {
+      describe('is built from the configured issuer, never from what a request says (RFC 9700 §4.13)', () => {
+        test.each(lies)('%s (CVE-2023-49097, CVE-2025-48936)', async (_, headers) => {
+          for (const path of documents) {
+            const [said, lied] = [await at(path), await at(path, headers)]
+            expect(comparable(lied)).toEqual(comparable(said))
+            // No key can hold any of these by chance: base64url has neither dot nor slash nor colon.
+            expect(lied.html).not.toMatch(/evil\.example|\/evil|:666/)
           }
-        }
-      })
+          for (const send of [
+            (more: Fields) => ask('/token', { grant_type: 'x' }, more),
+            (more: Fields) => ask('/token', { ...web, client_secret: 'x', grant_type: 'x' }, more),
+            (more: Fields) => at('/userinfo', more),
+            (more: Fields) => at('/userinfo', { Authorization: 'Bearer x', ...more }),
+          ]) {
+            expect(comparable(await send(headers))).toEqual(comparable(await send({})))
+          }
+        })
 
-      test.each(['oauth-authorization-server', 'openid-configuration'])(
-        'nor is %s at the root, which exists for this issuer alone (RFC 8414 §3.1)',
-        async (name) => {
-          const root = new RawBrowser(target().host.app)
-          const base = `/.well-known/${name}`
-          const headers = {
-            Host: 'evil.example',
-            'X-Forwarded-Host': 'evil.example',
-            'X-Forwarded-Proto': 'https',
+        test('nor is what tokens say of their issuer', async () => {
+          const headers = { Host: 'evil.example', 'X-Forwarded-Host': 'evil.example' }
+          const { access_token } = await tokensFor()
+          const told = jsonOf(await ask('/introspect', { token: access_token, ...web }, headers))
+          expect(told).toEqual(jsonOf(await introspect(access_token)))
+          expect(told.iss).toBe(target().issuer)
+        })
+
+        test('every address lies below the issuer, and none is that of this machine (RFC 8414 §2)', async () => {
+          for (const path of documents.slice(0, 2)) {
+            const metadata = jsonOf(await at(path))
+            expect(metadata.issuer).toBe(target().issuer)
+            const addresses = everyValue(metadata).filter((value) => /^[a-z]+:\/\//.test(String(value)))
+            expect(addresses.length).toBeGreaterThan(5)
+            for (const address of addresses) {
+              expect(address === target().issuer || String(address).startsWith(`${target().issuer}/`)).toBe(
+                true,
+              )
+            }
           }
-          const found = await root.get(`${base}${target().base}`, headers)
-          expect(found.html).toBe((await at(`/.well-known/${name}`)).html)
-          for (const path of ['/evil', '/evil.example', `${target().base}/evil`, `/..%2f${target().base}`]) {
-            expect((await root.get(`${base}${path}`, headers)).html).not.toContain('"issuer"')
-          }
-        },
-      )
+        })
+
+        test.each(['oauth-authorization-server', 'openid-configuration'])(
+          'nor is %s at the root, which exists for this issuer alone (RFC 8414 §3.1)',
+          async (name) => {
+            const root = new RawBrowser(target().host.app)
+            const base = `/.well-known/${name}`
+            const headers = {
+              Host: 'evil.example',
+              'X-Forwarded-Host': 'evil.example',
+              'X-Forwarded-Proto': 'https',
+            }
+            const found = await root.get(`${base}${target().base}`, headers)
+            expect(found.html).toBe((await at(`/.well-known/${name}`)).html)
+            for (const path of [
+              '/evil',
+              '/evil.example',
+              `${target().base}/evil`,
+              `/..%2f${target().base}`,
+            ]) {
+              expect((await root.get(`${base}${path}`, headers)).html).not.toContain('"issuer"')
+            }
+          },
+        )
+      })
     })
 
     describe('offers nothing that may not be used', () => {
@@ -183,88 +190,93 @@ underAttack(
       )
     })
 
-    describe('scripts of other origins', () => {
-      const open = [...documents, '/token', '/userinfo', '/revoke']
-      const closed = ['/introspect', '/authorize', '/login', '/consent', '/logout']
-      const origins = [evil, 'null', 'https://client.example.com', 'http://localhost:3000']
-      const preflight = (path: string, Origin: string) =>
-        target()
-          .browser()
-          .send('OPTIONS', `${target().base}${path}`, {
-            headers: {
-              Origin,
-              'Access-Control-Request-Method': 'POST',
-              'Access-Control-Request-Headers': 'authorization,x-evil',
-              'Access-Control-Request-Private-Network': 'true',
-            },
-          })
-
-      test.each(open)(
-        'may read %s without credentials alone, whoever they are (CVE-2024-41657)',
-        async (path) => {
-          for (const Origin of origins) {
-            const asked = await preflight(path, Origin)
-            expect({ status: asked.status, cors: corsOf(asked) }).toEqual({
-              status: 204,
-              cors: {
-                'access-control-allow-origin': '*',
-                'access-control-allow-methods': expect.stringMatching(/^(GET, HEAD|POST|GET, POST)$/),
-                'access-control-allow-headers': 'Authorization, Content-Type',
-                'access-control-max-age': '600',
+    everyMount(() => {
+      describe('scripts of other origins', () => {
+        const open = [...documents, '/token', '/userinfo', '/revoke']
+        const closed = ['/introspect', '/authorize', '/login', '/consent', '/logout']
+        const origins = [evil, 'null', 'https://client.example.com', 'http://localhost:3000']
+        const preflight = (path: string, Origin: string) =>
+          target()
+            .browser()
+            .send('OPTIONS', `${target().base}${path}`, {
+              headers: {
+                Origin,
+                'Access-Control-Request-Method': 'POST',
+                'Access-Control-Request-Headers': 'authorization,x-evil',
+                'Access-Control-Request-Private-Network': 'true',
               },
             })
-            const answers = [await at(path, { Origin }), await ask(path, {}, { Origin })]
-            for (const answer of answers) {
-              expect(corsOf(answer)).toEqual({
-                'access-control-allow-origin': '*',
-                'access-control-expose-headers': 'WWW-Authenticate',
+
+        test.each(open)(
+          'may read %s without credentials alone, whoever they are (CVE-2024-41657)',
+          async (path) => {
+            for (const Origin of origins) {
+              const asked = await preflight(path, Origin)
+              expect({ status: asked.status, cors: corsOf(asked) }).toEqual({
+                status: 204,
+                cors: {
+                  'access-control-allow-origin': '*',
+                  'access-control-allow-methods': expect.stringMatching(/^(GET, HEAD|POST|GET, POST)$/),
+                  'access-control-allow-headers': 'Authorization, Content-Type',
+                  'access-control-max-age': '600',
+                },
               })
+              const answers = [await at(path, { Origin }), await ask(path, {}, { Origin })]
+              for (const answer of answers) {
+                expect(corsOf(answer)).toEqual({
+                  'access-control-allow-origin': '*',
+                  'access-control-expose-headers': 'WWW-Authenticate',
+                })
+              }
             }
+          },
+        )
+
+        test.each(closed)('may not read %s at all (CVE-2024-41657)', async (path) => {
+          for (const Origin of origins) {
+            for (const answer of [
+              await preflight(path, Origin),
+              await at(path, { Origin }),
+              await ask(path, {}, { Origin }),
+            ])
+              expect(corsOf(answer)).toEqual({})
           }
+        })
+
+        test('get nothing that a cookie could have opened (RFC 6819 §4.4.1.8)', async () => {
+          const { access_token } = await tokensFor()
+          expect((await userinfo(access_token)).status).toBe(200)
+          for (const path of open) {
+            const answer = await target().get(`${target().base}${path}`, {
+              Cookie: 'latchkey=x',
+              Origin: evil,
+            })
+            expect(ourCookies(answer)).toEqual([])
+            expect(answer.html).not.toContain('"sub":"1"')
+          }
+        })
+      })
+
+      test.each(documents)(
+        '%s may be kept and is the same for everybody; refusals are not kept',
+        async (path) => {
+          const [first, again] = [await at(path), await at(path)]
+          expect(comparable(again)).toEqual(comparable(first))
+          expect(first.headers['cache-control']).toMatch(/^public, max-age=[1-9][0-9]*$/)
+          expect(first.headers['x-content-type-options']).toBe('nosniff')
+          expect(ourCookies(first)).toEqual([])
+          for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
+            const refused = await changesNothing(target(), () =>
+              target().browser().send(method, `${target().base}${path}`),
+            )
+            expectRefusal(refused, 405, 'invalid_request')
+            expect(refused.headers.allow).toBe('GET, HEAD')
+          }
+          const head = await target().browser().send('HEAD', `${target().base}${path}`)
+          expect({ status: head.status, html: head.html }).toEqual({ status: 200, html: '' })
         },
       )
-
-      test.each(closed)('may not read %s at all (CVE-2024-41657)', async (path) => {
-        for (const Origin of origins) {
-          for (const answer of [
-            await preflight(path, Origin),
-            await at(path, { Origin }),
-            await ask(path, {}, { Origin }),
-          ])
-            expect(corsOf(answer)).toEqual({})
-        }
-      })
-
-      test('get nothing that a cookie could have opened (RFC 6819 §4.4.1.8)', async () => {
-        const { access_token } = await tokensFor()
-        expect((await userinfo(access_token)).status).toBe(200)
-        for (const path of open) {
-          const answer = await target().get(`${target().base}${path}`, { Cookie: 'latchkey=x', Origin: evil })
-          expect(ourCookies(answer)).toEqual([])
-          expect(answer.html).not.toContain('"sub":"1"')
-        }
-      })
     })
-
-    test.each(documents)(
-      '%s may be kept and is the same for everybody; refusals are not kept',
-      async (path) => {
-        const [first, again] = [await at(path), await at(path)]
-        expect(comparable(again)).toEqual(comparable(first))
-        expect(first.headers['cache-control']).toMatch(/^public, max-age=[1-9][0-9]*$/)
-        expect(first.headers['x-content-type-options']).toBe('nosniff')
-        expect(ourCookies(first)).toEqual([])
-        for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
-          const refused = await changesNothing(target(), () =>
-            target().browser().send(method, `${target().base}${path}`),
-          )
-          expectRefusal(refused, 405, 'invalid_request')
-          expect(refused.headers.allow).toBe('GET, HEAD')
-        }
-        const head = await target().browser().send('HEAD', `${target().base}${path}`)
-        expect({ status: head.status, html: head.html }).toEqual({ status: 200, html: '' })
-      },
-    )
 
     test('still stands when the database is away, and nothing else does (RFC 6819 §4.4.1.11)', async () => {
       const { knex, tablePrefix } = target().host.database
@@ -277,14 +289,16 @@ underAttack(
       expectRefusal(refused, 503, 'temporarily_unavailable')
     })
 
-    test('a proxy that tells http for https is not believed by halves (RFC 9700 §4.13)', async () => {
-      const isHttps = target().issuer.startsWith('https:')
-      for (const path of documents) {
-        const answer = await at(path, { 'X-Forwarded-Proto': 'http' })
-        if (isHttps) expectRefusal(answer, 503, 'temporarily_unavailable')
-        else expect(answer.status).toBe(200)
-      }
-      expect(isHttps).toBe(mount.startsWith('behind a proxy'))
+    everyMount(() => {
+      test('a proxy that tells http for https is not believed by halves (RFC 9700 §4.13)', async () => {
+        const isHttps = target().issuer.startsWith('https:')
+        for (const path of documents) {
+          const answer = await at(path, { 'X-Forwarded-Proto': 'http' })
+          if (isHttps) expectRefusal(answer, 503, 'temporarily_unavailable')
+          else expect(answer.status).toBe(200)
+        }
+        expect(isHttps).toBe(mount.startsWith('behind a proxy'))
+      })
     })
   },
   () => ({ clients: rivals }),

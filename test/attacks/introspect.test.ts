@@ -27,7 +27,7 @@ const nobody = { client_id: undefined, client_secret: undefined }
 
 underAttack(
   'introspection',
-  (target) => {
+  (target, { describe, test, everyMount }) => {
     const {
       ask,
       browserOf,
@@ -218,33 +218,37 @@ underAttack(
       expect(Object.keys(ofRefresh).filter((name) => !names.includes(name))).toEqual([])
     })
 
-    test.each<[string, () => Promise<Answer>, number]>([
-      ['no token', () => ask('/introspect', web), 400],
-      ['an empty token', () => introspect(''), 400],
-      ['a token of 8,193 characters', () => introspect('a'.repeat(8193)), 400],
-      ['a NUL in the token, at which PostgreSQL throws', () => introspect(`${unknown}\0`), 400],
-      ['the token in the address', () => ask(`/introspect?token=${unknown}`, web), 400],
-      [
-        'everything in the address',
-        () => ask(`/introspect?token=${unknown}&client_id=web&client_secret=${secret}`, {}),
-        400,
-      ],
-      [
-        'GET',
-        () =>
-          target().get(`${target().base}/introspect?token=${unknown}&client_id=web&client_secret=${secret}`),
-        405,
-      ],
-      [
-        'JSON',
-        () =>
-          ask('/introspect', JSON.stringify({ token: unknown, ...web }), {
-            'Content-Type': 'application/json',
-          }),
-        415,
-      ],
-    ])('refuses %s (RFC 7662 §2.1)', async (_, send, status) => {
-      expectRefusal(await changesNothing(target(), send), status, 'invalid_request')
+    everyMount(() => {
+      test.each<[string, () => Promise<Answer>, number]>([
+        ['no token', () => ask('/introspect', web), 400],
+        ['an empty token', () => introspect(''), 400],
+        ['a token of 8,193 characters', () => introspect('a'.repeat(8193)), 400],
+        ['a NUL in the token, at which PostgreSQL throws', () => introspect(`${unknown}\0`), 400],
+        ['the token in the address', () => ask(`/introspect?token=${unknown}`, web), 400],
+        [
+          'everything in the address',
+          () => ask(`/introspect?token=${unknown}&client_id=web&client_secret=${secret}`, {}),
+          400,
+        ],
+        [
+          'GET',
+          () =>
+            target().get(
+              `${target().base}/introspect?token=${unknown}&client_id=web&client_secret=${secret}`,
+            ),
+          405,
+        ],
+        [
+          'JSON',
+          () =>
+            ask('/introspect', JSON.stringify({ token: unknown, ...web }), {
+              'Content-Type': 'application/json',
+            }),
+          415,
+        ],
+      ])('refuses %s (RFC 7662 §2.1)', async (_, send, status) => {
+        expectRefusal(await changesNothing(target(), send), status, 'invalid_request')
+      })
     })
 
     test('is for servers: no script of any origin may read it (CVE-2024-41657)', async () => {
@@ -268,13 +272,15 @@ underAttack(
       }
     })
 
-    test('is kept by nobody (RFC 7662 §4)', async () => {
-      const { access_token } = await tokensFor()
-      for (const value of [access_token, unknown]) {
-        const { headers } = await introspect(value)
-        expect(headers['cache-control']).toBe('no-store')
-        expect(headers).not.toHaveProperty('etag')
-      }
+    everyMount(() => {
+      test('is kept by nobody (RFC 7662 §4)', async () => {
+        const { access_token } = await tokensFor()
+        for (const value of [access_token, unknown]) {
+          const { headers } = await introspect(value)
+          expect(headers['cache-control']).toBe('no-store')
+          expect(headers).not.toHaveProperty('etag')
+        }
+      })
     })
   },
   () => ({ clients: rivals }),

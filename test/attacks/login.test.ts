@@ -22,7 +22,7 @@ const forged = 'A'.repeat(43)
 
 underAttack(
   'the sign-in form',
-  (target, mount) => {
+  (target, { mount, describe, test, everyMount }) => {
     const side = browserSide(target)
     const { at, authorizeUrl, browser, loginPage, consentPage, signedIn, code, origin, post } = side
     const { expectNobody, subjectOf } = side
@@ -41,189 +41,203 @@ underAttack(
     const tokenOf = (page: Answer, has: string): string => fieldsOf(page, has).csrf_token ?? ''
 
     // RFC 6749 §10.12, RFC 9700 §4.7, RFC 6819 §4.4.1.8, ASVS 3.5.1: a forged form would sign the victim in as somebody.
-    describe('forged by another site is 403', () => {
-      const swaps: [string, (form: Fields, agent: RawBrowser) => Promise<Fields> | Fields][] = [
-        ['without a token', ({ csrf_token: _, ...form }) => form],
-        ['with an empty token', (form) => ({ ...form, csrf_token: '' })],
-        ['with a token of the attacker’s making', (form) => ({ ...form, csrf_token: forged })],
-        ['with a token cut short', (form) => ({ ...form, csrf_token: (form.csrf_token ?? '').slice(0, 42) })],
-        ['with a token and more', (form) => ({ ...form, csrf_token: `${form.csrf_token}A` })],
-        [
-          'with a token in another case',
-          (form) => ({ ...form, csrf_token: (form.csrf_token ?? '').toLowerCase() }),
-        ],
-        [
-          'with the token of another request of the same browser',
-          async (form, agent) => ({
-            ...form,
-            csrf_token: (await loginPage({}, agent)).fields.csrf_token ?? '',
-          }),
-        ],
-        [
-          'with the token of another browser (CVE-2026-27124)',
-          async (form) => ({ ...form, csrf_token: (await loginPage()).fields.csrf_token ?? '' }),
-        ],
-        [
-          'with the request’s own id as the token',
-          (form) => ({ ...form, csrf_token: form.authorization_request ?? '' }),
-        ],
-        [
-          'with a cookie’s value as the token (CVE-2026-53660)',
-          (form, agent) => ({ ...form, csrf_token: [...agent.cookies.values()][0] ?? '' }),
-        ],
-        [
-          'with the token under another name',
-          ({ csrf_token, ...form }) => ({ ...form, _csrf: csrf_token ?? '' }),
-        ],
-      ]
-      test.each(swaps)('%s', async (_, swap) => {
-        const { agent, form, expectUndisturbed } = await attacked()
-        const sent = await swap(form, agent)
-        expectErrorPage(await writesNothing(target(), () => post(agent, '/login', sent)), 403)
-        await expectUndisturbed()
-      })
+    everyMount(() => {
+      describe('forged by another site is 403', () => {
+        const swaps: [string, (form: Fields, agent: RawBrowser) => Promise<Fields> | Fields][] = [
+          ['without a token', ({ csrf_token: _, ...form }) => form],
+          ['with an empty token', (form) => ({ ...form, csrf_token: '' })],
+          ['with a token of the attacker’s making', (form) => ({ ...form, csrf_token: forged })],
+          [
+            'with a token cut short',
+            (form) => ({ ...form, csrf_token: (form.csrf_token ?? '').slice(0, 42) }),
+          ],
+          ['with a token and more', (form) => ({ ...form, csrf_token: `${form.csrf_token}A` })],
+          [
+            'with a token in another case',
+            (form) => ({ ...form, csrf_token: (form.csrf_token ?? '').toLowerCase() }),
+          ],
+          [
+            'with the token of another request of the same browser',
+            async (form, agent) => ({
+              ...form,
+              csrf_token: (await loginPage({}, agent)).fields.csrf_token ?? '',
+            }),
+          ],
+          [
+            'with the token of another browser (CVE-2026-27124)',
+            async (form) => ({ ...form, csrf_token: (await loginPage()).fields.csrf_token ?? '' }),
+          ],
+          [
+            'with the request’s own id as the token',
+            (form) => ({ ...form, csrf_token: form.authorization_request ?? '' }),
+          ],
+          [
+            'with a cookie’s value as the token (CVE-2026-53660)',
+            (form, agent) => ({ ...form, csrf_token: [...agent.cookies.values()][0] ?? '' }),
+          ],
+          [
+            'with the token under another name',
+            ({ csrf_token, ...form }) => ({ ...form, _csrf: csrf_token ?? '' }),
+          ],
+        ]
+        test.each(swaps)('%s', async (_, swap) => {
+          const { agent, form, expectUndisturbed } = await attacked()
+          const sent = await swap(form, agent)
+          expectErrorPage(await writesNothing(target(), () => post(agent, '/login', sent)), 403)
+          await expectUndisturbed()
+        })
 
-      test('with the token of a consent form of the same request', async () => {
-        const { agent, page, id, fields } = await consentPage()
-        const form = { ...credentials, authorization_request: id, csrf_token: fields.csrf_token ?? '' }
-        expectErrorPage(
-          await writesNothing(target(), () => post(agent, '/login', form), { except: ['sessions'] }),
-          403,
-        )
-        code(await agent.decide(page, 'allow'))
-      })
+        test('with the token of a consent form of the same request', async () => {
+          const { agent, page, id, fields } = await consentPage()
+          const form = { ...credentials, authorization_request: id, csrf_token: fields.csrf_token ?? '' }
+          expectErrorPage(
+            await writesNothing(target(), () => post(agent, '/login', form), { except: ['sessions'] }),
+            403,
+          )
+          code(await agent.decide(page, 'allow'))
+        })
 
-      test('with the token of a sign-out form of the same browser', async () => {
-        const agent = await signedIn()
-        const csrf_token = tokenOf(await agent.get(at('/logout')), 'csrf_token')
-        const { fields } = await loginPage({ prompt: 'select_account' }, agent)
-        expectErrorPage(await post(agent, '/login', { ...fields, ...credentials, csrf_token }), 403)
-      })
+        test('with the token of a sign-out form of the same browser', async () => {
+          const agent = await signedIn()
+          const csrf_token = tokenOf(await agent.get(at('/logout')), 'csrf_token')
+          const { fields } = await loginPage({ prompt: 'select_account' }, agent)
+          expectErrorPage(await post(agent, '/login', { ...fields, ...credentials, csrf_token }), 403)
+        })
 
-      test('with the token in the address or in a header', async () => {
-        const { agent, form, expectUndisturbed } = await attacked()
-        const { csrf_token = '', ...rest } = form
-        const query = new URLSearchParams({ csrf_token })
-        const headers = { 'X-CSRF-Token': csrf_token, 'X-XSRF-TOKEN': csrf_token }
-        expectErrorPage(await agent.post(`${at('/login')}?${query}`, rest, headers), 403)
-        await expectUndisturbed()
-      })
+        test('with the token in the address or in a header', async () => {
+          const { agent, form, expectUndisturbed } = await attacked()
+          const { csrf_token = '', ...rest } = form
+          const query = new URLSearchParams({ csrf_token })
+          const headers = { 'X-CSRF-Token': csrf_token, 'X-XSRF-TOKEN': csrf_token }
+          expectErrorPage(await agent.post(`${at('/login')}?${query}`, rest, headers), 403)
+          await expectUndisturbed()
+        })
 
-      // The token is right in each of these: where the form comes from is enough.
-      test.each<[string, Fields]>([
-        ['Sec-Fetch-Site: cross-site', { 'Sec-Fetch-Site': 'cross-site' }],
-        ['Sec-Fetch-Site: same-site, as of a sister domain', { 'Sec-Fetch-Site': 'same-site' }],
-        ['Sec-Fetch-Site of two values', { 'Sec-Fetch-Site': 'same-origin, cross-site' }],
-        ['an empty Sec-Fetch-Site', { 'Sec-Fetch-Site': '' }],
-        ['Sec-Fetch-Site: cross-site and our own Origin', { 'Sec-Fetch-Site': 'cross-site', Origin: 'OWN' }],
-        ['another Origin', { Origin: 'https://evil.example' }],
-        ['an Origin with ours as a prefix', { Origin: 'OWN.evil.example' }],
-        ['an Origin with ours as user information', { Origin: 'OWN@evil.example' }],
-        ['an Origin of another scheme', { Origin: 'OTHER' }],
-        ['an Origin with a path', { Origin: 'OWN/' }],
-        ['an Origin in another case', { Origin: 'UPPER' }],
-        ['an Origin of an extension', { Origin: 'chrome-extension://abcdefghijklmnop' }],
-      ])('with the right token, but %s', async (_, headers) => {
-        const { agent, form, expectUndisturbed } = await attacked()
-        const { protocol, host } = new URL(origin())
-        const written = (value: string): string =>
-          value
-            .replace('OWN', origin())
-            .replace('OTHER', `${protocol === 'http:' ? 'https:' : 'http:'}//${host}`)
-            .replace('UPPER', origin().toUpperCase())
-        const sent = Object.fromEntries(
-          Object.entries(headers).map(([name, value]) => [name, written(value)]),
-        )
-        expectErrorPage(await writesNothing(target(), () => post(agent, '/login', form, sent)), 403)
-        await expectUndisturbed()
-      })
+        // The token is right in each of these: where the form comes from is enough.
+        test.each<[string, Fields]>([
+          ['Sec-Fetch-Site: cross-site', { 'Sec-Fetch-Site': 'cross-site' }],
+          ['Sec-Fetch-Site: same-site, as of a sister domain', { 'Sec-Fetch-Site': 'same-site' }],
+          ['Sec-Fetch-Site of two values', { 'Sec-Fetch-Site': 'same-origin, cross-site' }],
+          ['an empty Sec-Fetch-Site', { 'Sec-Fetch-Site': '' }],
+          [
+            'Sec-Fetch-Site: cross-site and our own Origin',
+            { 'Sec-Fetch-Site': 'cross-site', Origin: 'OWN' },
+          ],
+          ['another Origin', { Origin: 'https://evil.example' }],
+          ['an Origin with ours as a prefix', { Origin: 'OWN.evil.example' }],
+          ['an Origin with ours as user information', { Origin: 'OWN@evil.example' }],
+          ['an Origin of another scheme', { Origin: 'OTHER' }],
+          ['an Origin with a path', { Origin: 'OWN/' }],
+          ['an Origin in another case', { Origin: 'UPPER' }],
+          ['an Origin of an extension', { Origin: 'chrome-extension://abcdefghijklmnop' }],
+        ])('with the right token, but %s', async (_, headers) => {
+          const { agent, form, expectUndisturbed } = await attacked()
+          const { protocol, host } = new URL(origin())
+          const written = (value: string): string =>
+            value
+              .replace('OWN', origin())
+              .replace('OTHER', `${protocol === 'http:' ? 'https:' : 'http:'}//${host}`)
+              .replace('UPPER', origin().toUpperCase())
+          const sent = Object.fromEntries(
+            Object.entries(headers).map(([name, value]) => [name, written(value)]),
+          )
+          expectErrorPage(await writesNothing(target(), () => post(agent, '/login', form, sent)), 403)
+          await expectUndisturbed()
+        })
 
-      test('with Origin: null, as from a sandboxed frame, and no right token', async () => {
-        const { agent, form, expectUndisturbed } = await attacked()
-        for (const csrf_token of ['', forged])
-          expectErrorPage(await post(agent, '/login', { ...form, csrf_token }, { Origin: 'null' }), 403)
-        await expectUndisturbed()
+        test('with Origin: null, as from a sandboxed frame, and no right token', async () => {
+          const { agent, form, expectUndisturbed } = await attacked()
+          for (const csrf_token of ['', forged])
+            expectErrorPage(await post(agent, '/login', { ...form, csrf_token }, { Origin: 'null' }), 403)
+          await expectUndisturbed()
+        })
       })
     })
 
     // ASVS 3.5.2: what a form of another site can send without asking first, and what only looks like a form.
-    describe('in another encoding', () => {
-      test.each<[string, (form: Fields) => string]>([
-        ['application/json', (form) => JSON.stringify(form)],
-        ['text/plain', (form) => new URLSearchParams(form).toString()],
-        ['application/json; x=application/x-www-form-urlencoded', (form) => JSON.stringify(form)],
-        ['multipart/form-data; boundary=x', multipart],
-        ['application/xml', () => '<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]><x>&e;</x>'],
-        ['application/x-www-form-urlencoded-like', (form) => new URLSearchParams(form).toString()],
-        ['application/x-www-form-urlencoded,text/plain', (form) => new URLSearchParams(form).toString()],
-        ['application/octet-stream', (form) => new URLSearchParams(form).toString()],
-      ])('%s is 415', async (type, bodyOf) => {
-        const { agent, form, expectUndisturbed } = await attacked()
-        const sent = { body: bodyOf(form), headers: { 'Content-Type': type } }
-        expectErrorPage(await writesNothing(target(), () => agent.send('POST', at('/login'), sent)), 415)
-        await expectUndisturbed()
-      })
+    everyMount(() => {
+      describe('in another encoding', () => {
+        test.each<[string, (form: Fields) => string]>([
+          ['application/json', (form) => JSON.stringify(form)],
+          ['text/plain', (form) => new URLSearchParams(form).toString()],
+          ['application/json; x=application/x-www-form-urlencoded', (form) => JSON.stringify(form)],
+          ['multipart/form-data; boundary=x', multipart],
+          ['application/xml', () => '<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]><x>&e;</x>'],
+          ['application/x-www-form-urlencoded-like', (form) => new URLSearchParams(form).toString()],
+          ['application/x-www-form-urlencoded,text/plain', (form) => new URLSearchParams(form).toString()],
+          ['application/octet-stream', (form) => new URLSearchParams(form).toString()],
+        ])('%s is 415', async (type, bodyOf) => {
+          const { agent, form, expectUndisturbed } = await attacked()
+          const sent = { body: bodyOf(form), headers: { 'Content-Type': type } }
+          expectErrorPage(await writesNothing(target(), () => agent.send('POST', at('/login'), sent)), 415)
+          await expectUndisturbed()
+        })
 
-      test('and none at all is nothing', async () => {
-        const { agent, expectUndisturbed } = await attacked()
-        expectExpiredPage(await writesNothing(target(), () => agent.send('POST', at('/login'))))
-        await expectUndisturbed()
+        test('and none at all is nothing', async () => {
+          const { agent, expectUndisturbed } = await attacked()
+          expectExpiredPage(await writesNothing(target(), () => agent.send('POST', at('/login'))))
+          await expectUndisturbed()
+        })
       })
     })
 
     // ASVS 3.5.3 and 14.2.1: a link signs nobody in.
-    describe('by a link', () => {
-      test('shows the form, signs nobody in, and does not show the password', async () => {
-        const { agent, form, expectUndisturbed } = await attacked()
-        const page = await writesNothing(target(), () => agent.get(at('/login', form)))
-        expect(pageOf(page)).toBe('200 /login')
-        expect(page.html).not.toContain(ada.password)
-        expect(fieldsOf(page, 'name="password"')).toMatchObject({ username: '', password: '' })
-        await expectUndisturbed()
-      })
-
-      test.each(['HEAD', 'PUT', 'DELETE', 'PATCH', 'OPTIONS'])('%s is 405', async (method) => {
-        const { agent, form, expectUndisturbed } = await attacked()
-        const answer = await writesNothing(target(), () => agent.send(method, at('/login', form)))
-        expect({ status: answer.status, allow: answer.headers.allow }).toEqual({
-          status: 405,
-          allow: 'GET, POST',
+    everyMount(() => {
+      describe('by a link', () => {
+        test('shows the form, signs nobody in, and does not show the password', async () => {
+          const { agent, form, expectUndisturbed } = await attacked()
+          const page = await writesNothing(target(), () => agent.get(at('/login', form)))
+          expect(pageOf(page)).toBe('200 /login')
+          expect(page.html).not.toContain(ada.password)
+          expect(fieldsOf(page, 'name="password"')).toMatchObject({ username: '', password: '' })
+          await expectUndisturbed()
         })
-        await expectUndisturbed()
-      })
 
-      test('with the fields in the address of a POST is nothing', async () => {
-        const { agent, form, expectUndisturbed } = await attacked()
-        expectExpiredPage(await writesNothing(target(), () => agent.post(at('/login', form), {})))
-        await expectUndisturbed()
+        test.each(['HEAD', 'PUT', 'DELETE', 'PATCH', 'OPTIONS'])('%s is 405', async (method) => {
+          const { agent, form, expectUndisturbed } = await attacked()
+          const answer = await writesNothing(target(), () => agent.send(method, at('/login', form)))
+          expect({ status: answer.status, allow: answer.headers.allow }).toEqual({
+            status: 405,
+            allow: 'GET, POST',
+          })
+          await expectUndisturbed()
+        })
+
+        test('with the fields in the address of a POST is nothing', async () => {
+          const { agent, form, expectUndisturbed } = await attacked()
+          expectExpiredPage(await writesNothing(target(), () => agent.post(at('/login', form), {})))
+          await expectUndisturbed()
+        })
       })
     })
 
     // WSTG-INPV-04: which of two values is the right one?
-    describe('with a field twice, or made into another thing', () => {
-      const names = ['csrf_token', 'authorization_request', 'username', 'password']
-      test.each(names)('%s twice', async (name) => {
-        const { agent, form, expectUndisturbed } = await attacked()
-        const pairs: Pairs = [...Object.entries(form), [name, form[name] ?? '']]
-        expectErrorPage(await writesNothing(target(), () => post(agent, '/login', pairs)), 400)
-        await expectUndisturbed()
-      })
+    everyMount(() => {
+      describe('with a field twice, or made into another thing', () => {
+        const names = ['csrf_token', 'authorization_request', 'username', 'password']
+        test.each(names)('%s twice', async (name) => {
+          const { agent, form, expectUndisturbed } = await attacked()
+          const pairs: Pairs = [...Object.entries(form), [name, form[name] ?? '']]
+          expectErrorPage(await writesNothing(target(), () => post(agent, '/login', pairs)), 400)
+          await expectUndisturbed()
+        })
 
-      test.each(
-        names.flatMap((name) => [`${name}[]`, `${name}[x]`, `${name}[__proto__]`, `${name}[length]`]),
-      )('%s instead of the field signs nobody in', async (odd) => {
-        const { agent, form, expectUndisturbed } = await attacked()
-        const name = odd.replace(/\[.*/, '')
-        const pairs = Object.entries(form).map(([each, value]): [string, string] => [
-          each === name ? odd : each,
-          value,
-        ])
-        const answer = await writesNothing(target(), () => post(agent, '/login', pairs))
-        // A parser of the host's makes lists and objects of such names, and those are no fields.
-        const status = name === 'csrf_token' && !mount.includes('parsers') ? 403 : 400
-        expect({ status: answer.status, location: answer.headers.location }).toEqual({ status })
-        expect(ownCookies(answer)).toEqual([])
-        await expectUndisturbed()
+        test.each(
+          names.flatMap((name) => [`${name}[]`, `${name}[x]`, `${name}[__proto__]`, `${name}[length]`]),
+        )('%s instead of the field signs nobody in', async (odd) => {
+          const { agent, form, expectUndisturbed } = await attacked()
+          const name = odd.replace(/\[.*/, '')
+          const pairs = Object.entries(form).map(([each, value]): [string, string] => [
+            each === name ? odd : each,
+            value,
+          ])
+          const answer = await writesNothing(target(), () => post(agent, '/login', pairs))
+          // A parser of the host's makes lists and objects of such names, and those are no fields.
+          const status = name === 'csrf_token' && !mount.includes('parsers') ? 403 : 400
+          expect({ status: answer.status, location: answer.headers.location }).toEqual({ status })
+          expect(ownCookies(answer)).toEqual([])
+          await expectUndisturbed()
+        })
       })
     })
 
@@ -369,58 +383,64 @@ underAttack(
     })
 
     // RFC 9700 §4.12, OAuth 2.1 §7.5.3: a 307 would send the password on to the client.
-    test('is answered by 303 and a path of ours alone, on every hop to the client (RFC 9700 §4.12)', async () => {
-      const { agent, page, id, form } = await attacked()
-      expect(page.html).not.toContain(ada.password)
-      const after = await post(agent, '/login', form)
-      expect({ status: after.status, location: after.headers.location, html: after.html }).toEqual({
-        status: 303,
-        location: at('/authorize', { authorization_request: id }),
-        html: '',
-      })
-      let answer = await agent.get(after.headers.location ?? '')
-      expect(answer.status).toBe(303)
-      if (answer.headers.location?.includes('/consent')) {
-        const consent = await agent.get(answer.headers.location)
-        const allowed = await post(agent, '/consent', {
-          ...fieldsOf(consent, 'value="allow"'),
-          decision: 'allow',
+    everyMount(() => {
+      test('is answered by 303 and a path of ours alone, on every hop to the client (RFC 9700 §4.12)', async () => {
+        const { agent, page, id, form } = await attacked()
+        expect(page.html).not.toContain(ada.password)
+        const after = await post(agent, '/login', form)
+        expect({ status: after.status, location: after.headers.location, html: after.html }).toEqual({
+          status: 303,
+          location: at('/authorize', { authorization_request: id }),
+          html: '',
         })
-        expect({ status: allowed.status, html: allowed.html }).toEqual({ status: 303, html: '' })
-        answer = await agent.get(allowed.headers.location ?? '')
-      }
-      code(answer)
+        let answer = await agent.get(after.headers.location ?? '')
+        expect(answer.status).toBe(303)
+        if (answer.headers.location?.includes('/consent')) {
+          const consent = await agent.get(answer.headers.location)
+          const allowed = await post(agent, '/consent', {
+            ...fieldsOf(consent, 'value="allow"'),
+            decision: 'allow',
+          })
+          expect({ status: allowed.status, html: allowed.html }).toEqual({ status: 303, html: '' })
+          answer = await agent.get(allowed.headers.location ?? '')
+        }
+        code(answer)
+      })
     })
 
     // RFC 9700 §4.11.2, ASVS 3.7.2; CVE-2024-39694, in which a path was no path.
-    describe('leads nowhere else, whatever it is told:', () => {
-      const places = [evil, '//evil.example', '/\\evil.example', '/\t/evil.example', 'javascript:alert(1)']
-      const names = [
-        'return_to',
-        'returnTo',
-        'returnUrl',
-        'return_url',
-        'redirect',
-        'redirect_to',
-        'next',
-        'continue',
-      ]
+    everyMount(() => {
+      describe('leads nowhere else, whatever it is told:', () => {
+        const places = [evil, '//evil.example', '/\\evil.example', '/\t/evil.example', 'javascript:alert(1)']
+        const names = [
+          'return_to',
+          'returnTo',
+          'returnUrl',
+          'return_url',
+          'redirect',
+          'redirect_to',
+          'next',
+          'continue',
+        ]
 
-      test.each([...names, 'url', 'callbackUrl', 'redirect_uri', 'RelayState', 'goto', 'service'])(
-        '%s is not heard',
-        async (name) => {
-          for (const place of places) {
-            const agent = browser()
-            const asked = await agent.open(authorizeUrl(name === 'redirect_uri' ? {} : { [name]: place }))
-            const page = await agent.get(`${asked.url.href}&${new URLSearchParams({ [name]: place })}`)
-            expect(pageOf(page)).toBe('200 /login')
-            expect(page.html).not.toMatch(/evil|alert\(/)
-            const form = { ...fieldsOf(page, 'name="password"'), ...credentials, [name]: place }
-            const answer = await agent.post(at('/login', { [name]: place }), form)
-            expect(answer.headers.location).toBe(at('/authorize', { authorization_request: requestOf(page) }))
-          }
-        },
-      )
+        test.each([...names, 'url', 'callbackUrl', 'redirect_uri', 'RelayState', 'goto', 'service'])(
+          '%s is not heard',
+          async (name) => {
+            for (const place of places) {
+              const agent = browser()
+              const asked = await agent.open(authorizeUrl(name === 'redirect_uri' ? {} : { [name]: place }))
+              const page = await agent.get(`${asked.url.href}&${new URLSearchParams({ [name]: place })}`)
+              expect(pageOf(page)).toBe('200 /login')
+              expect(page.html).not.toMatch(/evil|alert\(/)
+              const form = { ...fieldsOf(page, 'name="password"'), ...credentials, [name]: place }
+              const answer = await agent.post(at('/login', { [name]: place }), form)
+              expect(answer.headers.location).toBe(
+                at('/authorize', { authorization_request: requestOf(page) }),
+              )
+            }
+          },
+        )
+      })
     })
 
     // OIDC Core §3.1.2.1, ASVS 7.5.3: a renewed login cannot be skipped by the parameters of the way back.
@@ -461,7 +481,7 @@ underAttack(
 // RFC 6819 §5.1.4.2.3, RFC 9700 §4.13, ASVS 6.3.1: what an attacker may change at will must not start the count anew.
 underAttack(
   'passwords that are guessed',
-  (target, mount) => {
+  (target, { mount, test, everyMount }) => {
     const { loginPage, browser, expectNobody } = browserSide(target)
     const guess = async (turn: number, more: { name?: string; agent?: RawBrowser; headers?: Fields }) => {
       const { agent = browser(), name = 'guessed@example.com', headers } = more
@@ -478,16 +498,18 @@ underAttack(
 
     test('with a new browser each time are stopped after five', () => expectStopped(six.map(() => ({}))))
 
-    test('with a new address in X-Forwarded-For each time are stopped after five', () => {
-      // The proxy, where there is one, appends the address that it saw.
-      const appended = mount === 'behind a proxy that strips a prefix' ? ', 203.0.113.7' : ''
-      const from = (n: number): Fields => ({
-        'X-Forwarded-For': `198.51.100.${n}${appended}`,
-        'X-Real-IP': `198.51.100.${n}`,
-        Forwarded: `for=198.51.100.${n}`,
-        'True-Client-IP': `198.51.100.${n}`,
+    everyMount(() => {
+      test('with a new address in X-Forwarded-For each time are stopped after five', () => {
+        // The proxy, where there is one, appends the address that it saw.
+        const appended = mount === 'behind a proxy that strips a prefix' ? ', 203.0.113.7' : ''
+        const from = (n: number): Fields => ({
+          'X-Forwarded-For': `198.51.100.${n}${appended}`,
+          'X-Real-IP': `198.51.100.${n}`,
+          Forwarded: `for=198.51.100.${n}`,
+          'True-Client-IP': `198.51.100.${n}`,
+        })
+        return expectStopped(six.map((n) => ({ name: 'forwarded@example.com', headers: from(n) })))
       })
-      return expectStopped(six.map((n) => ({ name: 'forwarded@example.com', headers: from(n) })))
     })
 
     test('with the name written otherwise each time are stopped after five', () => {

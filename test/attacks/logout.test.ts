@@ -40,7 +40,7 @@ const settings = () => ({
 
 underAttack(
   'signing out',
-  (target) => {
+  (target, { describe, test, everyMount }) => {
     const side = browserSide(target)
     const {
       at,
@@ -120,102 +120,109 @@ underAttack(
         await expectSignedIn(agent)
       })
 
-      test.each(['HEAD', 'PUT', 'DELETE', 'PATCH', 'OPTIONS'])('by %s', async (method) => {
-        const { agent, fields } = await asked()
-        const answer = await quietly(() => agent.send(method, at('/logout', fields)))
-        expect({ status: answer.status, allow: answer.headers.allow }).toEqual({
-          status: 405,
-          allow: 'GET, POST',
+      everyMount(() => {
+        test.each(['HEAD', 'PUT', 'DELETE', 'PATCH', 'OPTIONS'])('by %s', async (method) => {
+          const { agent, fields } = await asked()
+          const answer = await quietly(() => agent.send(method, at('/logout', fields)))
+          expect({ status: answer.status, allow: answer.headers.allow }).toEqual({
+            status: 405,
+            allow: 'GET, POST',
+          })
+          await expectSignedIn(agent)
         })
-        await expectSignedIn(agent)
       })
     })
 
     // RFC 6749 §10.12, ASVS 3.5.1.
-    describe('is not forced by a form of another site:', () => {
-      test('without a token it only comes again by GET, and the user is asked', async () => {
-        const agent = await signedIn()
-        const foreign = { Origin: 'https://evil.example', 'Sec-Fetch-Site': 'cross-site' }
-        for (const form of [{}, { client_id: 'shop' }, { csrf_token: '' }] as Fields[]) {
-          const hop = await quietly(() => post(agent, '/logout', form, foreign))
-          expect({ status: hop.status, path: hop.location?.pathname }).toEqual({
-            status: 303,
-            path: at('/logout'),
-          })
-          expect(ownCookies(hop)).toEqual([])
-          expectAsked(await agent.follow(hop))
-        }
-        await expectSignedIn(agent)
-      })
-
-      test.each<[string, (fields: Fields) => Promise<Fields> | Fields]>([
-        ['a token of the attacker’s making', (fields) => ({ ...fields, csrf_token: forged })],
-        ['a token cut short', (fields) => ({ ...fields, csrf_token: (fields.csrf_token ?? '').slice(1) })],
-        ['the token of another browser', async () => (await asked()).fields],
-        [
-          'the token of the attacker’s browser',
-          async (fields) => {
-            const attacker = await signedIn(bob)
-            const page = await attacker.get(
-              at('/logout', { client_id: 'shop', post_logout_redirect_uri: bye }),
-            )
-            return { ...fields, csrf_token: fieldsOf(page, 'csrf_token').csrf_token ?? '' }
-          },
-        ],
-        ['the token for another place', (fields) => ({ ...fields, post_logout_redirect_uri: byeWithQuery })],
-        ['the token for no place', ({ post_logout_redirect_uri: _, ...fields }) => fields],
-        ['the token for another state', (fields) => ({ ...fields, state: 'other' })],
-        ['the token for another client', (fields) => ({ ...fields, client_id: 'other' })],
-      ])('403 with %s', async (_, swap) => {
-        const { agent, page, fields } = await asked()
-        const form = await swap(fields)
-        expectErrorPage(await quietly(() => post(agent, '/logout', form)), 403)
-        await expectSignedIn(agent)
-        expect((await agent.submit(page, 'csrf_token')).headers.location).toBe(bye)
-      })
-
-      test('403 with the token of a sign-in or consent form of the same browser', async () => {
-        const { agent, fields } = await asked()
-        const login = await agent.open(authorizeUrl({ prompt: 'login' }))
-        const consent = await agent.open(authorizeUrl({ prompt: 'consent' }))
-        for (const page of [login, consent]) {
-          const { csrf_token = '' } = fieldsOf(page, 'csrf_token')
-          expectErrorPage(await post(agent, '/logout', { ...fields, csrf_token }), 403)
-        }
-        await expectSignedIn(agent)
-      })
-
-      test.each<[string, Fields]>([
-        ['Sec-Fetch-Site: cross-site', { 'Sec-Fetch-Site': 'cross-site' }],
-        ['Sec-Fetch-Site: same-site', { 'Sec-Fetch-Site': 'same-site' }],
-        ['another Origin', { Origin: 'https://evil.example' }],
-        ['the client’s Origin', { Origin: new URL(bye).origin }],
-      ])('403 with the right token, but %s', async (_, headers) => {
-        const { agent, fields } = await asked()
-        expectErrorPage(await quietly(() => post(agent, '/logout', fields, headers)), 403)
-        await expectSignedIn(agent)
-      })
-
-      test.each([
-        ['application/json', (form: Fields) => JSON.stringify(form)],
-        ['text/plain', (form: Fields) => new URLSearchParams(form).toString()],
-        ['multipart/form-data; boundary=x', () => '--x--'],
-      ])('415 as %s', async (type, bodyOf) => {
-        const { agent, fields } = await asked()
-        const sent = { body: bodyOf(fields), headers: { 'Content-Type': type } }
-        expectErrorPage(await quietly(() => agent.send('POST', at('/logout'), sent)), 415)
-        await expectSignedIn(agent)
-      })
-
-      test.each(['csrf_token', 'client_id', 'post_logout_redirect_uri'])(
-        '400 with %s twice',
-        async (name) => {
-          const { agent, fields } = await asked()
-          const pairs = [...Object.entries(fields), [name, fields[name] ?? ''] as [string, string]]
-          expectErrorPage(await quietly(() => post(agent, '/logout', pairs)), 400)
+    everyMount(() => {
+      describe('is not forced by a form of another site:', () => {
+        test('without a token it only comes again by GET, and the user is asked', async () => {
+          const agent = await signedIn()
+          const foreign = { Origin: 'https://evil.example', 'Sec-Fetch-Site': 'cross-site' }
+          for (const form of [{}, { client_id: 'shop' }, { csrf_token: '' }] as Fields[]) {
+            const hop = await quietly(() => post(agent, '/logout', form, foreign))
+            expect({ status: hop.status, path: hop.location?.pathname }).toEqual({
+              status: 303,
+              path: at('/logout'),
+            })
+            expect(ownCookies(hop)).toEqual([])
+            expectAsked(await agent.follow(hop))
+          }
           await expectSignedIn(agent)
-        },
-      )
+        })
+
+        test.each<[string, (fields: Fields) => Promise<Fields> | Fields]>([
+          ['a token of the attacker’s making', (fields) => ({ ...fields, csrf_token: forged })],
+          ['a token cut short', (fields) => ({ ...fields, csrf_token: (fields.csrf_token ?? '').slice(1) })],
+          ['the token of another browser', async () => (await asked()).fields],
+          [
+            'the token of the attacker’s browser',
+            async (fields) => {
+              const attacker = await signedIn(bob)
+              const page = await attacker.get(
+                at('/logout', { client_id: 'shop', post_logout_redirect_uri: bye }),
+              )
+              return { ...fields, csrf_token: fieldsOf(page, 'csrf_token').csrf_token ?? '' }
+            },
+          ],
+          [
+            'the token for another place',
+            (fields) => ({ ...fields, post_logout_redirect_uri: byeWithQuery }),
+          ],
+          ['the token for no place', ({ post_logout_redirect_uri: _, ...fields }) => fields],
+          ['the token for another state', (fields) => ({ ...fields, state: 'other' })],
+          ['the token for another client', (fields) => ({ ...fields, client_id: 'other' })],
+        ])('403 with %s', async (_, swap) => {
+          const { agent, page, fields } = await asked()
+          const form = await swap(fields)
+          expectErrorPage(await quietly(() => post(agent, '/logout', form)), 403)
+          await expectSignedIn(agent)
+          expect((await agent.submit(page, 'csrf_token')).headers.location).toBe(bye)
+        })
+
+        test('403 with the token of a sign-in or consent form of the same browser', async () => {
+          const { agent, fields } = await asked()
+          const login = await agent.open(authorizeUrl({ prompt: 'login' }))
+          const consent = await agent.open(authorizeUrl({ prompt: 'consent' }))
+          for (const page of [login, consent]) {
+            const { csrf_token = '' } = fieldsOf(page, 'csrf_token')
+            expectErrorPage(await post(agent, '/logout', { ...fields, csrf_token }), 403)
+          }
+          await expectSignedIn(agent)
+        })
+
+        test.each<[string, Fields]>([
+          ['Sec-Fetch-Site: cross-site', { 'Sec-Fetch-Site': 'cross-site' }],
+          ['Sec-Fetch-Site: same-site', { 'Sec-Fetch-Site': 'same-site' }],
+          ['another Origin', { Origin: 'https://evil.example' }],
+          ['the client’s Origin', { Origin: new URL(bye).origin }],
+        ])('403 with the right token, but %s', async (_, headers) => {
+          const { agent, fields } = await asked()
+          expectErrorPage(await quietly(() => post(agent, '/logout', fields, headers)), 403)
+          await expectSignedIn(agent)
+        })
+
+        test.each([
+          ['application/json', (form: Fields) => JSON.stringify(form)],
+          ['text/plain', (form: Fields) => new URLSearchParams(form).toString()],
+          ['multipart/form-data; boundary=x', () => '--x--'],
+        ])('415 as %s', async (type, bodyOf) => {
+          const { agent, fields } = await asked()
+          const sent = { body: bodyOf(fields), headers: { 'Content-Type': type } }
+          expectErrorPage(await quietly(() => agent.send('POST', at('/logout'), sent)), 415)
+          await expectSignedIn(agent)
+        })
+
+        test.each(['csrf_token', 'client_id', 'post_logout_redirect_uri'])(
+          '400 with %s twice',
+          async (name) => {
+            const { agent, fields } = await asked()
+            const pairs = [...Object.entries(fields), [name, fields[name] ?? ''] as [string, string]]
+            expectErrorPage(await quietly(() => post(agent, '/logout', pairs)), 400)
+            await expectSignedIn(agent)
+          },
+        )
+      })
     })
 
     // RP-Initiated Logout §3, RFC 9700 §4.11.2, ASVS 3.7.2; CVE-2024-39694 took other sites for paths of its own.
@@ -304,20 +311,22 @@ underAttack(
         }
       })
 
-      test('a state that would add to it comes back as a state alone', async () => {
-        for (const state of [`s&next=${evil}`, `s#${evil}`, `s&state=t`, '<script>alert(1)</script>']) {
-          const answer = await browser().get(
-            at('/logout', { client_id: 'shop', post_logout_redirect_uri: bye, state }),
-          )
-          expect(answer.headers.location).toBe(`${bye}?${new URLSearchParams({ state })}`)
-        }
-        for (const state of ['s\r\nSet-Cookie: planted=1', 's\0', 's\n', 'x'.repeat(2049)]) {
-          const answer = await browser().get(
-            at('/logout', { client_id: 'shop', post_logout_redirect_uri: bye, state }),
-          )
-          expectErrorPage(answer, 400)
-          expect(JSON.stringify(answer.headers)).not.toContain('planted')
-        }
+      everyMount(() => {
+        test('a state that would add to it comes back as a state alone', async () => {
+          for (const state of [`s&next=${evil}`, `s#${evil}`, `s&state=t`, '<script>alert(1)</script>']) {
+            const answer = await browser().get(
+              at('/logout', { client_id: 'shop', post_logout_redirect_uri: bye, state }),
+            )
+            expect(answer.headers.location).toBe(`${bye}?${new URLSearchParams({ state })}`)
+          }
+          for (const state of ['s\r\nSet-Cookie: planted=1', 's\0', 's\n', 'x'.repeat(2049)]) {
+            const answer = await browser().get(
+              at('/logout', { client_id: 'shop', post_logout_redirect_uri: bye, state }),
+            )
+            expectErrorPage(answer, 400)
+            expect(JSON.stringify(answer.headers)).not.toContain('planted')
+          }
+        })
       })
     })
 

@@ -76,7 +76,7 @@ const expectInert = (answer: Answer, base: string): void => {
 
 underAttack(
   'a page',
-  (target, mount) => {
+  (target, { mount, describe, test, everyMount }) => {
     const side = browserSide(target)
     const { at, authorizeUrl, silent, browser, loginPage, consentPage, signedIn, code, person, post } = side
     const { expectRefusal } = side
@@ -141,86 +141,90 @@ underAttack(
     ]
 
     // RFC 9700 §4.16, RFC 6819 §4.4.1.9, RFC 6749 §10.13; §4.2.4 (referrers); ASVS 3.4.3 to 3.4.6 and 14.3.2 (caches).
-    describe('cannot be framed, leaks no referrer and is kept by nobody, in spite of the host’s headers:', () => {
-      test.each(gallery)('%s', async (_, mayEndAt, open) => {
-        const { headers, html } = await open()
-        expect(headers['content-security-policy']).toBe(
-          [
-            "default-src 'none'",
-            "style-src 'self'",
-            "img-src 'self'",
-            "script-src 'self'",
-            "base-uri 'none'",
-            "frame-ancestors 'none'",
-            `form-action 'self'${mayEndAt === '' ? '' : ` ${mayEndAt}`}`,
-          ].join(';'),
-        )
-        expect(headers).toMatchObject({
-          'x-frame-options': 'DENY',
-          'x-content-type-options': 'nosniff',
-          'referrer-policy': 'same-origin',
-          'cache-control': 'no-store',
-          'content-type': 'text/html; charset=utf-8',
-        })
-        for (const name of [
-          'etag',
-          'last-modified',
-          'expires',
-          'cross-origin-opener-policy',
-          'x-xss-protection',
-        ])
-          expect(headers[name] === undefined || name === 'x-xss-protection').toBe(true)
-        for (const name of Object.keys(headers)) expect(name).not.toMatch(/^access-control-/)
-        expect(headers['content-security-policy-report-only']).toBeUndefined()
-        expect(html).toContain('<meta name="robots" content="noindex">')
-      })
-
-      test.each(gallery.filter(([name]) => name !== 'form_post'))(
-        '%s runs nothing and loads nothing from elsewhere (RFC 9700 §4.2.4)',
-        async (_, __, open) => expectInert(await open(), target().base),
-      )
-
-      test('no cache is asked whether it still holds: each time there is a whole page', async () => {
-        const agent = browser()
-        const { page } = await loginPage({}, agent)
-        const conditions: Fields[] = [
-          { 'If-None-Match': '*' },
-          { 'If-Modified-Since': new Date(Date.now() + 1e6).toUTCString() },
-          { Range: 'bytes=0-10' },
-        ]
-        for (const headers of conditions) {
-          const again = await agent.get(page.url.href, headers)
-          expect({ status: again.status, same: again.html === page.html }).toEqual({
-            status: 200,
-            same: true,
+    everyMount(() => {
+      describe('cannot be framed, leaks no referrer and is kept by nobody, in spite of the host’s headers:', () => {
+        test.each(gallery)('%s', async (_, mayEndAt, open) => {
+          const { headers, html } = await open()
+          expect(headers['content-security-policy']).toBe(
+            [
+              "default-src 'none'",
+              "style-src 'self'",
+              "img-src 'self'",
+              "script-src 'self'",
+              "base-uri 'none'",
+              "frame-ancestors 'none'",
+              `form-action 'self'${mayEndAt === '' ? '' : ` ${mayEndAt}`}`,
+            ].join(';'),
+          )
+          expect(headers).toMatchObject({
+            'x-frame-options': 'DENY',
+            'x-content-type-options': 'nosniff',
+            'referrer-policy': 'same-origin',
+            'cache-control': 'no-store',
+            'content-type': 'text/html; charset=utf-8',
           })
-        }
+          for (const name of [
+            'etag',
+            'last-modified',
+            'expires',
+            'cross-origin-opener-policy',
+            'x-xss-protection',
+          ])
+            expect(headers[name] === undefined || name === 'x-xss-protection').toBe(true)
+          for (const name of Object.keys(headers)) expect(name).not.toMatch(/^access-control-/)
+          expect(headers['content-security-policy-report-only']).toBeUndefined()
+          expect(html).toContain('<meta name="robots" content="noindex">')
+        })
+
+        test.each(gallery.filter(([name]) => name !== 'form_post'))(
+          '%s runs nothing and loads nothing from elsewhere (RFC 9700 §4.2.4)',
+          async (_, __, open) => expectInert(await open(), target().base),
+        )
+
+        test('no cache is asked whether it still holds: each time there is a whole page', async () => {
+          const agent = browser()
+          const { page } = await loginPage({}, agent)
+          const conditions: Fields[] = [
+            { 'If-None-Match': '*' },
+            { 'If-Modified-Since': new Date(Date.now() + 1e6).toUTCString() },
+            { Range: 'bytes=0-10' },
+          ]
+          for (const headers of conditions) {
+            const again = await agent.get(page.url.href, headers)
+            expect({ status: again.status, same: again.html === page.html }).toEqual({
+              status: 200,
+              same: true,
+            })
+          }
+        })
       })
     })
 
     // ASVS 3.4.2, RFC 9700 §2.1 (no CORS at the authorization endpoint).
-    test.each(['/authorize', '/login', '/consent', '/logout'])(
-      'at %s is read by scripts of no other origin',
-      async (path) => {
-        const origins = [
-          'https://evil.example',
-          new URL(callback).origin,
-          'null',
-          new URL(target().issuer).origin,
-        ]
-        for (const Origin of origins) {
-          const preflight = { Origin, 'Access-Control-Request-Method': 'POST' }
-          const answers = [
-            await browser().get(at(path, {}), { Origin }),
-            await browser().send('OPTIONS', at(path), { headers: preflight }),
-            await browser().get(authorizeUrl({ prompt: 'none' }), { Origin }),
+    everyMount(() => {
+      test.each(['/authorize', '/login', '/consent', '/logout'])(
+        'at %s is read by scripts of no other origin',
+        async (path) => {
+          const origins = [
+            'https://evil.example',
+            new URL(callback).origin,
+            'null',
+            new URL(target().issuer).origin,
           ]
-          expect(answers[1]?.status).toBe(405)
-          for (const { headers } of answers)
-            for (const name of Object.keys(headers)) expect(name).not.toMatch(/^access-control-/)
-        }
-      },
-    )
+          for (const Origin of origins) {
+            const preflight = { Origin, 'Access-Control-Request-Method': 'POST' }
+            const answers = [
+              await browser().get(at(path, {}), { Origin }),
+              await browser().send('OPTIONS', at(path), { headers: preflight }),
+              await browser().get(authorizeUrl({ prompt: 'none' }), { Origin }),
+            ]
+            expect(answers[1]?.status).toBe(405)
+            for (const { headers } of answers)
+              for (const name of Object.keys(headers)) expect(name).not.toMatch(/^access-control-/)
+          }
+        },
+      )
+    })
 
     // CWE-79; CVE-2022-4137, CVE-2023-6134 and CVE-2024-21637 in comparable servers.
     describe('shows what was sent as text, or not at all:', () => {
@@ -274,26 +278,28 @@ underAttack(
         ])
       })
 
-      test('headers too', async () => {
-        const names = [
-          'User-Agent',
-          'Referer',
-          'Accept-Language',
-          'X-Forwarded-For',
-          'X-Request-Id',
-          'Accept',
-          'Via',
-        ]
-        for (const name of names) {
-          const headers = { [name]: payloads[0] ?? '' }
-          for (const answer of [
-            await browser().get(authorizeUrl({ client_id: 'nobody' }), headers),
-            await browser().get(at('/logout'), headers),
-          ]) {
-            expectInert(answer, target().base)
-            expect(answer.html).not.toContain('alert(1)')
+      everyMount(() => {
+        test('headers too', async () => {
+          const names = [
+            'User-Agent',
+            'Referer',
+            'Accept-Language',
+            'X-Forwarded-For',
+            'X-Request-Id',
+            'Accept',
+            'Via',
+          ]
+          for (const name of names) {
+            const headers = { [name]: payloads[0] ?? '' }
+            for (const answer of [
+              await browser().get(authorizeUrl({ client_id: 'nobody' }), headers),
+              await browser().get(at('/logout'), headers),
+            ]) {
+              expectInert(answer, target().base)
+              expect(answer.html).not.toContain('alert(1)')
+            }
           }
-        }
+        })
       })
     })
 
@@ -353,119 +359,125 @@ underAttack(
     })
 
     // CWE-644, RFC 9700 §4.13; CVE-2023-49097 took over accounts so.
-    describe('is built from the issuer, whatever the request says of the host:', () => {
-      const forgeries: [string, Fields][] = [
-        ['Host', { Host: 'evil.example' }],
-        ['Host with a port', { Host: 'evil.example:1337' }],
-        ['Host with user information', { Host: 'localhost:3000@evil.example' }],
-        ['Host with markup', { Host: '"><script>alert(1)</script>' }],
-        ['X-Forwarded-Host', { 'X-Forwarded-Host': 'evil.example' }],
-        ['two in X-Forwarded-Host', { 'X-Forwarded-Host': 'evil.example, localhost:3000' }],
-        [
-          'X-Forwarded-Server, -Port and -Prefix',
-          {
-            'X-Forwarded-Server': 'evil.example',
-            'X-Forwarded-Port': '1337',
-            'X-Forwarded-Prefix': '//evil.example',
-          },
-        ],
-        ['Forwarded', { Forwarded: 'host=evil.example;proto=https;for=1.2.3.4' }],
-        [
-          'X-Host and the like',
-          {
-            'X-Host': 'evil.example',
-            'X-HTTP-Host-Override': 'evil.example',
-            'X-Original-Host': 'evil.example',
-          },
-        ],
-        ['X-Original-URL', { 'X-Original-URL': '//evil.example/', 'X-Rewrite-URL': '//evil.example/' }],
-        ['Referer and Origin', { Referer: evil, Origin: 'https://evil.example' }],
-      ]
-      test.each(forgeries)('%s', async (_, headers) => {
-        const unforged = (answer: Answer): Answer => {
-          expect(JSON.stringify([answer.html, answer.headers, answer.setCookies])).not.toMatch(
-            /evil|1337|alert/,
+    everyMount(() => {
+      describe('is built from the issuer, whatever the request says of the host:', () => {
+        const forgeries: [string, Fields][] = [
+          ['Host', { Host: 'evil.example' }],
+          ['Host with a port', { Host: 'evil.example:1337' }],
+          ['Host with user information', { Host: 'localhost:3000@evil.example' }],
+          ['Host with markup', { Host: '"><script>alert(1)</script>' }],
+          ['X-Forwarded-Host', { 'X-Forwarded-Host': 'evil.example' }],
+          ['two in X-Forwarded-Host', { 'X-Forwarded-Host': 'evil.example, localhost:3000' }],
+          [
+            'X-Forwarded-Server, -Port and -Prefix',
+            {
+              'X-Forwarded-Server': 'evil.example',
+              'X-Forwarded-Port': '1337',
+              'X-Forwarded-Prefix': '//evil.example',
+            },
+          ],
+          ['Forwarded', { Forwarded: 'host=evil.example;proto=https;for=1.2.3.4' }],
+          [
+            'X-Host and the like',
+            {
+              'X-Host': 'evil.example',
+              'X-HTTP-Host-Override': 'evil.example',
+              'X-Original-Host': 'evil.example',
+            },
+          ],
+          ['X-Original-URL', { 'X-Original-URL': '//evil.example/', 'X-Rewrite-URL': '//evil.example/' }],
+          ['Referer and Origin', { Referer: evil, Origin: 'https://evil.example' }],
+        ]
+        test.each(forgeries)('%s', async (_, headers) => {
+          const unforged = (answer: Answer): Answer => {
+            expect(JSON.stringify([answer.html, answer.headers, answer.setCookies])).not.toMatch(
+              /evil|1337|alert/,
+            )
+            return answer
+          }
+          const agent = browser()
+          const started = unforged(await agent.get(authorizeUrl(), headers))
+          expect(started.headers.location).toMatch(
+            new RegExp(`^${target().base}/login\\?authorization_request=lk_ar_[\\w-]{43}$`),
           )
-          return answer
-        }
-        const agent = browser()
-        const started = unforged(await agent.get(authorizeUrl(), headers))
-        expect(started.headers.location).toMatch(
-          new RegExp(`^${target().base}/login\\?authorization_request=lk_ar_[\\w-]{43}$`),
-        )
-        const page = unforged(await agent.get(started.headers.location ?? '', headers))
-        expect(page.html).toContain(`action="${at('/login')}"`)
-        const form = { ...fieldsOf(page, 'name="password"'), username: 'ada@example.com', password }
-        const { Origin: _own, ...sent } = headers
-        const posted = unforged(await post(agent, '/login', form, sent))
-        expect(posted.headers.location).toMatch(
-          new RegExp(`^${target().base}/authorize\\?authorization_request=`),
-        )
-        unforged(await agent.get(posted.headers.location ?? '', headers))
-        expectRefusal(unforged(await browser().get(silent(), headers)), 'login_required')
-        const discovery = unforged(await browser().get(at('/.well-known/openid-configuration'), headers))
-        const { issuer, authorization_endpoint } = JSON.parse(discovery.html)
-        expect({ issuer, authorization_endpoint }).toEqual({
-          issuer: target().issuer,
-          authorization_endpoint: `${target().issuer}/authorize`,
+          const page = unforged(await agent.get(started.headers.location ?? '', headers))
+          expect(page.html).toContain(`action="${at('/login')}"`)
+          const form = { ...fieldsOf(page, 'name="password"'), username: 'ada@example.com', password }
+          const { Origin: _own, ...sent } = headers
+          const posted = unforged(await post(agent, '/login', form, sent))
+          expect(posted.headers.location).toMatch(
+            new RegExp(`^${target().base}/authorize\\?authorization_request=`),
+          )
+          unforged(await agent.get(posted.headers.location ?? '', headers))
+          expectRefusal(unforged(await browser().get(silent(), headers)), 'login_required')
+          const discovery = unforged(await browser().get(at('/.well-known/openid-configuration'), headers))
+          const { issuer, authorization_endpoint } = JSON.parse(discovery.html)
+          expect({ issuer, authorization_endpoint }).toEqual({
+            issuer: target().issuer,
+            authorization_endpoint: `${target().issuer}/authorize`,
+          })
         })
-      })
 
-      test('X-Forwarded-Proto, which decides about nothing but whether to answer', async () => {
-        const answer = await browser().get(authorizeUrl(), { 'X-Forwarded-Proto': 'http' })
-        if (isBehindProxy) expectErrorPage(answer, 503)
-        else expect(answer.headers.location).toMatch(new RegExp(`^${target().base}/login\\?`))
-        const other = await browser().get(silent(), { 'X-Forwarded-Proto': 'https' })
-        expectRefusal(other, 'login_required')
+        test('X-Forwarded-Proto, which decides about nothing but whether to answer', async () => {
+          const answer = await browser().get(authorizeUrl(), { 'X-Forwarded-Proto': 'http' })
+          if (isBehindProxy) expectErrorPage(answer, 503)
+          else expect(answer.headers.location).toMatch(new RegExp(`^${target().base}/login\\?`))
+          const other = await browser().get(silent(), { 'X-Forwarded-Proto': 'https' })
+          expectRefusal(other, 'login_required')
+        })
       })
     })
 
     // RFC 9700 §4.11.2: the path of a request never becomes the place of a redirect.
-    test.each([
-      '//evil.example/..',
-      '/\\evil.example/..',
-      '//evil.example',
-      '/%2f%2fevil.example',
-      '/%5cevil.example',
-    ])('that does not exist, under %s, leads nowhere', async (prefix) => {
-      for (const path of ['/authorize', '/login', '/logout', '/']) {
-        const { status, headers } = await browser().get(`${prefix}${at(path)}`)
-        expect({ status, location: headers.location }).toEqual({
-          status: expect.any(Number),
-          location: undefined,
-        })
-        expect(status).toBeGreaterThanOrEqual(400)
-        expect(status).toBeLessThan(500)
-      }
+    everyMount(() => {
+      test.each([
+        '//evil.example/..',
+        '/\\evil.example/..',
+        '//evil.example',
+        '/%2f%2fevil.example',
+        '/%5cevil.example',
+      ])('that does not exist, under %s, leads nowhere', async (prefix) => {
+        for (const path of ['/authorize', '/login', '/logout', '/']) {
+          const { status, headers } = await browser().get(`${prefix}${at(path)}`)
+          expect({ status, location: headers.location }).toEqual({
+            status: expect.any(Number),
+            location: undefined,
+          })
+          expect(status).toBeGreaterThanOrEqual(400)
+          expect(status).toBeLessThan(500)
+        }
+      })
     })
 
     // CWE-436: what one reads as a form and another does not.
-    describe('answers odd bodies by a page of its own', () => {
-      const form = 'authorization_request=x&csrf_token=x'
-      test.each<[string, Fields, string]>([
-        ['no type', {}, form],
-        ['a type in capitals', { 'Content-Type': 'APPLICATION/X-WWW-FORM-URLENCODED' }, form],
-        ['a type with parameters', { 'Content-Type': 'application/x-www-form-urlencoded; a=b; c' }, form],
-        [
-          'half an encoding',
-          { 'Content-Type': 'application/x-www-form-urlencoded' },
-          'authorization_request=%&x=%zz',
-        ],
-        [
-          'semicolons',
-          { 'Content-Type': 'application/x-www-form-urlencoded' },
-          'authorization_request=x;csrf_token=y',
-        ],
-        ['nothing but signs', { 'Content-Type': 'application/x-www-form-urlencoded' }, '&&==&=&'],
-        ['NUL', { 'Content-Type': 'application/x-www-form-urlencoded' }, 'authorization_request=%00'],
-      ])('with %s', async (_, headers, body) => {
-        for (const path of ['/login', '/consent']) {
-          const answer = await browser().send('POST', at(path), { body, headers })
-          expect([400, 415]).toContain(answer.status)
-          expectErrorPage(answer, answer.status)
-          expect(ownCookies(answer)).toEqual([])
-        }
-        expectExpiredPage(await browser().send('POST', at('/login')))
+    everyMount(() => {
+      describe('answers odd bodies by a page of its own', () => {
+        const form = 'authorization_request=x&csrf_token=x'
+        test.each<[string, Fields, string]>([
+          ['no type', {}, form],
+          ['a type in capitals', { 'Content-Type': 'APPLICATION/X-WWW-FORM-URLENCODED' }, form],
+          ['a type with parameters', { 'Content-Type': 'application/x-www-form-urlencoded; a=b; c' }, form],
+          [
+            'half an encoding',
+            { 'Content-Type': 'application/x-www-form-urlencoded' },
+            'authorization_request=%&x=%zz',
+          ],
+          [
+            'semicolons',
+            { 'Content-Type': 'application/x-www-form-urlencoded' },
+            'authorization_request=x;csrf_token=y',
+          ],
+          ['nothing but signs', { 'Content-Type': 'application/x-www-form-urlencoded' }, '&&==&=&'],
+          ['NUL', { 'Content-Type': 'application/x-www-form-urlencoded' }, 'authorization_request=%00'],
+        ])('with %s', async (_, headers, body) => {
+          for (const path of ['/login', '/consent']) {
+            const answer = await browser().send('POST', at(path), { body, headers })
+            expect([400, 415]).toContain(answer.status)
+            expectErrorPage(answer, answer.status)
+            expect(ownCookies(answer)).toEqual([])
+          }
+          expectExpiredPage(await browser().send('POST', at('/login')))
+        })
       })
     })
 

@@ -168,7 +168,7 @@ const loopback: [string, string][] = [
 
 underAttack(
   'the redirect URI of an authorization request',
-  (target, mount) => {
+  (target, { mount, describe, test, everyMount }) => {
     const { at, authorizeUrl, silent, browser, code, signedIn, expectRefusal } = browserSide(target)
     /** A browser in which every request of every client would be served: the worst place for a lapse. */
     let ada: RawBrowser
@@ -284,96 +284,100 @@ underAttack(
     })
 
     // OWASP WSTG-INPV-04 (parameter pollution); RFC 6749 §3.1: not more than once.
-    describe('parameter pollution:', () => {
-      const good = encodeURIComponent(callback)
-      const bad = encodeURIComponent(evil)
-      const query = (pairs: string): string =>
-        `${at('/authorize')}?response_type=code&client_id=web&scope=openid&state=s&prompt=none&${pairs}`
+    everyMount(() => {
+      describe('parameter pollution:', () => {
+        const good = encodeURIComponent(callback)
+        const bad = encodeURIComponent(evil)
+        const query = (pairs: string): string =>
+          `${at('/authorize')}?response_type=code&client_id=web&scope=openid&state=s&prompt=none&${pairs}`
 
-      test.each([
-        ['the right one and another', `redirect_uri=${good}&redirect_uri=${bad}`],
-        ['another and the right one', `redirect_uri=${bad}&redirect_uri=${good}`],
-        ['the right one twice', `redirect_uri=${good}&redirect_uri=${good}`],
-        ['a name in brackets alone', `redirect_uri[]=${good}`],
-        ['a numbered name alone', `redirect_uri[0]=${good}`],
-        ['a name in another case alone', `Redirect_Uri=${good}`],
-        ['a name with NUL alone', `redirect_uri%00=${good}`],
-        ['a name with a space alone', `redirect_uri%20=${good}`],
-        ['two in one value', `redirect_uri=${good},${bad}`],
-        ['two in one value with a space', `redirect_uri=${good}%20${bad}`],
-        ['a semicolon between them', `redirect_uri=${good};redirect_uri=${bad}`],
-        ['encoded twice', `redirect_uri=${encodeURIComponent(good)}`],
-        ['encoded three times', `redirect_uri=${encodeURIComponent(encodeURIComponent(good))}`],
-        ['bytes that are not UTF-8', `redirect_uri=${good}%ff%fe`],
-        ['an overlong encoding of a slash', `redirect_uri=${good}%c0%af`],
-        ['half a surrogate', `redirect_uri=${good}%ed%a0%80`],
-        ['a broken escape', `redirect_uri=${good}%zz`],
-        ['2,049 characters', `redirect_uri=${good}${'x'.repeat(2049 - callback.length)}`],
-        ['8,000 characters', `redirect_uri=${'x'.repeat(8000)}`],
-        ['nothing', 'redirect_uri='],
-      ])('%s ends on a page', async (_, pairs) => {
-        await writesNothing(
-          target(),
-          async () => {
-            for (const agent of [browser(), ada]) expectPage(await agent.get(query(pairs)))
+        test.each([
+          ['the right one and another', `redirect_uri=${good}&redirect_uri=${bad}`],
+          ['another and the right one', `redirect_uri=${bad}&redirect_uri=${good}`],
+          ['the right one twice', `redirect_uri=${good}&redirect_uri=${good}`],
+          ['a name in brackets alone', `redirect_uri[]=${good}`],
+          ['a numbered name alone', `redirect_uri[0]=${good}`],
+          ['a name in another case alone', `Redirect_Uri=${good}`],
+          ['a name with NUL alone', `redirect_uri%00=${good}`],
+          ['a name with a space alone', `redirect_uri%20=${good}`],
+          ['two in one value', `redirect_uri=${good},${bad}`],
+          ['two in one value with a space', `redirect_uri=${good}%20${bad}`],
+          ['a semicolon between them', `redirect_uri=${good};redirect_uri=${bad}`],
+          ['encoded twice', `redirect_uri=${encodeURIComponent(good)}`],
+          ['encoded three times', `redirect_uri=${encodeURIComponent(encodeURIComponent(good))}`],
+          ['bytes that are not UTF-8', `redirect_uri=${good}%ff%fe`],
+          ['an overlong encoding of a slash', `redirect_uri=${good}%c0%af`],
+          ['half a surrogate', `redirect_uri=${good}%ed%a0%80`],
+          ['a broken escape', `redirect_uri=${good}%zz`],
+          ['2,049 characters', `redirect_uri=${good}${'x'.repeat(2049 - callback.length)}`],
+          ['8,000 characters', `redirect_uri=${'x'.repeat(8000)}`],
+          ['nothing', 'redirect_uri='],
+        ])('%s ends on a page', async (_, pairs) => {
+          await writesNothing(
+            target(),
+            async () => {
+              for (const agent of [browser(), ada]) expectPage(await agent.get(query(pairs)))
+            },
+            { except: ['sessions'] },
+          )
+        })
+
+        test.each([
+          ['brackets', 'redirect_uri[]'],
+          ['a number in brackets', 'redirect_uri[0]'],
+          ['a dot', 'redirect_uri.0'],
+          ['another case', 'REDIRECT_URI'],
+          ['NUL', 'redirect_uri%00'],
+          ['a path of properties', '__proto__[redirect_uri]'],
+          ['another protocol’s name', 'redirect_url'],
+        ])(
+          'beside the right one, another under a name with %s is only an unknown parameter',
+          async (_, name) => {
+            const answer = await browser().get(query(`redirect_uri=${good}&${name}=${bad}`))
+            expectRefusal(answer, 'login_required')
           },
-          { except: ['sessions'] },
+        )
+
+        test.each(['redirect_uri[]', 'redirect_uri[x]', 'redirect_uri[__proto__]'])(
+          'in a form, %s beside the right one leads nowhere but to the registered place',
+          async (name) => {
+            const form: [string, string][] = [
+              ...Object.entries({ response_type: 'code', client_id: 'web', scope: 'openid', state: 's' }),
+              ['prompt', 'none'],
+              ['redirect_uri', callback],
+              [name, evil],
+            ]
+            const agent = browser()
+            const answer = await agent.follow(await agent.post(at('/authorize'), form))
+            // A parser of the host's has made one value of both, and nobody can tell which was meant.
+            const isParsed = mount === 'after the host’s own parsers, session, helmet and compression'
+            if (isParsed) expectPage(answer)
+            else expectRefusal(answer, 'login_required')
+          },
         )
       })
 
-      test.each([
-        ['brackets', 'redirect_uri[]'],
-        ['a number in brackets', 'redirect_uri[0]'],
-        ['a dot', 'redirect_uri.0'],
-        ['another case', 'REDIRECT_URI'],
-        ['NUL', 'redirect_uri%00'],
-        ['a path of properties', '__proto__[redirect_uri]'],
-        ['another protocol’s name', 'redirect_url'],
-      ])(
-        'beside the right one, another under a name with %s is only an unknown parameter',
-        async (_, name) => {
-          const answer = await browser().get(query(`redirect_uri=${good}&${name}=${bad}`))
-          expectRefusal(answer, 'login_required')
-        },
-      )
-
-      test.each(['redirect_uri[]', 'redirect_uri[x]', 'redirect_uri[__proto__]'])(
-        'in a form, %s beside the right one leads nowhere but to the registered place',
-        async (name) => {
-          const form: [string, string][] = [
-            ...Object.entries({ response_type: 'code', client_id: 'web', scope: 'openid', state: 's' }),
-            ['prompt', 'none'],
-            ['redirect_uri', callback],
-            [name, evil],
-          ]
-          const agent = browser()
-          const answer = await agent.follow(await agent.post(at('/authorize'), form))
-          // A parser of the host's has made one value of both, and nobody can tell which was meant.
-          const isParsed = mount === 'after the host’s own parsers, session, helmet and compression'
-          if (isParsed) expectPage(answer)
-          else expectRefusal(answer, 'login_required')
-        },
-      )
-    })
-
-    test('what is registered is answered to the letter, its query and each allowed port kept (RFC 8252 §7.3)', async () => {
-      const silently = (client_id: string, redirect_uri: string) =>
-        browser().get(silent({ client_id, redirect_uri, ...usesPkce }))
-      for (const [client, redirectUri] of [
-        ['web', callback],
-        ['shop', withQuery],
-        ['native', 'http://127.0.0.1:1/callback'],
-        ['native', 'http://127.0.0.1:65535/callback'],
-        ['native', 'com.example.app:/callback'],
-        ['six', 'http://[::1]:49152/callback'],
-        ['local', 'http://localhost:49152/callback'],
-        ['fixed', 'http://localhost:4000/callback'],
-        ['desk', 'http://localhost/callback'],
-      ] as const) {
-        expectRefusal(await silently(client, redirectUri), 'login_required', { redirectUri })
-      }
-      code(await ada.get(silent()))
-      code(await ada.get(silent({ client_id: 'shop', redirect_uri: withQuery })), { redirectUri: withQuery })
+      test('what is registered is answered to the letter, its query and each allowed port kept (RFC 8252 §7.3)', async () => {
+        const silently = (client_id: string, redirect_uri: string) =>
+          browser().get(silent({ client_id, redirect_uri, ...usesPkce }))
+        for (const [client, redirectUri] of [
+          ['web', callback],
+          ['shop', withQuery],
+          ['native', 'http://127.0.0.1:1/callback'],
+          ['native', 'http://127.0.0.1:65535/callback'],
+          ['native', 'com.example.app:/callback'],
+          ['six', 'http://[::1]:49152/callback'],
+          ['local', 'http://localhost:49152/callback'],
+          ['fixed', 'http://localhost:4000/callback'],
+          ['desk', 'http://localhost/callback'],
+        ] as const) {
+          expectRefusal(await silently(client, redirectUri), 'login_required', { redirectUri })
+        }
+        code(await ada.get(silent()))
+        code(await ada.get(silent({ client_id: 'shop', redirect_uri: withQuery })), {
+          redirectUri: withQuery,
+        })
+      })
     })
   },
   () => ({ options: still, clients: registered }),

@@ -29,7 +29,7 @@ const retired = { client_id: 'retired', client_secret: secret }
 
 underAttack(
   'a stolen refresh token',
-  (target) => {
+  (target, { describe, test, everyMount }) => {
     const {
       browserOf,
       codeFor,
@@ -388,26 +388,28 @@ underAttack(
       })
     })
 
-    test('with refresh_token twice is refused and not used up (RFC 6749 §3.2)', async () => {
-      const [one, two] = [await tokensFor(), await tokensFor()]
-      const form = new URLSearchParams({ grant_type: 'refresh_token', ...web })
-      for (const pair of [
-        [one, two],
-        [one, one],
-      ]) {
-        const body = `${form}&${pair.map((tokens) => `refresh_token=${tokens.refresh_token}`).join('&')}`
-        expectRefusal(await changesNothing(target(), () => token(body)), 400, 'invalid_request')
-      }
-      expect(await standing(one)).toEqual(alive)
-      expect(await standing(two)).toEqual(alive)
-    })
+    everyMount(() => {
+      test('with refresh_token twice is refused and not used up (RFC 6749 §3.2)', async () => {
+        const [one, two] = [await tokensFor(), await tokensFor()]
+        const form = new URLSearchParams({ grant_type: 'refresh_token', ...web })
+        for (const pair of [
+          [one, two],
+          [one, one],
+        ]) {
+          const body = `${form}&${pair.map((tokens) => `refresh_token=${tokens.refresh_token}`).join('&')}`
+          expectRefusal(await changesNothing(target(), () => token(body)), 400, 'invalid_request')
+        }
+        expect(await standing(one)).toEqual(alive)
+        expect(await standing(two)).toEqual(alive)
+      })
 
-    test('in the address instead of the body is not looked at (RFC 6819 §4.6.7)', async () => {
-      const { refresh_token } = await tokensFor()
-      const query = new URLSearchParams({ grant_type: 'refresh_token', refresh_token, ...web })
-      const path = `${target().base}/token?${query}`
-      expectRefusal(await changesNothing(target(), () => target().post(path, {})), 400, 'invalid_request')
-      expect((await refresh(refresh_token)).status).toBe(200)
+      test('in the address instead of the body is not looked at (RFC 6819 §4.6.7)', async () => {
+        const { refresh_token } = await tokensFor()
+        const query = new URLSearchParams({ grant_type: 'refresh_token', refresh_token, ...web })
+        const path = `${target().base}/token?${query}`
+        expectRefusal(await changesNothing(target(), () => target().post(path, {})), 400, 'invalid_request')
+        expect((await refresh(refresh_token)).status).toBe(200)
+      })
     })
   },
   () => ({

@@ -26,7 +26,7 @@ const unknown = `lk_rt_${'A'.repeat(43)}`
 
 underAttack(
   'revocation',
-  (target) => {
+  (target, { describe, test, everyMount }) => {
     const {
       ask,
       browserOf,
@@ -247,38 +247,41 @@ underAttack(
       }
     })
 
-    test.each<[string, (token: string) => Promise<Answer>, number]>([
-      [
-        'GET',
-        (token) => target().get(`${target().base}/revoke?${new URLSearchParams({ token, ...web })}`),
-        405,
-      ],
-      [
-        'everything in the address',
-        (token) => ask(`/revoke?${new URLSearchParams({ token, ...web })}`, {}),
-        400,
-      ],
-      ['the token in the address', (token) => ask(`/revoke?token=${token}`, web), 400],
-      [
-        'JSON',
-        (token) => ask('/revoke', JSON.stringify({ token, ...web }), { 'Content-Type': 'application/json' }),
-        415,
-      ],
-      [
-        'JSONP (RFC 7009 §2.3)',
-        (token) => target().get(`${target().base}/revoke?callback=x&token=${token}`),
-        405,
-      ],
-      ['a NUL behind the token', (token) => revoke(`${token}\0`), 400],
-      ['more than 8 kB', (token) => revoke(token.padEnd(8193, 'A')), 400],
-    ])('refuses %s, and the token lives (RFC 7009 §2)', async (_, send, status) => {
-      const tokens = await tokensFor()
-      expectRefusal(
-        await changesNothing(target(), () => send(tokens.refresh_token)),
-        status,
-        'invalid_request',
-      )
-      expect(await standing(tokens)).toEqual(alive)
+    everyMount(() => {
+      test.each<[string, (token: string) => Promise<Answer>, number]>([
+        [
+          'GET',
+          (token) => target().get(`${target().base}/revoke?${new URLSearchParams({ token, ...web })}`),
+          405,
+        ],
+        [
+          'everything in the address',
+          (token) => ask(`/revoke?${new URLSearchParams({ token, ...web })}`, {}),
+          400,
+        ],
+        ['the token in the address', (token) => ask(`/revoke?token=${token}`, web), 400],
+        [
+          'JSON',
+          (token) =>
+            ask('/revoke', JSON.stringify({ token, ...web }), { 'Content-Type': 'application/json' }),
+          415,
+        ],
+        [
+          'JSONP (RFC 7009 §2.3)',
+          (token) => target().get(`${target().base}/revoke?callback=x&token=${token}`),
+          405,
+        ],
+        ['a NUL behind the token', (token) => revoke(`${token}\0`), 400],
+        ['more than 8 kB', (token) => revoke(token.padEnd(8193, 'A')), 400],
+      ])('refuses %s, and the token lives (RFC 7009 §2)', async (_, send, status) => {
+        const tokens = await tokensFor()
+        expectRefusal(
+          await changesNothing(target(), () => send(tokens.refresh_token)),
+          status,
+          'invalid_request',
+        )
+        expect(await standing(tokens)).toEqual(alive)
+      })
     })
 
     test('of a client that is switched off is refused, and what it held is dead anyway', async () => {

@@ -26,7 +26,7 @@ const namesake = { client_id: String(ada.id), client_secret: secret }
 
 underAttack(
   'the token endpoint',
-  (target, mount) => {
+  (target, { mount, describe, test, everyMount }) => {
     const { ask, browserOf, codeFor, guarded, introspect, own, redeem, refresh, token, tokensFor, userinfo } =
       apiSide(target)
 
@@ -107,180 +107,188 @@ underAttack(
       })
     })
 
-    describe('with a parameter twice, whichever is right, is refused (RFC 6749 §3.2, CWE-235)', () => {
-      const requests: Readonly<Record<string, Asked>> = {
-        '/token': {
-          ...{ grant_type: 'authorization_code', code: `lk_ac_${'A'.repeat(43)}`, redirect_uri: callback },
-          ...{ code_verifier: verifier, scope: 'openid', refresh_token: 'x', nonce: 'n', audience: 'x' },
-        },
-        '/introspect': { token: `lk_at_${'A'.repeat(43)}`, token_type_hint: 'access_token' },
-        '/revoke': { token: `lk_rt_${'A'.repeat(43)}`, token_type_hint: 'refresh_token' },
-      }
-      const cases = Object.entries(requests).flatMap(([path, fields]) =>
-        Object.keys({ ...fields, ...web, unheard_of: '' }).map((name): [string, string] => [path, name]),
-      )
-      test.each(cases)('%s: %s', async (path, name) => {
-        const fields: Record<string, string> = { unheard_of: 'x', ...requests[path], ...web } as never
-        const form = new URLSearchParams(fields)
-        for (const body of [`${form}&${name}=x`, `${name}=x&${form}`, `${form}&${name}=${fields[name]}`]) {
-          expectRefusal(await changesNothing(target(), () => ask(path, body)), 400, 'invalid_request')
+    everyMount(() => {
+      describe('with a parameter twice, whichever is right, is refused (RFC 6749 §3.2, CWE-235)', () => {
+        const requests: Readonly<Record<string, Asked>> = {
+          '/token': {
+            ...{ grant_type: 'authorization_code', code: `lk_ac_${'A'.repeat(43)}`, redirect_uri: callback },
+            ...{ code_verifier: verifier, scope: 'openid', refresh_token: 'x', nonce: 'n', audience: 'x' },
+          },
+          '/introspect': { token: `lk_at_${'A'.repeat(43)}`, token_type_hint: 'access_token' },
+          '/revoke': { token: `lk_rt_${'A'.repeat(43)}`, token_type_hint: 'refresh_token' },
         }
-      })
-
-      test('the access token in the body of UserInfo (RFC 6750 §3.1)', async () => {
-        const { access_token } = await tokensFor()
-        for (const body of [
-          `access_token=${access_token}&access_token=x`,
-          `access_token=x&access_token=${access_token}`,
-        ])
-          expectRefusal(await ask('/userinfo', body), 400, 'invalid_request')
-      })
-    })
-
-    test.each([
-      'client_id',
-      'client_secret',
-      'code',
-      'redirect_uri',
-      'code_verifier',
-      'scope',
-      'refresh_token',
-    ])('with %s as a list or an object is never taken for the text in it (RFC 6749 §3.2)', async (name) => {
-      const code = await codeFor(s256)
-      const fields: Asked = {
-        grant_type: 'authorization_code',
-        code,
-        redirect_uri: callback,
-        code_verifier: verifier,
-        ...web,
-        ...(name === 'refresh_token' && { grant_type: name, refresh_token: 'x', code: undefined }),
-        ...(name === 'scope' && { grant_type: 'client_credentials', scope: 'notes:read', code: undefined }),
-      }
-      for (const brackets of ['[]', '[0]', '[x]', '[__proto__]', '[length]']) {
-        const pairs = Object.entries(fields).flatMap(([key, value]) =>
-          value === undefined ? [] : [[key, value]],
+        const cases = Object.entries(requests).flatMap(([path, fields]) =>
+          Object.keys({ ...fields, ...web, unheard_of: '' }).map((name): [string, string] => [path, name]),
         )
-        const body = pairs
-          .map(
-            ([key, value]) =>
-              `${key === name ? `${key}${brackets}` : key}=${encodeURIComponent(String(value))}`,
-          )
-          .join('&')
-        const answer = await token(body)
-        // A scope that is not there is no scope that was asked for.
-        if (name === 'scope' && answer.status === 200) {
-          expect(jsonOf(answer)).toMatchObject({ scope: 'notes:read notes:write' })
-        } else {
-          expect([400, 401]).toContain(answer.status)
-          const { error } = jsonOf(answer)
-          expectRefusal(answer, answer.status, String(error))
-        }
-      }
-      expect((await redeem(code, { code_verifier: verifier })).status).toBe(200)
-    })
+        test.each(cases)('%s: %s', async (path, name) => {
+          const fields: Record<string, string> = { unheard_of: 'x', ...requests[path], ...web } as never
+          const form = new URLSearchParams(fields)
+          for (const body of [`${form}&${name}=x`, `${name}=x&${form}`, `${form}&${name}=${fields[name]}`]) {
+            expectRefusal(await changesNothing(target(), () => ask(path, body)), 400, 'invalid_request')
+          }
+        })
 
-    describe('reads forms alone', () => {
-      const form = String(new URLSearchParams({ grant_type: 'client_credentials', ...web }))
-      const json = JSON.stringify({ grant_type: 'client_credentials', ...web })
+        test('the access token in the body of UserInfo (RFC 6750 §3.1)', async () => {
+          const { access_token } = await tokensFor()
+          for (const body of [
+            `access_token=${access_token}&access_token=x`,
+            `access_token=x&access_token=${access_token}`,
+          ])
+            expectRefusal(await ask('/userinfo', body), 400, 'invalid_request')
+        })
+      })
 
       test.each([
-        ['JSON', 'application/json', json],
-        ['JSON by another name', 'application/vnd.api+json', json],
-        ['a form that is called JSON', 'application/json', JSON.stringify(form)],
-        ['text', 'text/plain', form],
-        ['HTML', 'text/html', form],
-        [
-          'XML',
-          'application/xml',
-          '<!DOCTYPE x [<!ENTITY y SYSTEM "file:///etc/passwd">]><grant_type>&y;</grant_type>',
-        ],
-        ['multipart', 'multipart/form-data; boundary=x', `--x\r\n\r\n${form}\r\n--x--`],
-        ['bytes', 'application/octet-stream', form],
-        ['a type that only begins alike', 'application/x-www-form-urlencoded-x', form],
-        ['no type at all', 'x', form],
-      ])('not %s (RFC 6749 §3.2)', async (_, type, body) => {
-        if (isParsed(mount) && type === 'application/json' && !body.startsWith('{')) return
-        const refused = await changesNothing(target(), () => token(body, { 'Content-Type': type }))
-        expectRefusal(refused, 415, 'invalid_request')
+        'client_id',
+        'client_secret',
+        'code',
+        'redirect_uri',
+        'code_verifier',
+        'scope',
+        'refresh_token',
+      ])('with %s as a list or an object is never taken for the text in it (RFC 6749 §3.2)', async (name) => {
+        const code = await codeFor(s256)
+        const fields: Asked = {
+          grant_type: 'authorization_code',
+          code,
+          redirect_uri: callback,
+          code_verifier: verifier,
+          ...web,
+          ...(name === 'refresh_token' && { grant_type: name, refresh_token: 'x', code: undefined }),
+          ...(name === 'scope' && { grant_type: 'client_credentials', scope: 'notes:read', code: undefined }),
+        }
+        for (const brackets of ['[]', '[0]', '[x]', '[__proto__]', '[length]']) {
+          const pairs = Object.entries(fields).flatMap(([key, value]) =>
+            value === undefined ? [] : [[key, value]],
+          )
+          const body = pairs
+            .map(
+              ([key, value]) =>
+                `${key === name ? `${key}${brackets}` : key}=${encodeURIComponent(String(value))}`,
+            )
+            .join('&')
+          const answer = await token(body)
+          // A scope that is not there is no scope that was asked for.
+          if (name === 'scope' && answer.status === 200) {
+            expect(jsonOf(answer)).toMatchObject({ scope: 'notes:read notes:write' })
+          } else {
+            expect([400, 401]).toContain(answer.status)
+            const { error } = jsonOf(answer)
+            expectRefusal(answer, answer.status, String(error))
+          }
+        }
+        expect((await redeem(code, { code_verifier: verifier })).status).toBe(200)
       })
 
-      test.each<[string, string]>([
-        // Spelt so that a filter or a log in front of us reads nothing of what it asks for.
-        ['utf-7', form.replace('client_credentials', '+AGMAbABpAGUAbgB0AF8AYwByAGUAZABlAG4AdABpAGEAbABz-')],
-        ['utf-16', form],
-        ['ibm037', form],
-        ['x-none', form],
-      ])('not in the charset %s: a form is UTF-8 (RFC 6749 Appendix B)', async (charset, body) => {
-        const type = `application/x-www-form-urlencoded; charset=${charset}`
-        const refused = await changesNothing(target(), () => token(body, { 'Content-Type': type }))
-        expect(refused.status).toBe(415)
-        // There Express's own form parser has said so.
-        if (!isParsed(mount)) expectRefusal(refused, 415, 'invalid_request')
-      })
+      describe('reads forms alone', () => {
+        const form = String(new URLSearchParams({ grant_type: 'client_credentials', ...web }))
+        const json = JSON.stringify({ grant_type: 'client_credentials', ...web })
 
-      test.each(['deflate', 'br', 'zstd', 'x'])(
-        'not in the encoding %s, which could be a bomb',
-        async (encoding) => {
-          const refused = await changesNothing(target(), () => token(form, { 'Content-Encoding': encoding }))
-          expect(refused.status).toBeGreaterThanOrEqual(400)
-          expect(refused.status).toBeLessThan(500)
+        test.each([
+          ['JSON', 'application/json', json],
+          ['JSON by another name', 'application/vnd.api+json', json],
+          ['a form that is called JSON', 'application/json', JSON.stringify(form)],
+          ['text', 'text/plain', form],
+          ['HTML', 'text/html', form],
+          [
+            'XML',
+            'application/xml',
+            '<!DOCTYPE x [<!ENTITY y SYSTEM "file:///etc/passwd">]><grant_type>&y;</grant_type>',
+          ],
+          ['multipart', 'multipart/form-data; boundary=x', `--x\r\n\r\n${form}\r\n--x--`],
+          ['bytes', 'application/octet-stream', form],
+          ['a type that only begins alike', 'application/x-www-form-urlencoded-x', form],
+          ['no type at all', 'x', form],
+        ])('not %s (RFC 6749 §3.2)', async (_, type, body) => {
+          if (isParsed(mount) && type === 'application/json' && !body.startsWith('{')) return
+          const refused = await changesNothing(target(), () => token(body, { 'Content-Type': type }))
+          expectRefusal(refused, 415, 'invalid_request')
+        })
+
+        test.each<[string, string]>([
+          // Spelt so that a filter or a log in front of us reads nothing of what it asks for.
+          ['utf-7', form.replace('client_credentials', '+AGMAbABpAGUAbgB0AF8AYwByAGUAZABlAG4AdABpAGEAbABz-')],
+          ['utf-16', form],
+          ['ibm037', form],
+          ['x-none', form],
+        ])('not in the charset %s: a form is UTF-8 (RFC 6749 Appendix B)', async (charset, body) => {
+          const type = `application/x-www-form-urlencoded; charset=${charset}`
+          const refused = await changesNothing(target(), () => token(body, { 'Content-Type': type }))
+          expect(refused.status).toBe(415)
+          // There Express's own form parser has said so.
           if (!isParsed(mount)) expectRefusal(refused, 415, 'invalid_request')
+        })
+
+        test.each(['deflate', 'br', 'zstd', 'x'])(
+          'not in the encoding %s, which could be a bomb',
+          async (encoding) => {
+            const refused = await changesNothing(target(), () =>
+              token(form, { 'Content-Encoding': encoding }),
+            )
+            expect(refused.status).toBeGreaterThanOrEqual(400)
+            expect(refused.status).toBeLessThan(500)
+            if (!isParsed(mount)) expectRefusal(refused, 415, 'invalid_request')
+          },
+        )
+
+        test('not with more than 64 parameters (RFC 6819 §4.4.1.11)', async () => {
+          const more = Array.from({ length: 62 }, (__, index) => `p${index}=1`).join('&')
+          expectRefusal(
+            await changesNothing(target(), () => token(`${form}&${more}`)),
+            400,
+            'invalid_request',
+          )
+        })
+
+        test('not of more than 64 kB, unless the host has read it before us (RFC 6819 §4.4.1.11)', async () => {
+          const body = `${form}&x=${'x'.repeat(70_000)}`
+          if (isParsed(mount)) expect((await token(body)).status).toBe(200)
+          else expectRefusal(await changesNothing(target(), () => token(body)), 413, 'invalid_request')
+        })
+      })
+
+      test.each([
+        ['GET', 'a form that is a link (RFC 6749 §3.2)'],
+        ['HEAD', 'what proxies and previews send'],
+        ['PUT', 'a method that nobody asked for'],
+        ['PATCH', 'a method that nobody asked for'],
+        ['DELETE', 'a method that nobody asked for'],
+      ])('answers %s, %s, with 405', async (method) => {
+        const [code, { refresh_token }] = [await codeFor(), await tokensFor()]
+        const grants: Record<string, string>[] = [
+          { grant_type: 'client_credentials' },
+          { grant_type: 'authorization_code', code, redirect_uri: callback },
+          { grant_type: 'refresh_token', refresh_token },
+        ]
+        for (const grant of grants) {
+          const path = `${target().base}/token?${new URLSearchParams({ ...grant, ...web })}`
+          const refused = await changesNothing(target(), () => target().browser().send(method, path))
+          if (method !== 'HEAD') expectRefusal(refused, 405, 'invalid_request')
+          expect({ status: refused.status, allow: refused.headers.allow }).toEqual({
+            status: 405,
+            allow: 'POST',
+          })
+        }
+        expect((await redeem(code)).status).toBe(200)
+        expect((await refresh(refresh_token)).status).toBe(200)
+      })
+
+      test.each(['X-HTTP-Method-Override', 'X-HTTP-Method', 'X-Method-Override'])(
+        'takes the method of the request line, whatever %s says (ASVS 4.1.4)',
+        async (header) => {
+          const query = new URLSearchParams({ grant_type: 'client_credentials', _method: 'POST', ...web })
+          const got = await changesNothing(target(), () =>
+            target().get(`${target().base}/token?${query}`, { [header]: 'POST' }),
+          )
+          expectRefusal(got, 405, 'invalid_request')
+          const posted = await token(
+            { grant_type: 'client_credentials', _method: 'DELETE', ...web },
+            { [header]: 'DELETE' },
+          )
+          expect(posted.status).toBe(200)
         },
       )
-
-      test('not with more than 64 parameters (RFC 6819 §4.4.1.11)', async () => {
-        const more = Array.from({ length: 62 }, (__, index) => `p${index}=1`).join('&')
-        expectRefusal(await changesNothing(target(), () => token(`${form}&${more}`)), 400, 'invalid_request')
-      })
-
-      test('not of more than 64 kB, unless the host has read it before us (RFC 6819 §4.4.1.11)', async () => {
-        const body = `${form}&x=${'x'.repeat(70_000)}`
-        if (isParsed(mount)) expect((await token(body)).status).toBe(200)
-        else expectRefusal(await changesNothing(target(), () => token(body)), 413, 'invalid_request')
-      })
     })
-
-    test.each([
-      ['GET', 'a form that is a link (RFC 6749 §3.2)'],
-      ['HEAD', 'what proxies and previews send'],
-      ['PUT', 'a method that nobody asked for'],
-      ['PATCH', 'a method that nobody asked for'],
-      ['DELETE', 'a method that nobody asked for'],
-    ])('answers %s, %s, with 405', async (method) => {
-      const [code, { refresh_token }] = [await codeFor(), await tokensFor()]
-      const grants: Record<string, string>[] = [
-        { grant_type: 'client_credentials' },
-        { grant_type: 'authorization_code', code, redirect_uri: callback },
-        { grant_type: 'refresh_token', refresh_token },
-      ]
-      for (const grant of grants) {
-        const path = `${target().base}/token?${new URLSearchParams({ ...grant, ...web })}`
-        const refused = await changesNothing(target(), () => target().browser().send(method, path))
-        if (method !== 'HEAD') expectRefusal(refused, 405, 'invalid_request')
-        expect({ status: refused.status, allow: refused.headers.allow }).toEqual({
-          status: 405,
-          allow: 'POST',
-        })
-      }
-      expect((await redeem(code)).status).toBe(200)
-      expect((await refresh(refresh_token)).status).toBe(200)
-    })
-
-    test.each(['X-HTTP-Method-Override', 'X-HTTP-Method', 'X-Method-Override'])(
-      'takes the method of the request line, whatever %s says (ASVS 4.1.4)',
-      async (header) => {
-        const query = new URLSearchParams({ grant_type: 'client_credentials', _method: 'POST', ...web })
-        const got = await changesNothing(target(), () =>
-          target().get(`${target().base}/token?${query}`, { [header]: 'POST' }),
-        )
-        expectRefusal(got, 405, 'invalid_request')
-        const posted = await token(
-          { grant_type: 'client_credentials', _method: 'DELETE', ...web },
-          { [header]: 'DELETE' },
-        )
-        expect(posted.status).toBe(200)
-      },
-    )
 
     describe('gives a client for itself', () => {
       test.each([
@@ -338,50 +346,52 @@ underAttack(
       })
     })
 
-    test('never repeats what it was sent (RFC 6749 §10.14)', async () => {
-      const marked = 'ATTACKMARK<script>alert(1)</script>'
-      for (const name of [
-        'grant_type',
-        'client_id',
-        'client_secret',
-        'scope',
-        'code',
-        'refresh_token',
-        marked,
-      ]) {
-        const grants = ['client_credentials', 'authorization_code', 'refresh_token']
-        for (const grant_type of grants) {
-          const form = {
-            grant_type,
-            code: 'x',
-            redirect_uri: marked,
-            refresh_token: 'x',
-            ...web,
-            [name]: marked,
+    everyMount(() => {
+      test('never repeats what it was sent (RFC 6749 §10.14)', async () => {
+        const marked = 'ATTACKMARK<script>alert(1)</script>'
+        for (const name of [
+          'grant_type',
+          'client_id',
+          'client_secret',
+          'scope',
+          'code',
+          'refresh_token',
+          marked,
+        ]) {
+          const grants = ['client_credentials', 'authorization_code', 'refresh_token']
+          for (const grant_type of grants) {
+            const form = {
+              grant_type,
+              code: 'x',
+              redirect_uri: marked,
+              refresh_token: 'x',
+              ...web,
+              [name]: marked,
+            }
+            const answer = await token(form, { 'X-Mark': marked, Referer: 'https://attackmark.example' })
+            expect(`${answer.html}${JSON.stringify(answer.headers)}`).not.toMatch(/ATTACKMARK/i)
           }
-          const answer = await token(form, { 'X-Mark': marked, Referer: 'https://attackmark.example' })
-          expect(`${answer.html}${JSON.stringify(answer.headers)}`).not.toMatch(/ATTACKMARK/i)
         }
-      }
-    })
+      })
 
-    test('sends no cookie and reads none (RFC 6819 §4.4.1.8)', async () => {
-      const code = await codeFor()
-      const form = { grant_type: 'authorization_code', code, redirect_uri: callback }
-      const refused = await browserOf().post(`${target().base}/token`, form)
-      expectRefusal(refused, 400, 'invalid_request')
-      const answer = await redeem(code)
-      expect(answer.status).toBe(200)
-      expect(answer.setCookies.filter((cookie) => /latchkey/i.test(cookie))).toEqual([])
-    })
+      test('sends no cookie and reads none (RFC 6819 §4.4.1.8)', async () => {
+        const code = await codeFor()
+        const form = { grant_type: 'authorization_code', code, redirect_uri: callback }
+        const refused = await browserOf().post(`${target().base}/token`, form)
+        expectRefusal(refused, 400, 'invalid_request')
+        const answer = await redeem(code)
+        expect(answer.status).toBe(200)
+        expect(answer.setCookies.filter((cookie) => /latchkey/i.test(cookie))).toEqual([])
+      })
 
-    test('gives nobody a token to keep in a cache (RFC 6749 §5.1)', async () => {
-      const answers = [await redeem(await codeFor()), await own(), await own({ client_secret: 'x' })]
-      for (const { headers } of answers) {
-        expect(headers['cache-control']).toBe('no-store')
-        expect(headers).not.toHaveProperty('etag')
-        expect(headers).not.toHaveProperty('last-modified')
-      }
+      test('gives nobody a token to keep in a cache (RFC 6749 §5.1)', async () => {
+        const answers = [await redeem(await codeFor()), await own(), await own({ client_secret: 'x' })]
+        for (const { headers } of answers) {
+          expect(headers['cache-control']).toBe('no-store')
+          expect(headers).not.toHaveProperty('etag')
+          expect(headers).not.toHaveProperty('last-modified')
+        }
+      })
     })
   },
   () => ({
@@ -462,26 +472,28 @@ const faultOf = ({ status, html, headers }: Answer): string | undefined => {
   return !isRefused && error !== undefined ? `an error with the status ${status}` : undefined
 }
 
-underAttack('every endpoint of clients', (target) => {
-  test.each(paths)(
-    '%s answers arbitrary bytes with a registered error, briefly (RFC 6749 §5.2)',
-    async (path) => {
-      const sent = fc.tuple(fc.constantFrom('GET', 'POST'), anyBody, scheme, headerText)
-      await fc.assert(
-        fc.asyncProperty(sent, async ([method, body, start, text]) => {
-          const headers = {
-            'Content-Type': 'application/x-www-form-urlencoded',
-            ...(start === '' ? {} : { Authorization: start + text }),
-          }
-          const answer = await target()
-            .browser()
-            .send(method, `${target().base}${path}`, method === 'POST' ? { body, headers } : { headers })
-          expect(faultOf(answer)).toBeUndefined()
-        }),
-        { numRuns: 60, seed },
-      )
-    },
-  )
+underAttack('every endpoint of clients', (target, { test, everyMount }) => {
+  everyMount(() => {
+    test.each(paths)(
+      '%s answers arbitrary bytes with a registered error, briefly (RFC 6749 §5.2)',
+      async (path) => {
+        const sent = fc.tuple(fc.constantFrom('GET', 'POST'), anyBody, scheme, headerText)
+        await fc.assert(
+          fc.asyncProperty(sent, async ([method, body, start, text]) => {
+            const headers = {
+              'Content-Type': 'application/x-www-form-urlencoded',
+              ...(start === '' ? {} : { Authorization: start + text }),
+            }
+            const answer = await target()
+              .browser()
+              .send(method, `${target().base}${path}`, method === 'POST' ? { body, headers } : { headers })
+            expect(faultOf(answer)).toBeUndefined()
+          }),
+          { numRuns: 60, seed },
+        )
+      },
+    )
+  })
 })
 
 describe('a body that the host has parsed before us', () => {

@@ -146,30 +146,73 @@ export const startTarget = async (
   }
 }
 
-/** What a host has before us never reaches the database, so that on another than the embedded one a single place will do. */
-const triedMounts: readonly Mount[] = process.env.DATABASE_URL === undefined ? mounts : ['at /oauth']
+/** Jest's functions, which register tests in the first mount only, unless they are called inside `everyMount`. */
+interface Attacks {
+  readonly mount: Mount
+  readonly describe: jest.Describe
+  readonly test: jest.It
+  /** Registers tests in every mount: for what a host's parsers, cookies, headers or paths can change. */
+  everyMount(attacks: () => void): void
+}
+
+const firstMount: Mount = 'at /oauth'
+const testsAll = process.env.TEST_ALL === '1'
+
+/** A host's middleware never reaches the database, so one mount is enough on a database server. */
+const moreMounts =
+  process.env.DATABASE_URL === undefined ? mounts.filter((mount) => mount !== firstMount) : []
+
+const attacksIn = (mount: Mount, onEveryMount: () => void): Attacks => {
+  let isOpen = mount === firstMount || testsAll
+  const whenOpen = <T extends jest.Describe | jest.It>(register: T): T => {
+    const one = (...args: [string, () => void]): void => {
+      if (isOpen) register(...args)
+    }
+    const each = (table: readonly unknown[]): unknown => (isOpen ? register.each(table) : () => {})
+    return Object.assign(one, { each }) as unknown as T
+  }
+  const everyMount = (attacks: () => void): void => {
+    onEveryMount()
+    const before = isOpen
+    isOpen = true
+    attacks()
+    isOpen = before
+  }
+  return { mount, describe: whenOpen(describe), test: whenOpen(test), everyMount }
+}
 
 /**
- * The same attacks in every place.
+ * Runs attacks in one mount, and those inside `everyMount` in all of them; TEST_ALL=1 runs all in all.
  *
  * @example
- * underAttack('the token endpoint', (target) => {
- *   test('…', async () => expect((await target().post(`${target().base}/token`, {})).status).toBe(400))
+ * underAttack('the token endpoint', (target, { test, everyMount }) => {
+ *   everyMount(() => {
+ *     test('…', async () => expect((await target().post(`${target().base}/token`, {})).status).toBe(400))
+ *   })
  * })
  */
 export const underAttack = (
   name: string,
-  attacks: (target: () => Target, mount: Mount) => void,
+  attacks: (target: () => Target, jest: Attacks) => void,
   settings: () => HostSettings = () => ({}),
 ): void => {
-  describe.each(triedMounts.map((mount) => [mount]))(`${name}, mounted %s`, (mount) => {
-    let target: Awaited<ReturnType<typeof startTarget>>
-    beforeAll(async () => {
-      target = await startTarget(mount, settings())
+  let needsEveryMount = testsAll
+  const attack = (mount: Mount): void =>
+    describe(`${name}, mounted ${mount}`, () => {
+      let target: Awaited<ReturnType<typeof startTarget>>
+      beforeAll(async () => {
+        target = await startTarget(mount, settings())
+      })
+      afterAll(() => target.close())
+      attacks(
+        () => target,
+        attacksIn(mount, () => {
+          needsEveryMount = true
+        }),
+      )
     })
-    afterAll(() => target.close())
-    attacks(() => target, mount)
-  })
+  attack(firstMount)
+  if (needsEveryMount) moreMounts.forEach(attack)
 }
 
 /** Asserts that work writes nothing of ours, but for the tables named. */
