@@ -21,6 +21,8 @@ export interface Contestant {
   readonly paths: Paths
   /** Whether it issues ID tokens. */
   readonly openid: boolean
+  /** Whether it asks for consent on a page. */
+  readonly asksConsent?: boolean
 }
 
 const latchkeyPaths: Paths = {
@@ -60,6 +62,7 @@ export const contestants: readonly Contestant[] = [
     storage: 'sqlite',
     paths: latchkeyPaths,
     openid: true,
+    asksConsent: true,
   },
   {
     name: 'Latchkey + PostgreSQL',
@@ -67,6 +70,7 @@ export const contestants: readonly Contestant[] = [
     storage: 'postgresql',
     paths: latchkeyPaths,
     openid: true,
+    asksConsent: true,
   },
   {
     name: reference,
@@ -74,6 +78,7 @@ export const contestants: readonly Contestant[] = [
     storage: 'sqlite',
     paths: oidcProviderPaths,
     openid: true,
+    asksConsent: true,
   },
   {
     name: 'oidc-provider in memory',
@@ -81,6 +86,7 @@ export const contestants: readonly Contestant[] = [
     storage: 'memory',
     paths: oidcProviderPaths,
     openid: true,
+    asksConsent: true,
   },
   {
     name: 'oauth2-server + SQLite',

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import createKnex from 'knex'
-import { compile } from './compile.ts'
+import { compile, thisCheckout } from './compile.ts'
 import type { Contestant } from './contestants.ts'
 import type { GeneratorAnswers } from './load/generator.ts'
 import { type Ask, asking } from './messages.ts'
@@ -19,6 +19,8 @@ export interface RunningServer {
 
 /** A server's folder and schema: made, and not running. */
 export interface PreparedServer {
+  /** Its PostgreSQL schema. */
+  readonly schema: string
   /** @param extra settings beyond those it was prepared with */
   start(extra?: Partial<ServerSettings>): Promise<RunningServer>
   remove(): Promise<void>
@@ -29,7 +31,7 @@ export interface Bench {
   generator(): Promise<{ readonly ask: Ask<GeneratorAnswers>; stop(): Promise<void> }>
 }
 
-const postgresUrl = process.env.BENCH_POSTGRES_URL ?? 'postgres://postgres@127.0.0.1:5432/test'
+export const postgresUrl = process.env.BENCH_POSTGRES_URL ?? 'postgres://postgres@127.0.0.1:5432/test'
 
 /** Why PostgreSQL cannot take part; undefined when it can. */
 export const postgresIsAway = async (): Promise<string | undefined> => {
@@ -68,9 +70,13 @@ const firstMessage = (child: ChildProcess, name: string): Promise<{ base: string
     child.once('exit', (code) => reject(new Error(`${name} ended with ${code} before it was ready`)))
   })
 
-/** Compiles everything once; each server and the load then get a process of their own. */
-export const openBench = (): Bench => {
-  const directory = compile()
+/**
+ * Compiles a checkout once. Each server and each load generator then runs in its own process.
+ *
+ * @param checkout the folder of the checkout that the servers come from
+ */
+export const openBench = (checkout = thisCheckout): Bench => {
+  const directory = compile(checkout)
   const run = (file: string, settings: object): ChildProcess =>
     fork(join(directory, 'bench', file), [JSON.stringify(settings)], {
       // The parent runs TypeScript; its children must not load that too.
@@ -97,6 +103,7 @@ export const openBench = (): Bench => {
     const code = await ended(run(file, { ...settings, prepare: true }))
     if (code !== 0) throw new Error(`${contestant.name} could not be prepared`)
     return {
+      schema,
       start: async (extra) => {
         const child = run(file, { ...settings, ...extra })
         const { base } = await firstMessage(child, contestant.name)

@@ -20,8 +20,12 @@ export interface Rate {
   readonly rates: readonly number[]
   /** The median of the rounds. */
   readonly rate: number
-  /** Microseconds of processor time of the server for one operation; the median of the rounds. */
+  /** Microseconds of the server's processor time for one operation, in each round. */
+  readonly processors: readonly number[]
+  /** The median of the rounds. */
   readonly processor: number
+  /** HTTP requests of one operation. */
+  readonly requests: number
   /** Milliseconds. */
   readonly p50: number
   readonly p99: number
@@ -31,6 +35,7 @@ export interface Rate {
 
 interface Round extends Measured {
   readonly processor: number
+  readonly requests: number
   readonly peakResident: number
 }
 
@@ -47,22 +52,28 @@ export const measureRound = async (
   const measured = await ask('run', load)
   const after = await server.ask('usage')
   const processor = (after.processor - before.processor) / measured.count
-  return { ...measured, processor, peakResident: after.peakResident }
+  const requests = (after.requests - before.requests) / measured.count
+  return { ...measured, processor, requests, peakResident: after.peakResident }
 }
 
 /** Whether a server has what an operation needs. */
-export const offers = ({ paths, openid }: Contestant, operation: Operation): boolean =>
-  paths[operation.needs] !== undefined && (openid || !operation.openid)
+export const offers = ({ paths, openid, asksConsent }: Contestant, operation: Operation): boolean =>
+  paths[operation.needs] !== undefined &&
+  (openid || !operation.openid) &&
+  (asksConsent || !operation.asksConsent)
 
 const summaryOf = (server: RunningServer, operation: Operation, rounds: readonly Round[]): Rate => {
   const latencies = rounds.flatMap((round) => round.latencies)
   const rates = rounds.map((round) => round.count / round.seconds)
+  const processors = rounds.map((round) => round.processor)
   return {
     contestant: server.contestant.name,
     operation: operation.name,
     rates,
     rate: median(rates),
-    processor: median(rounds.map((round) => round.processor)),
+    processors,
+    processor: median(processors),
+    requests: median(rounds.map((round) => round.requests)),
     p50: quantile(latencies, 0.5) / 1000,
     p99: quantile(latencies, 0.99) / 1000,
     peakResident: Math.max(...rounds.map((round) => round.peakResident)),

@@ -31,5 +31,17 @@ export const people = Array.from({ length: 200 }, (_, index) => ({
 }))
 export type Person = (typeof people)[number]
 
+/** People who visit once, each for the first time. */
+export const visitors = { before: 1_000_000, count: 100_000 } as const
+
+/**
+ * @param n from 1
+ * @throws RangeError when the table does not have so many
+ */
+export const visitor = (n: number): Person => {
+  if (n > visitors.count) throw new RangeError(`only ${visitors.count} people can visit for the first time`)
+  return { id: visitors.before + n, email: `visitor-${n}@example.com`, full_name: `Visitor ${n}` }
+}
+
 /** Has the same password, and may not sign in. */
 export const disabledPerson = { id: 1000, email: 'person-0@example.com', full_name: 'Person 0' }

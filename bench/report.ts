@@ -38,6 +38,7 @@ const titles: readonly (readonly [string, Cell])[] = [
   [`processor time of ${reference} ÷ own`, (rate, of) => round(processorRatio(rate, of), 2)],
   ['operations a second', (rate) => round(rate.rate)],
   ['µs of processor time of the server an operation', (rate) => round(rate.processor)],
+  ['HTTP requests of one operation', (rate) => round(rate.requests, 1)],
   ['latency in ms, p50 / p99', (rate) => `${round(rate.p50, 1)} / ${round(rate.p99, 1)}`],
   ['peak RSS in MB until then', (rate) => megabytes(rate.peakResident)],
 ]

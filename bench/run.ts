@@ -4,12 +4,14 @@ import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
 import { chart } from './chart.ts'
 import { cleanUp } from './clean-up.ts'
+import { compare } from './compare.ts'
 import { type Contestant, contestants } from './contestants.ts'
 import { endurance } from './endurance.ts'
 import { footprint } from './footprint.ts'
 import { growth } from './growth.ts'
 import { logins } from './logins.ts'
 import { operations } from './operations/index.ts'
+import { postgresLog } from './postgres-log.ts'
 import { openBench, postgresIsAway } from './processes.ts'
 import { profile } from './profiles.ts'
 import { measureOperation, type Rate } from './rates.ts'
@@ -23,6 +25,7 @@ const usage = `node --import tsx bench/run.ts [what] [options]
 what, one or more (rates when none is named):
   --rates        operations a second and processor time, in alternating rounds
   --statements   SQL statements of each operation
+  --postgres-log FILE  the same on PostgreSQL, BEGIN and COMMIT included, counted in its log
   --footprint    start-up, memory when idle and at 32 requests at once
   --growth       bytes of the database for 10,000 code flows and client credentials tokens
   --scale        processor time with 1,000,000 token rows, over that with none
@@ -30,6 +33,7 @@ what, one or more (rates when none is named):
   --logins       the token endpoint while 200 people sign in at once
   --clean-up     removal of 1,000,000 expired rows beside a refresh loop
   --endurance    memory and handles over 1,000,000 mixed requests
+  --compare DIR  rates and processor time of Latchkey over those of another checkout, in alternating rounds
   --profile DIR  where the processor's time goes, by operation; of Latchkey unless a server is named
 
 options:
@@ -52,6 +56,8 @@ const { values: flags } = parseArgs({
     logins: { type: 'boolean', default: false },
     'clean-up': { type: 'boolean', default: false },
     endurance: { type: 'boolean', default: false },
+    compare: { type: 'string' },
+    'postgres-log': { type: 'string' },
     profile: { type: 'string' },
     quick: { type: 'boolean', default: false },
     only: { type: 'string', multiple: true },
@@ -85,13 +91,14 @@ const present = async (): Promise<Contestant[]> => {
 
 const bench = flags.help ? undefined : openBench()
 
+const settings = {
+  rounds: Number(flags.rounds ?? (flags.quick ? 5 : 15)),
+  seconds: Number(flags.seconds ?? (flags.quick ? 0.6 : 2)),
+  concurrency: Number(flags.concurrency),
+}
+
 const rates = async (servers: readonly Contestant[]): Promise<Rate[]> => {
   if (!bench) return []
-  const settings = {
-    rounds: Number(flags.rounds ?? (flags.quick ? 5 : 15)),
-    seconds: Number(flags.seconds ?? (flags.quick ? 0.6 : 2)),
-    concurrency: Number(flags.concurrency),
-  }
   const load = await bench.generator()
   const prepared = await Promise.all(servers.map((server) => bench.prepare(server)))
   const running = await Promise.all(prepared.map((server) => server.start()))
@@ -125,6 +132,8 @@ const main = async (): Promise<void> => {
       flags['clean-up'],
     ],
     flags.profile !== undefined,
+    flags.compare !== undefined,
+    flags['postgres-log'] !== undefined,
   ]
   const found: Record<string, unknown> = { machine: { node: process.version, processors: cpus().length } }
   const { quick } = flags
@@ -135,6 +144,8 @@ const main = async (): Promise<void> => {
     if (flags.chart !== undefined) writeFileSync(flags.chart, chart(asked, measured))
   }
   if (flags.statements) found.statements = await statements(bench, servers, asked, say)
+  if (flags['postgres-log'] !== undefined)
+    found.postgresLog = await postgresLog(bench, flags['postgres-log'], servers, asked, say)
   if (flags.footprint) found.footprint = await footprint(bench, servers, { quick }, say)
   if (flags.growth) found.growth = await growth(bench, servers, { quick }, say)
   if (flags.scale) found.scale = await scale(bench, servers, asked, { quick }, say)
@@ -142,10 +153,12 @@ const main = async (): Promise<void> => {
   if (signIns) found.logins = await logins(bench, servers, { quick }, say)
   if (flags['clean-up']) found.cleanUp = await cleanUp(bench, servers, { quick }, say)
   if (long) found.endurance = await endurance(bench, servers, asked, { quick }, say)
+  if (flags.compare !== undefined) {
+    found.compared = await compare(bench, flags.compare, servers, asked, settings, say)
+  }
   if (flags.profile !== undefined) {
     const profiled = flags.server ? servers : servers.slice(0, 1)
-    const settings = { directory: flags.profile, quick }
-    found.profile = await profile(bench, profiled, asked, settings, say)
+    found.profile = await profile(bench, profiled, asked, { directory: flags.profile, quick }, say)
   }
   if (flags.json !== undefined) writeFileSync(flags.json, `${JSON.stringify(found, null, 1)}\n`)
 }

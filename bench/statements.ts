@@ -13,7 +13,7 @@ const kinds = {
 
 type Kind = keyof typeof kinds | 'own'
 
-const kindOf = (sql: string): Kind => {
+export const kindOf = (sql: string): Kind => {
   // A join on the users is one statement of the server's own.
   if (/access_tokens/.test(sql)) return 'own'
   const [kind] = Object.entries(kinds).find(([, pattern]) => pattern.test(sql)) ?? ['own']

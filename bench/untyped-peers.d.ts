@@ -5,7 +5,9 @@ declare module 'oidc-provider' {
 
   interface Interaction {
     readonly uid: string
+    readonly prompt: { readonly name: 'login' | 'consent' }
     readonly params: { readonly client_id: string; readonly scope: string }
+    readonly session?: { readonly accountId: string }
   }
   interface Grant {
     addOIDCScope(scope: string): void
@@ -24,6 +26,7 @@ declare module 'oidc-provider' {
       clientId: string
     }) => Grant
     readonly AccessToken: { find(value: string): Promise<AccessToken | undefined> }
+    readonly Client: { find(id: string): Promise<{ readonly clientName?: string } | undefined> }
     callback(): (req: IncomingMessage, res: ServerResponse) => void
     interactionDetails(req: IncomingMessage, res: ServerResponse): Promise<Interaction>
     interactionFinished(req: IncomingMessage, res: ServerResponse, result: object): Promise<void>

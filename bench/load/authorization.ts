@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { callback, password, scope, secret } from '../registrations.ts'
 import { createBrowser, type Stop, signIn, walk } from './browser.ts'
-import { basic, expect, jsonOf, send } from './http.ts'
+import { type Answer, basic, expect, jsonOf, send } from './http.ts'
 import { checkIdToken } from './id-token.ts'
 import { clientIdOf, urlOf, type Worker } from './worker.ts'
 
@@ -55,14 +55,15 @@ export const tokensOf = (worker: Worker, answer: Parameters<typeof jsonOf>[0], n
   return { accessToken: String(access_token), refreshToken: String(refresh_token) }
 }
 
-/** The code flow with PKCE in a browser that is signed in. */
-export const codeFlow = async (worker: Worker, cookie: string): Promise<Tokens> => {
-  const { url, state, nonce, verifier } = authorizationRequest(worker)
-  const answer = await send(worker.agent, url, { headers: { cookie } })
-  const location = String(answer.headers.location ?? '')
-  expect(answer.status === 302 || answer.status === 303, 'status of the redirect', answer)
-  expect(location.startsWith(`${callback}?`), 'the redirect does not lead to the client', answer)
-  const { searchParams } = new URL(location)
+/** Takes the code from the redirect to the client, and redeems it. */
+const redeem = async (
+  worker: Worker,
+  { state, nonce, verifier }: Request,
+  redirect: URL,
+  answer: Answer,
+): Promise<Tokens> => {
+  const { searchParams } = redirect
+  expect(redirect.href.startsWith(`${callback}?`), 'the redirect does not lead to the client', answer)
   expect(searchParams.get('state') === state, 'state', answer)
   const form = {
     grant_type: 'authorization_code',
@@ -71,9 +72,26 @@ export const codeFlow = async (worker: Worker, cookie: string): Promise<Tokens> 
     code_verifier: verifier,
   }
   const headers = basic(clientIdOf(worker), secret)
-  return tokensOf(
-    worker,
-    await send(worker.agent, urlOf(worker, 'token'), { method: 'POST', headers, form }),
-    nonce,
-  )
+  const tokens = await send(worker.agent, urlOf(worker, 'token'), { method: 'POST', headers, form })
+  return tokensOf(worker, tokens, nonce)
+}
+
+/** The code flow with PKCE in a browser that is signed in. */
+export const codeFlow = async (worker: Worker, cookie: string): Promise<Tokens> => {
+  const request = authorizationRequest(worker)
+  const answer = await send(worker.agent, request.url, { headers: { cookie } })
+  expect(answer.status === 302 || answer.status === 303, 'status of the redirect', answer)
+  return redeem(worker, request, new URL(String(answer.headers.location ?? ''), request.url), answer)
+}
+
+/** The same in a new browser: the person signs in on one page and allows on another. */
+export const visitOnce = async (worker: Worker): Promise<Tokens> => {
+  const browser = createBrowser(worker.agent)
+  const request = authorizationRequest(worker)
+  const signInPage = await browser.open(request.url)
+  expect(signInPage.text.includes('name="password"'), 'no sign-in page', signInPage)
+  const consentPage = await browser.submit(signInPage, { username: worker.person.email, password })
+  expect(consentPage.text.includes('value="allow"'), 'no consent page', consentPage)
+  const end = await browser.submit(consentPage)
+  return redeem(worker, request, end.url, end)
 }

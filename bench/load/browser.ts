@@ -1,6 +1,6 @@
 import type { Agent } from 'node:http'
 import { callback } from '../registrations.ts'
-import { type Ask, send } from './http.ts'
+import { type Answer, type Ask, send } from './http.ts'
 
 const entities: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', '#39': "'" }
 const attributeOf = (tag: string, name: string): string | undefined =>
@@ -16,16 +16,16 @@ const formOf = (html: string): { action: string; fields: Record<string, string> 
   for (const tag of form.match(/<input[^>]*>/g) ?? []) {
     fields[attributeOf(tag, 'name') ?? ''] = attributeOf(tag, 'value') ?? ''
   }
-  if (form.includes('value="allow"')) fields.decision = 'allow'
+  const button = form.match(/<button[^>]*>/g)?.find((tag) => attributeOf(tag, 'value') === 'allow')
+  if (button) fields[attributeOf(button, 'name') ?? ''] = 'allow'
   return { action: attributeOf(form, 'action') ?? '', fields }
 }
 
 export type Browser = ReturnType<typeof createBrowser>
 
-export interface Stop {
+/** A page, or the URL of the client with the status 0. */
+export interface Stop extends Answer {
   readonly url: URL
-  readonly html: string
-  readonly status: number
 }
 
 /** A browser with cookies and without scripts. */
@@ -50,21 +50,21 @@ export const createBrowser = (agent: Agent) => {
 
   /** Follows redirects until a page, or until the client is reached. */
   const open = async (url: URL, ask: Ask = {}): Promise<Stop> => {
-    if (url.href.startsWith(callback)) return { url, html: '', status: 0 }
+    if (url.href.startsWith(callback)) return { url, text: '', status: 0, headers: {} }
     const answer = await send(agent, url, { ...ask, headers: { cookie: cookie(url) } })
     store(url, answer.headers['set-cookie'])
     const { location } = answer.headers
     if (typeof location === 'string') return open(new URL(location, url))
-    return { url, html: answer.text, status: answer.status }
+    return { ...answer, url }
   }
 
   /** Sends the form of a page, filled in further. */
-  const submit = ({ url, html }: Stop, filled: Readonly<Record<string, string>>): Promise<Stop> => {
-    const { action, fields } = formOf(html)
+  const submit = ({ url, text }: Stop, filled: Readonly<Record<string, string>> = {}): Promise<Stop> => {
+    const { action, fields } = formOf(text)
     return open(new URL(action, url), { method: 'POST', form: { ...fields, ...filled } })
   }
 
-  return { open, submit, cookie, formOf: (stop: Stop) => formOf(stop.html) }
+  return { open, submit, cookie, formOf: (stop: Stop) => formOf(stop.text) }
 }
 
 /** Signs in and allows, on whatever pages the server shows; stops where it gets no further. */
@@ -76,7 +76,7 @@ export const walk = async (
 ): Promise<Stop> => {
   let stop = await browser.open(start)
   for (let page = 0; page < 3 && stop.status === 200; page += 1) {
-    stop = await browser.submit(stop, stop.html.includes('name="password"') ? { username, password } : {})
+    stop = await browser.submit(stop, stop.text.includes('name="password"') ? { username, password } : {})
   }
   return stop
 }
@@ -96,7 +96,7 @@ export const signIn = async (
   const browser = createBrowser(agent)
   const stop = await walk(browser, start, username, password)
   if (!stop.url.searchParams.has('code')) {
-    throw new Error(`signing in ended at ${stop.url}: ${stop.status} ${stop.html.slice(0, 600)}`)
+    throw new Error(`signing in ended at ${stop.url}: ${stop.status} ${stop.text.slice(0, 600)}`)
   }
   return browser.cookie(start)
 }

@@ -4,6 +4,7 @@ import type { Algorithm } from '../registrations.ts'
 import { authorizationCode } from './authorization-code.ts'
 import { clientCredentials } from './client-credentials.ts'
 import { discovery } from './discovery.ts'
+import { firstVisit } from './first-visit.ts'
 import { guardedRoute } from './guarded-route.ts'
 import { introspection } from './introspection.ts'
 import { refreshToken } from './refresh-token.ts'
@@ -17,6 +18,8 @@ export interface Operation {
   readonly needs: keyof Paths
   /** Only for servers that issue ID tokens. */
   readonly openid?: boolean
+  /** Only for servers that ask for consent on a page. */
+  readonly asksConsent?: boolean
   readonly algorithm: Algorithm
   /** What Latchkey on SQLite aims at: its rate over the reference's. */
   readonly aim?: number
@@ -34,6 +37,15 @@ export const operations: readonly Operation[] = [
     needs: 'authorize',
     openid: true,
     algorithm: 'RS256',
+  },
+  {
+    name: 'first visit',
+    prepare: firstVisit,
+    needs: 'authorize',
+    asksConsent: true,
+    aim: 3.5,
+    statements: 28,
+    ...es256,
   },
   { name: 'refresh', prepare: refreshToken, needs: 'token', aim: 2.3, statements: 5, ...es256 },
   {

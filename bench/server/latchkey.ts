@@ -3,7 +3,7 @@ import createKnex, { type Knex } from 'knex'
 import { type AuthRouterOptions, authRouter, migrate, seedClients } from '../../lib/index.ts'
 import { clients } from '../registrations.ts'
 import { cleanUpOf } from './clean-up.ts'
-import { createPeople } from './people.ts'
+import { createPeople, isPassword } from './people.ts'
 import { type ServerSettings, serve } from './serving.ts'
 import { expireSqlite, type Filling, fillSqlite, sqliteConfig, sqliteFile, sqliteSize } from './sqlite.ts'
 
@@ -23,6 +23,8 @@ const optionsOf = (settings: ServerSettings, base: string): AuthRouterOptions =>
     columns: { id: 'id', username: 'email', password: 'password_hash' },
     claims: { name: 'full_name', email: 'email', email_verified: (row) => row.confirmed_at !== null },
     isActive: (row) => row.disabled_at === null,
+    // For passwords that are not hashed.
+    verify: (given, row) => isPassword(given, String(row.password_hash)),
   },
   session: 'own',
   scopes: { 'notes:read': 'Read your notes' },

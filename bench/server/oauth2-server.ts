@@ -1,5 +1,4 @@
 import OAuth2Server from '@node-oauth/oauth2-server'
-import { verify } from '@node-rs/bcrypt'
 import express, { type Express, type Request, type Response } from 'express'
 import createKnex from 'knex'
 import { clients } from '../registrations.ts'
@@ -7,7 +6,7 @@ import { knexStore } from './oauth2-server-knex.ts'
 import { createModel, type User } from './oauth2-server-model.ts'
 import { createTables, preparedStore } from './oauth2-server-prepared.ts'
 import { browserSession, createSessions } from './oauth2-server-session.ts'
-import { createPeople } from './people.ts'
+import { createPeople, isPassword } from './people.ts'
 import { serve } from './serving.ts'
 import { signInPage } from './sign-in-page.ts'
 import { openSqlite, sqliteConfig, sqliteSize } from './sqlite.ts'
@@ -43,7 +42,7 @@ const browserRoutes = (app: Express, oauth: OAuth2Server, model: Model): void =>
   })
   app.post('/authorize', async (req, res) => {
     const user = await model.findUser(req.body.username)
-    if (!user || !(await verify(req.body.password, user.passwordHash))) return void res.status(400).end()
+    if (!user || !(await isPassword(req.body.password, user.passwordHash))) return void res.status(400).end()
     req.session.user = { id: user.id }
     res.redirect(303, req.url)
   })

@@ -1,13 +1,12 @@
 import { generateKeyPairSync } from 'node:crypto'
-import { verify } from '@node-rs/bcrypt'
 import express, { type Express } from 'express'
 import createKnex, { type Knex } from 'knex'
 import { Provider } from 'oidc-provider'
 import { clients } from '../registrations.ts'
 import { createPayloads, sqlAdapter } from './oidc-provider-adapter.ts'
-import { createPeople } from './people.ts'
+import { createPeople, isPassword } from './people.ts'
 import { type ServerSettings, serve } from './serving.ts'
-import { signInPage } from './sign-in-page.ts'
+import { consentPage, signInPage } from './sign-in-page.ts'
 import { fillSqlite, sqliteConfig, sqliteSize } from './sqlite.ts'
 
 interface Account {
@@ -69,21 +68,28 @@ const configurationOf = (accounts: Accounts) => ({
   },
 })
 
-/** Login and consent in one page; a real app has two. */
+/** A page for each prompt and a route for each form, as the documentation of oidc-provider shows them. */
 const interactions = (app: Express, provider: Provider, accounts: Accounts): void => {
-  app.get('/interaction/:uid', (req, res) => {
-    res.send(signInPage(req.url))
+  const form = express.urlencoded({ extended: false })
+  app.get('/interaction/:uid', async (req, res) => {
+    const { uid, prompt, params } = await provider.interactionDetails(req, res)
+    const client = await provider.Client.find(params.client_id)
+    const name = client?.clientName ?? ''
+    const page = prompt.name === 'login' ? signInPage : consentPage
+    res.send(page(`/interaction/${uid}/${prompt.name}`, name))
   })
-  app.post('/interaction/:uid', express.urlencoded({ extended: false }), async (req, res) => {
-    const { params } = await provider.interactionDetails(req, res)
+  app.post('/interaction/:uid/login', form, async (req, res) => {
     const account = await accounts.byEmail(req.body.username)
-    const isRight = account && (await verify(req.body.password, account.password_hash))
+    const isRight = account && (await isPassword(req.body.password, account.password_hash))
     if (!isRight) return void res.status(400).end()
-    const accountId = String(account.id)
-    const grant = new provider.Grant({ accountId, clientId: params.client_id })
+    await provider.interactionFinished(req, res, { login: { accountId: String(account.id) } })
+  })
+  app.post('/interaction/:uid/consent', form, async (req, res) => {
+    const { params, session } = await provider.interactionDetails(req, res)
+    if (req.body.decision !== 'allow' || !session) return void res.status(400).end()
+    const grant = new provider.Grant({ accountId: session.accountId, clientId: params.client_id })
     grant.addOIDCScope(params.scope)
-    const result = { login: { accountId }, consent: { grantId: await grant.save() } }
-    await provider.interactionFinished(req, res, result)
+    await provider.interactionFinished(req, res, { consent: { grantId: await grant.save() } })
   })
 }
 

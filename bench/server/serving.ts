@@ -19,7 +19,7 @@ export interface ServerSettings {
   readonly prepare?: boolean
   /** Off where failures are measured. @default true */
   readonly throttle?: boolean
-  /** Cost of the bcrypt hashes of the users. @default 4 */
+  /** Cost of the users' bcrypt hashes. @default passwords are compared as they are */
   readonly passwordCost?: number
 }
 
@@ -46,15 +46,18 @@ export interface Server {
 export interface Usage {
   /** Microseconds of processor time since its start. */
   readonly processor: number
+  /** HTTP requests since its start. */
+  readonly requests: number
   /** Bytes. */
   readonly resident: number
   readonly peakResident: number
 }
 
-const usage = (): Usage => {
+const usage = (requests: number): Usage => {
   const { user, system } = process.cpuUsage()
   return {
     processor: user + system,
+    requests,
     resident: process.memoryUsage.rss(),
     peakResident: process.resourceUsage().maxRSS * 1024,
   }
@@ -79,9 +82,13 @@ const listen = async (server: Server, settings: ServerSettings): Promise<void> =
   await new Promise<void>((done) => http.listen(0, '127.0.0.1', done))
   const base = `http://127.0.0.1:${(http.address() as AddressInfo).port}`
   const { listener, size, fill, expire, cleanUp } = await server.start(settings, base)
-  http.on('request', listener)
+  let requests = 0
+  http.on('request', (req, res) => {
+    requests += 1
+    listener(req, res)
+  })
   const answers: ServerAnswers = {
-    usage,
+    usage: () => usage(requests),
     settled,
     size: async () => (await size?.()) ?? 0,
     fill: async (rows) => fill?.(rows),

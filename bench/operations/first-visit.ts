@@ -1,0 +1,16 @@
+import { visitOnce } from '../load/authorization.ts'
+import type { Prepare } from '../load/worker.ts'
+import { visitor } from '../registrations.ts'
+
+/** So many workers can visit at the same time. */
+const workers = 32
+
+/** Sign-in page, consent page, code and tokens: each time another person, in a new browser. */
+export const firstVisit: Prepare = async (worker) => {
+  let visits = 0
+  return async () => {
+    const person = visitor(visits * workers + worker.person.id)
+    visits += 1
+    await visitOnce({ ...worker, person })
+  }
+}
