@@ -22,7 +22,7 @@ export default {
   login: {
     // Somebody who is signed in at Notes is not asked again …
     current: ({ session: { member } }) =>
-      member && { subject: member.id, time: member.since, methods: ['pwd'] },
+      member && { subject: member.id, authTime: member.since, amr: ['pwd'] },
     // … and somebody who signs in on the way to a client is signed in at Notes too.
     remember: (req, user) => {
       req.session.member = memberOf(Number(user.id))

@@ -93,7 +93,7 @@ export const createAuthorizationServer = (options: Options): AuthorizationServer
   const { database, hostKnex, close } = openDatabase(options.database, options.tablePrefix, options)
   const now = (): number => Math.floor(Date.now() / 1000)
   const events = createEvents(options.logger, now)
-  const outbound = createOutbound({ allow: options.allowOutbound })
+  const outbound = createOutbound(options.outbound)
   let keys: KeyRing | undefined
   let pairwiseSalt: Buffer | undefined
   let starting: Promise<void> | undefined

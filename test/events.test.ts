@@ -13,7 +13,7 @@ const start = async (options: Partial<AuthRouterOptions> = {}): Promise<Host & {
   const host = await startHost({ options })
   open.push(host)
   const events: AuthEvent[] = []
-  host.oauth.events.on('event', (event) => events.push(event))
+  host.oauth.events.on('*', (event) => events.push(event))
   return { ...host, events }
 }
 
@@ -21,8 +21,8 @@ const read = (path: string): string => readFileSync(join(__dirname, '..', path),
 
 test('docs/events.md names every event with its fields, and no other', () => {
   const source = read('lib/events/event.ts')
-  const types = [...source.matchAll(/^ {2}'([a-z.]+)':/gm)].map(([, type]) => type)
-  const rows = [...read('docs/events.md').matchAll(/^\| `([a-z]+\.[a-z]+)` \| ([^|]+) \|/gm)]
+  const types = [...source.matchAll(/^ {2}'([a-z._]+)':/gm)].map(([, type]) => type)
+  const rows = [...read('docs/events.md').matchAll(/^\| `([a-z]+\.[a-z_]+)` \| ([^|]+) \|/gm)]
   expect(rows.map(([, type]) => type)).toEqual(types)
   expect(types.length).toBeGreaterThan(12)
 })
@@ -44,7 +44,7 @@ test('a login, a consent, a code, its tokens and their end are told in order', a
   const second = await codeFor(host, { scope: 'openid' }, {})
   await redeem(host, second)
   await redeem(host, second)
-  await host.oauth.users.changed(1)
+  await host.oauth.users.revokeAll(1, 'left the company')
 
   const family = { authorizationId: expect.stringMatching(/^[\w-]{22}$/), clientId: 'web', subject: '1' }
   const scopes = ['openid', 'offline_access', 'notes:read']
@@ -69,9 +69,10 @@ test('a login, a consent, a code, its tokens and their end are told in order', a
     'authorization.revoked',
     'login.ended',
     'login.ended',
-    'user.changed',
+    'user.revoked',
   ])
   expect(told[13]).toEqual({ type: 'authorization.revoked', ...family, reason: 'code_replayed' })
+  expect(told.at(-1)).toEqual({ type: 'user.revoked', subject: '1', reason: 'left the company' })
   const now = Math.floor(Date.now() / 1000)
   for (const { time } of host.events) expect(Math.abs(time - now)).toBeLessThan(60)
   expect(new Set(host.events.slice(0, 14).map(({ address }) => address))).toEqual(new Set(['127.0.0.1']))
@@ -141,4 +142,20 @@ test('a listener that throws or rejects changes nothing and is logged', async ()
   host.oauth.events.off('tokens.issued', failing)
   expect((await ask()).status).toBe(200)
   expect(logged).toHaveLength(3)
+})
+
+test('once() calls its listener for one event, on() for each, and off() removes either', async () => {
+  const host = await start()
+  const heard: string[] = []
+  const removed = (): never => {
+    throw new Error('removed')
+  }
+  host.oauth.events
+    .once('tokens.issued', () => heard.push('once'))
+    .once('*', ({ type }) => heard.push(`once * ${type}`))
+    .on('tokens.issued', () => heard.push('on'))
+    .once('tokens.issued', removed)
+    .off('tokens.issued', removed)
+  for (let count = 0; count < 2; count += 1) await post(host, { ...web, grant_type: 'client_credentials' })
+  expect(heard).toEqual(['once', 'on', 'once * tokens.issued', 'on'])
 })

@@ -8,13 +8,14 @@ import { eraseUser, exportUser, type UserExport } from './user-records.ts'
 /** What the host tells the kit about its users. */
 export interface UserLifecycle {
   /**
-   * A user changed their password, was disabled or deleted: every login, code and token of theirs ends now,
-   * and clients that asked to hear of it are told.
+   * Ends all logins, codes and tokens of a user and notifies clients by back-channel logout. Call it after a password
+   * change, or when you disable or delete a user.
    *
    * @param id the user's id, as `users` finds it
-   * @example await oauth.users.changed(user.id)
+   * @param reason a short text for the event and the log, such as `'password changed'`
+   * @example await oauth.users.revokeAll(user.id, 'password changed')
    */
-  changed(id: string | number): Promise<void>
+  revokeAll(id: string | number, reason?: string): Promise<void>
   /**
    * Before the host destroys its own session: the login of this browser ends, and clients are told.
    *
@@ -39,14 +40,16 @@ export interface UserLifecycle {
 }
 
 export const userLifecycle = (server: AuthorizationServer): UserLifecycle => ({
-  changed: async (id) => {
+  revokeAll: async (id, reason) => {
     await server.ready()
     const subject = String(id)
     if (!isLookup(subject)) return
     // Logins first, or one that still stands could be granted something more in between.
     await endLoginsOf(server, subject)
     await revokeAuthorizationsOfSubject(server.database, { subject, now: server.now() })
-    server.events.announce('user.changed', undefined, { subject })
+    server.events.announce('user.revoked', undefined, { subject, ...(reason !== undefined && { reason }) })
+    const because = reason === undefined ? '' : `: ${reason}`
+    server.options.logger.info(`latchkey: revoked all logins and tokens of user ${subject}${because}`)
   },
   signedOut: async (req) => {
     await server.ready()

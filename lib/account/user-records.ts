@@ -45,8 +45,8 @@ export interface UserExport {
   }[]
   /** When and how the user signed in, as far back as it is kept. */
   readonly logins: readonly {
-    readonly time: number
-    readonly methods: readonly string[]
+    readonly authTime: number
+    readonly amr: readonly string[]
     readonly expiresAt: number
     readonly endedAt: number | null
   }[]
@@ -69,9 +69,7 @@ export const exportUser = async (server: AuthorizationServer, subject: string): 
       const whose = { id, clientId, ...(organization !== undefined && { organization }) }
       return { ...whose, scopes, redirectUri, createdAt, lastUsedAt, expiresAt, revokedAt }
     }),
-    logins: logins.map(({ authTime: time, amr: methods, expiresAt, endedAt }) => ({
-      ...{ time, methods, expiresAt, endedAt },
-    })),
+    logins: logins.map(({ authTime, amr, expiresAt, endedAt }) => ({ authTime, amr, expiresAt, endedAt })),
   }
 }
 

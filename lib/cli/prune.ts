@@ -8,7 +8,7 @@ export const pruneCommand: Command = {
   name: 'prune',
   summary: 'removes expired rows',
   details:
-    'Servers do so by themselves, about every ten minutes, unless the option cleanUp is false.\n' +
+    'Servers do so by themselves, about every ten minutes, unless the option prune is false.\n' +
     'Rows go when they have been expired for a minute, a few at a time, so that servers can go on meanwhile.\n' +
     'Refresh tokens that were used stay until nothing else of their family can be used any more: by them\n' +
     'a second use is found out.',

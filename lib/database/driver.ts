@@ -31,7 +31,7 @@ export interface Driver {
 
 export interface DriverOptions {
   /** Whether statements are prepared on the server; SQLite has no server and prepares them anyway. @default true */
-  readonly prepared?: boolean
+  readonly preparedStatements?: boolean
 }
 
 /** The parts of better-sqlite3 that are used; types ship with none of the drivers we may not depend on. */
@@ -147,11 +147,11 @@ const mysql = (prepared: boolean): Driver => ({
  *
  * @throws Error naming the drivers that are supported
  */
-export const driverOf = (knex: Knex, { prepared = true }: DriverOptions = {}): Driver => {
+export const driverOf = (knex: Knex, { preparedStatements = true }: DriverOptions = {}): Driver => {
   const name: unknown = knex.client.driverName
   if (name === 'better-sqlite3') return sqlite
-  if (name === 'pg') return postgresql(prepared)
-  if (name === 'mysql2') return mysql(prepared)
+  if (name === 'pg') return postgresql(preparedStatements)
+  if (name === 'mysql2') return mysql(preparedStatements)
   throw new Error(
     `latchkey: database client ${String(name)} is not supported; use better-sqlite3, pg or mysql2`,
   )

@@ -31,8 +31,8 @@ const connectMilliseconds = 4000
  * What a pool of ours has beyond Knex's defaults, by Knex's name of the driver: a time in which it must be connected,
  * and statements sent without waiting where that is safe. A pooler that takes no prepared ones may take no such either.
  */
-const settingsOf = ({ prepared = true }: DriverOptions): Readonly<Record<string, object>> => ({
-  pg: { connectionTimeoutMillis: connectMilliseconds, pipeline: prepared },
+const settingsOf = ({ preparedStatements = true }: DriverOptions): Readonly<Record<string, object>> => ({
+  pg: { connectionTimeoutMillis: connectMilliseconds, pipeline: preparedStatements },
   mysql2: { connectTimeout: connectMilliseconds },
 })
 

@@ -1,61 +1,69 @@
-/** Why every token of an authorization ended. */
+/** Why all tokens of an authorization were revoked. */
 export type RevocationReason = 'code_replayed' | 'refresh_token_replayed' | 'revoked_by_client'
 
-/** The workspace that something was for, where the host knows workspaces. */
-interface OfOrganization {
+/** Set when the option `organizations` is used. */
+interface OrganizationFields {
   readonly organization?: string
 }
 
-/** What a family of tokens is known by. */
-interface Family {
+interface AuthorizationFields {
   readonly clientId: string
   readonly subject: string
   readonly authorizationId: string
 }
 
-/** Somebody typed a login name and a password. */
-interface Attempt {
+interface LoginAttempt {
+  /** A hash of the login name that was typed, because people sometimes type passwords there. */
   readonly account: string
-  /** The client that waits for the login; absent when the user came by themselves, to see their connected apps. */
+  /** The client that asked for the login; undefined when the user opened the account page. */
   readonly clientId?: string
 }
 
-/**
- * What can happen, and what is told of it. No password, token, code or secret is among the details. A login name that
- * somebody typed is told as a hash, since people type passwords there too.
- */
+interface ClientFields {
+  readonly clientId: string
+}
+
+/** All events with their fields. No field contains a password, token, code or secret. */
 export interface EventDetails {
-  'login.succeeded': Attempt & { readonly subject: string }
-  'login.failed': Attempt
-  /** A limit was used up by this failure; `seconds` until the next attempt is looked at. */
-  'login.locked': Attempt & { readonly seconds: number }
-  /** Not looked at, because a limit was used up before. */
-  'login.refused': Attempt & { readonly seconds: number }
-  /** By sign-out, another user's sign-in, or because the host said that the user has changed. */
+  'login.succeeded': LoginAttempt & { readonly subject: string }
+  'login.failed': LoginAttempt
+  /** This failure reached a limit. `seconds` is the time until the next attempt is checked. */
+  'login.locked': LoginAttempt & { readonly seconds: number }
+  /** The attempt was not checked, because a limit had been reached before. */
+  'login.refused': LoginAttempt & { readonly seconds: number }
+  /** A login ended: the user signed out, another user signed in, or the host called `users.revokeAll()` or `erase()`. */
   'login.ended': { readonly subject: string }
-  'consent.allowed': OfOrganization & {
+  'consent.allowed': OrganizationFields & {
     readonly subject: string
     readonly clientId: string
     readonly scopes: readonly string[]
   }
   'consent.denied': { readonly subject: string; readonly clientId: string }
-  /** The user took a client's access away, with every token of it. */
-  'consent.removed': OfOrganization & { readonly subject: string; readonly clientId: string }
-  'authorization.issued': Family &
-    OfOrganization & { readonly scopes: readonly string[]; readonly responseType: string }
-  'authorization.revoked': Family & { readonly reason: RevocationReason }
-  'tokens.issued': OfOrganization & {
+  /** The user removed a client's access, which revokes all its tokens. */
+  'consent.removed': OrganizationFields & { readonly subject: string; readonly clientId: string }
+  'authorization.issued': AuthorizationFields &
+    OrganizationFields & { readonly scopes: readonly string[]; readonly responseType: string }
+  'authorization.revoked': AuthorizationFields & { readonly reason: RevocationReason }
+  'tokens.issued': OrganizationFields & {
     readonly grantType: string
     readonly clientId: string
     readonly scopes: readonly string[]
-    /** Absent when the client acts for itself. */
+    /** Undefined when the client acts for itself. */
     readonly subject?: string
+    /** Undefined when the client acts for itself. */
     readonly authorizationId?: string
   }
   'token.revoked': { readonly clientId: string }
-  /** Client authentication failed; `clientId` where one is registered under the name that was presented. */
+  'client.created': ClientFields
+  'client.updated': ClientFields
+  'client.disabled': ClientFields
+  'client.enabled': ClientFields
+  'client.deleted': ClientFields
+  'client.secret_rotated': ClientFields
+  /** Client authentication failed. `clientId` is undefined if no client with the presented id is registered. */
   'client.refused': { readonly clientId: string | undefined; readonly endpoint: string }
-  'user.changed': { readonly subject: string }
+  /** The host called `users.revokeAll()`. */
+  'user.revoked': { readonly subject: string; readonly reason?: string }
   'user.erased': { readonly subject: string }
   'key.published': { readonly keyId: string; readonly algorithm: string; readonly signsFrom: number }
   'request.failed': { readonly code: string; readonly status: number }
@@ -63,15 +71,15 @@ export interface EventDetails {
 
 export type EventType = keyof EventDetails
 
-/** One thing that happened. */
+/** An event: its type and time, the request that caused it, and the fields of {@link EventDetails}. */
 export type AuthEvent<Type extends EventType = EventType> = {
   [Each in Type]: {
     readonly type: Each
     /** Epoch seconds. */
     readonly time: number
-    /** The same for everything that one request led to; on an error page it is the error id. */
+    /** The same for all events of one request; the error id on an error page. */
     readonly requestId: string
-    /** Where the request came from; absent when no request led to it. */
+    /** The IP address of the request; undefined when no request caused the event. */
     readonly address?: string
   } & EventDetails[Each]
 }[Type]

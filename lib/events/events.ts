@@ -5,18 +5,30 @@ import type { Logger } from '../options/options.ts'
 import type { RequestInfo } from '../protocol/request-info.ts'
 import type { AuthEvent, EventDetails, EventType } from './event.ts'
 
-/** What a listener is given; `event` hears everything. */
-export interface EventListeners {
-  on<Type extends EventType>(type: Type, listener: (event: AuthEvent<Type>) => unknown): EventListeners
-  on(type: 'event', listener: (event: AuthEvent) => unknown): EventListeners
-  off(type: EventType | 'event', listener: (event: never) => unknown): EventListeners
+/** Listens to one type of event, or to all of them with `'*'`. */
+type Listen = {
+  <Type extends EventType>(type: Type, listener: (event: AuthEvent<Type>) => unknown): EventListeners
+  (type: '*', listener: (event: AuthEvent) => unknown): EventListeners
 }
 
-/** Tells whoever listens what happened. */
+/**
+ * Adds and removes listeners. Errors in a listener are logged and do not affect the request.
+ *
+ * @example oauth.events.on('login.failed', ({ account, address }) => alert(account, address))
+ */
+export interface EventListeners {
+  /** Calls the listener for every event of this type, or of any type with `'*'`. */
+  readonly on: Listen
+  /** Calls the listener for the next event only. */
+  readonly once: Listen
+  /** Removes a listener. */
+  off(type: EventType | '*', listener: (event: never) => unknown): EventListeners
+}
+
 export interface Events {
   /** For the host. */
   readonly listeners: EventListeners
-  /** Tells it; without an info nobody's request led to it. A listener that fails harms nothing but itself. */
+  /** Sends an event to all listeners. `info` is undefined if no request caused the event. */
   announce<Type extends EventType>(
     type: Type,
     info: RequestInfo | undefined,
@@ -24,7 +36,7 @@ export interface Events {
   ): void
 }
 
-/** The name under which `node:diagnostics_channel` carries every event of every router in the process. */
+/** The `node:diagnostics_channel` that carries every event of every router in the process. */
 export const channelName = 'latchkey'
 
 /**
@@ -35,11 +47,12 @@ export const createEvents = (logger: Logger, now: () => number): Events => {
   const emitter = new EventEmitter()
   const diagnostics = channel(channelName)
 
-  const failed = (error: unknown): void => logger.error('latchkey: a listener of events failed', error)
-  const tell = (name: string, event: object): void => {
-    for (const listener of emitter.listeners(name)) {
+  const failed = (error: unknown): void => logger.error('latchkey: an event listener failed', error)
+  const emit = (name: string, event: object): void => {
+    // Called one by one, so that an error in one listener does not skip the others.
+    for (const listener of emitter.rawListeners(name)) {
       try {
-        Promise.resolve(listener(event)).catch(failed)
+        Promise.resolve(listener.call(emitter, event)).catch(failed)
       } catch (error) {
         failed(error)
       }
@@ -51,6 +64,10 @@ export const createEvents = (logger: Logger, now: () => number): Events => {
       emitter.on(type, listener as () => void)
       return listeners
     },
+    once: (type: string, listener: (event: never) => unknown) => {
+      emitter.once(type, listener as () => void)
+      return listeners
+    },
     off: (type, listener) => {
       emitter.off(type, listener as () => void)
       return listeners
@@ -60,7 +77,7 @@ export const createEvents = (logger: Logger, now: () => number): Events => {
   return {
     listeners,
     announce: (type, info, details) => {
-      const isHeard = emitter.listenerCount(type) + emitter.listenerCount('event') > 0
+      const isHeard = emitter.listenerCount(type) + emitter.listenerCount('*') > 0
       if (!isHeard && !diagnostics.hasSubscribers) return
       const { requestId = randomUUID(), address } = info ?? {}
       const event = {
@@ -70,8 +87,8 @@ export const createEvents = (logger: Logger, now: () => number): Events => {
         ...(address === undefined ? {} : { address }),
         ...details,
       }
-      tell(type, event)
-      tell('event', event)
+      emit(type, event)
+      emit('*', event)
       diagnostics.publish(event)
     },
   }

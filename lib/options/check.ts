@@ -1,16 +1,17 @@
 import { closest } from 'fastest-levenshtein'
 
-/** An option is wrong. Thrown at start-up, so that nothing wrong ever serves a request. */
+/** An option is wrong. Thrown at start-up, before the first request. */
 export class OptionsError extends Error {
   override readonly name = 'OptionsError'
 }
 
+/** @throws OptionsError always */
 export const refuse = (message: string): never => {
   throw new OptionsError(`latchkey: ${message}`)
 }
 
 /**
- * Refuses names that nobody reads, and says which one was probably meant.
+ * Refuses unknown names and suggests the nearest known one.
  *
  * @throws OptionsError
  */
@@ -21,12 +22,12 @@ export const assertNames = (where: string, value: object, names: readonly string
   }
 }
 
-/** @throws OptionsError unless the value is a plain record */
+/** @throws OptionsError unless the value is an object, and not an array */
 export const assertRecord = (name: string, value: unknown): void => {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) refuse(`${name} must be an object`)
 }
 
-/** @throws OptionsError unless the value is absent or of this type */
+/** @throws OptionsError unless the value is undefined or has this type */
 export const assertType = (
   name: string,
   value: unknown,
@@ -37,9 +38,9 @@ export const assertType = (
   }
 }
 
-/** @throws OptionsError unless the value is a whole number of at least `least` */
-export const assertWhole = (name: string, value: unknown, least: number): void => {
-  if (!Number.isSafeInteger(value) || Number(value) < least) {
-    refuse(`${name} must be a whole number of seconds, at least ${least}`)
+/** @throws OptionsError unless the value is an integer of at least `minimum` */
+export const assertSeconds = (name: string, value: unknown, minimum: number): void => {
+  if (!Number.isSafeInteger(value) || Number(value) < minimum) {
+    refuse(`${name} must be a whole number of seconds, at least ${minimum}`)
   }
 }

@@ -2,10 +2,18 @@ import { statSync } from 'node:fs'
 import type { Knex } from 'knex'
 import { codeChallengeMethods } from '../protocol/pkce.ts'
 import { isLoopbackHost } from '../protocol/redirect-uri.ts'
-import { assertNames, assertRecord, assertType, assertWhole, refuse } from './check.ts'
-import type { AuthRouterOptions, Branding, Features, Lifetimes, Logger, LoginOptions } from './options.ts'
+import { assertNames, assertRecord, assertSeconds, assertType, refuse } from './check.ts'
+import type {
+  AuthRouterOptions,
+  Branding,
+  Features,
+  Lifetimes,
+  Logger,
+  LoginOptions,
+  OutboundOptions,
+} from './options.ts'
 
-// The rules of each option by itself; all of them throw OptionsError.
+// One check per option. Each throws OptionsError.
 
 const defaultLifetimes: Lifetimes = {
   code: 60,
@@ -28,7 +36,7 @@ export const checkedIssuer = (issuer: unknown): string => {
   if (url.search !== '' || url.hash !== '' || issuer.includes('?') || issuer.includes('#')) {
     refuse('issuer must have neither query nor fragment')
   }
-  if (url.username !== '' || url.password !== '') refuse('issuer must not hold credentials')
+  if (url.username !== '' || url.password !== '') refuse('issuer must not contain credentials')
   if (issuer.endsWith('/')) refuse(`issuer must not end with a slash; write ${issuer.replace(/\/+$/, '')}`)
   const normal = url.href.replace(/\/$/, '')
   if (normal !== issuer) refuse(`issuer must be written as ${normal}`)
@@ -47,7 +55,7 @@ export const checkedSecrets = (secrets: unknown): [string, ...string[]] => {
     .map(checkedSecret)
   if (newest === undefined) {
     return refuse(
-      'secrets holds no secret: is the environment variable set? Make one by `openssl rand -base64 32`',
+      'secrets is empty: is the environment variable set? Generate a secret with `openssl rand -base64 32`',
     )
   }
   return [newest, ...older]
@@ -56,12 +64,12 @@ export const checkedSecrets = (secrets: unknown): [string, ...string[]] => {
 export const checkedSecret = (secret: unknown): string =>
   typeof secret === 'string' && Buffer.byteLength(secret) >= 32
     ? secret
-    : refuse('secrets must be texts of at least 32 bytes each; make one by `openssl rand -base64 32`')
+    : refuse('secrets must be strings of at least 32 bytes; generate one with `openssl rand -base64 32`')
 
 export const checkedPrefix = (prefix: unknown): string =>
   typeof prefix === 'string' && /^[a-z0-9_]{0,20}$/.test(prefix)
     ? prefix
-    : refuse('tablePrefix must be at most 20 characters of a–z, 0–9 and _')
+    : refuse('tablePrefix must be at most 20 characters long and contain only a–z, 0–9 and _')
 
 export const checkedFlag = (name: string, flag: unknown): boolean =>
   typeof flag === 'boolean' ? flag : refuse(`${name} must be true or false`)
@@ -73,7 +81,9 @@ export const checkedLogin = (login: LoginOptions): LoginOptions => {
   assertType('login.current', login.current, 'function')
   assertType('login.remember', login.remember, 'function')
   if (login.url !== undefined && login.current === undefined) {
-    refuse('login.current is required with login.url: it tells who is logged in when the browser comes back')
+    refuse(
+      'login.current is required with login.url: it returns the user who is logged in when the browser comes back',
+    )
   }
   return login
 }
@@ -94,12 +104,12 @@ export const checkedLifetimes = (lifetimes: Partial<Lifetimes>): Lifetimes => {
   assertRecord('lifetimes', lifetimes)
   assertNames('lifetimes.', lifetimes, Object.keys(defaultLifetimes))
   const given = Object.entries(lifetimes).filter(([, value]) => value !== undefined)
-  for (const [name, value] of given) assertWhole(`lifetimes.${name}`, value, 1)
+  for (const [name, value] of given) assertSeconds(`lifetimes.${name}`, value, 1)
   return { ...defaultLifetimes, ...Object.fromEntries(given) }
 }
 
 export const checkedGracePeriod = (seconds: number): number => {
-  assertWhole('refreshTokenGracePeriod', seconds, 0)
+  assertSeconds('refreshTokenGracePeriod', seconds, 0)
   return seconds
 }
 
@@ -108,7 +118,7 @@ export const checkedMethods = (methods: readonly ('S256' | 'plain')[]): readonly
   methods.length > 0 &&
   methods.every((method) => codeChallengeMethods.includes(method))
     ? methods
-    : refuse("codeChallengeMethods must hold 'S256', 'plain' or both")
+    : refuse("codeChallengeMethods must contain 'S256', 'plain' or both")
 
 export const checkedFeatures = (features: Features): Required<Features> => {
   assertRecord('features', features)
@@ -143,11 +153,17 @@ export const checkedBranding = (branding: Branding): Branding => {
   return branding
 }
 
-export const checkedOrigins = (origins: unknown): readonly string[] =>
-  Array.isArray(origins) &&
-  origins.every((origin) => URL.canParse(origin) && new URL(origin).origin === origin)
-    ? origins
-    : refuse("allowOutbound must be a list of origins, such as 'http://127.0.0.1:4001'")
+export const checkedOutbound = (outbound: OutboundOptions): Required<OutboundOptions> => {
+  assertRecord('outbound', outbound)
+  assertNames('outbound.', outbound, ['allow'])
+  const { allow = [] } = outbound
+  return Array.isArray(allow) && allow.every(isOrigin)
+    ? { allow }
+    : refuse("outbound.allow must be a list of origins, such as 'http://127.0.0.1:4001'")
+}
+
+const isOrigin = (origin: unknown): boolean =>
+  typeof origin === 'string' && URL.canParse(origin) && new URL(origin).origin === origin
 
 export const checkedLogger = (logger: Logger): Logger => {
   for (const name of ['info', 'warn', 'error'] as const) {

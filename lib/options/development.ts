@@ -3,20 +3,20 @@ import { existsSync, linkSync, readFileSync, unlinkSync, writeFileSync } from 'n
 import { dirname, join } from 'node:path'
 import type { Knex } from 'knex'
 
-/** The issuer that a developer's machine has; a PORT that is empty or names a pipe says nothing of it. */
+/** The default issuer in development. A PORT that is not a number is ignored. */
 export const developmentIssuer = ({ PORT = '' }: NodeJS.ProcessEnv): string => {
   const guess = `http://localhost:${PORT}/oauth`
   return /^[0-9]+$/.test(PORT) && URL.canParse(guess) ? new URL(guess).href : 'http://localhost:3000/oauth'
 }
 
-/** The embedded database: a file beside the app. */
+/** The default database in development: an SQLite file in the current directory. */
 export const developmentDatabase = (): Knex.Config => ({
   client: 'better-sqlite3',
   connection: { filename: './latchkey.sqlite' },
   useNullAsDefault: true,
 })
 
-/** Where the development secret lies: beside the SQLite file if there is one. */
+/** The development secret is stored beside the SQLite file, if the database is one. */
 const secretFile = (database: Knex | Knex.Config): string => {
   const connection = 'connection' in database ? database.connection : undefined
   const filename =
@@ -28,8 +28,8 @@ const secretFile = (database: Knex | Knex.Config): string => {
 }
 
 /**
- * The secret of a development machine: written once, readable by its owner alone, the same after a restart.
- * It gets its name only when it is whole, and only once, so two processes that start at once end with one secret.
+ * Reads the development secret, or writes it once, readable by the file's owner only. `link` creates the complete file
+ * in one step and fails if it exists, so that two processes that start together use the same secret.
  */
 export const developmentSecret = (database: Knex | Knex.Config): string => {
   const file = secretFile(database)
@@ -39,7 +39,7 @@ export const developmentSecret = (database: Knex | Knex.Config): string => {
   try {
     linkSync(draft, file)
   } catch (error) {
-    // Not `instanceof Error`: under jest, errors of Node's own modules come from another realm.
+    // `instanceof Error` fails under jest, where errors from Node's modules belong to another realm.
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   } finally {
     unlinkSync(draft)

@@ -1,7 +1,7 @@
 import { assertNames, assertRecord, refuse } from './check.ts'
 import type { LocaleOptions, ScopeWords } from './options.ts'
 
-/** A language tag in its canonical form (BCP 47, RFC 5646 §4.5), such as `de` or `pt-BR`. */
+/** Accepts a language tag in canonical form (BCP 47, RFC 5646 §4.5), such as `de` or `pt-BR`. */
 const checkedTag = (where: string, tag: string): string => {
   let canonical: string | undefined
   try {
@@ -12,12 +12,12 @@ const checkedTag = (where: string, tag: string): string => {
   return canonical === tag ? tag : refuse(`${where}: '${tag}' must be written as '${canonical}'`)
 }
 
-export const checkedLanguage = (language: unknown): string =>
-  typeof language === 'string'
-    ? checkedTag('language', language)
-    : refuse("language must be a language tag, such as 'de'")
+export const checkedDefaultLocale = (defaultLocale: unknown): string =>
+  typeof defaultLocale === 'string'
+    ? checkedTag('defaultLocale', defaultLocale)
+    : refuse("defaultLocale must be a language tag, such as 'de'")
 
-/** Which texts there are is known where they stand: `http/languages` checks the rest. */
+/** Checks the shape only; `pages/i18n` checks the keys of the texts. */
 export const checkedLocales = (
   locales: Readonly<Record<string, LocaleOptions | false>>,
 ): Readonly<Record<string, LocaleOptions | false>> => {
@@ -39,12 +39,12 @@ export const checkedLocales = (
   return locales
 }
 
-/** The words of one scope, in all languages: they say the same or nobody could tell what was allowed. */
+/** Checks the texts of one scope. `details` must exist in all languages or in none, so that every user reads the same. */
 export const assertScopeWords = (
   where: string,
   { details, locales }: { details?: unknown; locales?: Readonly<Record<string, ScopeWords>> },
 ): void => {
-  assertText(`${where}.details`, details)
+  assertString(`${where}.details`, details)
   if (locales === undefined) return
   assertRecord(`${where}.locales`, locales)
   for (const [tag, words] of Object.entries(locales)) {
@@ -53,14 +53,15 @@ export const assertScopeWords = (
     assertRecord(place, words)
     assertNames(`${place}.`, words, ['description', 'details'])
     if (words.description === undefined) refuse(`${place}.description is required`)
-    assertText(`${place}.description`, words.description)
-    assertText(`${place}.details`, words.details)
+    assertString(`${place}.description`, words.description)
+    assertString(`${place}.details`, words.details)
     if ((words.details === undefined) !== (details === undefined)) {
-      refuse(`${place}.details must be there exactly when ${where}.details is`)
+      refuse(`${place}.details must be set if and only if ${where}.details is set`)
     }
   }
 }
 
-const assertText = (name: string, value: unknown): void => {
-  if (value !== undefined && (typeof value !== 'string' || value === '')) refuse(`${name} must be a text`)
+const assertString = (name: string, value: unknown): void => {
+  if (value !== undefined && (typeof value !== 'string' || value === ''))
+    refuse(`${name} must be a string that is not empty`)
 }

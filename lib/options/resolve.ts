@@ -13,14 +13,14 @@ import {
   checkedLogin,
   checkedMethods,
   checkedOrganizations,
-  checkedOrigins,
+  checkedOutbound,
   checkedPrefix,
   checkedSecrets,
   checkedSession,
   checkedViews,
 } from './checks.ts'
 import { developmentDatabase, developmentIssuer, developmentSecret } from './development.ts'
-import { checkedLanguage, checkedLocales } from './locales.ts'
+import { checkedDefaultLocale, checkedLocales } from './locales.ts'
 import type {
   AuthRouterOptions,
   Branding,
@@ -29,6 +29,7 @@ import type {
   LocaleOptions,
   Logger,
   LoginOptions,
+  OutboundOptions,
   ScopeOptions,
   UserFunctions,
   UserMapping,
@@ -37,19 +38,19 @@ import { checkedScopes } from './scopes.ts'
 import { checkedThrottle, type Throttling } from './throttle.ts'
 import { assertUsers } from './users.ts'
 
-/** Options with every default filled in and every rule checked. */
+/** Checked options with every default filled in. */
 export interface Options {
   readonly issuer: string
-  /** The path of the issuer, '' for the root: everything that we link to begins with it. */
+  /** The path of the issuer, '' for the root. All links begin with it. */
   readonly basePath: string
-  /** Nobody said the issuer, so it may be wrong. */
+  /** True when the issuer is the development default, which may not match the actual mount. */
   readonly issuerIsGuess: boolean
   readonly production: boolean
   readonly database: Knex | Knex.Config
   readonly secrets: readonly [string, ...string[]]
-  readonly prepared: boolean
+  readonly preparedStatements: boolean
   readonly tablePrefix: string
-  readonly cleanUp: boolean
+  readonly prune: boolean
   readonly users: UserMapping | UserFunctions | undefined
   readonly organizations: AuthRouterOptions['organizations']
   readonly login: LoginOptions
@@ -61,29 +62,22 @@ export interface Options {
   readonly throttle: Throttling | undefined
   readonly features: Required<Features>
   readonly views: string | undefined
-  readonly language: string
+  readonly defaultLocale: string
   readonly locales: Readonly<Record<string, LocaleOptions | false>>
   readonly branding: Branding
-  readonly allowOutbound: readonly string[]
+  readonly outbound: Required<OutboundOptions>
   readonly logger: Logger
 }
 
 const names = [
-  ...['issuer', 'database', 'secrets', 'tablePrefix', 'users', 'login', 'session', 'scopes', 'lifetimes'],
-  ...[
-    'refreshTokenGracePeriod',
-    'codeChallengeMethods',
-    'throttle',
-    'features',
-    'views',
-    'branding',
-    'allowOutbound',
-  ],
-  ...['logger', 'prepared', 'cleanUp', 'organizations', 'language', 'locales'],
+  ...['issuer', 'database', 'secrets', 'preparedStatements', 'tablePrefix', 'prune'],
+  ...['users', 'organizations', 'login', 'session', 'scopes', 'lifetimes', 'refreshTokenGracePeriod'],
+  ...['codeChallengeMethods', 'throttle', 'features', 'views', 'defaultLocale', 'locales', 'branding'],
+  ...['outbound', 'logger'],
 ]
 
 /**
- * Checks what the host says and fills in the rest; in production issuer, database and secrets must be said.
+ * Checks the options and fills in the defaults. In production `issuer`, `database` and `secrets` are required.
  *
  * @throws OptionsError naming the option and what it should be
  * @example resolveOptions({ issuer: 'https://app.example.com/oauth', database, secrets: [secret] })
@@ -106,9 +100,9 @@ export const resolveOptions = (
     production,
     database,
     secrets: checkedSecrets(options.secrets ?? [developmentSecret(database)]),
-    prepared: checkedFlag('prepared', options.prepared ?? true),
+    preparedStatements: checkedFlag('preparedStatements', options.preparedStatements ?? true),
     tablePrefix: checkedPrefix(options.tablePrefix ?? 'oauth_'),
-    cleanUp: checkedFlag('cleanUp', options.cleanUp ?? true),
+    prune: checkedFlag('prune', options.prune ?? true),
     users: options.users === undefined ? undefined : assertUsers(options.users),
     organizations: checkedOrganizations(options.organizations),
     login: checkedLogin(options.login ?? {}),
@@ -120,10 +114,10 @@ export const resolveOptions = (
     throttle: checkedThrottle(options.throttle ?? {}),
     features: checkedFeatures(options.features ?? {}),
     views: checkedViews(options.views),
-    language: checkedLanguage(options.language ?? 'en'),
+    defaultLocale: checkedDefaultLocale(options.defaultLocale ?? 'en'),
     locales: checkedLocales(options.locales ?? {}),
     branding: checkedBranding(options.branding ?? {}),
-    allowOutbound: checkedOrigins(options.allowOutbound ?? []),
+    outbound: checkedOutbound(options.outbound ?? {}),
     logger: checkedLogger(options.logger ?? console),
   }
 }
@@ -139,7 +133,7 @@ const assertProduction = (options: AuthRouterOptions): void => {
   }
   if ((options.secrets ?? undefined) === undefined) {
     refuse(
-      'secrets is required in production: secrets: [process.env.LATCHKEY_SECRET], made by `openssl rand -base64 32`',
+      'secrets is required in production: secrets: [process.env.LATCHKEY_SECRET], generated with `openssl rand -base64 32`',
     )
   }
 }

@@ -13,8 +13,8 @@ export const checkedScopes = (
 
 export const checkedScope = (name: string, scope: string | ScopeOptions): ScopeOptions => {
   if (name.includes(' ') || !isScopeName(name))
-    refuse(`scopes: '${name}' is not a scope that RFC 6749 §3.3 allows`)
-  if (name === 'openid' || name === 'offline_access') refuse(`scopes: ${name} has a meaning of its own`)
+    refuse(`scopes: '${name}' is not a valid scope name (RFC 6749 §3.3)`)
+  if (name === 'openid' || name === 'offline_access') refuse(`scopes: ${name} is reserved`)
   if (typeof scope === 'string') return checkedScope(name, { description: scope })
   assertRecord(`scopes['${name}']`, scope)
   assertNames(`scopes['${name}'].`, scope, [
@@ -46,7 +46,7 @@ const isScopeName = (name: string): boolean => {
   }
 }
 
-/** Every scope that a client may be registered for. */
+/** All scopes: the standard ones and those of the option `scopes`. */
 export const knownScopes = (options: {
   readonly scopes: Readonly<Record<string, ScopeOptions>>
 }): string[] => [
@@ -55,19 +55,26 @@ export const knownScopes = (options: {
 ]
 
 /**
- * Refuses scopes that no client can ever have, and says which one was probably meant.
+ * The first of these scopes that is not known, in words that suggest the nearest known one; undefined when all are known.
+ */
+export const unknownScope = (scopes: readonly string[], known: readonly string[]): string | undefined => {
+  const name = scopes.find((scope) => !known.includes(scope))
+  return name === undefined
+    ? undefined
+    : `${name} is not in the option scopes; did you mean ${closest(name, known)}?`
+}
+
+/**
+ * Refuses scopes that no client can have.
  *
- * @param where who asks for them: `requireToken('ordrs:read')`
- * @throws OptionsError
+ * @param where the code that names them, such as `requireToken('ordrs:read')`
+ * @throws OptionsError that suggests the nearest known scope
  */
 export const assertKnownScopes = (
   where: string,
   scopes: readonly string[],
   options: Parameters<typeof knownScopes>[0],
 ): void => {
-  const known = knownScopes(options)
-  for (const name of scopes) {
-    if (!known.includes(name))
-      refuse(`${where}: the option scopes does not name ${name}; did you mean ${closest(name, known)}?`)
-  }
+  const unknown = unknownScope(scopes, knownScopes(options))
+  if (unknown !== undefined) refuse(`${where}: ${unknown}`)
 }

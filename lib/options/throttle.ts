@@ -1,7 +1,7 @@
 import { assertNames, assertRecord, refuse } from './check.ts'
 import type { Limit, Limits, RedisClient, ThrottleOptions } from './options.ts'
 
-/** Limits with every default filled in. */
+/** Checked limits with every default filled in. */
 export interface Throttling {
   readonly store: 'database' | 'memory' | RedisClient
   readonly limits: Readonly<Limits>
@@ -37,7 +37,7 @@ const checkedLimit = (name: string, limit: unknown): Limit | false => {
 }
 
 /**
- * The limits on failures, undefined when all are off.
+ * Checks the option `throttle`. Returns undefined when all limits are off.
  *
  * @throws OptionsError
  */

@@ -1,14 +1,14 @@
 import { assertNames, assertRecord, assertType, refuse } from './check.ts'
 import type { UserFunctions, UserMapping } from './options.ts'
 
-/** Whether users are described as a table, and not as functions. */
+/** True for the mapping form, false for the function form. */
 export const isUserMapping = (users: UserMapping | UserFunctions): users is UserMapping => 'table' in users
 
 const mappingNames = ['table', 'columns', 'claims', 'isActive', 'verify']
 const functionNames = ['find', 'authenticate', 'claims']
 
 /**
- * The rules of the `users` option, in either form.
+ * Checks the option `users` in either form.
  *
  * @throws OptionsError
  */

@@ -138,7 +138,7 @@ export const createViews = (options: {
     (cache ? kept : readAssets(directories, branding)).get(name)
   const assetPath = (name: string): string =>
     `${basePath}/assets/${name}?v=${asset(name)?.etag.replaceAll('"', '') ?? ''}`
-  const languages = options.languages ?? createLanguages({ language: 'en', locales: {}, scopes: {} })
+  const languages = options.languages ?? createLanguages({ defaultLocale: 'en', locales: {}, scopes: {} })
   const spoken = new Map(
     languages.tags.map((tag) => [tag, templateGlobals(branding, assetPath, languages.dictionary(tag))]),
   )

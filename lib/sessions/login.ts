@@ -58,8 +58,8 @@ const latestTime = 100_000_000_000
 /** What the host says of its own login. */
 const hostLogin = async (server: AuthorizationServer, req: Request): Promise<HostLogin | undefined> => {
   const login = (await fromHost('login.current', () => server.options.login.current?.(req))) || undefined
-  if (login && !(Number.isFinite(login.time) && login.time < latestTime)) {
-    throw new Error('latchkey: login.current must give time in epoch seconds')
+  if (login && !(Number.isFinite(login.authTime) && login.authTime < latestTime)) {
+    throw new Error('latchkey: login.current must return authTime in epoch seconds')
   }
   return login
 }
@@ -95,9 +95,9 @@ export const currentLogin = async (
     return undefined
   }
   const subject = String(host.subject)
-  const authTime = Math.floor(host.time)
+  const authTime = Math.floor(host.authTime)
   if (known?.subject === subject && known.authTime === authTime) return known
-  const login = await record(server, { subject, authTime, amr: host.methods ?? ['pwd'] })
+  const login = await record(server, { subject, authTime, amr: host.amr ?? ['pwd'] })
   await goOn(server, req, { earlier: sids, login })
   return login
 }
@@ -112,7 +112,7 @@ export const startLogin = async (server: AuthorizationServer, req: Request, user
   await regenerateSession(req)
   await fromHost('login.remember', () => server.options.login.remember?.(req, user.record))
   const host = await hostLogin(server, req)
-  const authTime = host && String(host.subject) === user.subject ? Math.floor(host.time) : server.now()
+  const authTime = host && String(host.subject) === user.subject ? Math.floor(host.authTime) : server.now()
   const login = await record(server, { subject: user.subject, authTime, amr: ['pwd'] })
   await goOn(server, req, { earlier, login })
   return login

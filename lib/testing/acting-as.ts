@@ -86,7 +86,7 @@ const authorizationOf = (
 
 /**
  * An access token of a user, for tests of the host's API: as good as one that came by signing in and allowing, five
- * minutes long, stored as every token is. `oauth.users.changed(id)` ends it, userinfo and introspection know it.
+ * minutes long, stored as every token is. `oauth.users.revokeAll(id)` ends it, userinfo and introspection know it.
  *
  * @param oauth what `authRouter()` returned
  * @param user the id, or a row or object that holds it

@@ -36,7 +36,7 @@ const read = async <T>(rows: Promise<readonly T[]>): Promise<readonly T[]> => {
  */
 const hostDatabase = (knex: Knex): Database => ({
   knex,
-  driver: driverOf(knex, { prepared: knex.client.driverName !== 'pg' }),
+  driver: driverOf(knex, { preparedStatements: knex.client.driverName !== 'pg' }),
   prefix: '',
   compiled: new Map(),
 })

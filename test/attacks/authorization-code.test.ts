@@ -345,7 +345,7 @@ underAttack(
 
     test('of a user whose password was changed meanwhile is dead for good (ASVS 7.4.3)', async () => {
       const code = await codeFor({ scope: 'openid offline_access' }, bob)
-      await target().host.oauth.users.changed(bob.id)
+      await target().host.oauth.users.revokeAll(bob.id)
       expectRefusal(await redeem(code), 400, 'invalid_grant')
     })
 

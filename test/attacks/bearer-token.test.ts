@@ -385,7 +385,7 @@ underAttack(
 
       test('once the password was changed (ASVS 7.4.3)', async () => {
         const { access_token } = await tokensFor({ scope: 'openid notes:read offline_access' }, {}, bob)
-        await target().host.oauth.users.changed(bob.id)
+        await target().host.oauth.users.revokeAll(bob.id)
         await expectDead(access_token)
       })
     })

@@ -667,6 +667,6 @@ underAttack(
   },
   () => ({
     clients: [...rivals, signing('signer', ec, rsa), signing('mallory', stranger)],
-    options: { allowOutbound: [thief.origin] },
+    options: { outbound: { allow: [thief.origin] } },
   }),
 )

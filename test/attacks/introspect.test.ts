@@ -202,7 +202,7 @@ underAttack(
         const page = await browserOf(bob).open(`${target().base}/logout`)
         await browserOf(bob).submit(page, 'name="csrf_token"')
         for (const value of [second.access_token, second.refresh_token]) await expectInactive(value)
-        await target().host.oauth.users.changed(bob.id)
+        await target().host.oauth.users.revokeAll(bob.id)
         for (const value of [first.access_token, first.refresh_token]) await expectInactive(value)
       })
     })

@@ -114,7 +114,7 @@ const settings = () => ({
     ...paths.map((path) => signing(path.slice(1), `${client.origin}${path}`)),
   ],
   options: {
-    allowOutbound: [client.origin],
+    outbound: { allow: [client.origin] },
     logger: {
       info: () => {},
       warn: (...words: unknown[]) => warnings.add(words.map(String).join(' ')),
@@ -383,7 +383,7 @@ test('a logout notice does not follow a redirect to an inner address (ASVS 1.3.6
         backchannel_logout_uri: `${receiver.origin}/moved`,
       },
     ],
-    options: { ...options, allowOutbound: [receiver.origin] },
+    options: { ...options, outbound: { allow: [receiver.origin] } },
   })
   const { browserOf, tokensFor } = apiSide(() => target as Target)
   await tokensFor()

@@ -339,7 +339,7 @@ underAttack(
         const offline = await tokensFor({ scope: 'openid offline_access' }, {}, bob)
         const first = await tokensFor({}, {}, bob)
         const second = tokensOf(await refresh(first.refresh_token))
-        await target().host.oauth.users.changed(bob.id)
+        await target().host.oauth.users.revokeAll(bob.id)
         expect(await standing(offline)).toEqual(dead)
         expectRefusal(await refresh(first.refresh_token), 400, 'invalid_grant')
         expect(await standing(second)).toEqual(dead)

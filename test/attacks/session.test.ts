@@ -327,7 +327,7 @@ underAttack(
         await expectNobody(thief)
         await side.person().update({ disabled_at: null })
         expect(await subjectOf(owner)).toBe('1')
-        await target().host.oauth.users.changed('1')
+        await target().host.oauth.users.revokeAll('1')
         for (const agent of [thief, owner]) await expectNobody(agent)
       })
 

@@ -51,7 +51,7 @@ describeOnEach('a clock that is set', (kind: DatabaseKind) => {
 
   beforeAll(async () => {
     database = openFaultDatabase(kind)
-    host = await startSharedHost(database, { lifetimes, refreshTokenGracePeriod, cleanUp: false })
+    host = await startSharedHost(database, { lifetimes, refreshTokenGracePeriod, prune: false })
     listener = await listen(host.app)
   })
   beforeEach(async () => {
@@ -271,7 +271,7 @@ describe('a lock on an account', () => {
 test('keys go round in order while the clock goes forward and back, and every ID token has its key', async () => {
   const clock = stopClock()
   const rotation = { signingKey: 3 * hour, signingKeyLead: 20 * minute, idToken: hour }
-  const host = await startHost({ options: { lifetimes: rotation, cleanUp: false, throttle: false } })
+  const host = await startHost({ options: { lifetimes: rotation, prune: false, throttle: false } })
   const listener = await listen(host.app)
   try {
     const begun = clock.now()

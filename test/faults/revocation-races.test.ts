@@ -138,7 +138,7 @@ const removeClient = async ({ ada }: Round): Promise<Ending> =>
   press(ada, await ada.browser.open('/oauth/account?client_id=web'), 'name="client_id"')
 
 const tellOf =
-  (what: 'changed' | 'erase') =>
+  (what: 'revokeAll' | 'erase') =>
   async ({ origin, subject }: Round): Promise<Ending> =>
   async () => {
     const { status } = await insist(`${origin()}/users/${subject}/${what}`, {})
@@ -149,7 +149,7 @@ const races: Race[] = [
   { name: 'a revocation', offline: true, endsAll: false, prepare: revoke },
   { name: 'a sign-out', offline: false, endsAll: true, prepare: signOut },
   { name: 'the removal of a client', offline: true, endsAll: true, prepare: removeClient },
-  { name: 'users.changed()', offline: true, endsAll: true, prepare: tellOf('changed') },
+  { name: 'users.revokeAll()', offline: true, endsAll: true, prepare: tellOf('revokeAll') },
   { name: 'users.erase()', offline: true, endsAll: true, prepare: tellOf('erase') },
 ]
 

@@ -150,7 +150,7 @@ const onDatabase = (kind: DatabaseKind): void => {
         unrotated,
         { ...signing, token_endpoint_auth_method: 'private_key_jwt', jwks: jwks as never },
       ],
-      options: { throttle: false, cleanUp: false, refreshTokenGracePeriod: 3600 },
+      options: { throttle: false, prune: false, refreshTokenGracePeriod: 3600 },
       before: [saboteur.middleware],
     })
     listener = await listen(host.app)
@@ -548,7 +548,7 @@ const onDatabase = (kind: DatabaseKind): void => {
     for (const way of ways) {
       await table('logins').where({ subject: '2' }).delete()
       const tell = (): Promise<unknown> =>
-        host.oauth.users.changed(2).then(
+        host.oauth.users.revokeAll(2).then(
           () => 'told',
           (error: unknown) => error,
         )

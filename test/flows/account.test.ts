@@ -39,7 +39,7 @@ let host: Host
 const events: AuthEvent[] = []
 beforeAll(async () => {
   host = await startHost(settings)
-  host.oauth.events.on('event', (event) => events.push(event))
+  host.oauth.events.on('*', (event) => events.push(event))
 })
 afterAll(() => host.close())
 afterEach(() => jest.restoreAllMocks())
@@ -232,7 +232,7 @@ describe("with the host's own login page", () => {
       options: {
         login: {
           url: '/sign-in',
-          current: () => user.current && { subject: user.current.id, time: user.current.at },
+          current: () => user.current && { subject: user.current.id, authTime: user.current.at },
         },
       },
     })

@@ -71,7 +71,7 @@ const start = async (clients: ClientSeed[], settings: HostSettings = {}): Promis
     clients,
     ...settings,
     options: {
-      allowOutbound: [receiver.origin],
+      outbound: { allow: [receiver.origin] },
       logger: { info: () => {}, warn: note, error: note },
       ...settings.options,
     },
@@ -311,7 +311,7 @@ describe('a client that does not answer as it should', () => {
     await gone.close()
     const { app, tokens } = await afterSignOut(
       { backchannel_logout_uri: `${gone.origin}/secret-path?key=secret` },
-      { options: { allowOutbound: [gone.origin] } },
+      { options: { outbound: { allow: [gone.origin] } } },
     )
     const [warning = ''] = await warnings.until(1)
     await settled(app)
@@ -324,7 +324,7 @@ describe('a client that does not answer as it should', () => {
   })
 
   test('is not asked at an address of this machine or network, and not tried again', async () => {
-    const { app } = await afterSignOut({}, { options: { allowOutbound: [] } })
+    const { app } = await afterSignOut({}, { options: { outbound: { allow: [] } } })
     const [warning] = await warnings.until(1)
     await settled(app)
     expect(receiver.requests.items).toEqual([])
@@ -335,7 +335,7 @@ describe('a client that does not answer as it should', () => {
   test.each(['https://127.0.0.1:9/x', 'https://localhost:9/x', 'https://[::1]:9/x', 'https://10.0.0.1/x'])(
     'is not asked at %s either',
     async (backchannel_logout_uri) => {
-      const { app } = await afterSignOut({ backchannel_logout_uri }, { options: { allowOutbound: [] } })
+      const { app } = await afterSignOut({ backchannel_logout_uri }, { options: { outbound: { allow: [] } } })
       const [warning] = await warnings.until(1)
       await settled(app)
       expect(warning).toContain('the address is not a public one')
@@ -383,8 +383,8 @@ describe('what tells them', () => {
     const [one, two, other] = [new RawBrowser(app.app), new RawBrowser(app.app), new RawBrowser(app.app)]
     const tokens = [await grant(app, one, 'shop'), await grant(app, two, 'shop')]
     await grant(app, other, 'shop', bob)
-    await app.oauth.users.changed(1)
-    await app.oauth.users.changed(1)
+    await app.oauth.users.revokeAll(1)
+    await app.oauth.users.revokeAll(1)
     await settled(app)
     const told = receiver.requests.items.map(({ token }) => claimsOf(token))
     expect(told.map(({ sub }) => sub)).toEqual(['1', '1'])
@@ -401,7 +401,7 @@ describe('what tells them', () => {
           login: {
             current: (req) => {
               const { user } = bagOf(req)
-              return user && { subject: user.id, time: user.at }
+              return user && { subject: user.id, authTime: user.at }
             },
             remember: (req, user) => {
               bagOf(req).user = { id: Number(user.id), at: Math.floor(Date.now() / 1000) }

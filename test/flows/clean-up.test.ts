@@ -23,7 +23,7 @@ let host: Host
 const hosts: Host[] = []
 /** A host on a database of its own, whose cleaner runs only when a test says so. */
 const start = async (settings: HostSettings = {}): Promise<Host> => {
-  host = await startHost({ ...settings, options: { cleanUp: false, lifetimes, ...settings.options } })
+  host = await startHost({ ...settings, options: { prune: false, lifetimes, ...settings.options } })
   hosts.push(host)
   return host
 }
@@ -379,13 +379,13 @@ test('expiry holds with the cleaner off, although every row is still there', asy
   expect(await families()).toEqual(before)
 })
 
-test('cleanUp is true or false, and nothing else', () => {
+test('prune is true or false, and nothing else', () => {
   const given = {
     database: { client: 'better-sqlite3' },
     secrets: ['a secret of the tests that is long enough'],
   }
-  expect(() => resolveOptions({ ...given, cleanUp: 'never' as unknown as boolean })).toThrow(
-    'latchkey: cleanUp must be true or false',
+  expect(() => resolveOptions({ ...given, prune: 'never' as unknown as boolean })).toThrow(
+    'latchkey: prune must be true or false',
   )
 })
 
@@ -410,10 +410,10 @@ describe('the timer', () => {
     return { set, next }
   }
 
-  const withLog = async (cleanUp: boolean | undefined) => {
+  const withLog = async (prune: boolean | undefined) => {
     const error = jest.fn()
     const logger = { info: () => {}, warn: () => {}, error }
-    await start({ options: { cleanUp, lifetimes, logger } })
+    await start({ options: { prune, lifetimes, logger } })
     return error
   }
 
@@ -457,7 +457,7 @@ describe('the timer', () => {
     await show()
   })
 
-  test('is not set with cleanUp: false, nor after close', async () => {
+  test('is not set with prune: false, nor after close', async () => {
     const timers = holdLongTimers()
     await withLog(false)
     expect(timers.set).toEqual([])

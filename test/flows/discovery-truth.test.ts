@@ -99,7 +99,7 @@ describe.each([
       users: onePerson(),
       features,
       scopes: { roles: { description: 'Know your roles', claims: ['roles', 'rank'] } },
-      allowOutbound: [client.origin],
+      outbound: { allow: [client.origin] },
     }
     host = await startHost({ clients: seeds(implicit), options })
     said = (await supertest(host.app).get('/oauth/.well-known/openid-configuration')).body

@@ -444,7 +444,7 @@ describe('the words of scopes and clients', () => {
 describe('a host', () => {
   test('may add a language, and its words for ours; the rest is the default’s', async () => {
     const own = await start({
-      language: 'de',
+      defaultLocale: 'de',
       locales: {
         he: { texts: { 'login.title': 'כניסה' } },
         de: { texts: { 'login.submit': 'Los' } },
@@ -460,7 +460,7 @@ describe('a host', () => {
   })
 
   test.each([
-    [{ language: 'nl' }, 'latchkey: language must be one of ar, de, en, es, fr, ja'],
+    [{ defaultLocale: 'nl' }, 'latchkey: defaultLocale must be one of ar, de, en, es, fr, ja'],
     [{ locales: { de: { texts: { 'login.titel': 'x' } } } }, "did you mean 'login.title'?"],
   ] as [Partial<AuthRouterOptions>, string][])('is refused at its start with %j', (options, message) => {
     const secrets = ['a secret of the tests that is long enough']

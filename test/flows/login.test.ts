@@ -485,7 +485,7 @@ describe("the host's own login page", () => {
       url: '/login?theme=dark',
       current: (req) => {
         const { user } = sessionOf(req)
-        return user && { subject: user.id, time: user.time, methods: ['pwd', 'otp'] }
+        return user && { subject: user.id, authTime: user.time, amr: ['pwd', 'otp'] }
       },
     },
   }
@@ -603,7 +603,7 @@ describe("the host's own login page", () => {
 
   test('a time in milliseconds is an error of the host, not a login', async () => {
     const wrong = await start({
-      options: { login: { url: '/login', current: () => ({ subject: 1, time: Date.now() }) } },
+      options: { login: { url: '/login', current: () => ({ subject: 1, authTime: Date.now() }) } },
       database: openTestDatabase(),
     })
     expectErrorPage(

@@ -17,7 +17,7 @@ const branding = { name: 'Acme', accent: '#ffd400', links }
 const views = createViews({ directory: undefined, branding, basePath: '' })
 
 /** The languages that Latchkey brings. */
-const { tags } = createLanguages({ language: 'en', locales: {}, scopes: {} })
+const { tags } = createLanguages({ defaultLocale: 'en', locales: {}, scopes: {} })
 const choices = tags.map((tag) => ({ tag, name: `In the words of ${tag}`, url: `/?language=${tag}` }))
 
 describe.each(tags)('every page in every state, in the language %s', (language) => {

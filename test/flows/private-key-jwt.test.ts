@@ -76,7 +76,7 @@ beforeAll(async () => {
   )
   host = await startHost({
     options: {
-      allowOutbound: [origin],
+      outbound: { allow: [origin] },
       throttle: false,
       logger: { info: () => {}, warn: (message: string) => void warnings.push(message), error: () => {} },
     },

@@ -147,7 +147,7 @@ test.each([
   expect(() => host.oauth.requireToken(scope)).toThrow(
     expect.objectContaining({
       name: 'OptionsError',
-      message: `latchkey: requireToken('${scope}'): the option scopes does not name ${unknown}; did you mean ${meant}?`,
+      message: `latchkey: requireToken('${scope}'): ${unknown} is not in the option scopes; did you mean ${meant}?`,
     }),
   )
 })

@@ -32,7 +32,7 @@ describeWith('postgresql', 'round trips to PostgreSQL', () => {
     host = await startHost({
       database: openTestDatabase(counter.url),
       options: {
-        cleanUp: false,
+        prune: false,
         throttle: false,
         session: session({ secret: 'of the tests', resave: false, saveUninitialized: false }),
         users: {

@@ -265,7 +265,7 @@ describe('a form that is not ours', () => {
 test('the host’s own login page is asked to let the user choose, and its word is final', async () => {
   const user = { id: 1, at: 1_700_000_000 }
   const hosted = await startHost({
-    options: { login: { url: '/sign-in', current: () => ({ subject: user.id, time: user.at }) } },
+    options: { login: { url: '/sign-in', current: () => ({ subject: user.id, authTime: user.at }) } },
   })
   const agent = new RawBrowser(hosted.app)
   codeOf(await agent.decide(await agent.open(authorizeUrl(web)), 'allow'))

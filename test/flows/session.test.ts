@@ -218,7 +218,7 @@ describe("the host's session", () => {
         login: {
           current: (req) => {
             const user = bagOf(req).user as { id: number; at: number } | undefined
-            return user && { subject: user.id, time: user.at }
+            return user && { subject: user.id, authTime: user.at }
           },
           remember: (req, user) => {
             bagOf(req).user = { id: user.id, at: Math.floor(Date.now() / 1000) }

@@ -77,7 +77,7 @@ test('each has a consent, a login and tokens of their own, and sees no other’s
 test.each([0, 1])('what changed for one of them ends nothing of the others: %#', async (index) => {
   const id = ids[index] ?? ''
   const visitors = await everybody()
-  await host.oauth.users.changed(id)
+  await host.oauth.users.revokeAll(id)
   const tokens = visitors.map(({ tokens }) => userinfo(host, tokens.access_token))
   const statuses = (await Promise.all(tokens)).map(({ status }) => status)
   expect(statuses).toEqual(ids.map((other) => (other === id ? 401 : 200)))

@@ -37,7 +37,7 @@ const start = async (throttle: ThrottleOptions | false | undefined, host?: Host)
   started.app.set('trust proxy', true)
   open.push(host ? { close: () => started.oauth.close() } : started)
   const events: AuthEvent[] = []
-  started.oauth.events.on('event', (event) => events.push(event))
+  started.oauth.events.on('*', (event) => events.push(event))
   return { ...started, events, evaluated }
 }
 

@@ -56,10 +56,10 @@ const standing = async ({ agent, tokens }: Person, of = host): Promise<unknown[]
 const alive = ['signed in', [200, 200, true, 200], [200, 200, true, 200]]
 const dead = ['login_required', [401, 401, false, 400], [401, 401, false, 400]]
 
-describe('users.changed(id)', () => {
+describe('users.revokeAll(id)', () => {
   test('ends logins and tokens at once, those granted offline too, in every browser of that user alone', async () => {
     const [here, there, somebodyElse] = [await signedIn(), await signedIn(), await signedIn(bob)]
-    await host.oauth.users.changed(1)
+    await host.oauth.users.revokeAll(1)
     expect(await standing(here)).toEqual(dead)
     expect(await standing(there)).toEqual(dead)
     expect(await standing(somebodyElse)).toEqual(alive)
@@ -67,7 +67,7 @@ describe('users.changed(id)', () => {
 
   test.each([1, '1'])('takes the id as it is in the table or as the subject says it: %p', async (id) => {
     const person = await signedIn()
-    await host.oauth.users.changed(id)
+    await host.oauth.users.revokeAll(id)
     expect(await standing(person)).toEqual(dead)
   })
 
@@ -75,7 +75,7 @@ describe('users.changed(id)', () => {
     'an id that nobody has is harmless: %j',
     async (id) => {
       const person = await signedIn()
-      await host.oauth.users.changed(id)
+      await host.oauth.users.revokeAll(id)
       expect(await standing(person)).toEqual(alive)
     },
   )
@@ -86,14 +86,14 @@ describe('users.changed(id)', () => {
       codeOf(await agent.get(silent)),
       codeOf(await agent.get(authorizeUrl({ client_id: 'web', scope: offline, prompt: 'none' }))),
     ]
-    await host.oauth.users.changed(1)
+    await host.oauth.users.revokeAll(1)
     for (const code of codes) expectError(await redeem(host, code), 400, 'invalid_grant')
   })
 
   test('a refresh token has no replay window afterwards', async () => {
     const { tokens } = await signedIn()
     const next = await answerOf(refresh(host, tokens[1].refresh_token))
-    await host.oauth.users.changed(1)
+    await host.oauth.users.revokeAll(1)
     expectError(await refresh(host, tokens[1].refresh_token), 400, 'invalid_grant')
     expectError(await refresh(host, next.refresh_token), 400, 'invalid_grant')
   })
@@ -101,7 +101,7 @@ describe('users.changed(id)', () => {
   test('the pages ask for the password again, and what is granted then stands', async () => {
     const { agent } = await signedIn()
     const before = agent.clone()
-    await host.oauth.users.changed(1)
+    await host.oauth.users.revokeAll(1)
     const login = await agent.open(authorizeUrl({ client_id: 'web', scope }))
     expect(login.url.pathname).toBe('/oauth/login')
     const tokens = await answerOf(redeem(host, codeOf(await agent.signIn(login))))
@@ -113,20 +113,20 @@ describe('users.changed(id)', () => {
   test('a consent page that is open answers nothing any more', async () => {
     const { agent } = await signedIn()
     const consent = await agent.open(authorizeUrl({ client_id: 'other', scope, prompt: 'consent' }))
-    await host.oauth.users.changed(1)
+    await host.oauth.users.revokeAll(1)
     expectErrorPage(await agent.decide(consent, 'allow'), 400)
   })
 
   test('what the user allowed a client is remembered: they, not their consent, have changed', async () => {
     await signedIn()
-    await host.oauth.users.changed(1)
+    await host.oauth.users.revokeAll(1)
     const agent = new RawBrowser(host.app)
     codeOf(await agent.signIn(await agent.open(authorizeUrl({ client_id: 'web', scope }))))
   })
 
   test('many times at once', async () => {
     const person = await signedIn()
-    await Promise.all([1, 2, 3, 4, 5].map(() => host.oauth.users.changed(1)))
+    await Promise.all([1, 2, 3, 4, 5].map(() => host.oauth.users.revokeAll(1)))
     expect(await standing(person)).toEqual(dead)
   })
 
@@ -135,11 +135,11 @@ describe('users.changed(id)', () => {
     const { knex, tablePrefix } = host.database
     for (const name of ['logins', 'authorizations']) {
       await knex.schema.renameTable(`${tablePrefix}${name}`, `${tablePrefix}away`)
-      const failed = host.oauth.users.changed(1)
+      const failed = host.oauth.users.revokeAll(1)
       await expect(failed).rejects.toMatchObject({ code: 'temporarily_unavailable' })
       await knex.schema.renameTable(`${tablePrefix}away`, `${tablePrefix}${name}`)
     }
-    await host.oauth.users.changed(1)
+    await host.oauth.users.revokeAll(1)
     expect(await standing(person)).toEqual(dead)
   })
 
@@ -152,7 +152,7 @@ describe('users.changed(id)', () => {
       secrets: ['a secret of the tests that is long enough'],
       logger: { info: () => {}, warn: () => {}, error: () => {} },
     })
-    await oauth.users.changed('1')
+    await oauth.users.revokeAll('1')
     await oauth.close()
     await database.close()
   })

@@ -141,7 +141,7 @@ describe('the languages of a host', () => {
     locales: Record<string, LocaleOptions | false> = {},
     language = 'en',
     scopes: Record<string, ScopeOptions> = {},
-  ) => createLanguages({ language, locales, scopes })
+  ) => createLanguages({ defaultLocale: language, locales, scopes })
 
   it('are ours when it says nothing', () => {
     expect(languages()).toMatchObject({ default: 'en', tags: ['ar', 'de', 'en', 'es', 'fr', 'ja'] })

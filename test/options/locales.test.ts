@@ -14,11 +14,11 @@ const resolve = (options: Record<string, unknown>) =>
 const scope = (more: object) => ({ scopes: { 'orders:read': { description: 'See your orders', ...more } } })
 
 test('English is the default, and nothing else is changed', () => {
-  expect(resolve({})).toMatchObject({ language: 'en', locales: {} })
+  expect(resolve({})).toMatchObject({ defaultLocale: 'en', locales: {} })
 })
 
 test.each([
-  [{ language: 'pt-BR' }],
+  [{ defaultLocale: 'pt-BR' }],
   [{ locales: { 'zh-Hant': { texts: {}, direction: 'ltr' }, ja: false } }],
   [scope({ locales: { de: { description: 'Ihre Bestellungen sehen' } } })],
   [scope({ details: 'All.', locales: { de: { description: 'Bestellungen', details: 'Alle.' } } })],
@@ -28,12 +28,12 @@ test.each([
 
 test.each([
   [
-    { language: 'german language' },
-    "language: 'german language' is not a language tag, such as 'de' or 'pt-BR'",
+    { defaultLocale: 'german language' },
+    "defaultLocale: 'german language' is not a language tag, such as 'de' or 'pt-BR'",
   ],
-  [{ language: 7 }, "language must be a language tag, such as 'de'"],
-  [{ language: 'de_AT' }, "language: 'de_AT' is not a language tag"],
-  [{ language: 'EN' }, "language: 'EN' must be written as 'en'"],
+  [{ defaultLocale: 7 }, "defaultLocale must be a language tag, such as 'de'"],
+  [{ defaultLocale: 'de_AT' }, "defaultLocale: 'de_AT' is not a language tag"],
+  [{ defaultLocale: 'EN' }, "defaultLocale: 'EN' must be written as 'en'"],
   [{ locales: ['de'] }, 'locales must be an object'],
   [{ locales: { 'pt-br': { texts: {} } } }, "locales: 'pt-br' must be written as 'pt-BR'"],
   [{ locales: { _: { texts: {} } } }, "locales: '_' is not a language tag"],
@@ -48,7 +48,7 @@ test.each([
     "locales['de'].texts['login.title'] must be a string",
   ],
   [{ locales: { de: { texts: {}, direction: 'up' } } }, "locales['de'].direction must be 'ltr' or 'rtl'"],
-  [scope({ details: '' }), "scopes['orders:read'].details must be a text"],
+  [scope({ details: '' }), "scopes['orders:read'].details must be a string"],
   [scope({ locales: { de: 'Bestellungen' } }), "scopes['orders:read'].locales['de'] must be an object"],
   [scope({ locales: { de: {} } }), "scopes['orders:read'].locales['de'].description is required"],
   [
@@ -61,11 +61,11 @@ test.each([
   ],
   [
     scope({ details: 'All.', locales: { de: { description: 'x' } } }),
-    "scopes['orders:read'].locales['de'].details must be there exactly when scopes['orders:read'].details is",
+    "scopes['orders:read'].locales['de'].details must be set if and only if scopes['orders:read'].details is set",
   ],
   [
     scope({ locales: { de: { description: 'x', details: 'y' } } }),
-    "scopes['orders:read'].locales['de'].details must be there exactly when",
+    "scopes['orders:read'].locales['de'].details must be set if and only if",
   ],
 ])('%j is refused', (options, message) => {
   expect(() => resolve(options)).toThrow(message)

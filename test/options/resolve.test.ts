@@ -296,7 +296,7 @@ test.each<[string, Record<string, unknown>]>([
   ['an accent', { branding: { accent: '#2f6b4f' } }],
   ['an accent of three digits', { branding: { accent: '#2FB' } }],
   ['a logger', { logger: { info() {}, warn() {}, error() {} } }],
-  ['an origin that outbound requests may reach', { allowOutbound: ['http://127.0.0.1:4001'] }],
+  ['an origin that outbound requests may reach', { outbound: { allow: ['http://127.0.0.1:4001'] } }],
 ])('accepted is %s, as it is', (_case, options) => {
   expect(resolve(options)).toMatchObject(options)
 })
@@ -401,15 +401,11 @@ test.each<[string, Record<string, unknown>, string]>([
     "session must be 'own', 'host' or a session middleware",
   ],
   ['scopes as a list', { scopes: ['orders:read'] }, 'scopes must be an object'],
-  ['a scope with a space', { scopes: { 'orders read': 'x' } }, 'not a scope that RFC 6749 §3.3 allows'],
-  ['a scope with a quotation mark', { scopes: { 'a"b': 'x' } }, 'not a scope that RFC 6749 §3.3 allows'],
-  ['a scope without a name', { scopes: { '': 'x' } }, 'not a scope that RFC 6749 §3.3 allows'],
-  ['openid with another meaning', { scopes: { openid: 'x' } }, 'openid has a meaning of its own'],
-  [
-    'offline_access with another meaning',
-    { scopes: { offline_access: 'x' } },
-    'offline_access has a meaning of its own',
-  ],
+  ['a scope with a space', { scopes: { 'orders read': 'x' } }, 'is not a valid scope name'],
+  ['a scope with a quotation mark', { scopes: { 'a"b': 'x' } }, 'is not a valid scope name'],
+  ['a scope without a name', { scopes: { '': 'x' } }, 'is not a valid scope name'],
+  ['openid with another meaning', { scopes: { openid: 'x' } }, 'openid is reserved'],
+  ['offline_access with another meaning', { scopes: { offline_access: 'x' } }, 'offline_access is reserved'],
   ['a scope without a sentence', { scopes: { x: '' } }, "scopes['x'].description is required"],
   ['a scope described by a number', { scopes: { x: 5 } }, "scopes['x'] must be an object"],
   [
@@ -452,13 +448,13 @@ test.each<[string, Record<string, unknown>, string]>([
     { refreshTokenGracePeriod: Number.NaN },
     'refreshTokenGracePeriod must be',
   ],
-  ['no method of PKCE', { codeChallengeMethods: [] }, 'codeChallengeMethods must hold'],
+  ['no method of PKCE', { codeChallengeMethods: [] }, 'codeChallengeMethods must contain'],
   [
     'a method of PKCE that nobody knows',
     { codeChallengeMethods: ['S256', 'S512'] },
-    'codeChallengeMethods must hold',
+    'codeChallengeMethods must contain',
   ],
-  ['a method of PKCE in words', { codeChallengeMethods: 'S256' }, 'codeChallengeMethods must hold'],
+  ['a method of PKCE in words', { codeChallengeMethods: 'S256' }, 'codeChallengeMethods must contain'],
   ['features in words', { features: { implicit: 'yes' } }, 'features.implicit must be a boolean'],
   ['views that do not exist', { views: './no-such-folder' }, 'views must be an existing folder'],
   ['views that are a file', { views: __filename }, 'views must be an existing folder'],
@@ -475,10 +471,14 @@ test.each<[string, Record<string, unknown>, string]>([
   ['a link that is no text', { branding: { links: { help: 5 } } }, 'branding.links.help must be a string'],
   [
     'an origin with a path',
-    { allowOutbound: ['http://127.0.0.1:4001/x'] },
-    'allowOutbound must be a list of origins',
+    { outbound: { allow: ['http://127.0.0.1:4001/x'] } },
+    'outbound.allow must be a list of origins',
   ],
-  ['an origin without a scheme', { allowOutbound: ['localhost'] }, 'allowOutbound must be a list of origins'],
+  [
+    'an origin without a scheme',
+    { outbound: { allow: ['localhost'] } },
+    'outbound.allow must be a list of origins',
+  ],
   ['a logger that cannot warn', { logger: { info() {}, error() {} } }, 'logger must have the functions'],
 ])('refused is %s', (_case, options, message) => {
   expect(() => resolve(options)).toThrow(OptionsError)
@@ -504,7 +504,7 @@ test('whatever a host writes, it is resolved or refused in words', () => {
     'secrets',
     'codeChallengeMethods',
     'features',
-    'allowOutbound',
+    'outbound',
   ]
   const written = fc.record(Object.fromEntries(names.map((name) => [name, fc.anything()])), {
     requiredKeys: [],

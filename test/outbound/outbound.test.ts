@@ -381,17 +381,17 @@ describe('coalescing', () => {
   })
 })
 
-describe('the option allowOutbound', () => {
+describe('the option outbound.allow', () => {
   const options = {
     database: { client: 'better-sqlite3' },
     secrets: ['a secret of the tests that is long enough'],
   }
 
   test('is a list of origins', () => {
-    expect(resolveOptions({ ...options }).allowOutbound).toEqual([])
-    expect(resolveOptions({ ...options, allowOutbound: ['http://127.0.0.1:4001'] }).allowOutbound).toEqual([
-      'http://127.0.0.1:4001',
-    ])
+    expect(resolveOptions({ ...options }).outbound.allow).toEqual([])
+    expect(
+      resolveOptions({ ...options, outbound: { allow: ['http://127.0.0.1:4001'] } }).outbound.allow,
+    ).toEqual(['http://127.0.0.1:4001'])
   })
 
   test.each([
@@ -402,8 +402,8 @@ describe('the option allowOutbound', () => {
     ['*'],
     ['null'],
   ])('and %s is none', (origin) => {
-    expect(() => resolveOptions({ ...options, allowOutbound: [origin] })).toThrow(
-      /allowOutbound must be a list of origins/,
+    expect(() => resolveOptions({ ...options, outbound: { allow: [origin] } })).toThrow(
+      /outbound.allow must be a list of origins/,
     )
   })
 })

@@ -15,7 +15,7 @@ describeWith('postgresql', 'a pool that the kit opens on PostgreSQL', () => {
 
   test.each([
     ['sends without waiting', {}, {}, true],
-    ['waits behind a pooler', { prepared: false }, {}, false],
+    ['waits behind a pooler', { preparedStatements: false }, {}, false],
     ['waits when it is told to', {}, { pipeline: false }, false],
   ])('%s', async (_, options, more, expected) => {
     const { database, close } = open(options, more)

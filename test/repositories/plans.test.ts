@@ -36,7 +36,7 @@ let host: Host
 let count: StatementCount
 
 beforeAll(async () => {
-  host = await startHost({ options: { cleanUp: false } })
+  host = await startHost({ options: { prune: false } })
   count = await countStatements(host.database.knex, [host.usersTable])
 })
 afterAll(() => host.close())
@@ -65,7 +65,7 @@ const everything = async (): Promise<void> => {
   await browser.submit(await browser.open('/oauth/logout'), 'csrf_token')
   await browser.open(`/oauth/logout?id_token_hint=${id_token}`)
   await oauth.users.export(1)
-  await oauth.users.changed(1)
+  await oauth.users.revokeAll(1)
   await oauth.users.erase(1)
   await operationsAt(host)
   await removeExpiredRows(openDatabase(database.knex, database.tablePrefix).database, {

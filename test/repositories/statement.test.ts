@@ -247,7 +247,7 @@ for (const [service, client] of kinds) {
     test('sign-ins, redemptions, refreshes and revocations get by with one connection: no transaction waits for another', async () => {
       const knex = hostKnex(config(single))
       const database = { knex, tablePrefix, close: async () => {} }
-      const host = await startHost({ database, options: { users: undefined, cleanUp: false } })
+      const host = await startHost({ database, options: { users: undefined, prune: false } })
       opened.push(() => host.close())
       await seedUsers(knex, [{ username: ada.email, password: ada.password }], { tablePrefix })
       const everything = async (): Promise<number[]> => {
@@ -271,12 +271,12 @@ for (const [service, client] of kinds) {
       return Number(row.Value)
     }
 
-    test('statements are prepared, and with prepared: false none is; values mean the same', async () => {
+    test('statements are prepared, and with preparedStatements: false none is; values mean the same', async () => {
       const texts = ['o’Brien', "o'Brien", 'back\\slash\\', '" -- ; drop', '$1 ? :name', 'ünïcödé 🗝']
       const counts: number[] = []
       for (const prepared of [true, false]) {
         const knex = hostKnex(config({ min: 1, max: 1 }))
-        const { database } = openDatabase(knex, tablePrefix, { prepared })
+        const { database } = openDatabase(knex, tablePrefix, { preparedStatements: prepared })
         for (const text of texts) {
           const username = `${prepared} ${text}`
           const account = { id: randomBytes(16).toString('hex'), username, name: text, email: null }
@@ -294,9 +294,9 @@ for (const [service, client] of kinds) {
       expect(counts[1]).toBe(0)
     })
 
-    test('the option prepared: false reaches the statements of a server', async () => {
+    test('the option preparedStatements: false reaches the statements of a server', async () => {
       const knex = hostKnex(config({ min: 1, max: 1 }))
-      const { clientCredentials } = await serve(knex, { prepared: false })
+      const { clientCredentials } = await serve(knex, { preparedStatements: false })
       expect((await clientCredentials()).status).toBe(200)
       expect(await preparedOn(knex)).toBe(0)
     })

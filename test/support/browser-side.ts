@@ -10,7 +10,7 @@ export type Asked = Readonly<Record<string, string | undefined>>
 export const evil = 'https://evil.example/'
 
 /** Nothing is removed by itself while a test looks whether something is written. */
-export const still = { cleanUp: false }
+export const still = { prune: false }
 
 const usual: Asked = {
   response_type: 'code',

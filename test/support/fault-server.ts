@@ -59,7 +59,7 @@ const start = async ({ database, counting = false, ...options }: StartFaultServe
   await oauth.ready()
   const app = express().use('/oauth', oauth)
   // What a host does when somebody has a new password, or leaves.
-  for (const what of ['changed', 'erase'] as const) {
+  for (const what of ['revokeAll', 'erase'] as const) {
     app.post(`/users/:id/${what}`, (req, res, next) => {
       oauth.users[what](req.params.id).then(() => res.sendStatus(204), next)
     })

@@ -55,7 +55,7 @@ export const withOrganizations = (): void => {
       host.oauth.requireToken(),
       (req, res) => void res.json({ organization: req.token.organization ?? null }),
     )
-    host.oauth.events.on('event', (event) => events.push(event))
+    host.oauth.events.on('*', (event) => events.push(event))
   })
   afterAll(() => host.close())
   afterEach(() => jest.restoreAllMocks())

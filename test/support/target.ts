@@ -112,7 +112,7 @@ export const startTarget = async (
     ...place.settings,
     ...settings,
     // Nothing may be written between two looks at the tables but by the attack.
-    options: { issuer, throttle: false, cleanUp: false, ...settings.options },
+    options: { issuer, throttle: false, prune: false, ...settings.options },
   })
   const server = await listen(front(host.app, host.oauth))
   const { origin, pathname } = new URL(issuer)

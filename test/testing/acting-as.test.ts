@@ -155,7 +155,7 @@ describe('actingAs', () => {
   test('ends when the host says that the user has changed, and when the client revokes it', async () => {
     const changed = await actingAs(host.oauth, 2, 'notes:read')
     const adas = await actingAs(host.oauth, 1, 'notes:read', { client: 'web' })
-    await host.oauth.users.changed(2)
+    await host.oauth.users.revokeAll(2)
     expect((await get('/api/notes', changed.headers)).status).toBe(401)
     expect((await get('/api/notes', adas.headers)).status).toBe(200)
     await supertest(host.app)

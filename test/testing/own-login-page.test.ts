@@ -59,7 +59,7 @@ const host = (page: LoginPage, login?: AttackOptions['login']): AttackedHost => 
       url: '/sign-in',
       current: (req) => {
         const { user } = sessionOf(req)
-        return user && { subject: user.id, time: user.time }
+        return user && { subject: user.id, authTime: user.time }
       },
     },
   },

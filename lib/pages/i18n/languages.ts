@@ -23,7 +23,7 @@ export interface Languages {
   nameOf(tag: string): string
 }
 
-type LanguageOptions = Pick<Options, 'language' | 'locales' | 'scopes'>
+type LanguageOptions = Pick<Options, 'defaultLocale' | 'locales' | 'scopes'>
 
 const ours: Readonly<Record<string, Dictionary>> = { ar, de, en, es, fr, ja }
 
@@ -79,14 +79,16 @@ const assertScopeLanguages = ({ scopes }: LanguageOptions, tags: readonly string
  * @throws OptionsError for a text that no page has, a placeholder without a value, and a default that is not on
  */
 export const createLanguages = (options: LanguageOptions): Languages => {
-  const { language, locales } = options
+  const { defaultLocale, locales } = options
   const hosts = Object.entries(locales)
   for (const [tag, locale] of hosts) if (locale) assertTexts(`locales['${tag}'].texts`, locale.texts)
   const tags = [...new Set([...Object.keys(ours), ...hosts.map(([tag]) => tag)])]
     .filter((tag) => locales[tag] !== false)
     .sort()
-  if (!tags.includes(language)) {
-    refuse(`language must be one of ${tags.join(', ')}; for another give its texts in locales['${language}']`)
+  if (!tags.includes(defaultLocale)) {
+    refuse(
+      `defaultLocale must be one of ${tags.join(', ')}; for another language, add its texts in locales['${defaultLocale}']`,
+    )
   }
   assertScopeLanguages(options, tags)
 
@@ -100,14 +102,14 @@ export const createLanguages = (options: LanguageOptions): Languages => {
     const parent = lookUpLanguage([tag], others)
     const own = locales[tag]
     const direction = (own ? own.direction : undefined) ?? directionOf(tag)
-    const texts = { ...en.texts, ...wordsOf(language), ...(parent && wordsOf(parent)), ...wordsOf(tag) }
+    const texts = { ...en.texts, ...wordsOf(defaultLocale), ...(parent && wordsOf(parent)), ...wordsOf(tag) }
     return { language: tag, direction, texts }
   }
   const dictionaries = new Map(tags.map((tag) => [tag, build(tag)]))
-  const standard = build(language)
+  const standard = build(defaultLocale)
   const names = new Map(tags.map((tag) => [tag, ownName(tag)]))
   return {
-    default: language,
+    default: defaultLocale,
     tags,
     dictionary: (tag) => dictionaries.get(tag) ?? standard,
     nameOf: (tag) => names.get(tag) ?? tag,

@@ -84,5 +84,5 @@ export const startCleanUp = (server: AuthorizationServer): void => {
   const keepOn = async (): Promise<void> => {
     for (await idle(firstPause()); !signal.aborted; await idle(pause())) await run()
   }
-  if (options.cleanUp) server.runInBackground(keepOn())
+  if (options.prune) server.runInBackground(keepOn())
 }

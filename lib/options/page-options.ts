@@ -1,0 +1,44 @@
+/** A language of the host's own, or changed texts in a built-in one. */
+export interface LocaleOptions {
+  /** Text direction. @default the direction of the language's script */
+  direction?: 'ltr' | 'rtl'
+  /** Texts by key. A missing text comes from the built-in language, then from `defaultLocale`. */
+  texts: Readonly<Record<string, string>>
+}
+
+/** What the consent page says about a scope, in one language. */
+export interface ScopeWords {
+  /** One short sentence for the user, such as "See your orders". */
+  description: string
+  /** More text, folded away on the page. @default none */
+  details?: string
+}
+
+/** A scope of the host's. Its texts are in the language of `defaultLocale`. */
+export interface ScopeOptions extends ScopeWords {
+  /** The same texts in other languages, by language tag: `{ de: { description: 'Ihre Bestellungen sehen' } }`. @default {} */
+  locales?: Readonly<Record<string, ScopeWords>>
+  /** Claims that UserInfo returns for this scope. @default [] */
+  claims?: readonly string[]
+  /** Lets the user untick the scope on the consent page. @default false */
+  optional?: boolean
+  /** The heading under which the consent page lists the scope. @default 'change' for names with a verb such as `write` or `delete`, else 'read' */
+  group?: 'identity' | 'read' | 'change'
+  /** `'high'` marks the scope as sensitive. A sensitive optional scope starts unticked. @default 'normal' */
+  risk?: 'normal' | 'high'
+}
+
+/** The product's name and look on the pages. */
+export interface Branding {
+  /** The product's name. @default 'Latchkey' */
+  name?: string
+  /** Path of the logo on the host's own origin. Pages load nothing from other origins. @default the name's first letter on a disc */
+  logo?: string
+  /**
+   * The product's colour as `#rgb` or `#rrggbb`, for buttons and links. If it lacks contrast on light or dark pages,
+   * the nearest readable lightness is used there. @default '#2b54c4', and a lighter blue on dark pages
+   */
+  accent?: string
+  /** Links that the pages show. @default {} */
+  links?: { forgotPassword?: string; signUp?: string; help?: string; privacy?: string }
+}

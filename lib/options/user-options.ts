@@ -1,0 +1,62 @@
+import type { Request } from 'express'
+
+/** A row of the host's user table, as the host's own Knex instance returns it. */
+export type UserRow = Record<string, unknown>
+
+/** A claim is a column name of the user row, or a function of the row. */
+export type ClaimMapping = string | ((row: UserRow) => unknown)
+
+/** Describes the host's user table. */
+export interface UserMapping {
+  /** The table's name, as the host's own code writes it. */
+  table: string
+  /** The columns that hold the identifier (it becomes `sub`), the login name and the password hash. */
+  columns: { id: string; username: string; password: string }
+  /** Maps each claim to a column or a function of the row. @default {} */
+  claims?: Readonly<Record<string, ClaimMapping>>
+  /** Returns false for a disabled user. Their logins and tokens stop working at once. @default every row is active */
+  isActive?: (row: UserRow) => boolean | Promise<boolean>
+  /** Checks a password whose stored hash is not bcrypt, argon2 or scrypt. */
+  verify?: (password: string, row: UserRow) => boolean | Promise<boolean>
+}
+
+/** A user of the function form: any object with an `id` that never changes and is never reused. */
+export interface HostUser {
+  id: string | number
+  [field: string]: unknown
+}
+
+/** The host's users behind functions, for users that do not live in one table. */
+export interface UserFunctions<User extends HostUser = HostUser> {
+  /** Returns the user with this id, or undefined if the user does not exist or is disabled. */
+  find(id: string): User | undefined | Promise<User | undefined>
+  /**
+   * Returns the user if the password is right, else undefined. Make unknown users take as long as wrong passwords;
+   * otherwise response times reveal who has an account.
+   */
+  authenticate(username: string, password: string, req: Request): User | undefined | Promise<User | undefined>
+  /** Returns the user's claims. Claims that the granted scopes do not cover are removed afterwards. */
+  claims?(user: User, scopes: readonly string[]): Record<string, unknown> | Promise<Record<string, unknown>>
+}
+
+/** The host's own login, as `login.current` returns it. */
+export interface HostLogin {
+  /** The user's id, as `users` finds it. */
+  subject: string | number
+  /** When the user last authenticated, in epoch seconds. */
+  authTime: number
+  /** Authentication methods (RFC 8176). @default ['pwd'] */
+  amr?: readonly string[]
+}
+
+/** Login on the host's own page, or hooks around the built-in page. */
+export interface LoginOptions {
+  /** The host's login page. It sends the browser back to the URL in `return_to`. @default the built-in page */
+  url?: string
+  /** Returns the user who is logged in to the host, or a falsy value. Required with `url`. @default none */
+  current?: (
+    req: Request,
+  ) => HostLogin | undefined | null | false | '' | 0 | Promise<HostLogin | undefined | null | false>
+  /** Logs the user in to the host's session after a login on the built-in page. @default none */
+  remember?: (req: Request, user: HostUser) => void | Promise<void>
+}
