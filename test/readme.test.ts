@@ -9,11 +9,13 @@ import createKnex from 'knex'
 import supertest from 'supertest'
 import { resolveOptions } from '../lib/options/resolve.ts'
 import { clientMetadataNames } from '../lib/protocol/client-metadata.ts'
+import { errorStatuses } from '../lib/protocol/errors.ts'
 import { BrowserAgent, locationOf } from './support/browser-agent.ts'
 
 const root = join(__dirname, '..')
 const markdownFiles = [
-  ...['README.md', 'CHANGELOG.md', 'SECURITY.md', 'CONTRIBUTING.md', 'example-app/README.md'],
+  ...['README.md', 'CHANGELOG.md', 'SECURITY.md', 'CONTRIBUTING.md'],
+  ...['example-app/README.md', 'bench/README.md', 'test/CONFORMANCE.md'],
   ...readdirSync(join(root, 'docs'))
     .filter((name) => name.endsWith('.md'))
     .map((name) => `docs/${name}`),
@@ -46,41 +48,63 @@ const tableOf = (text: string): Map<string, string> =>
   )
 
 describe('the tables', () => {
-  test('README names every option and no other', () => {
+  test('docs/options.md lists every option and no other', () => {
     const [, list = ''] = /^const names = \[([\s\S]*?)^\]/m.exec(read('lib/options/resolve.ts')) ?? []
     const names = [...list.matchAll(/'(\w+)'/g)].map(([, name]) => name)
     expect(names).toContain('issuer')
-    expect([...tableOf(section('README.md', 'Options')).keys()].sort()).toEqual(names.sort())
+    expect([...tableOf(section('docs/options.md', 'Options')).keys()].sort()).toEqual(names.sort())
   })
 
-  test('README gives every lifetime as it is', () => {
+  test('docs/options.md shows the defaults of lifetimes and limits', () => {
     const database = { client: 'better-sqlite3', connection: { filename: ':memory:' } }
-    const { lifetimes, refreshTokenGracePeriod } = resolveOptions({
+    const { lifetimes, refreshTokenGracePeriod, throttle } = resolveOptions({
       database,
       secrets: ['a secret of the tests, long enough'],
     })
-    const told = [...tableOf(section('README.md', 'Lifetimes'))].map(([name, value]) => [name, Number(value)])
-    expect(Object.fromEntries(told)).toEqual(lifetimes)
-    expect(tableOf(section('README.md', 'Options')).get('refreshTokenGracePeriod')).toBe(
+    const shown = [...tableOf(section('docs/options.md', 'Lifetimes'))].map(([name, value]) => [
+      name,
+      Number(value),
+    ])
+    expect(Object.fromEntries(shown)).toEqual(lifetimes)
+    expect(tableOf(section('docs/options.md', 'Options')).get('refreshTokenGracePeriod')).toBe(
       `\`${refreshTokenGracePeriod}\``,
     )
+    const periods: Readonly<Record<number, string>> = { 60: 'a minute', 900: 'in 15 minutes', 86400: 'a day' }
+    const limits = Object.entries(throttle?.limits ?? {}).map(([name, limit]) => [
+      name,
+      limit && `${limit.failures} ${periods[limit.seconds]}`,
+    ])
+    expect(limits.length).toBeGreaterThan(5)
+    expect(Object.fromEntries(tableOf(section('docs/options.md', 'Throttle')))).toMatchObject(
+      Object.fromEntries(limits),
+    )
   })
 
-  test('docs/clients.md names every field of a client and no other', () => {
-    const told = [...tableOf(section('docs/clients.md', 'What a client may say')).keys()]
-    expect(told.sort()).toEqual(['client_id', 'client_secret', ...clientMetadataNames].sort())
+  test('docs/errors.md lists every error code with its status', () => {
+    const rows = [...section('docs/errors.md', 'Codes').matchAll(/^\| (`[^|]+`) \| (\d+) \|/gm)]
+    const shown = rows.flatMap(([, codes = '', status]) =>
+      [...codes.matchAll(/`(\w+)`/g)].map(([, code]) => [code, Number(status)]),
+    )
+    expect(Object.fromEntries(shown)).toEqual(errorStatuses)
   })
 
-  test('docs/clients.md names every command and no other', () => {
+  test('docs/clients.md lists every field of a client and no other', () => {
+    const shown = [...tableOf(section('docs/clients.md', 'Client metadata')).keys()]
+    expect(shown.sort()).toEqual(['client_id', 'client_secret', ...clientMetadataNames].sort())
+  })
+
+  test('docs/cli.md lists every command and no other, each with an example', () => {
     const sources = readdirSync(join(root, 'lib/cli')).map((name) => read(`lib/cli/${name}`))
     const names = sources.flatMap((source) =>
-      [...source.matchAll(/^ {2}name: '([^']+)',\n {2}summary:/gm)].map(([, name]) => name),
+      [...source.matchAll(/^ {2}name: '([^']+)',\n {2}summary:/gm)].map(([, name = '']) => name),
     )
-    const told = section('docs/clients.md', 'Command line').matchAll(
+    const shown = section('docs/cli.md', 'Command line').matchAll(
       /^\| `latchkey ([a-z-]+(?: [a-z][a-z-]+)?)/gm,
     )
     expect(names).toContain('client create')
-    expect([...told].map(([, name]) => name).sort()).toEqual(names.sort())
+    expect([...shown].map(([, name]) => name).sort()).toEqual(names.sort())
+    const examples = read('docs/cli.md')
+    expect(names.filter((name) => !examples.includes(`\nnpx latchkey ${name}`))).toEqual([])
   })
 })
 
@@ -131,7 +155,7 @@ describe('the three files of README', () => {
   let client: string
   let hostPort: number
 
-  /** Told by the program itself as soon as it listens. */
+  /** Makes the program send a message as soon as it listens. */
   const announce = `data:text/javascript,${encodeURIComponent(`
     import net from 'node:net'
     const { listen } = net.Server.prototype
@@ -195,7 +219,7 @@ describe('the three files of README', () => {
 
   const seed = async (): Promise<string> => {
     const knexCli = join(root, 'node_modules/knex/bin/cli.js')
-    // A secret is for a person at a terminal.
+    // The secret is shown at a terminal only.
     const terminal = 'data:text/javascript,process.stdout.isTTY=true'
     const { stdout } = await promisify(execFile)(
       process.execPath,
@@ -238,6 +262,10 @@ describe('the three files of README', () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
+  test('README has at most 250 lines', () => {
+    expect(read('README.md').split('\n').length).toBeLessThanOrEqual(251)
+  })
+
   test('app.js has about fifteen lines', () => {
     const lines = snippet('app.js')
       .split('\n')
@@ -249,7 +277,7 @@ describe('the three files of README', () => {
     expect(await seed()).not.toMatch(/lk_cs_/)
   })
 
-  test('discovery stands in both places, and README names every endpoint in it', async () => {
+  test('discovery is served in both places, and docs/endpoints.md names every endpoint in it', async () => {
     const inside = await supertest(host).get('/oauth/.well-known/openid-configuration')
     const atRoot = await supertest(host).get('/.well-known/oauth-authorization-server/oauth')
     expect(inside.body).toMatchObject({ issuer: `${host}/oauth` })
@@ -257,12 +285,12 @@ describe('the three files of README', () => {
     const endpoints = Object.entries<string>(inside.body)
       .filter(([name]) => name.endsWith('_endpoint') || name === 'jwks_uri')
       .map(([, url]) => url.slice(`${host}/oauth`.length))
-    const table = section('README.md', 'Endpoints')
+    const table = section('docs/endpoints.md', 'Endpoints')
     expect(endpoints.length).toBeGreaterThan(3)
     expect(endpoints.filter((path) => !table.includes(` ${path}\``))).toEqual([])
   })
 
-  test('the API refuses who brings no token', async () => {
+  test('the API refuses a request without a token', async () => {
     const response = await supertest(host).get('/api/orders')
     expect(response.status).toBe(401)
     expect(response.headers['www-authenticate']).toMatch(/^Bearer /)
