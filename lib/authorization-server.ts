@@ -10,6 +10,7 @@ import { openPairwiseSalt } from './keys/pairwise-salt.ts'
 import type { Options } from './options/resolve.ts'
 import { type ClientJwks, createClientJwks } from './outbound/client-jwks.ts'
 import { createOutbound, type Outbound } from './outbound/outbound.ts'
+import { claimsByScope, type ScopeClaims } from './protocol/claims.ts'
 import { OAuthError } from './protocol/errors.ts'
 import { createLastUse, type LastUse } from './repositories/last-use.ts'
 import { createThrottle, type Throttle } from './throttle/throttle.ts'
@@ -22,6 +23,8 @@ export interface AuthorizationServer {
   readonly issuer: string
   readonly database: Database
   readonly users: Users
+  /** Claims by scope: the standard ones, and those of the option `scopes`. */
+  readonly scopeClaims: ScopeClaims
   /** Tells whoever listens what happened. */
   readonly events: Events
   /** Limits on failures. */
@@ -132,6 +135,7 @@ export const createAuthorizationServer = (options: Options): AuthorizationServer
     issuer: options.issuer,
     database,
     users: createUsers({ users: options.users, knex: hostKnex, database, logger: options.logger }),
+    scopeClaims: claimsByScope(options.scopes),
     events,
     throttle: createThrottle(options.throttle, { database, now }),
     lastUse,

@@ -14,7 +14,7 @@ import {
   revokeAuthorizationsOfSubject,
 } from '../repositories/index.ts'
 import { removeFamiliesOfSubject } from '../repositories/pruning/authorizations.ts'
-import { tellClients } from '../tokens/back-channel-logout.ts'
+import { notifyClients } from '../tokens/back-channel-logout.ts'
 import { isLookup } from '../users/subject.ts'
 
 /** What is kept about a user. Times are epoch seconds. */
@@ -86,7 +86,8 @@ export const eraseUser = async (server: AuthorizationServer, subject: string): P
   for (const sid of sids) told.push({ sid, clients: await findClientsOfLogin(database, { sid }) })
 
   await removeLoginsOfSubject(database, { subject })
-  for (const { sid, clients } of told) server.runInBackground(tellClients(server, { sid, subject }, clients))
+  for (const { sid, clients } of told)
+    server.runInBackground(notifyClients(server, { sid, subject }, clients))
   await revokeAuthorizationsOfSubject(database, { subject, now })
   for await (const _ of removeFamiliesOfSubject(database, { subject }));
   await removeConsentsOfSubject(database, { subject })

@@ -3,13 +3,13 @@ import type { AuthorizationServer } from '../authorization-server.ts'
 import { languageOf } from '../http/language.ts'
 import { clientCard } from '../http/pages.ts'
 import { hashSecret } from '../keys/secrets.ts'
-import { consentEntries } from '../protocol/claims-request.ts'
 import type { ConsentReceipt } from '../protocol/consent.ts'
+import { consentEntries } from '../protocol/consent.ts'
 import type { Organization } from '../protocol/organization.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 import type { FormPurpose } from '../sessions/csrf.ts'
 import { userClaims } from '../tokens/scope-claims.ts'
-import { organizationsOf } from '../users/organizations.ts'
+import { findOrganizations } from '../users/organizations.ts'
 import { consentClaims, type ShownConsent, shownConsent } from './consent-scopes.ts'
 import { type ActiveLogin, activeLogin } from './context.ts'
 import { ExpiredRequestError } from './expired-request.ts'
@@ -43,7 +43,7 @@ export const openConsent = async (
   const language = languageOf(server, req)
   const card = clientCard(client, request.redirectUri, language)
   const shown = shownConsent(server, card, consentEntries(request), language)
-  const organizations = await organizationsOf(server.options.organizations, active.user, req)
+  const organizations = await findOrganizations(server.options.organizations, active.user, req)
   const named = request.organization
   const offered = named === undefined ? organizations : organizations?.filter(({ id }) => id === named)
   return { waiting, shown, offered, ...active }

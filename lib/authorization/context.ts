@@ -15,7 +15,7 @@ import {
 } from '../repositories/index.ts'
 import { currentLogin } from '../sessions/login.ts'
 import { subjectFor } from '../tokens/subject.ts'
-import { organizationsOf } from '../users/organizations.ts'
+import { findOrganizations } from '../users/organizations.ts'
 import type { User } from '../users/users.ts'
 import { meaningOf } from './consent-scopes.ts'
 import type { OpenPendingRequest } from './pending-request.ts'
@@ -77,7 +77,7 @@ const organizationAndConsent = async (
   { request, waiting }: Pick<Subject, 'request' | 'waiting'>,
   { active: { login, user }, read }: { active: ActiveLogin; read: KnownLogin | undefined },
 ): Promise<Remembered & { readonly organization: OrganizationChoice }> => {
-  const organizations = await organizationsOf(server.options.organizations, user, req)
+  const organizations = await findOrganizations(server.options.organizations, user, req)
   const consents = read?.consents ?? (await rememberedConsents(server, request, login))
   const decision = waiting?.decision
   const chosen = decision?.sid === login.sid ? decision.organization : undefined

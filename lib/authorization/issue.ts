@@ -7,6 +7,7 @@ import type { Login } from '../protocol/login.ts'
 import type { AuthorizationContext } from '../protocol/next-step.ts'
 import { isFrontChannel, returnsPart } from '../protocol/response-type.ts'
 import { formatScope } from '../protocol/scope.ts'
+import { tokenType } from '../protocol/token-binding.ts'
 import {
   consumePendingRequest,
   createAccessToken,
@@ -18,7 +19,7 @@ import {
   noOrganization,
   saveConsent,
 } from '../repositories/index.ts'
-import { type IssuableAccessToken, newAccessToken } from '../tokens/access-token.ts'
+import { type IssuedAccessToken, issueAccessToken } from '../tokens/access-token.ts'
 import { issueIdToken } from '../tokens/id-token.ts'
 import type { User } from '../users/users.ts'
 
@@ -84,14 +85,14 @@ const frontChannelTokens = async (
   { context: { client, request }, user, scopes }: AuthorizationGrant,
   authorization: NewAuthorization,
   code: string | undefined,
-): Promise<{ accessToken?: IssuableAccessToken; parameters: Record<string, string> }> => {
+): Promise<{ accessToken?: IssuedAccessToken; parameters: Record<string, string> }> => {
   const accessToken = returnsPart(request.responseType, 'token')
-    ? newAccessToken(server, { client, scopes, authorization })
+    ? await issueAccessToken(server, { client, scopes, authorization })
     : undefined
   const parameters: Record<string, string> = {}
   if (accessToken) {
     parameters.access_token = accessToken.value
-    parameters.token_type = 'Bearer'
+    parameters.token_type = tokenType(accessToken.binding)
     parameters.expires_in = String(accessToken.expiresIn)
     parameters.scope = formatScope(scopes)
   }

@@ -4,29 +4,25 @@ import type { Client } from '../protocol/client.ts'
 import type { TokenEndpointAuthMethod } from '../protocol/client-metadata.ts'
 import type { TokenRequest } from '../protocol/token-request.ts'
 
-/** What a client presents to say who it is. */
-export interface PresentedClient {
-  /** Undefined when the credentials cannot be read. */
+/** The credentials that a client presents. */
+export interface ClientCredentials {
+  /** Undefined if the credentials cannot be parsed. */
   readonly clientId: string | undefined
-  /** Whether what was presented proves it; called with undefined for a client that may not use this method. */
-  verify(client: Client | undefined, server: AuthorizationServer): boolean | Promise<boolean>
+  /** Whether the credentials are those of this client. */
+  verify(client: Client, server: AuthorizationServer): boolean | Promise<boolean>
 }
 
-/** One way for a client to authenticate (RFC 6749 §2.3), by its registered name. */
+/** A client authentication method (RFC 6749 §2.3), by its registered name. */
 export interface ClientAuthMethod {
   readonly name: TokenEndpointAuthMethod
-  /** Whether the request uses it. */
+  /** Whether the request uses this method. */
   isUsed(request: TokenRequest): boolean
-  present(request: TokenRequest): PresentedClient
+  /** @throws OAuthError `invalid_request` */
+  credentials(request: TokenRequest): ClientCredentials
 }
 
-// A hash that no secret has, so that an unknown client costs the same comparison.
-const hashOfNothing = hashSecret('')
-
-/** Compares a presented secret with every live one; no stored secret, or none presented, never matches. */
-export const matchesSecret = (client: Client | undefined, secret: string): boolean => {
+/** Compares a secret with each valid one of the client, by hash and in constant time. */
+export const matchesSecret = ({ secretHashes }: Client, secret: string): boolean => {
   const presented = hashSecret(secret)
-  const known = client?.secretHashes.length ? client.secretHashes : [hashOfNothing]
-  const matches = known.map((hash) => isEqual(hash, presented))
-  return matches.includes(true) && client !== undefined && client.secretHashes.length > 0 && secret !== ''
+  return secret !== '' && secretHashes.some((hash) => isEqual(hash, presented))
 }

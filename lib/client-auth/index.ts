@@ -1,17 +1,15 @@
-import { randomInt } from 'node:crypto'
-import { setTimeout as wait } from 'node:timers/promises'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { Client } from '../protocol/client.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import type { TokenRequest } from '../protocol/token-request.ts'
 import { findClient } from '../repositories/index.ts'
-import type { ClientAuthMethod } from './client-auth-method.ts'
+import type { ClientAuthMethod, ClientCredentials } from './client-auth-method.ts'
 import { clientSecretBasic } from './client-secret-basic.ts'
 import { clientSecretPost } from './client-secret-post.ts'
 import { none } from './none.ts'
 import { privateKeyJwt } from './private-key-jwt.ts'
 
-/** Every way to authenticate; discovery publishes the names of this very list. */
+/** Every supported method; discovery publishes their names. */
 export const clientAuthMethods: readonly ClientAuthMethod[] = [
   clientSecretBasic,
   clientSecretPost,
@@ -19,62 +17,72 @@ export const clientAuthMethods: readonly ClientAuthMethod[] = [
   none,
 ]
 
-/** RFC 6749 §5.2: a challenge when the client tried the Authorization header. */
-const invalidClient = (request: TokenRequest): OAuthError =>
+/** Endpoints at which clients authenticate, each with its own limit on failures. */
+export type ClientEndpoint = 'token' | 'introspect' | 'revoke'
+
+/** With a challenge if the client used the Authorization header (RFC 6749 §5.2). */
+const invalidClient = ({ authorization }: TokenRequest): OAuthError =>
   new OAuthError('invalid_client', 'client authentication failed', {
     headers:
-      request.authorization === undefined
-        ? {}
-        : { 'WWW-Authenticate': 'Basic realm="token", charset="UTF-8"' },
+      authorization === undefined ? {} : { 'WWW-Authenticate': 'Basic realm="token", charset="UTF-8"' },
   })
 
-/** The registered method, or for a confidential client that registered none, Basic or the form body. */
-const mayUse = (client: Client, method: ClientAuthMethod): boolean => {
-  const registered = client.metadata.token_endpoint_auth_method
+/** A client must use its registered method; a confidential client that registered none may use Basic or the body. */
+const mayUse = ({ metadata }: Client, method: ClientAuthMethod): boolean => {
+  const registered = metadata.token_endpoint_auth_method
   if (registered !== undefined) return registered === method.name
   return method === clientSecretBasic || method === clientSecretPost
 }
 
+/** @throws OAuthError `invalid_request` unless the request uses exactly one method */
+const methodOf = (request: TokenRequest): ClientAuthMethod => {
+  const [method, second] = clientAuthMethods.filter((candidate) => candidate.isUsed(request))
+  if (method === undefined || second !== undefined) {
+    throw new OAuthError('invalid_request', 'the client must authenticate with exactly one method')
+  }
+  return method
+}
+
+/** Whether the credentials are those of this client, which must be enabled and registered for the method. */
+const isAuthentic = async (
+  server: AuthorizationServer,
+  client: Client,
+  method: ClientAuthMethod,
+  credentials: ClientCredentials,
+): Promise<boolean> =>
+  client.disabledAt === null && mayUse(client, method) && (await credentials.verify(client, server))
+
 /**
- * The client that sends this request, proven by exactly one method, its registered one.
+ * Authenticates the client of a request by its registered method.
  *
- * @throws OAuthError `invalid_client`, alike for unknown, disabled and wrongly proven clients;
- *   `invalid_request` for two methods at once; status 429 when too many have failed for this client at this address
+ * @throws OAuthError `invalid_client`, the same for an unknown client, a disabled one and wrong credentials;
+ *   `invalid_request` for several methods at once; status 429 after too many failures of this client at this address
  */
 export const authenticateClient = async (
   server: AuthorizationServer,
   request: TokenRequest,
-  endpoint: 'token' | 'introspect' | 'revoke',
+  endpoint: ClientEndpoint,
 ): Promise<Client> => {
-  const [method, second] = clientAuthMethods.filter((candidate) => candidate.isUsed(request))
-  if (method === undefined || second !== undefined) {
-    throw new OAuthError('invalid_request', 'the client must authenticate by one method only')
-  }
-  const presented = method.present(request)
-  const clientId =
-    presented.clientId !== undefined && isClientId(presented.clientId) ? presented.clientId : undefined
+  const method = methodOf(request)
+  const credentials = method.credentials(request)
+  const clientId = isClientId(credentials.clientId) ? credentials.clientId : undefined
   const { info } = request
-  const failing = { address: info.address, name: clientId ?? '' }
-  await server.throttle[endpoint].assertOpen(failing)
+  const attempt = { address: info.address, name: clientId ?? '' }
+  await server.throttle[endpoint].assertOpen(attempt)
   const client =
     clientId === undefined ? undefined : await findClient(server.database, { clientId, now: server.now() })
   try {
-    if (clientId === undefined) throw invalidClient(request)
-    const eligible = client?.disabledAt === null && mayUse(client, method) ? client : undefined
-    const proven = await presented.verify(eligible, server)
-    if (!proven || eligible === undefined) throw invalidClient(request)
-    return eligible
+    if (client && (await isAuthentic(server, client, method, credentials))) return client
+    throw invalidClient(request)
   } catch (error) {
     if (!(error instanceof OAuthError && error.code === 'invalid_client')) throw error
-    // Not as presented: a client that mixes up its fields sends a token or its secret there.
+    // Never the presented identifier: a client may have sent its secret or a token there by mistake.
     server.events.announce('client.refused', info, { clientId: client?.clientId, endpoint })
-    await wait(randomInt(1, maxPause + 1))
-    throw (await server.throttle[endpoint].failed(failing)) ?? error
+    const limited = await server.throttle[endpoint].failed(attempt)
+    throw limited ?? error
   }
 }
 
-/** Milliseconds of chance, in which the few microseconds are lost that a client which is there takes longer. */
-const maxPause = 5
-
-/** What could be a client_id at all: nothing else reaches a query. */
-const isClientId = (clientId: string): boolean => clientId.length <= 255 && /^[\x20-\x7e]+$/.test(clientId)
+/** Whether this can be a client_id; anything else is not looked up. */
+const isClientId = (clientId: string | undefined): clientId is string =>
+  clientId !== undefined && clientId.length <= 255 && /^[\x20-\x7e]+$/.test(clientId)

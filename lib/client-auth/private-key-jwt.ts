@@ -12,8 +12,8 @@ import { OAuthError } from '../protocol/errors.ts'
 import { createReplay } from '../repositories/index.ts'
 import type { ClientAuthMethod } from './client-auth-method.ts'
 
-/** What stock clients name as the audience besides the issuer: whichever endpoint they are about to call. */
-const endpoints = ['/token', '/revoke', '/introspect']
+/** The endpoints at which clients authenticate. Many clients use the URL of the endpoint they call as the audience. */
+const authenticatedPaths = ['/token', '/revoke', '/introspect']
 
 const signedClaims = async (
   server: AuthorizationServer,
@@ -27,45 +27,44 @@ const signedClaims = async (
   const known = await server.clientJwks.find(uri)
   const claims = known && (await openClientAssertion(known, jwt, algorithms))
   if (claims !== undefined) return claims
-  // The client may have changed its key (OIDC Core §10.1.1).
+  // The client may have rotated its keys (OIDC Core §10.1.1).
   const renewed = await server.clientJwks.renew(uri)
   return renewed && openClientAssertion(renewed, jwt, algorithms)
 }
 
 const verifyAssertion = async (
   server: AuthorizationServer,
-  client: Client | undefined,
+  client: Client,
   jwt: string,
 ): Promise<boolean> => {
-  const claims = client && (await signedClaims(server, client, jwt))
-  if (client === undefined || claims === undefined) return false
+  const claims = await signedClaims(server, client, jwt)
+  if (claims === undefined) return false
   const { id, expiresAt } = assertClientAssertion(claims, {
     clientId: client.clientId,
     issuer: server.issuer,
-    endpoints: endpoints.map((path) => `${server.issuer}${path}`),
+    endpoints: authenticatedPaths.map((path) => `${server.issuer}${path}`),
     issuerOnly: client.metadata.require_issuer_audience === true,
     now: server.now(),
   })
-  // Last of all, so that only an assertion that would have been accepted is used up (RFC 7523 §3, `jti`).
+  // Last, so that only a valid assertion is consumed (RFC 7523 §3, `jti`).
   const hash = hashSecret(JSON.stringify(['client_assertion', client.clientId, id]))
   if (await createReplay(server.database, { hash, expiresAt })) return true
-  throw new OAuthError('invalid_client', 'client_assertion was used before: each needs a jti of its own')
+  throw new OAuthError('invalid_client', 'client_assertion was used before; each needs a unique jti')
 }
 
 /**
- * RFC 7523 §2.2, OIDC Core §9: a JWT that the client signed with its own key.
- * Its sibling `client_secret_jwt` is left out: to check an HMAC the server must know the secret itself, and only
- * hashes of secrets are kept.
+ * RFC 7523 §2.2, OIDC Core §9: a JWT that the client signed with its private key. `client_secret_jwt` is not supported:
+ * verifying an HMAC needs the secret itself, and the server stores only its hash.
  */
 export const privateKeyJwt: ClientAuthMethod = {
   name: 'private_key_jwt',
   isUsed: ({ parameters }) => parameters.has('client_assertion') || parameters.has('client_assertion_type'),
-  present: ({ parameters }) => {
+  credentials: ({ parameters }) => {
     const type = parameters.required('client_assertion_type')
     const jwt = parameters.required('client_assertion')
     const clientId = type === clientAssertionType ? claimedClientId(jwt) : undefined
     const bodyId = parameters.optional('client_id')
-    // RFC 7521 §4.2: client_id is not needed, and must name the same client.
+    // RFC 7521 §4.2: client_id is optional, and must name the same client.
     if (clientId !== undefined && bodyId !== undefined && bodyId !== clientId) {
       throw new OAuthError('invalid_request', 'client_id differs from the one in client_assertion')
     }

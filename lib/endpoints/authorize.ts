@@ -36,7 +36,6 @@ import { frontChannelResponseTypes } from '../protocol/response-type.ts'
 import { type AuthorizeLookup, consumePendingRequest, findForAuthorize } from '../repositories/index.ts'
 import { rememberedSid } from '../sessions/login.ts'
 import { readIdTokenHint } from '../tokens/id-token-hint.ts'
-import { scopeClaims } from '../tokens/scope-claims.ts'
 import type { User } from '../users/users.ts'
 
 /** An authorization request with its client: just received, or come back from login or consent. */
@@ -116,13 +115,11 @@ const received = async (
     sid: rememberedSid(server, req),
     now: server.now(),
   })
-  const client = lookup?.client
   const { codeChallengeMethods } = server.options
   const types = supportedResponseTypes(server)
-  const target = parseAuthorizationTarget(parameters, client, types)
-  // The target is verified only with a client; this tells the compiler so.
-  if (client === undefined) throw new OAuthError('unauthorized_client', 'client_id is unknown')
-  const request = parseAuthorizationRequest(parameters, client, target, codeChallengeMethods, types)
+  const verified = parseAuthorizationTarget(parameters, lookup?.client, types)
+  const { client, target } = verified
+  const request = parseAuthorizationRequest(parameters, verified, codeChallengeMethods, types)
   try {
     return {
       client,
@@ -149,7 +146,7 @@ const serverSideParameters = async (
     throw new OAuthError('login_required', 'id_token_hint and claims are about different users')
   }
   return {
-    ...(requested && { claims: claimsRequest(requested, scopes, scopeClaims(server)) }),
+    ...(requested && { claims: claimsRequest(requested, scopes, server.scopeClaims) }),
     ...(hintedSubject !== undefined && { hintedSubject }),
     ...(organization !== undefined && { organization }),
   }

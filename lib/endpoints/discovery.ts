@@ -10,7 +10,6 @@ import { claimNames } from '../protocol/claims.ts'
 import { clientAssertionAlgorithms } from '../protocol/client-assertion.ts'
 import { signingAlgorithms } from '../protocol/client-metadata.ts'
 import { responseModes } from '../protocol/errors.ts'
-import { scopeClaims } from '../tokens/scope-claims.ts'
 import { supportedResponseTypes } from './authorize.ts'
 
 /** What this server can do, read from the same lists that do it (RFC 8414 §2, OIDC Discovery §3, RFC 9207 §3). */
@@ -49,7 +48,7 @@ export const metadataOf = (server: AuthorizationServer): Record<string, unknown>
     claims_supported: [
       ...['iss', 'sub', 'aud', 'exp', 'iat', 'auth_time', 'nonce', 'amr', 'sid', 'at_hash'],
       ...(options.features.implicit ? ['c_hash'] : []),
-      ...new Set([...claimNames(scopes, scopeClaims(server)), ...(options.organizations ? ['org_id'] : [])]),
+      ...new Set([...claimNames(scopes, server.scopeClaims), ...(options.organizations ? ['org_id'] : [])]),
     ],
     prompt_values_supported: promptValues,
     ui_locales_supported: languagesOf(server).tags,

@@ -8,10 +8,11 @@ import { isLive } from '../protocol/authorization.ts'
 import { type Client, isPublic } from '../protocol/client.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { formatScope } from '../protocol/scope.ts'
+import { tokenType } from '../protocol/token-binding.ts'
 import { findRefreshToken } from '../repositories/index.ts'
 import { verifyAccessToken } from '../tokens/access-token.ts'
 import { subjectFor } from '../tokens/subject.ts'
-import { mayUseOrganization } from '../users/organizations.ts'
+import { belongsToOrganization } from '../users/organizations.ts'
 
 /** RFC 7662 §2.2: everything dead, unknown or foreign looks exactly like this. */
 const inactive = { active: false }
@@ -42,13 +43,13 @@ const describeAccessToken = async (
     throw error
   })
   if (verified === undefined || verified.token.clientId !== client.clientId) return undefined
-  const { token, user } = verified
+  const { token, user, binding } = verified
   return {
     active: true,
     iss: server.issuer,
     client_id: token.clientId,
     scope: formatScope(token.scopes),
-    token_type: 'Bearer',
+    token_type: tokenType(binding),
     iat: token.issuedAt,
     exp: token.expiresAt,
     // A client's own token has the client as its subject (RFC 9068 §2.2 reads it so too).
@@ -71,7 +72,7 @@ const describeRefreshToken = async (
     return undefined
   const user = await server.users.find(found.authorization.subject)
   const { organization } = found.authorization.details
-  if (user === undefined || !(await mayUseOrganization(server.options.organizations, user, organization)))
+  if (user === undefined || !(await belongsToOrganization(server.options.organizations, user, organization)))
     return undefined
   return {
     active: true,

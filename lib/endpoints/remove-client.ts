@@ -16,7 +16,7 @@ import {
 } from '../repositories/index.ts'
 import { bindBrowser, boundBrowser } from '../sessions/browser-binding.ts'
 import { assertCsrf, csrfToken, type FormPurpose } from '../sessions/csrf.ts'
-import { organizationsOf } from '../users/organizations.ts'
+import { findOrganizations } from '../users/organizations.ts'
 
 /** A client as addresses and forms name it: in one workspace, where the host knows workspaces. */
 export type NamedClient = Pick<ConnectedClient, 'clientId' | 'organization'>
@@ -52,7 +52,7 @@ export const organizationNames = async (
   req: Request,
   user: ActiveLogin['user'],
 ): Promise<ReadonlyMap<string, string>> => {
-  const organizations = (await organizationsOf(server.options.organizations, user, req)) ?? []
+  const organizations = (await findOrganizations(server.options.organizations, user, req)) ?? []
   return new Map(organizations.map(({ id, name }) => [id, name]))
 }
 

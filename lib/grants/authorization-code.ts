@@ -1,9 +1,9 @@
 import { transaction } from '../database/statement.ts'
 import { hashSecret, isSecretOf } from '../keys/secrets.ts'
-import { checkAuthorizationCode } from '../protocol/authorization-code.ts'
-import { OAuthError } from '../protocol/errors.ts'
+import { assertRedeemable } from '../protocol/authorization-code.ts'
 import { consumeAuthorizationCode, findAuthorizationByCode } from '../repositories/index.ts'
-import { activeUser, announceTokens, issueTokens, revokeFamily, storeTokens } from '../tokens/issue-tokens.ts'
+import { announceTokens, issueTokens, storeTokens } from '../tokens/issue-tokens.ts'
+import { activeUser, revokeReplayed } from './authorization.ts'
 import type { Grant } from './grant.ts'
 
 /** RFC 6749 §4.1.3, with PKCE (RFC 7636 §4.6) and OpenID Connect (OIDC Core §3.1.3). */
@@ -18,22 +18,21 @@ export const authorizationCode: Grant = {
       ? await findAuthorizationByCode(server.database, { codeHash: hashSecret(code) })
       : undefined
     const presented = { clientId: client.clientId, redirectUri, codeVerifier }
-    const outcome = checkAuthorizationCode(found, presented, server.now())
-    // The rules throw for an unknown code; this tells the compiler so.
-    if (found === undefined) throw new OAuthError('invalid_grant', 'code is unknown')
-    if (outcome === 'replay') throw await revokeFamily(server, found, request, 'code_replayed')
+    const { outcome, authorization } = assertRedeemable(found, presented, server.now())
+    if (outcome === 'replay') return revokeReplayed(server, authorization, request, 'code_replayed')
 
-    const user = await activeUser(server, found)
-    const issue = { client, user, authorization: found, scopes: found.scopes, nonce: found.details.nonce }
-    const tokens = await issueTokens(server, issue)
+    const { id, scopes, details } = authorization
+    const user = await activeUser(server, authorization)
+    const grant = { client, user, authorization, scopes, nonce: details.nonce }
+    const tokens = await issueTokens(server, grant)
     const isRedeemed = await transaction(
       server.database,
-      (tx) => consumeAuthorizationCode(tx, { id: found.id, now: server.now() }),
+      (tx) => consumeAuthorizationCode(tx, { id, now: server.now() }),
       (isFirst) => (isFirst ? storeTokens(tokens) : []),
     )
-    // Someone else redeemed it between reading and now: a valid replay all the same.
-    if (!isRedeemed) throw await revokeFamily(server, found, request, 'code_replayed')
-    announceTokens(server, request, 'authorization_code', issue)
+    // Another request redeemed the code meanwhile, which is a replay too.
+    if (!isRedeemed) return revokeReplayed(server, authorization, request, 'code_replayed')
+    announceTokens(server, request, 'authorization_code', grant)
     return tokens.response
   },
 }

@@ -3,9 +3,9 @@ import type { Client } from '../protocol/client.ts'
 import type { GrantType } from '../protocol/client-metadata.ts'
 import type { TokenRequest, TokenResponse } from '../protocol/token-request.ts'
 
-/** What the token endpoint exchanges for tokens (RFC 6749 §1.3), by its registered name. */
+/** A grant that the token endpoint exchanges for tokens (RFC 6749 §1.3), by its registered name. */
 export interface Grant {
   readonly grantType: GrantType
-  /** @throws OAuthError by the grant's own rules */
+  /** @throws OAuthError if the grant is refused */
   exchange(server: AuthorizationServer, client: Client, request: TokenRequest): Promise<TokenResponse>
 }

@@ -5,7 +5,7 @@ import { clientCredentials } from './client-credentials.ts'
 import type { Grant } from './grant.ts'
 import { refreshToken } from './refresh-token.ts'
 
-/** Every grant; discovery publishes the names of this very list. */
+/** Every supported grant; discovery publishes their names. */
 export const grants: readonly Grant[] = [authorizationCode, refreshToken, clientCredentials]
 
 /** @throws OAuthError `unsupported_grant_type` (RFC 6749 §5.2) */
@@ -15,7 +15,7 @@ export const grantFor = (grantType: string): Grant => {
   return grant
 }
 
-/** @throws OAuthError `unauthorized_client` when the client is not registered for it */
+/** @throws OAuthError `unauthorized_client` if the client is not registered for it */
 export const assertGrantAllowed = (client: Client, grant: Grant): void => {
   if (!client.metadata.grant_types.includes(grant.grantType)) {
     throw new OAuthError('unauthorized_client', 'grant_type is not registered for this client')

@@ -1,11 +1,12 @@
 import type { Request } from 'express'
 import { OAuthError } from '../protocol/errors.ts'
 import type { Parameters } from '../protocol/parameters.ts'
+import { bearer as bearerBinding, tokenType } from '../protocol/token-binding.ts'
 
 /** The challenge of RFC 6750 §3; values are ours and hold no quotes. */
 export const bearerChallenge = (fields: Readonly<Record<string, string>> = {}): Record<string, string> => ({
   'WWW-Authenticate': [
-    'Bearer realm="api"',
+    `${tokenType(bearerBinding)} realm="api"`,
     ...Object.entries(fields).map(([name, value]) => `${name}="${value}"`),
   ].join(', '),
 })

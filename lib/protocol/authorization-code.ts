@@ -9,29 +9,35 @@ export interface PresentedCode {
   readonly codeVerifier: string | undefined
 }
 
+/** A code that was presented with the right client, redirect URI and code verifier. */
+export interface Redemption {
+  /** `replay`: the code was redeemed before, and its family must be revoked. */
+  readonly outcome: 'redeem' | 'replay'
+  readonly authorization: Authorization
+}
+
 const invalidGrant = (description: string): OAuthError => new OAuthError('invalid_grant', description)
 
 /**
- * The rules of redemption, in order. Only a presentation that is right in every binding can be a replay:
- * otherwise whoever sees a code in a log could kill the family of its owner (RFC 6749 §4.1.2, RFC 9700 §4.5).
+ * Checks a presented code. A replay counts as one only if every binding is right: otherwise anyone who finds a code in
+ * a log could revoke the tokens of its owner (RFC 6749 §4.1.2, RFC 9700 §4.5).
  *
- * @returns `replay` when the code was redeemed before and its family must be revoked
  * @throws OAuthError `invalid_grant`
  */
-export const checkAuthorizationCode = (
-  authorization: Authorization | undefined,
+export const assertRedeemable = (
+  found: Authorization | undefined,
   presented: PresentedCode,
   now: number,
-): 'redeem' | 'replay' => {
-  if (authorization === undefined || authorization.clientId !== presented.clientId) {
+): Redemption => {
+  if (found === undefined || found.clientId !== presented.clientId) {
     throw invalidGrant('code is unknown, or was issued to another client')
   }
-  if (authorization.details.redirectUri !== presented.redirectUri) {
-    throw invalidGrant('redirect_uri differs from the one of the authorization request')
+  if (found.details.redirectUri !== presented.redirectUri) {
+    throw invalidGrant('redirect_uri differs from that of the authorization request')
   }
-  assertCodeVerifier(presented.codeVerifier, authorization.details.codeChallenge)
-  if (authorization.consumedAt !== null) return 'replay'
-  if (authorization.codeExpiresAt <= now) throw invalidGrant('code is expired')
-  if (!isLive(authorization, now)) throw invalidGrant('code is revoked')
-  return 'redeem'
+  assertCodeVerifier(presented.codeVerifier, found.details.codeChallenge)
+  if (found.consumedAt !== null) return { outcome: 'replay', authorization: found }
+  if (found.codeExpiresAt <= now) throw invalidGrant('code is expired')
+  if (!isLive(found, now)) throw invalidGrant('code is revoked')
+  return { outcome: 'redeem', authorization: found }
 }

@@ -18,7 +18,7 @@ import { grantableScopes, parseScope } from './scope.ts'
 export const promptValues = ['none', 'login', 'consent', 'select_account'] as const
 export type Prompt = (typeof promptValues)[number]
 
-/** A validated authorization request (RFC 6749 §4.1.1, OIDC Core §3.1.2.1), as it waits and as a code remembers it. */
+/** A validated authorization request (RFC 6749 §4.1.1, OIDC Core §3.1.2.1), as it is stored while it is pending. */
 export interface AuthorizationRequest {
   readonly clientId: string
   readonly redirectUri: string
@@ -29,30 +29,36 @@ export interface AuthorizationRequest {
   readonly codeChallenge?: CodeChallenge
   readonly nonce?: string
   readonly prompt: readonly Prompt[]
-  /** Seconds; the client's own default when the request is silent. */
+  /** Seconds; by default the client's `default_max_age`. */
   readonly maxAge?: number
   readonly loginHint?: string
-  /** Languages that the pages shall be in, the preferred one first. */
+  /** Requested languages of the pages, preferred first. */
   readonly uiLocales?: readonly string[]
-  /** Claims asked for one by one (OIDC Core §5.5). */
+  /** Claims requested individually (OIDC Core §5.5). */
   readonly claims?: ClaimsRequest
-  /** Whom the `id_token_hint` was about: nobody else may answer (OIDC Core §3.1.2.1). */
+  /** Subject of the `id_token_hint`: only this user may answer (OIDC Core §3.1.2.1). */
   readonly hintedSubject?: string
-  /** The workspace that it names, where the host knows workspaces: an extension of ours. */
+  /** The requested organization, if the host has organizations; an extension parameter. */
   readonly organization?: string
 }
 
+/** A client together with the target that it registered. */
+export interface VerifiedTarget {
+  readonly client: Client
+  readonly target: AuthorizationTarget
+}
+
 /**
- * The client's place for answers. Until it is verified nothing may be sent anywhere, so failing here is a page.
+ * Verifies the client and its redirect URI. Until then an error cannot be returned to the client and ends on a page.
  *
- * @param client the client that `client_id` names, if there is one
+ * @param client the client that `client_id` names, if any
  * @throws OAuthError `invalid_request` or `unauthorized_client`
  */
 export const parseAuthorizationTarget = (
   parameters: Parameters,
   client: Client | undefined,
   types: readonly string[] = responseTypes,
-): AuthorizationTarget => {
+): VerifiedTarget => {
   if (client === undefined || client.disabledAt !== null) {
     throw new OAuthError('unauthorized_client', 'client_id does not name a registered client')
   }
@@ -60,10 +66,11 @@ export const parseAuthorizationTarget = (
   if (!isRegisteredRedirectUri(redirectUri, client.metadata.redirect_uris, { isPublic: isPublic(client) })) {
     throw new OAuthError('invalid_request', 'redirect_uri is not registered for this client')
   }
-  return { redirectUri, state: stateOf(parameters), responseMode: responseModeOf(parameters, types) }
+  const target = { redirectUri, state: stateOf(parameters), responseMode: responseModeOf(parameters, types) }
+  return { client, target }
 }
 
-/** The state to return; one that must not be returned is left out here and refused by {@link parseAuthorizationRequest}. */
+/** The state to return; an invalid one is omitted here and refused by {@link parseAuthorizationRequest}. */
 const stateOf = (parameters: Parameters): string | undefined => {
   try {
     return parameters.optional('state')
@@ -72,38 +79,38 @@ const stateOf = (parameters: Parameters): string | undefined => {
   }
 }
 
-/** OIDC Core §3.1.2.1: languages that are not supported are no error, and so malformed ones are none. */
+/** OIDC Core §3.1.2.1: unsupported languages are not an error, so malformed ones are ignored too. */
 const uiLocalesOf = (parameters: Parameters): string[] | undefined => {
   const tags = parseUiLocales(firstValue(parameters, 'ui_locales'))
   return tags.length > 0 ? tags : undefined
 }
 
-const firstValue = (parameters: Parameters, asked: string): string | undefined =>
-  parameters.pairs().find(([name]) => name === asked)?.[1]
+const firstValue = (parameters: Parameters, name: string): string | undefined =>
+  parameters.pairs().find(([other]) => other === name)?.[1]
 
-/** The response type asked for, if this server has it. */
+/** The requested response type, if this server supports it. */
 const supportedType = (parameters: Parameters, types: readonly string[]): string | undefined => {
-  const asked = normalResponseType(firstValue(parameters, 'response_type') ?? '')
-  return types.find((type) => normalResponseType(type) === asked)
+  const requested = normalResponseType(firstValue(parameters, 'response_type') ?? '')
+  return types.find((type) => normalResponseType(type) === requested)
 }
 
-/** Tokens never travel in a query, whatever was asked for (Multiple Response Types §5). */
-const maySend = (mode: string | undefined, type: string | undefined): boolean =>
+/** Tokens are never sent in a query, even on request (Multiple Response Types §5). */
+const isAllowedMode = (mode: string | undefined, type: string | undefined): boolean =>
   mode === undefined ||
   mode === 'form_post' ||
   mode === 'fragment' ||
   (mode === 'query' && !isFrontChannel(type ?? ''))
 
-/** The mode asked for where it is possible, else the default of the response type: errors travel that way too. */
+/** The requested mode if it is allowed, else the default of the response type; errors use it too. */
 const responseModeOf = (parameters: Parameters, types: readonly string[]): ResponseMode => {
   const type = supportedType(parameters, types)
-  const asked = responseModes.find((mode) => mode === firstValue(parameters, 'response_mode'))
-  if (asked !== undefined && maySend(asked, type)) return asked
+  const requested = responseModes.find((mode) => mode === firstValue(parameters, 'response_mode'))
+  if (requested !== undefined && isAllowedMode(requested, type)) return requested
   return isFrontChannel(type ?? '') ? 'fragment' : 'query'
 }
 
 /**
- * The request itself; failing here is a redirect to the verified target.
+ * Parses the request itself; an error is returned to the verified target.
  *
  * @param methods PKCE methods that this server accepts
  * @param types response types that this server accepts
@@ -111,8 +118,7 @@ const responseModeOf = (parameters: Parameters, types: readonly string[]): Respo
  */
 export const parseAuthorizationRequest = (
   parameters: Parameters,
-  client: Client,
-  target: AuthorizationTarget,
+  { client, target }: VerifiedTarget,
   methods: readonly CodeChallengeMethod[],
   types: readonly string[] = responseTypes,
 ): AuthorizationRequest => {
@@ -156,11 +162,11 @@ export const parseAuthorizationRequest = (
   }
 }
 
-/** JSON has no undefined, so a stored request and a fresh one are the same value. */
+/** JSON has no undefined, so that a stored request and a new one are equal. */
 const withoutUndefined = <T extends object>(value: T): T =>
   Object.fromEntries(Object.entries(value).filter(([, field]) => field !== undefined)) as T
 
-/** OIDC Core §6: request objects are not supported, and nothing is fetched to find out. */
+/** OIDC Core §6: request objects are not supported, and `request_uri` is never fetched. */
 const assertNoRequestObject = (parameters: Parameters): void => {
   if (parameters.has('request')) throw new OAuthError('request_not_supported', 'request is not supported')
   if (parameters.has('request_uri'))
@@ -179,29 +185,29 @@ const responseTypeOf = (parameters: Parameters, client: Client, types: readonly 
     throw new OAuthError('unauthorized_client', 'response_type is not registered for this client')
   }
   const mode = parameters.optional('response_mode')
-  if (mode !== undefined && !(responseModes.some((known) => known === mode) && maySend(mode, type))) {
+  if (mode !== undefined && !(responseModes.some((known) => known === mode) && isAllowedMode(mode, type))) {
     throw new OAuthError('invalid_request', 'response_mode is not supported for this response_type')
   }
   return type
 }
 
-/** OIDC Core §3.2.2.1 and §3.3.2.11: an ID token in the front channel needs `openid`, and a nonce against replay. */
+/** OIDC Core §3.2.2.1 and §3.3.2.11: an ID token in the front channel requires `openid`, and a nonce against replay. */
 const assertIdTokenRequest = (scopes: readonly string[], nonce: string | undefined): void => {
   if (!scopes.includes('openid'))
-    throw new OAuthError('invalid_scope', 'scope must hold openid for an ID token')
+    throw new OAuthError('invalid_scope', 'scope must include openid for an ID token')
   if (nonce === undefined) throw new OAuthError('invalid_request', 'nonce is required for this response_type')
 }
 
-/** OIDC Core §11: without a code there is no refresh token, and `offline_access` says nothing. */
+/** OIDC Core §11: `offline_access` is ignored unless the response has a code. */
 const scopesFor = (responseType: string, allowed: readonly string[]): readonly string[] =>
   returnsPart(responseType, 'code') ? allowed : allowed.filter((scope) => scope !== 'offline_access')
 
-/** OIDC Core §3.1.2.1: `none` stands alone. */
+/** OIDC Core §3.1.2.1: `none` must be the only value. */
 const promptOf = (parameters: Parameters): Prompt[] => {
-  const asked = parameters.optional('prompt')?.split(' ') ?? []
-  const values = promptValues.filter((value) => asked.includes(value))
-  if (values.includes('none') && asked.length > 1) {
-    throw new OAuthError('invalid_request', 'prompt must not join none with another value')
+  const requested = parameters.optional('prompt')?.split(' ') ?? []
+  const values = promptValues.filter((value) => requested.includes(value))
+  if (values.includes('none') && requested.length > 1) {
+    throw new OAuthError('invalid_request', 'prompt must not combine none with another value')
   }
   return values
 }

@@ -3,13 +3,13 @@ export interface BasicCredentials {
   readonly clientSecret: string
 }
 
-const formDecode = (text: string): string => decodeURIComponent(text.replaceAll('+', ' '))
+const formDecode = (value: string): string => decodeURIComponent(value.replaceAll('+', ' '))
 
 /**
- * Client credentials of HTTP Basic; identifier and secret are each form-urlencoded inside (RFC 6749 §2.3.1).
+ * Parses client credentials of HTTP Basic; identifier and secret are each form-urlencoded inside (RFC 6749 §2.3.1).
  *
  * @param authorization the Authorization header
- * @returns undefined when it is not Basic or not well-formed
+ * @returns undefined if the header is not Basic or is malformed
  * @example parseBasicCredentials(`Basic ${btoa('journal:s%2Fecret')}`) // { clientId: 'journal', clientSecret: 's/ecret' }
  */
 export const parseBasicCredentials = (authorization: string): BasicCredentials | undefined => {

@@ -1,76 +1,67 @@
-import type { AuthorizationRequest } from './authorization-request.ts'
-import { claimNames, protocolClaims } from './claims.ts'
+import { claimNames, protocolClaims, type ScopeClaims } from './claims.ts'
 import { OAuthError } from './errors.ts'
+import { isObject, parseJsonObject } from './json.ts'
 
-/** Claims that a request names one by one (OIDC Core §5.5), reduced to what may be released. */
+/** Claims that a request names individually (OIDC Core §5.5), reduced to those this server may release. */
 export interface ClaimsRequest {
   readonly userinfo: readonly string[]
   readonly idToken: readonly string[]
-  /** Those that no requested scope reveals: the user is asked for each. */
+  /** Claims that no requested scope reveals: the user consents to each. */
   readonly beyondScopes: readonly string[]
 }
 
-/** The parameter as sent: names by place, and the subject if one was demanded. */
+/** The parameter as sent: claim names by destination, and the subject if the client requires one. */
 export interface RequestedClaims {
   readonly userinfo: readonly string[]
   readonly idToken: readonly string[]
   readonly subject: string | undefined
 }
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
 const malformed = (): OAuthError =>
   new OAuthError('invalid_request', 'claims must be a JSON object of objects')
 
-const members = (claims: Record<string, unknown>, place: string): Record<string, unknown> => {
-  const value = Object.hasOwn(claims, place) ? claims[place] : {}
+const membersOf = (
+  claims: Readonly<Record<string, unknown>>,
+  destination: 'userinfo' | 'id_token',
+): Readonly<Record<string, unknown>> => {
+  const value = Object.hasOwn(claims, destination) ? claims[destination] : {}
   if (!isObject(value)) throw malformed()
   return value
 }
 
 /**
- * Parses the `claims` parameter. Whether a claim is essential makes no difference here: what the user allows and the
- * host knows is given, the rest is absent (OIDC Core §5.5.1).
+ * Parses the `claims` parameter. Essential claims are treated like voluntary ones: a claim that the user did not allow
+ * or the host does not know is absent (OIDC Core §5.5.1).
  *
- * @throws OAuthError `invalid_request` when it is not a JSON object, `unmet_authentication_requirements`
+ * @throws OAuthError `invalid_request` if it is not a JSON object, `unmet_authentication_requirements`
  * @example parseClaims('{"userinfo":{"name":{"essential":true}}}')?.userinfo // ['name']
  */
 export const parseClaims = (value: string | undefined): RequestedClaims | undefined => {
   if (value === undefined) return undefined
-  const claims = parsed(value)
-  const idToken = members(claims, 'id_token')
+  const claims = parseJsonObject(value)
+  if (claims === undefined) throw malformed()
+  const idToken = membersOf(claims, 'id_token')
   const subject = idToken.sub
   assertNoEssentialAcr(idToken.acr)
   return {
-    userinfo: Object.keys(members(claims, 'userinfo')),
+    userinfo: Object.keys(membersOf(claims, 'userinfo')),
     idToken: Object.keys(idToken),
     subject: isObject(subject) && typeof subject.value === 'string' ? subject.value : undefined,
   }
 }
 
-/** OIDC Core §5.5.1.1: nothing here asserts a context class, so a request that insists on one has failed. */
+/** OIDC Core §5.5.1.1: this server asserts no context class, so it cannot meet a request that requires one. */
 const assertNoEssentialAcr = (acr: unknown): void => {
   if (isObject(acr) && acr.essential === true && (acr.value !== undefined || acr.values !== undefined)) {
-    throw new OAuthError('unmet_authentication_requirements', 'claims asks for an acr that cannot be met')
+    throw new OAuthError('unmet_authentication_requirements', 'claims requires an acr that cannot be met')
   }
 }
 
-const parsed = (value: string): Record<string, unknown> => {
-  try {
-    const claims: unknown = JSON.parse(value)
-    if (isObject(claims)) return claims
-  } catch {
-    // Not JSON: refused below.
-  }
-  throw malformed()
-}
-
-/** Reduces requested claims to those that this server may know, and tells which go beyond the requested scopes. */
+/** Reduces requested claims to those this server may release, and lists those beyond the requested scopes. */
 export const claimsRequest = (
   requested: RequestedClaims,
   scopes: readonly string[],
-  scopeClaims: Readonly<Record<string, readonly string[]>>,
+  scopeClaims: ScopeClaims,
 ): ClaimsRequest => {
   const known = new Set(claimNames(Object.keys(scopeClaims), scopeClaims))
   const covered = new Set(claimNames(scopes, scopeClaims))
@@ -81,15 +72,3 @@ export const claimsRequest = (
   const beyondScopes = [...new Set([...userinfo, ...idToken])].filter((name) => !covered.has(name))
   return { userinfo, idToken, beyondScopes }
 }
-
-/** How a single claim stands among the scopes of a consent; no scope can have a quote in it (RFC 6749 §3.3). */
-export const claimEntry = (name: string): string => `claim"${name}`
-
-/** All that a request asks the user for: its scopes, and each claim beyond them. */
-export const consentEntries = ({
-  scopes,
-  claims,
-}: Pick<AuthorizationRequest, 'scopes' | 'claims'>): string[] => [
-  ...scopes,
-  ...(claims?.beyondScopes ?? []).map(claimEntry),
-]

@@ -1,7 +1,9 @@
-/** Claims by name, as a JSON object carries them. */
+import { isObject, parseJsonObject } from './json.ts'
+
+/** Claim values by name. */
 export type ClaimSet = Readonly<Record<string, unknown>>
 
-/** The claims that each standard scope asks for (OIDC Core §5.4). */
+/** The claims that each standard scope requests (OIDC Core §5.4). */
 export const standardScopeClaims: Readonly<Record<string, readonly string[]>> = {
   openid: [],
   profile: [
@@ -26,45 +28,44 @@ export const standardScopeClaims: Readonly<Record<string, readonly string[]>> = 
   offline_access: [],
 }
 
-/** Claims that the protocol itself sets; a user's data never overrides them (OIDC Core §2, RFC 7519 §4.1). */
+/** Claims that the protocol sets; a user's data never overrides them (OIDC Core §2, RFC 7519 §4.1). */
 export const protocolClaims: ReadonlySet<string> = new Set([
   ...['iss', 'sub', 'aud', 'exp', 'nbf', 'iat', 'jti', 'nonce', 'auth_time', 'acr', 'amr', 'azp'],
   ...['at_hash', 'c_hash', 's_hash', 'sid', 'client_id', 'scope', 'cnf', 'events'],
 ])
 
-type Shape = (value: unknown) => unknown
+/** Converts a raw value to the type of a claim; undefined if that is not possible. */
+type Convert = (value: unknown) => unknown
 
-const isObject = (value: unknown): value is object =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
-const text = (value: unknown): string | undefined =>
+const toText = (value: unknown): string | undefined =>
   typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint'
     ? String(value)
     : undefined
 
-/** Databases keep booleans as 0 and 1, sometimes as text. */
-const boolean: Shape = (value) => {
+/** Databases may store booleans as 0 and 1, or as strings. */
+const toBoolean: Convert = (value) => {
   if (typeof value === 'boolean') return value
   if (value === 1 || value === '1' || value === 't' || value === 'true') return true
   if (value === 0 || value === '0' || value === 'f' || value === 'false') return false
   return undefined
 }
 
-const timeOf = (value: unknown): number => {
+const millisecondsOf = (value: unknown): number => {
   if (value instanceof Date) return value.getTime()
   return typeof value === 'string' ? Date.parse(value) : Number.NaN
 }
 
-/** Epoch seconds; a Date or a date's text is converted, and a bigint column, which drivers give as text. */
-const epochSeconds: Shape = (value) => {
-  const isCount = typeof value === 'number' || typeof value === 'bigint' || /^[0-9]+$/.test(text(value) ?? '')
-  const seconds = isCount ? Number(value) : timeOf(value) / 1000
+/** Accepts a Date, a date string, and a bigint column, which drivers return as a string. */
+const toEpochSeconds: Convert = (value) => {
+  const isCount =
+    typeof value === 'number' || typeof value === 'bigint' || /^[0-9]+$/.test(toText(value) ?? '')
+  const seconds = isCount ? Number(value) : millisecondsOf(value) / 1000
   return Number.isFinite(seconds) ? Math.floor(seconds) : undefined
 }
 
 const twoDigits = (value: number): string => String(value).padStart(2, '0')
 
-/** Drivers give a DATE column as a midnight, most of them in local time; an invalid Date is no day. */
+/** Drivers return a DATE column as midnight, most of them in local time. Empty for an invalid Date. */
 const dayOf = (value: Date): string => {
   if (Number.isNaN(value.getTime())) return ''
   if (value.getTime() % 86_400_000 === 0) return value.toISOString().slice(0, 10)
@@ -72,65 +73,72 @@ const dayOf = (value: Date): string => {
   return `${year}-${twoDigits(value.getMonth() + 1)}-${twoDigits(value.getDate())}`
 }
 
-const date: Shape = (value) => {
-  const day = value instanceof Date ? dayOf(value) : text(value)
+const toDate: Convert = (value) => {
+  const day = value instanceof Date ? dayOf(value) : toText(value)
   return /^[0-9]{4}(-[0-9]{2}-[0-9]{2})?$/.test(String(day)) ? day : undefined
 }
 
-/** Some databases keep JSON as text. */
-const object: Shape = (value) => {
-  if (typeof value !== 'string') return isObject(value) ? value : undefined
-  try {
-    return object(JSON.parse(value))
-  } catch {
-    return undefined
-  }
+/** Some databases return JSON as a string. */
+const toObject: Convert = (value) => {
+  if (typeof value === 'string') return parseJsonObject(value)
+  return isObject(value) ? value : undefined
 }
 
-const shapes: Readonly<Record<string, Shape>> = {
-  email_verified: boolean,
-  phone_number_verified: boolean,
-  updated_at: epochSeconds,
-  birthdate: date,
-  address: object,
+const conversions: Readonly<Record<string, Convert>> = {
+  email_verified: toBoolean,
+  phone_number_verified: toBoolean,
+  updated_at: toEpochSeconds,
+  birthdate: toDate,
+  address: toObject,
 }
 
-const standardTexts: ReadonlySet<string> = new Set(Object.values(standardScopeClaims).flat())
+const standardClaims: ReadonlySet<string> = new Set(Object.values(standardScopeClaims).flat())
 
-/** A claim of the host's own, as it is; JSON has no bigint. */
-const asJson: Shape = (value) => (typeof value === 'bigint' ? String(value) : value)
+/** A custom claim is released unchanged; JSON has no bigint. */
+const toJson: Convert = (value) => (typeof value === 'bigint' ? String(value) : value)
 
-const shapeOf = (name: string): Shape => {
-  const shape = Object.hasOwn(shapes, name) ? shapes[name] : undefined
-  return shape ?? (standardTexts.has(name) ? text : asJson)
+const conversionOf = (name: string): Convert => {
+  const convert = Object.hasOwn(conversions, name) ? conversions[name] : undefined
+  return convert ?? (standardClaims.has(name) ? toText : toJson)
 }
 
-/** Names of the claims that these scopes reveal; where two scopes do, twice. */
-export const claimNames = (
-  scopes: readonly string[],
-  scopeClaims: Readonly<Record<string, readonly string[]>>,
-): string[] =>
+/** Claims by scope. */
+export type ScopeClaims = Readonly<Record<string, readonly string[]>>
+
+/**
+ * Claims by scope: the standard ones, and those of the host's scopes.
+ *
+ * @example claimsByScope({ orders: { claims: ['customer_no'] } }).orders // ['customer_no']
+ */
+export const claimsByScope = (
+  scopes: Readonly<Record<string, { readonly claims?: readonly string[] }>>,
+): ScopeClaims => {
+  const custom = Object.entries(scopes).flatMap(([name, { claims }]) => (claims ? [[name, claims]] : []))
+  return { ...standardScopeClaims, ...Object.fromEntries(custom) }
+}
+
+/** Names of the claims that these scopes reveal; a name that two scopes reveal appears twice. */
+export const claimNames = (scopes: readonly string[], scopeClaims: ScopeClaims): string[] =>
   scopes.flatMap((scope) => (Object.hasOwn(scopeClaims, scope) ? (scopeClaims[scope] ?? []) : []))
 
 /**
- * What of a user's data these scopes reveal, each claim with the type OIDC Core §5.1 gives it;
- * what is null, empty or of no use as that type is absent (OIDC Core §5.3.2).
+ * The claims that these scopes reveal, each converted to its type in OIDC Core §5.1. A claim that is null, empty or
+ * cannot be converted is absent (OIDC Core §5.3.2).
  *
- * @param claims everything the host knows of the user, raw
- * @param scopeClaims claims by scope
- * @param further claims that the user allowed one by one
+ * @param claims all claims of the user, as the host returned them
+ * @param further claims that the user allowed individually
  */
 export const releasedClaims = (
   claims: ClaimSet,
   scopes: readonly string[],
-  scopeClaims: Readonly<Record<string, readonly string[]>>,
+  scopeClaims: ScopeClaims,
   further: readonly string[] = [],
 ): Record<string, unknown> => {
   const released: Record<string, unknown> = {}
   for (const name of [...claimNames(scopes, scopeClaims), ...further]) {
     if (protocolClaims.has(name) || !Object.hasOwn(claims, name)) continue
     const raw = claims[name]
-    const value = raw === null || raw === undefined || raw === '' ? undefined : shapeOf(name)(raw)
+    const value = raw === null || raw === undefined || raw === '' ? undefined : conversionOf(name)(raw)
     if (value !== undefined) released[name] = value
   }
   return released

@@ -1,28 +1,29 @@
 import { OAuthError } from './errors.ts'
+import { parseJsonObject } from './json.ts'
 
 /** RFC 7523 §2.2. */
 export const clientAssertionType = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 
-/** What a client may sign with. `Ed25519` is the newer name of what `EdDSA` means here (RFC 9864 §2.2). */
+/** Algorithms of client assertions. `Ed25519` is the newer name of `EdDSA` with that curve (RFC 9864 §2.2). */
 export const clientAssertionAlgorithms = ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519'] as const
 
 export type ClientAssertionAlgorithm = (typeof clientAssertionAlgorithms)[number]
 
-/** The algorithms of a client that registered one, or none in particular. */
+/** The algorithms accepted from a client: the one it registered, or by default all. */
 export const algorithmsOf = (registered: ClientAssertionAlgorithm | undefined): readonly string[] => {
   if (registered === undefined) return clientAssertionAlgorithms
   return registered === 'EdDSA' || registered === 'Ed25519' ? ['EdDSA', 'Ed25519'] : [registered]
 }
 
-/** How far the clock of a client may be off, in seconds. */
+/** Seconds by which the clock of a client may differ. */
 const clockSkew = 30
-/** Seconds for which an assertion may be good: libraries say 1 to 10 minutes, and as long must its `jti` be kept. */
+/** Maximum lifetime of an assertion in seconds: libraries use 1 to 10 minutes, and its `jti` must be stored as long. */
 const maxLifetime = 600
 
 /**
- * Whom an assertion claims to come from, read before anything is proven (RFC 7523 §3: `iss` and `sub` are the client).
+ * Reads the client of an assertion before its signature is verified (RFC 7523 §3: `iss` and `sub` are the client).
  *
- * @returns undefined when it is not a JWT, or does not say
+ * @returns undefined if it is not a JWT, or does not name a client
  */
 export const claimedClientId = (jwt: string): string | undefined => {
   const claims = claimsOf(jwt)
@@ -30,46 +31,41 @@ export const claimedClientId = (jwt: string): string | undefined => {
   return typeof claims.sub === 'string' ? claims.sub : undefined
 }
 
-const claimsOf = (jwt: string): Record<string, unknown> | undefined => {
+const claimsOf = (jwt: string): Readonly<Record<string, unknown>> | undefined => {
   const [, payload = '', signature, more] = jwt.split('.')
   if (signature === undefined || more !== undefined) return undefined
-  try {
-    const claims: unknown = JSON.parse(Buffer.from(payload, 'base64url').toString('utf8'))
-    return typeof claims === 'object' && claims !== null && !Array.isArray(claims) ? { ...claims } : undefined
-  } catch {
-    return undefined
-  }
+  return parseJsonObject(Buffer.from(payload, 'base64url').toString('utf8'))
 }
 
 export interface AssertionRules {
   readonly clientId: string
   readonly issuer: string
-  /** Addresses of this server's that may stand beside or instead of the issuer. */
+  /** URLs of this server's endpoints, which are accepted besides or instead of the issuer. */
   readonly endpoints: readonly string[]
-  /** The issuer alone, as a text (FAPI 2.0 Security Profile §5.3.2.1). */
+  /** Accept only the issuer, as a string (FAPI 2.0 Security Profile §5.3.2.1). */
   readonly issuerOnly: boolean
   /** Epoch seconds. */
   readonly now: number
 }
 
 /**
- * An audience that is not ours as well would let whoever it names use the assertion here first, so all must be ours;
- * RFC 7523 §3 asks for one.
+ * Every audience must be this server, although RFC 7523 §3 requires only one: any other audience receives the assertion
+ * too and could use it here first.
  */
 const isAudience = (aud: unknown, { issuer, endpoints, issuerOnly }: AssertionRules): boolean => {
   if (issuerOnly) return aud === issuer
   const audiences: readonly unknown[] = Array.isArray(aud) ? aud : [aud]
-  const ours: readonly unknown[] = [issuer, ...endpoints]
-  return audiences.length > 0 && audiences.every((audience) => ours.includes(audience))
+  const accepted: readonly unknown[] = [issuer, ...endpoints]
+  return audiences.length > 0 && audiences.every((audience) => accepted.includes(audience))
 }
 
 const isTime = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value)
 
 /**
- * The rules for what a verified assertion says (RFC 7523 §3, OIDC Core §9).
+ * Checks the claims of an assertion whose signature is verified (RFC 7523 §3, OIDC Core §9).
  *
- * @returns its identifier, and until when that must be remembered, in epoch seconds
- * @throws OAuthError `invalid_client`: who holds the key may know what is wrong
+ * @returns its identifier, and until when that must be stored, in epoch seconds
+ * @throws OAuthError `invalid_client`, with the reason: only the holder of the key gets this far
  */
 export const assertClientAssertion = (
   { iss, sub, aud, exp, nbf, iat, jti }: Readonly<Record<string, unknown>>,
@@ -81,7 +77,7 @@ export const assertClientAssertion = (
   }
   if (iss !== clientId || sub !== clientId) refuse('must have the client_id as iss and sub')
   if (!isAudience(aud, rules)) {
-    refuse(`must have the aud ${rules.issuer}${rules.issuerOnly ? ' alone, as a text' : ''}`)
+    refuse(`must have the aud ${rules.issuer}${rules.issuerOnly ? ' alone, as a string' : ''}`)
   }
   if (!isTime(exp)) return refuse('must have exp in seconds')
   if (exp <= now - clockSkew) refuse('is expired')

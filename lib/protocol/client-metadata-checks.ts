@@ -2,7 +2,7 @@ import { OAuthError } from './errors.ts'
 import { assertRegistrableRedirectUri } from './redirect-uri.ts'
 import { formatScope, parseScope } from './scope.ts'
 
-/** Checks one field of client metadata and gives its value, or throws `invalid_client_metadata` naming it. */
+/** Checks one field of client metadata and returns its value, or throws `invalid_client_metadata` naming it. */
 export type Check = (name: string, value: unknown) => unknown
 
 export const refuse = (description: string): never => {
@@ -13,13 +13,13 @@ export const refuse = (description: string): never => {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: finding control characters is the purpose
 const misleading = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufffd]/
 
-// What `new URL()` would drop or turn into something else: spaces, backslashes, and what is not ASCII.
+// `new URL()` would remove or change anything else: spaces, backslashes, and characters beyond ASCII.
 const plainUri = /^[\x21-\x5b\x5d-\x7e]+$/
 
 export const text: Check = (name, value) => {
-  if (typeof value !== 'string' || value.trim() === '') return refuse(`${name} must be a text`)
+  if (typeof value !== 'string' || value.trim() === '') return refuse(`${name} must be a string`)
   if (value.length > 255) refuse(`${name} must not exceed 255 characters`)
-  if (misleading.test(value)) refuse(`${name} must not hold control or direction characters`)
+  if (misleading.test(value)) refuse(`${name} must not contain control or direction characters`)
   return value
 }
 
@@ -41,13 +41,13 @@ export const httpsUri: Check = (name, value) => {
     return refuse(`${name} must be an https URL in plain ASCII`)
   }
   const { protocol, hostname, username, password } = new URL(value)
-  // The page shows the link to a user, who would read the part before the @ as the host.
-  if (username !== '' || password !== '') refuse(`${name} must not hold user information`)
+  // The pages show this link, and a user would read the part before the @ as the host.
+  if (username !== '' || password !== '') refuse(`${name} must not contain user information`)
   if (protocol === 'https:' || (protocol === 'http:' && hostname === 'localhost')) return value
   return refuse(`${name} must be an https URL`)
 }
 
-/** A place that this server itself calls: https, or http on this machine. */
+/** A URL that this server calls: https, or http on this machine. */
 export const webUri: Check = (name, value) => {
   if (typeof value !== 'string' || value.includes('#'))
     return refuse(`${name} must be a URL without a fragment`)
@@ -57,7 +57,7 @@ export const webUri: Check = (name, value) => {
 export const list = (name: string, value: unknown): string[] =>
   Array.isArray(value) && value.every((item) => typeof item === 'string')
     ? [...new Set<string>(value)]
-    : refuse(`${name} must be a list of texts`)
+    : refuse(`${name} must be an array of strings`)
 
 export const oneOf =
   (choices: readonly string[]): Check =>
@@ -78,11 +78,11 @@ export const redirectUris: Check = (name, value) => {
 }
 
 export const scope: Check = (name, value) => {
-  if (typeof value !== 'string') return refuse(`${name} must be a space-separated text`)
+  if (typeof value !== 'string') return refuse(`${name} must be a space-separated string`)
   try {
     return formatScope(parseScope(value)) || undefined
   } catch {
-    // `invalid_scope` is no answer of registration (RFC 7591 §3.2.2).
-    return refuse(`${name} holds characters that RFC 6749 does not allow`)
+    // Registration has no `invalid_scope` (RFC 7591 §3.2.2).
+    return refuse(`${name} has characters that RFC 6749 does not allow`)
   }
 }

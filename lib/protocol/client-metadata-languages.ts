@@ -1,17 +1,17 @@
 import { lookUpLanguage } from './languages.ts'
 
-/** Members that people read: a client may have each in several languages, as `client_name#de` (RFC 7591 §2.2). */
+/** Members for display, which a client may have in several languages, such as `client_name#de` (RFC 7591 §2.2). */
 export const localizedNames = ['client_name', 'client_uri', 'logo_uri', 'policy_uri', 'tos_uri'] as const
 
 export type LocalizedName = (typeof localizedNames)[number]
 
-/** Those members, plain and in any language. */
+/** These members, without and with a language tag. */
 export type LocalizedMetadata = Readonly<
   Partial<Record<LocalizedName | `${LocalizedName}#${string}`, string>>
 >
 
 /**
- * The plain name and the language of such a member, its tag in canonical form: names that differ in case alone are one.
+ * Splits the name of a member into plain name and language tag. The tag is canonical, because its case has no meaning.
  *
  * @returns undefined for any other name
  * @example parseLocalizedName('client_name#DE-at') // { name: 'client_name', tag: 'de-AT' }
@@ -28,7 +28,7 @@ export const parseLocalizedName = (member: string): { name: LocalizedName; tag: 
   }
 }
 
-/** What a client says in a language, else what it says in none. */
+/** The member in the given language, or else the one without a language tag. */
 export const inLanguage = (
   metadata: LocalizedMetadata,
   name: LocalizedName,

@@ -33,22 +33,22 @@ export type ResponseType = (typeof responseTypes)[number] | (typeof frontChannel
 export type TokenEndpointAuthMethod = (typeof tokenEndpointAuthMethods)[number]
 export type SigningAlgorithm = (typeof signingAlgorithms)[number]
 
-/** Client metadata with the names of RFC 7591 §2 and OIDC Registration §2, every default filled in. */
+/** Client metadata with the names of RFC 7591 §2 and OIDC Registration §2, including defaults. */
 export interface ClientMetadata {
   redirect_uris: string[]
-  /** Where a user may be sent after signing out (RP-Initiated Logout §2.1). */
+  /** Where the browser may be sent after a logout (RP-Initiated Logout §2.1). */
   post_logout_redirect_uris?: string[]
-  /** Told when a login ends under which it got tokens (Back-Channel Logout §2.2). */
+  /** Receives a logout token when a login ends from which the client got tokens (Back-Channel Logout §2.2). */
   backchannel_logout_uri?: string
-  /** Whether it wants to know which session; it is told always. */
+  /** Whether the client requires `sid` in logout tokens; they always have it. */
   backchannel_logout_session_required?: boolean
-  /** Absent: a confidential client that may use Basic or the form body. */
+  /** Absent: a confidential client that may use Basic or the request body. */
   token_endpoint_auth_method?: TokenEndpointAuthMethod
-  /** The only algorithm of its assertions; absent: any that is supported (OIDC Registration §2). */
+  /** The only algorithm of its assertions; absent: any supported one (OIDC Registration §2). */
   token_endpoint_auth_signing_alg?: ClientAssertionAlgorithm
   /** The client's public keys. */
   jwks?: PublicJwks
-  /** Where the client publishes them instead, and can change them by itself. */
+  /** Where the client publishes its keys instead, and rotates them itself. */
   jwks_uri?: string
   grant_types: GrantType[]
   response_types: ResponseType[]
@@ -57,7 +57,7 @@ export interface ClientMetadata {
   logo_uri?: string
   policy_uri?: string
   tos_uri?: string
-  /** The same in a language, such as `client_name#de` (RFC 7591 §2.2). */
+  /** The same in a given language, such as `client_name#de` (RFC 7591 §2.2). */
   [inLanguage: `${LocalizedName}#${string}`]: string | undefined
   /** Space-separated; absent: all standard scopes. */
   scope?: string
@@ -65,18 +65,18 @@ export interface ClientMetadata {
   id_token_signed_response_alg: SigningAlgorithm
   /** UserInfo as a signed JWT instead of plain JSON (OIDC Core §5.3.2). */
   userinfo_signed_response_alg?: SigningAlgorithm
-  /** `pairwise`: the `sub` of a user is another one for clients of another sector (OIDC Core §8). */
+  /** `pairwise`: clients of different sectors see different `sub` values for a user (OIDC Core §8). */
   subject_type: 'public' | 'pairwise'
-  /** Its host is the sector; needed when redirect URIs have several hosts. Not fetched: the host vouches for it. */
+  /** Its host is the sector; required when redirect URIs have several hosts. It is not fetched. */
   sector_identifier_uri?: string
-  /** Seconds after which a login is too old for this client (OIDC Registration §2). */
+  /** Maximum age of a login for this client, in seconds (OIDC Registration §2). */
   default_max_age?: number
-  /** No consent page: the client belongs to the host itself. A public one on loopback or a private-use scheme asks all the same. */
+  /** The client belongs to the host and needs no consent, except a public one on loopback or a private-use scheme. */
   first_party: boolean
   require_pkce: boolean
-  /** The audience of its assertions is the issuer alone, as FAPI 2.0 asks; else an endpoint's address will do too. */
+  /** Its assertions must have the issuer as their only audience, as FAPI 2.0 requires; otherwise an endpoint's URL is accepted too. */
   require_issuer_audience?: boolean
-  /** `name`, `email`, `email_verified` … stand in the ID token too, not only in UserInfo. */
+  /** Whether `name`, `email` and the other claims of the scopes are in the ID token too, not only in UserInfo. */
   id_token_scope_claims: boolean
   refresh_token_rotation: boolean
   /** Lifetimes in seconds where they differ from the server's. */
@@ -91,7 +91,7 @@ const everyResponseType = [...responseTypes, ...frontChannelResponseTypes]
 const responseTypeList: Check = (name, value) =>
   someOf(everyResponseType)(name, list(name, value).map(normalResponseType))
 
-/** RFC 7591 §2 and OIDC Registration §2: what a client, or whoever registers it, may say. */
+/** Members of RFC 7591 §2 and OIDC Registration §2. */
 const registered: Readonly<Record<string, Check>> = {
   redirect_uris: redirectUris,
   post_logout_redirect_uris: redirectUris,
@@ -117,7 +117,7 @@ const registered: Readonly<Record<string, Check>> = {
   default_max_age: maxAge,
 }
 
-/** What only the host may say of a client. */
+/** Members that only the host may set. */
 const extensions: Readonly<Record<string, Check>> = {
   first_party: flag,
   require_pkce: flag,
@@ -130,10 +130,10 @@ const extensions: Readonly<Record<string, Check>> = {
   refresh_token_absolute_lifetime: seconds,
 }
 
-/** Names that a client of the host's may carry, for a message that suggests the nearest. */
+/** All members that the host may set, for messages that suggest the nearest name. */
 export const clientMetadataNames = [...Object.keys(registered), ...Object.keys(extensions)]
 
-/** Where the three defaults differ from RFC 7591's, so that the plainest seed works. */
+/** Three of these differ from the defaults of RFC 7591, so that the shortest seed works. */
 const seedDefaults = {
   grant_types: ['authorization_code', 'refresh_token'],
   response_types: ['code'],
@@ -146,9 +146,9 @@ const seedDefaults = {
 }
 
 /**
- * Checks the metadata of one client by the registration rules and fills in the defaults for seeds and CLI.
+ * Checks the metadata of one client by the registration rules, and adds the defaults.
  *
- * @param input names and values; names that nobody defines are refused
+ * @param input members by name; unknown names are refused
  * @throws OAuthError `invalid_client_metadata` or `invalid_redirect_uri` (RFC 7591 §3.2.2)
  * @example parseClientMetadata({ redirect_uris: ['https://app.example.com/callback'] })
  */
@@ -164,8 +164,8 @@ export const parseClientMetadata = (input: Readonly<Record<string, unknown>>): C
     return [canonical, check ? check(name, value) : refuseName(name)]
   })
   const twice = checked.find(([name], index) => checked.findIndex(([other]) => other === name) !== index)
-  if (twice) refuse(`${twice[0]} is given twice, in different cases`)
-  // Every field of the type has just been checked by its own rule, or is a default.
+  if (twice) refuse(`${twice[0]} appears twice, in different cases`)
+  // Each field was checked by its rule above, or is a default.
   const metadata = { redirect_uris: [], ...seedDefaults, ...Object.fromEntries(checked) } as ClientMetadata
   assertConsistent(metadata)
   return metadata
@@ -182,17 +182,17 @@ const refuseName = (name: string): never => {
 const assertConsistent = (metadata: ClientMetadata): void => {
   const usesRedirects = metadata.grant_types.includes('authorization_code')
   if (metadata.grant_types.includes('client_credentials') && metadata.token_endpoint_auth_method === 'none') {
-    refuse('grant_types must not hold client_credentials for a public client')
+    refuse('grant_types must not include client_credentials for a public client')
   }
   const usesFrontChannel = metadata.response_types.some(isFrontChannel)
   if (usesFrontChannel && !metadata.grant_types.includes('implicit')) {
-    refuse('grant_types must hold implicit with response types that return tokens in the front channel')
+    refuse('grant_types must include implicit with response types that return tokens in the front channel')
   }
   if ((usesRedirects || usesFrontChannel) && metadata.redirect_uris.length === 0) {
     refuse('redirect_uris is required with the grant types authorization_code and implicit')
   }
   const { jwks, jwks_uri, token_endpoint_auth_method: method } = metadata
-  if (jwks !== undefined && jwks_uri !== undefined) refuse('jwks and jwks_uri must not both be given')
+  if (jwks !== undefined && jwks_uri !== undefined) refuse('jwks and jwks_uri must not both be present')
   if (method === 'private_key_jwt' && jwks === undefined && jwks_uri === undefined) {
     refuse('jwks or jwks_uri is required with private_key_jwt')
   }
@@ -206,5 +206,5 @@ const assertConsistent = (metadata: ClientMetadata): void => {
       'sector_identifier_uri is required with subject_type pairwise unless all redirect_uris have one host',
     )
   }
-  if (metadata.redirect_uris.length > 50) refuse('redirect_uris must not hold more than 50 entries')
+  if (metadata.redirect_uris.length > 50) refuse('redirect_uris must not have more than 50 entries')
 }

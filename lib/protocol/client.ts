@@ -3,44 +3,44 @@ import { inLanguage } from './client-metadata-languages.ts'
 import { redirectUriKind } from './redirect-uri.ts'
 import { standardScopes } from './scope.ts'
 
-/** A registered client (RFC 6749 §2), as every rule reads it. */
+/** A registered client (RFC 6749 §2). */
 export interface Client {
   readonly clientId: string
-  /** SHA-256 hashes of the secrets that are valid now; two while one is being rotated, none for a public client. */
+  /** SHA-256 hashes of the currently valid secrets; two during a rotation, none for a public client. */
   readonly secretHashes: readonly string[]
   readonly metadata: ClientMetadata
-  /** Epoch seconds since when the client is switched off; null while it is on. */
+  /** When the client was disabled, in epoch seconds; null while it is enabled. */
   readonly disabledAt: number | null
 }
 
 /** RFC 6749 §2.1: a public client cannot keep a secret. */
 export const isPublic = (client: Client): boolean => client.metadata.token_endpoint_auth_method === 'none'
 
-/** A client that signs, or that has nothing to prove itself by, has no secret either. */
+/** Whether the client authenticates with a secret, rather than a key or not at all. */
 export const usesSecret = ({
   token_endpoint_auth_method: method,
 }: Pick<ClientMetadata, 'token_endpoint_auth_method'>): boolean =>
   method !== 'none' && method !== 'private_key_jwt'
 
-/** PKCE is required of public clients, and of others that are registered so (RFC 9700 §2.1.1). */
+/** PKCE is required of public clients, and of others with `require_pkce` (RFC 9700 §2.1.1). */
 export const requiresPkce = (client: Client): boolean => isPublic(client) || client.metadata.require_pkce
 
-/** What the pages call the client, in the language of the page where it has a name in that. */
+/** The client's name for the pages, in the given language if it has one. */
 export const clientName = (client: Client, language?: string): string =>
   inLanguage(client.metadata, 'client_name', language) ?? client.clientId
 
-/** The scopes a client may ask for; one registered without any may ask for all standard ones. */
+/** The scopes a client may request: those it registered, or by default all standard ones. */
 export const allowedScopes = (client: Client): readonly string[] =>
   client.metadata.scope?.split(' ') ?? standardScopes
 
 /**
- * Whether a remembered consent may be used in silence. Whoever controls the device can listen on a loopback
- * address or claim a private-use scheme, and a public client has nothing else to show who it is, so those
- * always ask (RFC 8252 §8.6, RFC 6819 §5.2.3.2). A confidential client's code is worthless without its secret.
+ * Whether a remembered consent may skip the consent page. A public client on a loopback address or a private-use scheme
+ * always asks: any program on the device can listen there and pose as the client (RFC 8252 §8.6, RFC 6819 §5.2.3.2).
+ * A confidential client's code is worthless without its secret.
  */
 export const mayRememberConsent = (client: Client, redirectUri: string): boolean =>
   !isPublic(client) || redirectUriKind(redirectUri) === 'https'
 
-/** The sector of a client with pairwise subjects: all clients of one host know a user by one `sub` (OIDC Core §8.1). */
+/** The sector of a client with pairwise subjects: all clients of one sector see the same `sub` for a user (OIDC Core §8.1). */
 export const sectorOf = ({ sector_identifier_uri, redirect_uris }: ClientMetadata): string =>
   new URL(sector_identifier_uri ?? redirect_uris[0] ?? 'https://invalid').host

@@ -1,35 +1,48 @@
+import type { AuthorizationRequest } from './authorization-request.ts'
 import type { Organization } from './organization.ts'
 import { redirectUriHost, redirectUriKind } from './redirect-uri.ts'
 
-/** What a user once allowed a client. */
+/** What a user has allowed a client. */
 export interface Consent {
   readonly scopes: readonly string[]
 }
 
+/** The name of an individual claim among the scopes of a consent; a scope cannot contain a quote (RFC 6749 §3.3). */
+export const claimEntry = (name: string): string => `claim"${name}`
+
+/** Everything that a request asks the user for: its scopes, and each claim beyond them. */
+export const consentEntries = ({
+  scopes,
+  claims,
+}: Pick<AuthorizationRequest, 'scopes' | 'claims'>): string[] => [
+  ...scopes,
+  ...(claims?.beyondScopes ?? []).map(claimEntry),
+]
+
 /**
- * What the entries of a consent (scopes, and claims beyond them) meant when they were allowed, by the place at which
- * the client was answered: a consent holds for that place, and while each entry means the same.
+ * What each entry of a consent (a scope, or a claim beyond the scopes) meant when it was allowed, by the host of the
+ * redirect URI. A consent holds for that host only, and as long as the meaning of an entry does not change.
  */
 export type ConsentTerms = Readonly<Record<string, Readonly<Record<string, string>>>>
 
-/** One line of a consent page, and what became of it. */
+/** One line of a consent page, and whether the user allowed it. */
 export interface ReceiptScope {
   readonly name: string
-  /** The sentence, in the language of the receipt. */
+  /** The description, in the language of the receipt. */
   readonly text: string
   readonly details?: string
-  /** Language of both where it is not that of the receipt. */
+  /** Language of both, if it is not that of the receipt. */
   readonly language?: string
   readonly group: string
   readonly optional: boolean
-  /** Said to be sensitive. */
+  /** Marked as sensitive. */
   readonly risk?: 'high'
   readonly allowed: boolean
-  /** Its meaning as {@link ConsentTerms} keep it. */
+  /** Its meaning, as in {@link ConsentTerms}. */
   readonly meaning: string
 }
 
-/** What a user was shown when they allowed a client: texts and names, no values of theirs. */
+/** What the consent page showed when a user allowed a client: texts and names, but no values of claims. */
 export interface ConsentReceipt {
   /** Language of the texts (BCP 47). */
   readonly locale: string
@@ -41,21 +54,21 @@ export interface ConsentReceipt {
     readonly tosUri?: string
   }
   readonly scopes: readonly ReceiptScope[]
-  /** Names of the claims that were listed with their values. */
+  /** Names of the claims that were shown with their values. */
   readonly claims: readonly string[]
-  /** The workspace that was chosen, as it was called then. */
+  /** The chosen organization, with its name at that time. */
   readonly organization?: Organization
 }
 
-/** Where a client is answered, as terms name it: the port of a loopback address may be another each time (RFC 8252 §7.3). */
+/** The host of a redirect URI as terms name it, without the port of a loopback address, which varies (RFC 8252 §7.3). */
 const placeOf = (redirectUri: string): string =>
   redirectUriKind(redirectUri) === 'loopback' ? new URL(redirectUri).hostname : redirectUriHost(redirectUri)
 
 /**
- * What of a remembered consent holds today.
+ * The part of a remembered consent that still holds.
  *
- * @param meaningOf what an entry means now
- * @returns undefined where the client was never allowed anything at this place
+ * @param meaningOf returns what an entry means now
+ * @returns undefined if the user never allowed the client anything at this host
  */
 export const standingConsent = (
   terms: ConsentTerms,
@@ -69,8 +82,8 @@ export const standingConsent = (
 }
 
 /**
- * The terms after an answer: what was allowed holds for this place with the meaning that was shown, what was unticked
- * holds nowhere any more, and the rest stays as it was.
+ * The terms after a decision: allowed entries hold for this host with the meaning that was shown, unticked entries are
+ * removed from every host, and all others stay unchanged.
  */
 export const agreedTerms = (
   earlier: ConsentTerms,
@@ -89,7 +102,7 @@ export const agreedTerms = (
   return { ...others, [here]: Object.fromEntries([...kept, ...allowed]) }
 }
 
-/** Every entry of a consent, wherever it holds. */
+/** All entries of a consent, for any host. */
 export const agreedEntries = (terms: ConsentTerms): string[] => [
   ...new Set(Object.values(terms).flatMap((agreed) => Object.keys(agreed))),
 ]

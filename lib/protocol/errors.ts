@@ -31,7 +31,7 @@ export const errorStatuses = {
 export type ErrorCode = keyof typeof errorStatuses
 
 export interface OAuthErrorOptions {
-  /** What really happened, for the log; never shown to anyone. */
+  /** The underlying error, for the log only. */
   cause?: unknown
   /** HTTP status where it differs from the code's own, such as 405, 413 or 415. */
   status?: number
@@ -40,7 +40,7 @@ export interface OAuthErrorOptions {
 }
 
 /**
- * The one error type: a registered code, a description that says what to fix, and a private cause.
+ * An error with a registered code, a description that says what to fix, and a private cause.
  *
  * @example throw new OAuthError('invalid_grant', 'code is expired')
  */
@@ -58,18 +58,18 @@ export class OAuthError extends Error {
   }
 }
 
-/** How the response travels (OAuth 2.0 Multiple Response Types §2.1, OAuth 2.0 Form Post Response Mode). */
+/** How the authorization response is returned (OAuth 2.0 Multiple Response Types §2.1, OAuth 2.0 Form Post Response Mode). */
 export const responseModes = ['query', 'fragment', 'form_post'] as const
 export type ResponseMode = (typeof responseModes)[number]
 
-/** Where an authorization response may go: built only after client and redirect URI were verified. */
+/** Where an authorization response goes: created only after client and redirect URI are verified. */
 export interface AuthorizationTarget {
   readonly redirectUri: string
   readonly state?: string
   readonly responseMode: ResponseMode
 }
 
-/** An error that goes back to the client by redirect (RFC 6749 §4.1.2.1); only holders of a target can make one. */
+/** An error that is returned to the client by redirect (RFC 6749 §4.1.2.1), and so needs a verified target. */
 export class AuthorizationResponseError extends OAuthError {
   override readonly name = 'AuthorizationResponseError'
   readonly target: AuthorizationTarget
@@ -85,7 +85,7 @@ export class AuthorizationResponseError extends OAuthError {
   }
 }
 
-/** An error as the client at this verified target hears it; what is not an OAuthError stays what it is. */
+/** Turns an OAuthError into one that is returned to this verified target; any other error stays as it is. */
 export const asAuthorizationError = (target: AuthorizationTarget, error: unknown): unknown =>
   error instanceof OAuthError && !(error instanceof AuthorizationResponseError)
     ? new AuthorizationResponseError(target, error.code, error.message, { cause: error.cause })

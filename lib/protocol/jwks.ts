@@ -1,6 +1,7 @@
 import { OAuthError } from './errors.ts'
+import { isObject } from './json.ts'
 
-/** A public key in JSON (RFC 7517 §4, RFC 7518 §6, RFC 8037 §2): what verifying needs and nothing else. */
+/** A public key as JSON (RFC 7517 §4, RFC 7518 §6, RFC 8037 §2), reduced to the members that verifying needs. */
 export interface PublicJwk {
   kty: 'RSA' | 'EC' | 'OKP'
   kid?: string
@@ -27,8 +28,8 @@ const shortestModulus = 342
 const secretMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
 const descriptions = ['kty', 'kid', 'use', 'alg'] as const
 
-/** The members that are the key itself, by key type. */
-const numbers: Readonly<Record<string, readonly ('n' | 'e' | 'crv' | 'x' | 'y')[]>> = {
+/** The members that hold the key, by key type. */
+const keyMembers: Readonly<Record<string, readonly ('n' | 'e' | 'crv' | 'x' | 'y')[]>> = {
   RSA: ['n', 'e'],
   EC: ['crv', 'x', 'y'],
   OKP: ['crv', 'x'],
@@ -37,36 +38,33 @@ const numbers: Readonly<Record<string, readonly ('n' | 'e' | 'crv' | 'x' | 'y')[
 const isMember = (value: unknown): value is string =>
   typeof value === 'string' && value !== '' && value.length <= maxMemberLength
 
-/** Reads one key; a text says what is wrong with it. */
+/** Parses one key; returns a string if the key is refused. */
 const parseJwk = (value: unknown): PublicJwk | string => {
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    return 'something that is not a key'
-  const jwk: Record<string, unknown> = { ...value }
+  if (!isObject(value)) return 'something that is not a key'
+  const jwk = value
   if (jwk.kty === 'oct') return 'a symmetric key'
   if (secretMembers.some((name) => Object.hasOwn(jwk, name)))
-    return 'a private key, which no one else may know'
-  const members = Object.hasOwn(numbers, String(jwk.kty)) ? (numbers[String(jwk.kty)] ?? []) : []
+    return 'a private key; register only the public one'
+  const members = Object.hasOwn(keyMembers, String(jwk.kty)) ? (keyMembers[String(jwk.kty)] ?? []) : []
   if (members.length === 0) return 'a key of a kty other than RSA, EC and OKP'
   if (!members.every((name) => isMember(jwk[name]))) return `a key without ${members.join(', ')}`
   if (jwk.kty === 'RSA' && String(jwk.n).length < shortestModulus) return 'an RSA key of fewer than 2048 bits'
   const stated = descriptions.filter((name) => jwk[name] !== undefined)
-  if (!stated.every((name) => isMember(jwk[name]))) return `a key whose ${stated.join(', ')} are not texts`
+  if (!stated.every((name) => isMember(jwk[name]))) return `a key whose ${stated.join(', ')} are not strings`
   const { key_ops } = jwk
   if (key_ops !== undefined && !(Array.isArray(key_ops) && key_ops.length <= 8 && key_ops.every(isMember))) {
-    return 'a key whose key_ops are not a list of texts'
+    return 'a key whose key_ops are not an array of strings'
   }
   const kept = [...stated, ...members, ...(key_ops === undefined ? [] : ['key_ops'])]
-  // Each member has just been checked.
+  // Each member was checked above.
   return Object.fromEntries(kept.map((name) => [name, jwk[name]])) as unknown as PublicJwk
 }
 
 const keysOf = (value: unknown): readonly unknown[] | undefined =>
-  typeof value === 'object' && value !== null && 'keys' in value && Array.isArray(value.keys)
-    ? value.keys
-    : undefined
+  isObject(value) && Array.isArray(value.keys) ? value.keys : undefined
 
 /**
- * Checks the keys that a client registers (RFC 7591 §2): public ones alone.
+ * Checks the keys that a client registers (RFC 7591 §2); all must be public.
  *
  * @throws OAuthError `invalid_client_metadata`
  */
@@ -74,19 +72,19 @@ export const parseJwks = (name: string, value: unknown): PublicJwks => {
   const refuse = (reason: string): never => {
     throw new OAuthError('invalid_client_metadata', `${name} ${reason}`)
   }
-  const given = keysOf(value) ?? refuse('must be an object with a list of keys')
-  if (given.length === 0 || given.length > maxKeys) refuse(`must hold 1 to ${maxKeys} keys`)
+  const given = keysOf(value) ?? refuse('must be an object with an array of keys')
+  if (given.length === 0 || given.length > maxKeys) refuse(`must have 1 to ${maxKeys} keys`)
   const keys = given.map((item) => {
     const key = parseJwk(item)
-    return typeof key === 'string' ? refuse(`holds ${key}`) : key
+    return typeof key === 'string' ? refuse(`has ${key}`) : key
   })
   return { keys }
 }
 
 /**
- * The keys of a set that somebody publishes, without those that are of no use here (RFC 7517 §5).
+ * The keys of a published set, without unsupported ones (RFC 7517 §5).
  *
- * @returns undefined when it is not a set of keys
+ * @returns undefined if it is not a set of keys
  */
 export const usableJwks = (value: unknown): PublicJwks | undefined => {
   const keys = keysOf(value)

@@ -1,12 +1,10 @@
-/** A language range (RFC 4647 §2.1) as short as any real one. */
+/** A language range (RFC 4647 §2.1) of bounded length. */
 const range = /^[a-z]{1,8}(?:-[a-z0-9]{1,8}){0,8}$/i
-/** Whoever names more has named enough. */
 const maxRanges = 20
 const qualityValue = /^(?:0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)$/
 
 /**
- * The languages of a `ui_locales` parameter (OIDC Core §3.1.2.1), the preferred one first. What is no language tag is
- * left out: a wish is no reason for an error.
+ * Parses a `ui_locales` parameter (OIDC Core §3.1.2.1), preferred language first. Malformed tags are ignored.
  *
  * @example parseUiLocales('fr-CA fr en') // ['fr-CA', 'fr', 'en']
  */
@@ -16,15 +14,15 @@ export const parseUiLocales = (value: string | undefined): string[] =>
     .filter((tag) => range.test(tag))
     .slice(0, maxRanges)
 
-/** What an `Accept-Language` header says (RFC 9110 §12.5.4). */
+/** The languages of an `Accept-Language` header (RFC 9110 §12.5.4). */
 export interface AcceptedLanguages {
-  /** The preferred one first. */
+  /** Preferred first. */
   readonly wanted: readonly string[]
   /** With `q=0`. */
   readonly refused: readonly string[]
 }
 
-/** Members that are malformed are left out; `*` means any, which is what nobody's wish leads to anyway. */
+/** Ignores malformed members, and `*`, which asks for no particular language. */
 export const parseAcceptLanguage = (header: string | undefined): AcceptedLanguages => {
   const members = (header ?? '')
     .split(',', maxRanges)
@@ -38,7 +36,7 @@ export const parseAcceptLanguage = (header: string | undefined): AcceptedLanguag
   }
 }
 
-/** RFC 9110 §12.4.2: 1 when it is not said. */
+/** RFC 9110 §12.4.2: 1 if absent; undefined if malformed. */
 const qualityOf = (weight: string | undefined, rest: readonly string[]): number | undefined => {
   if (weight === undefined) return 1
   const value = /^q=(.*)$/i.exec(weight)?.[1] ?? ''
@@ -46,7 +44,7 @@ const qualityOf = (weight: string | undefined, rest: readonly string[]): number 
 }
 
 /**
- * The first of the wanted languages that there is, each also in its less special forms: `de-AT` finds `de`
+ * Finds the first wanted language that is available. Each is shortened until it matches: `de-AT` finds `de`
  * (RFC 4647 §3.4).
  *
  * @returns one of `available`, as written there
@@ -57,7 +55,7 @@ export const lookUpLanguage = (
   available: readonly string[],
 ): string | undefined => {
   for (const tag of wanted) {
-    for (let form = tag.toLowerCase(); form !== ''; form = lessSpecial(form)) {
+    for (let form = tag.toLowerCase(); form !== ''; form = withoutLastSubtag(form)) {
       const found = available.find((candidate) => candidate.toLowerCase() === form)
       if (found !== undefined) return found
     }
@@ -65,10 +63,10 @@ export const lookUpLanguage = (
   return undefined
 }
 
-/** Without its last subtag, and without a single letter that would then be the last. */
-const lessSpecial = (tag: string): string => tag.replace(/(?:-[a-z0-9])?-[^-]*$|^[^-]*$/, '')
+/** Also removes a single-character subtag that would then be the last. */
+const withoutLastSubtag = (tag: string): string => tag.replace(/(?:-[a-z0-9])?-[^-]*$|^[^-]*$/, '')
 
-/** Those of the available languages that `q=0` does not rule out, be it by a range that they fall under. */
+/** The available languages that `q=0` does not exclude, directly or by a range that includes them. */
 export const withoutRefused = (available: readonly string[], refused: readonly string[]): readonly string[] =>
   available.filter((tag) =>
     refused.every((range) => !`${tag.toLowerCase()}-`.startsWith(`${range.toLowerCase()}-`)),

@@ -1,9 +1,9 @@
-/** An act of authentication: made when a user proves who they are, ended by sign-out or by the host. */
+/** An act of authentication: begins when a user proves their identity, ends by sign-out or by the host. */
 export interface Login {
   /** Session identifier as ID tokens carry it (OIDC Back-Channel Logout §2.1); not a secret. */
   readonly sid: string
   readonly subject: string
-  /** Epoch seconds at which the user proved who they are. */
+  /** Epoch seconds at which the user proved their identity. */
   readonly authTime: number
   /** Authentication methods (RFC 8176). */
   readonly amr: readonly string[]

@@ -2,9 +2,9 @@ import type { Client } from './client.ts'
 import { OAuthError } from './errors.ts'
 
 /**
- * Where a browser may be sent after a logout: registered for this client, to the letter (RP-Initiated Logout §3).
+ * Checks where a browser may be sent after a logout: exactly a URI that this client registered (RP-Initiated Logout §3).
  *
- * @throws OAuthError `invalid_request`, which ends on a page
+ * @throws OAuthError `invalid_request`
  */
 export const assertPostLogoutRedirectUri = (uri: string, client: Client | undefined): void => {
   if (client === undefined) {

@@ -1,7 +1,6 @@
 import type { AuthorizationRequest } from './authorization-request.ts'
-import { consentEntries } from './claims-request.ts'
 import { type Client, mayRememberConsent } from './client.ts'
-import type { Consent, ConsentReceipt, ConsentTerms } from './consent.ts'
+import { type Consent, type ConsentReceipt, type ConsentTerms, consentEntries } from './consent.ts'
 import type { ErrorCode } from './errors.ts'
 import type { Login } from './login.ts'
 import type { OrganizationChoice } from './organization.ts'
@@ -9,36 +8,36 @@ import { redirectUriKind } from './redirect-uri.ts'
 import { isFrontChannel } from './response-type.ts'
 import { intersectScopes, isWithinScopes } from './scope.ts'
 
-/** What the user answered on the consent page, and under which login. */
+/** The user's decision on the consent page, and the login that made it. */
 export interface Decision {
   readonly allowed: boolean
   readonly sid: string
   readonly scopes: readonly string[]
-  /** The workspace that it was allowed for. */
+  /** The organization it was made for. */
   readonly organization?: string
-  /** Nothing but the workspace was asked for, and nothing is allowed by it that was not before. */
+  /** The page asked only for the organization, so the decision allows nothing new. */
   readonly organizationOnly?: boolean
-  /** What was shown, when it was allowed. */
+  /** What the page showed; present if the user allowed it. */
   readonly receipt?: ConsentReceipt
 }
 
-/** Everything that decides; nothing else is looked at. */
+/** Everything that the next step depends on. */
 export interface AuthorizationContext {
   readonly request: AuthorizationRequest
   readonly client: Client
   readonly login: Login | undefined
-  /** The subject of the login as this client knows it; the login's own unless subjects are pairwise. */
+  /** The subject of the login as this client sees it; differs from the login's only for pairwise subjects. */
   readonly subject?: string
-  /** For which workspace the request is; absent where the host knows none. */
+  /** The organization that the request is for; absent if the host has none. */
   readonly organization?: OrganizationChoice
-  /** What the user allowed this client before, for that workspace, as far as it holds for this request. */
+  /** The remembered consent for that organization, as far as it still holds for this request. */
   readonly consent: Consent | undefined
-  /** All that is remembered of it, to be carried on by the next answer. */
+  /** The full remembered consent, which the next decision updates. */
   readonly terms?: ConsentTerms
   readonly decision: Decision | undefined
-  /** The login that the request found when it came; another one since then is a renewed login. */
+  /** The login at the start of the request; a different one now means that the user has signed in again. */
   readonly sidAtStart: string | undefined
-  /** The login that the user chose to go on with, where they were asked to choose. */
+  /** The login that the user selected on the account selection page. */
   readonly selectedSid?: string
   /** Epoch seconds. */
   readonly now: number
@@ -59,8 +58,8 @@ export type NextStep =
 const noOrganizations: OrganizationChoice = { outcome: 'settled', organization: undefined }
 
 /**
- * The one decision of the authorization endpoint (OIDC Core §3.1.2.3, §3.1.2.4): first who, then for which workspace,
- * then whether.
+ * Decides the next step of an authorization request (OIDC Core §3.1.2.3, §3.1.2.4): first the user, then the
+ * organization, then consent.
  *
  * @example nextStep({ request, client, login: undefined, … }) // { step: 'login' }
  */
@@ -71,21 +70,22 @@ export const nextStep = (context: AuthorizationContext): NextStep => {
   if (login === undefined || mustRenewLogin(context, login)) {
     return silent ? failure('login_required', 'the user must sign in') : { step: 'login' }
   }
-  if (isSomebodyElse(context, login)) return failure('login_required', 'another user has signed in')
+  if (isUnexpectedUser(context, login)) return failure('login_required', 'a different user has signed in')
   if (mustSelectAccount(context, login)) return { step: 'select-account' }
-  // A decision counts only under the login that made it, or a consent could be swapped between users.
-  const answer = decision?.sid === login.sid ? decision : undefined
-  if (answer?.allowed === false) return failure('access_denied', 'the user denied the request')
+  // A decision counts only under the login that made it: otherwise one user could consent for another.
+  const ownDecision = decision?.sid === login.sid ? decision : undefined
+  if (ownDecision?.allowed === false) return failure('access_denied', 'the user denied the request')
   if (choice.outcome === 'denied') return failure('access_denied', choice.description)
   if (choice.outcome === 'open') {
     return silent
-      ? failure('interaction_required', 'the user must choose a workspace')
+      ? failure('interaction_required', 'the user must choose an organization')
       : { step: 'consent', login }
   }
   const { organization } = choice
-  // What was allowed for a workspace that the user has left meanwhile counts for no other.
-  if (answer && !answer.organizationOnly && answer.organization === organization) {
-    return { step: 'issue', login, scopes: intersectScopes(request.scopes, answer.scopes), organization }
+  // A decision for one organization does not count for another, even if the user has left the first meanwhile.
+  if (ownDecision && !ownDecision.organizationOnly && ownDecision.organization === organization) {
+    const scopes = intersectScopes(request.scopes, ownDecision.scopes)
+    return { step: 'issue', login, scopes, organization }
   }
   if (needsConsent(context)) {
     return silent ? failure('consent_required', 'the user must consent') : { step: 'consent', login }
@@ -93,15 +93,15 @@ export const nextStep = (context: AuthorizationContext): NextStep => {
   return { step: 'issue', login, scopes: request.scopes, organization }
 }
 
-/** A renewal is any other login than the one at the start; clocks are not compared, so a replayed URL cannot skip it. */
+/** Any login other than the one at the start is a renewal. Times are not compared, so a replayed URL cannot skip it. */
 const mustRenewLogin = (context: AuthorizationContext, login: Login): boolean => {
   const { request, sidAtStart, now } = context
   const tooOld = request.maxAge !== undefined && now - login.authTime > request.maxAge
-  const wanted = request.prompt.includes('login') || request.maxAge === 0
-  return (wanted || tooOld || isSomebodyElse(context, login)) && login.sid === sidAtStart
+  const requested = request.prompt.includes('login') || request.maxAge === 0
+  return (requested || tooOld || isUnexpectedUser(context, login)) && login.sid === sidAtStart
 }
 
-/** The account is chosen by going on with the login that was there, or by another login since. */
+/** The user selects an account by continuing with the current login, or by signing in again. */
 const mustSelectAccount = (
   { request, sidAtStart, selectedSid }: AuthorizationContext,
   login: Login,
@@ -109,27 +109,28 @@ const mustSelectAccount = (
   request.prompt.includes('select_account') && login.sid === sidAtStart && login.sid !== selectedSid
 
 /** OIDC Core §3.1.2.1: an `id_token_hint` names the only user who may answer. */
-const isSomebodyElse = ({ request, subject }: AuthorizationContext, login: Login): boolean =>
+const isUnexpectedUser = ({ request, subject }: AuthorizationContext, login: Login): boolean =>
   request.hintedSubject !== undefined && request.hintedSubject !== (subject ?? login.subject)
 
-/** What decides whether the user is asked. */
-type Asking = Pick<AuthorizationContext, 'request' | 'client' | 'consent'>
+/** Everything that decides whether the user must consent. */
+type ConsentContext = Pick<AuthorizationContext, 'request' | 'client' | 'consent'>
 
-/** Whether the user must be asked what the client may do; in which workspace is another question. */
-export const needsConsent = (asking: Asking): boolean => !isTrusted(asking) && mustAskConsent(asking)
+/** Whether the user must decide what the client may do; the organization is a separate question. */
+export const needsConsent = (context: ConsentContext): boolean =>
+  !isTrusted(context) && mustAskConsent(context)
 
-/** A client of the host's own needs no consent, unless anybody on the device could pose as it. */
-const isTrusted = ({ request, client }: Asking): boolean =>
-  client.metadata.first_party && !request.prompt.includes('consent') && mayBeServedInSilence(client, request)
+/** A first-party client needs no consent, unless any program on the device could pose as it. */
+const isTrusted = ({ request, client }: ConsentContext): boolean =>
+  client.metadata.first_party && !request.prompt.includes('consent') && maySkipConsent(client, request)
 
-const mustAskConsent = ({ request, client, consent }: Asking): boolean =>
+const mustAskConsent = ({ request, client, consent }: ConsentContext): boolean =>
   request.prompt.includes('consent') ||
   consent === undefined ||
   !isWithinScopes(consentEntries(request), consent.scopes) ||
-  !mayBeServedInSilence(client, request)
+  !maySkipConsent(client, request)
 
-/** A token in the answer itself is worth something to whoever listens at the redirect URI, whatever secret the client has. */
-const mayBeServedInSilence = (client: Client, { redirectUri, responseType }: AuthorizationRequest): boolean =>
+/** A token in the response can be used by anyone who receives it, even if the client has a secret. */
+const maySkipConsent = (client: Client, { redirectUri, responseType }: AuthorizationRequest): boolean =>
   mayRememberConsent(client, redirectUri) &&
   (!isFrontChannel(responseType) || redirectUriKind(redirectUri) === 'https')
 

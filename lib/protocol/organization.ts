@@ -1,47 +1,43 @@
 import type { AuthorizationRequest } from './authorization-request.ts'
+import { isObject } from './json.ts'
 
-/** A workspace of a host that serves several: an organisation, a team, a company. */
+/** A tenant of a host that serves several: a company, a team, a workspace. */
 export interface Organization {
-  /** Never changes and is never given to another one: 1 to 255 characters. */
+  /** 1 to 255 characters; never changes and is never reused. */
   readonly id: string
-  /** What people call it. */
+  /** Its name on the pages. */
   readonly name: string
 }
 
-const longest = 255
+const maxIdLength = 255
 
-// What a form could not bring back as it was; and MariaDB compares texts as if padded with spaces.
+// A form would not return other characters unchanged, and MariaDB ignores trailing spaces when it compares.
 const isId = (id: unknown): id is string =>
   typeof id === 'string' &&
   id !== '' &&
-  id.length <= longest &&
+  id.length <= maxIdLength &&
   !/[\p{Cc}\p{Cs}\ufffd]/u.test(id) &&
   id === id.trim()
 
 /**
- * The workspaces of a user as the host tells them, each reduced to what is used of it.
+ * Checks what the option `organizations` returned, and reduces each organization to its id and name.
  *
- * @throws TypeError that says what is wrong, for the host's log; no id or name is in it
+ * @throws TypeError that names the problem, for the host's log, without any id or name
  */
-export const parseOrganizations = (answer: unknown): Organization[] => {
-  if (!Array.isArray(answer)) throw new TypeError('organizations must return a list')
-  const organizations = answer.map((organization: unknown): Organization => {
-    if (
-      typeof organization !== 'object' ||
-      organization === null ||
-      !('id' in organization) ||
-      !('name' in organization)
-    ) {
+export const parseOrganizations = (returned: unknown): Organization[] => {
+  if (!Array.isArray(returned)) throw new TypeError('organizations must return an array')
+  const organizations = returned.map((organization: unknown): Organization => {
+    if (!isObject(organization) || !('id' in organization) || !('name' in organization)) {
       throw new TypeError('organizations must return objects with an id and a name')
     }
     const { id, name } = organization
     if (!isId(id)) {
       throw new TypeError(
-        `organizations must return ids that are text of 1 to ${longest} characters, without control characters or spaces around it`,
+        `organizations must return ids that are strings of 1 to ${maxIdLength} characters, without control characters or surrounding spaces`,
       )
     }
     if (typeof name !== 'string' || name.trim() === '') {
-      throw new TypeError('organizations must return names that are text and not empty')
+      throw new TypeError('organizations must return names that are non-empty strings')
     }
     return { id, name }
   })
@@ -51,15 +47,15 @@ export const parseOrganizations = (answer: unknown): Organization[] => {
   return organizations
 }
 
-/** Whether one of these has this id. */
+/** Whether one of the organizations has this id. */
 export const isAmong = (organizations: readonly Organization[], id: string | undefined): id is string =>
   id !== undefined && organizations.some((organization) => organization.id === id)
 
 /**
- * The workspace that a user last allowed a client, or used it in, of those that they still belong to. Of two in the
- * same second nobody knows which was the last.
+ * The organization in which the user last used the client, among those they still belong to. Undefined if two were used
+ * in the same second.
  *
- * @param consents the one that was used last first
+ * @param consents most recently used first
  */
 export const lastOrganization = (
   consents: readonly { readonly organization: string; readonly updatedAt: number }[],
@@ -69,27 +65,27 @@ export const lastOrganization = (
   return last?.updatedAt === before?.updatedAt ? undefined : last?.organization
 }
 
-/** Everything that decides for which workspace a request is. */
-export interface OrganizationQuestion {
+/** Everything that decides which organization a request is for. */
+export interface OrganizationContext {
   readonly request: Pick<AuthorizationRequest, 'organization' | 'prompt'>
-  /** Those that the user belongs to at this moment; undefined where the host knows none at all. */
+  /** Those that the user belongs to now; undefined if the host has no organizations. */
   readonly organizations: readonly Organization[] | undefined
-  /** What the user chose for this request, under the login that they have. */
+  /** What the user chose for this request, under the current login. */
   readonly chosen?: string
-  /** What the user last allowed this client. */
+  /** Where the user last used this client. */
   readonly remembered?: string
 }
 
 export type OrganizationChoice =
-  /** For this one; undefined where the host knows none. */
+  /** Undefined if the host has no organizations. */
   | { readonly outcome: 'settled'; readonly organization: string | undefined }
   /** The user must choose. */
   | { readonly outcome: 'open' }
   | { readonly outcome: 'denied'; readonly description: string }
 
 /**
- * For which workspace a request is, in order: the one that it names, the one that was chosen for it, the only one.
- * What was chosen some other time is taken only where nobody can be asked; a person might want another one today.
+ * Decides which organization a request is for: the requested one, or else the chosen one, or else the only one.
+ * A remembered one is used only with `prompt=none`; otherwise the user chooses again.
  *
  * @example chooseOrganization({ request, organizations: [{ id: 'acme', name: 'Acme' }] }) // { outcome: 'settled', organization: 'acme' }
  */
@@ -98,14 +94,14 @@ export const chooseOrganization = ({
   organizations,
   chosen,
   remembered,
-}: OrganizationQuestion): OrganizationChoice => {
+}: OrganizationContext): OrganizationChoice => {
   if (organizations === undefined) return { outcome: 'settled', organization: undefined }
   const [only, another] = organizations
-  if (only === undefined) return { outcome: 'denied', description: 'the user belongs to no workspace' }
+  if (only === undefined) return { outcome: 'denied', description: 'the user belongs to no organization' }
   if (request.organization !== undefined) {
     return isAmong(organizations, request.organization)
       ? { outcome: 'settled', organization: request.organization }
-      : { outcome: 'denied', description: 'organization does not name a workspace of the user' }
+      : { outcome: 'denied', description: 'organization does not name an organization of the user' }
   }
   if (isAmong(organizations, chosen)) return { outcome: 'settled', organization: chosen }
   if (another === undefined) return { outcome: 'settled', organization: only.id }

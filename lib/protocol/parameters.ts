@@ -1,7 +1,7 @@
 import { OAuthError } from './errors.ts'
 
-/** Longest accepted value per parameter, in UTF-16 units; what is not named here may have 2,048. */
-const longest: Readonly<Record<string, number>> = {
+/** Maximum length of a value per parameter, in UTF-16 code units; 2,048 for all others. */
+const maxLengths: Readonly<Record<string, number>> = {
   client_id: 255,
   nonce: 512,
   code: 128,
@@ -11,20 +11,36 @@ const longest: Readonly<Record<string, number>> = {
   client_assertion: 8192,
   request: 8192,
 }
-const maxOtherLength = 2048
+const defaultMaxLength = 2048
 const maxParameters = 64
 
-/** Parameters that may stand more than once (RFC 8707 §2). */
-const repeatable: ReadonlySet<string> = new Set(['resource'])
+/** Parameters that a request may repeat (RFC 8707 §2). */
+const repeatable = ['resource'] as const
 
-// C0, DEL and C1 controls; U+FFFD is what decoding leaves of bytes that are not UTF-8.
+export type RepeatableParameter = (typeof repeatable)[number]
+
+const isRepeatable = (name: string): boolean => repeatable.some((known) => known === name)
+
+// C0, DEL and C1 controls; decoding turns bytes that are not UTF-8 into U+FFFD.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: finding control characters is the purpose
 const unprintable = /[\u0000-\u001f\u007f-\u009f\ufffd]/
 
-/**
- * The parameters of one request, converted from the wire in this one place.
- * Empty means absent (RFC 6749 §3.1); each may stand once; names are only names, never properties.
- */
+const maxLengthOf = (name: string): number =>
+  (Object.hasOwn(maxLengths, name) ? maxLengths[name] : undefined) ?? defaultMaxLength
+
+const assertLength = (name: string, value: string, maxLength: number): void => {
+  if (value.length > maxLength) {
+    throw new OAuthError('invalid_request', `${name} must not exceed ${maxLength} characters`)
+  }
+}
+
+const assertPrintable = (name: string, value: string): void => {
+  if (unprintable.test(value)) {
+    throw new OAuthError('invalid_request', `${name} must be UTF-8 without control characters`)
+  }
+}
+
+/** The parameters of one request. An empty value means absent, and each parameter may appear once (RFC 6749 §3.1). */
 export class Parameters {
   readonly #values: ReadonlyMap<string, readonly string[]>
 
@@ -33,7 +49,7 @@ export class Parameters {
   }
 
   /**
-   * Takes name–value pairs, as URLSearchParams gives them.
+   * Takes name–value pairs, such as those of a URLSearchParams.
    *
    * @throws OAuthError `invalid_request` beyond 64 parameters
    * @example Parameters.from(new URLSearchParams('grant_type=client_credentials'))
@@ -59,35 +75,44 @@ export class Parameters {
   }
 
   /**
-   * The value, undefined when absent or empty.
+   * The value; undefined if absent or empty.
    *
-   * @throws OAuthError `invalid_request` when it is repeated, too long or holds control characters
+   * @throws OAuthError `invalid_request` if it is repeated, too long or has control characters
    */
   optional(name: string): string | undefined {
-    const limit = Object.hasOwn(longest, name) ? longest[name] : undefined
-    const value = this.verbatim(name, limit ?? maxOtherLength)
-    if (value !== undefined && unprintable.test(value)) {
-      throw new OAuthError('invalid_request', `${name} must be UTF-8 text without control characters`)
-    }
+    const value = this.verbatim(name, maxLengthOf(name))
+    if (value !== undefined) assertPrintable(name, value)
     return value
   }
 
-  /** As {@link optional}, and absence is an `invalid_request` too. */
+  /** Like {@link optional}, but absence is an `invalid_request` too. */
   required(name: string): string {
     const value = this.optional(name)
     if (value === undefined) throw new OAuthError('invalid_request', `${name} is required`)
     return value
   }
 
-  /** A value whose characters are nobody's business here, such as a password: only count and length are checked. */
-  verbatim(name: string, length: number): string | undefined {
-    const values = this.#values.get(name)
-    if (values === undefined) return undefined
-    if (values.length > 1) throw new OAuthError('invalid_request', `${name} must not be repeated`)
-    const [value = ''] = values
-    if (value.length > length) {
-      throw new OAuthError('invalid_request', `${name} must not exceed ${length} characters`)
+  /**
+   * All values of a parameter that may be repeated, in the order sent; empty if absent.
+   *
+   * @throws OAuthError `invalid_request` if one is too long or has control characters
+   * @example parameters.all('resource') // ['https://api.example.com', 'https://files.example.com']
+   */
+  all(name: RepeatableParameter): readonly string[] {
+    const values = this.#values.get(name) ?? []
+    for (const value of values) {
+      assertLength(name, value, maxLengthOf(name))
+      assertPrintable(name, value)
     }
+    return values
+  }
+
+  /** A value that may have any characters, such as a password: only repetition and length are checked. */
+  verbatim(name: string, maxLength: number): string | undefined {
+    const [value, another] = this.#values.get(name) ?? []
+    if (value === undefined) return undefined
+    if (another !== undefined) throw new OAuthError('invalid_request', `${name} must not be repeated`)
+    assertLength(name, value, maxLength)
     return value
   }
 
@@ -96,7 +121,7 @@ export class Parameters {
     return [...this.#values.keys()]
   }
 
-  /** Back to name–value pairs, for storing a request that waits. */
+  /** All values as name–value pairs. */
   pairs(): [string, string][] {
     return [...this.#values].flatMap(([name, values]) =>
       values.map((value): [string, string] => [name, value]),
@@ -106,7 +131,7 @@ export class Parameters {
   /** RFC 6749 §3.1 and §3.2: request parameters must not be included more than once. */
   assertEachOnce(): void {
     for (const [name, values] of this.#values) {
-      if (values.length > 1 && !repeatable.has(name)) {
+      if (values.length > 1 && !isRepeatable(name)) {
         throw new OAuthError('invalid_request', 'parameters must not be repeated')
       }
     }

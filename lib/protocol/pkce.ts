@@ -15,10 +15,12 @@ const unreserved = /^[A-Za-z0-9\-._~]{43,128}$/
 const sha256Base64url = /^[A-Za-z0-9_-]{43}$/
 
 /**
- * The challenge of an authorization request (RFC 7636 §4.3); undefined when the request has none.
+ * Parses the challenge of an authorization request (RFC 7636 §4.3). A missing method is refused, although RFC 7636
+ * defaults it to `plain`.
  *
  * @param methods the methods this server accepts
- * @throws OAuthError `invalid_request`; RFC 7636's default of `plain` for a missing method is refused on purpose
+ * @returns undefined if the request has no challenge
+ * @throws OAuthError `invalid_request`
  */
 export const parseCodeChallenge = (
   challenge: string | undefined,
@@ -42,14 +44,15 @@ export const parseCodeChallenge = (
   return { value: challenge, method: accepted }
 }
 
-/** The challenge that belongs to a verifier (RFC 7636 §4.2). */
+/** Derives the challenge from a verifier (RFC 7636 §4.2). */
 export const codeChallengeOf = (verifier: string, method: CodeChallengeMethod): string =>
   method === 'S256' ? createHash('sha256').update(verifier, 'ascii').digest('base64url') : verifier
 
 /**
- * RFC 7636 §4.6, and the reverse: a verifier nobody asked for is refused as well (RFC 9700 §2.1.1, downgrade).
+ * Checks a code verifier against its challenge (RFC 7636 §4.6). A verifier without a challenge is refused too: it means
+ * that the challenge was removed from the request (RFC 9700 §2.1.1, downgrade).
  *
- * @throws OAuthError `invalid_grant` when missing, malformed, wrong or unexpected
+ * @throws OAuthError `invalid_grant` if missing, malformed, wrong or unexpected
  */
 export const assertCodeVerifier = (
   verifier: string | undefined,
@@ -57,7 +60,10 @@ export const assertCodeVerifier = (
 ): void => {
   if (challenge === undefined) {
     if (verifier === undefined) return
-    throw new OAuthError('invalid_grant', 'code_verifier was sent, yet the code was asked for without PKCE')
+    throw new OAuthError(
+      'invalid_grant',
+      'code_verifier was sent, but the authorization request had no code_challenge',
+    )
   }
   if (verifier === undefined) throw new OAuthError('invalid_grant', 'code_verifier is required for this code')
   if (!unreserved.test(verifier)) {

@@ -1,36 +1,36 @@
 import { OAuthError } from './errors.ts'
 
-/** What a redirect URI ends at, told by its scheme and host (RFC 8252 §7). */
+/** The kind of a redirect URI, by its scheme and host (RFC 8252 §7). */
 export type RedirectUriKind = 'https' | 'http' | 'loopback' | 'private-use'
 
-// Compared as text: `new URL()` would repair backslashes, tabs, userinfo and odd hosts in silence.
+// Compared as strings: `new URL()` would silently repair backslashes, tabs, userinfo and odd hosts.
 const loopbackLiteral = /^http:\/\/(127\.0\.0\.1|\[::1\])(?::([0-9]{1,5}))?((?:[/?].*)?)$/
 const localhostWithoutPort = /^http:\/\/localhost((?:[/?].*)?)$/
 const localhostWithAnyPort = /^http:\/\/localhost(?::([0-9]{1,5}))?((?:[/?].*)?)$/
 
-/** Written as a listener would write it: no zero in front, and 0 is no port that anyone listens on. */
+/** A port that a program can listen on, without leading zeros. */
 const isPort = (port: string | undefined): boolean =>
   port === undefined || (/^[1-9]/.test(port) && Number(port) <= 65_535)
 
-/** Same loopback literal and same rest, whatever the port (RFC 8252 §7.3). */
+/** Same loopback address and same path; the port may differ (RFC 8252 §7.3). */
 const matchesLoopback = (presented: string, registered: string): boolean => {
-  const asked = loopbackLiteral.exec(presented)
+  const given = loopbackLiteral.exec(presented)
   const known = loopbackLiteral.exec(registered)
   return (
-    asked !== null && known !== null && asked[1] === known[1] && asked[3] === known[3] && isPort(asked[2])
+    given !== null && known !== null && given[1] === known[1] && given[3] === known[3] && isPort(given[2])
   )
 }
 
-/** Native clients that registered `http://localhost/…` without a port listen on one of their choice. */
+/** A native client that registered `http://localhost/…` without a port may listen on any port. */
 const matchesLocalhost = (presented: string, registered: string): boolean => {
-  const asked = localhostWithAnyPort.exec(presented)
+  const given = localhostWithAnyPort.exec(presented)
   const known = localhostWithoutPort.exec(registered)
-  return asked !== null && known !== null && asked[2] === known[1] && isPort(asked[1])
+  return given !== null && known !== null && given[2] === known[1] && isPort(given[1])
 }
 
 /**
- * Whether a presented redirect URI is one of the registered ones: the raw strings are equal,
- * and only the port of a loopback address may differ (RFC 6749 §3.1.2.3, RFC 8252 §7.3, RFC 9700 §2.1).
+ * Whether a presented redirect URI is registered: the strings must be equal, except for the port of a loopback address
+ * (RFC 6749 §3.1.2.3, RFC 8252 §7.3, RFC 9700 §2.1).
  *
  * @example isRegisteredRedirectUri('http://127.0.0.1:51004/cb', ['http://127.0.0.1/cb'], { isPublic: true }) // true
  */
@@ -46,7 +46,7 @@ export const isRegisteredRedirectUri = (
       (client.isPublic && matchesLocalhost(presented, uri)),
   )
 
-/** The kind of a registered redirect URI; it decides `form-action` and whether consent may be skipped. */
+/** The kind of a registered redirect URI, which decides `form-action` and whether consent may be skipped. */
 export const redirectUriKind = (uri: string): RedirectUriKind => {
   const { protocol, hostname } = new URL(uri)
   if (protocol === 'https:') return 'https'
@@ -54,17 +54,17 @@ export const redirectUriKind = (uri: string): RedirectUriKind => {
   return isLoopbackHost(hostname) ? 'loopback' : 'http'
 }
 
-/** Whether a host name, as WHATWG URL gives it, is this very machine. */
+/** Whether a host name, as WHATWG URL returns it, is this machine. */
 export const isLoopbackHost = (hostname: string): boolean =>
   hostname === 'localhost' || hostname === '127.0.0.1' || hostname === '[::1]'
 
-/** What a page may call the place that the browser is sent to: host and port, or the scheme of a native client. */
+/** What a page shows of a redirect URI: host and port, or the scheme of a native client. */
 export const redirectUriHost = (uri: string): string => {
   const url = new URL(uri)
   return redirectUriKind(uri) === 'private-use' ? url.protocol : url.host
 }
 
-// RFC 3986 §2: nothing else may stand in a URI; percent must begin an escape.
+// RFC 3986 §2: the characters of a URI; a percent sign must begin an escape.
 const uriCharacters = /^(?:[A-Za-z0-9\-._~:/?[\]@!$&'()+,;=]|%[0-9A-Fa-f]{2})+$/
 const dotSegment = /(?:^|\/|%2f|%5c)(?:\.|%2e){1,2}(?:$|[/?]|%2f|%5c)/i
 const dangerousSchemes = [
@@ -96,38 +96,38 @@ const refuse = (reason: string): never => {
 }
 
 /**
- * The registration rules of one redirect URI, in order.
+ * Checks a redirect URI at registration.
  *
  * @throws OAuthError `invalid_redirect_uri` (RFC 7591 §3.2.2)
  */
 export const assertRegistrableRedirectUri = (uri: string): void => {
   if (uri.length > 2048) refuse('must not exceed 2048 characters')
-  if (uri.includes('*')) refuse('must not hold a wildcard')
+  if (uri.includes('*')) refuse('must not contain a wildcard')
   if (uri.includes('#')) refuse('must not have a fragment')
-  if (!uriCharacters.test(uri)) refuse('holds characters that a URI must not have')
+  if (!uriCharacters.test(uri)) refuse('has characters that a URI must not have')
   if (!URL.canParse(uri)) refuse('must be an absolute URI')
   const url = new URL(uri)
   if (dangerousSchemes.includes(url.protocol)) refuse(`must not use the scheme ${url.protocol}`)
   if (url.username !== '' || url.password !== '' || authorityOf(uri).includes('@'))
-    refuse('must not hold user information')
+    refuse('must not contain user information')
   if (dotSegment.test(uri.slice(url.protocol.length).split('?')[0] ?? ''))
-    refuse('must not hold dot segments')
+    refuse('must not contain dot segments')
   if (url.protocol === 'https:' || url.protocol === 'http:') assertWebUri(uri, url)
   else if (!url.protocol.includes('.'))
-    refuse('with a private-use scheme needs a dot in it, such as com.example.app')
+    refuse('must have a private-use scheme with a dot, such as com.example.app')
   for (const name of responseParameters) {
-    if (url.searchParams.has(name)) refuse(`must not hold the response parameter ${name} in its query`)
+    if (url.searchParams.has(name)) refuse(`must not contain the response parameter ${name} in its query`)
   }
 }
 
-/** The part between `//` and the path, taken from the raw text. */
+/** The part between `//` and the path, from the raw string. */
 const authorityOf = (uri: string): string => /^[^:]+:\/\/([^/?]*)/.exec(uri)?.[1] ?? ''
 
 const assertWebUri = (uri: string, url: URL): void => {
   const authority = authorityOf(uri)
   if (authority === '' || !uri.startsWith(`${url.protocol}//`)) refuse('must name a host after //')
-  // The browser's reading must be the written one: no IDN in the raw, no octal or short addresses.
+  // The browser must read the host exactly as written: no raw IDN, no octal or short addresses.
   if (authority.toLowerCase().replace(/:[0-9]*$/, '') !== url.hostname)
-    refuse('has a host that is not written plainly')
+    refuse('has a host that is not in canonical form')
   if (url.protocol === 'http:' && !isLoopbackHost(url.hostname)) refuse('must use https beyond loopback')
 }

@@ -1,55 +1,76 @@
 import { type Authorization, isLive } from './authorization.ts'
 import { OAuthError } from './errors.ts'
 
-/** One link in the chain of an authorization. */
+/** One of the successive refresh tokens of an authorization. */
 export interface RefreshToken {
   readonly hash: string
   readonly authorization: Authorization
   readonly expiresAt: number
   readonly consumedAt: number | null
-  /** The next token, sealed under a key that only this token's bearer can derive; null once the window is over. */
+  /** The next token, encrypted under a key derived from this token's value; null once the grace period is over. */
   readonly successor: string | null
 }
 
 export interface RefreshRules {
   readonly clientId: string
-  /** Whether each use gives a new token; on unless the client was registered otherwise. */
+  /** Whether each use issues a new token; on unless the client is registered otherwise. */
   readonly rotation: boolean
-  /** Seconds in which the same answer may be had again. */
+  /** Seconds in which a used token returns its successor again. */
   readonly refreshTokenGracePeriod: number
 }
 
+/** What a presented refresh token leads to. */
+export type Refresh =
+  /** Issue a successor. */
+  | { readonly outcome: 'rotate'; readonly token: RefreshToken }
+  /** The client has no rotation and keeps its token. */
+  | { readonly outcome: 'keep'; readonly token: RefreshToken }
+  /** The response was probably lost: return the same successor again. */
+  | { readonly outcome: 'repeat'; readonly token: RefreshToken; readonly successor: string }
+  /** The token was used before: theft is assumed, and the family must be revoked. */
+  | { readonly outcome: 'reuse'; readonly token: RefreshToken }
+
 /**
- * What a presented refresh token earns, in order (RFC 6749 §6, RFC 9700 §4.14.2).
+ * Checks a presented refresh token (RFC 6749 §6, RFC 9700 §4.14.2).
  *
- * @returns `rotate` · `keep` (a client without rotation) · `repeat`: a lost answer is given again ·
- *   `reuse`: theft is assumed and the family must be revoked
  * @throws OAuthError `invalid_grant`
  */
-export const checkRefreshToken = (
-  token: RefreshToken | undefined,
+export const assertRefreshable = (
+  found: RefreshToken | undefined,
   rules: RefreshRules,
   now: number,
-): 'rotate' | 'keep' | 'repeat' | 'reuse' => {
-  if (token === undefined || token.authorization.clientId !== rules.clientId) {
+): Refresh => {
+  if (found === undefined || found.authorization.clientId !== rules.clientId) {
     throw new OAuthError('invalid_grant', 'refresh_token is unknown, or was issued to another client')
   }
-  if (!isLive(token.authorization, now)) {
+  if (!isLive(found.authorization, now)) {
     throw new OAuthError('invalid_grant', 'refresh_token is revoked, or its grant has ended')
   }
-  if (token.consumedAt !== null) {
-    // Both ways: a clock that was set back must not open the window again for as long.
-    const within = Math.abs(now - token.consumedAt) < rules.refreshTokenGracePeriod
-    return within && token.successor !== null ? 'repeat' : 'reuse'
-  }
-  if (token.expiresAt <= now) throw new OAuthError('invalid_grant', 'refresh_token is expired')
-  return rules.rotation ? 'rotate' : 'keep'
+  if (found.consumedAt !== null) return repeatOrReuse(found, found.consumedAt, rules, now)
+  if (found.expiresAt <= now) throw new OAuthError('invalid_grant', 'refresh_token is expired')
+  return { outcome: rules.rotation ? 'rotate' : 'keep', token: found }
+}
+
+const repeatOrReuse = (
+  token: RefreshToken,
+  consumedAt: number,
+  { refreshTokenGracePeriod }: RefreshRules,
+  now: number,
+): Refresh => {
+  const { successor } = token
+  // The absolute difference, so that a clock that was set back does not extend the grace period.
+  const isInGracePeriod = Math.abs(now - consumedAt) < refreshTokenGracePeriod
+  return isInGracePeriod && successor !== null
+    ? { outcome: 'repeat', token, successor }
+    : { outcome: 'reuse', token }
 }
 
 /**
- * When a refresh token that is issued now expires: idle lifetime, never beyond the family's absolute end.
+ * When a refresh token that is issued now expires: after its idle lifetime, and never after the family.
  *
+ * @param now epoch seconds
  * @param idle seconds
+ * @param absolute end of the family, in epoch seconds
  */
 export const refreshTokenExpiry = (now: number, idle: number, absolute: number): number =>
   Math.min(now + idle, absolute)

@@ -1,7 +1,7 @@
-/** One request as whoever reads the log afterwards needs it: what was said about it carries the same id. */
+/** Identifies one request in the log: everything logged about it carries the same id. */
 export interface RequestInfo {
   /** In every event of the request, in the log, and on the error page. */
   readonly requestId: string
-  /** Where it came from, as Express makes it out (`trust proxy`). */
+  /** The client's IP address, as Express determines it (`trust proxy`). */
   readonly address: string
 }

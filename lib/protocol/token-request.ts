@@ -1,7 +1,8 @@
 import type { Parameters } from './parameters.ts'
 import type { RequestInfo } from './request-info.ts'
+import type { TokenType } from './token-binding.ts'
 
-/** A request to an endpoint that clients call themselves, as client authentication and grants read it. */
+/** A request that a client sends directly, as client authentication and grants read it. */
 export interface TokenRequest {
   readonly parameters: Parameters
   /** The Authorization header as sent. */
@@ -9,10 +10,10 @@ export interface TokenRequest {
   readonly info: RequestInfo
 }
 
-/** A successful answer of the token endpoint (RFC 6749 §5.1, OIDC Core §3.1.3.3). */
+/** A successful response of the token endpoint (RFC 6749 §5.1, OIDC Core §3.1.3.3). */
 export interface TokenResponse {
   readonly access_token: string
-  readonly token_type: 'Bearer'
+  readonly token_type: TokenType
   /** Seconds. */
   readonly expires_in: number
   readonly scope: string

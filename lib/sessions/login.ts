@@ -8,7 +8,7 @@ import type { Login } from '../protocol/login.ts'
 import type { RequestInfo } from '../protocol/request-info.ts'
 import { createLogin, endLogin as endStoredLogin, findLogin, listLogins } from '../repositories/index.ts'
 import { announceLogout, type EndedLogin } from '../tokens/back-channel-logout.ts'
-import { fromHost } from '../users/host-function.ts'
+import { callHost } from '../users/host-function.ts'
 import type { User } from '../users/users.ts'
 import { hostSessionOf, regenerateSession, saveSession, sessionOf } from './session.ts'
 
@@ -57,7 +57,7 @@ const latestTime = 100_000_000_000
 
 /** What the host says of its own login. */
 const hostLogin = async (server: AuthorizationServer, req: Request): Promise<HostLogin | undefined> => {
-  const login = (await fromHost('login.current', () => server.options.login.current?.(req))) || undefined
+  const login = (await callHost('login.current', () => server.options.login.current?.(req))) || undefined
   if (login && !(Number.isFinite(login.authTime) && login.authTime < latestTime)) {
     throw new Error('latchkey: login.current must return authTime in epoch seconds')
   }
@@ -110,7 +110,7 @@ export const currentLogin = async (
 export const startLogin = async (server: AuthorizationServer, req: Request, user: User): Promise<Login> => {
   const earlier = rememberedSids(server, req)
   await regenerateSession(req)
-  await fromHost('login.remember', () => server.options.login.remember?.(req, user.record))
+  await callHost('login.remember', () => server.options.login.remember?.(req, user.record))
   const host = await hostLogin(server, req)
   const authTime = host && String(host.subject) === user.subject ? Math.floor(host.authTime) : server.now()
   const login = await record(server, { subject: user.subject, authTime, amr: ['pwd'] })

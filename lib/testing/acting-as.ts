@@ -13,8 +13,8 @@ import {
   type NewAuthorization,
 } from '../repositories/index.ts'
 import type { AuthRouter } from '../router.ts'
-import { newAccessToken } from '../tokens/access-token.ts'
-import { organizationsOf } from '../users/organizations.ts'
+import { issueAccessToken } from '../tokens/access-token.ts'
+import { findOrganizations } from '../users/organizations.ts'
 import type { User } from '../users/users.ts'
 import { type ActingAs, acting, lifetime, listOf, refuse, type Scopes, serverOf } from './acting.ts'
 import { clientForTests, registeredClient } from './test-client.ts'
@@ -45,7 +45,7 @@ const organizationFor = async (
   user: User,
   asked: string | undefined,
 ): Promise<string | undefined> => {
-  const organizations = await organizationsOf(options.organizations, user)
+  const organizations = await findOrganizations(options.organizations, user)
   if (organizations === undefined) {
     return asked === undefined ? undefined : refuse('there is no workspace without the option organizations')
   }
@@ -121,7 +121,7 @@ export const actingAs = async (
       : checkedScopes(scopes, allowedScopes(client), `of the client ${clientId}`)
   const login = { sid: randomId(), subject, authTime: server.now(), amr: ['pwd'] }
   const authorization = authorizationOf(client, login, { scopes: granted, organization })
-  const { value, row } = newAccessToken(server, { client, scopes: granted, authorization })
+  const { value, row } = await issueAccessToken(server, { client, scopes: granted, authorization })
   await transaction(server.database, async (tx) => {
     await createLogin(tx, { ...login, expiresAt: authorization.expiresAt })
     await createAuthorization(tx, authorization)

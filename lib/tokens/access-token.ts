@@ -1,57 +1,38 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
-import { createSecret, hashSecret, isSecretOf } from '../keys/secrets.ts'
 import { type AuthorizationDetails, isLive } from '../protocol/authorization.ts'
-import type { Client } from '../protocol/client.ts'
 import type { ClientMetadata } from '../protocol/client-metadata.ts'
 import { OAuthError } from '../protocol/errors.ts'
-import { findAccessToken, type NewAccessToken } from '../repositories/index.ts'
-import { mayUseOrganization } from '../users/organizations.ts'
+import { bearer, type TokenBinding } from '../protocol/token-binding.ts'
+import type { AccessToken } from '../repositories/index.ts'
+import { belongsToOrganization } from '../users/organizations.ts'
 import type { User } from '../users/users.ts'
+import type { AccessTokenFormat, AccessTokenGrant, IssuedAccessToken } from './access-token-format.ts'
+import { opaqueAccessToken } from './opaque-access-token.ts'
 
-/** A token ready to be stored in the transaction that issues it, and to be told to the client afterwards. */
-export interface IssuableAccessToken {
-  readonly value: string
-  readonly row: NewAccessToken
-  /** Seconds. */
-  readonly expiresIn: number
-}
+export type { AccessTokenGrant, IssuedAccessToken } from './access-token-format.ts'
 
-interface AccessTokenGrant {
-  readonly client: Client
-  readonly scopes: readonly string[]
-  /** The authorization that it belongs to; none for a client's own token. */
-  readonly authorization?: { readonly id: string; readonly subject: string; readonly expiresAt: number }
-}
+/** Every supported format; the first one is issued. */
+const formats: readonly [AccessTokenFormat, ...AccessTokenFormat[]] = [opaqueAccessToken]
 
-/** A new opaque access token; it never outlives its family. */
-export const newAccessToken = (server: AuthorizationServer, grant: AccessTokenGrant): IssuableAccessToken => {
-  const { client, authorization, scopes } = grant
-  const value = createSecret('accessToken')
+/** Issues an access token, which never outlives its authorization. */
+export const issueAccessToken = (
+  server: AuthorizationServer,
+  grant: AccessTokenGrant,
+): Promise<IssuedAccessToken> => {
+  const { client, authorization } = grant
   const now = server.now()
   const lifetime = client.metadata.access_token_lifetime ?? server.options.lifetimes.accessToken
   const expiresAt = Math.min(now + lifetime, authorization?.expiresAt ?? Number.POSITIVE_INFINITY)
-  return {
-    value,
-    expiresIn: expiresAt - now,
-    row: {
-      hash: hashSecret(value),
-      authorizationId: authorization?.id ?? null,
-      clientId: client.clientId,
-      subject: authorization?.subject ?? null,
-      scopes,
-      now,
-      expiresAt,
-    },
-  }
+  return formats[0].issue(server, grant, { now, expiresAt })
 }
 
-/** What a valid access token says. */
+/** The content of a valid access token. */
 export interface VerifiedToken {
-  /** The user's identifier; undefined when the client acts for itself. */
+  /** The user's identifier; undefined if the client acts for itself. */
   readonly subject: string | undefined
   readonly clientId: string
   readonly scopes: readonly string[]
-  /** The workspace that it is for, where the option `organizations` says that the user belongs to some. */
+  /** The organization it is for, if the option `organizations` returned any for the user. */
   readonly organization?: string
   /** Epoch seconds. */
   readonly issuedAt: number
@@ -59,53 +40,62 @@ export interface VerifiedToken {
   readonly expiresAt: number
 }
 
-/** A valid token together with its client, and the user whom it speaks for as the host's table has them now. */
+/** A valid access token together with its client, and its user as the host has them now. */
 export interface TokenWithUser {
   readonly token: VerifiedToken
+  readonly binding: TokenBinding
   readonly user: User | undefined
   readonly client: ClientMetadata
-  /** The request that led to it; none for a client's own token. */
+  /** From the authorization request; undefined if the client acts for itself. */
   readonly details: AuthorizationDetails | undefined
 }
 
 const invalidToken = (): OAuthError =>
   new OAuthError('invalid_token', 'the access token is unknown, expired or revoked')
 
+const findToken = async (server: AuthorizationServer, value: string): Promise<AccessToken | undefined> => {
+  for (const format of formats) {
+    const found = await format.verify(server, value)
+    if (found) return found
+  }
+  return undefined
+}
+
 /**
- * Verifies an opaque access token: stored, not expired, not revoked, its family and client standing, its user active
- * and still in the workspace that it is for.
+ * Verifies an access token: it is neither expired nor revoked, its authorization and client are still valid, and its
+ * user is active and still belongs to its organization.
  *
- * @throws OAuthError `invalid_token`, alike for every reason (RFC 6750 §3.1)
+ * @throws OAuthError `invalid_token`, with the same description for every reason (RFC 6750 §3.1)
  */
 export const verifyAccessToken = async (
   server: AuthorizationServer,
   value: string,
 ): Promise<TokenWithUser> => {
-  if (!isSecretOf('accessToken', value)) throw invalidToken()
-  const found = await findAccessToken(server.database, { hash: hashSecret(value) })
+  const found = await findToken(server, value)
   const now = server.now()
   if (found === undefined || found.revokedAt !== null || found.expiresAt <= now || !found.client) {
     throw invalidToken()
   }
-  // A user's token lives by its family; where that is gone, so is the token.
-  if (found.subject !== undefined && !(found.family && isLive(found.family, now))) throw invalidToken()
-  const user = found.subject === undefined ? undefined : await server.users.find(found.subject)
-  if (found.subject !== undefined && user === undefined) throw invalidToken()
-  const { subject, clientId, scopes, createdAt: issuedAt, expiresAt } = found
-  const organization = found.family?.details.organization
-  if (
-    user &&
-    organization !== undefined &&
-    !(await mayUseOrganization(server.options.organizations, user, organization))
-  )
-    throw invalidToken()
-  const token = {
-    subject,
-    clientId,
-    scopes,
-    issuedAt,
-    expiresAt,
-    ...(organization !== undefined && { organization }),
+  const { clientId, scopes, createdAt: issuedAt, expiresAt, client, family } = found
+  const token = { subject: found.subject, clientId, scopes, issuedAt, expiresAt }
+  if (found.subject === undefined) {
+    return { token, binding: bearer, user: undefined, client, details: undefined }
   }
-  return { token, user, client: found.client, details: found.family?.details }
+  if (family === undefined || !isLive(family, now)) throw invalidToken()
+  const { details } = family
+  const { organization } = details
+  const user = await server.users.find(found.subject)
+  if (
+    user === undefined ||
+    !(await belongsToOrganization(server.options.organizations, user, organization))
+  ) {
+    throw invalidToken()
+  }
+  return {
+    token: { ...token, ...(organization !== undefined && { organization }) },
+    binding: bearer,
+    user,
+    client,
+    details,
+  }
 }

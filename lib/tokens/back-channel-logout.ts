@@ -8,11 +8,11 @@ import { subjectFor } from './subject.ts'
 
 const logoutEvent = 'http://schemas.openid.net/event/backchannel-logout'
 
-/** Seconds that a logout token is valid; Back-Channel Logout §2.4 recommends at most two minutes. */
+/** Lifetime of a logout token in seconds; Back-Channel Logout §2.4 recommends at most two minutes. */
 const tokenLifetime = 120
 
-/** Milliseconds before each further attempt. */
-const pauses = [1000, 5000]
+/** Milliseconds before each retry. */
+const retryDelays = [1000, 5000]
 
 /** A login that has ended. */
 export interface EndedLogin {
@@ -20,7 +20,7 @@ export interface EndedLogin {
   readonly subject: string
 }
 
-/** Back-Channel Logout §2.4: no nonce, so that it can never pass for an ID token. */
+/** Back-Channel Logout §2.4: without a nonce, so that it cannot be used as an ID token. */
 const logoutToken = (
   server: AuthorizationServer,
   client: LoggedInClient,
@@ -41,12 +41,12 @@ const logoutToken = (
 }
 
 interface Failure {
-  /** For the log: a status, or what the outbound client says of it, which names the origin and never the token. */
+  /** For the log: names the origin, never the token. */
   readonly reason: string
   readonly isFinal: boolean
 }
 
-/** One attempt; 400 is the client's own last word (Back-Channel Logout §2.8), anything else may pass. */
+/** A status of 400 is final (Back-Channel Logout §2.8); any other failure is retried. */
 const attempt = async (
   server: AuthorizationServer,
   uri: string,
@@ -55,7 +55,7 @@ const attempt = async (
   try {
     const { status } = await server.outbound.request(uri, { form: { logout_token: token } })
     const isSuccess = status >= 200 && status < 300
-    return isSuccess ? undefined : { reason: `answered with the status ${status}`, isFinal: status === 400 }
+    return isSuccess ? undefined : { reason: `it responded with status ${status}`, isFinal: status === 400 }
   } catch (error) {
     if (!(error instanceof OutboundError)) throw error
     return { reason: error.message, isFinal: error.refused }
@@ -69,33 +69,33 @@ const deliver = async (
 ): Promise<void> => {
   const uri = client.metadata.backchannel_logout_uri
   if (uri === undefined) return
-  for (const pause of [...pauses, undefined]) {
+  for (const delay of [...retryDelays, undefined]) {
     const failure = await attempt(server, uri, await logoutToken(server, client, login))
     if (failure === undefined) return
-    if (failure.isFinal || pause === undefined || server.closing.aborted) {
+    if (failure.isFinal || delay === undefined || server.closing.aborted) {
       server.options.logger.warn(
-        `latchkey: client ${client.clientId} was not told of a logout: ${failure.reason}`,
+        `latchkey: client ${client.clientId} did not receive a logout token: ${failure.reason}`,
       )
       return
     }
-    // A server that closes makes its last attempt at once.
-    await wait(pause, undefined, { ref: false, signal: server.closing }).catch(() => undefined)
+    // When the server closes, the next attempt is made at once and is the last.
+    await wait(delay, undefined, { ref: false, signal: server.closing }).catch(() => undefined)
   }
 }
 
-/** Tells these clients, beside whatever the user waits for. */
-export const tellClients = (
+/** Sends a logout token to each of these clients. */
+export const notifyClients = (
   server: AuthorizationServer,
   login: EndedLogin,
   clients: readonly LoggedInClient[],
 ): Promise<void> => Promise.all(clients.map((client) => deliver(server, client, login))).then(() => {})
 
 /**
- * Tells every client of a login that it has ended (OIDC Back-Channel Logout). The user never waits for a client:
- * deliveries run on their own, each with a few attempts.
+ * Notifies every client of a login that it has ended (OIDC Back-Channel Logout), in the background and with retries,
+ * so that the user does not wait.
  */
 export const announceLogout = (server: AuthorizationServer, login: EndedLogin): void => {
   const work = async (): Promise<void> =>
-    tellClients(server, login, await findClientsOfLogin(server.database, { sid: login.sid }))
+    notifyClients(server, login, await findClientsOfLogin(server.database, { sid: login.sid }))
   server.runInBackground(work())
 }

@@ -8,7 +8,7 @@ import type { User } from '../users/users.ts'
 import { idTokenUserClaims } from './scope-claims.ts'
 import { subjectFor } from './subject.ts'
 
-/** OIDC Core §3.1.3.6: the left half of the hash that the signature's algorithm uses; Ed25519 has SHA-512 inside. */
+/** OIDC Core §3.1.3.6: the left half of the hash of the signature algorithm; Ed25519 uses SHA-512. */
 const leftHalfHash = (value: string, algorithm: SigningAlgorithm): string => {
   const digest = createHash(algorithm === 'EdDSA' ? 'sha512' : 'sha256')
     .update(value, 'ascii')
@@ -20,11 +20,11 @@ export interface IdTokenContent {
   readonly client: Client
   readonly user: User
   readonly authorization: Pick<Authorization, 'sid' | 'details'>
-  /** The scopes of this very response; a refresh may have narrowed them. */
+  /** The scopes of this response; a refresh may have narrowed them. */
   readonly scopes: readonly string[]
-  /** The access token beside it, if there is one. */
+  /** The access token of the same response, if any. */
   readonly accessToken?: string
-  /** The code beside it, in the hybrid response types. */
+  /** The code of the same response, with a hybrid response type. */
   readonly code?: string
   /** Only in the first ID token of an authorization (OIDC Core §12.2). */
   readonly nonce?: string
@@ -39,7 +39,7 @@ const idTokenClaims = async (
   const { authTime, amr, claims, organization } = authorization.details
   const now = server.now()
   const algorithm = client.metadata.id_token_signed_response_alg
-  // Without an access token there is no UserInfo to ask (OIDC Core §5.4).
+  // Without an access token the client cannot call UserInfo (OIDC Core §5.4).
   const showsClaims =
     client.metadata.id_token_scope_claims || (accessToken === undefined && code === undefined)
   return {
@@ -50,16 +50,16 @@ const idTokenClaims = async (
     exp: now + (client.metadata.id_token_lifetime ?? server.options.lifetimes.idToken),
     iat: now,
     auth_time: authTime,
-    ...(nonce === undefined ? {} : { nonce }),
+    ...(nonce !== undefined && { nonce }),
     amr,
     sid: authorization.sid,
-    ...(organization === undefined ? {} : { org_id: organization }),
-    ...(accessToken === undefined ? {} : { at_hash: leftHalfHash(accessToken, algorithm) }),
-    ...(code === undefined ? {} : { c_hash: leftHalfHash(code, algorithm) }),
+    ...(organization !== undefined && { org_id: organization }),
+    ...(accessToken !== undefined && { at_hash: leftHalfHash(accessToken, algorithm) }),
+    ...(code !== undefined && { c_hash: leftHalfHash(code, algorithm) }),
   }
 }
 
-/** A signed ID token, by the algorithm that the client registered. */
+/** Issues an ID token, signed with the algorithm that the client registered. */
 export const issueIdToken = async (server: AuthorizationServer, content: IdTokenContent): Promise<string> =>
   signJwt(
     server.keys.signingKey(content.client.metadata.id_token_signed_response_alg),

@@ -4,8 +4,8 @@ import type { Authorization } from '../protocol/authorization.ts'
 import type { Client } from '../protocol/client.ts'
 import { refreshTokenExpiry } from '../protocol/refresh-token.ts'
 
-/** A refresh token ready to be stored, and to be told to the client afterwards. */
-export interface IssuableRefreshToken {
+/** A new refresh token, with the row that stores it. */
+export interface IssuedRefreshToken {
   readonly value: string
   readonly row: {
     readonly hash: string
@@ -15,7 +15,7 @@ export interface IssuableRefreshToken {
   }
 }
 
-/** When a refresh token of this family expires if it is issued or used now; epoch seconds. */
+/** When a refresh token of this authorization expires if it is issued or used now, in epoch seconds. */
 export const refreshTokenEnd = (
   server: AuthorizationServer,
   client: Client,
@@ -27,12 +27,11 @@ export const refreshTokenEnd = (
     authorization.expiresAt,
   )
 
-/** A new link in the chain of an authorization. */
-export const newRefreshToken = (
+export const issueRefreshToken = (
   server: AuthorizationServer,
   client: Client,
   authorization: Authorization,
-): IssuableRefreshToken => {
+): IssuedRefreshToken => {
   const value = createSecret('refreshToken')
   return {
     value,

@@ -1,33 +1,12 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
-import type { Options } from '../options/resolve.ts'
-import { releasedClaims, standardScopeClaims } from '../protocol/claims.ts'
+import { releasedClaims } from '../protocol/claims.ts'
 import type { ClaimsRequest } from '../protocol/claims-request.ts'
 import type { User } from '../users/users.ts'
 
-type ScopeClaims = Readonly<Record<string, readonly string[]>>
-
-/** Computed once for each router. */
-const known = new WeakMap<object, ScopeClaims>()
-
-/** Claims by scope: the standard ones and the host's own. */
-export const scopeClaims = ({ options: { scopes } }: AuthorizationServer): ScopeClaims => {
-  const all = known.get(scopes) ?? withStandardClaims(scopes)
-  known.set(scopes, all)
-  return all
-}
-
-const withStandardClaims = (scopes: Options['scopes']): ScopeClaims => {
-  const own = Object.entries(scopes).filter(([, { claims }]) => claims !== undefined)
-  return {
-    ...standardScopeClaims,
-    ...Object.fromEntries(own.map(([name, { claims = [] }]) => [name, claims])),
-  }
-}
-
 /**
- * What these scopes reveal of a user, with the types that OIDC Core §5.1 asks for.
+ * The claims of a user that these scopes reveal, with the types of OIDC Core §5.1.
  *
- * @param further claims beyond the scopes that the user allowed one by one
+ * @param further claims beyond the scopes that the user allowed individually
  */
 export const userClaims = async (
   server: AuthorizationServer,
@@ -35,9 +14,9 @@ export const userClaims = async (
   scopes: readonly string[],
   further: readonly string[] = [],
 ): Promise<Record<string, unknown>> =>
-  releasedClaims(await server.users.claims(user, scopes), scopes, scopeClaims(server), further)
+  releasedClaims(await server.users.claims(user, scopes), scopes, server.scopeClaims, further)
 
-/** What UserInfo tells: what the scopes reveal, and what was asked for there one by one. */
+/** The claims of a UserInfo response: those of the scopes, and those requested individually for it. */
 export const userinfoClaims = (
   server: AuthorizationServer,
   user: User,
@@ -47,9 +26,9 @@ export const userinfoClaims = (
   userClaims(server, user, scopes, intersect(claims?.userinfo, claims?.beyondScopes))
 
 /**
- * What an ID token tells of a user.
+ * The user's claims of an ID token.
  *
- * @param all whether everything that the scopes reveal stands in it, or only what was asked for there one by one
+ * @param all whether it has all claims of the scopes, or only those requested individually for it
  */
 export const idTokenUserClaims = async (
   server: AuthorizationServer,

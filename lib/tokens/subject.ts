@@ -4,8 +4,8 @@ import { sectorOf } from '../protocol/client.ts'
 import type { ClientMetadata } from '../protocol/client-metadata.ts'
 
 /**
- * The subject identifier by which a client knows a user (OIDC Core §8): the user's own id, or for a client that is
- * registered so, one that no client of another sector can match with its own.
+ * The subject identifier of a user for a client (OIDC Core §8): the user's id, or for a client with pairwise subjects
+ * a value that clients of other sectors cannot correlate.
  */
 export const subjectFor = (
   server: AuthorizationServer,

@@ -1,15 +1,16 @@
 import { formatScope } from '../protocol/scope.ts'
+import { tokenType } from '../protocol/token-binding.ts'
 import type { TokenResponse } from '../protocol/token-request.ts'
-import type { IssuableAccessToken } from './access-token.ts'
+import type { IssuedAccessToken } from './access-token-format.ts'
 
 interface TokenResponseParts {
-  readonly accessToken: IssuableAccessToken
+  readonly accessToken: IssuedAccessToken
   readonly scopes: readonly string[]
   readonly refreshToken?: string
   readonly idToken?: string
 }
 
-/** The answer of the token endpoint (RFC 6749 §5.1); `scope` always tells what was really granted. */
+/** A token response (RFC 6749 §5.1); `scope` is always present, with the scopes that were granted. */
 export const tokenResponse = ({
   accessToken,
   scopes,
@@ -17,9 +18,9 @@ export const tokenResponse = ({
   idToken,
 }: TokenResponseParts): TokenResponse => ({
   access_token: accessToken.value,
-  token_type: 'Bearer',
+  token_type: tokenType(accessToken.binding),
   expires_in: accessToken.expiresIn,
   scope: formatScope(scopes),
-  ...(refreshToken === undefined ? {} : { refresh_token: refreshToken }),
-  ...(idToken === undefined ? {} : { id_token: idToken }),
+  ...(refreshToken !== undefined && { refresh_token: refreshToken }),
+  ...(idToken !== undefined && { id_token: idToken }),
 })

@@ -1,6 +1,6 @@
 import type { HostUser, UserFunctions } from '../options/options.ts'
 import { isPassword } from '../passwords/passwords.ts'
-import { fromHost } from './host-function.ts'
+import { callHost } from './host-function.ts'
 import { isLookup, subjectOf } from './subject.ts'
 import { presentClaims, type User, type Users } from './users.ts'
 
@@ -11,19 +11,19 @@ import { presentClaims, type User, type Users } from './users.ts'
 export const createFunctionUsers = (functions: UserFunctions): Users => ({
   async find(subject) {
     if (!isLookup(subject)) return undefined
-    const user = userOf('users.find', await fromHost('users.find', () => functions.find(subject)))
+    const user = userOf('users.find', await callHost('users.find', () => functions.find(subject)))
     // A host that reads '5abc' as the number 5 must not make it a name for user 5.
     return user?.subject === subject ? user : undefined
   },
 
   async authenticate(username, password, req) {
     if (!isLookup(username) || !isPassword(password)) return undefined
-    const record = await fromHost('users.authenticate', () => functions.authenticate(username, password, req))
+    const record = await callHost('users.authenticate', () => functions.authenticate(username, password, req))
     return userOf('users.authenticate', record)
   },
 
   async claims({ record }, scopes) {
-    const claims: unknown = (await fromHost('users.claims', () => functions.claims?.(record, scopes))) ?? {}
+    const claims: unknown = (await callHost('users.claims', () => functions.claims?.(record, scopes))) ?? {}
     if (typeof claims !== 'object' || claims === null || Array.isArray(claims)) {
       throw new TypeError('latchkey: users.claims must return an object of claims')
     }

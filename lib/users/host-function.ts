@@ -58,9 +58,9 @@ const answerOf = async <T>(name: string, answer: PromiseLike<T>): Promise<T> => 
  * @param name of the option, for the log
  * @throws OAuthError `temporarily_unavailable` when what the function needs is away, or it does not answer in time ·
  *   Error with what it threw as the cause, an answer of 500
- * @example const user = await fromHost('users.find', () => functions.find(subject))
+ * @example const user = await callHost('users.find', () => functions.find(subject))
  */
-export const fromHost = <T>(name: string, ask: () => T): T | Promise<Awaited<T>> => {
+export const callHost = <T>(name: string, ask: () => T): T | Promise<Awaited<T>> => {
   let answer: T
   try {
     answer = ask()

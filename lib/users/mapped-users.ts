@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import type { Logger, UserMapping, UserRow } from '../options/options.ts'
 import type { PasswordVerifier } from '../passwords/password-verifier.ts'
-import { fromHost } from './host-function.ts'
+import { callHost } from './host-function.ts'
 import { columnOf, type HostTable, hostTable, textOf } from './host-table.ts'
 import { isLookup, subjectOf } from './subject.ts'
 import { presentClaims, type User, type Users } from './users.ts'
@@ -59,7 +59,7 @@ export const createMappedUsers = ({
 
     async claims({ row }) {
       const values = Object.entries(mapping.claims ?? {}).map(([name, claim]): [string, unknown] => {
-        if (typeof claim === 'function') return [name, fromHost(`users.claims.${name}`, () => claim(row))]
+        if (typeof claim === 'function') return [name, callHost(`users.claims.${name}`, () => claim(row))]
         if (!(claim in row))
           warnAbout(`users.claims.${name} is ${claim}, which rows of ${mapping.table} do not have`)
         return [name, row[claim]]
@@ -84,7 +84,7 @@ const candidateOf = (mapping: UserMapping, row: UserRow, password: string): Cand
   id: columnOf(mapping, row, 'id'),
   hash: textOf(columnOf(mapping, row, 'password')) || undefined,
   verifyOther:
-    mapping.verify && (async () => fromHost('users.verify', () => mapping.verify?.(password, row) ?? false)),
+    mapping.verify && (async () => callHost('users.verify', () => mapping.verify?.(password, row) ?? false)),
   user: () => mappedUser(mapping, row),
 })
 
@@ -97,7 +97,7 @@ const settledClaims = async (claims: readonly [string, unknown][]): Promise<read
     : claims
 
 const isActive = (mapping: UserMapping, row: UserRow): boolean => {
-  const active: unknown = mapping.isActive ? fromHost('users.isActive', () => mapping.isActive?.(row)) : true
+  const active: unknown = mapping.isActive ? callHost('users.isActive', () => mapping.isActive?.(row)) : true
   // A promise is true whatever it promises.
   if (active instanceof Promise) throw new TypeError('latchkey: users.isActive must not be asynchronous')
   return Boolean(active)

@@ -261,7 +261,7 @@ describe('a client that does not answer as it should', () => {
       limits[attempt - 1]?.abort()
     }
     const [warning] = await warnings.until(1)
-    expect(warning).toContain('client shop was not told of a logout')
+    expect(warning).toContain('client shop did not receive a logout token')
     expect(warning).toContain('no answer in time')
     await settled(app)
     expect(paths()).toHaveLength(3)
@@ -290,7 +290,7 @@ describe('a client that does not answer as it should', () => {
     await settled(app)
     expect(paths()).toEqual(['/shop'])
     expect(mockPauses).toEqual([])
-    expect(warning).toBe('latchkey: client shop was not told of a logout: answered with the status 400')
+    expect(warning).toBe('latchkey: client shop did not receive a logout token: it responded with status 400')
   })
 
   test.each([301, 302, 303, 307, 308])('is not followed anywhere by a redirect %i', async (status) => {
@@ -316,7 +316,7 @@ describe('a client that does not answer as it should', () => {
     const [warning = ''] = await warnings.until(1)
     await settled(app)
     expect(warnings.items).toHaveLength(1)
-    expect(warning).toContain('client shop was not told of a logout')
+    expect(warning).toContain('client shop did not receive a logout token')
     expect(warning).toContain(gone.origin)
     expect(mockPauses).toEqual([1000, 5000])
     for (const hidden of ['secret', 'eyJ', 'lk_', String(sidOf(tokens)), tokens.id_token])
@@ -329,7 +329,7 @@ describe('a client that does not answer as it should', () => {
     await settled(app)
     expect(receiver.requests.items).toEqual([])
     expect(mockPauses).toEqual([])
-    expect(warning).toContain('client shop was not told of a logout')
+    expect(warning).toContain('client shop did not receive a logout token')
   })
 
   test.each(['https://127.0.0.1:9/x', 'https://localhost:9/x', 'https://[::1]:9/x', 'https://10.0.0.1/x'])(

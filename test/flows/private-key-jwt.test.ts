@@ -572,7 +572,7 @@ describe('registration', () => {
     [
       'keys as a text',
       () => ({ jwks: JSON.stringify(rsa({})) as never }),
-      'jwks must be an object with a list',
+      'jwks must be an object with an array',
     ],
     ['an empty set', () => ({ jwks: { keys: [] } }), '1 to 20 keys'],
     [
@@ -586,7 +586,7 @@ describe('registration', () => {
     ['a key of an unknown kind', () => ({ jwks: rsa({ kty: '__proto__' }) }), 'RSA, EC and OKP'],
     ['a key that lacks something', () => ({ jwks: rsa({ e: undefined }) }), 'without n, e'],
     ['a short RSA key', () => ({ jwks: rsa({ n: 'x'.repeat(171) }) }), '2048 bits'],
-    ['a kid that is a number', () => ({ jwks: rsa({ kid: 5 }) }), 'not texts'],
+    ['a kid that is a number', () => ({ jwks: rsa({ kid: 5 }) }), 'not strings'],
     ['key_ops that are a text', () => ({ jwks: rsa({ key_ops: 'verify' }) }), 'key_ops'],
     [
       'an HMAC',

@@ -31,15 +31,15 @@ const authorize = (
   methods = codeChallengeMethods,
 ): AuthorizationRequest => {
   const parameters = parametersOf(sent)
-  const target = parseAuthorizationTarget(parameters, client)
-  return parseAuthorizationRequest(parameters, client, target, methods)
+  return parseAuthorizationRequest(parameters, parseAuthorizationTarget(parameters, client), methods)
 }
 const outcome = (sent: Sent, client?: Client | 'unknown'): unknown => {
   try {
     const parameters = parametersOf(sent)
     const known = client === 'unknown' ? undefined : (client ?? web)
-    const target = parseAuthorizationTarget(parameters, known)
-    return parseAuthorizationRequest(parameters, known ?? web, target, codeChallengeMethods)
+    const verified = parseAuthorizationTarget(parameters, known)
+    expect(verified.client).toBe(known)
+    return parseAuthorizationRequest(parameters, verified, codeChallengeMethods)
   } catch (error) {
     if (error instanceof AuthorizationResponseError)
       return { redirect: error.code, to: error.target.redirectUri, state: error.target.state }
@@ -324,9 +324,9 @@ describe('response_type and response_mode', () => {
   const types = ['code', 'id_token', 'id_token token', 'code token']
   const answer = (sent: Record<string, string>, client = implicit): unknown => {
     const parameters = parametersOf({ ...plainest, scope: 'openid', nonce: 'n', ...sent })
-    const target = parseAuthorizationTarget(parameters, client, types)
+    const verified = parseAuthorizationTarget(parameters, client, types)
     try {
-      return parseAuthorizationRequest(parameters, client, target, codeChallengeMethods, types).responseMode
+      return parseAuthorizationRequest(parameters, verified, codeChallengeMethods, types).responseMode
     } catch (error) {
       return error instanceof AuthorizationResponseError ? [error.code, error.target.responseMode] : error
     }

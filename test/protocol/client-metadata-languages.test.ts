@@ -33,12 +33,12 @@ describe('members in a language (RFC 7591 §2.2)', () => {
   })
 
   test.each([
-    [{ 'client_name#de': '' }, 'client_name#de must be a text'],
-    [{ 'client_name#de': 'Desk\u202e' }, 'client_name#de must not hold control or direction characters'],
+    [{ 'client_name#de': '' }, 'client_name#de must be a string'],
+    [{ 'client_name#de': 'Desk\u202e' }, 'client_name#de must not contain control or direction characters'],
     [{ 'policy_uri#de': 'http://client.example.com' }, 'policy_uri#de must be an https URL'],
     [
       { 'policy_uri#de': 'https://bank.example@evil.example' },
-      'policy_uri#de must not hold user information',
+      'policy_uri#de must not contain user information',
     ],
     [{ 'tos_uri#de': 'javascript:alert(1)' }, 'tos_uri#de must be an https URL'],
     [{ 'client_name#': 'x' }, 'client_name# must end with a language tag, such as client_name#de'],
@@ -48,7 +48,7 @@ describe('members in a language (RFC 7591 §2.2)', () => {
     [{ 'redirect_uris#de': [] }, 'redirect_uris#de is not client metadata'],
     [{ 'scope#de': 'openid' }, 'scope#de is not client metadata'],
     [{ '#de': 'x' }, '#de is not client metadata'],
-    [{ 'client_name#de': 'x', 'client_name#DE': 'y' }, 'client_name#de is given twice, in different cases'],
+    [{ 'client_name#de': 'x', 'client_name#DE': 'y' }, 'client_name#de appears twice, in different cases'],
   ])('are checked like the plain ones: %j', (more, message) => {
     const error = refusal(more)
     expect(error).toBeInstanceOf(OAuthError)

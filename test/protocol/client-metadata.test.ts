@@ -88,14 +88,14 @@ describe('refused is', () => {
     ['a method that is a property name', 'token_endpoint_auth_method', 'constructor', 'one of'],
     ['a grant that does not exist', 'grant_types', ['magic'], 'grant_types must be one of'],
     ['the password grant', 'grant_types', ['authorization_code', 'password'], 'grant_types must be one of'],
-    ['a grant that is no list', 'grant_types', 'authorization_code', 'list of texts'],
-    ['a list within the list', 'grant_types', [['authorization_code']], 'list of texts'],
+    ['a grant that is no list', 'grant_types', 'authorization_code', 'array of strings'],
+    ['a list within the list', 'grant_types', [['authorization_code']], 'array of strings'],
     ['a response type that does not exist', 'response_types', ['secret'], 'response_types must be one of'],
-    ['an empty name', 'client_name', '', 'client_name must be a text'],
-    ['a name of spaces', 'client_name', ' \u2003 ', 'client_name must be a text'],
+    ['an empty name', 'client_name', '', 'client_name must be a string'],
+    ['a name of spaces', 'client_name', ' \u2003 ', 'client_name must be a string'],
     ['a name of 256 characters', 'client_name', 'x'.repeat(256), '255 characters'],
-    ['a name that is a number', 'client_name', 5, 'client_name must be a text'],
-    ['a name that is an object', 'client_name', { toString: 'x' }, 'client_name must be a text'],
+    ['a name that is a number', 'client_name', 5, 'client_name must be a string'],
+    ['a name that is an object', 'client_name', { toString: 'x' }, 'client_name must be a string'],
     ['a name with NUL', 'client_name', 'a\0b', 'control'],
     ['a name with a newline', 'client_name', 'Bank\nVerified', 'control'],
     ['a name with a C1 control', 'client_name', 'a\u0085b', 'control'],
@@ -128,10 +128,10 @@ describe('refused is', () => {
       'https URL',
     ],
     ['a link in a list', 'tos_uri', ['https://app.example.com'], 'https URL'],
-    ['a scope outside the grammar', 'scope', 'open"id', 'scope holds characters'],
+    ['a scope outside the grammar', 'scope', 'open"id', 'scope has characters'],
     ['a scope in a list', 'scope', ['openid'], 'space-separated'],
-    ['contacts that are no list', 'contacts', 'ada@example.com', 'list of texts'],
-    ['a contact that is no text', 'contacts', ['ada@example.com', 5], 'list of texts'],
+    ['contacts that are no list', 'contacts', 'ada@example.com', 'array of strings'],
+    ['a contact that is no text', 'contacts', ['ada@example.com', 5], 'array of strings'],
     ['a contact with a newline', 'contacts', ['ada@example.com\nBcc: x'], 'control'],
     ['an ID token that nobody signed', 'id_token_signed_response_alg', 'none', 'one of RS256'],
     ['an ID token signed with the secret', 'id_token_signed_response_alg', 'HS256', 'one of RS256'],
@@ -200,8 +200,8 @@ describe('redirect_uris', () => {
     ['a list with a number', ['https://app.example.com/cb', 5]],
     ['a list with null', [null]],
     ['an object that looks like a list', { 0: 'https://app.example.com/cb', length: 1 }],
-  ])('must be a list of texts, not %s', (_case, uris) => {
-    expect(() => parse({ redirect_uris: uris })).toThrow(refused('redirect_uris must be a list of texts'))
+  ])('must be an array of strings, not %s', (_case, uris) => {
+    expect(() => parse({ redirect_uris: uris })).toThrow(refused('redirect_uris must be an array of strings'))
   })
 
   test('are each checked by the registration rules (RFC 7591 §3.2.2)', () => {

@@ -56,6 +56,30 @@ describe('parameters', () => {
     ).not.toThrow()
   })
 
+  test('all values of a parameter that may be repeated, in the order sent (RFC 8707 §2)', () => {
+    const parameters = query('resource=https://b.example&x=1&resource=&resource=https://a.example')
+    expect(parameters.all('resource')).toEqual(['https://b.example', 'https://a.example'])
+    expect(query('resource=https://a.example').all('resource')).toEqual(['https://a.example'])
+    expect(query('resource=&x=1').all('resource')).toEqual([])
+  })
+
+  test('a parameter that may be repeated is still refused where one value is expected', () => {
+    const parameters = query('resource=https://a.example&resource=https://b.example')
+    expect(() => parameters.optional('resource')).toThrow(refused('invalid_request', 'resource must not be'))
+    expect(() => parameters.required('resource')).toThrow(refused('invalid_request', 'resource must not be'))
+    expect(query('resource=https://a.example').required('resource')).toBe('https://a.example')
+  })
+
+  test.each([
+    ['too long', 'x'.repeat(2049), '2048'],
+    ['not printable', 'https://a.example/\n', 'control characters'],
+  ])('each repeated value is checked: one that is %s is refused wherever it stands', (_case, bad, reason) => {
+    for (const values of [[bad], ['https://a.example', bad], [bad, 'https://a.example']]) {
+      const parameters = Parameters.from(values.map((value): [string, string] => ['resource', value]))
+      expect(() => parameters.all('resource')).toThrow(refused('invalid_request', reason))
+    }
+  })
+
   test('brackets are part of a name, not a repeat or an object', () => {
     const parameters = query('client_id[]=a&client_id[x]=b&client_id=c')
     expect(parameters.required('client_id')).toBe('c')
@@ -145,6 +169,27 @@ describe('parameters', () => {
     fc.string({ unit: 'binary', maxLength: 20 }),
   )
   const pairs = fc.array(fc.tuple(name, fc.string({ unit: 'binary', maxLength: 600 })), { maxLength: 70 })
+
+  test('all gives exactly the values that were sent and are not empty, if optional accepts each of them', () => {
+    const value = fc.oneof(fc.string({ unit: 'binary', maxLength: 30 }), fc.constant('x'.repeat(2049)))
+    fc.assert(
+      fc.property(fc.array(value, { maxLength: 10 }), (values) => {
+        const parameters = Parameters.from(values.map((sent): [string, string] => ['resource', sent]))
+        const isAccepted = (sent: string): boolean => {
+          try {
+            return one('resource', sent).optional('resource') === (sent === '' ? undefined : sent)
+          } catch {
+            return false
+          }
+        }
+        if (values.every(isAccepted)) {
+          expect(parameters.all('resource')).toEqual(values.filter((sent) => sent !== ''))
+        } else {
+          expect(() => parameters.all('resource')).toThrow(refused('invalid_request', 'resource must'))
+        }
+      }),
+    )
+  })
 
   test('arbitrary pairs give values or invalid_request, and nothing else', () => {
     fc.assert(

@@ -91,7 +91,9 @@ describe('code_verifier', () => {
   })
 
   test('is refused where the code was asked for without PKCE: the downgrade of RFC 9700 §4.8.2', () => {
-    expect(() => assertCodeVerifier(verifier, undefined)).toThrow(refused('invalid_grant', 'without PKCE'))
+    expect(() => assertCodeVerifier(verifier, undefined)).toThrow(
+      refused('invalid_grant', 'no code_challenge'),
+    )
     expect(() => assertCodeVerifier(undefined, undefined)).not.toThrow()
   })
 

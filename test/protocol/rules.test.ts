@@ -1,11 +1,11 @@
 import type { Authorization } from '../../lib/protocol/authorization.ts'
-import { checkAuthorizationCode, type PresentedCode } from '../../lib/protocol/authorization-code.ts'
+import { assertRedeemable, type PresentedCode } from '../../lib/protocol/authorization-code.ts'
 import type { AuthorizationRequest, Prompt } from '../../lib/protocol/authorization-request.ts'
 import type { Client } from '../../lib/protocol/client.ts'
 import { parseClientMetadata } from '../../lib/protocol/client-metadata.ts'
 import { type AuthorizationContext, type NextStep, nextStep } from '../../lib/protocol/next-step.ts'
 import { codeChallengeOf } from '../../lib/protocol/pkce.ts'
-import { checkRefreshToken, type RefreshToken, refreshTokenExpiry } from '../../lib/protocol/refresh-token.ts'
+import { assertRefreshable, type RefreshToken, refreshTokenExpiry } from '../../lib/protocol/refresh-token.ts'
 import { isWithinScopes } from '../../lib/protocol/scope.ts'
 import { fc } from '../support/property.ts'
 
@@ -49,7 +49,12 @@ describe('redeeming a code', () => {
     change: Partial<Authorization> = {},
     presented: Partial<PresentedCode> = {},
     at = now,
-  ): string => checkAuthorizationCode({ ...authorization, ...change }, { ...right, ...presented }, at)
+  ): string => {
+    const found = { ...authorization, ...change }
+    const { outcome, authorization: proven } = assertRedeemable(found, { ...right, ...presented }, at)
+    expect(proven).toBe(found)
+    return outcome
+  }
 
   const faults: [string, Partial<Authorization>, Partial<PresentedCode>, string][] = [
     ['another client', {}, { clientId: 'other' }, 'another client'],
@@ -67,7 +72,7 @@ describe('redeeming a code', () => {
       'a verifier that nobody asked for',
       { details: { ...authorization.details, codeChallenge: undefined } },
       {},
-      'without PKCE',
+      'no code_challenge',
     ],
   ]
 
@@ -92,7 +97,7 @@ describe('redeeming a code', () => {
   )
 
   test('is refused for a code that nobody issued', () => {
-    expect(() => checkAuthorizationCode(undefined, right, now)).toThrow(invalidGrant('unknown'))
+    expect(() => assertRedeemable(undefined, right, now)).toThrow(invalidGrant('unknown'))
   })
 
   test('says the same of an unknown code and of another client’s', () => {
@@ -103,7 +108,7 @@ describe('redeeming a code', () => {
         return String(error)
       }
     }
-    expect(words(() => checkAuthorizationCode(undefined, right, now))).toBe(
+    expect(words(() => assertRedeemable(undefined, right, now))).toBe(
       words(() => check({}, { clientId: 'other' })),
     )
   })
@@ -204,7 +209,12 @@ describe('refreshing', () => {
       'rotate',
     ],
   ])('%s', (_case, change, rule, answer) => {
-    expect(checkRefreshToken({ ...token, ...change }, { ...rules, ...rule }, now)).toBe(answer)
+    const found = { ...token, ...change }
+    expect(assertRefreshable(found, { ...rules, ...rule }, now)).toEqual({
+      outcome: answer,
+      token: found,
+      ...(answer === 'repeat' && { successor: found.successor }),
+    })
   })
 
   test.each<[string, Partial<RefreshToken>, string]>([
@@ -231,11 +241,11 @@ describe('refreshing', () => {
       'ended',
     ],
   ])('refuses %s', (_case, change, description) => {
-    expect(() => checkRefreshToken({ ...token, ...change }, rules, now)).toThrow(invalidGrant(description))
+    expect(() => assertRefreshable({ ...token, ...change }, rules, now)).toThrow(invalidGrant(description))
   })
 
   test('refuses a token that nobody issued with the words for another client’s', () => {
-    expect(() => checkRefreshToken(undefined, rules, now)).toThrow(
+    expect(() => assertRefreshable(undefined, rules, now)).toThrow(
       invalidGrant('unknown, or was issued to another'),
     )
   })

@@ -189,7 +189,7 @@ describe('actingAs', () => {
     )
     const asNative = actingAs(host.oauth, 1, 'notes:read notes:write', { client: 'native' })
     await expect(asNative).rejects.toThrow('notes:write is no scope of the client native')
-    await expect(actingAs(host.oauth, 1, 'a"b')).rejects.toThrow('scope holds characters')
+    await expect(actingAs(host.oauth, 1, 'a"b')).rejects.toThrow('scope has characters')
   })
 
   test('refuses a client that is unknown or switched off', async () => {
@@ -267,12 +267,12 @@ describe('actingAsClient', () => {
       '',
       'not registered for the grant client_credentials',
     ],
-    ['a scope that speaks of a user', 'web', 'openid', 'scope holds what this client may not have'],
+    ['a scope that speaks of a user', 'web', 'openid', 'scope has a scope that this client may not have'],
     [
       'a scope that the client is not registered for',
       'web',
       'notes:delete',
-      'scope holds what this client may',
+      'scope has a scope that this client may',
     ],
   ])('refuses %s', async (_, client, scopes, message) => {
     await expect(actingAsClient(host.oauth, client, scopes)).rejects.toThrow(message)

@@ -1,9 +1,9 @@
 import { OAuthError } from '../../lib/protocol/errors.ts'
-import { fromHost } from '../../lib/users/host-function.ts'
+import { callHost } from '../../lib/users/host-function.ts'
 
 /** What becomes of what a function throws. */
 const codeFor = async (thrown: unknown): Promise<string> => {
-  const caught: unknown = await fromHost('users.find', () => Promise.reject(thrown)).catch((e: unknown) => e)
+  const caught: unknown = await callHost('users.find', () => Promise.reject(thrown)).catch((e: unknown) => e)
   if (!(caught instanceof OAuthError)) return 'server_error'
   return caught.code
 }
@@ -44,9 +44,9 @@ test.each([
 })
 
 test('what is there at once is given at once', () => {
-  expect(fromHost('users.isActive', () => true)).toBe(true)
+  expect(callHost('users.isActive', () => true)).toBe(true)
   expect(() =>
-    fromHost('users.isActive', () => {
+    callHost('users.isActive', () => {
       throw new Error('no row')
     }),
   ).toThrow(expect.objectContaining({ message: 'latchkey: users.isActive failed' }))
@@ -60,7 +60,7 @@ test('of several that are asked together those that nobody waits for any more ha
   const unheard: unknown[] = []
   const hear = (reason: unknown): void => void unheard.push(reason)
   process.on('unhandledRejection', hear)
-  fromHost('users.claims.name', () => Promise.reject(new Error('late')))
+  callHost('users.claims.name', () => Promise.reject(new Error('late')))
   await new Promise((resolve) => setImmediate(resolve))
   process.off('unhandledRejection', hear)
   expect(unheard).toEqual([])
@@ -72,7 +72,7 @@ describe('a function that does not answer', () => {
 
   test('is waited for ten seconds', async () => {
     const caught = jest.fn()
-    const asking = Promise.resolve(fromHost('users.find', () => new Promise(() => {}))).catch(caught)
+    const asking = Promise.resolve(callHost('users.find', () => new Promise(() => {}))).catch(caught)
     await jest.advanceTimersByTimeAsync(9_999)
     expect(caught).not.toHaveBeenCalled()
     await jest.advanceTimersByTimeAsync(1)
@@ -88,7 +88,7 @@ describe('a function that does not answer', () => {
   })
 
   test('leaves no timer behind once it has', async () => {
-    await fromHost('users.find', async () => 'somebody')
+    await callHost('users.find', async () => 'somebody')
     expect(jest.getTimerCount()).toBe(0)
   })
 })
