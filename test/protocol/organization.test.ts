@@ -92,7 +92,11 @@ describe('for which workspace a request is', () => {
       settled(undefined),
     ],
     ['the user is in none', { ...asking(), organizations: [] }, denied('no organization')],
-    ['the user is in none, one is named', { ...asking('acme'), organizations: [] }, denied('no organization')],
+    [
+      'the user is in none, one is named',
+      { ...asking('acme'), organizations: [] },
+      denied('no organization'),
+    ],
     [
       'the user is in none, prompt=none',
       { ...asking(undefined, ['none']), organizations: [] },
