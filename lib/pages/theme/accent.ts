@@ -1,91 +1,110 @@
-import { contrast, parseHex, toHex } from './contrast.ts'
-import { differenceOf, fromOklch, toOklch } from './oklch.ts'
+import { createRequire } from 'node:module'
+import type * as Culori from 'culori'
 
 /** The custom properties that follow from one accent colour, on light or on dark pages. */
 export interface AccentColours {
   /** The fill of a button. */
   readonly accent: string
-  /** Its border, which shows where a pale button ends. */
+  /** The border of a button, which shows where a pale button ends. */
   readonly accentEdge: string
   /** The fill under the pointer. */
   readonly accentHover: string
-  /** The words on it. */
+  /** The text on a button. */
   readonly accentText: string
   readonly link: string
   readonly focus: string
 }
 
-/** What the pages lay text and controls on: the values of `style.css`. */
+/** The backgrounds of text and controls, with the values of `style.css`. */
 export const surfaces = {
   light: { page: '#f3f4f7', surface: '#fdfdfe', raised: '#f6f7f9', 'danger-surface': '#fcf1f0' },
   dark: { page: '#14171c', surface: '#1c2027', raised: '#22272f', 'danger-surface': '#2d2123' },
 } as const
 
-/** WCAG 2.2: 1.4.3 for text, 1.4.11 for what else must be seen. */
-const [forText, forShape] = [4.5, 3]
+/** WCAG 2.2: 1.4.3 for text, 1.4.11 for controls. */
+const [textContrast, controlContrast] = [4.5, 3]
 
-/** How much a fill differs from the card in Oklab, so that a button does not look empty. */
-const toTellApart = 0.1
+/** The minimum distance between a fill and its background in Oklab. */
+const fillDistance = 0.1
 
 const textColours = ['#fdfdfe', '#11151f'] as const
 
-/** Near-white or near-black, whichever reads better on a fill. */
-const textOn = (fill: string): string => {
+// Loaded on first use: only a host with an accent colour needs it.
+const culori = (): typeof Culori => createRequire(import.meta.url)('culori')
+
+/** What accents are derived with; every result is `#rrggbb`. */
+const colourFunctions = () => {
+  const { clampChroma, converter, differenceEuclidean, formatHex, wcagContrast } = culori()
+  const toOklch = converter('oklch')
+  const notAColour = (text: string) => new TypeError(`${text} is not a colour such as #2b54c4`)
+  const normalized = (text: string): string => {
+    const hex = formatHex(text)
+    if (hex === undefined) throw notAColour(text)
+    return hex
+  }
+  /** The same hue with another lightness; less colourful where sRGB cannot show it. */
+  const lighter = (hex: string, by: number): string => {
+    const colour = toOklch(hex)
+    if (colour === undefined) throw notAColour(hex)
+    const l = Math.min(Math.max(colour.l + by, 0), 1)
+    return formatHex(clampChroma({ ...colour, l }, 'oklch'))
+  }
+  return { contrast: wcagContrast, distance: differenceEuclidean('oklab'), normalized, lighter }
+}
+type ColourFunctions = ReturnType<typeof colourFunctions>
+
+/** Near-white or near-black, whichever has more contrast with the fill. */
+const textOn = ({ contrast }: ColourFunctions, fill: string): string => {
   const [light, dark] = textColours
   return contrast(light, fill) >= contrast(dark, fill) ? light : dark
 }
 
-const within = (lightness: number): number => Math.min(Math.max(lightness, 0), 1)
-
-/** The colour itself, else the one of its hue whose lightness is nearest and which passes. */
-const nearest = (hex: string, passes: (hex: string) => boolean): string => {
+/** The colour itself if it passes, else the nearest lightness of the same hue that does. */
+const nearest = ({ lighter }: ColourFunctions, hex: string, passes: (hex: string) => boolean): string => {
   if (passes(hex)) return hex
-  const colour = toOklch(hex)
   for (let step = 0.005; step <= 1; step += 0.005) {
-    for (const lightness of [colour.lightness - step, colour.lightness + step]) {
-      const candidate = fromOklch({ ...colour, lightness: within(lightness) })
-      if (passes(candidate)) return candidate
-    }
+    const candidate = [lighter(hex, -step), lighter(hex, step)].find(passes)
+    if (candidate !== undefined) return candidate
   }
   throw new Error(`no lightness of ${hex} passes`)
 }
 
-/** A little darker, else a little lighter, as long as the words can be read. */
-const hovered = (fill: string): string => {
-  const colour = toOklch(fill)
-  const steps = [-0.06, 0.06].map((step) =>
-    fromOklch({ ...colour, lightness: within(colour.lightness + step) }),
-  )
-  const isFit = (step: string): boolean =>
-    contrast(textOn(fill), step) >= forText && differenceOf(fill, step) >= 0.05
-  return steps.find(isFit) ?? fill
+/** Slightly darker, else slightly lighter, as long as the text on it stays readable. */
+const hovered = (functions: ColourFunctions, fill: string): string => {
+  const { contrast, distance, lighter } = functions
+  const text = textOn(functions, fill)
+  const isFit = (colour: string): boolean =>
+    contrast(text, colour) >= textContrast && distance(fill, colour) >= 0.05
+  return [lighter(fill, -0.06), lighter(fill, 0.06)].find(isFit) ?? fill
 }
 
 /**
- * Readable colours from a host's one, for light or dark pages: the colour itself wherever it can be read and seen, else
- * the nearest lightness of its hue. Words on a button and links have a contrast of at least 4.5 to 1; the edge of a
- * button and the ring of focus have 3 to 1.
+ * Derives readable colours from an accent colour, for light or dark pages: the colour itself where it has enough
+ * contrast, else the nearest lightness of its hue. The text on a button and links have a contrast of at least 4.5 to 1;
+ * the edge of a button and the focus ring have 3 to 1.
  *
  * @param hex `#rgb` or `#rrggbb`
  * @throws TypeError when it is not a colour
  * @example accentColours('#ffd400', 'light').accentText // '#11151f'
  */
 export const accentColours = (hex: string, scheme: keyof typeof surfaces): AccentColours => {
-  const own = toHex(parseHex(hex))
-  const places = Object.values(surfaces[scheme])
-  const isSeen = (colour: string, ratio: number): boolean =>
-    places.every((place) => contrast(colour, place) >= ratio)
+  const functions = colourFunctions()
+  const { contrast, distance, normalized } = functions
+  const own = normalized(hex)
+  const backgrounds = Object.values(surfaces[scheme])
+  const stands = (colour: string, ratio: number): boolean =>
+    backgrounds.every((background) => contrast(colour, background) >= ratio)
   const isFill = (colour: string): boolean =>
-    contrast(textOn(colour), colour) >= forText &&
-    places.every((place) => differenceOf(colour, place) >= toTellApart)
-  const accent = nearest(own, isFill)
+    contrast(textOn(functions, colour), colour) >= textContrast &&
+    backgrounds.every((background) => distance(colour, background) >= fillDistance)
+  const accent = nearest(functions, own, isFill)
   return {
     accent,
-    accentEdge: nearest(accent, (colour) => isSeen(colour, forShape)),
-    accentHover: hovered(accent),
-    accentText: textOn(accent),
-    link: nearest(own, (colour) => isSeen(colour, forText)),
-    focus: nearest(own, (colour) => isSeen(colour, forShape)),
+    accentEdge: nearest(functions, accent, (colour) => stands(colour, controlContrast)),
+    accentHover: hovered(functions, accent),
+    accentText: textOn(functions, accent),
+    link: nearest(functions, own, (colour) => stands(colour, textContrast)),
+    focus: nearest(functions, own, (colour) => stands(colour, controlContrast)),
   }
 }
 
@@ -94,7 +113,7 @@ const declarations = (colours: AccentColours): string =>
     .map(([name, colour]) => `--${name.replace(/[A-Z]/, (letter) => `-${letter.toLowerCase()}`)}: ${colour};`)
     .join(' ')
 
-/** The rules that stand between our stylesheet and a host's `theme.css`. */
+/** The CSS rules for an accent colour, between the stylesheet and the host's `theme.css`. */
 export const accentRules = (hex: string): string =>
   [
     '',
