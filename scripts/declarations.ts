@@ -1,0 +1,45 @@
+/**
+ * The last step of the build. Makes the declarations that tsc emitted usable by every supported TypeScript:
+ * relative imports end in `.js`, each declaration has a `.d.cts` twin for CommonJS hosts, and declarations that
+ * no entry point reaches are deleted.
+ */
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+
+const dist = resolve(import.meta.dirname, '../dist')
+const relativeImport = /(?<=(?:\bfrom |\bimport |\bimport\()['"])(\.{1,2}\/[^'"]+)\.ts(?=['"])/g
+
+const declarationsUnder = (folder: string): string[] =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.d.ts'))
+    .map((file) => join(folder, file))
+
+const importsOf = (file: string): string[] =>
+  Array.from(readFileSync(file, 'utf8').matchAll(relativeImport), ([path]) =>
+    resolve(dirname(file), `${path.replace(/\.ts$/, '')}.d.ts`),
+  )
+
+const reachableFrom = (entries: readonly string[]): Set<string> => {
+  const found = new Set(entries)
+  for (const file of found) for (const imported of importsOf(file)) found.add(imported)
+  return found
+}
+
+const migrations = readdirSync(join(dist, 'migrations')).filter((file) => file.endsWith('.d.ts'))
+const reachable = reachableFrom([
+  join(dist, 'lib/index.d.ts'),
+  join(dist, 'lib/testing/index.d.ts'),
+  ...migrations.map((file) => join(dist, 'migrations', file)),
+])
+
+for (const file of declarationsUnder(dist)) {
+  if (!reachable.has(file)) {
+    rmSync(file)
+    rmSync(`${file}.map`)
+    continue
+  }
+  const text = readFileSync(file, 'utf8')
+  writeFileSync(file, text.replace(relativeImport, '$1.js'))
+  const commonJs = text.replace(relativeImport, '$1.cjs').replace(/\n\/\/# sourceMappingURL=.*/, '\n')
+  writeFileSync(file.replace(/\.d\.ts$/, '.d.cts'), commonJs)
+}
