@@ -1,5 +1,5 @@
-import { constants, type KeyObject, sign } from 'node:crypto'
-import { compactVerify, createLocalJWKSet, decodeProtectedHeader, type JSONWebKeySet } from 'jose'
+import { constants, type JsonWebKey, type KeyObject, sign } from 'node:crypto'
+import { compactVerify, createLocalJWKSet, decodeProtectedHeader } from 'jose'
 import type { SigningAlgorithm } from '../protocol/client-metadata.ts'
 
 /** A private key with what a JWT's header says of it. */
@@ -68,7 +68,7 @@ export const keyIdOf = (jwt: string): string | undefined => {
  * @returns undefined when it is not a JWT, of another kind, or not signed by these keys
  */
 export const openSignedJwt = async (
-  jwks: JSONWebKeySet,
+  jwks: { keys: JsonWebKey[] },
   jwt: string,
   { algorithms, typ }: { algorithms: readonly string[]; typ: string },
 ): Promise<Record<string, unknown> | undefined> => {

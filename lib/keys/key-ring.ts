@@ -1,5 +1,4 @@
-import { createPrivateKey, type KeyObject } from 'node:crypto'
-import type { JWK } from 'jose'
+import { createPrivateKey, type JsonWebKey, type KeyObject } from 'node:crypto'
 import type { Database } from '../database/statement.ts'
 import { type SigningAlgorithm, signingAlgorithms } from '../protocol/client-metadata.ts'
 import { listSigningKeys, type SigningKeyRecord } from '../repositories/signing-keys.ts'
@@ -14,7 +13,7 @@ export interface KeyRing {
   /** @throws Error when there is no active key of this algorithm */
   signingKey(algorithm: SigningAlgorithm): SigningKey
   /** The public keys (RFC 7517), each with its own `kid` and no private member; a new object when they were read again. */
-  readonly jwks: { readonly keys: readonly JWK[] }
+  readonly jwks: { readonly keys: readonly JsonWebKey[] }
   /**
    * The claims of a JWT of this kind that this server has signed, by whatever key; its times are not looked at.
    *
@@ -31,7 +30,7 @@ export interface KeyRing {
 
 interface RingKey extends KeyTimes {
   readonly algorithm: string
-  readonly publicJwk: JWK
+  readonly publicJwk: JsonWebKey
   /** Missing for keys that sign no more, and for algorithms that only a newer version knows. */
   readonly privateKey?: KeyObject
 }

@@ -1,4 +1,5 @@
-import { CompactEncrypt, compactDecrypt, type JWK } from 'jose'
+import type { JsonWebKey } from 'node:crypto'
+import { CompactEncrypt, compactDecrypt } from 'jose'
 import { deriveKey } from './secrets.ts'
 
 const sealingKey = (secret: string): Buffer => deriveKey(secret, 'signing keys')
@@ -6,16 +7,16 @@ const sealingKey = (secret: string): Buffer => deriveKey(secret, 'signing keys')
 const privateMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
 
 /** What everybody may know of a key. */
-export const publicPart = (jwk: JWK): JWK =>
+export const publicPart = (jwk: JsonWebKey): JsonWebKey =>
   Object.fromEntries(Object.entries(jwk).filter(([name]) => !privateMembers.includes(name)))
 
 /** A JWK as a compact JWE under a secret of the host's (RFC 7516): neither readable nor changeable without it. */
-export const sealJwk = (secret: string, jwk: JWK): Promise<string> =>
+export const sealJwk = (secret: string, jwk: JsonWebKey): Promise<string> =>
   new CompactEncrypt(new TextEncoder().encode(JSON.stringify(jwk)))
     .setProtectedHeader({ alg: 'dir', enc: 'A256GCM' })
     .encrypt(sealingKey(secret))
 
-const openWith = async (secret: string, sealed: string): Promise<JWK | undefined> => {
+const openWith = async (secret: string, sealed: string): Promise<JsonWebKey | undefined> => {
   try {
     const { plaintext } = await compactDecrypt(sealed, sealingKey(secret), {
       keyManagementAlgorithms: ['dir'],
@@ -28,7 +29,7 @@ const openWith = async (secret: string, sealed: string): Promise<JWK | undefined
 }
 
 export interface OpenedJwk {
-  readonly jwk: JWK
+  readonly jwk: JsonWebKey
   /** Whether it lies under an older secret and should be put under the newest. */
   readonly stale: boolean
 }

@@ -1,4 +1,5 @@
-import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK } from 'jose'
+import type { JsonWebKey } from 'node:crypto'
+import { calculateJwkThumbprint, exportJWK, generateKeyPair } from 'jose'
 import type { Database } from '../database/statement.ts'
 import type { Options } from '../options/resolve.ts'
 import type { SigningAlgorithm } from '../protocol/client-metadata.ts'
@@ -20,7 +21,7 @@ export const openKey = async (
   db: Database,
   { secrets }: KeyOptions,
   { kid, sealedKey }: SigningKeyRecord,
-): Promise<JWK> => {
+): Promise<JsonWebKey> => {
   const opened = await openJwk(secrets, sealedKey)
   if (opened === undefined) {
     throw new Error(
