@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { extname, join } from 'node:path'
 import { accentRules } from './theme/accent.ts'
 
-/** A file of `views/assets`, ready to send. */
+/** A file of an `assets` folder, ready to send. */
 export interface Asset {
   body: Buffer
   type: string
@@ -21,10 +21,10 @@ const assetTypes: Readonly<Record<string, string>> = {
 }
 
 /**
- * The assets of several folders, the first of which is heard first.
+ * Reads the assets of several folders. A file in an earlier folder replaces one of the same name in a later folder.
  *
- * @param directories folders with an `assets` folder in them: the host's, then ours
- * @param branding.accent the host's colour, `#rgb` or `#rrggbb`, from which that of buttons and links follows
+ * @param directories folders that contain an `assets` folder: the host's, then ours
+ * @param branding.accent the host's colour, `#rgb` or `#rrggbb`; the colours of buttons and links derive from it
  */
 export const readAssets = (
   directories: readonly string[],
@@ -35,7 +35,7 @@ export const readAssets = (
     for (const name of existsSync(folder) ? readdirSync(folder) : [])
       if (extname(name) in assetTypes) bodies.set(name, readFileSync(join(folder, name)))
   }
-  // A host changes colours without copying the stylesheet: its theme.css stands at the end of ours.
+  // The host's theme.css is appended, so that a host can change colours without copying the stylesheet.
   const accent = branding.accent === undefined ? undefined : Buffer.from(accentRules(branding.accent))
   const styles = [bodies.get('style.css'), accent, bodies.get('theme.css')]
   bodies.set('style.css', Buffer.concat(styles.filter((body) => body !== undefined)))

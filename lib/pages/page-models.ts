@@ -1,11 +1,11 @@
 import type { Organization } from '../protocol/organization.ts'
 
-/** A client as the pages show it. Logos of clients are never loaded: the pages draw its initials. */
+/** A client on the pages. Logos of clients are never loaded; the pages show initials. */
 export interface ClientCard {
   name: string
-  /** Host of its redirect URI; empty where the URI has none (private-use schemes). */
+  /** Host of its redirect URI; empty for private-use schemes. */
   host: string
-  /** Registered by itself: nobody has checked who runs it. */
+  /** The client registered itself, so its name is not verified. */
   unverified: boolean
   /** Shown only when https (RFC 7591 §2). */
   policyUri?: string
@@ -13,82 +13,82 @@ export interface ClientCard {
   tosUri?: string
 }
 
-/** One thing the client asks for, in words for people. */
+/** One permission that the client asks for. */
 export interface ConsentScope {
   /** The scope value (RFC 6749 §3.3); an optional one posts as `scope:<name>`. */
   name: string
-  /** One sentence seen from the user: "See your orders". */
+  /** One sentence, such as “See your orders”. */
   description: string
-  /** More about it, folded away. */
+  /** More information, collapsed. */
   details?: string
-  /** Language of both where it is not that of the page (BCP 47). */
+  /** Language of both texts (BCP 47), if it differs from the page. */
   language?: string
   group: 'identity' | 'read' | 'change' | 'offline'
   /** The user may untick it. */
   optional: boolean
-  /** Not among what the user allowed this client before. */
+  /** The user has not allowed it to this client before. */
   isNew: boolean
-  /** The page says that it can do harm. */
+  /** Marked as sensitive. */
   isHighRisk?: boolean
-  /** Whether the box of an optional scope is ticked at first. */
+  /** Whether the box of an optional scope is ticked initially. */
   checked: boolean
 }
 
-/** The workspaces that a consent may be for; a single one is shown, of several one is chosen. */
+/** The organizations that a consent may be for. A single one is shown; of several the user chooses one. */
 export interface ConsentOrganizations {
   /** Not empty. The id posts as `organization`. */
   choices: readonly Organization[]
-  /** The id of the one that is ticked at first. */
+  /** The id of the one that is preselected. */
   chosen?: string
-  /** Nothing else is asked: the form posts the decision `choose`. */
+  /** Consent exists, so only the organization is asked for: the form posts the decision `choose`. */
   only?: boolean
-  /** None was chosen, or one that the user does not belong to any more. */
+  /** The user chose none, or one that they have left. */
   error?: 'missing' | 'gone'
 }
 
-/** A client that may do something for the user, as the list of connected apps shows it. */
+/** A client in the list of connected apps. */
 export interface ConnectedClientCard {
   name: string
-  /** Host of its redirect URI; empty where nothing tells. */
+  /** Host of its redirect URI; empty if unknown. */
   host: string
-  /** The workspace that it can use, as people call it. */
+  /** The name of the organization that it can use. */
   organization?: string
-  /** What it can do, in the words of the consent page. */
+  /** Its permissions, as on the consent page. */
   scopes: readonly Pick<ConsentScope, 'description' | 'language' | 'group'>[]
   /** ISO 8601. */
   since: string
   /** ISO 8601. */
   lastUsed: string
-  /** Sign-ins of which it can still use something. */
+  /** The number of sign-ins whose tokens are still valid. */
   sessions: number
-  /** Leads to the page that asks whether to remove it. */
+  /** The page that asks whether to remove it. */
   removeUrl: string
 }
 
-/** What each page is made from. A page shows nothing that is not in its model or in the branding. */
+/** The model of each page. A page shows only its model and the branding. */
 export interface PageModels {
   login: {
     /** Path the form posts to. */
     action: string
     /** Hidden fields of the form, such as the request id and the CSRF token. */
     hidden: Readonly<Record<string, string>>
-    /** The client waiting for the login; absent when none is, as after "Not you?" on our own pages. */
+    /** The client that waits for the login; absent if none does. */
     client?: ClientCard
-    /** Typed before, or `login_hint`; with `confirm` the account that must log in again. */
+    /** The name that was typed before, or `login_hint`; with `confirm` the account that must sign in again. */
     username: string
-    /** The account is fixed and only the password is asked (`prompt=login`, `max_age`). */
+    /** The account is fixed; only the password is asked for (`prompt=login`, `max_age`). */
     confirm: boolean
     error?: 'credentials' | 'throttled' | 'unavailable'
-    /** Seconds until another attempt may succeed, with `throttled`. */
+    /** With `throttled`: seconds until the next attempt is checked. */
     retryAfter?: number
   }
-  /** Somebody is signed in, and the client wants them to choose (`prompt=select_account`). */
+  /** Lets a signed-in user choose an account (`prompt=select_account`). */
   'select-account': {
     /** Path the form posts to. */
     action: string
     hidden: Readonly<Record<string, string>>
     client: ClientCard
-    /** Who is logged in. */
+    /** The user who is signed in. */
     username: string
   }
   consent: {
@@ -97,27 +97,27 @@ export interface PageModels {
     /** Hidden fields of both forms: the decision, and "Not you?". */
     hidden: Readonly<Record<string, string>>
     client: ClientCard
-    /** Who is logged in. */
+    /** The user who is signed in. */
     username: string
-    /** Absent where the host knows no workspaces. */
+    /** Absent without the option `organizations`. */
     organizations?: ConsentOrganizations
     scopes: readonly ConsentScope[]
-    /** What will be shared: claim names with the user's actual values, as text. */
+    /** The data that will be shared: claim names with the user's values as strings. */
     claims: readonly { name: string; value: string }[]
-    /** Where both answers lead, as text: `https://host`. */
+    /** The origin that both answers redirect to, such as `https://host`. */
     redirectTo: string
-    /** Page on which the user can remove the client again. */
+    /** The page where the user can remove the client later. */
     accountUrl?: string
   }
   /** The user's connected apps. */
   account: {
-    /** Who is logged in. */
+    /** The user who is signed in. */
     username: string
-    /** In the order of the list. */
+    /** In display order. */
     clients: readonly ConnectedClientCard[]
-    /** Name of the client that was removed just now. */
+    /** The name of the client that was just removed. */
     removed?: string
-    /** The workspace that it can no longer use. */
+    /** The organization that it can no longer use. */
     removedOrganization?: string
     signOutUrl: string
   }
@@ -127,15 +127,15 @@ export interface PageModels {
     action: string
     hidden: Readonly<Record<string, string>>
     client: Pick<ClientCard, 'name' | 'host'>
-    /** The workspace that it is about. */
+    /** The organization of this entry. */
     organization?: string
-    /** A client of the host's own: it is let in again without asking. */
+    /** One of the host's own clients, which does not need consent the next time. */
     firstParty: boolean
     username: string
-    /** Back to the list. */
+    /** The list of connected apps. */
     cancelUrl: string
   }
-  /** With the host's own login page: somebody came back from it without a login. */
+  /** With the host's own login page: the user came back without a login. */
   'account-sign-in': {
     /** The host's login page. */
     url: string
@@ -144,30 +144,30 @@ export interface PageModels {
     kind: 'error' | 'expired' | 'unavailable'
     /** Error code (RFC 6749 §4.1.2.1 and others). */
     code: string
-    /** Finds the entry in the log. */
+    /** The request id in the log. */
     errorId: string
     /** ISO 8601. */
     time: string
-    /** For developers; pass it outside production only. */
+    /** For developers; never set in production. */
     detail?: string
-    /** Where the user can start again: a registered client with its registered home page. */
+    /** A client with a registered home page, where the user can start again. */
     client?: { name: string; uri: string }
   }
-  /** Asks before signing out when nobody trustworthy has asked for it. */
+  /** Asks for confirmation before signing out, if the request does not prove that the user wants it. */
   'sign-out': {
     action: string
     hidden: Readonly<Record<string, string>>
-    /** The client that asks, if one does. */
+    /** The client that requests it, if any. */
     client?: string
     username: string
   }
   'signed-out': {
-    /** A registered client and where its user may go on. */
+    /** A registered client and its home page, where the user can continue. */
     client?: { name: string; uri: string }
   }
-  /** Answers 200: from the host's own login page back to us, so that `form-action 'self'` there ends here. */
+  /** Sent with status 200 after the host's own login page, so that its `form-action 'self'` does not apply to later redirects. */
   return: { url: string }
-  /** Answers 200 and posts itself to the client (OAuth 2.0 Form Post Response Mode); a button does it without scripts. */
+  /** Submits itself to the client (OAuth 2.0 Form Post Response Mode); without scripts the user presses a button. */
   'form-post': {
     /** A verified redirect URI. */
     action: string
@@ -175,10 +175,10 @@ export interface PageModels {
   }
 }
 
-/** The pages there are. */
+/** The name of a page. */
 export type PageName = keyof PageModels
 
-/** The URL as a link may carry it: https, or http on this machine; never with a user name that poses as the host. */
+/** The URL if a link may have it: https, or http on loopback, without a user name, which could look like the host. */
 export const webLink = (value: string | undefined): string | undefined => {
   if (value === undefined || !/^https?:\/\//i.test(value) || !URL.canParse(value)) return undefined
   const url = new URL(value)
@@ -187,17 +187,17 @@ export const webLink = (value: string | undefined): string | undefined => {
   return isAllowed ? url.href : undefined
 }
 
-/** The URL when it is https, as for what a client registered about itself. */
+/** The URL if it is https; for links that a client registered. */
 export const httpsLink = (value: string | undefined): string | undefined => {
   const link = webLink(value)
   return link?.startsWith('https:') ? link : undefined
 }
 
-/** A link of the host's own: also a path, but not `//elsewhere`, nor `/\t/elsewhere`, which browsers read alike. */
+/** A link of the host: also a path, but neither `//elsewhere` nor `/\t/elsewhere`, which browsers treat in the same way. */
 export const hostLink = (value: string | undefined): string | undefined =>
   value !== undefined && /^\/(?![/\\])[^\s\p{Cc}]*$/u.test(value) ? value : webLink(value)
 
-/** Where a form or a refresh leads. Throws a TypeError for what is neither a path nor a web link. */
+/** The target of a form or a refresh. Throws a TypeError if it is neither a path nor a web URL. */
 export const ownUrl = (value: string): string => {
   const url = hostLink(value)
   if (url === undefined) throw new TypeError('a page may only lead to a path or an http(s) URL')

@@ -89,7 +89,7 @@ describe('copies of our templates', () => {
     )
     const told: string[] = []
     createPages({ options } as AuthorizationServer)
-    expect(told.filter((text) => text.includes('came from another version'))).toHaveLength(times)
+    expect(told.filter((text) => text.includes('copies from another version'))).toHaveLength(times)
   })
 
   it('leave files of the host alone', () => {

@@ -1,8 +1,8 @@
-// "Double-clickjacking": a page that lies over this one closes itself under the first click of a double click, and the
-// second falls on Allow. So nothing is sent in the first moments after this page has come, or its window has come to
-// the front. That the pointer has moved would say nothing: browsers report a move to whatever comes to light under it.
+// Double-clickjacking: a window on top of this page closes at the first click of a double click, and the second click
+// presses Allow. The form therefore cannot be submitted shortly after the page loads or its window comes to the front.
+// Pointer movement is no proof of intent: browsers also report a move when a window under the pointer is uncovered.
 const rest = 700
-// A program that tests the page is as quick as it likes.
+// Automated browsers need not wait after loading.
 let inFrontSince = navigator.webdriver ? -rest : performance.now()
 const comeToFront = ({ timeStamp }) => {
   inFrontSince = timeStamp

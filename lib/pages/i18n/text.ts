@@ -1,4 +1,4 @@
-/** The words of one language: flat keys, `{name}` where a value goes. Plain text, never markup. */
+/** The texts of one language by key, with placeholders such as `{name}`. Plain text, never markup. */
 export interface Dictionary {
   /** BCP 47, for `lang`. */
   language: string
@@ -6,22 +6,22 @@ export interface Dictionary {
   texts: Readonly<Record<string, string>>
 }
 
-/** What may stand for a placeholder: text, or a link with text. */
+/** The value of a placeholder: a string, or a link. */
 export type TextValue = string | number | { href: string; text: string } | undefined
 
-/** Speaks one language. */
+/** Formats texts, times and numbers in one language. */
 export interface Text {
-  /** Markup, ready to print raw: everything escaped, each value isolated with `<bdi>` from its templateGlobals. */
+  /** HTML, to be printed raw. Everything is escaped, and each value is isolated with `<bdi>`. */
   html(key: string, values?: Readonly<Record<string, TextValue>>): string
-  /** Plain text, to be escaped by whoever prints it: for titles and attributes. */
+  /** Plain text for titles and attributes; the template must escape it. */
   plain(key: string, values?: Readonly<Record<string, TextValue>>): string
   has(key: string): boolean
-  /** "45 seconds", "3 minutes": rounded up, so that waiting that long is enough. */
+  /** A duration, such as “45 seconds” or “3 minutes”, rounded up. */
   duration(seconds: number): string
   number(value: number): string
-  /** A time in UTC in words; text that is no time comes back as it is. */
+  /** Date and time in UTC; an invalid value is returned unchanged. */
   time(iso: string): string
-  /** Likewise its day. */
+  /** The date in UTC; an invalid value is returned unchanged. */
   date(iso: string): string
 }
 
@@ -33,7 +33,7 @@ const escapes: Readonly<Record<string, string>> = {
   "'": '&#39;',
 }
 
-/** Text as it may stand in markup, between tags or in a quoted attribute. */
+/** Escapes a value for HTML text and quoted attributes. */
 export const escapeHtml = (value: unknown): string =>
   String(value ?? '').replace(/[&<>"']/g, (character) => escapes[character] ?? '')
 
@@ -46,8 +46,7 @@ const htmlValue = (value: TextValue): string =>
     : `<bdi>${escapeHtml(value)}</bdi>`
 
 /**
- * The functions that templates speak with. An unknown key comes back as itself: a page with an odd word
- * is better than no page.
+ * The text functions of templates. An unknown key is printed as it is, so that the page still appears.
  *
  * @example createText(en).html('login.continue', { client: 'Shop & Co' }) // to continue to <bdi>Shop &amp; Co</bdi>
  */

@@ -1,6 +1,6 @@
 import type { Translation } from './en.ts'
 
-/** Arabic: Modern Standard, right to left. A duration stands after a colon, for its case is the nominative. */
+/** Arabic: Modern Standard, right to left. Durations follow a colon, because they are in the nominative. */
 export const ar: Translation = {
   language: 'ar',
   direction: 'rtl',

@@ -1,6 +1,6 @@
 import type { Dictionary } from '../text.ts'
 
-/** English: every word of the pages. What stands here must stand in every other language too. */
+/** English: all texts of the pages. Every other language must have the same keys. */
 export const en = {
   language: 'en',
   direction: 'ltr',
@@ -186,7 +186,7 @@ export const en = {
 /** The key of a text. */
 export type TextKey = keyof typeof en.texts
 
-/** A language of the kit's own: no text is missing, and none is there that nobody reads. */
+/** A built-in language: it has exactly the keys of English. */
 export interface Translation extends Omit<Dictionary, 'texts'> {
   texts: Readonly<Record<TextKey, string>>
 }
