@@ -151,7 +151,7 @@ describe('the languages of a host', () => {
   it('can be fewer, but not without the default', () => {
     expect(languages({ ja: false, en: false }, 'de').tags).toEqual(['ar', 'de', 'es', 'fr'])
     expect(() => languages({ de: false }, 'de')).toThrow(
-      /^latchkey: language must be one of ar, en, es, fr, ja/,
+      /^latchkey: defaultLocale must be one of ar, en, es, fr, ja/,
     )
     expect(() => languages({}, 'nl')).toThrow("for another give its texts in locales['nl']")
   })
