@@ -153,7 +153,7 @@ describe('the languages of a host', () => {
     expect(() => languages({ de: false }, 'de')).toThrow(
       /^latchkey: defaultLocale must be one of ar, en, es, fr, ja/,
     )
-    expect(() => languages({}, 'nl')).toThrow("for another give its texts in locales['nl']")
+    expect(() => languages({}, 'nl')).toThrow("for another language, add its texts in locales['nl']")
   })
 
   it('take single texts from the host and the rest from us', () => {
@@ -201,9 +201,9 @@ describe('the languages of a host', () => {
     [
       'login.title',
       'Anmelden bei {client}',
-      "locales['de'].texts['login.title'] holds {client}, which nothing is put in for; it has no placeholder",
+      "locales['de'].texts['login.title'] contains the unknown placeholder {client}; it has no placeholders",
     ],
-    ['login.continue', 'weiter zu {cleint}', 'it may hold {client}, {host}'],
+    ['login.continue', 'weiter zu {cleint}', 'it may contain {client}, {host}'],
   ])('refuse %s: %j', (key, text, message) => {
     expect(() => languages({ de: { texts: { [key]: text } } })).toThrow(message)
   })
@@ -213,7 +213,7 @@ describe('the languages of a host', () => {
       'orders:read': { description: 'See', locales: { [tag]: { description: 'x' } } },
     })
     expect(() => languages({}, 'en', words('fi'))).toThrow(
-      "scopes['orders:read'].locales['fi']: no page is in this language; did you mean 'fr'?",
+      "scopes['orders:read'].locales['fi']: this is not a language of the pages; did you mean 'fr'?",
     )
     expect(languages({ de: false }, 'en', words('de')).tags).not.toContain('de')
   })

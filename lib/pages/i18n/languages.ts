@@ -11,15 +11,15 @@ import { fr } from './locales/fr.ts'
 import { ja } from './locales/ja.ts'
 import type { Dictionary } from './text.ts'
 
-/** The languages that pages are shown in. */
+/** The enabled languages. */
 export interface Languages {
-  /** That of a page which nobody has asked for in another. */
+  /** The language of a page if the user prefers no other enabled one. */
   readonly default: string
-  /** All that are on, sorted. */
+  /** All enabled languages, sorted. */
   readonly tags: readonly string[]
-  /** Of the default language for a tag that is not on. */
+  /** The texts of a language; those of the default language if it is not enabled. */
   dictionary(tag: string): Dictionary
-  /** What its speakers call it: "Français". */
+  /** The name of a language in itself, such as “Français”. */
   nameOf(tag: string): string
 }
 
@@ -32,13 +32,13 @@ const rightToLeft = ['Adlm', 'Arab', 'Hebr', 'Mand', 'Nkoo', 'Rohg', 'Samr', 'Sy
 const directionOf = (tag: string): Dictionary['direction'] =>
   rightToLeft.includes(new Intl.Locale(tag).maximize().script ?? '') ? 'rtl' : 'ltr'
 
-/** As a speaker would write it at the beginning of a line. */
+/** The name of a language in itself, with a capital letter. */
 const ownName = (tag: string): string => {
   const name = new Intl.DisplayNames([tag], { type: 'language' }).of(tag) ?? tag
   return name.replace(/^./u, (first) => first.toLocaleUpperCase(tag))
 }
 
-/** Claims are named by whoever defines them, so a host may have words for its own. */
+/** A host may add labels for its own claims. */
 const isClaimText = (key: string): boolean => key.startsWith('claim.')
 
 const placeholdersOf = (text: string): string[] =>
@@ -54,29 +54,29 @@ const assertTexts = (where: string, texts: LocaleOptions['texts']): void => {
     const known = placeholdersOf(original ?? '')
     const unknown = placeholdersOf(text).find((name) => !known.includes(name))
     if (unknown !== undefined) {
-      const may = known.length === 0 ? 'it has no placeholder' : `it may hold {${known.join('}, {')}}`
-      refuse(`${where}['${key}'] holds {${unknown}}, which nothing is put in for; ${may}`)
+      const may = known.length === 0 ? 'it has no placeholders' : `it may contain {${known.join('}, {')}}`
+      refuse(`${where}['${key}'] contains the unknown placeholder {${unknown}}; ${may}`)
     }
   }
 }
 
-/** Words for a language that no page is in would never be read. */
+/** Refuses scope texts in an unknown language, because no page would show them. */
 const assertScopeLanguages = ({ scopes }: LanguageOptions, tags: readonly string[]): void => {
   const known = [...new Set([...tags, ...Object.keys(ours)])]
   for (const [name, { locales = {} }] of Object.entries(scopes)) {
     for (const tag of Object.keys(locales).filter((each) => !known.includes(each))) {
       refuse(
-        `scopes['${name}'].locales['${tag}']: no page is in this language; did you mean '${closest(tag, known)}'?`,
+        `scopes['${name}'].locales['${tag}']: this is not a language of the pages; did you mean '${closest(tag, known)}'?`,
       )
     }
   }
 }
 
 /**
- * The languages that a host wants. A text that a language of its own lacks comes from the language that it is a form of
- * (`de` for `de-AT`), then from the default language, then from English: an update that brings a text breaks nobody.
+ * Prepares the languages of a host. A text that is missing in one of its languages comes from the parent language (`de`
+ * for `de-AT`), then from the default language, then from English, so that a new text in an update breaks nothing.
  *
- * @throws OptionsError for a text that no page has, a placeholder without a value, and a default that is not on
+ * @throws OptionsError for an unknown text or placeholder, and for a default language that is not enabled
  */
 export const createLanguages = (options: LanguageOptions): Languages => {
   const { defaultLocale, locales } = options
