@@ -3,6 +3,7 @@ import { returnedParameter } from '../authorization/login-location.ts'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { languagesOf } from '../pages/i18n/languages.ts'
 import type { PageModels, PageName } from '../pages/page-models.ts'
+import type { LanguageChoice } from '../pages/views.ts'
 import { setCookie } from './cookies.ts'
 import { queryOf } from './language.ts'
 import { sendRedirect } from './send.ts'
@@ -13,14 +14,6 @@ export const languageParameter = 'language'
 
 /** Seconds; a year. */
 const lifetime = 31_536_000
-
-/** A language as the footer offers it, in its own words. */
-export interface LanguageChoice {
-  readonly tag: string
-  readonly name: string
-  /** The same page in it; absent for the one that the page is in. */
-  readonly url?: string
-}
 
 /** What of a form stands in the address of its page too. */
 const addressed = [

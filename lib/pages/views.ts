@@ -1,18 +1,26 @@
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { extname, join, resolve } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { Eta } from 'eta'
-import type { LanguageChoice } from '../http/language-choice.ts'
 import type { Branding } from '../options/options.ts'
 import { type Asset, readAssets } from './assets.ts'
 import { createLanguages, type Languages } from './i18n/languages.ts'
 import { createText, type Dictionary, escapeHtml } from './i18n/text.ts'
 import { hostLink, httpsLink, ownUrl, type PageModels, type PageName, webLink } from './page-models.ts'
+import { ownViews } from './template-version.ts'
 
-/** In which language a page is shown, and which others its footer offers. */
+/** A language that the footer of a page offers. */
+export interface LanguageChoice {
+  readonly tag: string
+  /** The name of the language in that language. */
+  readonly name: string
+  /** The same page in this language; absent for the current one. */
+  readonly url?: string
+}
+
+/** The language of a page, and the languages that its footer offers. */
 export interface RenderOptions {
-  /** @default that of the host */
+  /** @default the host's default locale */
   readonly language?: string
   /** @default none */
   readonly choices?: readonly LanguageChoice[]
@@ -20,33 +28,35 @@ export interface RenderOptions {
 
 /** The pages and their assets. */
 export interface Views {
-  /** A complete HTML document. Throws a TypeError when a URL that the browser must follow is not http(s). */
-  render<Name extends PageName>(page: Name, model: PageModels[Name], speech?: RenderOptions): string
-  /** A file of `views/assets` by its exact name, never by a path. */
+  /**
+   * Renders a complete HTML document.
+   *
+   * @throws TypeError when a URL that the browser must follow is not http or https
+   */
+  render<Name extends PageName>(page: Name, model: PageModels[Name], options?: RenderOptions): string
+  /** Finds a file of `views/assets` by its exact name; a path finds nothing. */
   asset(name: string): Asset | undefined
 }
 
-const ours = fileURLToPath(new URL('../../views/', import.meta.url))
-
-/** Bidirectional overrides, embeddings and isolates, and control characters: they let a text disguise its neighbours. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it removes.
+/** Control characters and bidirectional controls, which can change how the text around them appears. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters to remove.
 const disguises = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g
 
-/** What a client must get back unchanged: as character references, because the engine's filter sees every output. */
+/** For values that a client must receive unchanged: character references pass the filter that removes disguises. */
 const verbatim = (value: unknown): string =>
   escapeHtml(value).replace(disguises, (character) => `&#${character.codePointAt(0)};`)
 
-/** Up to two initials, for the disc of who has no logo; of an e-mail address those of its local part. */
+/** Up to two initials of a name, or of the local part of an email address. */
 const initials = (name: string): string =>
   (name.split('@')[0]?.match(/(?<![\p{L}\p{N}\p{M}'’])[\p{L}\p{N}]/gu) ?? ['?'])
     .slice(0, 2)
     .join('')
     .toLocaleUpperCase('en')
 
-/** One of the eight tints of the stylesheet, always the same for the same name. */
+/** Picks one of the eight tints of the stylesheet; the same name always gets the same tint. */
 const tint = (name: string): number => (createHash('sha256').update(name).digest()[0] ?? 0) % 8
 
-/** Templates by name: the host's file where there is one, else ours. */
+/** Finds templates by name; a file of the host takes precedence over Latchkey's. */
 const createEngine = (directories: readonly string[], cache: boolean): Eta => {
   const engine = new Eta({
     cache,
@@ -56,15 +66,15 @@ const createEngine = (directories: readonly string[], cache: boolean): Eta => {
   })
   engine.resolvePath = (name) => {
     const found = directories.map((directory) => join(directory, `${name}.eta`)).find(existsSync)
-    if (found === undefined) throw new Error(`there is no template ${name}.eta`)
+    if (found === undefined) throw new Error(`views: template ${name}.eta does not exist`)
     return found
   }
   return engine
 }
 
-/** A template with a mistake stops the start, not a user's login. */
+/** Compiles every template at startup, so that a mistake in one does not first appear during a login. */
 const compileAll = (engine: Eta): void => {
-  for (const file of readdirSync(ours, { recursive: true, encoding: 'utf8' }).filter(
+  for (const file of readdirSync(ownViews, { recursive: true, encoding: 'utf8' }).filter(
     (name) => extname(name) === '.eta',
   )) {
     const path = engine.resolvePath(file.slice(0, -'.eta'.length))
@@ -76,7 +86,7 @@ const compileAll = (engine: Eta): void => {
   }
 }
 
-/** What every template sees as `it`, besides `model`. */
+/** The properties of `it` in every template, apart from `model` and `choices`. */
 const templateGlobals = (branding: Branding, asset: (name: string) => string, dictionary: Dictionary) => {
   const text = createText(dictionary)
   const name = branding.name ?? 'Latchkey'
@@ -110,15 +120,15 @@ const templateGlobals = (branding: Branding, asset: (name: string) => string, di
 }
 
 /**
- * The pages, in the look of the host's product.
+ * Creates the pages with the host's branding.
  *
- * @param options.directory a folder whose files replace ours of the same name (templates, `partials/`, `assets/`);
- *   its `assets/theme.css` is added to our stylesheet instead
+ * @param options.directory a folder whose templates, partials and assets replace Latchkey's files of the same name;
+ *   its `assets/theme.css` is appended to the stylesheet instead
  * @param options.basePath path of the mount, `''` for the root
- * @param options.languages what they speak; ours by default
- * @param options.cache false reads templates and assets again each time; only in development, by default,
- *   and only with a folder of the host's
- * @throws when the folder does not exist or a template in it does not compile
+ * @param options.languages languages of the pages; by default Latchkey's own
+ * @param options.cache false reads templates and assets again for each page; the default with a `directory` outside
+ *   production
+ * @throws Error when the folder does not exist or a template does not compile
  */
 export const createViews = (options: {
   directory: string | undefined
@@ -129,8 +139,8 @@ export const createViews = (options: {
 }): Views => {
   const { directory, branding, basePath } = options
   if (directory !== undefined && !statSync(directory, { throwIfNoEntry: false })?.isDirectory())
-    throw new Error(`views: there is no folder ${directory}`)
-  const directories = directory === undefined ? [ours] : [resolve(directory), ours]
+    throw new Error(`views: folder ${directory} does not exist`)
+  const directories = directory === undefined ? [ownViews] : [resolve(directory), ownViews]
   const cache = options.cache ?? (directory === undefined || process.env.NODE_ENV === 'production')
   const engine = createEngine(directories, cache)
   const kept = readAssets(directories, branding)
@@ -139,13 +149,13 @@ export const createViews = (options: {
   const assetPath = (name: string): string =>
     `${basePath}/assets/${name}?v=${asset(name)?.etag.replaceAll('"', '') ?? ''}`
   const languages = options.languages ?? createLanguages({ defaultLocale: 'en', locales: {}, scopes: {} })
-  const spoken = new Map(
+  const globals = new Map(
     languages.tags.map((tag) => [tag, templateGlobals(branding, assetPath, languages.dictionary(tag))]),
   )
   compileAll(engine)
   return {
     asset,
     render: (page, model, { language = languages.default, choices = [] } = {}) =>
-      engine.render(page, { ...spoken.get(language), choices, model }),
+      engine.render(page, { ...globals.get(language), choices, model }),
   }
 }
