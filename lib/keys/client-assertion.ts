@@ -1,11 +1,12 @@
 import { type CompactVerifyGetKey, compactVerify, createLocalJWKSet, errors } from 'jose'
+import { parseJsonObject } from '../protocol/json.ts'
 import type { PublicJwks } from '../protocol/jwks.ts'
 
-// RFC 7515 §4.1.9 lets `application/` and letter case vary; most clients say JWT or nothing.
-const kinds = ['jwt', 'client-authentication+jwt']
+// RFC 7515 §4.1.9: `application/` is optional and case has no meaning. Most clients send JWT or no `typ`.
+const assertionTypes = ['jwt', 'client-authentication+jwt']
 const isAssertion = (typ: unknown): boolean =>
   typ === undefined ||
-  (typeof typ === 'string' && kinds.includes(typ.toLowerCase().replace(/^application\//, '')))
+  (typeof typ === 'string' && assertionTypes.includes(typ.toLowerCase().replace(/^application\//, '')))
 
 type Opened = Readonly<Record<string, unknown>> | undefined
 
@@ -15,17 +16,16 @@ const open = async (
   algorithms: readonly string[],
 ): Promise<Opened> => {
   const { payload, protectedHeader } = await compactVerify(jwt, keyOf, { algorithms: [...algorithms] })
-  const claims: unknown = JSON.parse(new TextDecoder().decode(payload))
-  const isClaims = typeof claims === 'object' && claims !== null && !Array.isArray(claims)
-  return isClaims && isAssertion(protectedHeader.typ) ? { ...claims } : undefined
+  const claims = parseJsonObject(new TextDecoder().decode(payload))
+  return isAssertion(protectedHeader.typ) ? claims : undefined
 }
 
 /**
- * The claims of a JWT that a client signed with one of its keys (RFC 7523 §3); what they say is not looked at.
+ * Verifies the signature of a client assertion and returns its claims, which the caller must check (RFC 7523 §3).
  *
- * @param jwks the client's public keys; without a `kid` in the header each that fits is tried
- * @param algorithms the only ones that are accepted (RFC 8725 §3.1)
- * @returns undefined when it is not such a JWT
+ * @param jwks the client's public keys; without a `kid` in the header, each suitable one is tried
+ * @param algorithms the accepted algorithms (RFC 8725 §3.1)
+ * @returns undefined if it is not a JWT that one of these keys signed
  */
 export const openClientAssertion = async (
   jwks: PublicJwks,

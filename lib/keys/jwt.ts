@@ -1,8 +1,9 @@
 import { constants, type JsonWebKey, type KeyObject, sign } from 'node:crypto'
 import { compactVerify, createLocalJWKSet, decodeProtectedHeader } from 'jose'
 import type { SigningAlgorithm } from '../protocol/client-metadata.ts'
+import { parseJsonObject } from '../protocol/json.ts'
 
-/** A private key with what a JWT's header says of it. */
+/** A private key with its id and algorithm. */
 export interface SigningKey {
   readonly kid: string
   readonly algorithm: SigningAlgorithm
@@ -11,15 +12,15 @@ export interface SigningKey {
 
 type Signature = Buffer | Promise<Buffer>
 
-/** RSA takes ten times as long as the others, so it runs on the thread pool and other requests go on meanwhile. */
+/** RSA takes ten times as long as the other algorithms, so it runs on the thread pool and does not block. */
 const onThreadPool = (data: Buffer, key: Parameters<typeof sign>[2]): Promise<Buffer> =>
   new Promise((resolve, reject) => {
     sign('sha256', data, key, (error, signature) => (error ? reject(error) : resolve(signature)))
   })
 
 /**
- * RFC 7518 §3.3 to §3.5, RFC 8037 §3.1. Signed by Node's own functions: for the curves a WebCrypto signature costs more
- * than twice the processor time, and waits for a thread (bench/signing.ts).
+ * RFC 7518 §3.3 to §3.5, RFC 8037 §3.1. These use node:crypto: for elliptic curves a WebCrypto signature takes more than
+ * twice the processor time and waits for a thread (bench/signing.ts).
  */
 const signatures: Readonly<Record<SigningAlgorithm, (data: Buffer, key: KeyObject) => Signature>> = {
   RS256: (data, key) => onThreadPool(data, { key, padding: constants.RSA_PKCS1_PADDING }),
@@ -33,13 +34,13 @@ const signatures: Readonly<Record<SigningAlgorithm, (data: Buffer, key: KeyObjec
   EdDSA: (data, key) => sign(null, data, key),
 }
 
-const encoded = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 
 /**
- * A signed JWT in compact form (RFC 7519, RFC 7515).
+ * Signs a JWT in compact form (RFC 7519, RFC 7515).
  *
- * @param claims everything it says, times included
- * @param typ the `typ` header that keeps one kind of JWT from passing for another (RFC 8725 §3.11)
+ * @param claims all claims, including times
+ * @param typ the `typ` header, which keeps one kind of JWT from being accepted as another (RFC 8725 §3.11)
  * @example await signJwt(server.keys.signingKey('ES256'), { iss: server.issuer, sub: '1' })
  */
 export const signJwt = async (
@@ -47,12 +48,12 @@ export const signJwt = async (
   claims: Readonly<Record<string, unknown>>,
   typ = 'JWT',
 ): Promise<string> => {
-  const input = `${encoded({ alg: key.algorithm, kid: key.kid, typ })}.${encoded(claims)}`
+  const input = `${encode({ alg: key.algorithm, kid: key.kid, typ })}.${encode(claims)}`
   const signature = await signatures[key.algorithm](Buffer.from(input), key.privateKey)
   return `${input}.${signature.toString('base64url')}`
 }
 
-/** Which key a JWT says it was signed with (RFC 7515 §4.1.4); undefined when it says none, or is no JWT. */
+/** The `kid` of a JWT (RFC 7515 §4.1.4); undefined if it has none or is not a JWT. */
 export const keyIdOf = (jwt: string): string | undefined => {
   try {
     return decodeProtectedHeader(jwt).kid
@@ -62,23 +63,21 @@ export const keyIdOf = (jwt: string): string | undefined => {
 }
 
 /**
- * The claims of a JWT that one of these keys has signed; its times are not looked at.
+ * Verifies the signature of a JWT and returns its claims; the caller must check its times.
  *
- * @param algorithms the only ones that are accepted (RFC 8725 §3.1)
- * @returns undefined when it is not a JWT, of another kind, or not signed by these keys
+ * @param algorithms the accepted algorithms (RFC 8725 §3.1)
+ * @returns undefined if it is not a JWT of this `typ` that one of these keys signed
  */
 export const openSignedJwt = async (
   jwks: { keys: JsonWebKey[] },
   jwt: string,
   { algorithms, typ }: { algorithms: readonly string[]; typ: string },
-): Promise<Record<string, unknown> | undefined> => {
+): Promise<Readonly<Record<string, unknown>> | undefined> => {
   try {
     const { payload, protectedHeader } = await compactVerify(jwt, createLocalJWKSet(jwks), {
       algorithms: [...algorithms],
     })
-    const claims: unknown = JSON.parse(new TextDecoder().decode(payload))
-    const isClaims = typeof claims === 'object' && claims !== null && protectedHeader.typ === typ
-    return isClaims ? { ...claims } : undefined
+    return protectedHeader.typ === typ ? parseJsonObject(new TextDecoder().decode(payload)) : undefined
   } catch {
     return undefined
   }

@@ -8,42 +8,42 @@ import { freshnessOf, isPublished, type KeyTimes, signingAt } from './key-schedu
 import { publicPart } from './sealed-jwk.ts'
 import { type KeyOptions, openKey } from './signing-key.ts'
 
-/** The keys of this server in memory: what it signs with, what it publishes, and what it has signed with. */
+/** The server's keys in memory: those that sign, and all that are published or have signed before. */
 export interface KeyRing {
-  /** @throws Error when there is no active key of this algorithm */
+  /** @throws Error if no active key of this algorithm exists */
   signingKey(algorithm: SigningAlgorithm): SigningKey
-  /** The public keys (RFC 7517), each with its own `kid` and no private member; a new object when they were read again. */
+  /** The public keys (RFC 7517); a new object whenever the keys are read again. */
   readonly jwks: { readonly keys: readonly JsonWebKey[] }
   /**
-   * The claims of a JWT of this kind that this server has signed, by whatever key; its times are not looked at.
+   * Verifies a JWT that this server signed with any of its keys and returns its claims; the caller must check its times.
    *
-   * @returns undefined when it is not such a JWT
+   * @returns undefined if it is not a JWT of this `typ` from this server
    */
-  open(jwt: string, typ: string): Promise<Record<string, unknown> | undefined>
-  /** Learns what other processes have made and does what is due, once in a while; cheap enough for every request. */
+  open(jwt: string, typ: string): Promise<Readonly<Record<string, unknown>> | undefined>
+  /** Reads the keys again and rotates them, if due; cheap enough to call on every request. */
   refresh(): Promise<void>
-  /** Whether nothing is due to be read again. */
+  /** Whether the keys need not be read again yet. */
   isFresh(): boolean
-  /** Settles when nothing is being read. */
+  /** Resolves when no read is in progress. */
   settled(): Promise<void>
 }
 
 interface RingKey extends KeyTimes {
   readonly algorithm: string
   readonly publicJwk: JsonWebKey
-  /** Missing for keys that sign no more, and for algorithms that only a newer version knows. */
+  /** Absent for retired keys, and for algorithms that only a newer version supports. */
   readonly privateKey?: KeyObject
 }
 
-// Strangers can make up key ids, so they do not make this server read the database as often as they like.
-const unknownKeyPause = 5
+// Seconds between reads that an unknown key id causes: anyone can invent key ids.
+const unknownKeyInterval = 5
 
 /**
- * Opens the signing keys of this database; makes those that are missing, once, whoever comes first; and puts all
- * of them under the newest secret.
+ * Decrypts the signing keys of this database, creates missing ones, and encrypts all of them under the newest secret. If
+ * several processes start at once, one of them creates the keys.
  *
  * @param now the server's clock, in epoch seconds
- * @throws Error when a key cannot be opened: it is never replaced in silence
+ * @throws Error if a key cannot be decrypted; it is never silently replaced
  */
 export const openKeyRing = async (db: Database, options: KeyOptions, now: () => number): Promise<KeyRing> => {
   const freshness = freshnessOf(options.lifetimes)
@@ -54,7 +54,7 @@ export const openKeyRing = async (db: Database, options: KeyOptions, now: () => 
   let triedAt = readAt
   let reading: Promise<void> | undefined
 
-  /** What is in memory stays good when the database is away, or holds a key that only newer secrets open. */
+  /** Keeps the keys in memory if the database is unavailable, or has a key that only newer secrets decrypt. */
   const read = (): Promise<void> => {
     triedAt = now()
     reading ??= readKeys(db, options, keys, now())
@@ -80,7 +80,7 @@ export const openKeyRing = async (db: Database, options: KeyOptions, now: () => 
     open: async (jwt, typ) => {
       const kid = keyIdOf(jwt)
       const isKnown = kid === undefined || keys.some((key) => key.kid === kid)
-      if (!isKnown && since(triedAt) >= unknownKeyPause) await read()
+      if (!isKnown && since(triedAt) >= unknownKeyInterval) await read()
       return openSignedJwt({ keys: keys.map((key) => key.publicJwk) }, jwt, {
         algorithms: signingAlgorithms,
         typ,
@@ -95,14 +95,14 @@ export const openKeyRing = async (db: Database, options: KeyOptions, now: () => 
   }
 }
 
-/** The stored keys after everything that is due was done; what is in memory already is not opened again. */
+/** Reads the keys and rotates them if due; keys that are already in memory are not decrypted again. */
 const readKeys = async (
   db: Database,
   options: KeyOptions,
   known: readonly RingKey[],
   now: number,
 ): Promise<RingKey[]> => {
-  // Opened before anything is made, so that nothing is ever sealed under a wrong secret.
+  // Decrypted before any key is created, so that no key is ever encrypted under a wrong secret.
   const records = await listSigningKeys(db)
   const keys = await ringKeys(db, options, known, records)
   if (!(await maintainKeys(db, options, { records, now }))) return keys
@@ -142,7 +142,7 @@ const signingKeyOf = (keys: readonly RingKey[], algorithm: SigningAlgorithm, now
     keys.filter((one) => one.algorithm === algorithm && one.privateKey !== undefined),
     now,
   )
-  if (key?.privateKey === undefined) throw new Error(`latchkey: there is no ${algorithm} signing key`)
+  if (key?.privateKey === undefined) throw new Error(`latchkey: no ${algorithm} signing key is active`)
   return { kid: key.kid, algorithm, privateKey: key.privateKey }
 }
 
@@ -151,7 +151,7 @@ const rankOf = (algorithm: string): number => {
   return known.includes(algorithm) ? known.indexOf(algorithm) : known.length
 }
 
-/** RS256 comes first, for clients that take the first RSA key they see. */
+/** RS256 comes first, for clients that take the first RSA key. */
 const jwksOf = (keys: readonly RingKey[], now: number): KeyRing['jwks'] => ({
   keys: keys
     .filter((key) => isPublished(key, now))

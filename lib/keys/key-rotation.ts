@@ -18,8 +18,8 @@ const ofAlgorithm = (records: readonly SigningKeyRecord[], algorithm: SigningAlg
   records.filter((record) => record.algorithm === algorithm)
 
 /**
- * Makes the next generation; the first one of an algorithm signs at once, any other when clients know it.
- * Losing the race is as good as winning it: the other process's key is read afterwards.
+ * Creates the next key of an algorithm. The first one signs at once, any other only after clients have had time to fetch
+ * it. If another process creates it at the same time, its key is used.
  */
 const createNext = async (
   db: Database,
@@ -42,17 +42,16 @@ const createNext = async (
   options.logger.info(`latchkey: ${algorithm} signing key ${key.kid} is published and signs from ${start}`)
 }
 
-/** The longest that an ID token issued now may live. */
+/** The longest lifetime of an ID token that is issued now, in seconds. */
 const maxIdTokenLength = async (db: Database, { lifetimes }: KeyOptions, now: number): Promise<number> => {
   const clients = await listClients(db, { now })
-  // One by one: a spread of very many clients would not fit on the stack.
+  // Not Math.max(...): very many arguments would overflow the stack.
   return clients.reduce(
     (longest, client) => Math.max(longest, client.metadata.id_token_lifetime ?? 0),
     lifetimes.idToken,
   )
 }
 
-/** The lead once more is the margin, for a process that heard late of the new key and for clocks that differ. */
 const retire = async (
   db: Database,
   options: KeyOptions,
@@ -67,11 +66,11 @@ const retire = async (
 }
 
 /**
- * Does what is due: makes keys of algorithms that have none and successors of keys that are old enough, removes the
- * private half of a key once its successor signs for sure, and forgets a key when no hint can come back any more.
- * Any number of processes may do so at once. Keys of algorithms that only a newer version knows are left to it.
+ * Rotates keys: creates missing keys and due successors, removes the private part of a key once all processes sign with
+ * its successor, and deletes a key once no ID token signed with it can be sent as a hint. Safe to run in several processes
+ * at once. Ignores algorithms that only a newer version supports.
  *
- * @returns whether there was anything to do
+ * @returns whether anything was due
  */
 export const maintainKeys = async (
   db: Database,
@@ -79,7 +78,7 @@ export const maintainKeys = async (
   { records, now }: { records: SigningKeyRecord[]; now: number },
 ): Promise<boolean> => {
   const { lifetimes } = options
-  const making = signingAlgorithms.filter((algorithm) => {
+  const creating = signingAlgorithms.filter((algorithm) => {
     const keys = ofAlgorithm(records, algorithm)
     return keys.length === 0 || isSuccessorDue(keys, now, lifetimes)
   })
@@ -87,26 +86,27 @@ export const maintainKeys = async (
   const retiring = known.flatMap((keys) =>
     keys.filter((key) => {
       const end = succeededAt(key, keys)
+      // One more lead, for processes that read the new key late and for clocks that differ.
       return key.retiredAt === null && end !== undefined && end + lifetimes.signingKeyLead <= now
     }),
   )
-  // An expired ID token may come back as a hint for as long as a login can be kept alive (OIDC Core §3.1.2.1).
-  const forgotten = known
+  // An expired ID token may be sent as a hint for as long as an authorization can last (OIDC Core §3.1.2.1).
+  const expired = known
     .flat()
     .filter((key) => key.retiredAt !== null && key.retiredAt + lifetimes.refreshTokenAbsolute <= now)
 
-  await Promise.all(making.map((algorithm) => createNext(db, options, { algorithm, records, now })))
+  await Promise.all(creating.map((algorithm) => createNext(db, options, { algorithm, records, now })))
   if (retiring.length > 0) await retire(db, options, { due: retiring, now })
-  for (const key of forgotten) await removeSigningKey(db, key)
-  return making.length + retiring.length + forgotten.length > 0
+  for (const key of expired) await removeSigningKey(db, key)
+  return creating.length + retiring.length + expired.length > 0
 }
 
 /**
- * Begins a rotation before its time: publishes the next generation, which signs when clients know it. Where one
- * waits already, nothing changes.
+ * Starts a rotation early: publishes the next key, which signs after clients have had time to fetch it. Does nothing for
+ * algorithms whose next key is already published.
  *
  * @param now epoch seconds
- * @throws Error when the keys so far cannot be opened, so that none is sealed under a wrong secret
+ * @throws Error if a current key cannot be decrypted, so that no key is encrypted under a wrong secret
  */
 export const rotateKeys = async (
   db: Database,
@@ -122,8 +122,8 @@ export const rotateKeys = async (
 }
 
 /**
- * Replaces keys that somebody else may know: the new ones sign at once, and all others of these algorithms are
- * neither published nor believed any more. It works without the secrets of the keys so far.
+ * Replaces keys that may be compromised: the new keys sign at once, and all others of these algorithms are deleted. Works
+ * without the secrets of the current keys.
  */
 export const replaceKeys = async (
   db: Database,

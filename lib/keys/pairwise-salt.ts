@@ -7,28 +7,28 @@ import { openJwk, sealJwk } from './sealed-jwk.ts'
 const purpose = 'pairwise'
 
 /**
- * The salt of pairwise subject identifiers (OIDC Core §8.1): made once, whoever comes first, and never changed,
- * or every user would be a stranger to every client.
+ * Opens the salt of pairwise subject identifiers (OIDC Core §8.1), and creates it the first time. It never changes:
+ * otherwise every user would get new identifiers.
  *
  * @param secrets newest first
- * @throws Error when none of the secrets opens it
+ * @throws Error if none of the secrets decrypts it
  */
 export const openPairwiseSalt = async (
   db: Database,
   secrets: readonly [string, ...string[]],
 ): Promise<Buffer> => {
-  const sealed = (await findSalt(db, { purpose })) ?? (await makeSalt(db, secrets[0]))
+  const sealed = (await findSalt(db, { purpose })) ?? (await createFirstSalt(db, secrets[0]))
   const opened = await openJwk(secrets, sealed)
   if (typeof opened?.jwk.k !== 'string') {
     throw new Error(
-      'latchkey: the pairwise salt cannot be opened with any of secrets; put back the secret it lies under',
+      'latchkey: none of the option secrets decrypts the pairwise salt; add the secret it was encrypted with to the end of the list',
     )
   }
   if (opened.stale) await resealSalt(db, { purpose, from: sealed, to: await sealJwk(secrets[0], opened.jwk) })
   return Buffer.from(opened.jwk.k, 'base64url')
 }
 
-const makeSalt = async (db: Database, secret: string): Promise<string> => {
+const createFirstSalt = async (db: Database, secret: string): Promise<string> => {
   const sealed = await sealJwk(secret, { kty: 'oct', k: randomBytes(32).toString('base64url') })
   try {
     await createSalt(db, { purpose, sealed })
@@ -40,7 +40,7 @@ const makeSalt = async (db: Database, secret: string): Promise<string> => {
   }
 }
 
-/** A subject as the clients of one sector know it: the same for them, unlinkable for others. */
+/** The subject identifier for the clients of one sector, which other sectors cannot correlate (OIDC Core §8.1). */
 export const pairwiseSubject = (salt: Buffer, sector: string, subject: string): string =>
   createHmac('sha256', salt)
     .update(JSON.stringify([sector, subject]))

@@ -6,11 +6,11 @@ const sealingKey = (secret: string): Buffer => deriveKey(secret, 'signing keys')
 
 const privateMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
 
-/** What everybody may know of a key. */
+/** The key without its private members. */
 export const publicPart = (jwk: JsonWebKey): JsonWebKey =>
   Object.fromEntries(Object.entries(jwk).filter(([name]) => !privateMembers.includes(name)))
 
-/** A JWK as a compact JWE under a secret of the host's (RFC 7516): neither readable nor changeable without it. */
+/** Encrypts a JWK as a compact JWE under one of the host's secrets (RFC 7516). */
 export const sealJwk = (secret: string, jwk: JsonWebKey): Promise<string> =>
   new CompactEncrypt(new TextEncoder().encode(JSON.stringify(jwk)))
     .setProtectedHeader({ alg: 'dir', enc: 'A256GCM' })
@@ -30,11 +30,11 @@ const openWith = async (secret: string, sealed: string): Promise<JsonWebKey | un
 
 export interface OpenedJwk {
   readonly jwk: JsonWebKey
-  /** Whether it lies under an older secret and should be put under the newest. */
+  /** Whether an older secret decrypted it, so that it should be encrypted under the newest. */
   readonly stale: boolean
 }
 
-/** Tries the secrets, newest first; undefined when none of them opens it. */
+/** Tries the secrets, newest first; undefined if none of them decrypts it. */
 export const openJwk = async (secrets: readonly string[], sealed: string): Promise<OpenedJwk | undefined> => {
   for (const [index, secret] of secrets.entries()) {
     const jwk = await openWith(secret, sealed)

@@ -8,7 +8,7 @@ import {
   timingSafeEqual,
 } from 'node:crypto'
 
-/** What a random value is for; its prefix tells people and scanners, and no kind is accepted as another. */
+/** Prefixes by kind of secret: secret scanners recognise them, and one kind is never accepted as another. */
 export const secretPrefixes = {
   accessToken: 'lk_at_',
   refreshToken: 'lk_rt_',
@@ -20,19 +20,19 @@ export const secretPrefixes = {
 
 export type SecretKind = keyof typeof secretPrefixes
 
-/** A name that nothing else has and nobody guesses, of 128 bits; it stands in many rows and indexes. */
+/** A random identifier of 128 bits. */
 export const randomId = (): string => randomBytes(16).toString('base64url')
 
 /** A new bearer secret of 256 bits, such as `lk_at_…`. */
 export const createSecret = (kind: SecretKind): string =>
   `${secretPrefixes[kind]}${randomBytes(32).toString('base64url')}`
 
-/** Whether a presented text has the form of this kind of secret; anything else need not be looked up. */
+/** Whether a presented value has the form of this kind of secret; anything else need not be looked up. */
 export const isSecretOf = (kind: SecretKind, value: string): boolean =>
   value.startsWith(secretPrefixes[kind]) &&
   /^[A-Za-z0-9_-]{43}$/.test(value.slice(secretPrefixes[kind].length))
 
-/** The form in which a secret is stored: SHA-256 in base64url. High entropy makes a slow hash needless. */
+/** The stored form of a secret: SHA-256 in base64url. With 256 random bits a slow hash is unnecessary. */
 export const hashSecret = (secret: string): string =>
   createHash('sha256').update(secret, 'utf8').digest('base64url')
 
@@ -42,18 +42,18 @@ export const isEqual = (one: string, other: string): boolean => {
   return left.length === right.length && timingSafeEqual(left, right)
 }
 
-/** A key for one purpose, derived from a secret (HKDF, RFC 5869). */
+/** Derives a key for one purpose from a secret (HKDF, RFC 5869). */
 export const deriveKey = (secret: string, purpose: string): Buffer =>
   Buffer.from(hkdfSync('sha256', secret, '', `latchkey ${purpose}`, 32))
 
-/** An HMAC-SHA-256 over parts that cannot run into each other. */
+/** An HMAC-SHA-256 over a list of parts; encoded as JSON, so that no two lists are the same. */
 export const authenticationCode = (secret: string, purpose: string, parts: readonly string[]): string =>
   createHmac('sha256', deriveKey(secret, purpose)).update(JSON.stringify(parts)).digest('base64url')
 
 const ivLength = 12
 const tagLength = 16
 
-/** Encrypts a value so that only a bearer of the token can read it (AES-256-GCM); the database cannot. */
+/** Encrypts a value under a key derived from a token (AES-256-GCM), so that only the holder of the token can read it. */
 export const sealUnder = (token: string, value: string): string => {
   const iv = randomBytes(ivLength)
   const cipher = createCipheriv('aes-256-gcm', deriveKey(token, 'successor'), iv)
@@ -62,9 +62,9 @@ export const sealUnder = (token: string, value: string): string => {
 }
 
 /**
- * The way back.
+ * Decrypts a value of {@link sealUnder}.
  *
- * @throws Error when the token is another one, or the value was changed
+ * @throws Error if the token is a different one, or the value was changed
  */
 export const openUnder = (token: string, value: string): string => {
   const bytes = Buffer.from(value, 'base64url')

@@ -6,16 +6,16 @@ import type { SigningAlgorithm } from '../protocol/client-metadata.ts'
 import { resealSigningKey, type SigningKeyRecord } from '../repositories/signing-keys.ts'
 import { openJwk, sealJwk } from './sealed-jwk.ts'
 
-/** What keeping keys needs to know of the host's options. */
+/** The options that key management needs. */
 export interface KeyOptions extends Pick<Options, 'secrets' | 'lifetimes' | 'logger'> {
-  /** Hears of each new key; times in epoch seconds. */
+  /** Called for each new key; times in epoch seconds. */
   readonly keyPublished?: (key: { keyId: string; algorithm: string; signsFrom: number }) => void
 }
 
 /**
- * Opens a stored key, and puts it under the newest secret when it lies under an older one.
+ * Decrypts a stored key, and encrypts it under the newest secret if an older one decrypted it.
  *
- * @throws Error when none of the secrets opens it: a key is never replaced in silence
+ * @throws Error if none of the secrets decrypts it; a key is never silently replaced
  */
 export const openKey = async (
   db: Database,
@@ -25,7 +25,7 @@ export const openKey = async (
   const opened = await openJwk(secrets, sealedKey)
   if (opened === undefined) {
     throw new Error(
-      `latchkey: signing key ${kid} cannot be opened with any of secrets; put the secret it was sealed under at the end of the list`,
+      `latchkey: none of the option secrets decrypts the signing key ${kid}; add the secret it was encrypted with to the end of the list`,
     )
   }
   if (opened.stale) {
@@ -34,7 +34,7 @@ export const openKey = async (
   return opened.jwk
 }
 
-/** A new key pair; its id is the thumbprint of its public half (RFC 7638), and of no other key. */
+/** Generates a key pair; its id is the thumbprint of its public key (RFC 7638). */
 export const newKey = async (
   { secrets }: KeyOptions,
   algorithm: SigningAlgorithm,

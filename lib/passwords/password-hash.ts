@@ -1,9 +1,9 @@
-/** A stored password hash, taken apart as far as checking it needs. */
+/** A parsed password hash. */
 export interface PasswordHash {
   readonly algorithm: 'bcrypt' | 'argon2' | 'scrypt'
-  /** A hash of nobody's password that costs as much to check as this one. */
+  /** A hash that no password matches, and that costs as much to check as this one. */
   readonly dummy: string
-  /** Only of scrypt, which Node's own function checks. */
+  /** Only for scrypt, which node:crypto checks. */
   readonly scrypt?: ScryptHash
 }
 
@@ -17,46 +17,46 @@ export interface ScryptHash {
 }
 
 /**
- * A stored hash in a format that is not checked here, or that asks for more memory or time than is given.
- * Meant for the operator: it names the option to set, and never holds the hash.
+ * A stored hash has an unknown format, or needs more memory or time than allowed. The message is for the operator: it
+ * names the option to set, and never contains the hash.
  */
 export class UnsupportedPasswordHashError extends Error {
   override readonly name = 'UnsupportedPasswordHashError'
 
   constructor() {
     super(
-      'the stored password hash is not a bcrypt, argon2 or scrypt hash within the limits of cost; ' +
-        'set users.verify, which checks hashes of any other kind',
+      'the stored password hash is not a bcrypt, argon2 or scrypt hash within the cost limits; ' +
+        'set users.verify to check hashes of other formats',
     )
   }
 }
 
 const KiB = 1024
-// A hash comes from a database, so it may not ask for any amount of memory: 256 MiB, four times over, at most.
-const largestMemory = 256 * KiB * KiB
-const largestWork = 4 * largestMemory
-// Each step doubles the time: 16 takes seconds on a thread that others wait for.
-const bcryptCosts = { least: 4, most: 16 }
+// Limits for hashes from a database: 256 MiB of memory, and four passes over it.
+const maxMemory = 256 * KiB * KiB
+const maxWork = 4 * maxMemory
+// Each step doubles the time: a cost of 16 already takes seconds on a thread.
+const bcryptCosts = { min: 4, max: 16 }
 
 const isWithin = (memory: number, passes: number): boolean =>
-  memory > 0 && passes > 0 && memory <= largestMemory && memory * passes <= largestWork
+  memory > 0 && passes > 0 && memory <= maxMemory && memory * passes <= maxWork
 
 const bcryptFormat = /^\$2[aby]\$([0-9]{2})\$[./A-Za-z0-9]{53}$/
 const bcryptDummy = 'jjR18lNorSyPjKYeVojgWOnzspnVlk59pZHbzRx.4CiiN6OddpCtu'
 
 const parseBcrypt = (hash: string): PasswordHash | undefined => {
   const cost = Number(bcryptFormat.exec(hash)?.[1])
-  if (!(cost >= bcryptCosts.least && cost <= bcryptCosts.most)) return undefined
+  if (!(cost >= bcryptCosts.min && cost <= bcryptCosts.max)) return undefined
   return { algorithm: 'bcrypt', dummy: hash.slice(0, 7) + bcryptDummy }
 }
 
 // A PHC string: parameters by name, then salt and hash in base64 without padding.
 const phcDummy = '$bm9ib2R5IGF0IGFsbA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA'
 
-const isBase64 = (text: string): boolean =>
-  Buffer.from(text, 'base64').toString('base64').replace(/=+$/, '') === text
+const isBase64 = (value: string): boolean =>
+  Buffer.from(value, 'base64').toString('base64').replace(/=+$/, '') === value
 
-/** A hash of nobody's password that costs as much to check as the ones made here. */
+/** A hash that no password matches, and that costs as much to check as those made by `hashPassword`. */
 export const ownDummyHash = `$argon2id$v=19$m=19456,t=2,p=1${phcDummy}`
 
 const argon2Format =
@@ -94,17 +94,17 @@ const parseScrypt = (hash: string): PasswordHash | undefined => {
 }
 
 /**
- * Reads a stored hash, without checking any password.
+ * Parses a stored hash.
  *
  * - bcrypt: `$2a$`, `$2b$` and `$2y$`, cost 4 to 16
  * - argon2id, argon2i, argon2d as PHC strings: `$argon2id$v=19$m=19456,t=2,p=1$salt$hash`
  * - scrypt as PHC strings: `$scrypt$ln=14,r=8,p=1$salt$hash`, or with `n=16384`
  *
- * @returns undefined when the format is another, ill-formed, or asks for more than 256 MiB or four times their work
+ * @returns undefined if the format is unknown or malformed, or the hash exceeds the cost limits: 256 MiB, four passes
  */
 export const parsePasswordHash = (hash: string): PasswordHash | undefined =>
   parseBcrypt(hash) ?? parseArgon2(hash) ?? parseScrypt(hash)
 
-/** Whether passwords can be checked against this hash, so that a user can be brought along with it. */
+/** Whether passwords can be checked against this hash, so that a user can be imported with it. */
 export const isPasswordHash = (hash: unknown): hash is string =>
   typeof hash === 'string' && parsePasswordHash(hash) !== undefined

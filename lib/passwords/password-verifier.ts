@@ -4,9 +4,9 @@ import { ownDummyHash, parsePasswordHash, UnsupportedPasswordHashError } from '.
 import { isPassword, verifyPassword } from './passwords.ts'
 
 export interface PasswordVerifierOptions {
-  /** Verifications at once. @default UV_THREADPOOL_SIZE − 2, at least 1: signatures need the other threads */
+  /** Maximum number of concurrent verifications. @default UV_THREADPOOL_SIZE − 2, at least 1: signatures need the other threads */
   concurrency?: number
-  /** Verifications that may wait for their turn. @default 100 */
+  /** Maximum number of waiting verifications. @default 100 */
   queue?: number
   /** Checks one password against one hash. @default {@link verifyPassword} */
   verify?: (password: string, hash: string) => Promise<boolean>
@@ -16,35 +16,35 @@ export interface PasswordVerifierOptions {
 
 export interface PasswordVerifier {
   /**
-   * Checks one password: exactly one verification, whatever the outcome. Without a hash (no such user, a disabled
-   * one, one without a password) it is a dummy, at the cost of the hash of this table that was seen last.
-   * Hashes of kinds that are not known here go to `verifyOther`; then the dummy waits as long as that took last
-   * time, which hides the difference from a clock, not from one who measures the load of the processor.
+   * Checks one password with exactly one verification. Without a hash (an unknown or disabled user, or one without a
+   * password) it is a dummy, at the cost of the hash that was seen last. `verifyOther` checks hashes of unknown formats;
+   * a dummy then waits as long as its last call took. That hides the difference in response times, but not in processor
+   * load.
    *
-   * @throws OAuthError `temporarily_unavailable` when too many verifications wait
-   * @throws UnsupportedPasswordHashError on a hash of an unknown kind without `verifyOther`, after a dummy
+   * @throws OAuthError `temporarily_unavailable` if too many verifications are waiting
+   * @throws UnsupportedPasswordHashError for a hash of unknown format without `verifyOther`, after a dummy
    */
   verify(
     password: string,
     hash: string | undefined,
     verifyOther?: () => boolean | Promise<boolean>,
   ): Promise<boolean>
-  /** Makes the dummy as expensive as this hash. */
+  /** Makes the dummy cost as much as this hash. */
   learn(hash: string): void
 }
 
-/** Size of libuv's thread pool, on which all hashing runs, less two threads for everything else. */
+/** The size of libuv's thread pool, which runs all hashing, minus two threads for other work. */
 const threads = (): number => {
   const size = Number(process.env.UV_THREADPOOL_SIZE ?? 4)
   return Math.max(1, (Number.isInteger(size) && size > 0 ? size : 4) - 2)
 }
 
-// A host's verification that hung once must not hold every later dummy.
+// Milliseconds. Limits dummies after a host's verification that took too long.
 const maxWait = 5000
 
 /**
- * Checks passwords a few at a time, so that a burst of logins delays neither signatures nor other logins,
- * and at one cost whether the user exists or not.
+ * Checks passwords a few at a time, so that a burst of logins does not delay signatures, and at the same cost whether or
+ * not the user exists.
  *
  * @example
  * const passwords = createPasswordVerifier()
@@ -52,12 +52,12 @@ const maxWait = 5000
  */
 export const createPasswordVerifier = (options: PasswordVerifierOptions = {}): PasswordVerifier => {
   const { concurrency = threads(), queue = 100, verify = verifyPassword } = options
-  const inTurn = createTurns(concurrency, queue)
-  let burn = (password: string): Promise<unknown> => verify(password, ownDummyHash)
+  const enqueue = createQueue(concurrency, queue)
+  let verifyDummy = (password: string): Promise<unknown> => verify(password, ownDummyHash)
 
   const learn = (hash: string): void => {
     const parsed = parsePasswordHash(hash)
-    if (parsed) burn = (password) => verify(password, parsed.dummy)
+    if (parsed) verifyDummy = (password) => verify(password, parsed.dummy)
   }
 
   const verifyByHost = async (verifyOther: () => boolean | Promise<boolean>): Promise<boolean> => {
@@ -66,45 +66,45 @@ export const createPasswordVerifier = (options: PasswordVerifierOptions = {}): P
       return (await verifyOther()) === true
     } finally {
       const milliseconds = Math.min(performance.now() - start, maxWait)
-      burn = () => (options.wait ?? wait)(milliseconds)
+      verifyDummy = () => (options.wait ?? wait)(milliseconds)
     }
   }
 
   return {
     learn,
     verify: (given, hash, verifyOther) =>
-      inTurn(async () => {
+      enqueue(async () => {
         const password = isPassword(given) ? given : 'refused'
         const known = hash !== undefined && parsePasswordHash(hash) !== undefined
         if (known) learn(hash)
         if (isPassword(given) && known) return verify(password, hash)
         if (isPassword(given) && hash && verifyOther) return verifyByHost(verifyOther)
-        await burn(password)
+        await verifyDummy(password)
         if (hash && !known && !verifyOther) throw new UnsupportedPasswordHashError()
         return false
       }),
   }
 }
 
-type Turns = <T>(task: () => Promise<T>) => Promise<T>
+type Queue = <T>(task: () => Promise<T>) => Promise<T>
 
-const createTurns = (concurrency: number, queue: number): Turns => {
+const createQueue = (concurrency: number, maxWaiting: number): Queue => {
   const waiting: (() => void)[] = []
   let running = 0
   return async (task) => {
     if (running < concurrency) {
       running += 1
-    } else if (waiting.length < queue) {
+    } else if (waiting.length < maxWaiting) {
       await new Promise<void>((resolve) => waiting.push(resolve))
     } else {
-      throw new OAuthError('temporarily_unavailable', 'too many logins at once, try again in a moment', {
+      throw new OAuthError('temporarily_unavailable', 'too many logins at once; try again in a moment', {
         headers: { 'Retry-After': '5' },
       })
     }
     try {
       return await task()
     } finally {
-      // The turn is handed over, so nobody who comes in between can take it.
+      // The next task takes over this slot directly; `running` stays the same.
       const next = waiting.shift()
       if (next) next()
       else running -= 1

@@ -12,23 +12,23 @@ import {
 
 export { isPasswordHash, UnsupportedPasswordHashError } from './password-hash.ts'
 
-/** The longest password, in UTF-16 code units; a longer one never matches. */
+/** Maximum length of a password in UTF-16 code units; a longer one never matches. */
 export const maxPasswordLength = 1024
 
-/** Whether this may be a password at all: not empty, not too long, no NUL. It is never trimmed. */
+/** Whether this can be a password: not empty, not too long, and without NUL. Passwords are never trimmed. */
 export const isPassword = (password: unknown): password is string =>
   typeof password === 'string' &&
   password !== '' &&
   password.length <= maxPasswordLength &&
   !password.includes('\0')
 
-// OWASP's and RFC 9106's weaker-memory choice: argon2id (the default algorithm), 19 MiB, two passes, one lane.
+// OWASP's recommendation: argon2id (the library's default), 19 MiB, two passes, one lane.
 const ownParameters = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 
 /**
  * Hashes a password for storage as an argon2id PHC string.
  *
- * @throws TypeError when it may not be a password
+ * @throws TypeError if it cannot be a password
  * @example await hashPassword('correct horse battery staple') // '$argon2id$v=19$m=19456,t=2,p=1$…'
  */
 export const hashPassword = async (password: string): Promise<string> => {
@@ -37,11 +37,10 @@ export const hashPassword = async (password: string): Promise<string> => {
 }
 
 /**
- * Checks a password against a stored bcrypt, argon2 or scrypt hash, on libuv's thread pool.
- * What may not be a password, and a hash that is null or empty, never match, and cost as much as what may.
- * bcrypt hashes are checked as they were made: the first 72 bytes count.
+ * Checks a password against a stored bcrypt, argon2 or scrypt hash, on libuv's thread pool. An invalid password and a
+ * missing hash never match, but cost as much as a check. Only the first 72 bytes count for bcrypt.
  *
- * @throws UnsupportedPasswordHashError when the hash is of another kind, ill-formed or beyond the limits of cost
+ * @throws UnsupportedPasswordHashError if the hash has an unknown format, is malformed or exceeds the cost limits
  */
 export const verifyPassword = async (password: string, hash: string | null | undefined): Promise<boolean> => {
   const parsed = parsePasswordHash(hash || ownDummyHash)
@@ -50,7 +49,7 @@ export const verifyPassword = async (password: string, hash: string | null | und
   try {
     return (await matchesHash(mayMatch ? password : 'refused', hash || ownDummyHash, parsed)) && mayMatch
   } catch {
-    // What only the library could see wrong; its own error might quote the hash.
+    // The library rejects the hash. Its error might contain the hash, so it is not the cause.
     throw new UnsupportedPasswordHashError()
   }
 }

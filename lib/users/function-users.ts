@@ -1,18 +1,16 @@
 import type { HostUser, UserFunctions } from '../options/options.ts'
 import { isPassword } from '../passwords/passwords.ts'
+import { isObject } from '../protocol/json.ts'
 import { callHost } from './host-function.ts'
 import { isLookup, subjectOf } from './subject.ts'
 import { presentClaims, type User, type Users } from './users.ts'
 
-/**
- * Users behind the host's functions. What they return is checked; what they throw is never the client's fault;
- * equal timing for unknown users is theirs to keep.
- */
+/** Users that the host's functions find and authenticate. What the functions return is checked. */
 export const createFunctionUsers = (functions: UserFunctions): Users => ({
   async find(subject) {
     if (!isLookup(subject)) return undefined
     const user = userOf('users.find', await callHost('users.find', () => functions.find(subject)))
-    // A host that reads '5abc' as the number 5 must not make it a name for user 5.
+    // A host may convert '5abc' to the number 5, which must not find user 5.
     return user?.subject === subject ? user : undefined
   },
 
@@ -24,7 +22,7 @@ export const createFunctionUsers = (functions: UserFunctions): Users => ({
 
   async claims({ record }, scopes) {
     const claims: unknown = (await callHost('users.claims', () => functions.claims?.(record, scopes))) ?? {}
-    if (typeof claims !== 'object' || claims === null || Array.isArray(claims)) {
+    if (!isObject(claims)) {
       throw new TypeError('latchkey: users.claims must return an object of claims')
     }
     return presentClaims(Object.entries(claims))
@@ -34,13 +32,13 @@ export const createFunctionUsers = (functions: UserFunctions): Users => ({
 const isRecord = (value: unknown): value is HostUser =>
   typeof value === 'object' && value !== null && 'id' in value
 
-/** JavaScript hosts also say null or false for nobody. */
+/** Hosts in JavaScript may return null or false for no user. */
 const userOf = (name: string, record: unknown): User | undefined => {
   if (record === undefined || record === null || record === false) return undefined
   if (!isRecord(record))
     throw new TypeError(`latchkey: ${name} must return an object with an id, or undefined`)
   const subject = subjectOf(record.id, `the id that ${name} returns`)
   const names = [record.username, record.email, record.name]
-  const username = names.find((text): text is string => typeof text === 'string' && text !== '')
+  const username = names.find((each): each is string => typeof each === 'string' && each !== '')
   return { subject, username: username ?? subject, record }
 }

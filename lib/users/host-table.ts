@@ -5,18 +5,18 @@ import type { UserMapping, UserRow } from '../options/options.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { isLookup } from './subject.ts'
 
-/** Reads of the host's user table, with the host's own Knex instance: rows and names are as its code sees them. */
+/** Queries on the host's user table, with the host's Knex instance: rows and names are as the host's code sees them. */
 export interface HostTable {
   byId(id: string): Promise<UserRow | undefined>
-  /** Rows with exactly this login name, else those that have it in lower case. One query either way. */
+  /** Rows with exactly this username, or else those that differ only in case. Always one query. */
   byUsername(username: string): Promise<readonly UserRow[]>
-  /** The password hash of any user, to learn what hashes of this table cost. */
+  /** The password hash of any user, to measure the cost of the hashes in this table. */
   anyPassword(): Promise<string | undefined>
 }
 
-// PostgreSQL compares by the type of the column and raises an error on text that is no number, no UUID, or too
-// large a number. Such a text is nobody's id. A cast of the column would avoid the error, and the index too.
-const noValueOfThatType = new Set<unknown>(['22P02', '22003'])
+// PostgreSQL compares by the type of the column and reports an error for a string that is not a number or UUID, or out of
+// range. No user has such an id. Casting the column would avoid the error, but also the index.
+const invalidValueCodes = new Set<unknown>(['22P02', '22003'])
 
 const codeOf = (error: unknown): unknown =>
   typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
@@ -25,14 +25,14 @@ const read = async <T>(rows: Promise<readonly T[]>): Promise<readonly T[]> => {
   try {
     return await rows
   } catch (error) {
-    if (error instanceof OAuthError && noValueOfThatType.has(codeOf(error.cause))) return []
+    if (error instanceof OAuthError && invalidValueCodes.has(codeOf(error.cause))) return []
     throw error
   }
 }
 
 /**
- * The host's pool with the host's own names for tables and columns. PostgreSQL does not prepare: there a prepared
- * `SELECT *` would fail as soon as the host adds a column.
+ * The host's pool, with the host's names of tables and columns. Statements are not prepared on PostgreSQL, where a
+ * prepared `SELECT *` fails once the host adds a column.
  */
 const hostDatabase = (knex: Knex): Database => ({
   knex,
@@ -42,9 +42,9 @@ const hostDatabase = (knex: Knex): Database => ({
 })
 
 /**
- * A column of a row, as the mapping names it.
+ * A mapped column of a row.
  *
- * @throws TypeError when the rows have no such column: the name is wrong, or not what the host's mappers make of it
+ * @throws TypeError if the row has no such column: the name is wrong, or the host's Knex mappers change it
  */
 export const columnOf = (mapping: UserMapping, row: UserRow, name: keyof UserMapping['columns']): unknown => {
   const column = mapping.columns[name]
@@ -54,14 +54,14 @@ export const columnOf = (mapping: UserMapping, row: UserRow, name: keyof UserMap
   )
 }
 
-/** Text of a column; fixed-length columns are padded with spaces, binary ones come as bytes. */
+/** The string in a column. Fixed-length columns are padded with spaces; binary columns return bytes. */
 export const textOf = (value: unknown): string =>
   value === null || value === undefined ? '' : String(value).trimEnd()
 
 export const hostTable = (mapping: UserMapping, knex: Knex): HostTable => {
   const { table, columns } = mapping
   const database = hostDatabase(knex)
-  // A bound limit would have SQLite plan the statement anew each time.
+  // With a bound limit SQLite would plan the statement again each time.
   const firstById = query<{ id: string }>((from, v) =>
     from(table)
       .where({ [columns.id]: v.id })
@@ -73,20 +73,20 @@ export const hostTable = (mapping: UserMapping, knex: Knex): HostTable => {
   const withPassword = query<Record<never, never>>((from) =>
     from(table).whereNotNull(columns.password).first(columns.password),
   )
-  /** As Knex does it: one row by itself, several as a list. */
-  const seenByHost = <T>(response: T): T => knex.client.postProcessResponse(response, undefined)
+  /** Applies the host's `postProcessResponse`, to one row or an array of rows, as Knex does. */
+  const postProcess = <T>(response: T): T => knex.client.postProcessResponse(response, undefined)
   const usernameOf = (row: UserRow): unknown => columnOf(mapping, row, 'username')
   return {
     async byId(id) {
       const [row] = await read(firstById(database, { id }))
-      return row && seenByHost(row)
+      return row && postProcess(row)
     },
 
     async byUsername(username) {
       if (!isLookup(username)) return []
       const lowered = username.toLowerCase()
-      const rows = seenByHost(await read(namedAs(database, { one: username, other: lowered })))
-      // Databases that ignore accents or padding too would give one account any number of names to be guessed under.
+      const rows = postProcess(await read(namedAs(database, { one: username, other: lowered })))
+      // Some databases also ignore accents or padding, which would give one account many names to guess under.
       const same = rows.filter((row) => isName(usernameOf(row), lowered))
       const exact = same.filter((row) => String(usernameOf(row)) === username)
       return exact.length > 0 ? exact : same
@@ -94,7 +94,7 @@ export const hostTable = (mapping: UserMapping, knex: Knex): HostTable => {
 
     async anyPassword() {
       const [row] = await read(withPassword(database, {}))
-      return row && textOf(seenByHost(row)[columns.password])
+      return row && textOf(postProcess(row)[columns.password])
     },
   }
 }

@@ -11,19 +11,19 @@ import type { Users } from './users.ts'
 export type { User, Users } from './users.ts'
 
 export interface UsersContext {
-  /** What the host said; undefined for the kit's own table. */
+  /** The host's option; undefined for the kit's own table. */
   readonly users: UserMapping | UserFunctions | undefined
-  /** The host's own Knex instance, for its table. */
+  /** The host's Knex instance, for its table. */
   readonly knex: Knex
-  /** The kit's view of the database, for its own table. */
+  /** The kit's database, for its own table. */
   readonly database: Database
   readonly logger: Logger
-  /** @default one verifier of these users' own */
+  /** @default a new verifier */
   readonly passwords?: PasswordVerifier
 }
 
 /**
- * The users, in the form that the host chose.
+ * Creates the users from the option `users`.
  *
  * @example createUsers({ users: options.users, knex: opened.hostKnex, database: opened.database, logger })
  */

@@ -7,24 +7,22 @@ import { isLookup, subjectOf } from './subject.ts'
 import { presentClaims, type User, type Users } from './users.ts'
 import { type Candidate, verifiedUser } from './verified-user.ts'
 
-/** A user of the host's table, with the row that claims are read from. */
+/** A user of the host's table, with its row. */
 export interface MappedUser extends User {
   readonly row: UserRow
 }
 
 export interface MappedUsersContext {
   readonly mapping: UserMapping
-  /** The host's own Knex instance. */
+  /** The host's Knex instance. */
   readonly knex: Knex
   readonly passwords: PasswordVerifier
   readonly logger: Logger
 }
 
 /**
- * Users in the host's own table.
- *
- * Every attempt to log in costs one query and one verification, real or dummy, at the cost of the hashes of this
- * table. Hashes that `verify` checks are matched in duration only; see {@link PasswordVerifier}.
+ * Users in the host's table. Every login attempt takes one query and one verification, real or dummy, at the cost of the
+ * hashes in this table. For hashes that `verify` checks, only the duration is matched; see {@link PasswordVerifier}.
  */
 export const createMappedUsers = ({
   mapping,
@@ -39,15 +37,15 @@ export const createMappedUsers = ({
     async find(subject) {
       if (!isLookup(subject)) return undefined
       const row = await table.byId(subject)
-      // Databases take '05' and '5abc' for 5.
-      const isThis =
-        row !== undefined && subjectOf(columnOf(mapping, row, 'id'), 'users.columns.id') === subject
-      return isThis && isActive(mapping, row) ? mappedUser(mapping, row) : undefined
+      if (row === undefined) return undefined
+      const user = mappedUser(mapping, row)
+      // Databases convert '05' and '5abc' to 5.
+      return user.subject === subject && (await isActive(mapping, row)) ? user : undefined
     },
 
     async authenticate(username, password) {
       await learnCost()
-      const rows = (await table.byUsername(username)).filter((row) => isActive(mapping, row))
+      const rows = await activeRows(mapping, await table.byUsername(username))
       if (rows.length > 1) {
         logger.error(
           `latchkey: users.columns.username is not unique: ${rows.length} active users have one login name`,
@@ -58,13 +56,16 @@ export const createMappedUsers = ({
     },
 
     async claims({ row }) {
-      const values = Object.entries(mapping.claims ?? {}).map(([name, claim]): [string, unknown] => {
-        if (typeof claim === 'function') return [name, callHost(`users.claims.${name}`, () => claim(row))]
-        if (!(claim in row))
-          warnAbout(`users.claims.${name} is ${claim}, which rows of ${mapping.table} do not have`)
-        return [name, row[claim]]
-      })
-      return presentClaims(await settledClaims(values))
+      const values = Object.entries(mapping.claims ?? {}).map(
+        async ([name, claim]): Promise<[string, unknown]> => {
+          if (typeof claim === 'function')
+            return [name, await callHost(`users.claims.${name}`, () => claim(row))]
+          if (!(claim in row))
+            warnAbout(`users.claims.${name} is ${claim}, which rows of ${mapping.table} do not have`)
+          return [name, row[claim]]
+        },
+      )
+      return presentClaims(await Promise.all(values))
     },
   }
 }
@@ -84,23 +85,16 @@ const candidateOf = (mapping: UserMapping, row: UserRow, password: string): Cand
   id: columnOf(mapping, row, 'id'),
   hash: textOf(columnOf(mapping, row, 'password')) || undefined,
   verifyOther:
-    mapping.verify && (async () => callHost('users.verify', () => mapping.verify?.(password, row) ?? false)),
+    mapping.verify && (() => callHost('users.verify', () => mapping.verify?.(password, row) ?? false)),
   user: () => mappedUser(mapping, row),
 })
 
-const isThenable = (value: unknown): boolean => typeof value === 'object' && value !== null && 'then' in value
+const isActive = async ({ isActive: ask }: UserMapping, row: UserRow): Promise<boolean> =>
+  ask === undefined || Boolean(await callHost('users.isActive', () => ask(row)))
 
-/** Claims that the host computes elsewhere are waited for together. */
-const settledClaims = async (claims: readonly [string, unknown][]): Promise<readonly [string, unknown][]> =>
-  claims.some(([, value]) => isThenable(value))
-    ? Promise.all(claims.map(async ([name, value]): Promise<[string, unknown]> => [name, await value]))
-    : claims
-
-const isActive = (mapping: UserMapping, row: UserRow): boolean => {
-  const active: unknown = mapping.isActive ? callHost('users.isActive', () => mapping.isActive?.(row)) : true
-  // A promise is true whatever it promises.
-  if (active instanceof Promise) throw new TypeError('latchkey: users.isActive must not be asynchronous')
-  return Boolean(active)
+const activeRows = async (mapping: UserMapping, rows: readonly UserRow[]): Promise<UserRow[]> => {
+  const active = await Promise.all(rows.map((row) => isActive(mapping, row)))
+  return rows.filter((_, index) => active[index])
 }
 
 const learn = async (table: HostTable, passwords: PasswordVerifier): Promise<void> => {
@@ -108,7 +102,7 @@ const learn = async (table: HostTable, passwords: PasswordVerifier): Promise<voi
   if (hash !== undefined) passwords.learn(hash)
 }
 
-/** Does the work the first time, and again after it failed. */
+/** Runs the work on the first call only, and again if it failed. */
 const once = (work: () => Promise<void>): (() => Promise<void>) => {
   let done: Promise<void> | undefined
   return () => {

@@ -6,7 +6,7 @@ import { isLookup } from './subject.ts'
 import { presentClaims, type User, type Users } from './users.ts'
 import { verifiedUser } from './verified-user.ts'
 
-/** One of the kit's own accounts. */
+/** A user of the kit's own table. */
 export interface OwnUser extends User {
   readonly account: UserAccount
 }
@@ -17,7 +17,7 @@ export interface OwnUsersContext {
   readonly logger: Logger
 }
 
-/** Users in the kit's own table, for a host that has none. */
+/** Users in the kit's own table, for a host without users. */
 export const createOwnUsers = ({ database, passwords, logger }: OwnUsersContext): Users<OwnUser> => ({
   async find(subject) {
     const account = isLookup(subject) ? await findUser(database, { id: subject }) : undefined
@@ -48,7 +48,7 @@ export const createOwnUsers = ({ database, passwords, logger }: OwnUsersContext)
   },
 })
 
-/** Exact, then in lower case; both are read, so that both take as long whether or not the first is there. */
+/** The exact username, or else its lower case. Both are always read, so that timing does not depend on the first. */
 const byUsername = async (database: Database, username: string): Promise<UserAccount | undefined> => {
   if (!isLookup(username)) return undefined
   const lowered = username.toLowerCase()

@@ -1,28 +1,28 @@
-/** The longest subject or login name: OIDC Core §2 bounds `sub` so, and no e-mail address is longer. */
-const longest = 255
+/** Maximum length of a subject or username: the limit of `sub` (OIDC Core §2), and longer than any e-mail address. */
+const maxLength = 255
 
-/** Whether it is worth asking a database for this id or login name; PostgreSQL raises an error on NUL. */
-export const isLookup = (text: unknown): text is string =>
-  typeof text === 'string' && text !== '' && text.length <= longest && !text.includes('\0')
+/** Whether this can be an id or a username; PostgreSQL reports an error for NUL. */
+export const isLookup = (value: unknown): value is string =>
+  typeof value === 'string' && value !== '' && value.length <= maxLength && !value.includes('\0')
 
 /**
- * The subject identifier of a user's id (OIDC Core §2).
+ * Converts a user's id to a subject identifier (OIDC Core §2).
  *
- * @param where what to name in the error, such as `users.columns.id`
- * @throws TypeError when the id is neither text nor a whole number, or does not survive as text
+ * @param where named in the error, such as `users.columns.id`
+ * @throws TypeError if the id is neither a string nor a safe integer, or too long
  * @example subjectOf(42, 'users.columns.id') // '42'
  */
 export const subjectOf = (id: unknown, where: string): string => {
-  // Drivers round 64-bit numbers, so that two users would become one.
+  // Drivers round larger integers, which would merge two users.
   if (typeof id === 'number' && !Number.isSafeInteger(id)) {
     throw new TypeError(
-      `latchkey: ${where} must be a whole number below 2^53; let the driver return it as text`,
+      `latchkey: ${where} must be a whole number below 2^53; let the driver return it as a string`,
     )
   }
   const subject = typeof id === 'string' || typeof id === 'number' || typeof id === 'bigint' ? String(id) : ''
   if (!isLookup(subject)) {
     throw new TypeError(
-      `latchkey: ${where} must be a number, or text of 1 to ${longest} characters without NUL`,
+      `latchkey: ${where} must be a number, or a string of 1 to ${maxLength} characters without NUL`,
     )
   }
   return subject

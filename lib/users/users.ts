@@ -1,28 +1,28 @@
 import type { Request } from 'express'
 import type { HostUser } from '../options/options.ts'
 
-/** A user, wherever users live. */
+/** A user, from any source. */
 export interface User {
-  /** The id as text: `sub`. */
+  /** The id as a string: `sub`. */
   readonly subject: string
-  /** The login name, for the pages to show. */
+  /** The username that the pages show. */
   readonly username: string
-  /** What the host's hooks are given: the row of its table, or the object that its functions returned. */
+  /** The argument of the host's hooks: the row of its table, or the object that its functions returned. */
   readonly record: HostUser
 }
 
-/** The users behind the server: the host's table, the host's functions, or the kit's own table. */
+/** The users of the server: in the host's table, behind the host's functions, or in the kit's own table. */
 export interface Users<Kind extends User = User> {
-  /** The user with this subject; undefined when gone or disabled. */
+  /** The user with this subject; undefined if they do not exist or are disabled. */
   find(subject: string): Promise<Kind | undefined>
   /**
-   * The user whom these credentials prove. One answer for an unknown user, a wrong password and a disabled user,
-   * and, but for the function form, one cost.
+   * The user with these credentials; undefined for an unknown user, a wrong password and a disabled user, which all take
+   * equally long except with the host's functions.
    *
-   * @throws OAuthError `temporarily_unavailable` when too many verifications wait, or the database is away
+   * @throws OAuthError `temporarily_unavailable` if too many verifications are waiting, or the database is unavailable
    */
   authenticate(username: string, password: string, req: Request): Promise<Kind | undefined>
-  /** Raw values by claim name; which of them leave the server is decided by scope. */
+  /** Raw values by claim name; the caller releases only those that the scopes reveal. */
   claims(user: Kind, scopes: readonly string[]): Promise<Record<string, unknown>>
 }
 

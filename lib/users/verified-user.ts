@@ -2,21 +2,21 @@ import type { Logger } from '../options/options.ts'
 import type { PasswordVerifier } from '../passwords/password-verifier.ts'
 import { UnsupportedPasswordHashError } from '../passwords/passwords.ts'
 
-/** Somebody who might log in. */
+/** A user whose password is checked. */
 export interface Candidate<Kind> {
-  /** Names the user in the log, as the operator would look them up. */
+  /** Identifies the user in the log. */
   readonly id: unknown
   readonly hash: string | undefined
-  /** The host's own check, for a hash of another kind. */
+  /** The host's check, for a hash in an unknown format. */
   readonly verifyOther?: (() => boolean | Promise<boolean>) | undefined
   readonly user: () => Kind
 }
 
 /**
- * The one path of every attempt to log in by password: one verification, real or dummy, then the answer.
- * A hash that cannot be checked is reported to the operator, and to nobody else.
+ * Checks a password with exactly one verification, real or dummy. A hash that cannot be checked is logged and counts as a
+ * wrong password.
  *
- * @param candidate undefined when there is no such user, or none who may log in
+ * @param candidate undefined if the user does not exist or is disabled
  */
 export const verifiedUser = async <Kind>(
   passwords: PasswordVerifier,

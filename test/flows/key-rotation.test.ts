@@ -219,7 +219,7 @@ test('with keys that no secret opens nothing is served, and nothing is made', as
   const before = await stored()
   const secrets = ['another secret of at least 32 bytes']
   await expect(startHost({ database: host.database, options: { secrets } })).rejects.toThrow(
-    /cannot be opened with any of secrets/,
+    /none of the option secrets decrypts/,
   )
   expect(await stored()).toEqual(before)
 })

@@ -1,7 +1,7 @@
 import { OAuthError } from '../../lib/protocol/errors.ts'
 import { callHost } from '../../lib/users/host-function.ts'
 
-/** What becomes of what a function throws. */
+/** The code of the error for what a function throws. */
 const codeFor = async (thrown: unknown): Promise<string> => {
   const caught: unknown = await callHost('users.find', () => Promise.reject(thrown)).catch((e: unknown) => e)
   if (!(caught instanceof OAuthError)) return 'server_error'
@@ -22,7 +22,7 @@ test.each([
   [{ statusCode: 504 }],
   [new Error('around it', { cause: { code: 'ECONNRESET' } })],
   [new AggregateError([new Error('IPv6'), { code: 'EHOSTUNREACH' }])],
-])('that something is away: %j', async (thrown) => {
+])('a service that is unavailable: %j', async (thrown) => {
   expect(await codeFor(thrown)).toBe('temporarily_unavailable')
 })
 
@@ -39,38 +39,47 @@ test.each([
   [{ status: 404 }],
   [{ status: 500 }],
   [endless],
-])('that something is wrong: %p', async (thrown) => {
+])('any other failure: %p', async (thrown) => {
   expect(await codeFor(thrown)).toBe('server_error')
 })
 
-test('what is there at once is given at once', () => {
-  expect(callHost('users.isActive', () => true)).toBe(true)
-  expect(() =>
-    callHost('users.isActive', () => {
-      throw new Error('no row')
-    }),
-  ).toThrow(expect.objectContaining({ message: 'latchkey: users.isActive failed' }))
+test('a function may return a value or a promise, and throw or reject', async () => {
+  expect(await callHost('users.isActive', () => true)).toBe(true)
+  expect(await callHost('users.isActive', async () => true)).toBe(true)
+  const failed = expect.objectContaining({
+    message: 'latchkey: users.isActive failed',
+    cause: expect.objectContaining({ message: 'no row' }),
+  })
+  const thrown = callHost('users.isActive', () => {
+    throw new Error('no row')
+  })
+  await expect(thrown).rejects.toThrow(failed)
+  await expect(callHost('users.isActive', async () => Promise.reject(new Error('no row')))).rejects.toThrow(
+    failed,
+  )
 })
 
-test('a fault that was made for the client goes to the client', async () => {
+test('an OAuthError that the host throws reaches the client', async () => {
   expect(await codeFor(new OAuthError('access_denied', 'not today'))).toBe('access_denied')
 })
 
-test('of several that are asked together those that nobody waits for any more harm nothing', async () => {
-  const unheard: unknown[] = []
-  const hear = (reason: unknown): void => void unheard.push(reason)
-  process.on('unhandledRejection', hear)
-  callHost('users.claims.name', () => Promise.reject(new Error('late')))
+test('of several calls that fail together, the later failures are not unhandled rejections', async () => {
+  const unhandled: unknown[] = []
+  const listener = (reason: unknown): void => void unhandled.push(reason)
+  process.on('unhandledRejection', listener)
+  const fail = (message: string): Promise<never> =>
+    callHost('users.claims.name', () => Promise.reject(new Error(message)))
+  await expect(Promise.all([fail('first'), fail('second')])).rejects.toThrow('users.claims.name failed')
   await new Promise((resolve) => setImmediate(resolve))
-  process.off('unhandledRejection', hear)
-  expect(unheard).toEqual([])
+  process.off('unhandledRejection', listener)
+  expect(unhandled).toEqual([])
 })
 
-describe('a function that does not answer', () => {
+describe('a function that does not return', () => {
   beforeEach(() => void jest.useFakeTimers())
   afterEach(() => void jest.useRealTimers())
 
-  test('is waited for ten seconds', async () => {
+  test('is an error after ten seconds', async () => {
     const caught = jest.fn()
     const asking = Promise.resolve(callHost('users.find', () => new Promise(() => {}))).catch(caught)
     await jest.advanceTimersByTimeAsync(9_999)
@@ -81,14 +90,14 @@ describe('a function that does not answer', () => {
       expect.objectContaining({
         code: 'temporarily_unavailable',
         cause: expect.objectContaining({
-          message: 'latchkey: users.find did not answer within 10000 ms',
+          message: 'latchkey: users.find did not return within 10000 ms',
         }),
       }),
     )
   })
 
-  test('leaves no timer behind once it has', async () => {
-    await callHost('users.find', async () => 'somebody')
+  test('leaves no timer once it has returned', async () => {
+    await callHost('users.find', async () => 'ada')
     expect(jest.getTimerCount()).toBe(0)
   })
 })

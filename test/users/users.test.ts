@@ -145,7 +145,7 @@ describe("the host's table", () => {
   })
 
   test.each([[false], [null], [undefined], [0], ['']])(
-    'nobody is active of whom isActive says %p',
+    'a user is disabled if isActive returns %p',
     async (active) => {
       const isActive = (() => active) as unknown as () => boolean
       const row = { id: 1, email: 'ada', password_hash: await bcrypt('secret') }
@@ -155,10 +155,23 @@ describe("the host's table", () => {
     },
   )
 
-  test('an asynchronous isActive is refused instead of being true for everybody', async () => {
-    const isActive = (async () => false) as unknown as () => boolean
+  test('isActive may be asynchronous: a promise of false disables the user, as false does', async () => {
+    const people = [
+      { id: 1, email: 'ada', password_hash: await bcrypt('secret') },
+      { id: 2, email: 'bob', password_hash: await bcrypt('secret') },
+    ]
+    const { users } = await withPeople(people, { isActive: async (row) => row.email === 'ada' })
+    expect(await users.find('1')).toMatchObject({ subject: '1' })
+    expect(await users.authenticate('ada', 'secret', req)).toMatchObject({ subject: '1' })
+    expect(await users.find('2')).toBeUndefined()
+    expect(await users.authenticate('bob', 'secret', req)).toBeUndefined()
+  })
+
+  test('an isActive that rejects is an error, and the user does not log in', async () => {
+    const isActive = async (): Promise<boolean> => Promise.reject(new Error('no directory'))
     const { users } = await withPeople([{ id: 1, email: 'ada', password_hash: 'x' }], { isActive })
-    await expect(users.find('1')).rejects.toThrow('users.isActive')
+    await expect(users.find('1')).rejects.toThrow('users.isActive failed')
+    await expect(users.authenticate('ada', 'x', req)).rejects.toThrow('users.isActive failed')
   })
 
   test('claims come from columns and functions; what has no value is left out, a wrong column is reported once', async () => {
