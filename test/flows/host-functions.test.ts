@@ -116,7 +116,7 @@ describe.each(faults)('where %s', (_, cause, status) => {
     fault = works
     await redeem(host, code).expect(200)
     await refresh(host, refresh_token).expect(200)
-    await userinfo(host, access_token).expect(200, { sub: '1', email: ada.email, organization: 'acme' })
+    await userinfo(host, access_token).expect(200, { sub: '1', email: ada.email, org_id: 'acme' })
   })
 
   test('a person sees a page, and signs in afterwards', async () => {
