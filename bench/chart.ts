@@ -3,7 +3,7 @@ import type { Operation } from './operations/index.ts'
 import type { Rate } from './rates.ts'
 import { ratioOf } from './report.ts'
 
-/** One colour for each, for light and dark pages, told apart by those who see no red or green too. */
+/** Colours for light and dark pages that people with colour blindness can distinguish. */
 const colours: Readonly<Record<string, string>> = {
   'Latchkey + SQLite': '#2f7fd6',
   'Latchkey + PostgreSQL': '#7fb2e8',
@@ -34,14 +34,14 @@ const legendOf = (names: readonly string[]): string[] =>
     return [rect(x, y, 11, colours[name] ?? '#888'), text(x + 17, y + 10, name)]
   })
 
-/** The rates as bars: each operation a group, each server's rate over the reference's. */
+/** Draws the rates as bars: a group for each operation, with each server's rate divided by the reference's. */
 export const chart = (operations: readonly Operation[], rates: readonly Rate[]): string => {
   const groups = operations.map(({ name }) => {
     const of = rates.filter((rate) => rate.operation === name)
     return { name, bars: of.map((rate) => ({ name: rate.contestant, ratio: ratioOf(rate, of) })) }
   })
-  const most = Math.max(1, ...groups.flatMap(({ bars }) => bars.map(({ ratio }) => ratio)))
-  const scale = (width - left - right) / most
+  const max = Math.max(1, ...groups.flatMap(({ bars }) => bars.map(({ ratio }) => ratio)))
+  const scale = (width - left - right) / max
   const names = contestants
     .map(({ name }) => name)
     .filter((name) => rates.some((rate) => rate.contestant === name))
@@ -59,7 +59,7 @@ export const chart = (operations: readonly Operation[], rates: readonly Rate[]):
     y += between
   }
   parts.push(`<path d="M${left + scale} ${top - 4}V${y - between}" stroke="#8b929a" stroke-dasharray="3 3"/>`)
-  const title = `Rate of each server over that of ${reference}`
+  const title = `Rate of each server, divided by that of ${reference}`
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${y}" width="${width}" height="${y}" role="img" aria-label="${title}">
 <title>${title}</title>
 <style>text{font:11px system-ui,sans-serif;fill:#6f7a86}.name{font-weight:600}</style>

@@ -12,7 +12,7 @@ export interface Compared {
   readonly other: Rate
 }
 
-/** The quotients of the rounds: their median, and the half of them that lies around it. */
+/** The quotients of the rounds: median and quartiles. */
 const shown = (own: readonly number[], other: readonly number[]): string => {
   const quotients = own.map((value, round) => value / (other[round] ?? Number.NaN))
   const [low, high] = [quantile(quotients, 0.25), quantile(quotients, 0.75)]
@@ -28,10 +28,10 @@ const rowOf = ({ contestant, operation, own, other }: Compared): string[] => [
 ]
 
 /**
- * Compares this checkout of Latchkey with another one, in alternating rounds under the same load. Each checkout brings
- * its own `bench/server`; the load is this checkout's.
+ * Compares this checkout of Latchkey with another one, in alternating rounds. Each checkout runs its own `bench/server`;
+ * the load generator is this checkout's.
  *
- * @param checkout the folder of the other checkout, with its packages installed
+ * @param checkout the folder of the other checkout, with installed packages
  */
 export const compare = async (
   bench: Bench,

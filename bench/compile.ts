@@ -7,8 +7,8 @@ import { fileURLToPath } from 'node:url'
 export const thisCheckout = fileURLToPath(new URL('../', import.meta.url))
 
 /**
- * Compiles the library and the servers of a checkout to JavaScript, as hosts run it: nothing is compiled while they
- * start. The result lies under the checkout's `node_modules`, where its packages are found, until this process ends.
+ * Compiles the library and the servers of a checkout to JavaScript, because hosts do not compile at start-up either. The
+ * output lies in the checkout's `node_modules`, so that imports resolve, and is removed when this process ends.
  *
  * @returns the folder
  */

@@ -1,4 +1,4 @@
-/** Where a server answers; what is missing it does not offer. */
+/** The paths of a server's endpoints; an endpoint without a path does not exist. */
 export interface Paths {
   readonly authorize: string
   readonly token: string
@@ -10,13 +10,13 @@ export interface Paths {
 
 export type Storage = 'sqlite' | 'postgresql' | 'memory'
 
-/** A server that takes part. */
+/** A server of the comparison. */
 export interface Contestant {
   readonly name: string
   /** The file under `server/`. */
   readonly server: 'latchkey' | 'oidc-provider' | 'oauth2-server' | 'ceiling'
   readonly storage: Storage
-  /** How the model of oauth2-server, which its users write, gets at its tables. */
+  /** How the model of oauth2-server accesses its tables. */
   readonly model?: 'knex' | 'prepared'
   readonly paths: Paths
   /** Whether it issues ID tokens. */
@@ -43,7 +43,7 @@ const oidcProviderPaths: Paths = {
   guarded: '/api/notes',
 }
 
-/** For servers whose paths are the benchmark's own. */
+/** For servers without paths of their own. */
 const plainPaths: Paths = {
   authorize: '/authorize',
   token: '/token',
@@ -52,7 +52,7 @@ const plainPaths: Paths = {
   guarded: '/api/notes',
 }
 
-/** Everything is measured against this one. */
+/** The server that all others are compared with. */
 export const reference = 'oidc-provider + SQLite'
 
 export const contestants: readonly Contestant[] = [

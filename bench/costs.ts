@@ -4,7 +4,7 @@ interface Node {
   readonly children?: readonly number[]
 }
 
-/** A profile of the processor, as V8 makes it. */
+/** A processor profile in V8's format. */
 export interface Profile {
   readonly nodes: readonly Node[]
   readonly samples: readonly number[]
@@ -13,12 +13,12 @@ export interface Profile {
 
 export interface Cost {
   readonly where: string
-  /** Shares of the time in which the processor was busy. */
+  /** Shares of the processor's busy time. */
   readonly self: number
   readonly inclusive: number
 }
 
-/** The compiled library lies under `node_modules` too: what follows its folder is ours. */
+/** The compiled library also lies under `node_modules`, in the folder of the benchmark. */
 const placeOf = ({ callFrame: { url, functionName, lineNumber } }: Node): string => {
   const own = /\/latchkey-bench-[^/]+\/(.+)\.js$/.exec(url)?.[1]
   const dependency = /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1]
@@ -34,7 +34,7 @@ const timesOf = ({ samples, timeDeltas }: Profile): Map<number, number> => {
   return times
 }
 
-/** Self and inclusive shares of every function; one that calls itself counts once. */
+/** Self and inclusive shares of every function; a recursive call counts once. */
 export const costsOf = (profile: Profile): Cost[] => {
   const nodes = new Map(profile.nodes.map((node) => [node.id, node]))
   const times = timesOf(profile)
@@ -68,7 +68,7 @@ const partOf = (where: string): string => {
   return folder ?? dependency ?? (/ node:/.test(where) ? 'node' : where)
 }
 
-/** Self time by folder of ours, by package, by native function. */
+/** Self time by folder, package or native function. */
 export const partsOf = (costs: readonly Cost[]): Cost[] => {
   const parts = new Map<string, number>()
   for (const { where, self } of costs) parts.set(partOf(where), (parts.get(partOf(where)) ?? 0) + self)

@@ -7,11 +7,11 @@ import { megabytes, table } from './table.ts'
 
 export interface Endurance extends Settled {
   readonly contestant: string
-  /** HTTP requests until then. */
+  /** HTTP requests so far. */
   readonly requests: number
 }
 
-/** How many of each in a thousand; a code flow is two requests. */
+/** Operations per thousand; a code flow is two requests. */
 const shares: Readonly<Record<string, number>> = {
   'code flow': 100,
   refresh: 150,
@@ -24,7 +24,7 @@ const shares: Readonly<Record<string, number>> = {
 
 const requestsOf = (name: string): number => (name === 'code flow' ? 2 : 1)
 
-/** Memory and handles of one process over many mixed requests, each time after a collection of garbage. */
+/** Memory and handles of one process over many mixed requests, after a garbage collection each time. */
 export const endurance = async (
   bench: Bench,
   contestants: readonly Contestant[],

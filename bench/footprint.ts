@@ -8,11 +8,11 @@ import { megabytes, table } from './table.ts'
 
 export interface Footprint {
   readonly contestant: string
-  /** Milliseconds from starting the process to its first answer, its tables being there; of each start. */
+  /** Milliseconds from the start of the process to its first response, with existing tables; of each start. */
   readonly starts: readonly number[]
-  /** Bytes, a second after that answer; of each start. */
+  /** Bytes, a second after that response; of each start. */
   readonly idle: readonly number[]
-  /** Bytes, after code flows, 32 at once. */
+  /** Bytes, after code flows with 32 concurrent requests. */
   readonly peak: number
 }
 
@@ -36,7 +36,7 @@ const peakOf = async (bench: Bench, prepared: PreparedServer, seconds: number): 
   return peakResident
 }
 
-/** Start-up and memory of each server, started in turn. */
+/** Measures start-up time and memory of each server, in alternating starts. */
 export const footprint = async (
   bench: Bench,
   contestants: readonly Contestant[],
@@ -60,7 +60,7 @@ export const footprint = async (
   }
   for (const one of found) one.peak = await peakOf(bench, one.of.server, quick ? 4 : 15)
   await Promise.all(prepared.map((server) => server.remove()))
-  const head = ['', 'start-up, ms', 'idle RSS, MB', 'peak RSS at 32 at once, MB']
+  const head = ['', 'start-up, ms', 'idle RSS, MB', 'peak RSS at 32 concurrent requests, MB']
   const rows = found.map(({ contestant, starts, idle, peak }) => [
     contestant,
     median(starts).toFixed(0),

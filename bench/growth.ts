@@ -6,13 +6,13 @@ export interface Growth {
   readonly contestant: string
   readonly operation: string
   readonly count: number
-  /** For 10,000 of them. */
+  /** For 10,000 operations. */
   readonly bytes: number
 }
 
 const measured = ['code flow', 'client credentials']
 
-/** How much the database grows, its log moved into it. */
+/** Measures the growth of the database, after a checkpoint. */
 export const growth = async (
   bench: Bench,
   contestants: readonly Contestant[],

@@ -9,11 +9,11 @@ export interface Logins {
   /** Milliseconds of a client credentials request. */
   readonly p50: number
   readonly p99: number
-  /** Sign-ins a second, until all were in. */
+  /** Sign-ins per second. */
   readonly signIns: number
 }
 
-/** Whether two hundred people who sign in at the same moment hold up the token endpoint; hashes are bcrypt's at cost 10. */
+/** Measures the token endpoint while 200 people sign in at once, with bcrypt hashes of cost 10. */
 export const logins = async (
   bench: Bench,
   contestants: readonly Contestant[],
@@ -43,8 +43,8 @@ export const logins = async (
       })
     }
     await clients.ask('run', { ...tokens, concurrency: 4, seconds: 1 })
-    await measure('nobody signs in', Promise.resolve({ count: 0, seconds: 1 }))
-    await measure('200 sign in at once', people.ask('run', { ...signIns, seconds: 60, count: 200 }))
+    await measure('no sign-ins', Promise.resolve({ count: 0, seconds: 1 }))
+    await measure('200 sign-ins at once', people.ask('run', { ...signIns, seconds: 60, count: 200 }))
     await Promise.all([clients.stop(), people.stop(), server.stop()])
     await prepared.remove()
   }
@@ -55,6 +55,6 @@ export const logins = async (
     p99.toFixed(1),
     signIns.toFixed(0),
   ])
-  say(`\n${table(['', '/token while', 'p50, ms', 'p99, ms', 'sign-ins a second'], rows)}`)
+  say(`\n${table(['', '/token while', 'p50, ms', 'p99, ms', 'sign-ins per second'], rows)}`)
   return found
 }

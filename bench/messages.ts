@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process'
 
-/** What one process of the benchmark may ask another, by name. */
+/** The functions of a process that another one can call, by name. */
 type Questions = Record<string, (values: never) => unknown>
 
 interface Question {
@@ -15,7 +15,7 @@ interface Answer {
   readonly fault?: string
 }
 
-/** Answers the parent's questions, and ends when the parent is gone. */
+/** Answers the parent's calls, and ends this process when the parent disconnects. */
 export const answerParent = (questions: Questions): void => {
   process.on('message', async ({ id, name, values }: Question) => {
     try {
@@ -33,9 +33,9 @@ export type Ask<Asked extends Questions> = <Name extends keyof Asked & string>(
 ) => Promise<Awaited<ReturnType<Asked[Name]>>>
 
 /**
- * Asks a child process.
+ * Calls functions of a child process.
  *
- * @throws Error with the child's own words, or when it ends instead of answering
+ * @throws Error with the child's error, or if the child ends first
  */
 export const asking = <Asked extends Questions>(child: ChildProcess): Ask<Asked> => {
   const waiting = new Map<number, { resolve(result: never): void; reject(error: Error): void }>()

@@ -14,7 +14,7 @@ export interface LoggedStatements {
   readonly own: number
   /** Reads of the host's table of users. */
   readonly users: number
-  /** How often each statement ran in one operation. */
+  /** Executions per operation, by statement. */
   readonly statements: Readonly<Record<string, number>>
 }
 
@@ -28,7 +28,7 @@ const processesOf = async (name: string): Promise<string[]> => {
   return rows.map(String)
 }
 
-/** The statements in this part of the log; a line that begins with a tab continues the one before. */
+/** Finds statements in a part of the log. A line that begins with a tab continues the line before. */
 const statementsIn = (log: string, processes: readonly string[]): string[] =>
   log
     .replaceAll('\n\t', ' ')
@@ -42,10 +42,10 @@ const statementsIn = (log: string, processes: readonly string[]): string[] =>
     })
 
 /**
- * Counts the statements of each operation in PostgreSQL's own log, with one request at a time. The user of
- * `BENCH_POSTGRES_URL` must be a superuser, since others may not turn the log on.
+ * Counts the statements of each operation in PostgreSQL's own log, without concurrency. The user of
+ * `BENCH_POSTGRES_URL` must be a superuser, because only a superuser can turn on `log_statement`.
  *
- * @param file the log of the PostgreSQL server, with the process id in brackets at the beginning of each line
+ * @param file the log of the PostgreSQL server; `log_line_prefix` must contain `[%p]`
  */
 export const postgresLog = async (
   bench: Bench,
@@ -67,7 +67,7 @@ export const postgresLog = async (
       await load.ask('run', { ...run, concurrency: 1, seconds: 60, count: 10 })
       const from = statSync(file).size
       await load.ask('run', { ...run, concurrency: 1, seconds: 60, count: times })
-      // What the server does after its answer counts too.
+      // Work after the response counts too.
       await server.ask('settled')
       const part = readFileSync(file).subarray(from).toString()
       const all = statementsIn(part, await processesOf(name))

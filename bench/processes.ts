@@ -5,11 +5,11 @@ import { join } from 'node:path'
 import createKnex from 'knex'
 import { compile, thisCheckout } from './compile.ts'
 import type { Contestant } from './contestants.ts'
-import type { GeneratorAnswers } from './load/generator.ts'
+import type { GeneratorAnswers, GeneratorSettings } from './load/generator.ts'
 import { type Ask, asking } from './messages.ts'
 import type { ServerAnswers, ServerSettings } from './server/serving.ts'
 
-/** Started processes, each with what it can be asked. */
+/** A server in a process of its own. */
 export interface RunningServer {
   readonly contestant: Contestant
   readonly base: string
@@ -17,30 +17,32 @@ export interface RunningServer {
   stop(): Promise<void>
 }
 
-/** A server's folder and schema: made, and not running. */
+/** A server whose folder and schema exist, and which does not run yet. */
 export interface PreparedServer {
   /** Its PostgreSQL schema. */
   readonly schema: string
-  /** @param extra settings beyond those it was prepared with */
+  /** @param extra further settings */
   start(extra?: Partial<ServerSettings>): Promise<RunningServer>
   remove(): Promise<void>
 }
 
 export interface Bench {
   prepare(contestant: Contestant, extra?: Partial<ServerSettings>): Promise<PreparedServer>
-  generator(): Promise<{ readonly ask: Ask<GeneratorAnswers>; stop(): Promise<void> }>
+  generator(
+    settings?: GeneratorSettings,
+  ): Promise<{ readonly ask: Ask<GeneratorAnswers>; stop(): Promise<void> }>
 }
 
 export const postgresUrl = process.env.BENCH_POSTGRES_URL ?? 'postgres://postgres@127.0.0.1:5432/test'
 
-/** Why PostgreSQL cannot take part; undefined when it can. */
-export const postgresIsAway = async (): Promise<string | undefined> => {
+/** The reason why PostgreSQL is unavailable; undefined if it is available. */
+export const postgresProblem = async (): Promise<string | undefined> => {
   const knex = createKnex({ client: 'pg', connection: postgresUrl, acquireConnectionTimeout: 2000 })
   try {
     await knex.raw('SELECT 1')
     return undefined
   } catch (error) {
-    return `PostgreSQL does not answer (set BENCH_POSTGRES_URL): ${(error as Error).message}`
+    return `PostgreSQL is unavailable (set BENCH_POSTGRES_URL): ${(error as Error).message}`
   } finally {
     await knex.destroy()
   }
@@ -63,7 +65,7 @@ const stop = async (child: ChildProcess): Promise<void> => {
   await ended(child)
 }
 
-/** @throws Error when the process ends first */
+/** @throws Error if the process ends first */
 const firstMessage = (child: ChildProcess, name: string): Promise<{ base: string }> =>
   new Promise((resolve, reject) => {
     child.once('message', resolve)
@@ -79,7 +81,7 @@ export const openBench = (checkout = thisCheckout): Bench => {
   const directory = compile(checkout)
   const run = (file: string, settings: object): ChildProcess =>
     fork(join(directory, 'bench', file), [JSON.stringify(settings)], {
-      // The parent runs TypeScript; its children must not load that too.
+      // Without tsx, which only the parent needs.
       execArgv: [],
       env: { ...process.env, NODE_ENV: 'production', NODE_OPTIONS: '' },
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
@@ -116,8 +118,8 @@ export const openBench = (checkout = thisCheckout): Bench => {
     }
   }
 
-  const generator = async () => {
-    const child = run('load/generator.js', {})
+  const generator = async (settings: GeneratorSettings = {}) => {
+    const child = run('load/generator.js', settings)
     await firstMessage(child, 'the load generator')
     return { ask: asking<GeneratorAnswers>(child), stop: () => stop(child) }
   }

@@ -33,7 +33,7 @@ export interface Profiled {
   readonly costs: readonly Cost[]
 }
 
-/** Profiles servers under each operation, once they are warm; the files open in a browser's tools. */
+/** Profiles each operation after a warm-up. The files open in the developer tools of a browser. */
 export const profile = async (
   bench: Bench,
   contestants: readonly Contestant[],

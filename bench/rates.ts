@@ -12,11 +12,11 @@ export interface RateSettings {
   readonly concurrency: number
 }
 
-/** What one server did at one operation, over all rounds. */
+/** The results of one server for one operation, over all rounds. */
 export interface Rate {
   readonly contestant: string
   readonly operation: string
-  /** Operations a second in each round. */
+  /** Operations per second in each round. */
   readonly rates: readonly number[]
   /** The median of the rounds. */
   readonly rate: number
@@ -39,7 +39,7 @@ interface Round extends Measured {
   readonly peakResident: number
 }
 
-/** One round: a load on a server, and what the server spent on it. */
+/** Runs one round and measures what the server spends on it. */
 export const measureRound = async (
   server: RunningServer,
   ask: Ask<GeneratorAnswers>,
@@ -56,7 +56,7 @@ export const measureRound = async (
   return { ...measured, processor, requests, peakResident: after.peakResident }
 }
 
-/** Whether a server has what an operation needs. */
+/** Whether a server supports an operation. */
 export const offers = ({ paths, openid, asksConsent }: Contestant, operation: Operation): boolean =>
   paths[operation.needs] !== undefined &&
   (openid || !operation.openid) &&
@@ -81,8 +81,8 @@ const summaryOf = (server: RunningServer, operation: Operation, rounds: readonly
 }
 
 /**
- * Measures one operation on all servers in turn, round after round, so that whatever else the machine does meets all
- * of them alike. Each round begins with another server; the first goes to warming up and is not counted.
+ * Measures one operation on all servers in alternating rounds, so that other load on the machine affects all of them.
+ * Each round begins with another server. A first round warms the servers up and does not count.
  */
 export const measureOperation = async (
   servers: readonly RunningServer[],

@@ -1,10 +1,10 @@
-/** Clients and people that every server of the benchmark knows. */
+/** The clients and users of every server of the benchmark. */
 
 export const callback = 'https://client.example.com/callback'
 export const secret = 'a-client-secret-of-more-than-32-characters'
 export const scope = 'openid profile email notes:read'
 
-/** Algorithms of ID tokens, each with the client that is registered for it. */
+/** The client for each ID token algorithm. */
 export const clientIds = { ES256: 'web', RS256: 'web-rs256' } as const
 export type Algorithm = keyof typeof clientIds
 
@@ -31,17 +31,18 @@ export const people = Array.from({ length: 200 }, (_, index) => ({
 }))
 export type Person = (typeof people)[number]
 
-/** People who visit once, each for the first time. */
+/** Users for the operation “first visit”, each used once. */
 export const visitors = { before: 1_000_000, count: 100_000 } as const
 
 /**
  * @param n from 1
- * @throws RangeError when the table does not have so many
+ * @throws RangeError when the table has no more users
  */
 export const visitor = (n: number): Person => {
-  if (n > visitors.count) throw new RangeError(`only ${visitors.count} people can visit for the first time`)
+  if (n > visitors.count)
+    throw new RangeError(`the run needs more than ${visitors.count} users; make it shorter`)
   return { id: visitors.before + n, email: `visitor-${n}@example.com`, full_name: `Visitor ${n}` }
 }
 
-/** Has the same password, and may not sign in. */
+/** Has the same password, but is disabled. */
 export const disabledPerson = { id: 1000, email: 'person-0@example.com', full_name: 'Person 0' }

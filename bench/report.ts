@@ -8,7 +8,7 @@ type Cell = (rate: Rate, of: readonly Rate[]) => string
 const find = (rates: readonly Rate[], contestant: string): Rate | undefined =>
   rates.find((rate) => rate.contestant === contestant)
 
-/** A server's rate over the reference's in the same run; NaN without the reference. */
+/** A server's rate divided by the reference's in the same run; NaN without the reference. */
 export const ratioOf = (rate: Rate, rates: readonly Rate[]): number =>
   rate.rate / (find(rates, reference)?.rate ?? Number.NaN)
 
@@ -29,15 +29,15 @@ const grid = (operations: readonly Operation[], rates: readonly Rate[], cell: Ce
 
 const round = (value: number, digits = 0): string => (Number.isNaN(value) ? '–' : value.toFixed(digits))
 
-/** Processor time of the reference over a server's own: says the same as the rate where nobody waits for a disk. */
+/** Processor time of the reference divided by a server's own. */
 const processorRatio = (rate: Rate, rates: readonly Rate[]): number =>
   (find(rates, reference)?.processor ?? Number.NaN) / rate.processor
 
 const titles: readonly (readonly [string, Cell])[] = [
   [`rate ÷ ${reference}`, (rate, of) => round(ratioOf(rate, of), 2)],
   [`processor time of ${reference} ÷ own`, (rate, of) => round(processorRatio(rate, of), 2)],
-  ['operations a second', (rate) => round(rate.rate)],
-  ['µs of processor time of the server an operation', (rate) => round(rate.processor)],
+  ['operations per second', (rate) => round(rate.rate)],
+  ['µs of processor time of the server per operation', (rate) => round(rate.processor)],
   ['HTTP requests of one operation', (rate) => round(rate.requests, 1)],
   ['latency in ms, p50 / p99', (rate) => `${round(rate.p50, 1)} / ${round(rate.p99, 1)}`],
   ['peak RSS in MB until then', (rate) => megabytes(rate.peakResident)],
@@ -51,7 +51,7 @@ const others = [
   ['ceiling', '÷ ceiling'],
 ] as const
 
-/** Where Latchkey on SQLite stands: towards what it aims at, and towards the ceiling. */
+/** Compares Latchkey on SQLite with its goals, the peers and the ceiling. */
 const standing = (operations: readonly Operation[], rates: readonly Rate[]): string => {
   const rows = operations.map(({ name, aim }) => {
     const of = rates.filter((rate) => rate.operation === name)
@@ -63,11 +63,11 @@ const standing = (operations: readonly Operation[], rates: readonly Rate[]): str
     const rest = others.map(([contestant]) => over(contestant))
     return [name, round(ratio, 2), aim === undefined ? '–' : aim.toFixed(1), verdict, ...rest]
   })
-  const head = [ours, `÷ ${reference}`, 'aim', '', ...others.map(([, title]) => title)]
+  const head = [ours, `÷ ${reference}`, 'goal', '', ...others.map(([, title]) => title)]
   return table(head, rows)
 }
 
-/** Everything that a run found, as Markdown. */
+/** The results of a run as Markdown. */
 export const report = (operations: readonly Operation[], rates: readonly Rate[]): string =>
   [
     ...titles.map(([title, cell]) => `${title}\n\n${grid(operations, rates, cell)}`),

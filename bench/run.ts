@@ -1,9 +1,8 @@
-// Latchkey beside its peers. Run: node --import tsx bench/run.ts [--quick] [--only <operation>] [--json <file>]
+// Compares Latchkey with its peers. Run: npm run bench -- [--quick] [--only <operation>] [--json <file>]
 import { writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
 import { chart } from './chart.ts'
-import { cleanUp } from './clean-up.ts'
 import { compare } from './compare.ts'
 import { type Contestant, contestants } from './contestants.ts'
 import { endurance } from './endurance.ts'
@@ -12,36 +11,37 @@ import { growth } from './growth.ts'
 import { logins } from './logins.ts'
 import { operations } from './operations/index.ts'
 import { postgresLog } from './postgres-log.ts'
-import { openBench, postgresIsAway } from './processes.ts'
+import { openBench, postgresProblem } from './processes.ts'
 import { profile } from './profiles.ts'
+import { prune } from './prune.ts'
 import { measureOperation, type Rate } from './rates.ts'
 import { report } from './report.ts'
 import { scale } from './scale.ts'
 import { several } from './several.ts'
 import { statements } from './statements.ts'
 
-const usage = `node --import tsx bench/run.ts [what] [options]
+const usage = `npm run bench -- [measurements] [options]
 
-what, one or more (rates when none is named):
-  --rates        operations a second and processor time, in alternating rounds
+measurements, one or more; rates by default:
+  --rates        operations per second and processor time, in alternating rounds
   --statements   SQL statements of each operation
-  --postgres-log FILE  the same on PostgreSQL, BEGIN and COMMIT included, counted in its log
-  --footprint    start-up, memory when idle and at 32 requests at once
-  --growth       bytes of the database for 10,000 code flows and client credentials tokens
-  --scale        processor time with 1,000,000 token rows, over that with none
+  --postgres-log FILE  statements of each operation in the log of PostgreSQL, with BEGIN and COMMIT
+  --footprint    start-up time, memory when idle and with 32 concurrent requests
+  --growth       size of the database for 10,000 code flows and client credentials tokens
+  --scale        processor time with 1,000,000 token rows, divided by that with none
   --several      rates of one process and of four on one database
   --logins       the token endpoint while 200 people sign in at once
-  --clean-up     removal of 1,000,000 expired rows beside a refresh loop
+  --prune        removal of 1,000,000 expired rows during a refresh loop
   --endurance    memory and handles over 1,000,000 mixed requests
-  --compare DIR  rates and processor time of Latchkey over those of another checkout, in alternating rounds
-  --profile DIR  where the processor's time goes, by operation; of Latchkey unless a server is named
+  --compare DIR  rates and processor time of Latchkey, divided by those of another checkout
+  --profile DIR  a processor profile of each operation; of Latchkey on SQLite unless --server is given
 
 options:
-  --quick            shorter, and rougher
+  --quick            shorter and less precise
   --only NAME        one operation: ${operations.map(({ name }) => name).join(', ')}; may be repeated
   --server NAME      one server: ${contestants.map(({ name }) => name).join(', ')}; may be repeated
   --rounds N  --seconds N  --concurrency N
-  --json FILE        everything measured
+  --json FILE        all results as JSON
   --chart FILE       the rates as an SVG
 `
 
@@ -54,7 +54,7 @@ const { values: flags } = parseArgs({
     scale: { type: 'boolean', default: false },
     several: { type: 'boolean', default: false },
     logins: { type: 'boolean', default: false },
-    'clean-up': { type: 'boolean', default: false },
+    prune: { type: 'boolean', default: false },
     endurance: { type: 'boolean', default: false },
     compare: { type: 'string' },
     'postgres-log': { type: 'string' },
@@ -75,16 +75,16 @@ const say = (text: string): void => console.log(text)
 
 const chosen = <T extends { readonly name: string }>(all: readonly T[], names?: readonly string[]): T[] => {
   for (const name of names ?? []) {
-    if (!all.some((one) => one.name === name)) throw new Error(`there is no ${name}\n\n${usage}`)
+    if (!all.some((one) => one.name === name)) throw new Error(`${name} does not exist\n\n${usage}`)
   }
   return all.filter(({ name }) => names === undefined || names.includes(name))
 }
 
-/** Those asked for, without PostgreSQL where there is none. */
-const present = async (): Promise<Contestant[]> => {
+/** The selected servers, without PostgreSQL if it is unavailable. */
+const available = async (): Promise<Contestant[]> => {
   const asked = chosen(contestants, flags.server)
   if (!asked.some(({ storage }) => storage === 'postgresql')) return asked
-  const reason = await postgresIsAway()
+  const reason = await postgresProblem()
   if (reason !== undefined) say(`SKIPPED: Latchkey + PostgreSQL. ${reason}`)
   return asked.filter(({ storage }) => reason === undefined || storage !== 'postgresql')
 }
@@ -117,20 +117,11 @@ const rates = async (servers: readonly Contestant[]): Promise<Rate[]> => {
 
 const main = async (): Promise<void> => {
   if (!bench) return say(usage)
-  const servers = await present()
+  const servers = await available()
   const asked = chosen(operations, flags.only)
   const { several: processes, logins: signIns, endurance: long } = flags
   const named = [
-    ...[
-      flags.statements,
-      flags.footprint,
-      flags.growth,
-      flags.scale,
-      processes,
-      signIns,
-      long,
-      flags['clean-up'],
-    ],
+    ...[flags.statements, flags.footprint, flags.growth, flags.scale, processes, signIns, long, flags.prune],
     flags.profile !== undefined,
     flags.compare !== undefined,
     flags['postgres-log'] !== undefined,
@@ -151,7 +142,7 @@ const main = async (): Promise<void> => {
   if (flags.scale) found.scale = await scale(bench, servers, asked, { quick }, say)
   if (processes) found.several = await several(bench, servers, asked, { quick }, say)
   if (signIns) found.logins = await logins(bench, servers, { quick }, say)
-  if (flags['clean-up']) found.cleanUp = await cleanUp(bench, servers, { quick }, say)
+  if (flags.prune) found.prune = await prune(bench, servers, { quick }, say)
   if (long) found.endurance = await endurance(bench, servers, asked, { quick }, say)
   if (flags.compare !== undefined) {
     found.compared = await compare(bench, flags.compare, servers, asked, settings, say)

@@ -16,12 +16,12 @@ export interface Scale {
 const canBeFilled = ({ server, storage }: Contestant): boolean =>
   storage === 'sqlite' && (server === 'latchkey' || server === 'oidc-provider')
 
-/** Two servers of a kind: one as it is, one with so many rows in each table of tokens. */
+/** Starts two equal servers, and adds rows to each table of tokens of the second. */
 const pair = async (bench: Bench, contestant: Contestant, rows: number) => {
   const load = await bench.generator()
   const prepared = [await bench.prepare(contestant), await bench.prepare(contestant)]
   const [empty, full] = await Promise.all(prepared.map((server) => server.start()))
-  if (!empty || !full) throw new Error('there must be two')
+  if (!empty || !full) throw new Error('two servers are needed')
   const run = { contestant: contestant.name, operation: 'code flow', concurrency: 1, seconds: 60 }
   for (const { base } of [empty, full]) await load.ask('run', { ...run, base, count: 8 })
   await full.ask('fill', rows)
@@ -32,7 +32,7 @@ const pair = async (bench: Bench, contestant: Contestant, rows: number) => {
   return { ask: load.ask, empty, full, stop }
 }
 
-/** Processor time of each operation with a million rows in each table of tokens, over that with next to none. */
+/** Compares the processor time of each operation with a million rows in each table of tokens and with few. */
 export const scale = async (
   bench: Bench,
   contestants: readonly Contestant[],

@@ -9,13 +9,13 @@ export interface Several {
   readonly contestant: string
   readonly operation: string
   readonly processes: number
-  /** Operations a second, all processes together; the median of the rounds. */
+  /** Operations per second of all processes together; the median of the rounds. */
   readonly rate: number
   /** Milliseconds. */
   readonly p99: number
 }
 
-/** Rates of one process and of four on one database, each process under a load of its own. */
+/** Measures one process and four processes on one database, each with its own load generator. */
 export const several = async (
   bench: Bench,
   contestants: readonly Contestant[],
@@ -28,9 +28,9 @@ export const several = async (
   for (const contestant of contestants.filter(({ server }) => server === 'latchkey')) {
     const prepared = await bench.prepare(contestant)
     const pairs = await Promise.all(
-      Array.from({ length: 4 }, async () => ({
+      Array.from({ length: 4 }, async (_, index) => ({
         server: await prepared.start(),
-        load: await bench.generator(),
+        load: await bench.generator({ firstPerson: index * 8 }),
       })),
     )
     const measure = async (operation: Operation, processes: number) => {
@@ -68,6 +68,6 @@ export const several = async (
     rate.toFixed(0),
     p99.toFixed(1),
   ])
-  say(`\n${table(['', 'operation', 'processes', 'operations a second', 'p99, ms'], rows)}`)
+  say(`\n${table(['', 'operation', 'processes', 'operations per second', 'p99, ms'], rows)}`)
   return found
 }

@@ -3,8 +3,8 @@ import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { type SigningKey, signJwt } from '../lib/keys/jwt.ts'
 import { signingAlgorithms } from '../lib/protocol/client-metadata.ts'
 
-// Microseconds for each signature of an ID token: the clock on the wall, and the processor time of all threads.
-// Run: node --import tsx bench/signing.ts
+// Microseconds for each signature of an ID token: elapsed time, and processor time of all threads.
+// Run: npx tsx bench/signing.ts
 
 const claims = {
   iss: 'https://app.example.com/oauth',

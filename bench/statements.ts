@@ -4,7 +4,7 @@ import type { Bench } from './processes.ts'
 import { offers } from './rates.ts'
 import { table } from './table.ts'
 
-/** Whose a statement is: the session's, the host's users', a transaction's frame, or the server's own. */
+/** Classifies statements: transactions, sessions, the host's users; all others are the server's own. */
 const kinds = {
   transaction: /^(begin|commit|rollback)/i,
   session: /\b(oauth_sessions|sessions)\b/,
@@ -14,7 +14,7 @@ const kinds = {
 type Kind = keyof typeof kinds | 'own'
 
 export const kindOf = (sql: string): Kind => {
-  // A join on the users is one statement of the server's own.
+  // A join with the users table is the server's own statement.
   if (/access_tokens/.test(sql)) return 'own'
   const [kind] = Object.entries(kinds).find(([, pattern]) => pattern.test(sql)) ?? ['own']
   return kind as Kind
@@ -31,7 +31,7 @@ export interface StatementsOf {
 
 const times = 40
 
-/** Counts the statements of each operation at the driver, after warming up, with one request at a time. */
+/** Counts the statements of each operation at the driver, after a warm-up, without concurrency. */
 export const statements = async (
   bench: Bench,
   contestants: readonly Contestant[],
@@ -69,7 +69,7 @@ export const statements = async (
     const shown = contestant.startsWith('Latchkey') && aim !== undefined ? `≤ ${aim}` : ''
     return [contestant, operation, ...numbers.map((number) => number.toFixed(1)), shown]
   })
-  const head = ['', 'statements of one', 'own', 'users', 'session', 'BEGIN, COMMIT', 'prepared', 'aim (own)']
+  const head = ['', 'operation', 'own', 'users', 'session', 'BEGIN, COMMIT', 'prepared', 'goal (own)']
   say(`\n${table(head, rows)}`)
   return found
 }

@@ -1,11 +1,11 @@
-/** Numbers in ascending order. */
+/** Sorts numbers in ascending order. */
 const sorted = (values: readonly number[]): Float64Array => Float64Array.from(values).sort()
 
-/** The value below which this share of them lies, interpolated; NaN of none. */
+/** The interpolated quantile; NaN without values. */
 export const quantile = (values: readonly number[], share: number): number =>
   quantileOf(sorted(values), share)
 
-/** The same of values that are in ascending order. */
+/** The quantile of values in ascending order. */
 export const quantileOf = (ascending: Float64Array, share: number): number => {
   const position = (ascending.length - 1) * share
   const [below, above] = [ascending[Math.floor(position)], ascending[Math.ceil(position)]]
@@ -15,7 +15,7 @@ export const quantileOf = (ascending: Float64Array, share: number): number => {
 
 export const median = (values: readonly number[]): number => quantile(values, 0.5)
 
-/** Numerical Recipes' erfc: right to 1.2e-7, which is enough for a p-value. */
+/** The complementary error function of Numerical Recipes, with an error below 1.2e-7. */
 const erfc = (x: number): number => {
   const t = 1 / (1 + 0.5 * Math.abs(x))
   const coefficients = [
@@ -28,13 +28,13 @@ const erfc = (x: number): number => {
 }
 
 export interface RankTest {
-  /** How likely a value of the second is larger than one of the first; 0.5 when nothing tells them apart. */
+  /** Probability that a value of the second sample exceeds one of the first; 0.5 for equal distributions. */
   readonly superiority: number
   /** Two-sided. */
   readonly p: number
 }
 
-/** Mann–Whitney U, by the normal approximation with the correction for ties; for samples of 20 and more. */
+/** Mann–Whitney U test by the normal approximation with tie correction, for samples of at least 20. */
 export const rankTest = (first: readonly number[], second: readonly number[]): RankTest => {
   const all = [
     ...first.map((value) => ({ value, isSecond: false })),
@@ -60,7 +60,7 @@ export const rankTest = (first: readonly number[], second: readonly number[]): R
 const resampled = (values: readonly number[]): number[] =>
   values.map(() => values[Math.floor(Math.random() * values.length)] ?? Number.NaN)
 
-/** Bootstrap: an interval that holds the difference of medians, second less first, with this confidence. */
+/** Bootstrap confidence interval of the difference of medians, second minus first. */
 export const medianDifference = (
   first: readonly number[],
   second: readonly number[],

@@ -1,4 +1,4 @@
-/** Rows as a Markdown table, its columns aligned; numbers to the right. */
+/** Formats rows as a Markdown table; all columns but the first are right-aligned. */
 export const table = (head: readonly string[], rows: readonly (readonly string[])[]): string => {
   const widths = head.map((cell, column) =>
     Math.max(3, cell.length, ...rows.map((row) => row[column]?.length ?? 0)),

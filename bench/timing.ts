@@ -1,16 +1,16 @@
-// Whether the time of an answer tells who exists: an unknown user against a wrong password, an unknown client against
-// a wrong secret. Run: node --import tsx bench/timing.ts [--samples N] [--cost N] [--json FILE]
+// Tests whether response times reveal which users exist: an unknown user compared with a wrong password.
+// Run: npx tsx bench/timing.ts [--samples N] [--cost N] [--json FILE]
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { contestants } from './contestants.ts'
 import { openBench } from './processes.ts'
 import { median, medianDifference, quantile, rankTest } from './statistics.ts'
 import { table } from './table.ts'
-import { type Attempts, hangUp, loginAttempts, tokenAttempts } from './timing/attempts.ts'
+import { type Attempts, closeConnection, loginAttempts } from './timing/attempts.ts'
 
 const { values: flags } = parseArgs({
   options: {
-    samples: { type: 'string', default: '400' },
+    samples: { type: 'string', default: '1000' },
     cost: { type: 'string', default: '8' },
     json: { type: 'string' },
   },
@@ -22,7 +22,7 @@ const shuffled = <T>(values: readonly T[]): T[] =>
     .sort((one, other) => one.order - other.order)
     .map(({ value }) => value)
 
-/** Each round makes one attempt of each kind, in an order of its own, so that no kind meets a quieter machine. */
+/** Makes one attempt of each kind per round, in random order, so that other load affects all kinds. */
 const collect = async (attempts: Attempts, rounds: number): Promise<Map<string, number[]>> => {
   const samples = new Map<string, number[]>(Object.keys(attempts).map((kind) => [kind, []]))
   const warmUp = Math.ceil(rounds / 10)
@@ -37,13 +37,13 @@ const collect = async (attempts: Attempts, rounds: number): Promise<Map<string, 
 
 const quantiles = [0.1, 0.25, 0.5, 0.75, 0.9]
 
-/** One kind held against the first. */
+/** A kind compared with the first. */
 interface Comparison {
   readonly kind: string
   readonly median: number
   /** Differences of quantiles, in microseconds. */
   readonly differences: readonly number[]
-  /** Of the difference of medians, 95 %. */
+  /** The 95 % confidence interval of the difference of medians. */
   readonly interval: readonly [number, number]
   /** Mann–Whitney U, two-sided. */
   readonly p: number
@@ -58,13 +58,13 @@ const compared = (kind: string, first: readonly number[], second: readonly numbe
   ...rankTest(first, second),
 })
 
-// One test in a hundred would cry wolf, shared among the kinds that are tested.
+// One false alarm in a hundred runs, with a Bonferroni correction for the number of kinds.
 const level = 0.01
 
 const verdictOf = ({ kind, p, interval: [low, high] }: Comparison, tests: number): string =>
   p < level / tests
-    ? `TOLD APART: ${kind} (p = ${p.toExponential(1)}; the medians differ by ${low.toFixed(0)} to ${high.toFixed(0)} µs)`
-    : `not told apart: ${kind} (p = ${p.toFixed(2)}; a difference of medians beyond ${low.toFixed(0)} to ${high.toFixed(0)} µs is ruled out)`
+    ? `DISTINGUISHABLE: ${kind} (p = ${p.toExponential(1)}; the medians differ by ${low.toFixed(0)} to ${high.toFixed(0)} µs)`
+    : `not distinguishable: ${kind} (p = ${p.toFixed(2)}; the medians differ by ${low.toFixed(0)} to ${high.toFixed(0)} µs, at 95 % confidence)`
 
 const examine = async (title: string, attempts: Attempts, rounds: number): Promise<Comparison[]> => {
   const samples = await collect(attempts, rounds)
@@ -79,11 +79,11 @@ const examine = async (title: string, attempts: Attempts, rounds: number): Promi
     p.toFixed(3),
   ])
   const head = [
-    `µs, less ${reference} (median ${median(first).toFixed(0)})`,
+    `µs, minus ${reference} (median ${median(first).toFixed(0)})`,
     'median',
     ...quantiles.map((share) => `Δ q${share * 100}`),
     'Δ median, 95 %',
-    'P(later)',
+    'P(slower)',
     'p',
   ]
   console.log(`\n${title}, ${rounds} of each kind\n\n${table(head, rows)}\n`)
@@ -92,19 +92,15 @@ const examine = async (title: string, attempts: Attempts, rounds: number): Promi
 }
 
 const [contestant] = contestants
-if (contestant === undefined) throw new Error('Latchkey is the first of the contestants')
-const samples = Number(flags.samples)
+if (contestant === undefined) throw new Error('no contestants')
 const settings = { throttle: false, passwordCost: Number(flags.cost) }
 const prepared = await openBench().prepare(contestant, settings)
 const server = await prepared.start()
 try {
-  const found = {
-    login: await examine('POST /login', loginAttempts(server), samples),
-    token: await examine('POST /token', tokenAttempts(server), samples * 10),
-  }
+  const found = await examine('POST /login', loginAttempts(server), Number(flags.samples))
   if (flags.json !== undefined) writeFileSync(flags.json, `${JSON.stringify(found, null, 1)}\n`)
 } finally {
-  hangUp()
+  closeConnection()
   await server.stop()
   await prepared.remove()
 }

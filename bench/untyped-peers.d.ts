@@ -1,4 +1,4 @@
-// The part that the benchmark uses of packages that bring no types.
+// Types for packages without types, as far as the benchmark uses them.
 
 declare module 'oidc-provider' {
   import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -26,7 +26,6 @@ declare module 'oidc-provider' {
       clientId: string
     }) => Grant
     readonly AccessToken: { find(value: string): Promise<AccessToken | undefined> }
-    readonly Client: { find(id: string): Promise<{ readonly clientName?: string } | undefined> }
     callback(): (req: IncomingMessage, res: ServerResponse) => void
     interactionDetails(req: IncomingMessage, res: ServerResponse): Promise<Interaction>
     interactionFinished(req: IncomingMessage, res: ServerResponse, result: object): Promise<void>

@@ -30,11 +30,11 @@ const authorizationRequest = (worker: Worker): Request => {
   return { url, state, nonce, verifier }
 }
 
-/** A browser that is signed in, and has allowed what is asked for. */
+/** Signs in and consents; returns the cookies of the browser. */
 export const startSession = (worker: Worker): Promise<string> =>
   signIn(worker.agent, authorizationRequest(worker).url, worker.person.email, password)
 
-/** Where somebody ends who signs in anew. */
+/** Signs in with a new browser; returns the last response. */
 export const signInAnew = (worker: Worker): Promise<Stop> =>
   walk(createBrowser(worker.agent), authorizationRequest(worker).url, worker.person.email, password)
 
@@ -43,7 +43,7 @@ export interface Tokens {
   readonly refreshToken: string
 }
 
-/** The fields of a token response; `nonce` only where one was sent with this request. */
+/** Checks a token response. @param nonce the nonce of the authorization request, if this is its response */
 export const tokensOf = (worker: Worker, answer: Parameters<typeof jsonOf>[0], nonce?: string): Tokens => {
   const body = jsonOf(answer)
   const { access_token, token_type, refresh_token, id_token, expires_in } = body
@@ -55,7 +55,7 @@ export const tokensOf = (worker: Worker, answer: Parameters<typeof jsonOf>[0], n
   return { accessToken: String(access_token), refreshToken: String(refresh_token) }
 }
 
-/** Takes the code from the redirect to the client, and redeems it. */
+/** Exchanges the code in the redirect for tokens. */
 const redeem = async (
   worker: Worker,
   { state, nonce, verifier }: Request,
@@ -76,7 +76,7 @@ const redeem = async (
   return tokensOf(worker, tokens, nonce)
 }
 
-/** The code flow with PKCE in a browser that is signed in. */
+/** Runs the code flow with PKCE in a browser that is signed in. */
 export const codeFlow = async (worker: Worker, cookie: string): Promise<Tokens> => {
   const request = authorizationRequest(worker)
   const answer = await send(worker.agent, request.url, { headers: { cookie } })
@@ -84,7 +84,7 @@ export const codeFlow = async (worker: Worker, cookie: string): Promise<Tokens> 
   return redeem(worker, request, new URL(String(answer.headers.location ?? ''), request.url), answer)
 }
 
-/** The same in a new browser: the person signs in on one page and allows on another. */
+/** Runs the code flow with PKCE in a new browser, with sign-in page and consent page. */
 export const visitOnce = async (worker: Worker): Promise<Tokens> => {
   const browser = createBrowser(worker.agent)
   const request = authorizationRequest(worker)

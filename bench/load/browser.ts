@@ -8,7 +8,7 @@ const attributeOf = (tag: string, name: string): string | undefined =>
     .exec(tag)?.[1]
     ?.replace(/&(amp|lt|gt|quot|#39);/g, (_, entity: string) => entities[entity] ?? '')
 
-/** The form of a page that signs in or allows, with its fields as they stand. */
+/** Parses the sign-in or consent form of a page, with the values of its fields. */
 const formOf = (html: string): { action: string; fields: Record<string, string> } => {
   const forms = html.match(/<form[\s\S]*?<\/form>/g) ?? []
   const form = forms.find((text) => /name="password"|value="allow"/.test(text)) ?? ''
@@ -23,12 +23,12 @@ const formOf = (html: string): { action: string; fields: Record<string, string> 
 
 export type Browser = ReturnType<typeof createBrowser>
 
-/** A page, or the URL of the client with the status 0. */
+/** The last response of a navigation; status 0 at the client's redirect URI, which is not requested. */
 export interface Stop extends Answer {
   readonly url: URL
 }
 
-/** A browser with cookies and without scripts. */
+/** A browser with cookies, without scripts. */
 export const createBrowser = (agent: Agent) => {
   const cookies = new Map<string, { readonly pair: string; readonly path: string }>()
 
@@ -48,7 +48,7 @@ export const createBrowser = (agent: Agent) => {
       .map(({ pair }) => pair)
       .join('; ')
 
-  /** Follows redirects until a page, or until the client is reached. */
+  /** Follows redirects to a page or to the client's redirect URI. */
   const open = async (url: URL, ask: Ask = {}): Promise<Stop> => {
     if (url.href.startsWith(callback)) return { url, text: '', status: 0, headers: {} }
     const answer = await send(agent, url, { ...ask, headers: { cookie: cookie(url) } })
@@ -58,7 +58,7 @@ export const createBrowser = (agent: Agent) => {
     return { ...answer, url }
   }
 
-  /** Sends the form of a page, filled in further. */
+  /** Submits the form of a page. */
   const submit = ({ url, text }: Stop, filled: Readonly<Record<string, string>> = {}): Promise<Stop> => {
     const { action, fields } = formOf(text)
     return open(new URL(action, url), { method: 'POST', form: { ...fields, ...filled } })
@@ -67,7 +67,7 @@ export const createBrowser = (agent: Agent) => {
   return { open, submit, cookie, formOf: (stop: Stop) => formOf(stop.text) }
 }
 
-/** Signs in and allows, on whatever pages the server shows; stops where it gets no further. */
+/** Signs in and consents on the pages that the server shows. */
 export const walk = async (
   browser: Browser,
   start: URL,
@@ -82,10 +82,10 @@ export const walk = async (
 }
 
 /**
- * Signs in and allows, on whatever pages the server shows.
+ * Signs in and consents.
  *
- * @returns the cookies that the authorization endpoint gets from now on
- * @throws Error when that does not lead back to the client
+ * @returns the cookies for the authorization endpoint
+ * @throws Error if the browser does not reach the client
  */
 export const signIn = async (
   agent: Agent,

@@ -1,4 +1,4 @@
-// The process that asks. It runs what the parent names, checks every answer, and stops at the first wrong one.
+// The load generator. It runs the operation that the parent names, and stops at the first wrong response.
 import { Agent } from 'node:http'
 import { type Contestant, contestants } from '../contestants.ts'
 import { answerParent } from '../messages.ts'
@@ -14,15 +14,20 @@ export interface Load {
   readonly base: string
   readonly operation: string
   readonly concurrency: number
-  /** Whichever comes first ends it. */
+  /** The load ends after these seconds or this count, whichever comes first. */
   readonly seconds: number
   readonly count?: number
+}
+
+export interface GeneratorSettings {
+  /** Index of the first of the people that sign in, so that generators on one database can use different ones. */
+  readonly firstPerson?: number
 }
 
 export interface Measured {
   readonly count: number
   readonly seconds: number
-  /** Of each operation, in microseconds. */
+  /** In microseconds, of each operation. */
   readonly latencies: readonly number[]
 }
 
@@ -33,21 +38,23 @@ export interface GeneratorAnswers extends Record<string, (values: never) => unkn
 const agent = new Agent({ keepAlive: true, maxSockets: 256 })
 const named = <T extends { readonly name: string }>(list: readonly T[], name: string): T => {
   const found = list.find((one) => one.name === name)
-  if (found === undefined) throw new Error(`there is no ${name}`)
+  if (found === undefined) throw new Error(`${name} does not exist`)
   return found
 }
 
-/** Signing in is compared with nobody's: passwords cost what their hashes cost. */
+/** Sign-ins are not compared between servers, because the password hash dominates their time. */
 const known = [...operations, { name: 'sign-in', prepare: signIn, algorithm: 'ES256' } as const]
 
-/** Sign-ins and tokens are kept from one round to the next. */
+const { firstPerson = 0 } = JSON.parse(process.argv[2] ?? '{}') as GeneratorSettings
+
+/** Prepared operations, with their logins and tokens, for all rounds. */
 const steps = new Map<string, (() => Promise<void>)[]>()
 
 const prepared = async (contestant: Contestant, { base, operation, concurrency }: Load) => {
   const key = `${base} ${operation}`
   const begun = steps.get(key) ?? []
   const { prepare, algorithm } = named(known, operation)
-  for (const person of people.slice(begun.length, concurrency)) {
+  for (const person of people.slice(firstPerson + begun.length, firstPerson + concurrency)) {
     const worker: Worker = { agent, contestant, base, person, algorithm }
     if (begun.length === 0) await learnKeys(worker)
     begun.push(await prepare(worker))

@@ -15,9 +15,9 @@ export interface Ask {
 const timeoutMs = 10_000
 
 /**
- * One request on a kept connection.
+ * Sends a request on a keep-alive connection.
  *
- * @throws Error when no answer comes within ten seconds
+ * @throws Error if no response arrives within ten seconds
  */
 export const send = (agent: Agent, url: string | URL, ask: Ask = {}): Promise<Answer> =>
   new Promise((resolve, reject) => {
@@ -43,27 +43,27 @@ export const send = (agent: Agent, url: string | URL, ask: Ask = {}): Promise<An
       )
       response.on('error', reject)
     })
-    request.setTimeout(timeoutMs, () => request.destroy(new Error(`no answer from ${url}`)))
+    request.setTimeout(timeoutMs, () => request.destroy(new Error(`no response from ${url}`)))
     request.on('error', reject)
     request.end(body)
   })
 
-/** HTTP Basic. */
+/** The header of HTTP Basic authentication. */
 export const basic = (id: string, secret: string): Record<string, string> => ({
   authorization: `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`,
 })
 
-/**
- * @throws Error with what is wrong, and the answer it is wrong in
- */
+/** @throws Error with the failed expectation and the response */
 export const expect = (holds: boolean, what: string, answer: Answer): void => {
   if (!holds) {
     const { location } = answer.headers
-    throw new Error(`wrong answer: ${what}: ${answer.status} ${location ?? ''} ${answer.text.slice(0, 600)}`)
+    throw new Error(
+      `wrong response: ${what}: ${answer.status} ${location ?? ''} ${answer.text.slice(0, 600)}`,
+    )
   }
 }
 
-/** The JSON of an answer that must have this status. */
+/** Parses the JSON of a response, which must have this status. */
 export const jsonOf = (answer: Answer, status = 200): Record<string, unknown> => {
   expect(answer.status === status, `status is not ${status}`, answer)
   return JSON.parse(answer.text)

@@ -5,10 +5,10 @@ import { clientIdOf, type Worker } from './worker.ts'
 const decoded = (part: string): Record<string, unknown> =>
   JSON.parse(Buffer.from(part, 'base64url').toString('utf8'))
 
-/** Keys of servers that publish them, by origin and `kid`; read once, when a worker is prepared. */
+/** Public keys by origin and `kid`, read when a worker is prepared. */
 const keys = new Map<string, KeyObject>()
 
-/** Reads the keys of a server that has discovery. */
+/** Reads the public keys of a server with discovery. */
 export const learnKeys = async (worker: Worker): Promise<void> => {
   const { discovery } = worker.contestant.paths
   if (discovery === undefined || worker.contestant.server === 'ceiling') return
@@ -19,11 +19,11 @@ export const learnKeys = async (worker: Worker): Promise<void> => {
   }
 }
 
-// Verifying each signature would make the load as dear as the server.
+// Verifying every signature would cost the load generator too much.
 const every = 50
 let seen = 0
 
-/** Header and claims of each ID token, and the signature of one in fifty. */
+/** Checks header and claims of each ID token, and the signature of every fiftieth. */
 export const checkIdToken = (worker: Worker, value: unknown, answer: Answer, nonce?: string): void => {
   const [head = '', body = '', signature = ''] = String(value).split('.')
   expect(signature !== '', 'id_token', answer)

@@ -2,7 +2,7 @@ import type { Agent } from 'node:http'
 import type { Contestant } from '../contestants.ts'
 import { type Algorithm, clientIds, type Person } from '../registrations.ts'
 
-/** One of the clients that ask at the same time, with a user of its own. */
+/** One of the concurrent clients, with its own user. */
 export interface Worker {
   readonly agent: Agent
   readonly contestant: Contestant
@@ -12,11 +12,11 @@ export interface Worker {
   readonly algorithm: Algorithm
 }
 
-/** Where this server has an endpoint. */
+/** The URL of an endpoint of the server. */
 export const urlOf = ({ contestant, base }: Worker, path: keyof Contestant['paths']): string =>
   `${base}${contestant.paths[path]}`
 
 export const clientIdOf = ({ algorithm }: Worker): string => clientIds[algorithm]
 
-/** Asked once for each worker; what it gives is then done again and again, and measured. */
+/** Called once for each worker; returns the operation to repeat and measure. */
 export type Prepare = (worker: Worker) => Promise<() => Promise<void>>

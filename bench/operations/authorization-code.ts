@@ -1,7 +1,7 @@
 import { codeFlow, startSession } from '../load/authorization.ts'
 import type { Prepare } from '../load/worker.ts'
 
-/** Authorization request and token request, in a browser that is signed in and has allowed it before. */
+/** Authorization request and token request, with an existing login and consent. */
 export const authorizationCode: Prepare = async (worker) => {
   const cookie = await startSession(worker)
   return async () => {

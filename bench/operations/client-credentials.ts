@@ -2,7 +2,7 @@ import { basic, expect, jsonOf, send } from '../load/http.ts'
 import { clientIdOf, type Prepare, urlOf } from '../load/worker.ts'
 import { secret } from '../registrations.ts'
 
-/** A client's own token. */
+/** A token for the client itself. */
 export const clientCredentials: Prepare = async (worker) => {
   const headers = basic(clientIdOf(worker), secret)
   const form = { grant_type: 'client_credentials', scope: 'notes:read' }

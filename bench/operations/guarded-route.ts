@@ -2,7 +2,7 @@ import { codeFlow, startSession } from '../load/authorization.ts'
 import { expect, jsonOf, send } from '../load/http.ts'
 import { type Prepare, urlOf } from '../load/worker.ts'
 
-/** A route of the host's own API that asks for a token with a scope. */
+/** A route of the host's API that requires a token with a scope. */
 export const guardedRoute: Prepare = async (worker) => {
   const { accessToken } = await codeFlow(worker, await startSession(worker))
   const headers = { authorization: `Bearer ${accessToken}` }

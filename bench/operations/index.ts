@@ -10,20 +10,20 @@ import { introspection } from './introspection.ts'
 import { refreshToken } from './refresh-token.ts'
 import { userinfo } from './userinfo.ts'
 
-/** What is measured. */
+/** An operation to measure. */
 export interface Operation {
   readonly name: string
   readonly prepare: Prepare
-  /** Which endpoint a server must have to take part. */
+  /** The endpoint that the operation needs. */
   readonly needs: keyof Paths
   /** Only for servers that issue ID tokens. */
   readonly openid?: boolean
   /** Only for servers that ask for consent on a page. */
   readonly asksConsent?: boolean
   readonly algorithm: Algorithm
-  /** What Latchkey on SQLite aims at: its rate over the reference's. */
+  /** The goal of Latchkey on SQLite: its rate divided by the reference's. */
   readonly aim?: number
-  /** What it aims at: statements of its own, without transactions, session store and the host's users. */
+  /** The maximum of own statements: without transactions, session store and the host's users. */
   readonly statements?: number
 }
 

@@ -3,7 +3,7 @@ import { basic, expect, jsonOf, send } from '../load/http.ts'
 import { clientIdOf, type Prepare, urlOf } from '../load/worker.ts'
 import { scope, secret } from '../registrations.ts'
 
-/** Whether a token of the client's is alive. */
+/** Introspection of the client's own access token. */
 export const introspection: Prepare = async (worker) => {
   const { accessToken } = await codeFlow(worker, await startSession(worker))
   const headers = basic(clientIdOf(worker), secret)

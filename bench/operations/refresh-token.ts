@@ -3,7 +3,7 @@ import { basic, expect, send } from '../load/http.ts'
 import { clientIdOf, type Prepare, urlOf } from '../load/worker.ts'
 import { secret } from '../registrations.ts'
 
-/** A refresh that gives another refresh token, which is used for the next. */
+/** A refresh with rotation; the new refresh token is used for the next one. */
 export const refreshToken: Prepare = async (worker) => {
   let { refreshToken } = await codeFlow(worker, await startSession(worker))
   const headers = basic(clientIdOf(worker), secret)

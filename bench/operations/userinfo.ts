@@ -2,7 +2,7 @@ import { codeFlow, startSession } from '../load/authorization.ts'
 import { expect, jsonOf, send } from '../load/http.ts'
 import { type Prepare, urlOf } from '../load/worker.ts'
 
-/** Who the user of a token is. */
+/** The claims of a token's user. */
 export const userinfo: Prepare = async (worker) => {
   const { accessToken } = await codeFlow(worker, await startSession(worker))
   const headers = { authorization: `Bearer ${accessToken}` }

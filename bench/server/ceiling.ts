@@ -9,8 +9,8 @@ import { serve } from './serving.ts'
 import { signInPage } from './sign-in-page.ts'
 import { openSqlite, sqliteConfig, sqliteSize } from './sqlite.ts'
 
-// The rate that nobody can pass who does this on Express and SQLite: each operation reads and writes what it cannot
-// do without, by prepared statements, and signs. It checks nothing, so it is of no other use.
+// An upper bound for servers on Express and SQLite: each operation does only the unavoidable prepared reads and writes
+// and one signature. It checks nothing, so it must not be used for anything else.
 
 const hashed = (value: string): string => createHash('sha256').update(value).digest('base64url')
 const secretOf = (): string => randomBytes(32).toString('base64url')
@@ -21,7 +21,7 @@ const keys = {
   ES256: generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey,
   RS256: generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey,
 }
-/** RS256 on a thread, as it would hold up everybody else. */
+/** RS256 runs in a thread, because it would block the event loop. */
 const jwt = async (alg: keyof typeof keys, claims: object): Promise<string> => {
   const input = `${encoded({ alg, typ: 'JWT', kid: alg })}.${encoded(claims)}`
   const key = { key: keys[alg], dsaEncoding: 'ieee-p1363' as const }

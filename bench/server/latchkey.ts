@@ -2,15 +2,15 @@ import express from 'express'
 import createKnex, { type Knex } from 'knex'
 import { type AuthRouterOptions, authRouter, migrate, seedClients } from '../../lib/index.ts'
 import { clients } from '../registrations.ts'
-import { cleanUpOf } from './clean-up.ts'
 import { createPeople, isPassword } from './people.ts'
+import { pruneWith } from './prune.ts'
 import { type ServerSettings, serve } from './serving.ts'
 import { expireSqlite, type Filling, fillSqlite, sqliteConfig, sqliteFile, sqliteSize } from './sqlite.ts'
 
 const databaseOf = (settings: ServerSettings): Knex.Config => {
   const { postgres } = settings
   if (postgres) return { client: 'pg', connection: postgres.url, searchPath: [postgres.schema] }
-  // The kit sets its own pragmas.
+  // Latchkey sets its own pragmas.
   return { client: 'better-sqlite3', connection: { filename: sqliteFile(settings) } }
 }
 
@@ -23,7 +23,7 @@ const optionsOf = (settings: ServerSettings, base: string): AuthRouterOptions =>
     columns: { id: 'id', username: 'email', password: 'password_hash' },
     claims: { name: 'full_name', email: 'email', email_verified: (row) => row.confirmed_at !== null },
     isActive: (row) => row.disabled_at === null,
-    // For passwords that are not hashed.
+    // For unhashed passwords.
     verify: (given, row) => isPassword(given, String(row.password_hash)),
   },
   session: 'own',
@@ -37,7 +37,7 @@ const tokens: Filling[] = [
   { table: 'oauth_refresh_tokens', unique: { hash: 4, authorization_id: 1 } },
 ]
 
-/** Of a client's own, which no family keeps. */
+/** Access tokens of clients, which belong to no authorization. */
 const expiring: Filling = {
   table: 'oauth_access_tokens',
   unique: { hash: 5 },
@@ -77,7 +77,7 @@ await serve({
       size: () => (settings.postgres ? postgresSize(settings) : sqliteSize(settings)),
       fill: (rows) => fillSqlite(settings, tokens, rows),
       expire: (rows) => expireSqlite(settings, expiring, rows),
-      cleanUp: cleanUpOf(oauth),
+      prune: pruneWith(oauth),
     }
   },
 })

@@ -52,7 +52,7 @@ class SqliteStore extends session.Store {
   }
 }
 
-/** express-session as an app has it that brings its own login. */
+/** express-session, as in an app with its own login. */
 export const browserSession = (database: Database): RequestHandler =>
   session({
     secret: 'a secret of the benchmark that is long enough',

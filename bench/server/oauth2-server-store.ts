@@ -1,4 +1,4 @@
-/** What the model stores and finds, in the columns of its tables. */
+/** The rows of the model's tables. */
 export interface ClientRow {
   readonly id: string
   readonly secret: string
@@ -34,7 +34,7 @@ export interface TokenRow {
   readonly expires: number | null
 }
 
-/** A token with its user, who may be gone. */
+/** A token with its user; null columns if the user no longer exists. */
 export interface FoundToken extends TokenRow {
   readonly email: string | null
   readonly full_name: string | null
@@ -49,12 +49,12 @@ export interface Store {
   user(email: string): Maybe<UserRow>
   saveCode(row: CodeRow): unknown
   code(code: string): Maybe<CodeRow>
-  /** @returns how many there were */
+  /** @returns the number of removed rows */
   removeCode(code: string): Count
-  /** Both or none. */
+  /** In one transaction. */
   saveTokens(access: TokenRow, refresh: TokenRow | undefined): unknown
   accessToken(token: string): Maybe<FoundToken>
   refreshToken(token: string): Maybe<TokenRow>
-  /** @returns how many there were */
+  /** @returns the number of removed rows */
   removeRefreshToken(token: string): Count
 }

@@ -13,7 +13,7 @@ import { openSqlite, sqliteConfig, sqliteSize } from './sqlite.ts'
 
 type Model = ReturnType<typeof createModel>
 
-/** What its users' wrappers do: hand the request over, and the answer back. */
+/** Passes a request to oauth2-server and returns its response, as wrappers for Express do. */
 const forwarded = async (
   req: Request,
   res: Response,
@@ -75,7 +75,7 @@ const apiRoutes = (app: Express, oauth: OAuth2Server, model: Model): void => {
     const token = await notes(req, res)
     if (token) res.json({ subject: String(token.user.id) })
   })
-  // It has no introspection; this is what its users write.
+  // oauth2-server has no introspection endpoint; hosts write one like this.
   app.post('/introspect', async (req, res) => {
     const [, credentials = ''] = req.headers.authorization?.split(' ') ?? []
     const [id = '', secret = ''] = Buffer.from(credentials, 'base64').toString().split(':')

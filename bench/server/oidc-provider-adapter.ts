@@ -15,7 +15,7 @@ interface Row {
 
 const now = (): number => Math.floor(Date.now() / 1000)
 
-/** The table in which an adapter keeps everything: what is looked up by has a column and an index. */
+/** Creates the table of the adapter; every property for a lookup has a column and an index. */
 export const createPayloads = (knex: Knex): Promise<void> =>
   knex.schema.createTable('payloads', (table) => {
     table.string('id').notNullable()
@@ -29,7 +29,7 @@ export const createPayloads = (knex: Knex): Promise<void> =>
     table.primary(['id', 'model'])
   })
 
-/** An adapter on Knex, as the documentation of oidc-provider describes one and its users write it. */
+/** A typical adapter for Knex, as described in the documentation of oidc-provider. */
 export const sqlAdapter = (knex: Knex) =>
   class SqlAdapter {
     readonly #model: string

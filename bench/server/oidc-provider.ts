@@ -16,7 +16,7 @@ interface Account {
   readonly password_hash: string
 }
 
-/** The host's users, in its table; also where the adapter keeps all else in memory. */
+/** The host's users, always in a table, even with the in-memory adapter. */
 const accountsIn = (knex: Knex) => ({
   byId: (id: string): Promise<Account | undefined> =>
     knex('people').where({ id }).whereNull('disabled_at').first(),
@@ -35,7 +35,7 @@ const configurationOf = (accounts: Accounts) => ({
   jwks: { keys: privateKeys() },
   scopes: ['openid', 'offline_access', 'notes:read'],
   claims: { openid: ['sub'], profile: ['name'], email: ['email', 'email_verified'] },
-  // As Latchkey: name and email stand in the ID token too.
+  // Like Latchkey: the ID token contains name and email.
   conformIdTokenClaims: false,
   cookies: { keys: ['a key of the benchmark that is long enough'] },
   features: {
@@ -54,7 +54,7 @@ const configurationOf = (accounts: Accounts) => ({
     RefreshToken: 2_592_000,
     Session: 43_200,
   },
-  // As Latchkey: without offline_access too, and another one each time.
+  // Like Latchkey: also without offline_access, and rotated with each use.
   issueRefreshToken: () => true,
   rotateRefreshToken: () => true,
   findAccount: async (_ctx: unknown, id: string) => {
@@ -68,15 +68,13 @@ const configurationOf = (accounts: Accounts) => ({
   },
 })
 
-/** A page for each prompt and a route for each form, as the documentation of oidc-provider shows them. */
+/** A page for each prompt and a route for each form, as in the documentation of oidc-provider. */
 const interactions = (app: Express, provider: Provider, accounts: Accounts): void => {
   const form = express.urlencoded({ extended: false })
   app.get('/interaction/:uid', async (req, res) => {
-    const { uid, prompt, params } = await provider.interactionDetails(req, res)
-    const client = await provider.Client.find(params.client_id)
-    const name = client?.clientName ?? ''
+    const { uid, prompt } = await provider.interactionDetails(req, res)
     const page = prompt.name === 'login' ? signInPage : consentPage
-    res.send(page(`/interaction/${uid}/${prompt.name}`, name))
+    res.send(page(`/interaction/${uid}/${prompt.name}`))
   })
   app.post('/interaction/:uid/login', form, async (req, res) => {
     const account = await accounts.byEmail(req.body.username)
@@ -93,7 +91,7 @@ const interactions = (app: Express, provider: Provider, accounts: Accounts): voi
   })
 }
 
-/** It brings no guard; this is the nearest that its documentation leads to. */
+/** oidc-provider has no middleware for this; the closest to its documentation. */
 const guardedRoute = (app: Express, provider: Provider, accounts: Accounts): void => {
   app.get('/api/notes', async (req, res) => {
     const [, value = ''] = req.headers.authorization?.split(' ') ?? []
@@ -105,7 +103,7 @@ const guardedRoute = (app: Express, provider: Provider, accounts: Accounts): voi
   })
 }
 
-// In a database clients lie where tokens do, so that both sides can change them while they run.
+// With a database, both servers keep clients in it, so that a host can change them at run time.
 const storageOf = ({ storage }: ServerSettings, knex: Knex) =>
   storage === 'memory' ? { clients } : { adapter: sqlAdapter(knex) }
 

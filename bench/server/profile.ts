@@ -2,7 +2,7 @@ import { Session } from 'node:inspector/promises'
 
 let session: Session | undefined
 
-/** Begins a profile of the processor, as `node --cpu-prof` makes it, of nothing but what comes now. */
+/** Starts a processor profile, in the format of `node --cpu-prof`. */
 export const startProfile = async (): Promise<void> => {
   session = new Session()
   session.connect()
@@ -11,9 +11,9 @@ export const startProfile = async (): Promise<void> => {
   await session.post('Profiler.start')
 }
 
-/** @throws Error when none was begun */
+/** @throws Error if no profile was started */
 export const stopProfile = async (): Promise<object> => {
-  if (session === undefined) throw new Error('no profile was begun')
+  if (session === undefined) throw new Error('no profile was started')
   const { profile } = await session.post('Profiler.stop')
   session.disconnect()
   session = undefined

@@ -2,22 +2,22 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Contestant, Storage } from '../contestants.ts'
 import { answerParent } from '../messages.ts'
-import type { CleanedUp } from './clean-up.ts'
 import { startProfile, stopProfile } from './profile.ts'
+import type { Pruned } from './prune.ts'
 import { type Settled, settled } from './settled.ts'
 import { countStatements, type StatementCounts } from './statements.ts'
 
-/** What the parent says when it starts a server. */
+/** The settings that the parent passes to a server. */
 export interface ServerSettings {
-  /** An empty folder that is the server's own. */
+  /** An empty folder for the server. */
   readonly directory: string
   readonly storage: Storage
   readonly model?: Contestant['model']
-  /** For PostgreSQL: where, and a schema of the server's own. */
+  /** For PostgreSQL: its URL, and a schema for the server. */
   readonly postgres?: { readonly url: string; readonly schema: string }
-  /** Only makes tables, clients and users, and ends. */
+  /** Creates tables, clients and users, and ends. */
   readonly prepare?: boolean
-  /** Off where failures are measured. @default true */
+  /** Off where a measurement causes failures. @default true */
   readonly throttle?: boolean
   /** Cost of the users' bcrypt hashes. @default passwords are compared as they are */
   readonly passwordCost?: number
@@ -25,24 +25,24 @@ export interface ServerSettings {
 
 export interface Started {
   readonly listener: RequestListener
-  /** Bytes of the database, once what waits in its log has been moved there. */
+  /** The size of the database in bytes, after a checkpoint. */
   size?(): number | Promise<number>
-  /** Adds so many rows to each table of tokens, shaped as those that are there. */
+  /** Adds this number of rows to each table of tokens, as copies of existing rows. */
   fill?(rows: number): void | Promise<void>
-  /** Adds so many access tokens that have expired. */
+  /** Adds this number of expired access tokens. */
   expire?(rows: number): void
-  /** Removes everything that has expired. */
-  cleanUp?(): Promise<CleanedUp>
+  /** Removes all expired rows. */
+  prune?(): Promise<Pruned>
 }
 
 export interface Server {
-  /** Makes tables, clients and users. */
+  /** Creates tables, clients and users. */
   prepare(settings: ServerSettings): Promise<void>
-  /** @param base the origin at which it will listen */
+  /** @param base the server's origin */
   start(settings: ServerSettings, base: string): Started | Promise<Started>
 }
 
-/** Of the whole process, its threads included. */
+/** Resources of the whole process, with all threads. */
 export interface Usage {
   /** Microseconds of processor time since its start. */
   readonly processor: number
@@ -69,8 +69,8 @@ export interface ServerAnswers extends Record<string, (values: never) => unknown
   size(): Promise<number>
   fill(rows: number): Promise<void>
   expire(rows: number): Promise<void>
-  cleanUp(): Promise<CleanedUp>
-  /** Statements at the driver since the last call; the first call begins to count. */
+  prune(): Promise<Pruned>
+  /** Statements at the driver since the last call; the first call starts counting. */
   statements(): Promise<StatementCounts>
   startProfile(): Promise<void>
   stopProfile(): Promise<object>
@@ -78,10 +78,10 @@ export interface ServerAnswers extends Record<string, (values: never) => unknown
 
 const listen = async (server: Server, settings: ServerSettings): Promise<void> => {
   const http = createServer()
-  // The port must be known before the issuer is; nobody is told of it before everything is there.
+  // The issuer contains the port, so the server listens before it is configured.
   await new Promise<void>((done) => http.listen(0, '127.0.0.1', done))
   const base = `http://127.0.0.1:${(http.address() as AddressInfo).port}`
-  const { listener, size, fill, expire, cleanUp } = await server.start(settings, base)
+  const { listener, size, fill, expire, prune } = await server.start(settings, base)
   let requests = 0
   http.on('request', (req, res) => {
     requests += 1
@@ -93,9 +93,9 @@ const listen = async (server: Server, settings: ServerSettings): Promise<void> =
     size: async () => (await size?.()) ?? 0,
     fill: async (rows) => fill?.(rows),
     expire: async (rows) => expire?.(rows),
-    cleanUp: async () => {
-      if (!cleanUp) throw new Error('this server has nothing to clean up with')
-      return cleanUp()
+    prune: async () => {
+      if (!prune) throw new Error('this server cannot prune')
+      return prune()
     },
     statements: countStatements,
     startProfile,
@@ -105,7 +105,7 @@ const listen = async (server: Server, settings: ServerSettings): Promise<void> =
   process.send?.({ base })
 }
 
-/** Runs a server in this process, as the parent's settings say. */
+/** Runs a server in this process, with the parent's settings. */
 export const serve = async (server: Server): Promise<void> => {
   const settings: ServerSettings = JSON.parse(process.argv[2] ?? '{}')
   if (settings.prepare) await server.prepare(settings)

@@ -2,13 +2,13 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
-/** What a process holds when nothing is asked of it. */
+/** Resources of an idle process. */
 export interface Settled {
-  /** Bytes in use after a collection of garbage. */
+  /** Bytes in use after a garbage collection. */
   readonly heap: number
   /** Bytes. */
   readonly resident: number
-  /** Sockets, timers, files and the like that are open. */
+  /** Open sockets, timers and files. */
   readonly handles: number
 }
 

@@ -4,19 +4,19 @@ import Database from 'better-sqlite3'
 import type { Knex } from 'knex'
 import type { ServerSettings } from './serving.ts'
 
-/** What Latchkey sets on a database of its own, so that all are as durable. */
+/** The pragmas that Latchkey sets, so that all servers are equally durable. */
 const pragmas = ['journal_mode = WAL', 'synchronous = FULL', 'foreign_keys = ON', 'busy_timeout = 250']
 
 export const sqliteFile = ({ directory }: ServerSettings): string => join(directory, 'app.sqlite')
 
-/** Opens the server's database directly. */
+/** Opens the server's database with the driver. */
 export const openSqlite = (settings: ServerSettings): Database => {
   const database = new Database(sqliteFile(settings))
   for (const pragma of pragmas) database.pragma(pragma)
   return database
 }
 
-/** Opens it through Knex. */
+/** The Knex configuration of the server's database. */
 export const sqliteConfig = (settings: ServerSettings): Knex.Config => ({
   client: 'better-sqlite3',
   connection: { filename: sqliteFile(settings) },
@@ -31,7 +31,7 @@ export const sqliteConfig = (settings: ServerSettings): Knex.Config => ({
   },
 })
 
-/** Bytes of the database after the log has been moved into it. */
+/** The size of the database in bytes, after a checkpoint. */
 export const sqliteSize = (settings: ServerSettings): number => {
   const database = new Database(sqliteFile(settings))
   database.pragma('wal_checkpoint(TRUNCATE)')
@@ -39,10 +39,10 @@ export const sqliteSize = (settings: ServerSettings): number => {
   return statSync(sqliteFile(settings)).size
 }
 
-/** A table that is filled, and the columns that get a value of their own in each row. */
+/** A table to fill, and its columns with unique values. */
 export interface Filling {
   readonly table: string
-  /** Columns with the same number refer to each other. */
+  /** Columns with the same number get the same values, so that they refer to each other. */
   readonly unique: Readonly<Record<string, number>>
   /** Which rows to copy. @default any */
   readonly where?: string
@@ -54,10 +54,10 @@ const columnsOf = (database: Database, table: string): string[] =>
     .all()
     .map(({ name }) => String(name))
 
-/** 43 characters for each number, in no order, as hashes are: multiplying by an odd number leaves none out. */
+/** 43 characters, unique and unordered like a hash: multiplication by an odd number is a permutation. */
 const keyOf = (kind: number): string => `printf('%01d%042d', ${kind}, n * 2654435761 % 4294967296)`
 
-/** Copies rows that are there, so that what it makes is shaped like them, and as much alive. */
+/** Copies an existing row many times, with new unique values. */
 export const fillSqlite = (settings: ServerSettings, fillings: readonly Filling[], rows: number): void => {
   const database = openSqlite(settings)
   for (const { table, unique, where = 'true' } of fillings) {
@@ -74,7 +74,7 @@ export const fillSqlite = (settings: ServerSettings, fillings: readonly Filling[
   database.close()
 }
 
-/** Copies a row that is there, and lets the copies have expired long ago. */
+/** Copies an existing row many times, as expired rows. */
 export const expireSqlite = (settings: ServerSettings, filling: Filling, rows: number): void => {
   fillSqlite(settings, [filling], rows)
   const database = openSqlite(settings)

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 
-/** How often each statement ran, and how many were prepared. */
+/** Executions by statement, and the number of prepared statements. */
 export interface StatementCounts {
   readonly ran: Readonly<Record<string, number>>
   readonly prepared: number
@@ -75,7 +75,7 @@ const watchPostgres = (counter: Counter): void => {
 
 let counter: Counter | undefined
 
-/** Counts at the driver from the first call on; each call gives what came since the one before. */
+/** Counts statements at the driver. The first call starts counting; each call returns the counts since the last. */
 export const countStatements = async (): Promise<StatementCounts> => {
   if (counter === undefined) {
     counter = createCounter()

@@ -1,15 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import { Agent } from 'node:http'
 import { createBrowser } from '../load/browser.ts'
-import { type Answer, basic, expect, send } from '../load/http.ts'
+import { type Answer, expect, send } from '../load/http.ts'
 import type { RunningServer } from '../processes.ts'
 import { callback, clientIds, disabledPerson, password, people, scope } from '../registrations.ts'
 
-/** One attempt of a kind, checked; it gives the microseconds from asking to the whole answer. */
+/** Makes one attempt, checks the response, and returns the response time in microseconds. */
 export type Attempt = () => Promise<number>
 export type Attempts = Readonly<Record<string, Attempt>>
 
-// One connection, so that none is opened while the clock runs.
+// A single connection, so that no attempt measures the opening of one.
 const agent = new Agent({ keepAlive: true, maxSockets: 1 })
 
 const timed = async (ask: () => Promise<Answer>, check: (answer: Answer) => void): Promise<number> => {
@@ -23,13 +23,13 @@ const timed = async (ask: () => Promise<Answer>, check: (answer: Answer) => void
 const random = (length: number): string => randomBytes(length).toString('hex').slice(0, length)
 const anyOf = <T>(list: readonly T[]): T => list[Math.floor(Math.random() * list.length)] as T
 
-/** As many letters as a name that exists, so that the pages have one length too. */
+/** An unknown name of the same length, so that the pages have the same length too. */
 const unlike = (name: string): string => random(name.indexOf('@')) + name.slice(name.indexOf('@'))
 
-// A request waits ten minutes; the form is fetched again long before.
+// An authorization request expires after ten minutes; the form is fetched again before that.
 const formAge = 240_000
 
-/** The sign-in form, and a way to send it; the request that waits behind it outlives many wrong passwords. */
+/** Fetches the sign-in form, and submits it many times. */
 const signInForm = ({ base, contestant }: RunningServer) => {
   const open = async () => {
     const browser = createBrowser(agent)
@@ -58,7 +58,7 @@ const signInForm = ({ base, contestant }: RunningServer) => {
   }
 }
 
-/** Attempts at `POST /login`; the first kind is what the others are held against. */
+/** Attempts at `POST /login`; all other kinds are compared with the first. */
 export const loginAttempts = (server: RunningServer): Attempts => {
   const attempt = signInForm(server)
   const wrong = (): string => random(password.length)
@@ -70,27 +70,5 @@ export const loginAttempts = (server: RunningServer): Attempts => {
   }
 }
 
-/** Attempts at `POST /token`, likewise. */
-export const tokenAttempts = ({ base, contestant }: RunningServer): Attempts => {
-  const url = new URL(contestant.paths.token, base)
-  const attempt = (id: string) => {
-    const ask = {
-      method: 'POST',
-      headers: basic(id, random(43)),
-      form: { grant_type: 'client_credentials' },
-    } as const
-    return timed(
-      () => send(agent, url, ask),
-      (answer) =>
-        expect(answer.status === 401 && answer.text.includes('invalid_client'), 'a failure', answer),
-    )
-  }
-  return {
-    'wrong secret': () => attempt(clientIds.ES256),
-    'wrong secret, again': () => attempt(clientIds.ES256),
-    'unknown client': () => attempt(random(clientIds.ES256.length)),
-  }
-}
-
-/** Ends the connection. */
-export const hangUp = (): void => agent.destroy()
+/** Closes the connection. */
+export const closeConnection = (): void => agent.destroy()

@@ -1,24 +1,24 @@
 import type { Contestant } from './contestants.ts'
 import type { Bench } from './processes.ts'
-import type { CleanedUp } from './server/clean-up.ts'
+import type { Pruned } from './server/prune.ts'
 import { quantile } from './statistics.ts'
 import { table } from './table.ts'
 
-export interface CleanUp extends CleanedUp {
+export interface PruneResult extends Pruned {
   readonly contestant: string
-  /** Milliseconds of a refresh before, and meanwhile. */
+  /** p99 of a refresh in milliseconds, before and during the removal. */
   readonly before: number
   readonly during: number
 }
 
-/** Removal of a million expired rows beside a refresh loop. */
-export const cleanUp = async (
+/** Measures a refresh loop while a million expired rows are removed. */
+export const prune = async (
   bench: Bench,
   contestants: readonly Contestant[],
   { quick }: { readonly quick: boolean },
   say: (text: string) => void,
-): Promise<CleanUp[]> => {
-  const found: CleanUp[] = []
+): Promise<PruneResult[]> => {
+  const found: PruneResult[] = []
   const [rows, seconds] = quick ? [20_000, 3] : [1_000_000, 20]
   for (const contestant of contestants.filter(
     ({ server, storage }) => server === 'latchkey' && storage === 'sqlite',
@@ -34,9 +34,9 @@ export const cleanUp = async (
     }
     await load.ask('run', { ...run, operation: 'refresh', seconds: 2 })
     const before = await p99()
-    const cleaned = server.ask('cleanUp')
+    const pruned = server.ask('prune')
     const during = await p99()
-    found.push({ contestant: contestant.name, before, during, ...(await cleaned) })
+    found.push({ contestant: contestant.name, before, during, ...(await pruned) })
     await Promise.all([load.stop(), server.stop()])
     await prepared.remove()
   }
@@ -49,12 +49,12 @@ export const cleanUp = async (
     one.during.toFixed(1),
   ])
   const head = [
-    'clean-up',
+    'prune',
     'rows',
     'seconds',
-    'longest hold-up, ms',
+    'longest event loop delay, ms',
     'p99 of a refresh before, ms',
-    'meanwhile, ms',
+    'during it, ms',
   ]
   say(`\n${table(head, lines)}`)
   return found

@@ -2,17 +2,17 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { removeExpiredRows } from '../../lib/repositories/pruning/schedule.ts'
 import { type AuthRouter, serverBehind } from '../../lib/router.ts'
 
-export interface CleanedUp {
+export interface Pruned {
   readonly removed: number
   readonly seconds: number
-  /** Milliseconds for which the loop was held up at most, by anything. */
+  /** The longest delay of the event loop, in milliseconds. */
   readonly longest: number
 }
 
-/** Removes what has expired, at once and whole, in the process that serves. */
-export const cleanUpOf = (oauth: AuthRouter) => async (): Promise<CleanedUp> => {
+/** Removes all expired rows at once, in the process of the server. */
+export const pruneWith = (oauth: AuthRouter) => async (): Promise<Pruned> => {
   const server = serverBehind(oauth)
-  if (server === undefined) throw new TypeError('this is no router of ours')
+  if (server === undefined) throw new TypeError('not a router of Latchkey')
   const delays = monitorEventLoopDelay({ resolution: 1 })
   const begun = performance.now()
   delays.enable()
