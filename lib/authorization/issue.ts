@@ -1,5 +1,6 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
-import { type Database, transaction } from '../database/statement.ts'
+import { transaction } from '../database/transaction.ts'
+import type { Database } from '../database/types.ts'
 import { createSecret, hashSecret, randomId } from '../keys/secrets.ts'
 import type { AuthorizationDetails } from '../protocol/authorization.ts'
 import { agreedTerms } from '../protocol/consent.ts'
@@ -157,23 +158,19 @@ export const issueAuthorizationResponse = async (
     ? await frontChannelTokens(server, grant, authorization, shownCode)
     : { parameters: {} }
   const { accessToken } = tokens
-  const obstacle = await transaction(
-    server.database,
-    async (tx) => {
-      // First, so that nothing is written under a login that has just ended. Without `offline_access` the family
-      // dies with the login, however they race.
-      const { offline, sid, now } = authorization
-      if (offline && !(await lockLogin(tx, { sid, now }))) return 'gone'
-      return settleConsent(tx, grant, authorization)
-    },
-    (found) =>
-      found
-        ? []
-        : [
-            (tx) => createAuthorization(tx, authorization),
-            ...(accessToken ? [(tx: Database) => createAccessToken(tx, accessToken.row)] : []),
-          ],
-  )
+  const obstacle = await transaction(server.database, async (tx) => {
+    // First, so that nothing is written under a login that has just ended. Without `offline_access` the authorization
+    // ends with the login anyway.
+    const { offline, sid, now } = authorization
+    if (offline && !(await lockLogin(tx, { sid, now }))) return 'gone'
+    const found = await settleConsent(tx, grant, authorization)
+    if (found) return found
+    await Promise.all([
+      createAuthorization(tx, authorization),
+      accessToken && createAccessToken(tx, accessToken.row),
+    ])
+    return undefined
+  })
   const parameters = { ...(shownCode === undefined ? {} : { code: shownCode }), ...tokens.parameters }
   return obstacle ?? { authorizationId: authorization.id, parameters }
 }

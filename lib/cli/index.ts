@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { silence } from '../database/internals.ts'
 import { openDatabase } from '../database/open.ts'
 import { runningVersion } from '../pages/template-version.ts'
 import { OAuthError } from '../protocol/errors.ts'
@@ -35,7 +36,7 @@ const perform = async (command: Command, invocation: Invocation): Promise<void> 
   const options = await loadOptions(invocation.text('config'))
   const opened = openDatabase(options.database, options.tablePrefix, options)
   // Knex writes each failed connection with its stack; the error that it ends in says the same.
-  if (!invocation.flag('debug')) opened.hostKnex.client.logger.warn = () => {}
+  if (!invocation.flag('debug')) silence(opened.hostKnex)
   try {
     await command.run({ ...opened, options }, invocation)
   } finally {

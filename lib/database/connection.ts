@@ -1,30 +1,20 @@
-import type { Result, Value } from './driver.ts'
 import { hasRolledBack, needsReconnect } from './errors.ts'
-import type { Database, TransactionWork } from './statement.ts'
+import { acquireConnection, dispose, hasPool, isDisposed, releaseConnection } from './internals.ts'
 import { withTimeout } from './timeout.ts'
+import type { Database, Result, Transaction, Value } from './types.ts'
 
-/** Milliseconds that a connection may take to be had, and then the database to answer; together 503 within ten seconds. */
+/** Milliseconds to wait for a connection, and then for the answer; both together stay below ten seconds. */
 const timeoutMs = 5000
 
-/** The pool gives the connection to nobody else; Knex looks for this name. */
-const dispose = (connection: unknown, error: unknown): void => {
-  Object.assign(connection as object, { __knex__disposed: error })
-}
-
-const isDisposed = (connection: unknown): boolean => '__knex__disposed' in (connection as object)
-
 /**
- * A statement on a connection. Where a server has gone silent (behind a firewall that forgot the connection, say), TCP
- * would hope for a quarter of an hour; one timer, set and cleared, costs a hundredth of a round trip. SQLite has
- * answered before a timer could be of use.
+ * Waits for the answer to a statement. A server that a firewall has cut off would keep TCP waiting for a quarter of an
+ * hour, so its connection is closed. SQLite needs no timer: it has already answered.
  */
-export const execute = (
+const withinTimeout = (
   { driver }: Database,
   connection: unknown,
-  sql: string,
-  bindings: readonly Value[],
+  answer: Promise<Result>,
 ): Promise<Result> => {
-  const answer = driver.execute(connection, sql, bindings)
   if (driver.isSynchronous) return answer
   return withTimeout(answer, timeoutMs, () => {
     const error = new Error(`the database did not answer within ${timeoutMs} ms`)
@@ -34,54 +24,57 @@ export const execute = (
   })
 }
 
-/** A connection that is had too late goes back. */
+/** Runs a statement on this connection. */
+export const execute = (
+  db: Database,
+  connection: unknown,
+  sql: string,
+  bindings: readonly Value[],
+): Promise<Result> => withinTimeout(db, connection, db.driver.execute(connection, sql, bindings))
+
+/** Borrows a connection from the pool; one that comes after the timeout goes back. */
 const acquire = ({ knex }: Database): Promise<unknown> => {
-  const acquiring: Promise<unknown> = knex.client.acquireConnection()
+  const acquiring = acquireConnection(knex)
   return withTimeout(acquiring, timeoutMs, () => {
-    acquiring.then((connection) => knex.client.releaseConnection(connection)).catch(() => {})
+    acquiring.then((connection) => releaseConnection(knex, connection)).catch(() => {})
     throw new Error(`no connection to the database was free within ${timeoutMs} ms`)
   })
 }
 
-/** Connections that are lent until this turn of the event loop is over, by pool. */
-const lent = new WeakMap<object, Promise<unknown>>()
-
 /**
- * Runs one statement by itself. SQLite answers at once, so all such statements of one turn of the event loop share a
- * connection: to borrow it takes longer than to read. Transactions borrow theirs, so that the two never meet on one.
+ * Runs one statement outside a transaction. On SQLite all such statements of one turn of the event loop share a
+ * connection, because borrowing one takes longer than reading. Transactions borrow their own.
  */
 export const onSharedConnection = async <T>(
   db: Database,
-  statement: (connection: unknown) => Promise<T>,
-): Promise<T> =>
-  db.driver.isSynchronous ? statement(await shareConnection(db)) : onConnection(db, statement)
+  work: (connection: unknown) => Promise<T>,
+): Promise<T> => (db.driver.isSynchronous ? work(await shareConnection(db)) : onConnection(db, work))
 
 const shareConnection = (db: Database): Promise<unknown> => {
-  const { client } = db.knex
-  const { pool } = client
-  // A pool that was closed lends nothing.
-  if (pool === undefined) return acquire(db)
-  const connection = lent.get(pool) ?? acquire(db)
-  if (lent.has(pool)) return connection
-  lent.set(pool, connection)
-  const isOver = (): void => void lent.delete(pool)
+  // A closed pool throws, and has nothing to share.
+  if (!hasPool(db.knex)) return acquire(db)
+  if (db.shared.connection !== undefined) return db.shared.connection
+  const connection = acquire(db)
+  db.shared.connection = connection
+  const forget = (): void => {
+    db.shared.connection = undefined
+  }
   connection.then(
     (borrowed) =>
       setImmediate(() => {
-        isOver()
-        client.releaseConnection(borrowed)
+        forget()
+        void releaseConnection(db.knex, borrowed)
       }),
-    isOver,
+    forget,
   )
   return connection
 }
 
-/** Runs work on the pinned connection of a transaction, or on one borrowed from the pool; errors are the driver's. */
+/** Runs work on a connection borrowed from the pool; errors are the driver's. */
 export const onConnection = async <T>(
   db: Database,
   work: (connection: unknown) => Promise<T>,
 ): Promise<T> => {
-  if (db.connection !== undefined) return work(db.connection)
   const connection = await acquire(db)
   try {
     return await work(connection)
@@ -89,55 +82,88 @@ export const onConnection = async <T>(
     if (needsReconnect(error)) dispose(connection, error)
     throw error
   } finally {
-    await db.knex.client.releaseConnection(connection)
+    await releaseConnection(db.knex, connection)
   }
 }
 
-const control = (tx: Database, sql: string): Promise<unknown> => execute(tx, tx.connection, sql, [])
+const settled = (work: Promise<unknown>): Promise<unknown> => work.catch(() => undefined)
 
-/** All of the work or nothing of it, on the pinned connection. */
-export const inTransaction = async <T>(tx: Database, work: (tx: Database) => Promise<T>): Promise<T> => {
-  await control(tx, tx.driver.begin)
-  try {
-    const result = await work(tx)
-    await control(tx, 'COMMIT')
-    return result
-  } catch (error) {
-    await rollBack(tx)
-    throw error
+const assertOpen = (transaction: Transaction): void => {
+  if (transaction.isOver) throw new Error('latchkey: a statement was run after the end of its transaction')
+}
+
+/** Begins, and runs the first statement, which the server skips if it could not begin. */
+const executeFirst = (
+  db: Database,
+  transaction: Transaction,
+  sql: string,
+  bindings: readonly Value[],
+): Promise<Result> => {
+  const { driver } = db
+  const { connection } = transaction
+  const answer = driver.executeAfter?.(connection, driver.begin, sql, bindings)
+  if (answer !== undefined) {
+    transaction.begun = withinTimeout(db, connection, answer)
+    return transaction.begun as Promise<Result>
   }
+  transaction.begun = execute(db, connection, driver.begin, [])
+  return transaction.begun.then(() => execute(db, connection, sql, bindings))
 }
 
 /**
- * The same on a connection that supportsPipelining: BEGIN goes out together with the first statement, and COMMIT with those
- * after the decision, so that neither costs a round trip. When a statement has failed, PostgreSQL takes COMMIT for
- * ROLLBACK; and BEGIN cannot fail by itself, but only with its connection.
+ * Runs a statement of a transaction. BEGIN goes out with the first one. Statements that are run at the same time are
+ * sent at the same time if the connection supports pipelining, and else one after the other.
+ *
+ * @throws Error when the transaction is over, as for work that goes on after a statement beside it has failed
  */
-export const inPipelinedTransaction = async <T>(
-  tx: Database,
-  { decide, writes }: TransactionWork<T>,
+export const executeInTransaction = (
+  db: Database,
+  transaction: Transaction,
+  sql: string,
+  bindings: readonly Value[],
+): Promise<Result> => {
+  assertOpen(transaction)
+  const { begun, last, connection } = transaction
+  const send = (): Promise<Result> => {
+    assertOpen(transaction)
+    return execute(db, connection, sql, bindings)
+  }
+  const sendAfter = (before: Promise<unknown>): Promise<Result> => {
+    const isFree = db.driver.isSynchronous || db.driver.supportsPipelining(connection)
+    return (isFree ? before : Promise.all([before, last])).then(send)
+  }
+  const answer = begun === undefined ? executeFirst(db, transaction, sql, bindings) : sendAfter(begun)
+  transaction.last = settled(answer)
+  return answer
+}
+
+/** Does all of the work on this connection, or nothing of it. Work without a statement sends nothing. */
+export const inTransaction = async <T>(
+  db: Database,
+  connection: unknown,
+  work: (tx: Database, transaction: Transaction) => Promise<T>,
 ): Promise<T> => {
-  const begun = control(tx, tx.driver.begin)
-  // Heard below, where whatever the decision met comes first.
-  begun.catch(() => {})
+  const transaction: Transaction = { connection, isOver: false }
   try {
-    const decision = await decide(tx)
-    // Answered by now; without it each write would stand by itself.
-    await begun
-    await Promise.all([...writes(decision).map((write) => write(tx)), control(tx, 'COMMIT')])
-    return decision
+    const result = await work({ ...db, transaction }, transaction)
+    transaction.isOver = true
+    if (transaction.begun !== undefined) await execute(db, connection, 'COMMIT', [])
+    return result
   } catch (error) {
-    await rollBack(tx)
+    transaction.isOver = true
+    await rollBack(db, transaction)
     throw error
   }
 }
 
-/** A connection that cannot even roll back is not given to anyone else, unless SQLite has done so by itself. */
-const rollBack = async (tx: Database): Promise<void> => {
-  if (isDisposed(tx.connection)) return
+/** A connection that cannot even roll back is closed, unless SQLite has already rolled back by itself. */
+const rollBack = async (db: Database, { connection, begun, last }: Transaction): Promise<void> => {
+  if (begun === undefined) return
+  await last
+  if (isDisposed(connection)) return
   try {
-    await control(tx, 'ROLLBACK')
+    await execute(db, connection, 'ROLLBACK', [])
   } catch (error) {
-    if (!hasRolledBack(error)) dispose(tx.connection, error)
+    if (!hasRolledBack(error)) dispose(connection, error)
   }
 }

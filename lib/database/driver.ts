@@ -1,40 +1,9 @@
 import { createHash } from 'node:crypto'
 import type { Knex } from 'knex'
+import { destroySocket, driverName, pgQueryAfter } from './internals.ts'
+import type { Driver, DriverOptions, Result, Row, Value } from './types.ts'
 
-export type Dialect = 'sqlite' | 'postgresql' | 'mysql'
-
-/** What may be bound to a statement; flags are 0 and 1, times are epoch seconds. */
-export type Value = string | number | null
-
-/** A row as the driver returns it. */
-export type Row = Readonly<Record<string, unknown>>
-
-export interface Result {
-  readonly rows: readonly Row[]
-  /** Rows that an UPDATE, DELETE or INSERT touched. */
-  readonly count: number
-}
-
-/** How one database driver runs a statement, on a connection of Knex's own pool. */
-export interface Driver {
-  readonly dialect: Dialect
-  /** A write transaction: SQLite takes its lock at once instead of failing to upgrade it later. */
-  readonly begin: string
-  /** Whether a statement is done when `execute` returns; with a server it has only been sent then. */
-  readonly isSynchronous: boolean
-  /** Whether statements may be sent on this connection before the answer to the one before is there. */
-  supportsPipelining(connection: unknown): boolean
-  execute(connection: unknown, sql: string, bindings: readonly Value[]): Promise<Result>
-  /** Drops a connection that is silent; a farewell would only wait behind the statement that hangs. */
-  destroy(connection: unknown): void
-}
-
-export interface DriverOptions {
-  /** Whether statements are prepared on the server; SQLite has no server and prepares them anyway. @default true */
-  readonly preparedStatements?: boolean
-}
-
-/** The parts of better-sqlite3 that are used; types ship with none of the drivers we may not depend on. */
+/** The parts of better-sqlite3 that are used; we cannot import types of drivers that the host may not have. */
 interface SqliteStatement {
   readonly reader: boolean
   all(...bindings: Value[]): Row[]
@@ -44,33 +13,32 @@ interface SqliteConnection {
   prepare(sql: string): SqliteStatement
 }
 
-const sqliteStatements = new WeakMap<object, Map<string, SqliteStatement>>()
-
-const prepareOnce = (connection: SqliteConnection, sql: string): SqliteStatement => {
-  const known = sqliteStatements.get(connection) ?? new Map<string, SqliteStatement>()
-  if (known.size === 0) sqliteStatements.set(connection, known)
-  const prepared = known.get(sql) ?? connection.prepare(sql)
-  known.set(sql, prepared)
-  return prepared
-}
-
-const sqlite: Driver = {
-  dialect: 'sqlite',
-  begin: 'BEGIN IMMEDIATE',
-  isSynchronous: true,
-  supportsPipelining: () => false,
-  async execute(connection, sql, bindings) {
-    const prepared = prepareOnce(connection as SqliteConnection, sql)
-    if (prepared.reader) return { rows: prepared.all(...bindings), count: 0 }
-    return { rows: [], count: prepared.run(...bindings).changes }
-  },
-  // It answers before anybody could wait.
-  destroy: () => {},
-}
-
-/** What lies under a connection over the network. */
-interface Socket {
-  destroy(): void
+const sqlite = (): Driver => {
+  const statements = new WeakMap<object, Map<string, SqliteStatement>>()
+  const statementsOf = (connection: SqliteConnection): Map<string, SqliteStatement> => {
+    const known = statements.get(connection) ?? new Map<string, SqliteStatement>()
+    if (known.size === 0) statements.set(connection, known)
+    return known
+  }
+  const prepareOnce = (connection: SqliteConnection, sql: string): SqliteStatement => {
+    const known = statementsOf(connection)
+    const prepared = known.get(sql) ?? connection.prepare(sql)
+    known.set(sql, prepared)
+    return prepared
+  }
+  return {
+    dialect: 'sqlite',
+    begin: 'BEGIN IMMEDIATE',
+    isSynchronous: true,
+    supportsPipelining: () => false,
+    async execute(connection, sql, bindings) {
+      const prepared = prepareOnce(connection as SqliteConnection, sql)
+      if (!prepared.reader) return { rows: [], count: prepared.run(...bindings).changes }
+      const rows = prepared.all(...bindings)
+      return { rows, count: rows.length }
+    },
+    destroy: () => {},
+  }
 }
 
 interface PostgresConnection {
@@ -81,12 +49,14 @@ interface PostgresConnection {
   }): Promise<{ rows: Row[]; rowCount: number | null }>
   /** As the pool was configured: `connection: { pipeline: true }`. */
   readonly pipeline?: boolean
-  readonly connection: { readonly stream: Socket }
 }
 
-/** PostgreSQL knows a prepared statement by a name of at most 63 bytes. */
+/** A name of at most 63 bytes for a prepared statement. */
 const statementName = (sql: string): string =>
   `latchkey_${createHash('sha256').update(sql).digest('base64url')}`
+
+/** Statements that are never prepared: a pooler in front of the server must always understand them. */
+const control = /^(BEGIN|START TRANSACTION|COMMIT|ROLLBACK)$/
 
 const postgresql = (prepared: boolean): Driver => {
   const names = new Map<string, string>()
@@ -95,18 +65,22 @@ const postgresql = (prepared: boolean): Driver => {
     names.set(sql, name)
     return name
   }
+  const queryOf = (text: string, values: readonly Value[]) =>
+    prepared && !control.test(text) ? { name: nameOf(text), text, values } : { text, values }
+  const resultOf = ({ rows, rowCount }: { rows: readonly Row[]; rowCount: number | null }): Result => ({
+    rows,
+    count: rowCount ?? 0,
+  })
   return {
     dialect: 'postgresql',
     begin: 'BEGIN',
     isSynchronous: false,
     supportsPipelining: (connection) => (connection as PostgresConnection).pipeline === true,
-    async execute(connection, sql, bindings) {
-      const unnamed = { text: sql, values: bindings }
-      const query = prepared ? { name: nameOf(sql), ...unnamed } : unnamed
-      const { rows, rowCount } = await (connection as PostgresConnection).query(query)
-      return { rows, count: rowCount ?? 0 }
-    },
-    destroy: (connection) => (connection as PostgresConnection).connection.stream.destroy(),
+    execute: async (connection, sql, bindings) =>
+      resultOf(await (connection as PostgresConnection).query(queryOf(sql, bindings))),
+    executeAfter: (connection, first, sql, bindings) =>
+      pgQueryAfter(connection, first, queryOf(sql, bindings))?.then(resultOf),
+    destroy: destroySocket,
   }
 }
 
@@ -118,11 +92,7 @@ type MysqlStatement = (
 interface MysqlConnection {
   execute: MysqlStatement
   query: MysqlStatement
-  readonly stream: Socket
 }
-
-/** The prepared protocol of MySQL does not take these. */
-const mysqlUnprepared = /^(START TRANSACTION|COMMIT|ROLLBACK)$/
 
 const mysql = (prepared: boolean): Driver => ({
   dialect: 'mysql',
@@ -131,28 +101,25 @@ const mysql = (prepared: boolean): Driver => ({
   supportsPipelining: () => false,
   execute: (connection, sql, values) =>
     new Promise((resolve, reject) => {
-      const driver = connection as MysqlConnection
-      const way = prepared && !mysqlUnprepared.test(sql) ? 'execute' : 'query'
-      driver[way]({ sql, values }, (error, result) => {
+      const method = prepared && !control.test(sql) ? 'execute' : 'query'
+      ;(connection as MysqlConnection)[method]({ sql, values }, (error, result) => {
         if (error) reject(error)
-        else if (Array.isArray(result)) resolve({ rows: result, count: 0 })
+        else if (Array.isArray(result)) resolve({ rows: result, count: result.length })
         else resolve({ rows: [], count: result.affectedRows })
       })
     }),
-  destroy: (connection) => (connection as MysqlConnection).stream.destroy(),
+  destroy: destroySocket,
 })
 
 /**
- * The driver behind a Knex handle.
+ * The driver behind a Knex handle, with the statements that it has prepared.
  *
  * @throws Error naming the drivers that are supported
  */
 export const driverOf = (knex: Knex, { preparedStatements = true }: DriverOptions = {}): Driver => {
-  const name: unknown = knex.client.driverName
-  if (name === 'better-sqlite3') return sqlite
+  const name = driverName(knex)
+  if (name === 'better-sqlite3') return sqlite()
   if (name === 'pg') return postgresql(preparedStatements)
   if (name === 'mysql2') return mysql(preparedStatements)
-  throw new Error(
-    `latchkey: database client ${String(name)} is not supported; use better-sqlite3, pg or mysql2`,
-  )
+  throw new Error(`latchkey: database client ${name} is not supported; use better-sqlite3, pg or mysql2`)
 }

@@ -3,22 +3,23 @@ import { migrations } from '../../migrations/index.ts'
 import { exactCollations, type Schema } from '../../migrations/migration.ts'
 import type { AuthRouterOptions } from '../options/options.ts'
 import { isUniqueViolation } from './errors.ts'
-import { openDatabase, privateClient, privateSchema } from './open.ts'
+import { driverName, privateClient, privateSchema, silence } from './internals.ts'
+import { openDatabase } from './open.ts'
 import { schemaVersion } from './schema-version.ts'
-import type { Database } from './statement.ts'
+import type { Database } from './types.ts'
 
-/** What migrating needs to know, `tablePrefix`; the whole configuration of the router will do. */
+/** The options for migrating: `tablePrefix`. The whole configuration of the router is accepted too. */
 export type MigrateOptions = AuthRouterOptions
 
-/** The first of these collations that the server has. */
+/** The first of {@link exactCollations} that the server has; undefined on SQLite and PostgreSQL. */
 const collationOf = async (knex: Knex): Promise<string | undefined> => {
-  if (knex.client.driverName !== 'mysql2') return undefined
+  if (driverName(knex) !== 'mysql2') return undefined
   const [rows]: [{ Collation: string }[]] = await privateClient(knex).raw("show collation like 'utf8mb4%bin'")
   return exactCollations.find((name) => rows.some(({ Collation }) => Collation === name))
 }
 
 /**
- * The kit's schema as a Knex migration source, for hosts that run all migrations through one command of theirs.
+ * The kit's schema as a Knex migration source, for hosts that run all their migrations with one command.
  *
  * @example await knex.migrate.latest({ migrationSource: migrationSource(), tableName: 'oauth_migrations' })
  */
@@ -33,7 +34,7 @@ export const migrationSource = ({
     const schema = async (knex: Knex): Promise<Schema> => ({
       schema: privateSchema(knex),
       name: (table) => `${tablePrefix}${table}`,
-      driver: String(knex.client.driverName),
+      driver: driverName(knex),
       only: () => knex.queryBuilder(),
       collation: await collationOf(knex),
     })
@@ -47,12 +48,12 @@ export const migrationSource = ({
 const configuration = (prefix: string): Knex.MigratorConfig => ({
   migrationSource: migrationSource({ tablePrefix: prefix }),
   tableName: `${prefix}migrations`,
-  // Names that only a newer version knows are looked at by schemaVersion.
+  // schemaVersion checks the names that only a newer version knows.
   disableMigrationsListValidation: true,
 })
 
 /**
- * Brings the kit's tables up to date; safe in several processes at once.
+ * Creates the kit's tables or brings them up to date. Several processes can do this at the same time.
  *
  * @returns the names of the migrations that ran
  * @example await migrate(knex)
@@ -61,9 +62,10 @@ export const migrate = (knex: Knex, { tablePrefix = 'oauth_' }: MigrateOptions =
   migrateDatabase(openDatabase(knex, tablePrefix).database)
 
 /**
- * Removes the kit's tables, newest first. Everything in them is lost.
+ * Removes the kit's tables, newest first, with everything in them.
  *
- * @throws Error when the database is newer than this version, which does not know all that there is to remove
+ * @returns the names of the migrations that were rolled back
+ * @throws Error when the database is newer than this version, which cannot remove all of it
  */
 export const rollback = async (
   knex: Knex,
@@ -81,21 +83,21 @@ export const rollback = async (
 }
 
 const isLocked = (error: unknown): boolean => error instanceof Error && error.name === 'MigrationLocked'
-// MariaDB commits the lock with the first table, so that it outlives a process that is killed in the midst of it.
+// MariaDB commits the lock together with the first table, so the lock remains if the process is killed.
 const stillLocked = ({ prefix }: Database, cause: unknown): Error =>
   new Error(
-    `latchkey: another process is migrating; if none is, one was killed meanwhile, and this frees its lock: update ${prefix}migrations_lock set is_locked = 0`,
+    `latchkey: another process is migrating; if it was killed, this releases its lock: update ${prefix}migrations_lock set is_locked = 0`,
     { cause },
   )
-// Two processes that create the bookkeeping tables at once: the loser sees them exist.
+// When two processes create Knex's tables at the same time, the second one finds them.
 const isCreationRace = (error: unknown): boolean =>
   isUniqueViolation(error) ||
   (error instanceof Error &&
     /already exists|duplicate key|pg_class|pg_type|SQLITE_BUSY|database is locked/i.test(error.message))
 
 /**
- * Knex adds its lock row where it finds none. Two processes that start at once would add two, which it takes for a
- * lock that is never released; so the row is made here, under a key that it can have only once.
+ * Knex inserts its lock row if it finds none. Two processes that start together would insert two, which Knex takes for a
+ * lock that is never released. We insert it under a fixed key instead.
  */
 const prepareLock = async (db: Database): Promise<void> => {
   const table = `${db.prefix}migrations_lock`
@@ -109,16 +111,14 @@ const prepareLock = async (db: Database): Promise<void> => {
   if (rows.length === 0) await db.knex(table).insert({ index: 1, is_locked: 0 })
 }
 
-const silent = { warn: () => {}, error: () => {}, debug: () => {}, deprecate: () => {} }
-
-/** Every failure is thrown; Knex would print each attempt that meets another process's lock besides. */
+/** Knex would also print each attempt that meets another process's lock. */
 const withoutPrinting = (knex: Knex): Knex => {
   const handle = knex.withUserParams({})
-  handle.client.logger = silent
+  silence(handle)
   return handle
 }
 
-/** As {@link migrate}, on a database that is already open. While another process migrates, this one waits for it. */
+/** Like {@link migrate}, on a database that is already open. While another process migrates, this one waits. */
 export const migrateDatabase = async (db: Database, attempts = 100): Promise<string[]> => {
   try {
     if ((await schemaVersion(db)).pending.length === 0) return []

@@ -1,21 +1,23 @@
 import knexModule, { type Knex } from 'knex'
-import { type DriverOptions, driverOf } from './driver.ts'
-import { type Database, query } from './statement.ts'
+import { driverOf } from './driver.ts'
+import { connectionSettings, driverName, privateHandle } from './internals.ts'
+import { query } from './statement.ts'
+import type { Database, DriverOptions } from './types.ts'
 import { writesSettled } from './write-queue.ts'
 
-/** A database together with what closing it means. */
+/** A database that is open. */
 export interface OpenedDatabase {
   readonly database: Database
-  /** The host's own view of the same pool, for tables of the host's. */
+  /** The same pool as the host sees it, for the host's own tables. */
   readonly hostKnex: Knex
-  /** Closes the pool if the kit opened it; one that the host owns is left alone. */
+  /** Closes the pool if the kit opened it, and leaves the host's pool open. */
   close(): Promise<void>
 }
 
 /** Whether this is a Knex instance and not a configuration for one. */
 const isInstance = (database: Knex | Knex.Config): database is Knex => typeof database === 'function'
 
-// SQLite for several processes, nothing lost on power failure; a busy writer is waited for asynchronously.
+// For several processes, safe against power failure; after `busy_timeout` milliseconds we wait asynchronously.
 const sqlitePragmas = ['journal_mode = WAL', 'synchronous = FULL', 'foreign_keys = ON', 'busy_timeout = 250']
 
 interface Pragmas {
@@ -24,12 +26,12 @@ interface Pragmas {
 
 const isSqlite = (config: Knex.Config): boolean => config.client === 'better-sqlite3'
 
-// Below the time in which the pool must have a connection, so that the error says which of the two it was.
+// Shorter than the timeout of the pool, so that the error names the right one of the two.
 const connectMilliseconds = 4000
 
 /**
- * What a pool of ours has beyond Knex's defaults, by Knex's name of the driver: a time in which it must be connected,
- * and statements sent without waiting where that is safe. A pooler that takes no prepared ones may take no such either.
+ * Settings of a pool that we open, by Knex's name of the driver: a timeout for connecting, and pipelining. A pooler
+ * that does not support prepared statements may not support pipelining either.
  */
 const settingsOf = ({ preparedStatements = true }: DriverOptions): Readonly<Record<string, object>> => ({
   pg: { connectionTimeoutMillis: connectMilliseconds, pipeline: preparedStatements },
@@ -38,24 +40,23 @@ const settingsOf = ({ preparedStatements = true }: DriverOptions): Readonly<Reco
 
 const openServer = (config: Knex.Config, options: DriverOptions): Knex => {
   const { connection } = config
-  const ours = settingsOf(options)
-  const bounded = (settings: object): object => ({ ...ours[knex.client.driverName], ...settings })
+  const defaults = settingsOf(options)
+  const bounded = (settings: object): object => ({ ...defaults[driverName(knex)], ...settings })
   const knex = knexModule(
     typeof connection === 'function'
       ? { ...config, connection: async () => bounded(await connection()) }
       : config,
   )
-  // What may have been given as a URL, as Knex has read it.
-  const settings: object | undefined = knex.client.connectionSettings
+  const settings = connectionSettings(knex)
   if (settings) Object.assign(settings, bounded(settings))
   return knex
 }
 
 const open = (config: Knex.Config, options: DriverOptions): Knex => {
-  const ours: Knex.Config = { acquireConnectionTimeout: 5000, ...config }
-  if (!isSqlite(config)) return openServer(ours, options)
+  const settings: Knex.Config = { acquireConnectionTimeout: 5000, ...config }
+  if (!isSqlite(config)) return openServer(settings, options)
   return openSqlite({
-    ...ours,
+    ...settings,
     useNullAsDefault: true,
     pool: {
       min: 1,
@@ -79,29 +80,8 @@ const openSqlite = (config: Knex.Config): Knex => {
   }
 }
 
-const withoutMappers = { wrapIdentifier: undefined, postProcessResponse: undefined }
-
 /**
- * The same pool without the host's mappers, which would rename our columns and reshape our rows.
- * The configuration of the handle is a copy of its own.
- */
-const privateHandle = (knex: Knex): Knex => {
-  const handle = knex.withUserParams({})
-  Object.assign(handle.client.config, withoutMappers)
-  return handle
-}
-
-/** A handle or a transaction without the mappers, likewise; a transaction cannot be copied as a handle can. */
-export const privateClient = (knex: Knex): Knex.Client =>
-  Object.create(knex.client, {
-    config: { value: { ...knex.client.config, ...withoutMappers } },
-  })
-
-/** Its schema builder. */
-export const privateSchema = (knex: Knex): Knex.SchemaBuilder => privateClient(knex).schemaBuilder()
-
-/**
- * Opens the kit's view of a database: on the host's Knex instance, or on one of its own from a configuration.
+ * Opens a database for the kit's tables: the host's Knex instance, or a new one from a configuration.
  *
  * @throws Error when the driver is missing or not supported
  */
@@ -118,6 +98,7 @@ export const openDatabase = (
     driver,
     prefix,
     compiled: new Map(),
+    shared: {},
     ...(driver.dialect === 'sqlite' ? { writes: [] } : {}),
   }
   return {
@@ -134,7 +115,19 @@ const anyKey = query<Record<never, never>>((table) =>
   table('signing_keys').select('kid').limit(1, { skipBinding: true }),
 )
 
-/** @throws OAuthError `temporarily_unavailable` unless the database answers, and has the kit's tables */
+/**
+ * The same database for the host's own tables, with the names that the host uses. PostgreSQL does not prepare here: a
+ * prepared `SELECT *` fails as soon as the host adds a column.
+ */
+export const hostTables = (database: Database, hostKnex: Knex): Database => ({
+  knex: hostKnex,
+  driver: driverOf(hostKnex, { preparedStatements: database.driver.dialect !== 'postgresql' }),
+  prefix: '',
+  compiled: new Map(),
+  shared: database.shared,
+})
+
+/** @throws OAuthError `temporarily_unavailable` unless the database answers and has the kit's tables */
 export const assertDatabaseAnswers = async (db: Database): Promise<void> => {
   await anyKey(db, {})
 }

@@ -1,24 +1,39 @@
-import type { Row } from './driver.ts'
+import type { Row } from './types.ts'
 
-/** PostgreSQL returns bigint as text, the other two as a number; every conversion stands here. */
-export const number = (row: Row, column: string): number => Number(row[column])
+/** @throws Error when the SELECT did not name the column */
+const columnOf = (row: Row, column: string): unknown => {
+  const value = row[column]
+  if (value === undefined) throw new Error(`latchkey: the column ${column} is missing from the row`)
+  return value
+}
+
+/** @throws Error when the SELECT did not name the column, or the value is null */
+const notNull = (row: Row, column: string): unknown => {
+  const value = columnOf(row, column)
+  if (value === null) throw new Error(`latchkey: the column ${column} is null`)
+  return value
+}
+
+/** A number. PostgreSQL returns bigint as a string, the other databases as a number. */
+export const number = (row: Row, column: string): number => Number(notNull(row, column))
 
 export const numberOrNull = (row: Row, column: string): number | null =>
-  row[column] === null || row[column] === undefined ? null : Number(row[column])
+  columnOf(row, column) === null ? null : number(row, column)
 
-export const text = (row: Row, column: string): string => String(row[column])
+/** A string. */
+export const text = (row: Row, column: string): string => String(notNull(row, column))
 
 export const textOrNull = (row: Row, column: string): string | null =>
-  row[column] === null || row[column] === undefined ? null : String(row[column])
+  columnOf(row, column) === null ? null : text(row, column)
 
-/** A value that this kit itself has written as JSON. */
+/** A value that we stored as JSON. */
 export const json = <T>(row: Row, column: string): T => JSON.parse(text(row, column))
 
 export const jsonOrUndefined = <T>(row: Row, column: string): T | undefined =>
-  textOrNull(row, column) === null ? undefined : json<T>(row, column)
+  columnOf(row, column) === null ? undefined : json<T>(row, column)
 
-/** Scopes are stored as the wire has them. */
+/** Scopes, which are stored as one string with spaces between them. */
 export const scopes = (row: Row, column = 'scopes'): string[] => text(row, column).split(' ').filter(Boolean)
 
-/** A flag is stored as 0 or 1. */
-export const flag = (row: Row, column: string): boolean => Number(row[column]) === 1
+/** A flag, which is stored as 0 or 1. */
+export const flag = (row: Row, column: string): boolean => number(row, column) === 1

@@ -1,15 +1,15 @@
 import { migrations } from '../../migrations/index.ts'
 import { OAuthError } from '../protocol/errors.ts'
-import type { Row } from './driver.ts'
 import { isMissingTable } from './errors.ts'
 import { text } from './row.ts'
-import { type Database, query } from './statement.ts'
+import { query } from './statement.ts'
+import type { Database, Row } from './types.ts'
 
-/** How the schema of a database stands to this version of the code. */
+/** How the schema of a database compares with this version of the code. */
 export interface SchemaVersion {
-  /** Migrations of this version that have not run, in their order. */
+  /** Migrations of this version that have not run, in order. */
   readonly pending: readonly string[]
-  /** Migrations that have run and that only a newer version knows. */
+  /** Migrations that have run but are unknown here: a newer version added them. */
   readonly newer: readonly string[]
 }
 
@@ -25,17 +25,18 @@ const rowsOf = async (db: Database): Promise<readonly Row[]> => {
   }
 }
 
-/** A later migration that takes something away names the one that code must know to do without: `031_…_needs_025`. */
+/** A migration that removes something names the one that code must know to work without it: `031_…_needs_025`. */
 const needs = /_needs_(\d+)$/
 
 const knows = (names: readonly string[], number: string): boolean =>
   names.some((name) => name.startsWith(`${number}_`))
 
 /**
- * Compares by the names of migrations alone, since they are all that an older version sees of a newer one. Knex is not
- * asked: it would make its tables, and take every name that it does not know for a fault.
+ * Compares the names of migrations only, because an older version knows nothing else of a newer one. This does not use
+ * Knex, which would create its tables and reject every name that it does not know.
  *
- * @throws Error when the schema has lost what this version needs · the driver's error when the database is away
+ * @throws Error when the schema no longer has what this version needs; the driver's error when the database is
+ *   unavailable
  */
 export const schemaVersion = async (db: Database): Promise<SchemaVersion> => {
   const known = [...migrations.keys()]

@@ -1,36 +1,10 @@
 import type { Knex } from 'knex'
-import { OAuthError } from '../protocol/errors.ts'
-import {
-  execute,
-  inPipelinedTransaction,
-  inTransaction,
-  onConnection,
-  onSharedConnection,
-} from './connection.ts'
-import type { Driver, Result, Row, Value } from './driver.ts'
-import { isRetryable, isUniqueViolation, retrying, temporarilyUnavailable } from './errors.ts'
-import { commitTogether, type WriteQueue } from './write-queue.ts'
+import { execute, executeInTransaction, onSharedConnection } from './connection.ts'
+import { withRetry } from './errors.ts'
+import type { Compiled, Database, Result, Row, Value } from './types.ts'
+import { commitTogether, hasQueue } from './write-queue.ts'
 
-/** Where the kit's rows live. Inside a transaction it is the same value with the connection pinned. */
-export interface Database {
-  /** A private handle on the pool: the host's name and row mappers do not apply to our tables. */
-  readonly knex: Knex
-  readonly driver: Driver
-  readonly prefix: string
-  readonly compiled: Map<object, Compiled>
-  /** Writes that are about to be committed together, on SQLite; absent where the server sees to that. */
-  readonly writes?: WriteQueue
-  readonly connection?: unknown
-}
-
-const hasQueue = (db: Database): db is Database & { readonly writes: WriteQueue } => db.writes !== undefined
-
-interface Compiled {
-  readonly sql: string
-  readonly bindings: readonly (Placeholder | Value)[]
-}
-
-/** Stands in a query where a value will be bound. */
+/** Marks the place of a value in a statement that is being built. */
 class Placeholder {
   readonly name: string
   constructor(name: string) {
@@ -38,13 +12,14 @@ class Placeholder {
   }
 }
 
-/** Knex takes any object as a value to bind; its types ask for one of its own kinds. */
+/** Knex accepts any object as a value to bind; its types ask for one of its own. */
 type Placeholders<Values> = { readonly [Name in keyof Values]: Knex.Value }
 
 type Build<Values> = (
   table: (name: string) => Knex.QueryBuilder,
   values: Placeholders<Values>,
   name: (table: string) => string,
+  raw: Knex.RawBuilder,
 ) => Knex.QueryBuilder
 
 const placeholders = <Values>(): Placeholders<Values> =>
@@ -55,50 +30,51 @@ const placeholders = <Values>(): Placeholders<Values> =>
 const compile = <Values>(db: Database, build: Build<Values>): Compiled => {
   const name = (table: string): string => tableName(db, table)
   const table = (given: string): Knex.QueryBuilder => db.knex(name(given))
-  const { sql, bindings } = build(table, placeholders<Values>(), name).toSQL().toNative()
-  return { sql, bindings: bindings as readonly (Placeholder | Value)[] }
+  const raw: Knex.RawBuilder = db.knex.raw.bind(db.knex)
+  return build(table, placeholders<Values>(), name, raw).toSQL().toNative()
 }
 
 const bind = (compiled: Compiled, values: Readonly<Record<string, Value>>): Value[] =>
   compiled.bindings.map((binding) =>
-    binding instanceof Placeholder ? (values[binding.name] ?? null) : binding,
+    binding instanceof Placeholder ? (values[binding.name] ?? null) : (binding as Value),
   )
 
-/** The full name of a table of ours; `… as alias` stays as it is. */
+/** The full name of a table; `… as alias` stays as it is. */
 export const tableName = (db: Pick<Database, 'prefix'>, name: string): string => `${db.prefix}${name}`
 
 /**
- * A fault outside a transaction is final here; inside one, the transaction decides whether to try again.
+ * Errors outside a transaction are final here; inside one, the transaction decides whether to try again.
  *
  * @throws OAuthError `temporarily_unavailable` with the driver's error as its cause
  */
-const run = async <T>(db: Database, work: (connection: unknown) => Promise<T>): Promise<T> =>
-  db.connection === undefined ? settled(() => onSharedConnection(db, work)) : work(db.connection)
-
-const settled = async <T>(work: () => Promise<T>, mayRetry = isRetryable): Promise<T> => {
-  try {
-    return await retrying(work, mayRetry)
-  } catch (error) {
-    throw error instanceof OAuthError ? error : temporarilyUnavailable(error)
-  }
-}
+const run = (db: Database, sql: string, bindings: readonly Value[]): Promise<Result> =>
+  db.transaction === undefined
+    ? withRetry(() => onSharedConnection(db, (connection) => execute(db, connection, sql, bindings)))
+    : executeInTransaction(db, db.transaction, sql, bindings)
 
 const prepared =
   <Values extends Readonly<Record<keyof Values, Value>>, T>(
     build: Build<Values>,
     pick: (result: Result) => T,
   ) =>
-  (db: Database, values: Values): Promise<T> => {
+  async (db: Database, values: Values): Promise<T> => {
     const compiled = db.compiled.get(build) ?? compile(db, build)
     db.compiled.set(build, compiled)
-    return run(db, async (connection) =>
-      pick(await execute(db, connection, compiled.sql, bind(compiled, values))),
-    )
+    return pick(await run(db, compiled.sql, bind(compiled, values)))
   }
 
+/** On SQLite a statement that writes is committed together with others. */
+const writing =
+  <Values, T>(execute: (db: Database, values: Values) => Promise<T>) =>
+  (db: Database, values: Values): Promise<T> =>
+    db.transaction === undefined && hasQueue(db)
+      ? withRetry(() => commitTogether(db, (tx) => execute(tx, values), true))
+      : execute(db, values)
+
 /**
- * A query that reads: built by Knex once per database, run prepared ever after.
+ * A statement that reads. Knex builds it once per database; the database prepares it once per connection.
  *
+ * @param build gets `table` (by its name without the prefix), the values, `name` (a table's full name) and `raw`
  * @returns a function from values to rows
  * @example
  * const byId = query<{ clientId: string }>((table, v) => table('clients').where({ client_id: v.clientId }))
@@ -106,64 +82,18 @@ const prepared =
  */
 export const query = <Values extends Readonly<Record<keyof Values, Value>>>(
   build: Build<Values>,
-): ((db: Database, values: Values) => Promise<readonly Row[]>) => prepared(build, (result) => result.rows)
+): ((db: Database, values: Values) => Promise<readonly Row[]>) => prepared(build, ({ rows }) => rows)
 
 /**
- * A statement that writes, likewise.
+ * A statement that writes.
  *
- * @returns a function from values to the number of rows it touched: with a condition, that number decides a race
+ * @returns a function from values to the number of rows it touched; with a condition, that number decides a race
  */
 export const command = <Values extends Readonly<Record<keyof Values, Value>>>(
   build: Build<Values>,
-): ((db: Database, values: Values) => Promise<number>) => {
-  const execute = prepared(build, (result) => result.count)
-  return (db, values) =>
-    db.connection === undefined && hasQueue(db)
-      ? settled(() => commitTogether(db, (tx) => execute(tx, values), true))
-      : execute(db, values)
-}
+): ((db: Database, values: Values) => Promise<number>) => writing(prepared(build, ({ count }) => count))
 
-/** The two parts of a transaction. */
-export interface TransactionWork<T> {
-  readonly decide: (tx: Database) => Promise<T>
-  readonly writes: (decision: T) => readonly ((tx: Database) => Promise<unknown>)[]
-}
-
-const oneAfterTheOther =
-  <T>({ decide, writes }: TransactionWork<T>) =>
-  async (tx: Database): Promise<T> => {
-    const decision = await decide(tx)
-    for (const write of writes(decision)) await write(tx)
-    return decision
-  }
-
-/**
- * All or nothing. Work that loses against other work is rolled back and run again whole, so it must hold
- * nothing but statements; host code and signatures come before it.
- *
- * @param decide what must be known first, and what hangs on it
- * @param writes what then follows, in order, whose results nobody needs: sent together where the database can
- * @returns the decision
- * @throws whatever the work throws, after the roll-back; OAuthError `temporarily_unavailable` for a fault
- * @example
- * const isFirst = await transaction(db, (tx) => consume(tx, code), (isFirst) => (isFirst ? [(tx) => insert(tx, token)] : []))
- */
-export const transaction = async <T>(
-  db: Database,
-  decide: TransactionWork<T>['decide'],
-  writes: TransactionWork<T>['writes'] = () => [],
-): Promise<T> => {
-  const work = oneAfterTheOther({ decide, writes })
-  if (db.connection !== undefined) return work(db)
-  if (hasQueue(db)) return settled(() => commitTogether(db, work, false), lost)
-  const onOwnConnection = (connection: unknown): Promise<T> => {
-    const tx = { ...db, connection }
-    return db.driver.supportsPipelining(connection)
-      ? inPipelinedTransaction(tx, { decide, writes })
-      : inTransaction(tx, work)
-  }
-  return settled(() => onConnection(db, onOwnConnection), lost)
-}
-
-/** Two transactions that both found no row and both insert it: the second finds the row when it runs again. */
-const lost = (error: unknown): boolean => isRetryable(error) || isUniqueViolation(error)
+/** A statement that writes and returns rows (`RETURNING`). */
+export const commandReturning = <Values extends Readonly<Record<keyof Values, Value>>>(
+  build: Build<Values>,
+): ((db: Database, values: Values) => Promise<readonly Row[]>) => writing(prepared(build, ({ rows }) => rows))

@@ -1,30 +1,24 @@
-import { execute, inTransaction, onConnection } from './connection.ts'
-import type { Database } from './statement.ts'
+import { executeInTransaction, inTransaction, onConnection } from './connection.ts'
+import type { Database, PendingWrite, Transaction } from './types.ts'
 
-/** A write that waits for the next transaction. */
-export interface PendingWrite {
-  readonly work: (tx: Database) => Promise<unknown>
-  /** One statement, which is a transaction by itself when nothing else waits. */
-  readonly isStatement: boolean
-  resolve(result: never): void
-  reject(error: unknown): void
-}
+/** A database that commits writes together. */
+type QueueingDatabase = Database & { readonly writes: PendingWrite[] }
 
-/** Writes that wait, in order of lookup. */
-export type WriteQueue = PendingWrite[]
+export const hasQueue = (db: Database): db is QueueingDatabase => db.writes !== undefined
 
-/** So many share one transaction; the others wait for the next. */
+/** The most writes that share a transaction; the others wait for the next. */
 const maxBatch = 32
 
 /**
- * Commits writes that come at about the same time together, so that they share the one thing that takes long on
- * SQLite: the wait until the disk has it. Nobody is answered before that. Each write stands in a savepoint of its own:
- * one that fails takes back itself and nothing else.
+ * Commits writes that come at about the same time in one transaction, because on SQLite the slow part is waiting for
+ * the disk. A write is answered after the commit. Each one runs in its own savepoint: if it fails, only that one is
+ * rolled back.
  *
- * @throws whatever the work throws; the driver's error when the transaction failed as a whole, for each of them
+ * @param isStatement whether the work is one statement, which needs no transaction of its own
+ * @throws the error of the work; the driver's error for each write when the whole transaction fails
  */
 export const commitTogether = <T>(
-  db: Database & { readonly writes: WriteQueue },
+  db: QueueingDatabase,
   work: (tx: Database) => Promise<T>,
   isStatement: boolean,
 ): Promise<T> =>
@@ -33,57 +27,73 @@ export const commitTogether = <T>(
     if (db.writes.length === 1) setImmediate(gather, db, 0)
   })
 
-/** Commits as soon as a turn of the event loop has brought no further write: who is still coming saves a wait for the disk. */
-const gather = (db: Database & { readonly writes: WriteQueue }, before: number): void => {
+/** Commits when a turn of the event loop has brought no further write: each one that joins saves a wait for the disk. */
+const gather = (db: QueueingDatabase, before: number): void => {
   const { length } = db.writes
   if (length > before && length < maxBatch) setImmediate(gather, db, length)
   else void commit(db)
 }
 
-/** Waits until nothing is left to commit. */
+/** Waits until no write is left to commit. */
 export const writesSettled = async ({ writes = [] }: Pick<Database, 'writes'>): Promise<void> => {
   while (writes.length > 0) await new Promise((resolve) => setImmediate(resolve))
 }
 
-const commit = async (db: Database & { readonly writes: WriteQueue }): Promise<void> => {
-  let together: WriteQueue = []
+const commit = async (db: QueueingDatabase): Promise<void> => {
+  let batch: PendingWrite[] = []
   try {
     await onConnection(db, async (connection) => {
-      together = db.writes.splice(0, maxBatch)
+      batch = db.writes.splice(0, maxBatch)
       if (db.writes.length > 0) setImmediate(commit, db)
-      await commitOn({ ...db, connection }, together)
+      await commitOn(db, connection, batch)
     })
   } catch (error) {
-    // Without a connection nobody has been taken from the queue yet.
-    for (const { reject } of together.length > 0 ? together : db.writes.splice(0)) reject(error)
+    // Without a connection no write has left the queue yet.
+    for (const { reject } of batch.length > 0 ? batch : db.writes.splice(0)) reject(error)
   }
 }
 
-const commitOn = async (tx: Database, together: WriteQueue): Promise<void> => {
-  const [first] = together
+const commitOn = async (db: Database, connection: unknown, batch: readonly PendingWrite[]): Promise<void> => {
+  const [first] = batch
   if (first === undefined) return
-  if (together.length === 1) {
-    const result = first.isStatement ? await first.work(tx) : await inTransaction(tx, first.work)
+  if (batch.length === 1) {
+    const result = first.isStatement
+      ? await first.work(joined(db, connection))
+      : await inTransaction(db, connection, first.work)
     return first.resolve(result as never)
   }
-  const answers = await inTransaction(tx, async () => {
+  const answers = await inTransaction(db, connection, async (tx, transaction) => {
     const answers: (() => void)[] = []
-    for (const write of together) answers.push(await inSavepoint(tx, write))
+    for (const write of batch) answers.push(await inSavepoint(tx, transaction, write))
     return answers
   })
   for (const answer of answers) answer()
 }
 
-/** @throws the driver's error when SQLite has given up the whole transaction: then the savepoint is gone, too */
-const inSavepoint = async (tx: Database, { work, resolve, reject }: PendingWrite): Promise<() => void> => {
-  await execute(tx, tx.connection, 'SAVEPOINT latchkey', [])
+/** The database for one write, on a connection where nothing has to be begun. */
+const joined = (db: Database, connection: unknown): Database & { readonly transaction: Transaction } => ({
+  ...db,
+  transaction: { connection, begun: Promise.resolve(), isOver: false },
+})
+
+/** @throws the driver's error when SQLite has rolled back the whole transaction, which removes the savepoint too */
+const inSavepoint = async (
+  tx: Database,
+  transaction: Transaction,
+  { work, resolve, reject }: PendingWrite,
+): Promise<() => void> => {
+  const control = (sql: string): Promise<unknown> => executeInTransaction(tx, transaction, sql, [])
+  await control('SAVEPOINT latchkey')
+  const own = joined(tx, transaction.connection)
   try {
-    const result = await work(tx)
-    await execute(tx, tx.connection, 'RELEASE latchkey', [])
+    const result = await work(own)
+    own.transaction.isOver = true
+    await control('RELEASE latchkey')
     return () => resolve(result as never)
   } catch (error) {
-    await execute(tx, tx.connection, 'ROLLBACK TO latchkey', [])
-    await execute(tx, tx.connection, 'RELEASE latchkey', [])
+    own.transaction.isOver = true
+    await control('ROLLBACK TO latchkey')
+    await control('RELEASE latchkey')
     return () => reject(error)
   }
 }

@@ -1,4 +1,4 @@
-import { transaction } from '../database/statement.ts'
+import { transaction } from '../database/transaction.ts'
 import { hashSecret, isSecretOf } from '../keys/secrets.ts'
 import { assertRedeemable } from '../protocol/authorization-code.ts'
 import { consumeAuthorizationCode, findAuthorizationByCode } from '../repositories/index.ts'
@@ -25,11 +25,11 @@ export const authorizationCode: Grant = {
     const user = await activeUser(server, authorization)
     const grant = { client, user, authorization, scopes, nonce: details.nonce }
     const tokens = await issueTokens(server, grant)
-    const isRedeemed = await transaction(
-      server.database,
-      (tx) => consumeAuthorizationCode(tx, { id, now: server.now() }),
-      (isFirst) => (isFirst ? storeTokens(tokens) : []),
-    )
+    const isRedeemed = await transaction(server.database, async (tx) => {
+      const isFirst = await consumeAuthorizationCode(tx, { id, now: server.now() })
+      if (isFirst) await storeTokens(tx, tokens)
+      return isFirst
+    })
     // Another request redeemed the code meanwhile, which is a replay too.
     if (!isRedeemed) return revokeReplayed(server, authorization, request, 'code_replayed')
     announceTokens(server, request, 'authorization_code', grant)

@@ -1,5 +1,5 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
-import { transaction } from '../database/statement.ts'
+import { transaction } from '../database/transaction.ts'
 import { hashSecret, isSecretOf, openUnder, sealUnder } from '../keys/secrets.ts'
 import { allowedScopes, type Client } from '../protocol/client.ts'
 import { assertRefreshable, type Refresh } from '../protocol/refresh-token.ts'
@@ -87,11 +87,11 @@ const rotate = async (
   const tokens = await issueTokens(server, grant)
   const { refreshToken: next, response } = tokens
   const successor = next && server.options.refreshTokenGracePeriod > 0 ? sealUnder(value, next.value) : null
-  const isRotated = await transaction(
-    server.database,
-    (tx) => consumeRefreshToken(tx, { hash, successor, now: server.now() }),
-    (isFirst) => (isFirst ? storeTokens(tokens) : []),
-  )
+  const isRotated = await transaction(server.database, async (tx) => {
+    const isFirst = await consumeRefreshToken(tx, { hash, successor, now: server.now() })
+    if (isFirst) await storeTokens(tx, tokens)
+    return isFirst
+  })
   return isRotated ? response : undefined
 }
 
@@ -103,11 +103,11 @@ const keep = async (
 ): Promise<TokenResponse | undefined> => {
   const tokens = await issueTokens(server, { ...grant, refreshToken: value })
   const expiresAt = refreshTokenEnd(server, grant.client, grant.authorization)
-  const isKept = await transaction(
-    server.database,
-    (tx) => extendRefreshToken(tx, { hash, expiresAt }),
-    (isExtended) => (isExtended ? storeTokens(tokens) : []),
-  )
+  const isKept = await transaction(server.database, async (tx) => {
+    const isExtended = await extendRefreshToken(tx, { hash, expiresAt })
+    if (isExtended) await storeTokens(tx, tokens)
+    return isExtended
+  })
   return isKept ? tokens.response : undefined
 }
 

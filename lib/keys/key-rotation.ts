@@ -1,5 +1,5 @@
 import { isUniqueViolation } from '../database/errors.ts'
-import type { Database } from '../database/statement.ts'
+import type { Database } from '../database/types.ts'
 import { type SigningAlgorithm, signingAlgorithms } from '../protocol/client-metadata.ts'
 import { listClients } from '../repositories/clients.ts'
 import {

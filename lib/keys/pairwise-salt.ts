@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { isUniqueViolation } from '../database/errors.ts'
-import type { Database } from '../database/statement.ts'
+import type { Database } from '../database/types.ts'
 import { createSalt, findSalt, resealSalt } from '../repositories/salts.ts'
 import { openJwk, sealJwk } from './sealed-jwk.ts'
 

@@ -1,6 +1,6 @@
 import type { JsonWebKey } from 'node:crypto'
 import { calculateJwkThumbprint, exportJWK, generateKeyPair } from 'jose'
-import type { Database } from '../database/statement.ts'
+import type { Database } from '../database/types.ts'
 import type { Options } from '../options/resolve.ts'
 import type { SigningAlgorithm } from '../protocol/client-metadata.ts'
 import { resealSigningKey, type SigningKeyRecord } from '../repositories/signing-keys.ts'

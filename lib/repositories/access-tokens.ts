@@ -1,6 +1,6 @@
-import type { Row } from '../database/driver.ts'
 import { jsonOrUndefined, number, numberOrNull, scopes, text, textOrNull } from '../database/row.ts'
-import { command, type Database, query } from '../database/statement.ts'
+import { command, query } from '../database/statement.ts'
+import type { Database, Row } from '../database/types.ts'
 import type { Family } from '../protocol/authorization.ts'
 import type { ClientMetadata } from '../protocol/client-metadata.ts'
 import { familyColumns, familyOf } from './authorizations.ts'

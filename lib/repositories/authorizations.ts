@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
-import type { Row } from '../database/driver.ts'
 import { flag, json, jsonOrUndefined, number, numberOrNull, scopes, text } from '../database/row.ts'
-import { command, type Database, query } from '../database/statement.ts'
+import { command, query } from '../database/statement.ts'
+import type { Database, Row } from '../database/types.ts'
 import type { Authorization, AuthorizationDetails, Family } from '../protocol/authorization.ts'
 import type { ClientMetadata } from '../protocol/client-metadata.ts'
 import { type BatchParams, batchParams, batchSize, keysIn } from './pruning/batch.ts'
@@ -185,20 +185,20 @@ export interface AuthorizationRecord extends Authorization {
  * The last end among the tokens of the family at hand that this column says nothing of. A condition on that column
  * would send SQLite to its index, and so through the tokens of everybody.
  */
-const lastWithout = (tokens: Knex.QueryBuilder, column: string): Knex.QueryBuilder =>
+const lastWithout = (tokens: Knex.QueryBuilder, column: string, raw: Knex.RawBuilder): Knex.QueryBuilder =>
   tokens
-    .select(tokens.client.raw('max(case when ?? is null then ?? end)', [column, 'tokens.expires_at']))
+    .select(raw('max(case when ?? is null then ?? end)', [column, 'tokens.expires_at']))
     .whereRaw('?? = ??', ['tokens.authorization_id', 'authorizations.id'])
 
-const ofSubject = query<{ subject: string }>((table, v, name) =>
+const ofSubject = query<{ subject: string }>((table, v, name, raw) =>
   table('authorizations as authorizations')
     .leftJoin(name('logins as logins'), 'logins.sid', 'authorizations.sid')
     .leftJoin(name('clients as clients'), 'clients.client_id', 'authorizations.client_id')
     .select([
       ...[...authorizationColumns, 'authorizations.created_at', 'authorizations.last_used_at'],
       'clients.metadata as client_metadata',
-      lastWithout(table('access_tokens as tokens'), 'tokens.revoked_at').as('access_token_end'),
-      lastWithout(table('refresh_tokens as tokens'), 'tokens.consumed_at').as('refresh_token_end'),
+      lastWithout(table('access_tokens as tokens'), 'tokens.revoked_at', raw).as('access_token_end'),
+      lastWithout(table('refresh_tokens as tokens'), 'tokens.consumed_at', raw).as('refresh_token_end'),
     ])
     .where('authorizations.subject', v.subject)
     .orderBy('authorizations.created_at'),

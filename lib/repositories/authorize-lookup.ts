@@ -1,5 +1,6 @@
 import { text, textOrNull } from '../database/row.ts'
-import { type Database, query } from '../database/statement.ts'
+import { query } from '../database/statement.ts'
+import type { Database } from '../database/types.ts'
 import { type ClientRecord, clientColumns, clientOf } from './clients.ts'
 import { type KeptConsent, keptConsentsOf } from './consents.ts'
 import { type LoginRecord, loginColumns, loginOf } from './logins.ts'

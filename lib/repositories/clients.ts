@@ -1,6 +1,6 @@
-import type { Row } from '../database/driver.ts'
 import { json, number, numberOrNull, text, textOrNull } from '../database/row.ts'
-import { command, type Database, query } from '../database/statement.ts'
+import { command, query } from '../database/statement.ts'
+import type { Database, Row } from '../database/types.ts'
 import type { Client } from '../protocol/client.ts'
 import type { ClientMetadata } from '../protocol/client-metadata.ts'
 

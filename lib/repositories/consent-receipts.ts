@@ -1,5 +1,6 @@
 import { json, number, text } from '../database/row.ts'
-import { command, type Database, query } from '../database/statement.ts'
+import { command, query } from '../database/statement.ts'
+import type { Database } from '../database/types.ts'
 import type { ConsentReceipt } from '../protocol/consent.ts'
 
 const insert = command<{

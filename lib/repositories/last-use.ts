@@ -1,4 +1,4 @@
-import type { Database } from '../database/statement.ts'
+import type { Database } from '../database/types.ts'
 import { stampAuthorizations } from './authorizations.ts'
 
 /** Keeps when authorizations were last used, without a statement of its own in the request that uses one. */

@@ -1,6 +1,6 @@
-import type { Row } from '../database/driver.ts'
 import { json, number, numberOrNull, text } from '../database/row.ts'
-import { command, type Database, query } from '../database/statement.ts'
+import { command, query } from '../database/statement.ts'
+import type { Database, Row } from '../database/types.ts'
 import type { Login } from '../protocol/login.ts'
 
 export interface LoginRecord extends Login {

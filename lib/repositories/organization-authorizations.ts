@@ -1,5 +1,6 @@
 import { json, text } from '../database/row.ts'
-import { command, type Database, query } from '../database/statement.ts'
+import { command, query } from '../database/statement.ts'
+import type { Database } from '../database/types.ts'
 import type { AuthorizationDetails } from '../protocol/authorization.ts'
 import { type BatchParams, batchParams, batchSize, keysIn } from './pruning/batch.ts'
 

@@ -1,6 +1,6 @@
-import type { Row } from '../database/driver.ts'
 import { json, jsonOrUndefined, number, numberOrNull, text, textOrNull } from '../database/row.ts'
-import { command, type Database, query } from '../database/statement.ts'
+import { command, query } from '../database/statement.ts'
+import type { Database, Row } from '../database/types.ts'
 import type { AuthorizationRequest } from '../protocol/authorization-request.ts'
 import type { Decision } from '../protocol/next-step.ts'
 

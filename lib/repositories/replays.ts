@@ -1,5 +1,6 @@
 import { isUniqueViolation } from '../database/errors.ts'
-import { command, type Database } from '../database/statement.ts'
+import { command } from '../database/statement.ts'
+import type { Database } from '../database/types.ts'
 
 const insert = command<{ hash: string; expiresAt: number }>((table, v) =>
   table('replays').insert({ hash: v.hash, expires_at: v.expiresAt }),

@@ -1,5 +1,6 @@
 import { textOrNull } from '../database/row.ts'
-import { command, type Database, query } from '../database/statement.ts'
+import { command, query } from '../database/statement.ts'
+import type { Database } from '../database/types.ts'
 
 const byPurpose = query<{ purpose: string }>((table, v) =>
   table('salts').select('sealed').where({ purpose: v.purpose }),

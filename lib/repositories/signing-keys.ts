@@ -1,6 +1,7 @@
-import type { Row } from '../database/driver.ts'
 import { number, numberOrNull, text } from '../database/row.ts'
-import { command, type Database, query, transaction } from '../database/statement.ts'
+import { command, query } from '../database/statement.ts'
+import { transaction } from '../database/transaction.ts'
+import type { Database, Row } from '../database/types.ts'
 
 /** A signing key at rest: the JWK sealed, and the times that decide its use, in epoch seconds. */
 export interface SigningKeyRecord {

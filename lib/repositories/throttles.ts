@@ -1,5 +1,7 @@
 import { number } from '../database/row.ts'
-import { command, type Database, query, transaction } from '../database/statement.ts'
+import { command, query } from '../database/statement.ts'
+import { transaction } from '../database/transaction.ts'
+import type { Database } from '../database/types.ts'
 
 /** Failures that count against one key. */
 export interface Throttle {

@@ -1,5 +1,5 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
-import { transaction } from '../database/statement.ts'
+import { transaction } from '../database/transaction.ts'
 import { createSecret, hashSecret, randomId } from '../keys/secrets.ts'
 import { knownScopes } from '../options/scopes.ts'
 import { isUserMapping } from '../options/users.ts'

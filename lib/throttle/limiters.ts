@@ -4,7 +4,7 @@ import {
   RateLimiterRedis,
   RateLimiterRes,
 } from 'rate-limiter-flexible'
-import type { Database } from '../database/statement.ts'
+import type { Database } from '../database/types.ts'
 import type { Limit } from '../options/options.ts'
 import type { Throttling } from '../options/throttle.ts'
 import {

@@ -1,5 +1,5 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
-import type { Database } from '../database/statement.ts'
+import type { Database } from '../database/types.ts'
 import type { Authorization } from '../protocol/authorization.ts'
 import type { Client } from '../protocol/client.ts'
 import type { GrantType } from '../protocol/client-metadata.ts'
@@ -59,14 +59,16 @@ export const issueTokens = async (server: AuthorizationServer, grant: TokenGrant
 const issuesRefreshToken = ({ client, refreshToken }: TokenGrant): boolean =>
   refreshToken === undefined && client.metadata.grant_types.includes('refresh_token')
 
-/** The writes that store the tokens, for the transaction that redeems the grant. */
-export const storeTokens = ({
-  accessToken,
-  refreshToken,
-}: Pick<IssuedTokens, 'accessToken' | 'refreshToken'>): ((tx: Database) => Promise<void>)[] => [
-  ...(refreshToken ? [(tx: Database) => createRefreshToken(tx, refreshToken.row)] : []),
-  (tx) => createAccessToken(tx, accessToken.row),
-]
+/** Stores the tokens, in the transaction that redeems the grant. */
+export const storeTokens = async (
+  tx: Database,
+  { accessToken, refreshToken }: Pick<IssuedTokens, 'accessToken' | 'refreshToken'>,
+): Promise<void> => {
+  await Promise.all([
+    refreshToken && createRefreshToken(tx, refreshToken.row),
+    createAccessToken(tx, accessToken.row),
+  ])
+}
 
 /** Announces tokens that are stored. */
 export const announceTokens = (

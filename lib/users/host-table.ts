@@ -1,6 +1,6 @@
-import type { Knex } from 'knex'
-import { driverOf } from '../database/driver.ts'
-import { type Database, query } from '../database/statement.ts'
+import { mapResponse } from '../database/internals.ts'
+import { query } from '../database/statement.ts'
+import type { Database } from '../database/types.ts'
 import type { UserMapping, UserRow } from '../options/options.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { isLookup } from './subject.ts'
@@ -31,17 +31,6 @@ const read = async <T>(rows: Promise<readonly T[]>): Promise<readonly T[]> => {
 }
 
 /**
- * The host's pool, with the host's names of tables and columns. Statements are not prepared on PostgreSQL, where a
- * prepared `SELECT *` fails once the host adds a column.
- */
-const hostDatabase = (knex: Knex): Database => ({
-  knex,
-  driver: driverOf(knex, { preparedStatements: knex.client.driverName !== 'pg' }),
-  prefix: '',
-  compiled: new Map(),
-})
-
-/**
  * A mapped column of a row.
  *
  * @throws TypeError if the row has no such column: the name is wrong, or the host's Knex mappers change it
@@ -58,9 +47,9 @@ export const columnOf = (mapping: UserMapping, row: UserRow, name: keyof UserMap
 export const textOf = (value: unknown): string =>
   value === null || value === undefined ? '' : String(value).trimEnd()
 
-export const hostTable = (mapping: UserMapping, knex: Knex): HostTable => {
+/** @param database the host's tables */
+export const hostTable = (mapping: UserMapping, database: Database): HostTable => {
   const { table, columns } = mapping
-  const database = hostDatabase(knex)
   // With a bound limit SQLite would plan the statement again each time.
   const firstById = query<{ id: string }>((from, v) =>
     from(table)
@@ -74,7 +63,7 @@ export const hostTable = (mapping: UserMapping, knex: Knex): HostTable => {
     from(table).whereNotNull(columns.password).first(columns.password),
   )
   /** Applies the host's `postProcessResponse`, to one row or an array of rows, as Knex does. */
-  const postProcess = <T>(response: T): T => knex.client.postProcessResponse(response, undefined)
+  const postProcess = <T>(response: T): T => mapResponse(database.knex, response)
   const usernameOf = (row: UserRow): unknown => columnOf(mapping, row, 'username')
   return {
     async byId(id) {

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
-import type { Database } from '../database/statement.ts'
+import { hostTables } from '../database/open.ts'
+import type { Database } from '../database/types.ts'
 import type { Logger, UserFunctions, UserMapping } from '../options/options.ts'
 import { isUserMapping } from '../options/users.ts'
 import { createPasswordVerifier, type PasswordVerifier } from '../passwords/password-verifier.ts'
@@ -30,6 +31,7 @@ export interface UsersContext {
 export const createUsers = (context: UsersContext): Users => {
   const { users, knex, database, logger, passwords = createPasswordVerifier() } = context
   if (users === undefined) return createOwnUsers({ database, passwords, logger })
-  if (isUserMapping(users)) return createMappedUsers({ mapping: users, knex, passwords, logger })
+  if (isUserMapping(users))
+    return createMappedUsers({ mapping: users, database: hostTables(database, knex), passwords, logger })
   return createFunctionUsers(users)
 }

@@ -1,4 +1,4 @@
-import type { Knex } from 'knex'
+import type { Database } from '../database/types.ts'
 import type { Logger, UserMapping, UserRow } from '../options/options.ts'
 import type { PasswordVerifier } from '../passwords/password-verifier.ts'
 import { callHost } from './host-function.ts'
@@ -14,8 +14,8 @@ export interface MappedUser extends User {
 
 export interface MappedUsersContext {
   readonly mapping: UserMapping
-  /** The host's Knex instance. */
-  readonly knex: Knex
+  /** The host's tables. */
+  readonly database: Database
   readonly passwords: PasswordVerifier
   readonly logger: Logger
 }
@@ -26,11 +26,11 @@ export interface MappedUsersContext {
  */
 export const createMappedUsers = ({
   mapping,
-  knex,
+  database,
   passwords,
   logger,
 }: MappedUsersContext): Users<MappedUser> => {
-  const table = hostTable(mapping, knex)
+  const table = hostTable(mapping, database)
   const learnCost = once(() => learn(table, passwords))
   const warnAbout = warnOnce(logger)
   return {

@@ -1,4 +1,4 @@
-import type { Database } from '../database/statement.ts'
+import type { Database } from '../database/types.ts'
 import type { Logger } from '../options/options.ts'
 import type { PasswordVerifier } from '../passwords/password-verifier.ts'
 import { findUser, findUserByUsername, type UserAccount } from '../repositories/users.ts'

@@ -5,14 +5,14 @@ import { type Host, people, startHost } from '../support/host.ts'
 import { describeWith, services } from '../support/services.ts'
 import { openTurnCounter, type TurnCounter } from '../support/turn-counter.ts'
 
-// How often each operation waits for PostgreSQL: over a network that is what takes long. BEGIN and COMMIT travel with
-// other statements. Users and sessions, which are the host's, lie elsewhere here.
+// How often each operation waits for PostgreSQL, because over a network waiting takes longest. BEGIN travels with the first
+// statement of a transaction, COMMIT by itself. Users and sessions are the host's and not counted here.
 
 const most: Readonly<Record<OperationName, number>> = {
   client_credentials: 2,
-  'authorize and token, signed in and allowed before': 7,
-  'the same with offline_access': 8,
-  refresh: 4,
+  'authorize and token, signed in and allowed before': 9,
+  'the same with offline_access': 10,
+  refresh: 5,
   UserInfo: 1,
   introspection: 2,
   'a guarded route': 1,

@@ -9,7 +9,7 @@ import {
 } from 'jose'
 import { migrateDatabase } from '../../lib/database/migrate.ts'
 import { openDatabase } from '../../lib/database/open.ts'
-import type { Database } from '../../lib/database/statement.ts'
+import type { Database } from '../../lib/database/types.ts'
 import { signJwt } from '../../lib/keys/jwt.ts'
 import { type KeyRing, openKeyRing } from '../../lib/keys/key-ring.ts'
 import { replaceKeys, rotateKeys } from '../../lib/keys/key-rotation.ts'

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
-import type { Row } from '../../database/driver.ts'
 import { number, numberOrNull, text } from '../../database/row.ts'
-import { command, type Database, query } from '../../database/statement.ts'
+import { command, query } from '../../database/statement.ts'
+import type { Database, Row } from '../../database/types.ts'
 import { type BatchParams, batchParams, batchSize, isLast, keysIn, type Removal } from './batch.ts'
 
 // A family is an authorization with its code and its tokens. While any of it may be used all of it stays, used codes

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import type { Row, Value } from '../../database/driver.ts'
+import type { Row, Value } from '../../database/types.ts'
 
 /** Rows that one statement has removed. */
 export interface Removed {

@@ -1,5 +1,5 @@
 import type { AuthorizationServer } from '../../authorization-server.ts'
-import type { Database } from '../../database/statement.ts'
+import type { Database } from '../../database/types.ts'
 import { removals } from './expired.ts'
 import { forgetSuccessors } from './successors.ts'
 

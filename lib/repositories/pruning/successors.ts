@@ -1,6 +1,6 @@
-import type { Row } from '../../database/driver.ts'
 import { number, text } from '../../database/row.ts'
-import { command, type Database, query } from '../../database/statement.ts'
+import { command, query } from '../../database/statement.ts'
+import type { Database, Row } from '../../database/types.ts'
 import { type BatchParams, batchParams, batchSize, isLast, keysIn } from './batch.ts'
 
 /** Seconds back in time; what was used earlier has been looked through by an earlier run. */

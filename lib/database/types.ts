@@ -1,0 +1,85 @@
+import type { Knex } from 'knex'
+
+export type Dialect = 'sqlite' | 'postgresql' | 'mysql'
+
+/** A value that can be bound to a statement. Flags are 0 and 1, times are epoch seconds. */
+export type Value = string | number | null
+
+/** A row as the driver returns it. */
+export type Row = Readonly<Record<string, unknown>>
+
+export interface Result {
+  readonly rows: readonly Row[]
+  /** Rows that an UPDATE, DELETE or INSERT touched. */
+  readonly count: number
+}
+
+/** How one database driver runs a statement on a connection of Knex's pool. */
+export interface Driver {
+  readonly dialect: Dialect
+  /** Begins a write transaction. SQLite takes its lock immediately, because it cannot upgrade one later. */
+  readonly begin: string
+  /** Whether `execute` has run the statement when it returns. A server has only been sent it by then. */
+  readonly isSynchronous: boolean
+  /** Whether this connection can send a statement before the previous one is answered. */
+  supportsPipelining(connection: unknown): boolean
+  execute(connection: unknown, sql: string, bindings: readonly Value[]): Promise<Result>
+  /**
+   * Runs `first` and then the statement, in one round trip; if `first` fails, the server skips the statement.
+   * Undefined if this connection cannot do that.
+   */
+  executeAfter?(
+    connection: unknown,
+    first: string,
+    sql: string,
+    bindings: readonly Value[],
+  ): Promise<Result> | undefined
+  /** Drops a connection that does not answer, without a farewell, which would wait behind the statement that hangs. */
+  destroy(connection: unknown): void
+}
+
+export interface DriverOptions {
+  /** Whether the server prepares statements; SQLite always does. @default true */
+  readonly preparedStatements?: boolean
+}
+
+/** The connection and the progress of one transaction. */
+export interface Transaction {
+  readonly connection: unknown
+  /** Settles when the transaction has begun; undefined before the first statement. */
+  begun?: Promise<unknown>
+  /** Settles when the statement that was sent last is answered; never rejects. */
+  last?: Promise<unknown>
+  /** Whether no further statement may run. */
+  isOver: boolean
+}
+
+/** A SQL statement that Knex has built, with placeholders for the values. */
+export interface Compiled {
+  readonly sql: string
+  readonly bindings: readonly unknown[]
+}
+
+/** A write that waits for the next transaction. */
+export interface PendingWrite {
+  readonly work: (tx: Database) => Promise<unknown>
+  /** Whether it is one statement, which needs no transaction when nothing else waits. */
+  readonly isStatement: boolean
+  resolve(result: never): void
+  reject(error: unknown): void
+}
+
+/** A database with its tables. Inside a transaction it is the same value plus the transaction. */
+export interface Database {
+  /** A private handle on the pool: the host's name and row mappers do not apply to our tables. */
+  readonly knex: Knex
+  readonly driver: Driver
+  readonly prefix: string
+  /** Statements that are already built, by the function that builds them. */
+  readonly compiled: Map<object, Compiled>
+  /** The connection that single statements of this turn of the event loop share, on SQLite. */
+  readonly shared: { connection?: Promise<unknown> }
+  /** Writes to commit together, on SQLite, in order of arrival; undefined on servers, which do this themselves. */
+  readonly writes?: PendingWrite[]
+  readonly transaction?: Transaction
+}

@@ -1,0 +1,190 @@
+import createKnex, { type Knex } from 'knex'
+import { driverOf } from '../../lib/database/driver.ts'
+import {
+  acquireConnection,
+  connectionSettings,
+  destroySocket,
+  dispose,
+  driverName,
+  hasPool,
+  isDisposed,
+  mapResponse,
+  pgQueryAfter,
+  privateHandle,
+  privateSchema,
+  releaseConnection,
+  silence,
+} from '../../lib/database/internals.ts'
+import { openDatabase } from '../../lib/database/open.ts'
+import type { DriverOptions } from '../../lib/database/types.ts'
+import { describeWith, services } from '../support/services.ts'
+
+// What lib/database/internals.ts takes for granted of Knex and of each driver, and neither documents.
+
+const sqlite: Knex.Config = {
+  client: 'better-sqlite3',
+  connection: { filename: ':memory:' },
+  useNullAsDefault: true,
+}
+const pg: Knex.Config = { client: 'pg', connection: services.postgresql, pool: { min: 0, max: 1 } }
+const mysql2: Knex.Config = { client: 'mysql2', connection: services.mariadb, pool: { min: 0, max: 1 } }
+
+const opened: Knex[] = []
+const open = (config: Knex.Config): Knex => {
+  const knex = createKnex(config)
+  silence(knex)
+  opened.push(knex)
+  return knex
+}
+afterEach(async () => {
+  for (const knex of opened.splice(0)) await knex.destroy()
+})
+
+const contractOf = (config: Knex.Config): void => {
+  test('Knex names the driver', () => {
+    expect(driverName(open(config))).toBe(config.client)
+    expect(driverName(privateHandle(open(config)))).toBe(config.client)
+  })
+
+  test('the pool lends a connection and takes it back', async () => {
+    const knex = open(config)
+    const connection = await acquireConnection(knex)
+    await releaseConnection(knex, connection)
+    expect(await acquireConnection(knex)).toBe(connection)
+    await releaseConnection(knex, connection)
+  })
+
+  test('the pool does not lend a connection that was disposed of', async () => {
+    const knex = open(config)
+    const connection = await acquireConnection(knex)
+    expect(isDisposed(connection)).toBe(false)
+    dispose(connection, new Error('unusable'))
+    expect(isDisposed(connection)).toBe(true)
+    await releaseConnection(knex, connection)
+    const next = await acquireConnection(knex)
+    expect(next).not.toBe(connection)
+    await releaseConnection(knex, next)
+  })
+
+  test('a closed pool is gone', async () => {
+    const knex = open(config)
+    expect(hasPool(knex)).toBe(true)
+    await knex.destroy()
+    expect(hasPool(knex)).toBe(false)
+  })
+
+  test('a private handle has the same pool without the host’s mappers', async () => {
+    const host = open({
+      ...config,
+      wrapIdentifier: (name, wrap) => wrap(name.toUpperCase()),
+      postProcessResponse: () => 'mapped',
+    })
+    const handle = privateHandle(host)
+    expect(handle.select('a').from('b').toString()).not.toContain('A')
+    expect(String(privateSchema(host).createTable('b', (table) => table.integer('a')))).not.toContain('A')
+    expect(host.select('a').from('b').toString()).toContain('A')
+    expect(mapResponse(host, ['a row'])).toBe('mapped')
+    expect(mapResponse(handle, ['a row'])).toEqual(['a row'])
+    const connection = await acquireConnection(handle)
+    await releaseConnection(host, connection)
+  })
+}
+
+const brokenBySocket = (config: Knex.Config): void => {
+  test('a connection whose socket is destroyed fails its statement', async () => {
+    const knex = open(config)
+    const connection = await acquireConnection(knex)
+    const driver = driverOf(knex, { preparedStatements: false })
+    const sql = config.client === 'pg' ? 'SELECT pg_sleep(60)' : 'SELECT SLEEP(60)'
+    const answer = driver.execute(connection, sql, [])
+    setImmediate(destroySocket, connection)
+    await expect(answer).rejects.toThrow()
+    dispose(connection, new Error('broken'))
+    await releaseConnection(knex, connection)
+  })
+
+  test('the settings of a URL are known and can be changed before connecting', async () => {
+    const knex = open(config)
+    const settings = connectionSettings(knex)
+    expect(settings).toBeDefined()
+    Object.assign(settings ?? {}, { port: 1 })
+    await expect(knex.raw('SELECT 1')).rejects.toThrow()
+  })
+}
+
+describe('better-sqlite3', () => {
+  contractOf(sqlite)
+})
+
+describeWith('mariadb', 'mysql2', () => {
+  contractOf(mysql2)
+  brokenBySocket(mysql2)
+})
+
+describeWith('postgresql', 'pg', () => {
+  contractOf(pg)
+  brokenBySocket(pg)
+
+  test.each([
+    ['that the kit opens supports pipelining', {}, {}, true],
+    ['behind a pooler does not', { preparedStatements: false }, {}, false],
+    ['does not if its settings say so', {}, { pipeline: false }, false],
+  ] as [string, DriverOptions, object, boolean][])('a pool %s', async (_, options, more, expected) => {
+    const connection = { connectionString: services.postgresql, ...more }
+    const { database, close } = openDatabase({ client: 'pg', connection }, 'internals_', options)
+    const borrowed = await acquireConnection(database.knex)
+    expect(database.driver.supportsPipelining(borrowed)).toBe(expected)
+    await releaseConnection(database.knex, borrowed)
+    await close()
+  })
+
+  describe.each([
+    ['named', 'a_name'],
+    ['unnamed', undefined],
+  ])('a %s query after another', (_, name) => {
+    const text = 'SELECT $1::int AS number, pg_current_xact_id_if_assigned() AS transaction'
+    const afterBegin = (connection: unknown, first = 'BEGIN') =>
+      pgQueryAfter(connection, first, { name, text, values: [5] })
+
+    test('returns its own rows, again and again, inside the transaction that the other began', async () => {
+      const knex = open(pg)
+      const connection = await acquireConnection(knex)
+      const driver = driverOf(knex, { preparedStatements: false })
+      for (let time = 0; time < 3; time += 1) {
+        const result = await afterBegin(connection)
+        expect(result?.rows).toMatchObject([{ number: 5 }])
+        expect(result?.rowCount).toBe(1)
+        // Only a transaction knows savepoints.
+        await driver.execute(connection, 'SAVEPOINT inside', [])
+        await driver.execute(connection, 'COMMIT', [])
+      }
+      await releaseConnection(knex, connection)
+    })
+
+    test('is skipped if the other fails, and runs the next time', async () => {
+      const knex = open(pg)
+      const connection = await acquireConnection(knex)
+      const driver = driverOf(knex, { preparedStatements: false })
+      await driver.execute(connection, 'CREATE TEMPORARY TABLE written (number int)', [])
+      const insert = { name, text: 'INSERT INTO written VALUES ($1)', values: [5] }
+      await expect(pgQueryAfter(connection, 'BEGIN nothing', insert)).rejects.toThrow('syntax')
+      expect((await driver.execute(connection, 'SELECT * FROM written', [])).rows).toEqual([])
+      expect(await pgQueryAfter(connection, 'BEGIN', insert)).toMatchObject({ rowCount: 1 })
+      await driver.execute(connection, 'COMMIT', [])
+      expect((await driver.execute(connection, 'SELECT * FROM written', [])).rows).toEqual([{ number: 5 }])
+      await releaseConnection(knex, connection)
+    })
+
+    test('that cannot be parsed fails, and the connection stays usable', async () => {
+      const knex = open(pg)
+      const connection = await acquireConnection(knex)
+      const wrong = { name, text: 'SELECT missing_column', values: [] }
+      const driver = driverOf(knex, { preparedStatements: false })
+      for (let time = 0; time < 2; time += 1) {
+        await expect(pgQueryAfter(connection, 'BEGIN', wrong)).rejects.toThrow('missing_column')
+        await driver.execute(connection, 'ROLLBACK', [])
+      }
+      await releaseConnection(knex, connection)
+    })
+  })
+})

@@ -1,0 +1,175 @@
+import { randomBytes } from 'node:crypto'
+import type { Knex } from 'knex'
+import { type OpenedDatabase, openDatabase } from '../../lib/database/open.ts'
+import { transaction } from '../../lib/database/transaction.ts'
+import type { Database, DriverOptions } from '../../lib/database/types.ts'
+import { migrate, rollback } from '../../lib/index.ts'
+import { createLogin, createReplay, findLogin } from '../../lib/repositories/index.ts'
+import { describeWith, type Service, services } from '../support/services.ts'
+
+const sqlite: Knex.Config = { client: 'better-sqlite3', connection: { filename: ':memory:' } }
+const servers: Readonly<Record<string, Service>> = { pg: 'postgresql', mysql2: 'mariadb' }
+const tablePrefix = `t${randomBytes(4).toString('hex')}_`
+const now = Math.floor(Date.now() / 1000)
+const login = (sid: string) => ({ sid, subject: '1', authTime: now, amr: ['pwd'], expiresAt: now + 60 })
+const replay = () => ({ hash: randomBytes(32).toString('base64url'), expiresAt: now })
+
+const configOf = (client: string, more: object): Knex.Config => {
+  const service = servers[client]
+  if (service === undefined) return sqlite
+  const connectionString = services[service]
+  return { client, connection: client === 'pg' ? { connectionString, ...more } : connectionString }
+}
+
+/** The same database with every statement noted that reaches the driver, in order. */
+const watched = (db: Database): { db: Database; statements: string[] } => {
+  const statements: string[] = []
+  const { execute, executeAfter } = db.driver
+  const driver = {
+    ...db.driver,
+    execute: ((connection, sql, bindings) => {
+      statements.push(sql)
+      return execute(connection, sql, bindings)
+    }) as typeof execute,
+    executeAfter:
+      executeAfter &&
+      (((connection, first, sql, bindings) => {
+        statements.push(`${first}+${sql}`)
+        return executeAfter(connection, first, sql, bindings)
+      }) as typeof executeAfter),
+  }
+  return { db: { ...db, driver }, statements }
+}
+
+const transactionsOn = (client: string, more: object, options: DriverOptions = {}): void => {
+  let opened: OpenedDatabase
+  let knex: Knex
+
+  beforeAll(async () => {
+    opened = openDatabase(configOf(client, more), tablePrefix, options)
+    knex = opened.hostKnex
+    await migrate(knex, { tablePrefix })
+  })
+  afterAll(async () => {
+    await rollback(knex, { tablePrefix })
+    for (const name of ['migrations', 'migrations_lock'])
+      await knex.schema.dropTableIfExists(tablePrefix + name)
+    await opened.close()
+  })
+
+  const standing = (sid: string) => findLogin(opened.database, { sid, now })
+
+  test('does all of its work and returns the result', async () => {
+    const [a, b] = [replay(), replay()]
+    const decision = await transaction(opened.database, async (tx) => {
+      const isFirst = await createReplay(tx, a)
+      await Promise.all([createLogin(tx, login('whole')), createReplay(tx, b)])
+      return isFirst
+    })
+    expect(decision).toBe(true)
+    expect(await standing('whole')).toMatchObject({ sid: 'whole' })
+    expect(await createReplay(opened.database, a)).toBe(false)
+    expect(await createReplay(opened.database, b)).toBe(false)
+  })
+
+  test('runs statements in the order in which they are given, also the first ones', async () => {
+    const { db, statements } = watched(opened.database)
+    await transaction(db, async (tx) => {
+      await Promise.all([createLogin(tx, login('in-order')), findLogin(tx, { sid: 'in-order', now })])
+    })
+    const words = statements.map((sql) => sql.toLowerCase()).filter((sql) => /insert|select/.test(sql))
+    expect(words.map((sql) => /insert|select/.exec(sql)?.[0])).toEqual(['insert', 'select'])
+  })
+
+  test('writes nothing if it cannot begin, not even with its first statements', async () => {
+    const { database } = opened
+    const driver = { ...database.driver, begin: 'BEGIN nothing' }
+    const work = transaction({ ...database, driver }, (tx) =>
+      Promise.all([createLogin(tx, login('adrift')), createLogin(tx, login('adrift-too'))]),
+    )
+    await expect(work).rejects.toMatchObject({ status: 503 })
+    expect(await standing('adrift')).toBeUndefined()
+    expect(await standing('adrift-too')).toBeUndefined()
+  })
+
+  test('begins anew after a first statement that failed, on the same connection', async () => {
+    await createLogin(opened.database, login('there')).catch(() => {})
+    for (let attempt = 0; attempt < 3; attempt += 1) {
+      const work = transaction(opened.database, (tx) => createLogin(tx, login('there')))
+      await expect(work).rejects.toMatchObject({ status: 503 })
+    }
+    await transaction(opened.database, (tx) => createLogin(tx, login(`after-${client}`)))
+    expect(await standing(`after-${client}`)).toBeDefined()
+  })
+
+  test('writes nothing if a statement fails, the first or the last', async () => {
+    for (const order of [0, 1]) {
+      const used = replay()
+      const writes = [login('taken'), login(`beside-${order}`)]
+      if (order === 1) writes.reverse()
+      await createLogin(opened.database, login('taken')).catch(() => {})
+      const work = transaction(opened.database, async (tx) => {
+        await createReplay(tx, used)
+        await Promise.all(writes.map((row) => createLogin(tx, row)))
+      })
+      await expect(work).rejects.toMatchObject({ status: 503 })
+      expect(await standing(`beside-${order}`)).toBeUndefined()
+      expect(await createReplay(opened.database, used)).toBe(true)
+    }
+  })
+
+  test('writes nothing if the work throws', async () => {
+    const used = replay()
+    const work = transaction(opened.database, async (tx) => {
+      await createReplay(tx, used)
+      throw new Error('decided against')
+    })
+    await expect(work).rejects.toMatchObject({ cause: new Error('decided against') })
+    expect(await createReplay(opened.database, used)).toBe(true)
+  })
+
+  test('refuses statements of work that goes on after a failure', async () => {
+    let late: Promise<unknown> = Promise.resolve()
+    const work = transaction(opened.database, async (tx) => {
+      const goesOn = async (): Promise<void> => {
+        await createLogin(tx, login('first-half'))
+        while (!isOver) await new Promise(setImmediate)
+        await createLogin(tx, login('second-half'))
+      }
+      late = goesOn()
+      late.catch(() => {})
+      await createReplay(tx, replay())
+      throw new Error('failed beside it')
+    })
+    let isOver = false
+    await work.catch(() => {})
+    isOver = true
+    await expect(late).rejects.toThrow('after the end of its transaction')
+    expect(await standing('first-half')).toBeUndefined()
+    expect(await standing('second-half')).toBeUndefined()
+  })
+
+  test('sends nothing without a statement', async () => {
+    const { db, statements } = watched(opened.database)
+    expect(await transaction(db, async () => 'nothing')).toBe('nothing')
+    expect(statements).toEqual([])
+  })
+}
+
+describe('a transaction on SQLite', () => {
+  transactionsOn('better-sqlite3', {})
+})
+describeWith('mariadb', 'a transaction on MariaDB', () => {
+  transactionsOn('mysql2', {})
+})
+describeWith('postgresql', 'on PostgreSQL', () => {
+  describe('a transaction on a connection that supports pipelining', () => {
+    transactionsOn('pg', {})
+  })
+  describe('a transaction on one that does not', () => {
+    transactionsOn('pg', { pipeline: false })
+  })
+  describe('a transaction behind a pooler', () => {
+    transactionsOn('pg', {}, { preparedStatements: false })
+  })
+})
