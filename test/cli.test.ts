@@ -22,8 +22,7 @@ import { rollback } from '../lib/database/migrate.ts'
 import { openDatabase } from '../lib/database/open.ts'
 import { hashSecret } from '../lib/keys/secrets.ts'
 import { findClient } from '../lib/repositories/clients.ts'
-import { locationOf } from './support/browser-agent.ts'
-import { HttpBrowser } from './support/http-browser.ts'
+import { locationOf, RawBrowser } from './support/raw-browser.ts'
 
 // Each test runs processes, some of them many.
 jest.setTimeout(60_000)
@@ -633,8 +632,8 @@ app.listen(process.env.PORT, () => console.log('listening'))
       state,
       nonce,
     })
-    const browser = new HttpBrowser(origin)
-    const login = await browser.get(authorizationUrl.href)
+    const browser = new RawBrowser(origin, origin)
+    const login = await browser.open(authorizationUrl.href)
     const consent = await browser.signIn(login, 'ada', 'correct horse battery')
     const back = locationOf(await browser.decide(consent, 'allow'))
     expect(back.href.startsWith(`${callback}?`)).toBe(true)

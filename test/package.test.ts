@@ -14,7 +14,7 @@ import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { hash } from '@node-rs/bcrypt'
 import { callback, clients } from './support/host.ts'
-import { HttpBrowser } from './support/http-browser.ts'
+import { RawBrowser } from './support/raw-browser.ts'
 import { ada, type Start } from './support/stock-client.ts'
 import { describeOauth4webapi } from './support/stock-client-oauth4webapi.ts'
 import { describeOpenidClient } from './support/stock-client-openid-client.ts'
@@ -217,7 +217,7 @@ describe.each([
     const at = await startHost(path, file, mount)
     return {
       issuer: mount === '/' ? at : at + mount,
-      browser: () => new HttpBrowser(at),
+      browser: () => new RawBrowser(at, at),
       close: async () => {},
     }
   }

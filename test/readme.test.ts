@@ -10,7 +10,7 @@ import supertest from 'supertest'
 import { resolveOptions } from '../lib/options/resolve.ts'
 import { clientMetadataNames } from '../lib/protocol/client-metadata.ts'
 import { errorStatuses } from '../lib/protocol/errors.ts'
-import { BrowserAgent, locationOf } from './support/browser-agent.ts'
+import { locationOf, RawBrowser } from './support/raw-browser.ts'
 
 const root = join(__dirname, '..')
 const markdownFiles = [
@@ -299,8 +299,8 @@ describe('the three files of README', () => {
   test('a person signs in with the client, allows, and the client reads the orders', async () => {
     const shop = supertest.agent(client)
     const begun = await shop.get('/')
-    const browser = new BrowserAgent(host, host)
-    const login = await browser.get(begun.headers.location ?? '')
+    const browser = new RawBrowser(host, host)
+    const login = await browser.open(begun.headers.location ?? '')
     const consent = await browser.signIn(login, person.email, person.password)
     const callback = locationOf(await browser.decide(consent, 'allow'))
     expect(callback.origin).toBe(client)

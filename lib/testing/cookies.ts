@@ -58,9 +58,19 @@ export class CookieJar {
       : sent.map(({ cookie: { name, value } }) => `${name}=${value}`).join('; ')
   }
 
-  /** The names that are there now. */
+  /** The current cookies; a later path comes later. */
+  current(): SetCookie[] {
+    return [...this.#kept.values()].map(({ cookie }) => cookie)
+  }
+
+  /** The names of the current cookies. */
   names(): string[] {
-    return [...new Set([...this.#kept.values()].map(({ cookie }) => cookie.name))]
+    return [...new Set(this.current().map(({ name }) => name))]
+  }
+
+  /** Removes a cookie on every path. */
+  delete(name: string): void {
+    for (const [key, { cookie }] of this.#kept) if (cookie.name === name) this.#kept.delete(key)
   }
 
   /** How each name was set last, cookies that are over left out. */

@@ -42,18 +42,22 @@ const fieldsOf = (form: string): Record<string, string> => {
   return fields
 }
 
-/** The first form of a page in which each of these can be filled in, or is the name and value of a button. */
-export const formWith = (html: string, filled: Readonly<Record<string, string>>): Form | undefined => {
-  const form = (html.match(/<form\b[\s\S]*?<\/form>/gi) ?? []).find((candidate) => {
-    const { names, buttons } = controlsOf(candidate)
-    return Object.entries(filled).every(
-      ([name, value]) => names.includes(name) || buttons.includes(`${name}=${value}`),
-    )
-  })
+/** The first form of a page whose HTML passes the check. */
+export const findForm = (html: string, check: (form: string) => boolean): Form | undefined => {
+  const form = (html.match(/<form\b[\s\S]*?<\/form>/gi) ?? []).find(check)
   if (form === undefined) return undefined
   const [tag = ''] = tagsOf(form, 'form')
   return { action: attributeOf(tag, 'action') ?? '', fields: fieldsOf(form) }
 }
+
+/** The first form of a page that has each of these as a field, or as the name and value of a button. */
+export const formWith = (html: string, filled: Readonly<Record<string, string>>): Form | undefined =>
+  findForm(html, (form) => {
+    const { names, buttons } = controlsOf(form)
+    return Object.entries(filled).every(
+      ([name, value]) => names.includes(name) || buttons.includes(`${name}=${value}`),
+    )
+  })
 
 /** Whether a page asks for a password. */
 export const asksForPassword = (html: string): boolean =>

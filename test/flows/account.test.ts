@@ -1,7 +1,6 @@
 import session from 'express-session'
 import supertest from 'supertest'
 import type { AuthEvent } from '../../lib/index.ts'
-import { formOf } from '../support/browser-agent.ts'
 import { stopClock } from '../support/clock.ts'
 import {
   authorizeUrl,
@@ -14,7 +13,7 @@ import {
   startHost,
 } from '../support/host.ts'
 import { codeOf, expectErrorPage, expectErrorRedirect } from '../support/outcomes.ts'
-import { type Answer, fieldsOf, RawBrowser } from '../support/raw-browser.ts'
+import { type Answer, fieldsOf, formOf, RawBrowser } from '../support/raw-browser.ts'
 import { ada, answerOf, bob, expectError, redeem, refresh, userinfo } from '../support/tokens.ts'
 
 const account = '/oauth/account'

@@ -1,8 +1,7 @@
-import { formOf } from '../support/browser-agent.ts'
 import { stopClock } from '../support/clock.ts'
 import { authorizeUrl, callback, clients, type Host, issuer, pkce, startHost } from '../support/host.ts'
 import { codeOf, expectErrorPage, expectErrorRedirect, expectExpiredPage } from '../support/outcomes.ts'
-import { fieldsOf, RawBrowser } from '../support/raw-browser.ts'
+import { fieldsOf, formOf, RawBrowser } from '../support/raw-browser.ts'
 import { redeem } from '../support/tokens.ts'
 
 const withQuery = 'https://client.example.com/callback?organization=7&a=b%20c'

@@ -1,8 +1,8 @@
 import * as oauth from 'oauth4webapi'
 import supertest from 'supertest'
 import { seedClients } from '../../lib/index.ts'
-import { BrowserAgent, locationOf } from '../support/browser-agent.ts'
 import { authorizeUrl, callback, clients, type Host, secret, startHost } from '../support/host.ts'
+import { locationOf, RawBrowser } from '../support/raw-browser.ts'
 import { expectError, post } from '../support/tokens.ts'
 
 const documents = ['openid-configuration', 'oauth-authorization-server']
@@ -211,9 +211,7 @@ describe('what is not named is not done', () => {
   const metadata = async () => (await supertest(host.app).get('/oauth/.well-known/openid-configuration')).body
   const errorOf = async (parameters: Record<string, string>): Promise<string | null> => {
     const location = locationOf(
-      await new BrowserAgent(host.app).get(
-        authorizeUrl({ client_id: 'web', scope: 'openid', ...parameters }),
-      ),
+      await new RawBrowser(host.app).open(authorizeUrl({ client_id: 'web', scope: 'openid', ...parameters })),
     )
     expect(location.hash).toBe('')
     expect(location.searchParams.has('code')).toBe(false)

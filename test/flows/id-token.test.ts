@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { createLocalJWKSet, decodeJwt, decodeProtectedHeader, type JWTPayload, jwtVerify } from 'jose'
 import supertest from 'supertest'
-import { BrowserAgent } from '../support/browser-agent.ts'
 import { type Clock, stopClock } from '../support/clock.ts'
 import { callback, clients, type Host, issuer, pkce, secret, startHost } from '../support/host.ts'
+import { RawBrowser } from '../support/raw-browser.ts'
 import { answerOf, codeFor, post, refresh, type TokenAnswer, tokensFor, userinfo } from '../support/tokens.ts'
 
 let host: Host
@@ -70,7 +70,7 @@ test('returns a nonce of 512 characters as it came', async () => {
 })
 
 test('tells the time of the login, not of the code', async () => {
-  const agent = new BrowserAgent(host.app)
+  const agent = new RawBrowser(host.app)
   const loginTime = clock.now()
   const first = await verified((await tokensFor(host, {}, {}, { agent })).id_token)
   clock.travel(300)

@@ -1,6 +1,5 @@
 import { Agent, type IncomingHttpHeaders, request } from 'node:http'
 import type { AuthRouterOptions } from '../../lib/index.ts'
-import { formOf } from '../support/browser-agent.ts'
 import { openServer, type TestServer } from '../support/client-server.ts'
 import {
   authorizeUrl,
@@ -15,7 +14,7 @@ import {
 import { type MalformedRequest, malformedRequest } from '../support/malformed-requests.ts'
 import { codeOf } from '../support/outcomes.ts'
 import { fc } from '../support/property.ts'
-import { type Answer, fieldsOf, RawBrowser } from '../support/raw-browser.ts'
+import { type Answer, fieldsOf, formOf, RawBrowser } from '../support/raw-browser.ts'
 import { assertion, type ClientKey, createClientKey } from '../support/signing-client.ts'
 import { answerOf, redeem, userinfo } from '../support/tokens.ts'
 

@@ -1,7 +1,7 @@
 import { decodeJwt } from 'jose'
 import supertest from 'supertest'
-import { BrowserAgent, locationOf } from '../support/browser-agent.ts'
 import { authorizeUrl, type Host, secret, startHost } from '../support/host.ts'
+import { locationOf, RawBrowser } from '../support/raw-browser.ts'
 
 const client = (client_id: string, host: string) => ({
   client_id,
@@ -23,18 +23,18 @@ beforeAll(async () => {
 })
 afterAll(() => host.close())
 
-const tokensOf = async (agent: BrowserAgent, clientId: string, redirectUri: string) => {
+const tokensOf = async (agent: RawBrowser, clientId: string, redirectUri: string) => {
   const url = authorizeUrl({ client_id: clientId, redirect_uri: redirectUri, scope: 'openid email' })
-  let stop = await agent.get(url)
-  if ('page' in stop) stop = await agent.signIn(stop, 'ada@example.com', 'ada’s password')
-  const code = locationOf(stop).searchParams.get('code') ?? ''
+  let answer = await agent.open(url)
+  if (answer.status === 200) answer = await agent.signIn(answer, 'ada@example.com', 'ada’s password')
+  const code = locationOf(answer).searchParams.get('code') ?? ''
   const form = { grant_type: 'authorization_code', code, redirect_uri: redirectUri }
   const res = await supertest(host.app).post('/oauth/token').auth(clientId, secret).type('form').send(form)
   return res.body as { access_token: string; id_token: string }
 }
 
 test('one user is one subject to clients of one host, and another to clients of another (OIDC Core §8.1)', async () => {
-  const agent = new BrowserAgent(host.app)
+  const agent = new RawBrowser(host.app)
   const one = await tokensOf(agent, 'one', 'https://a.example.com/callback')
   const two = await tokensOf(agent, 'two', 'https://a.example.com/callback')
   const three = await tokensOf(agent, 'three', 'https://b.example.com/callback')
@@ -53,21 +53,21 @@ test('one user is one subject to clients of one host, and another to clients of 
 })
 
 test('a hint speaks of the user under the name that its client knows', async () => {
-  const agent = new BrowserAgent(host.app)
+  const agent = new RawBrowser(host.app)
   const redirect_uri = 'https://a.example.com/callback'
   const { id_token } = await tokensOf(agent, 'one', redirect_uri)
   const silent = { client_id: 'one', redirect_uri, scope: 'openid', prompt: 'none' }
-  const same = locationOf(await agent.get(authorizeUrl({ ...silent, id_token_hint: id_token })))
+  const same = locationOf(await agent.open(authorizeUrl({ ...silent, id_token_hint: id_token })))
   expect(same.searchParams.get('code')).toMatch(/^lk_ac_/)
   const other = await tokensOf(agent, 'three', 'https://b.example.com/callback')
-  const foreign = locationOf(await agent.get(authorizeUrl({ ...silent, id_token_hint: other.id_token })))
+  const foreign = locationOf(await agent.open(authorizeUrl({ ...silent, id_token_hint: other.id_token })))
   expect(foreign.searchParams.get('error')).toBe('login_required')
-  const out = await agent.get(`/oauth/logout?${new URLSearchParams({ id_token_hint: id_token })}`)
-  expect('page' in out && out.page.html).toContain('signed out')
+  const out = await agent.open(`/oauth/logout?${new URLSearchParams({ id_token_hint: id_token })}`)
+  expect(out.html).toContain('signed out')
 })
 
 test('the salt survives a restart and a change of secrets', async () => {
-  const agent = new BrowserAgent(host.app)
+  const agent = new RawBrowser(host.app)
   const before = decodeJwt((await tokensOf(agent, 'one', 'https://a.example.com/callback')).id_token).sub
   const secrets = ['another secret that is long enough, too', 'a secret of the tests that is long enough']
   const clients = [client('one', 'a.example.com')]
@@ -75,7 +75,7 @@ test('the salt survives a restart and a change of secrets', async () => {
   const first = host
   host = again
   try {
-    const tokens = await tokensOf(new BrowserAgent(again.app), 'one', 'https://a.example.com/callback')
+    const tokens = await tokensOf(new RawBrowser(again.app), 'one', 'https://a.example.com/callback')
     expect(decodeJwt(tokens.id_token).sub).toBe(before)
   } finally {
     host = first

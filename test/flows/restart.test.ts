@@ -69,7 +69,7 @@ afterAll(async () => {
 
 const request = authorizeUrl({ client_id: 'web', scope: 'openid email', state: 's' })
 const silent = `${request}&prompt=none`
-const browserWith = (cookies: ReadonlyMap<string, string>): RawBrowser => {
+const browserWith = (cookies: Iterable<[string, string]>): RawBrowser => {
   const agent = new RawBrowser(origin)
   for (const [name, value] of cookies) agent.cookies.set(name, value)
   return agent

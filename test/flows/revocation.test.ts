@@ -1,7 +1,7 @@
 import supertest from 'supertest'
-import { BrowserAgent } from '../support/browser-agent.ts'
 import { stopClock } from '../support/clock.ts'
 import { clients, type Host, pkce, secret, startHost } from '../support/host.ts'
+import { RawBrowser } from '../support/raw-browser.ts'
 import {
   answerOf,
   codeFor,
@@ -92,7 +92,7 @@ describe('a client revokes a token of its own (RFC 7009 §2.1)', () => {
   })
 
   test('a refresh token takes every token of its family, and no other family', async () => {
-    const agent = new BrowserAgent(host.app)
+    const agent = new RawBrowser(host.app)
     const bystander = await tokensFor(host, { scope: 'openid notes:read' }, {}, { agent })
     const first = await tokensFor(host, { scope: 'openid notes:read' }, {}, { agent })
     const second = await answerOf(refresh(host, first.refresh_token))

@@ -1,5 +1,4 @@
 import supertest from 'supertest'
-import { BrowserAgent, locationOf } from '../support/browser-agent.ts'
 import {
   authorizeUrl,
   callback,
@@ -10,6 +9,7 @@ import {
   secret,
   startHost,
 } from '../support/host.ts'
+import { locationOf, RawBrowser } from '../support/raw-browser.ts'
 import { answerOf, authorize, codeFor, expectError, post, redeem, tokensFor } from '../support/tokens.ts'
 
 let host: Host
@@ -62,7 +62,7 @@ describe('the authorization request', () => {
 
   test('of a public client without PKCE is refused', async () => {
     const location = locationOf(
-      await new BrowserAgent(host.app).get(
+      await new RawBrowser(host.app).open(
         authorizeUrl({ client_id: 'native', scope: 'openid', state: 'kept' }),
       ),
     )
@@ -90,7 +90,7 @@ describe('the authorization request', () => {
     ],
   ])('with %s is refused', async (_, parameters: Record<string, string>) => {
     const location = locationOf(
-      await new BrowserAgent(host.app).get(
+      await new RawBrowser(host.app).open(
         authorizeUrl({ client_id: 'native', scope: 'openid', ...parameters }),
       ),
     )

@@ -4,8 +4,8 @@ import type { RequestHandler } from 'express'
 import { seedClients, seedUsers } from '../../lib/index.ts'
 import { openJwk } from '../../lib/keys/sealed-jwk.ts'
 import { hashSecret } from '../../lib/keys/secrets.ts'
-import { BrowserAgent, pageOf } from '../support/browser-agent.ts'
 import { authorizeUrl, callback, type Host, pkce, secret, startHost } from '../support/host.ts'
+import { RawBrowser } from '../support/raw-browser.ts'
 import { openSharedDatabase, type SharedDatabase } from '../support/shared-database.ts'
 import { answerOf, codeFor, post, redeem, refresh, userinfo, web } from '../support/tokens.ts'
 
@@ -82,11 +82,11 @@ const runFlows = async (): Promise<void> => {
   const { knex, tablePrefix } = database
   await seedUsers(knex, [{ username: person.email, ...person, name: 'Eve' }], { tablePrefix })
   note('password', person.password, wrongPassword)
-  const agent = new BrowserAgent(host.app)
+  const agent = new RawBrowser(host.app)
   const visit = { agent, as: person }
 
-  const login = await agent.get(authorizeUrl({ client_id: 'web', scope: 'openid', nonce: 'n', state: 's' }))
-  expect(pageOf(await agent.signIn(login, person.email, wrongPassword)).status).toBe(400)
+  const login = await agent.open(authorizeUrl({ client_id: 'web', scope: 'openid', nonce: 'n', state: 's' }))
+  expect((await agent.signIn(login, person.email, wrongPassword)).status).toBe(400)
 
   const code = await codeFor(host, { scope: 'openid profile email offline_access' }, visit)
   const first = await answerOf(redeem(host, code))
@@ -110,7 +110,7 @@ const runFlows = async (): Promise<void> => {
   expect(
     (await post(host, { grant_type: 'client_credentials', ...web, client_secret: 'wrong' })).status,
   ).toBe(401)
-  await agent.get(authorizeUrl({ client_id: 'web', scope: 'openid', prompt: 'login' }))
+  await agent.open(authorizeUrl({ client_id: 'web', scope: 'openid', prompt: 'login' }))
 
   note('code', code, replayed, pending, used)
   note('code verifier', verifier)

@@ -3,9 +3,8 @@
 
 import { Auth, type AuthConfig } from '@auth/core'
 import express, { type Express, type RequestHandler } from 'express'
-import { formOf, pageOf, type Stop } from '../support/browser-agent.ts'
 import { secret } from '../support/host.ts'
-import type { HttpBrowser } from '../support/http-browser.ts'
+import { type Answer, formOf, type RawBrowser } from '../support/raw-browser.ts'
 import { ada } from '../support/stock-client.ts'
 import { startWebClient, type WebClient, type WebClientPlace } from '../support/web-client.ts'
 
@@ -47,9 +46,9 @@ const app = (place: WebClientPlace, idToken: boolean): Express =>
     .get('/', (_req, res) => void res.send('welcome'))
 
 /** Its own sign-in page has a form with a button for each provider. */
-const begin = async (atClient: HttpBrowser): Promise<Stop> => {
-  const { action, fields } = formOf(pageOf(await atClient.get('/auth/signin')).html, 'Sign in with Latchkey')
-  return atClient.post(action, fields)
+const begin = async (atClient: RawBrowser): Promise<Answer> => {
+  const { action, fields } = formOf((await atClient.open('/auth/signin')).html, 'Sign in with Latchkey')
+  return atClient.follow(await atClient.post(action, fields))
 }
 
 describe.each([
@@ -69,7 +68,7 @@ describe.each([
       ...{ code_challenge_method: 'S256', state: expect.any(String), nonce: expect.any(String) },
     })
     expect(page.html).toBe('welcome')
-    const session = JSON.parse(pageOf(await atClient.get('/auth/session')).html)
+    const session = JSON.parse((await atClient.open('/auth/session')).html)
     expect(session).toMatchObject({
       user: { name: ada.full_name, email: ada.email },
       profile: { sub: '1', name: ada.full_name, email: ada.email, email_verified: true },

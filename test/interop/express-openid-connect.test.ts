@@ -3,8 +3,8 @@
 
 import express, { type Express } from 'express'
 import { auth, type ConfigParams, requiresAuth } from 'express-openid-connect'
-import { locationOf, pageOf } from '../support/browser-agent.ts'
 import { secret } from '../support/host.ts'
+import { locationOf } from '../support/raw-browser.ts'
 import { ada } from '../support/stock-client.ts'
 import { startWebClient, type Visit, type WebClient, type WebClientPlace } from '../support/web-client.ts'
 
@@ -27,16 +27,16 @@ const app = ({ issuer, origin }: WebClientPlace, config: ConfigParams): Express 
     })
 
 const jsonAt = async ({ atClient }: Visit, path: string): Promise<unknown> =>
-  JSON.parse(pageOf(await atClient.get(path)).html)
+  JSON.parse((await atClient.open(path)).html)
 
 /** Through the client's /logout to the provider, and back to the client; nobody is asked anything. */
 const logOut = async (client: WebClient, visit: Visit): Promise<void> => {
-  const endSession = locationOf(await visit.atClient.get('/logout'))
+  const endSession = locationOf(await visit.atClient.open('/logout'))
   expect(endSession.searchParams.has('id_token_hint')).toBe(true)
-  expect(locationOf(await visit.atProvider.get(endSession.href)).origin).toBe(client.origin)
+  expect(locationOf(await visit.atProvider.open(endSession.href)).origin).toBe(client.origin)
   expect(await jsonAt(visit, '/')).toEqual({ user: null })
-  const again = locationOf(await visit.atClient.get('/login'))
-  expect(pageOf(await visit.atProvider.get(again.href)).url).toContain('/login')
+  const again = locationOf(await visit.atClient.open('/login'))
+  expect((await visit.atProvider.open(again.href)).url.pathname).toContain('/login')
 }
 
 describe('express-openid-connect', () => {

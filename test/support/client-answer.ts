@@ -1,6 +1,6 @@
-import { formOf } from './browser-agent.ts'
 import { callback } from './host.ts'
 import type { Answer } from './raw-browser.ts'
+import { formOf } from './raw-browser.ts'
 
 /** An authorization response as the client reads it. */
 export interface ClientAnswer {

@@ -102,5 +102,8 @@ export const describeOnServers = (
   describeWith('mariadb', `${name}, on MariaDB`, () => tests('MariaDB'))
 }
 
-/** How often a heavy loop runs: as often in every run, and so often with FAULTS=1. */
-export const rounds = (always: number, full: number): number => (process.env.FAULTS === '1' ? full : always)
+/** Whether everything is tried, rather than a sample of it. */
+export const isExhaustive = process.env.FAULTS === '1' || process.env.TEST_ALL === '1'
+
+/** How often a heavy loop runs: in every run, and in an exhaustive one. */
+export const rounds = (always: number, full: number): number => (isExhaustive ? full : always)

@@ -1,86 +1,150 @@
-import type { Express } from 'express'
-import supertest from 'supertest'
-import { formOf } from './browser-agent.ts'
+import type { RequestListener } from 'node:http'
+import { Browser, type Sent } from '../../lib/testing/browser.ts'
+import { CookieJar } from '../../lib/testing/cookies.ts'
+import { type Form, findForm } from '../../lib/testing/html.ts'
+import { listening } from '../../lib/testing/listening.ts'
+import type { Answer as WireAnswer } from '../../lib/testing/wire.ts'
 import { note } from './told.ts'
 
 /** One answer, as it came. */
-export interface Answer {
-  readonly status: number
-  /** What was asked for. */
-  readonly url: URL
-  readonly html: string
+export interface Answer extends Omit<WireAnswer, 'headers' | 'body'> {
   readonly headers: Readonly<Record<string, string>>
-  /** Each Set-Cookie header. */
-  readonly setCookies: readonly string[]
-  /** Absolute, when there is one. */
-  readonly location: URL | undefined
-}
-
-interface Sent {
-  readonly body?: string
-  readonly headers?: Readonly<Record<string, string>>
+  readonly html: string
 }
 
 type Fields = Readonly<Record<string, string>>
 
-const formType = { 'Content-Type': 'application/x-www-form-urlencoded' }
+const formType = { 'content-type': 'application/x-www-form-urlencoded' }
+
+/** The first form of a page that holds this text, as a browser would send it. */
+export const formOf = (html: string, has: string): Form => {
+  const form = findForm(html, (candidate) => candidate.includes(has))
+  if (form === undefined) throw new Error(`no form with ${has} in: ${html.slice(0, 2000)}`)
+  return form
+}
+
+/** The fields of the form that holds this text. */
+export const fieldsOf = (page: Answer, has: string): Fields => formOf(page.html, has).fields
+
+/** Where an answer sends the browser. */
+export const locationOf = ({ location, status, html }: Answer): URL => {
+  if (location === undefined) throw new Error(`expected a redirect, got ${status}: ${html}`)
+  return location
+}
+
+/** The cookies of a browser by name: those that the server set, and those that a test planted. */
+class Cookies implements Iterable<[string, string]> {
+  readonly #planted = new Map<string, string>()
+  readonly jar: CookieJar
+
+  constructor(jar = new CookieJar(), planted: Iterable<[string, string]> = []) {
+    this.jar = jar
+    this.#planted = new Map(planted)
+  }
+
+  *[Symbol.iterator](): Iterator<[string, string]> {
+    const own = this.jar.current().map(({ name, value }): [string, string] => [name, value])
+    yield* new Map([...own, ...this.#planted])
+  }
+
+  get size(): number {
+    return [...this].length
+  }
+
+  get(name: string): string | undefined {
+    return new Map(this).get(name)
+  }
+
+  has(name: string): boolean {
+    return this.get(name) !== undefined
+  }
+
+  keys(): string[] {
+    return [...this].map(([name]) => name)
+  }
+
+  values(): string[] {
+    return [...this].map(([, value]) => value)
+  }
+
+  /** Plants a cookie in place of any that the server set under this name. */
+  set(name: string, value: string): void {
+    this.jar.delete(name)
+    this.#planted.set(name, value)
+  }
+
+  delete(name: string): void {
+    this.jar.delete(name)
+    this.#planted.delete(name)
+  }
+
+  clear(): void {
+    for (const name of this.keys()) this.delete(name)
+  }
+
+  /** The Cookie header of a request. */
+  header(url: URL): string | undefined {
+    const planted = [...this.#planted].map(([name, value]) => `${name}=${value}`)
+    return [this.jar.header(url) ?? [], planted].flat().join('; ') || undefined
+  }
+
+  /** A cookie that the server sets replaces the planted one. */
+  forget(names: readonly string[]): void {
+    for (const name of names) this.#planted.delete(name)
+  }
+
+  copy(): Cookies {
+    return new Cookies(this.jar.copy(), this.#planted)
+  }
+}
 
 /**
- * A browser whose every request can be written by hand: the test sees each redirect, reads and changes cookies, and
- * adds headers. `open` and `submit` follow redirects as a person's browser would.
+ * The browser of `latchkey/testing`, each of whose requests can be written by hand: a test sees every redirect, reads
+ * and changes cookies, and adds headers. `open` and `submit` follow redirects as a browser does.
  */
 export class RawBrowser {
-  /** By name. */
-  readonly cookies = new Map<string, string>()
-  readonly #target: Express | string
+  readonly cookies: Cookies
+  readonly #target: RequestListener | string
   readonly #origin: string
-  readonly #headers: Readonly<Record<string, string>>
+  readonly #headers: Fields
 
   /**
    * @param target the app, or where it listens
-   * @param origin as the app sees itself
-   * @param headers with every request, such as those of a proxy
+   * @param origin the app's origin in browsers
+   * @param headers sent with every request, such as those of a proxy
    */
   constructor(
-    target: Express | string,
+    target: RequestListener | string,
     origin = 'http://localhost:3000',
-    headers: Readonly<Record<string, string>> = {},
+    headers: Fields = {},
+    cookies = new Cookies(),
   ) {
     this.#target = target
     this.#origin = origin
     this.#headers = headers
+    this.cookies = cookies
   }
 
-  /** Another browser with the same cookies, as a thief of them or a second tab would have. */
+  /** Another browser with the same cookies, such as that of a thief. */
   clone(): RawBrowser {
-    const other = new RawBrowser(this.#target, this.#origin, this.#headers)
-    for (const [name, value] of this.cookies) other.cookies.set(name, value)
-    return other
+    return new RawBrowser(this.#target, this.#origin, this.#headers, this.cookies.copy())
   }
 
   /** One request, one answer. */
   async send(method: string, location: string, { body, headers = {} }: Sent = {}): Promise<Answer> {
-    const url = new URL(location, this.#origin)
-    // A path is sent as it was written, dots and all.
-    const path = location.startsWith('/') ? location : url.pathname + url.search
-    const verb = method.toLowerCase() as 'get' | 'post' | 'head' | 'put' | 'delete' | 'patch' | 'options'
-    const request = supertest(this.#target as Express)
-      [verb](path)
-      .redirects(0)
-      .ok(() => true)
-      .set({ Host: url.host, ...this.#headers, ...this.#cookieHeader(), ...headers })
-    const res = await (body === undefined ? request : request.send(body))
-    const setCookies = [res.headers['set-cookie'] ?? []].flat()
-    for (const cookie of setCookies) this.#keep(cookie)
-    if (res.text?.includes('id="error-id"')) note(res.text)
-    const { location: next } = res.headers
-    return {
-      status: res.status,
-      url,
-      html: res.text ?? '',
-      headers: res.headers,
-      setCookies,
-      location: next === undefined ? undefined : new URL(next, url),
+    const { base, close } = await listening(this.#target)
+    const place = { base, origin: this.#origin, headers: this.#headers, redirectUri: 'about:blank' }
+    const usual = { accept: undefined, cookie: this.cookies.header(new URL(location, this.#origin)) }
+    try {
+      const answer = await new Browser(place, this.cookies.jar).send(method, location, {
+        body,
+        headers: { ...usual, ...headers },
+      })
+      this.cookies.forget(answer.setCookies.map((line) => line.slice(0, line.indexOf('='))))
+      if (answer.body.includes('id="error-id"')) note(answer.body)
+      return { ...answer, html: answer.body, headers: answer.headers as Fields }
+    } finally {
+      await close()
     }
   }
 
@@ -99,7 +163,7 @@ export class RawBrowser {
     return this.send('POST', location, { body, headers: { ...formType, ...headers } })
   }
 
-  /** Goes on until there is a page, or a redirect that leaves our origin. */
+  /** Follows redirects until a page comes, or one that leaves the origin. */
   async follow(answer: Answer): Promise<Answer> {
     if (answer.location === undefined || answer.location.origin !== this.#origin) return answer
     return this.follow(await this.get(answer.location.href))
@@ -133,20 +197,4 @@ export class RawBrowser {
     if (answer.url.pathname.endsWith('/consent')) answer = await this.decide(answer, 'allow')
     return answer
   }
-
-  #cookieHeader(): Record<string, string> {
-    if (this.cookies.size === 0) return {}
-    return { Cookie: [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ') }
-  }
-
-  #keep(cookie: string): void {
-    const [pair = ''] = cookie.split(';')
-    const separator = pair.indexOf('=')
-    const name = pair.slice(0, separator)
-    if (/expires=thu, 01 jan 1970/i.test(cookie)) this.cookies.delete(name)
-    else this.cookies.set(name, pair.slice(separator + 1))
-  }
 }
-
-/** The hidden fields of the form that holds this text. */
-export const fieldsOf = (page: Answer, has: string): Record<string, string> => formOf(page.html, has).fields

@@ -1,13 +1,12 @@
-import { locationOf, type Stop } from './browser-agent.ts'
 import { openServer } from './client-server.ts'
 import { type HostSettings, people, startHost } from './host.ts'
-import { HttpBrowser } from './http-browser.ts'
+import { type Answer, locationOf, RawBrowser } from './raw-browser.ts'
 
 /** A host with the kit mounted, on a real port, so that a stock client can discover it and talk to it. */
 export interface Provider {
   readonly issuer: string
   /** A browser of somebody who comes for the first time. */
-  browser(): HttpBrowser
+  browser(): RawBrowser
   close(): Promise<void>
 }
 
@@ -23,9 +22,9 @@ export const ada = people[0]!
  * const app = await openServer()
  * const provider = await startProvider({ clients: [{ …, redirect_uris: [`${app.origin}/callback`] }] })
  * app.serve(express().use(theStockClient({ issuer: provider.issuer, … })))
- * const atClient = new HttpBrowser(app.origin)
- * const back = await answer(provider.browser(), locationOf(await atClient.get('/login')))
- * pageOf(await atClient.get(back.href))
+ * const atClient = new RawBrowser(app.origin, app.origin)
+ * const back = await answer(provider.browser(), locationOf(await atClient.open('/login')))
+ * await atClient.open(back.href)
  */
 export const startProvider = async (settings: HostSettings = {}): Promise<Provider> => {
   const { mount = '/oauth', options } = settings
@@ -38,7 +37,7 @@ export const startProvider = async (settings: HostSettings = {}): Promise<Provid
   server.serve(host.app)
   return {
     issuer,
-    browser: () => new HttpBrowser(server.origin),
+    browser: () => new RawBrowser(server.origin, server.origin),
     close: async () => {
       await server.close()
       await host.close()
@@ -46,20 +45,21 @@ export const startProvider = async (settings: HostSettings = {}): Promise<Provid
   }
 }
 
-const isAt = (stop: Stop, path: string): boolean => 'page' in stop && stop.page.url.includes(path)
-
 /**
  * Opens an authorization URL as Ada, who signs in where she is asked to and answers the consent page.
  *
- * @returns where the client is called back
+ * @returns the answer to the client: a redirect, or a page with a form for it
  */
-export const answer = async (
-  browser: HttpBrowser,
+export const authorize = async (
+  browser: RawBrowser,
   authorizationUrl: URL | string,
   decision: 'allow' | 'deny' = 'allow',
-): Promise<URL> => {
-  let stop = await browser.get(String(authorizationUrl))
-  if (isAt(stop, '/login')) stop = await browser.signIn(stop, ada.email, ada.password)
-  if (isAt(stop, '/consent')) stop = await browser.decide(stop, decision)
-  return locationOf(stop)
+): Promise<Answer> => {
+  let page = await browser.open(String(authorizationUrl))
+  if (page.url.pathname.endsWith('/login')) page = await browser.signIn(page, ada.email, ada.password)
+  return page.url.pathname.endsWith('/consent') && page.status === 200 ? browser.decide(page, decision) : page
 }
+
+/** As {@link authorize}, where the answer is a redirect to the client. */
+export const answer = async (...parameters: Parameters<typeof authorize>): Promise<URL> =>
+  locationOf(await authorize(...parameters))

@@ -1,6 +1,6 @@
 import supertest from 'supertest'
-import { BrowserAgent, locationOf } from './browser-agent.ts'
 import { authorizeUrl, callback, type Host, people, secret } from './host.ts'
+import { locationOf, RawBrowser } from './raw-browser.ts'
 
 export type Fields = Readonly<Record<string, string | undefined>>
 
@@ -12,7 +12,7 @@ export const bob = people[1]!
 
 /** Who walks through login and consent, in which browser. */
 export interface Visit {
-  readonly agent?: BrowserAgent
+  readonly agent?: RawBrowser
   readonly as?: { readonly email: string; readonly password: string }
 }
 
@@ -37,12 +37,9 @@ export const authorize = async (
   parameters: Fields,
   visit: Visit = {},
 ): Promise<URL> => {
-  const { agent = new BrowserAgent(host.app), as = ada } = visit
-  let stop = await agent.get(authorizeUrl(given({ client_id: 'web', ...parameters })))
-  if ('page' in stop && stop.page.url.startsWith('/oauth/login'))
-    stop = await agent.signIn(stop, as.email, as.password)
-  if ('page' in stop && stop.page.url.startsWith('/oauth/consent')) stop = await agent.decide(stop, 'allow')
-  return locationOf(stop)
+  const { agent = new RawBrowser(host.app), as = ada } = visit
+  const url = authorizeUrl(given({ client_id: 'web', ...parameters }))
+  return locationOf(await agent.grant(url, as.email, as.password))
 }
 
 /** An authorization code, fresh from login and consent. */

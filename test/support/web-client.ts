@@ -1,10 +1,9 @@
 import type { RequestListener } from 'node:http'
 import type { ClientSeed } from '../../lib/index.ts'
-import { formOf, locationOf, type Page, pageOf, type Stop } from './browser-agent.ts'
 import { openServer } from './client-server.ts'
 import { type HostSettings, secret } from './host.ts'
-import { HttpBrowser } from './http-browser.ts'
-import { ada, type Provider, startProvider } from './stock-client.ts'
+import { type Answer, formOf, locationOf, RawBrowser } from './raw-browser.ts'
+import { authorize, type Provider, startProvider } from './stock-client.ts'
 
 /** What a stock client is told about itself and its provider. */
 export interface WebClientPlace {
@@ -29,9 +28,9 @@ export interface Visit {
   /** How the client was called back. */
   readonly by: 'redirect' | 'form_post'
   /** The client's page after the callback. */
-  readonly page: Page
-  readonly atClient: HttpBrowser
-  readonly atProvider: HttpBrowser
+  readonly page: Answer
+  readonly atClient: RawBrowser
+  readonly atProvider: RawBrowser
 }
 
 /** A web app on a port of its own with a stock client in it, and a provider that knows it as `app`. */
@@ -44,26 +43,17 @@ export interface WebClient {
    * @param begin the client's path that leads to the provider, or the steps there
    */
   signIn(
-    begin: string | ((atClient: HttpBrowser) => Promise<Stop>),
+    begin: string | ((atClient: RawBrowser) => Promise<Answer>),
     decision?: 'allow' | 'deny',
   ): Promise<Visit>
   close(): Promise<void>
 }
 
-/** Asked once more where a page asks for it: signs in, decides, and stops at the client or at a form for it. */
-const authorize = async (browser: HttpBrowser, request: URL, decision: 'allow' | 'deny'): Promise<Stop> => {
-  let stop = await browser.get(request.href)
-  if ('page' in stop && stop.page.url.includes('/login')) {
-    stop = await browser.signIn(stop, ada.email, ada.password)
-  }
-  return 'page' in stop && stop.page.url.includes('/consent') ? browser.decide(stop, decision) : stop
-}
-
 /** Follows the redirect, or sends the form that a browser with scripts would send by itself (form_post). */
-const callBack = (atClient: HttpBrowser, stop: Stop): Promise<Stop> => {
-  if ('location' in stop) return atClient.get(stop.location.href)
-  const { action, fields } = formOf(stop.page.html, 'id="form-post"')
-  return atClient.post(action, fields)
+const callBack = async (atClient: RawBrowser, answer: Answer): Promise<Answer> => {
+  if (answer.location !== undefined) return atClient.open(answer.location.href)
+  const { action, fields } = formOf(answer.html, 'id="form-post"')
+  return atClient.follow(await atClient.post(action, fields))
 }
 
 /**
@@ -94,14 +84,12 @@ export const startWebClient = async (settings: WebClientSettings): Promise<WebCl
     origin,
     provider,
     signIn: async (begin, decision = 'allow') => {
-      const atClient = new HttpBrowser(origin)
+      const atClient = new RawBrowser(origin, origin)
       const atProvider = provider.browser()
-      const left = await (typeof begin === 'string' ? atClient.get(begin) : begin(atClient))
-      const request = locationOf(left)
+      const request = locationOf(await (typeof begin === 'string' ? atClient.open(begin) : begin(atClient)))
       const answer = await authorize(atProvider, request, decision)
-      const by = 'location' in answer ? 'redirect' : 'form_post'
-      const stop = await callBack(atClient, answer)
-      return { request, by, page: pageOf(stop), atClient, atProvider }
+      const by = answer.location === undefined ? 'form_post' : 'redirect'
+      return { request, by, page: await callBack(atClient, answer), atClient, atProvider }
     },
     close: async () => {
       await server.close()
