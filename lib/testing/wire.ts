@@ -51,11 +51,10 @@ const locationOf = ({ location }: IncomingHttpHeaders, url: URL): URL | undefine
  */
 export const exchange = (base: URL, url: URL, { method, path, headers, body }: RawRequest): Promise<Answer> =>
   new Promise((resolve, reject) => {
-    const signal = AbortSignal.timeout(timeoutMs)
     const send = base.protocol === 'https:' ? overHttps : overHttp
     const fail = (cause: unknown): void => {
-      const reason = signal.aborted ? `none within ${timeoutMs / 1000} seconds` : String(cause)
-      reject(new Error(`${method} ${path.slice(0, 200)} got no answer: ${reason}`, { cause }))
+      clearTimeout(timer)
+      reject(new Error(`${method} ${path.slice(0, 200)} got no answer: ${cause}`, { cause }))
     }
     const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }
     const request = send({
@@ -65,13 +64,14 @@ export const exchange = (base: URL, url: URL, { method, path, headers, body }: R
       path,
       headers: { ...length, ...headers },
       agent: false,
-      signal,
     })
+    const timer = setTimeout(() => request.destroy(new Error(`none within ${timeoutMs} ms`)), timeoutMs)
     request.on('error', fail)
     request.on('response', (message) => {
       const { statusCode: status = 0, headers: received } = message
       textOf(message).then(
-        (text) =>
+        (text) => {
+          clearTimeout(timer)
           resolve({
             status,
             url,
@@ -79,7 +79,8 @@ export const exchange = (base: URL, url: URL, { method, path, headers, body }: R
             setCookies: received['set-cookie'] ?? [],
             body: text,
             location: locationOf(received, url),
-          }),
+          })
+        },
         fail,
       )
     })

@@ -1,11 +1,5 @@
 import { authorizeUrl, callback, clients, type Host, pkce, secret, startHost } from '../support/host.ts'
-import {
-  claimsOf,
-  codeOf,
-  expectErrorPage,
-  expectErrorRedirect,
-  expectExpiredPage,
-} from '../support/outcomes.ts'
+import { claimsOf, codeOf, expectErrorRedirect, expectExpiredPage } from '../support/outcomes.ts'
 import { type Answer, fieldsOf, RawBrowser } from '../support/raw-browser.ts'
 import { redeem, refresh } from '../support/tokens.ts'
 
@@ -167,17 +161,6 @@ describe('is remembered', () => {
     codeOf(await agent.get(authorizeUrl({ ...web, scope: 'openid email profile notes:read' })))
   })
 
-  test('and asked all the same with prompt=consent', async () => {
-    const { agent, page } = await asked()
-    codeOf(await agent.decide(page, 'allow'))
-    const again = await agent.open(authorizeUrl({ ...web, prompt: 'consent' }))
-    expect(isConsent(again)).toEqual(consentPage)
-    // The request itself, opened once more, does not pass either.
-    const id = again.url.searchParams.get('authorization_request') ?? ''
-    expect(isConsent(await agent.open(`/oauth/authorize?authorization_request=${id}`))).toEqual(consentPage)
-    codeOf(await agent.decide(again, 'allow'))
-  })
-
   test('until it is removed', async () => {
     const { agent, page } = await asked()
     codeOf(await agent.decide(page, 'allow'))
@@ -221,12 +204,6 @@ describe('optional scopes', () => {
     const silent = await agent.get(authorizeUrl({ ...request, prompt: 'none' }))
     expectErrorRedirect(silent, 'consent_required', { state: 's' })
   })
-
-  test('a form cannot add what was not asked for', async () => {
-    const { agent, page } = await asked()
-    const more = { 'scope:email': 'on', 'scope:notes:write': 'on', scope: 'openid email', 'scope[]': 'email' }
-    expect(await grantedBy(await agent.decide(page, 'allow', more))).toBe('openid')
-  })
 })
 
 describe('the answer', () => {
@@ -244,23 +221,6 @@ describe('the answer', () => {
     const wider = await agent.open(authorizeUrl({ ...web, scope: 'openid email' }))
     expectErrorRedirect(await agent.decide(wider, 'deny'), 'access_denied', { state: 's' })
     codeOf(await agent.get(authorizeUrl(web)))
-  })
-
-  test.each([
-    ['none', {}],
-    ['an unknown one', { decision: 'maybe' }],
-    ['an empty one', { decision: '' }],
-  ])('%s is a page, and the request can still be answered', async (_, decision) => {
-    const { agent, page } = await asked()
-    expectErrorPage(await answer(agent, { ...fieldsOf(page, 'value="allow"'), ...decision }), 400)
-    codeOf(await agent.decide(page, 'allow'))
-  })
-
-  test('two at once are none', async () => {
-    const { agent, page } = await asked()
-    const pairs: [string, string][] = Object.entries(fieldsOf(page, 'value="allow"'))
-    expectErrorPage(await answer(agent, [...pairs, ['decision', 'deny'], ['decision', 'allow']]), 400)
-    expect(await consents()).toEqual([])
   })
 
   test('“Not you?” ends the login with all that hangs on it, and another person can go on', async () => {
@@ -287,20 +247,6 @@ describe('the answer', () => {
     expect(claimsOf(token.id_token).sub).toBe('2')
   })
 
-  test.each(['allow', 'deny'] as const)('%s of one login does not count for another', async (decision) => {
-    const { agent, page } = await asked()
-    // Ada answers, and before the browser goes on somebody else logs in with the same request.
-    const login = await agent.get(page.url.href.replace('/consent', '/login'))
-    expect(
-      (await agent.post('/oauth/consent', { ...fieldsOf(page, 'value="allow"'), decision })).status,
-    ).toBe(303)
-    agent.cookies.delete([...agent.cookies.keys()].find((name) => name.endsWith('_session')) ?? '')
-    const bobs = await agent.signIn(login, ...bob)
-    expect(isConsent(bobs)).toEqual(consentPage)
-    expect(bobs.html).toContain('bob@example.com')
-    expect(await consents()).toEqual([])
-  })
-
   test('a client of the host’s own is not asked about, unless it asks', async () => {
     const agent = browser()
     const ours = { client_id: 'ours', scope: 'openid profile', state: 's' }
@@ -311,61 +257,6 @@ describe('the answer', () => {
 })
 
 describe('a form that is not ours', () => {
-  const wrong = 'A'.repeat(43)
-  const expectUndecided = async (agent: RawBrowser, page: Answer) => {
-    expect(await consents()).toEqual([])
-    codeOf(await agent.decide(page, 'allow'))
-  }
-
-  test.each<[string, (fields: Record<string, string>, agent: RawBrowser) => Promise<Record<string, string>>]>(
-    [
-      ['without a token', async ({ csrf_token: _, ...fields }) => fields],
-      ['with a wrong token', async (fields) => ({ ...fields, csrf_token: wrong })],
-      [
-        'with the token of the login form',
-        async (fields, agent) => {
-          const url = `/oauth/login?authorization_request=${fields.authorization_request}`
-          return {
-            ...fields,
-            csrf_token: String(fieldsOf(await agent.get(url), 'name="password"').csrf_token),
-          }
-        },
-      ],
-      [
-        'with the token of another request',
-        async (fields, agent) => {
-          const other = await agent.open(authorizeUrl({ ...web, state: 'other' }))
-          return { ...fields, csrf_token: String(fieldsOf(other, 'value="allow"').csrf_token) }
-        },
-      ],
-      [
-        'with the token of another browser',
-        async (fields) => {
-          const { page } = await asked()
-          return { ...fields, csrf_token: String(fieldsOf(page, 'value="allow"').csrf_token) }
-        },
-      ],
-    ],
-  )('%s is 403', async (_, change) => {
-    const { agent, page } = await asked()
-    for (const decision of ['allow', 'deny', 'switch']) {
-      const fields = await change({ ...fieldsOf(page, 'value="allow"'), decision }, agent)
-      expectErrorPage(await answer(agent, fields), 403)
-    }
-    await expectUndecided(agent, page)
-  })
-
-  test.each([
-    { 'Sec-Fetch-Site': 'cross-site' },
-    { 'Sec-Fetch-Site': 'same-site' },
-    { Origin: 'https://evil.example' },
-  ])('from elsewhere is 403: %j', async (headers) => {
-    const { agent, page } = await asked()
-    const fields = { ...fieldsOf(page, 'value="allow"'), decision: 'allow' }
-    expectErrorPage(await answer(agent, fields, headers), 403)
-    await expectUndecided(agent, page)
-  })
-
   test.each([
     { 'Sec-Fetch-Site': 'same-origin', Origin: 'http://localhost:3000' },
     { 'Sec-Fetch-Site': 'none' },
@@ -373,22 +264,5 @@ describe('a form that is not ours', () => {
   ])('from our own page is taken: %j', async (headers) => {
     const { agent, page } = await asked()
     codeOf(await answer(agent, { ...fieldsOf(page, 'value="allow"'), decision: 'allow' }, headers))
-  })
-
-  test('JSON is 415', async () => {
-    const { agent, page } = await asked()
-    const body = JSON.stringify({ ...fieldsOf(page, 'value="allow"'), decision: 'allow' })
-    const headers = { 'Content-Type': 'application/json' }
-    expectErrorPage(await agent.send('POST', '/oauth/consent', { body, headers }), 415)
-    await expectUndecided(agent, page)
-  })
-
-  test.each(['HEAD', 'PUT', 'DELETE'])('%s is 405', async (method) => {
-    const { agent, page } = await asked()
-    const refused = await agent.send(method, page.url.pathname + page.url.search)
-    expect({ status: refused.status, allow: refused.headers.allow }).toEqual({
-      status: 405,
-      allow: 'GET, POST',
-    })
   })
 })

@@ -1,9 +1,7 @@
 import * as oauth from 'oauth4webapi'
 import supertest from 'supertest'
-import { seedClients } from '../../lib/index.ts'
-import { authorizeUrl, callback, clients, type Host, secret, startHost } from '../support/host.ts'
-import { locationOf, RawBrowser } from '../support/raw-browser.ts'
-import { expectError, post } from '../support/tokens.ts'
+import { type Host, startHost } from '../support/host.ts'
+import { expectError } from '../support/tokens.ts'
 
 const documents = ['openid-configuration', 'oauth-authorization-server']
 
@@ -198,83 +196,5 @@ describe.each([
   test('the document of another path at the root is not ours', async () => {
     const res = await supertest(host.app).get('/.well-known/oauth-authorization-server/elsewhere')
     expect(res.status).toBe(404)
-  })
-})
-
-describe('what is not named is not done', () => {
-  let host: Host
-  beforeAll(async () => {
-    host = await startHost({ options: { codeChallengeMethods: ['S256'] } })
-  })
-  afterAll(() => host.close())
-
-  const metadata = async () => (await supertest(host.app).get('/oauth/.well-known/openid-configuration')).body
-  const errorOf = async (parameters: Record<string, string>): Promise<string | null> => {
-    const location = locationOf(
-      await new RawBrowser(host.app).open(authorizeUrl({ client_id: 'web', scope: 'openid', ...parameters })),
-    )
-    expect(location.hash).toBe('')
-    expect(location.searchParams.has('code')).toBe(false)
-    return location.searchParams.get('error')
-  }
-
-  test.each(['web_message', 'query.jwt', 'jwt', 'x'])('the response mode %s', async (mode) => {
-    expect((await metadata()).response_modes_supported).not.toContain(mode)
-    expect(await errorOf({ response_mode: mode })).toBe('invalid_request')
-  })
-
-  test.each(['token', 'id_token', 'code id_token', 'code token', 'none', 'CODE'])(
-    'the response type %s',
-    async (type) => {
-      expect((await metadata()).response_types_supported).not.toContain(type)
-      expect(await errorOf({ response_type: type })).toBe('unsupported_response_type')
-    },
-  )
-
-  test('request objects, by value and by reference', async () => {
-    expect(await errorOf({ request: 'eyJhbGciOiJub25lIn0.e30.' })).toBe('request_not_supported')
-    expect(await errorOf({ request_uri: 'https://client.example.com/request' })).toBe(
-      'request_uri_not_supported',
-    )
-  })
-
-  test('a PKCE method that the host switched off', async () => {
-    expect((await metadata()).code_challenge_methods_supported).toEqual(['S256'])
-    const plain = { code_challenge: 'v'.repeat(43), code_challenge_method: 'plain' }
-    expect(await errorOf(plain)).toBe('invalid_request')
-  })
-
-  test.each([
-    'password',
-    'implicit',
-    'urn:ietf:params:oauth:grant-type:jwt-bearer',
-    'urn:ietf:params:oauth:grant-type:device_code',
-    'urn:ietf:params:oauth:grant-type:token-exchange',
-  ])('the grant type %s', async (grant_type) => {
-    expect((await metadata()).grant_types_supported).not.toContain(grant_type)
-    const res = await post(host, { grant_type, client_id: 'web', client_secret: secret })
-    expectError(res, 400, 'unsupported_grant_type')
-  })
-
-  test.each(['none', 'HS256', 'RS512', 'rs256'])(
-    'a client whose ID tokens are signed with %s cannot be registered',
-    async (algorithm) => {
-      expect((await metadata()).id_token_signing_alg_values_supported).not.toContain(algorithm)
-      const seed = {
-        client_id: 'weak',
-        client_secret: secret,
-        redirect_uris: [callback],
-        id_token_signed_response_alg: algorithm as 'RS256',
-      }
-      const { knex, tablePrefix } = host.database
-      await expect(seedClients(knex, [...clients, seed], { tablePrefix })).rejects.toMatchObject({
-        code: 'invalid_client_metadata',
-      })
-    },
-  )
-
-  test.each(['/par', '/register', '/device_authorization', '/device'])('the path %s', async (path) => {
-    expect(JSON.stringify(await metadata())).not.toContain(path)
-    expect((await supertest(host.app).post(`/oauth${path}`)).status).toBe(404)
   })
 })

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { createLocalJWKSet, decodeJwt, decodeProtectedHeader, type JWTPayload, jwtVerify } from 'jose'
+import { createLocalJWKSet, decodeProtectedHeader, type JWTPayload, jwtVerify } from 'jose'
 import supertest from 'supertest'
 import { type Clock, stopClock } from '../support/clock.ts'
 import { callback, clients, type Host, issuer, pkce, secret, startHost } from '../support/host.ts'
@@ -129,15 +129,6 @@ test('is signed with ES256 for a client that registered it', async () => {
 test('lasts as long as the client says', async () => {
   const { id_token } = await tokensFor(host, { client_id: 'brief' }, { client_id: 'brief' })
   expect(await verified(id_token, 'brief')).toHaveProperty('exp', clock.now() + 120)
-})
-
-test('does not verify once a character of it is changed', async () => {
-  const [header, payload, signature] = (await tokensFor(host)).id_token.split('.')
-  const changed = Buffer.from(JSON.stringify({ ...decodeJwt(`${header}.${payload}.`), sub: '2' }))
-  await expect(verified(`${header}.${changed.toString('base64url')}.${signature}`)).rejects.toHaveProperty(
-    'code',
-    'ERR_JWS_SIGNATURE_VERIFICATION_FAILED',
-  )
 })
 
 test('a public client gets the same claims', async () => {

@@ -146,13 +146,6 @@ describe('every failure is one answer', () => {
     codeOf(await agent.grant(authorizeUrl(web)))
   })
 
-  test('no fields at all', async () => {
-    const agent = browser()
-    const page = await agent.open(authorizeUrl(web))
-    const { username: _, password: __, ...hidden } = fieldsOf(page, 'name="password"')
-    expect(isLogin(await agent.post('/oauth/login', hidden))).toEqual(refusal)
-  })
-
   test('a password of exactly 1,024 characters is one', async () => {
     const long = 'ß'.repeat(1024)
     const password_hash = await argon2(long, { memoryCost: 64, timeCost: 1, parallelism: 1 })
@@ -166,7 +159,6 @@ describe('every failure is one answer', () => {
 })
 
 describe('a form that is not ours', () => {
-  const other = 'A'.repeat(43)
   const attempt = async (
     change: (
       fields: Record<string, string>,
@@ -179,63 +171,6 @@ describe('a form that is not ours', () => {
     const fields = await change({ ...fieldsOf(page, 'name="password"'), ...ada }, agent)
     return { agent, answer: await agent.post('/oauth/login', fields, headers) }
   }
-  const tokenOn = async (agent: RawBrowser) =>
-    String(fieldsOf(await agent.open(authorizeUrl(web)), 'name="password"').csrf_token)
-
-  test.each<[string, Parameters<typeof attempt>[0]]>([
-    ['without a token', ({ csrf_token: _, ...fields }) => fields],
-    ['with an empty token', (fields) => ({ ...fields, csrf_token: '' })],
-    ['with a wrong token', (fields) => ({ ...fields, csrf_token: other })],
-    [
-      'with a token cut short',
-      (fields) => ({ ...fields, csrf_token: String(fields.csrf_token).slice(0, -1) }),
-    ],
-    [
-      'with the token of another request',
-      async (fields, agent) => ({ ...fields, csrf_token: await tokenOn(agent) }),
-    ],
-    [
-      'with the token of another browser',
-      async (fields) => ({ ...fields, csrf_token: await tokenOn(browser()) }),
-    ],
-  ])('%s is 403', async (_, change) => {
-    const { answer, agent } = await attempt(change)
-    expectErrorPage(answer, 403)
-    await expectNobody(agent)
-  })
-
-  test('with the token of the consent form is 403', async () => {
-    const agent = browser()
-    const login = await agent.open(authorizeUrl({ ...web, prompt: 'consent' }))
-    const consent = await agent.signIn(login)
-    const { csrf_token = '' } = fieldsOf(consent, 'value="allow"')
-    const fields = { ...fieldsOf(login, 'name="password"'), ...bob, csrf_token }
-    expectErrorPage(await agent.post('/oauth/login', fields), 403)
-  })
-
-  test('with a repeated token is refused', async () => {
-    const agent = browser()
-    const { csrf_token = '', ...fields } = fieldsOf(await agent.open(authorizeUrl(web)), 'name="password"')
-    const pairs = Object.entries({ ...fields, ...ada, csrf_token })
-    pairs.push(['csrf_token', csrf_token])
-    expectErrorPage(await agent.post('/oauth/login', pairs), 400)
-    await expectNobody(agent)
-  })
-
-  test.each([
-    { 'Sec-Fetch-Site': 'cross-site' },
-    { 'Sec-Fetch-Site': 'same-site' },
-    { 'Sec-Fetch-Site': 'anything' },
-    { 'Sec-Fetch-Site': 'cross-site', Origin: 'http://localhost:3000' },
-    { Origin: 'https://evil.example' },
-    { Origin: 'http://localhost:3001' },
-    { Origin: 'https://localhost:3000' },
-    { Origin: 'http://localhost:3000.evil.example' },
-  ])('from elsewhere is 403, right token or not: %j', async (headers) => {
-    const { answer, agent } = await attempt((fields) => fields, headers as Record<string, string>)
-    expectErrorPage(answer, 403)
-    await expectNobody(agent)
-  })
 
   test.each([
     { 'Sec-Fetch-Site': 'same-origin', Origin: 'http://localhost:3000' },
@@ -250,22 +185,6 @@ describe('a form that is not ours', () => {
       path: '/oauth/authorize',
     })
   })
-
-  test('Origin null proves nothing without the token', async () => {
-    const { answer } = await attempt((fields) => ({ ...fields, csrf_token: other }), { Origin: 'null' })
-    expectErrorPage(answer, 403)
-  })
-
-  test.each(['application/json', 'text/plain', 'multipart/form-data; boundary=x'])(
-    '%s is 415',
-    async (type) => {
-      const agent = browser()
-      const fields = { ...fieldsOf(await agent.open(authorizeUrl(web)), 'name="password"'), ...ada }
-      const sent = { body: JSON.stringify(fields), headers: { 'Content-Type': type } }
-      expectErrorPage(await agent.send('POST', '/oauth/login', sent), 415)
-      await expectNobody(agent)
-    },
-  )
 
   test('16 kB is the most', async () => {
     const { answer } = await attempt((fields) => ({ ...fields, padding: 'x'.repeat(16_384) }))
@@ -287,19 +206,6 @@ describe('who is logged in', () => {
     codeOf(await agent.open(authorizeUrl(web)))
   })
 
-  test('one disabled between consent and code gets none', async () => {
-    const agent = browser()
-    const consent = await agent.signIn(
-      await agent.open(authorizeUrl({ ...web, prompt: 'consent' })),
-      bob.username,
-      bob.password,
-    )
-    await people().where({ id: 2 }).update({ disabled_at: 1 })
-    expectExpiredPage(await agent.decide(consent, 'allow'))
-    expectExpiredPage(await agent.get(consent.url.href))
-    await people().where({ id: 2 }).update({ disabled_at: null })
-  })
-
   test('auth_time is when the password was given, also later and in silence', async () => {
     const clock = stopClock()
     const agent = browser()
@@ -315,73 +221,6 @@ describe('who is logged in', () => {
     const silent = await agent.open(authorizeUrl({ ...web, prompt: 'none', max_age: '1000' }))
     expect(await idTokenFrom(silent)).toMatchObject({ sub: '1', auth_time: loggedIn })
   })
-})
-
-describe.each([
-  ['prompt=login', { prompt: 'login' }],
-  ['max_age=0', { max_age: '0' }],
-  ['max_age', { max_age: '50' }],
-])('%s', (_, demand) => {
-  const request = { ...web, ...demand }
-
-  test('asks the same person again, and cannot be skipped', async () => {
-    const clock = stopClock()
-    const agent = browser()
-    codeOf(await agent.grant(authorizeUrl(web)))
-    clock.travel(51)
-    const page = await agent.open(authorizeUrl(request))
-    expect(isLogin(page)).toEqual(loginPage)
-    expect(page.html).toContain('Confirm it’s you')
-    const id = page.url.searchParams.get('authorization_request') ?? ''
-    // The URL of the decision itself, straight and again, the consent page, and the whole request once more.
-    for (const url of [`/oauth/authorize?authorization_request=${id}`, authorizeUrl(request)]) {
-      expect(isLogin(await agent.open(url))).toEqual(loginPage)
-      expect(isLogin(await agent.open(url))).toEqual(loginPage)
-    }
-    const consent = await agent.get(`/oauth/consent?authorization_request=${id}`)
-    if (consent.status === 200) expect(isLogin(await agent.decide(consent, 'allow'))).toEqual(loginPage)
-    clock.travel(1)
-    const refused = await agent.signIn(page, ada.username, 'wrong')
-    expect(isLogin(refused)).toEqual(refusal)
-    expect(isLogin(await agent.open(`/oauth/authorize?authorization_request=${id}`))).toEqual(loginPage)
-    const done = await agent.signIn(refused)
-    expect(await idTokenFrom(done)).toMatchObject({ sub: '1', auth_time: clock.now() })
-    expectExpiredPage(await agent.get(`/oauth/authorize?authorization_request=${id}`))
-  })
-
-  test('takes no other account on the page that confirms one', async () => {
-    const clock = stopClock()
-    const agent = browser()
-    codeOf(await agent.grant(authorizeUrl(web)))
-    clock.travel(51)
-    const page = await agent.open(authorizeUrl(request))
-    const asBob = await agent.submit(page, 'name="password"', bob)
-    expect(isLogin(asBob)).toEqual(refusal)
-    expect(fieldsOf(asBob, 'name="password"').username).toBe(ada.username)
-    const done = await agent.submit(page, 'name="password"', { ...ada, username: bob.username })
-    expect((await idTokenFrom(done)).sub).toBe('1')
-  })
-})
-
-test('max_age lets a login that is young enough pass', async () => {
-  const clock = stopClock()
-  const agent = browser()
-  codeOf(await agent.grant(authorizeUrl(web)))
-  clock.travel(50)
-  codeOf(await agent.open(authorizeUrl({ ...web, max_age: '50' })))
-  clock.travel(1)
-  expect(isLogin(await agent.open(authorizeUrl({ ...web, max_age: '50' })))).toEqual(loginPage)
-})
-
-test('prompt=select_account asks who it shall be and lets another person in', async () => {
-  const agent = browser()
-  codeOf(await agent.grant(authorizeUrl(web)))
-  const choice = await agent.open(authorizeUrl({ ...web, prompt: 'select_account' }))
-  const page = await agent.submit(choice, 'value="another"', { decision: 'another' })
-  expect(page.html).not.toContain('Confirm it’s you')
-  const asBob = await agent.signIn(page, bob.username, bob.password)
-  const done = asBob.url.pathname === '/oauth/consent' ? await agent.decide(asBob, 'allow') : asBob
-  expect((await idTokenFrom(done)).sub).toBe('2')
 })
 
 describe('users behind functions', () => {

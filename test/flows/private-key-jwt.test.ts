@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto'
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { base64url, SignJWT } from 'jose'
-import supertest from 'supertest'
 import { type ClientSeed, seedClients } from '../../lib/index.ts'
 import { stopClock } from '../support/clock.ts'
 import { callback, clients, type Host, issuer, secret, startHost } from '../support/host.ts'
@@ -22,7 +21,6 @@ import {
   redeem,
   refresh,
   userinfo,
-  web,
 } from '../support/tokens.ts'
 
 const algorithms = ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519']
@@ -249,66 +247,17 @@ describe('the request', () => {
     expect((await ask(jwt)).status).toBe(200)
   })
 
-  test.each<[string, Fields, number, string]>([
-    ['without its type', { client_assertion_type: undefined }, 400, 'invalid_request'],
-    [
-      'with another type',
-      { client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:saml2-bearer' },
-      401,
-      'invalid_client',
-    ],
-    ['without the assertion', { client_assertion: undefined }, 400, 'invalid_request'],
-    [
-      'without the assertion, with client_id',
-      { client_assertion: undefined, client_id: 'native' },
-      400,
-      'invalid_request',
-    ],
-    ['with a secret too', { client_secret: secret }, 400, 'invalid_request'],
-    ['with an assertion of more than 8 kB', { client_assertion: 'x'.repeat(8193) }, 400, 'invalid_request'],
-  ])('%s is refused', async (_what, fields, status, error) => {
-    expectError(await ask(await assertion('signer', keyOf('ES256')), fields), status, error)
-  })
-
   test('with an Authorization header too is refused', async () => {
     const jwt = await assertion('signer', keyOf('ES256'))
     expectError(await ask(jwt).auth('web', secret), 400, 'invalid_request')
   })
-
-  test.each<[string, Fields]>([
-    ['its client_id alone', { client_id: 'signer' }],
-    ['a secret', { client_id: 'signer', client_secret: secret }],
-  ])('of a client that signs, with %s, is refused', async (_what, fields) => {
-    expectError(await post(host, { grant_type: 'client_credentials', ...fields }), 401, 'invalid_client')
-  })
 })
 
 describe('one use', () => {
-  test('of an assertion, even when the request failed for another reason', async () => {
-    const jwt = await assertion('signer', keyOf('ES256'))
-    expectError(await ask(jwt, { scope: 'notes:write' }), 400, 'invalid_scope')
-    const again = await ask(jwt)
-    expectError(again, 401, 'invalid_client')
-    expect(again.body.error_description).toContain('used before')
-  })
-
-  test('of an identifier, in whatever assertion', async () => {
-    const jti = randomUUID()
-    expect((await askAs('signer', 'ES256', { jti })).status).toBe(200)
-    expectError(await askAs('signer', 'RS256', { jti, aud: `${issuer}/token` }), 401, 'invalid_client')
-  })
-
   test('by each client: identifiers of two are apart', async () => {
     const jti = randomUUID()
     expect((await askAs('signer', 'ES256', { jti })).status).toBe(200)
     expect((await askAs('other', 'second', { jti })).status).toBe(200)
-  })
-
-  test('an assertion that was refused leaves its identifier unused', async () => {
-    const jti = randomUUID()
-    await askAs('signer', 'second', { jti })
-    await askAs('signer', 'ES256', { jti, aud: 'https://elsewhere.example.com' })
-    expect((await askAs('signer', 'ES256', { jti })).status).toBe(200)
   })
 
   test('across routers on one database: of twenty at once, one is served', async () => {
@@ -382,21 +331,6 @@ describe('keys at jwks_uri', () => {
     expect(await status('second')).toBe(200)
   })
 
-  test('are not asked for more than once a minute, whatever keys are claimed', async () => {
-    const clock = stopClock()
-    expect(await status('ES256')).toBe(200)
-    clock.travel(1)
-    for (const kid of ['a', 'b', 'c']) {
-      expect((await askAs(clientId, 'RS256', {}, { kid })).status).toBe(401)
-      clock.travel(1)
-    }
-    expect(publisher.asked).toBe(2)
-    clock.travel(60)
-    expect(await status('RS256')).toBe(401)
-    expect(publisher.asked).toBe(3)
-    expect(await status('ES256')).toBe(200)
-  })
-
   test('that are known still serve while the client cannot be reached, for a day', async () => {
     const clock = stopClock()
     expect(await status('ES256')).toBe(200)
@@ -411,31 +345,6 @@ describe('keys at jwks_uri', () => {
     clock.travel(86_400)
     expect(await status('ES256')).toBe(401)
   })
-
-  test.each<[string, (res: ServerResponse) => void, string]>([
-    ['cannot be reached', (res) => void res.destroy(), 'no answer'],
-    ['are an error', (res) => void res.writeHead(500).end('{"keys":[]}'), 'the status 500'],
-    ['are a redirect', (res) => void res.writeHead(302, { Location: jwksUri }).end(), 'the status 302'],
-    ['are not JSON', (res) => void res.end('<html>secret'), 'not JSON'],
-    ['are not a set', (res) => void res.end('{"keys":{}}'), 'not a key set'],
-    ['are too many', (res) => void res.end(`{"keys":[${'1,'.repeat(40_000)}1]}`), '64 kB'],
-  ])(
-    'that %s fail the client and nobody else, and are told to the operator',
-    async (_what, answer, reason) => {
-      const clock = stopClock()
-      publisher.answer = answer
-      const res = await askAs(clientId, 'ES256')
-      expectError(res, 401, 'invalid_client')
-      expect(res.body).toEqual(undecided)
-      expect(warnings).toEqual([expect.stringContaining(reason)])
-      expect(warnings.join()).not.toContain('secret')
-      expect(await status('ES256')).toBe(401)
-      expect(publisher.asked).toBe(1)
-      publisher.answer = undefined
-      clock.travel(10)
-      expect(await status('ES256')).toBe(200)
-    },
-  )
 
   test('that are of no use are passed over', async () => {
     const rsa = keyOf('RS256').publicJwk
@@ -473,58 +382,6 @@ describe('everywhere', () => {
     expect((await userinfo(host, tokens.access_token)).body).toMatchObject({ name: 'Ada Lovelace' })
     const refreshed = await answerOf(refresh(host, tokens.refresh_token, await fields()))
     expect(refreshed.refresh_token).not.toBe(tokens.refresh_token)
-  })
-
-  test('a code of its own is not given to another client that signs', async () => {
-    const code = await codeFor(host, { client_id: 'signer', scope: 'openid' })
-    const jwt = await assertion('other', keyOf('second'))
-    expectError(await redeem(host, code, { ...nobody, ...asserted(jwt) }), 400, 'invalid_grant')
-    expect((await redeem(host, code, await fields())).status).toBe(200)
-  })
-
-  test('revocation and introspection take an assertion, once', async () => {
-    const call = (path: string, body: Fields) =>
-      supertest(host.app)
-        .post(`/oauth${path}`)
-        .type('form')
-        .send(body as object)
-    const { access_token: token } = await answerOf(ask(await assertion('signer', keyOf('ES256'))))
-    const jwt = await assertion('signer', keyOf('ES256'), { aud: `${issuer}/introspect` })
-    expect((await call('/introspect', { token, ...asserted(jwt) })).body).toMatchObject({
-      active: true,
-      client_id: 'signer',
-    })
-    expectError(await call('/introspect', { token, ...asserted(jwt) }), 401, 'invalid_client')
-    expectError(await call('/revoke', { token, ...asserted(jwt) }), 401, 'invalid_client')
-    expectError(
-      await call('/revoke', { token, ...asserted(await assertion('signer', keyOf('second'))) }),
-      401,
-      'invalid_client',
-    )
-    const foreign = asserted(await assertion('other', keyOf('second')))
-    expect((await call('/introspect', { token, ...foreign })).body).toEqual({ active: false })
-    expect(
-      (await call('/revoke', { token, ...asserted(await assertion('signer', keyOf('ES256'))) })).status,
-    ).toBe(200)
-    const after = asserted(await assertion('signer', keyOf('ES256')))
-    expect((await call('/introspect', { token, ...after })).body).toEqual({ active: false })
-  })
-
-  test('discovery names the method and its algorithms for each endpoint', async () => {
-    const { body } = await supertest(host.app).get('/oauth/.well-known/openid-configuration')
-    for (const endpoint of ['token', 'revocation', 'introspection']) {
-      expect(body[`${endpoint}_endpoint_auth_methods_supported`]).toContain('private_key_jwt')
-      expect(body[`${endpoint}_endpoint_auth_methods_supported`]).not.toContain('client_secret_jwt')
-      expect(body[`${endpoint}_endpoint_auth_signing_alg_values_supported`]).toEqual(algorithms)
-    }
-  })
-
-  test('clients with a secret are served as before', async () => {
-    expect((await post(host, { grant_type: 'client_credentials', ...web })).status).toBe(200)
-    expect(
-      (await post(host, { grant_type: 'client_credentials', client_id: 'keyholder', client_secret: secret }))
-        .status,
-    ).toBe(200)
   })
 })
 

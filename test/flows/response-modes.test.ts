@@ -101,24 +101,6 @@ describe.each([
 })
 
 describe('a mode that cannot be', () => {
-  test.each([['web_message'], ['form-post'], ['FORM_POST'], ['query fragment'], ['jwt'], ['constructor']])(
-    '%s is refused in the default one',
-    async (response_mode) => {
-      expect(clientAnswer(await browser().get(authorizeUrl({ ...web, response_mode })))).toEqual({
-        mode: 'query',
-        fields: { ...failed('invalid_request'), state: 'a state', iss: issuer },
-      })
-    },
-  )
-
-  test('twice is refused in the first', async () => {
-    const url = `${authorizeUrl({ ...web, response_mode: 'fragment' })}&response_mode=form_post`
-    expect(clientAnswer(await browser().get(url))).toMatchObject({
-      mode: 'fragment',
-      fields: { error: 'invalid_request' },
-    })
-  })
-
   test('and none is an error page before client and redirect URI are verified, form_post too', async () => {
     const wrongs: Record<string, string>[] = [{ client_id: 'nobody' }, { redirect_uri: `${callback}/other` }]
     for (const wrong of wrongs) {
