@@ -21,6 +21,8 @@ export interface Place {
   readonly headers: Readonly<Record<string, string>>
   /** Where the client waits, perhaps on the app's own origin: the browser stops there. */
   readonly redirectUri: string
+  /** Milliseconds to wait for an answer. @default 10,000 */
+  readonly timeoutMs?: number
 }
 
 const maxHops = 20
@@ -54,6 +56,7 @@ export class Browser {
       path,
       headers: Object.fromEntries(present),
       body,
+      timeoutMs: this.#place.timeoutMs,
     })
     this.#jar.store(url, answer.setCookies)
     return answer

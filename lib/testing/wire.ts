@@ -22,10 +22,10 @@ export interface RawRequest {
   /** By lower-case name. */
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string | undefined
+  /** Milliseconds to wait for the answer. @default 10,000 */
+  readonly timeoutMs?: number | undefined
 }
 
-/** Milliseconds; an app that takes longer has other troubles. */
-const timeoutMs = 10_000
 /** Characters; no answer of an authorization server is longer. */
 const maxBodyLength = 1_000_000
 
@@ -49,7 +49,11 @@ const locationOf = ({ location }: IncomingHttpHeaders, url: URL): URL | undefine
  * @param base where the app listens
  * @param url what the request is for in the browser's eyes
  */
-export const exchange = (base: URL, url: URL, { method, path, headers, body }: RawRequest): Promise<Answer> =>
+export const exchange = (
+  base: URL,
+  url: URL,
+  { method, path, headers, body, timeoutMs = 10_000 }: RawRequest,
+): Promise<Answer> =>
   new Promise((resolve, reject) => {
     const send = base.protocol === 'https:' ? overHttps : overHttp
     const fail = (cause: unknown): void => {
@@ -69,20 +73,17 @@ export const exchange = (base: URL, url: URL, { method, path, headers, body }: R
     request.on('error', fail)
     request.on('response', (message) => {
       const { statusCode: status = 0, headers: received } = message
-      textOf(message).then(
-        (text) => {
-          clearTimeout(timer)
-          resolve({
-            status,
-            url,
-            headers: received,
-            setCookies: received['set-cookie'] ?? [],
-            body: text,
-            location: locationOf(received, url),
-          })
-        },
-        fail,
-      )
+      textOf(message).then((text) => {
+        clearTimeout(timer)
+        resolve({
+          status,
+          url,
+          headers: received,
+          setCookies: received['set-cookie'] ?? [],
+          body: text,
+          location: locationOf(received, url),
+        })
+      }, fail)
     })
     request.end(body)
   })

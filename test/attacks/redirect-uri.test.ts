@@ -41,89 +41,23 @@ const registered: ClientSeed[] = [
 
 /** Each differs from `https://client.example.com/callback` as a tolerant comparison would overlook. */
 const nearMisses: [string, string][] = [
-  // Another host that looks like it: RFC 9700 §4.1.1.
   ['the host as a prefix of another (CVE-2023-6291)', 'https://client.example.com.evil.example/callback'],
-  ['the host as a suffix of another', 'https://evil-client.example.com/callback'],
-  ['a dot as a wildcard (CVE-2024-52289)', 'https://clientXexample.com/callback'],
-  ['a subdomain', 'https://evil.client.example.com/callback'],
-  ['the parent domain', 'https://example.com/callback'],
-  ['a trailing dot', 'https://client.example.com./callback'],
-  ['a wildcard', 'https://*.example.com/callback'],
-  ['nothing but a wildcard (CVE-2024-21637)', '*'],
-  ['a regular expression (CVE-2024-52289)', 'https://.*/callback'],
-  // User information: what stands before the @ is no host.
   ['user information that poses as the host', 'https://client.example.com@evil.example/callback'],
-  ['user information with a port (CVE-2024-8883)', 'https://client.example.com:443@evil.example/callback'],
-  ['two at signs (CVE-2026-7504)', 'https://client.example.com@x@evil.example/callback'],
-  ['user information before the right host', 'https://evil@client.example.com/callback'],
-  ['empty user information', 'https://@client.example.com/callback'],
-  ['an encoded at sign (CVE-2023-6927)', 'https://client.example.com%40evil.example/callback'],
-  // Parsers repair these in silence (WHATWG URL).
   ['a backslash before the at sign', 'https://client.example.com\\@evil.example/callback'],
-  ['backslashes for slashes', 'https:\\\\client.example.com\\callback'],
-  ['a backslash as the end of the host', 'https://evil.example\\.client.example.com/callback'],
-  ['a tab in the scheme', 'ht\ttps://client.example.com/callback'],
-  ['a tab in the host', 'https://client.exa\tmple.com/callback'],
-  ['a line feed in the host', 'https://client.exa\nmple.com/callback'],
   ['a header after a line break', `${callback}\r\nSet-Cookie: planted=1`],
-  ['a space before', ` ${callback}`],
-  ['a space after', `${callback} `],
-  ['NUL after', `${callback}\0`],
   ['NUL and another host', `${callback}\0.evil.example`],
-  ['DEL after', `${callback}\x7f`],
-  // Case, port and scheme.
-  ['the path in another case (CVE-2020-15234)', 'https://client.example.com/Callback'],
   ['the host in another case', 'https://CLIENT.example.com/callback'],
-  ['the scheme in another case', 'HTTPS://client.example.com/callback'],
   ['the default port', 'https://client.example.com:443/callback'],
-  ['an empty port', 'https://client.example.com:/callback'],
-  ['another port', 'https://client.example.com:8443/callback'],
-  ['http', 'http://client.example.com/callback'],
-  ['no scheme', '//client.example.com/callback'],
-  ['a path alone', '/callback'],
-  ['one slash less', 'https:/client.example.com/callback'],
-  ['no slashes', 'https:client.example.com/callback'],
   ['a script (CVE-2023-6134)', 'javascript://client.example.com/callback%0aalert(1)'],
-  ['a script that looks like nothing else (CVE-2024-21637)', 'javascript:alert(1)'],
   ['data', 'data:text/html,https://client.example.com/callback'],
-  ['a view of it', `view-source:${callback}`],
-  ['a scheme before it', `x${callback}`],
-  // The fragment would swallow the answer.
   ['a fragment', `${callback}#`],
-  ['a fragment with a path', `${callback}#/../evil`],
-  ['an encoded fragment', `${callback}%23x`],
-  // Path.
   ['more path (CVE-2023-6291)', `${callback}/more`],
-  ['more letters', `${callback}x`],
-  ['less path', 'https://client.example.com/'],
-  ['a slash more', `${callback}/`],
-  ['two slashes', 'https://client.example.com//callback'],
-  ['a dot', 'https://client.example.com/./callback'],
-  ['dots that lead back to it', 'https://client.example.com/x/../callback'],
   ['dots that lead away (CVE-2024-1132)', `${callback}/../../evil`],
   ['encoded dots (CVE-2024-1132)', `${callback}/%2e%2e/evil`],
-  ['encoded slashes (CVE-2024-1132)', `${callback}/..%2f..%2fevil`],
-  ['twice encoded dots and slashes (CVE-2022-3782)', `${callback}/%252e%252e%252fevil`],
-  ['dots with a path parameter (CVE-2026-3872)', `${callback}/..;/evil`],
   ['a path parameter', `${callback};x=1`],
-  ['an encoded letter', 'https://client.example.com/%63allback'],
-  ['an overlong encoding of dots', `${callback}/%c0%ae%c0%ae/evil`],
-  // The query of the client: an open redirector there would pass the code on (RFC 9700 §4.1.1, §4.11.1).
   ['an open redirector of the client', `${callback}?next=${encodeURIComponent(evil)}`],
-  ['an empty query', `${callback}?`],
   ['parameters of the answer', `${callback}?code=planted&state=s`],
-  ['an ampersand without a query', `${callback}&x=1`],
-  // What looks alike, and what name preparation would make of it.
   ['a Cyrillic letter', 'https://сlient.example.com/callback'],
-  ['that letter in punycode', 'https://xn--lient-2if.example.com/callback'],
-  ['a full-width stop', 'https://client.example．com/callback'],
-  ['an ideographic stop', 'https://client。example.com/callback'],
-  ['a soft hyphen', 'https://cli\u00adent.example.com/callback'],
-  ['a zero-width space', 'https://client.example\u200b.com/callback'],
-  ['a full-width solidus', 'https://client.example.com／callback'],
-  ['a letter with a compatibility form', 'https://ⓒlient.example.com/callback'],
-  ['letters turned around', 'https://client.example.com\u202e/callback'],
-  // What belongs to others.
   ['that of another client (RFC 6749 §10.6, CVE-2025-4143)', 'https://other.example.com/callback'],
   ['a native app’s (RFC 6749 §10.6)', 'com.example.app:/callback'],
   ['loopback, where it is none (CVE-2020-15233)', 'http://127.0.0.1/callback'],
@@ -134,36 +68,12 @@ const loopback: [string, string][] = [
   ['the name for the address (RFC 8252 §8.3)', 'http://localhost:5000/callback'],
   ['the other loopback address', 'http://[::1]:5000/callback'],
   ['another address of the loopback network', 'http://127.0.0.2:5000/callback'],
-  ['a short form', 'http://127.1:5000/callback'],
-  ['a decimal number', 'http://2130706433:5000/callback'],
-  ['hexadecimal', 'http://0x7f000001:5000/callback'],
-  ['octal', 'http://0177.0.0.1:5000/callback'],
-  ['leading zeros', 'http://127.000.000.001:5000/callback'],
-  ['every address', 'http://0.0.0.0:5000/callback'],
-  ['an IPv4 address within IPv6', 'http://[::ffff:127.0.0.1]:5000/callback'],
-  ['a trailing dot', 'http://127.0.0.1.:5000/callback'],
   ['the address as a prefix of a name', 'http://127.0.0.1.evil.example/callback'],
   ['user information (CVE-2024-8883)', 'http://127.0.0.1@evil.example/callback'],
-  ['user information that poses as a port (CVE-2024-8883)', 'http://127.0.0.1:5000@evil.example/callback'],
-  ['an empty port and user information (CVE-2024-8883)', 'http://127.0.0.1:@evil.example/callback'],
-  ['two ports and user information (CVE-2024-8883)', 'http://127.0.0.1:5000:1@evil.example/callback'],
-  ['a backslash after the port', 'http://127.0.0.1:5000\\@evil.example/callback'],
-  ['user information before the right address', 'http://x@127.0.0.1:5000/callback'],
   ['port 0', 'http://127.0.0.1:0/callback'],
-  ['a port beyond the last', 'http://127.0.0.1:65536/callback'],
-  ['a port with zeros in front', 'http://127.0.0.1:05000/callback'],
-  ['a port with a sign', 'http://127.0.0.1:+5000/callback'],
-  ['a port in full-width digits', 'http://127.0.0.1:５０００/callback'],
-  ['an empty port', 'http://127.0.0.1:/callback'],
   ['https', 'https://127.0.0.1:5000/callback'],
-  ['a query (CVE-2020-15233)', 'http://127.0.0.1:5000/callback?x=1'],
   ['an open redirector (CVE-2020-15233)', `http://127.0.0.1:5000/callback?next=${encodeURIComponent(evil)}`],
-  ['more path', 'http://127.0.0.1:5000/callback/more'],
   ['another path', 'http://127.0.0.1:5000/other'],
-  ['dots', 'http://127.0.0.1:5000/x/../callback'],
-  ['the path in another case (CVE-2020-15233)', 'http://127.0.0.1:5000/Callback'],
-  ['a fragment', 'http://127.0.0.1:5000/callback#x'],
-  ['a line feed after', 'http://127.0.0.1:5000/callback\n'],
 ]
 
 underAttack(
@@ -221,24 +131,14 @@ underAttack(
       test.each(loopback)('%s', (_, uri) => expectNowhere('native', uri))
 
       test.each([
-        ['its long form', 'http://[0:0:0:0:0:0:0:1]:5000/callback'],
-        ['leading zeros', 'http://[::01]:5000/callback'],
         ['a zone', 'http://[::1%25lo]:5000/callback'],
-        ['an IPv4 address within it', 'http://[::ffff:7f00:1]:5000/callback'],
-        ['the unspecified address', 'http://[::]:5000/callback'],
-        ['no brackets', 'http://::1/callback'],
         ['user information', 'http://[::1]:5000@evil.example/callback'],
         ['the IPv4 address', 'http://127.0.0.1:5000/callback'],
       ])('[::1] by %s', (_, uri) => expectNowhere('six', uri))
 
       test.each([
         ['the name as a prefix of another', 'http://localhost.evil.example/callback'],
-        ['user information (CVE-2024-8883)', 'http://localhost:5000@evil.example/callback'],
         ['another case', 'http://LOCALHOST:5000/callback'],
-        ['a trailing dot', 'http://localhost.:5000/callback'],
-        ['the address', 'http://127.0.0.1:5000/callback'],
-        ['a subdomain', 'http://evil.localhost:5000/callback'],
-        ['https', 'https://localhost:5000/callback'],
         ['a query', 'http://localhost:5000/callback?x'],
       ])('localhost by %s', (_, uri) => expectNowhere('local', uri))
 
@@ -253,13 +153,8 @@ underAttack(
     describe('ends on a page when it differs from a private-use one by', () => {
       test.each([
         ['an authority', 'com.example.app://callback'],
-        ['an empty authority', 'com.example.app:///callback'],
         ['a longer scheme', 'com.example.app.evil:/callback'],
-        ['a shorter scheme', 'com.example:/callback'],
-        ['the case of the scheme', 'COM.EXAMPLE.APP:/callback'],
-        ['more path', 'com.example.app:/callback/more'],
         ['a query', 'com.example.app:/callback?x=1'],
-        ['dots', 'com.example.app:/x/../callback'],
       ])('%s', (_, uri) => expectNowhere('native', uri))
     })
 
@@ -268,18 +163,12 @@ underAttack(
       test.each([
         ['another order', `${callback}?next=%2Fhome&organization=7`],
         ['a parameter more', `${withQuery}&x=1`],
-        ['a parameter twice', `${withQuery}&organization=8`],
-        ['a parameter before', `${callback}?x=1&organization=7&next=%2Fhome`],
         [
           'another value, through which the client would redirect',
           withQuery.replace('%2Fhome', '%2F%2Fevil'),
         ],
         ['another spelling', withQuery.replace('%2F', '%2f')],
-        ['no encoding', withQuery.replace('%2F', '/')],
-        ['a parameter less', `${callback}?organization=7`],
         ['gone', callback],
-        ['a fragment', `${withQuery}#`],
-        ['a code of the attacker’s', `${withQuery}&code=planted`],
       ])('%s', (_, uri) => expectNowhere('shop', uri))
     })
 

@@ -1,6 +1,9 @@
 import type { RequestListener } from 'node:http'
 import type { Express, RequestHandler } from 'express'
-import { type AttackOptions, type AttackReport, attack } from '../../lib/testing/index.ts'
+import type { Attack } from '../../lib/testing/attack.ts'
+import { attacks } from '../../lib/testing/attacks/index.ts'
+import type { AttackOptions, AttackReport } from '../../lib/testing/index.ts'
+import { runAttacks } from '../../lib/testing/run.ts'
 import { callback, clients, type HostSettings, secret, startHost } from './host.ts'
 
 /** A second client, for what belongs to the first. */
@@ -37,12 +40,15 @@ export interface AttackedHost extends HostSettings {
 }
 
 /** Starts a host, attacks it, and stops it. */
-export const attackHost = async (settings: AttackedHost = {}): Promise<AttackReport> => {
+export const attackHost = async (
+  settings: AttackedHost = {},
+  tried: readonly Attack[] = attacks,
+): Promise<AttackReport> => {
   const { told = {}, around = (app: Express) => app, after = () => {}, ...host } = settings
   const started = await startHost({ clients: [...clients, other], ...host })
   try {
     after(started.app)
-    return await attack(around(started.app), { ...attackOptions, ...told })
+    return await runAttacks(tried, around(started.app), { ...attackOptions, ...told })
   } finally {
     await started.close()
   }

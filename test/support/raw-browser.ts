@@ -14,6 +14,8 @@ export interface Answer extends Omit<WireAnswer, 'headers' | 'body'> {
 
 type Fields = Readonly<Record<string, string>>
 
+/** Milliseconds: a test has a limit of its own. */
+const timeoutMs = 300_000
 const formType = { 'content-type': 'application/x-www-form-urlencoded' }
 
 /** The first form of a page that holds this text, as a browser would send it. */
@@ -133,7 +135,14 @@ export class RawBrowser {
   /** One request, one answer. */
   async send(method: string, location: string, { body, headers = {} }: Sent = {}): Promise<Answer> {
     const { base, close } = await listening(this.#target)
-    const place = { base, origin: this.#origin, headers: this.#headers, redirectUri: 'about:blank' }
+    const headersOfProxy = this.#headers
+    const place = {
+      base,
+      origin: this.#origin,
+      headers: headersOfProxy,
+      redirectUri: 'about:blank',
+      timeoutMs,
+    }
     const usual = { accept: undefined, cookie: this.cookies.header(new URL(location, this.#origin)) }
     try {
       const answer = await new Browser(place, this.cookies.jar).send(method, location, {
