@@ -27,7 +27,15 @@ export type {
 export type { ClientMetadata } from './protocol/client-metadata.ts'
 export { type ErrorCode, OAuthError } from './protocol/errors.ts'
 export type { Organization } from './protocol/organization.ts'
-export type { RequireToken, RequireTokenOptions } from './require-token.ts'
+export type {
+  AuthInfo,
+  GuardedHandler,
+  MaybeAuthorized,
+  RequireToken,
+  RequireTokenOptions,
+  TokenGuard,
+  UserAuthInfo,
+} from './require-token.ts'
 export { type AuthRouter, authRouter } from './router.ts'
 export {
   type ClientSeed,
@@ -37,4 +45,3 @@ export {
   seedUsers,
   type UserSeed,
 } from './seed.ts'
-export type { VerifiedToken } from './tokens/access-token.ts'

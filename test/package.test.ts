@@ -53,7 +53,7 @@ const main = async () => {
     app.use(mount, oauth)
     app.use(oauth.wellKnown)
     app.get('/api/notes', oauth.requireToken('notes:read'), (req, res) =>
-      res.json({ subject: req.token.subject ?? null }),
+      res.json({ subject: req.auth.subject ?? null }),
     )
     await oauth.ready()
     process.send({ origin })
@@ -82,7 +82,7 @@ const app = express()
 app.use('/oauth', oauth)
 app.use(oauth.wellKnown)
 app.get('/orders', oauth.requireToken('orders:read'), (req, res) => {
-  res.json({ subject: req.token.subject })
+  res.json({ subject: req.auth.subject })
 })
 // @ts-expect-error the issuer is a text
 authRouter({ issuer: 7 })

@@ -69,7 +69,7 @@ await serve({
     app.use('/oauth', oauth)
     app.use(oauth.wellKnown)
     app.get('/api/notes', oauth.requireToken('notes:read'), (req, res) => {
-      res.json({ subject: req.token.subject })
+      res.json({ subject: req.auth.subject })
     })
     await oauth.ready()
     return {

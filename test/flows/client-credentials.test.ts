@@ -28,7 +28,7 @@ beforeAll(async () => {
     res.json('reached')
   })
   host.app.get('/api/any', host.oauth.requireToken(), (req, res) => {
-    const { subject = null, clientId, scopes } = req.token
+    const { subject = null, clientId, scopes } = req.auth
     res.json({ subject, clientId, scopes })
   })
 })

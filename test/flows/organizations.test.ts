@@ -44,7 +44,7 @@ describe('the choice', () => {
     )
   })
 
-  test('stands in the ID token, in UserInfo, in introspection and in req.token', async () => {
+  test('stands in the ID token, in UserInfo, in introspection and in req.auth', async () => {
     const { tokens } = await tokensFor(globex)
     expect(claimsOf(tokens.id_token)).toMatchObject({ sub: '1', org_id: globex.id })
     expect((await userinfo(host, tokens.access_token)).body).toMatchObject({
@@ -157,7 +157,7 @@ describe('the choice', () => {
     members.set('1', [])
     const answer = await agent.open(authorizeUrl({ ...request, ...change }))
     expectErrorRedirect(answer, 'access_denied', { state: 's' })
-    expect(answer.location?.searchParams.get('error_description')).toContain('no workspace')
+    expect(answer.location?.searchParams.get('error_description')).toContain('belongs to no organization')
   })
 
   test('of somebody who belonged to some while they read: the client hears it', async () => {

@@ -1,3 +1,4 @@
+import express, { type ErrorRequestHandler, type RequestHandler } from 'express'
 import supertest from 'supertest'
 import { stopClock } from '../support/clock.ts'
 import { type Host, startHost } from '../support/host.ts'
@@ -9,14 +10,14 @@ const reached = jest.fn()
 beforeAll(async () => {
   host = await startHost()
   const { requireToken } = host.oauth
-  const tell = (req: Parameters<ReturnType<typeof requireToken>>[0], res: { json(body: object): void }) => {
+  const answer: RequestHandler = (req, res) => {
     reached()
-    res.json({ ...req.token })
+    res.json({ ...req.auth })
   }
-  host.app.all('/api/any', requireToken(), tell)
-  host.app.get('/api/read', requireToken('notes:read'), tell)
-  host.app.get('/api/both', requireToken('notes:read notes:write'), tell)
-  host.app.get('/api/user', requireToken('notes:read', { user: true }), tell)
+  host.app.all('/api/any', requireToken(), answer)
+  host.app.get('/api/read', requireToken('notes:read'), answer)
+  host.app.get('/api/both', requireToken('notes:read notes:write'), answer)
+  host.app.get('/api/user', requireToken('notes:read', { user: true }), answer)
 })
 afterAll(() => host.close())
 beforeEach(() => reached.mockClear())
@@ -35,18 +36,68 @@ const expectRefused = (res: supertest.Response, status: number, error: string, c
   expect(reached).not.toHaveBeenCalled()
 }
 
-test('a valid token passes and tells whom it speaks for', async () => {
+test('a valid token passes, and req.auth describes it', async () => {
   const clock = stopClock()
-  const res = await get('/api/read', await userToken('openid notes:read'))
+  const [iat, exp] = [clock.now(), clock.now() + 3600]
+  const token = await userToken('openid notes:read')
+  const res = await get('/api/read', token)
+  const claims = {
+    iss: 'http://localhost:3000/oauth',
+    client_id: 'web',
+    scope: 'openid notes:read',
+    iat,
+    exp,
+  }
   expect({ status: res.status, body: res.body }).toEqual({
     status: 200,
     body: {
+      token,
       subject: '2',
       clientId: 'web',
       scopes: ['openid', 'notes:read'],
-      issuedAt: clock.now(),
-      expiresAt: clock.now() + 3600,
+      expiresAt: exp,
+      claims: { ...claims, sub: '2' },
     },
+  })
+})
+
+test('a client’s own token has no subject', async () => {
+  const { body } = await get('/api/read', await clientToken('notes:read'))
+  expect(body).toMatchObject({ clientId: 'web', scopes: ['notes:read'] })
+  for (const fields of [body, body.claims]) expect(fields).not.toHaveProperty('sub')
+  expect(body).not.toHaveProperty('subject')
+})
+
+describe('guard.auth(req)', () => {
+  const guard = () => host.oauth.requireToken('notes:read', { user: true })
+  const answers = async (first: RequestHandler, token: string): Promise<supertest.Response> => {
+    const { auth } = guard()
+    const app = express().use(first)
+    app.get('/', (req, res) => void res.json({ subject: auth(req).subject }))
+    app.use(
+      ((error: Error, _req, res, _next) => void res.status(500).json(error.message)) as ErrorRequestHandler,
+    )
+    return supertest(app).get('/').set('Authorization', `Bearer ${token}`)
+  }
+
+  test('returns what the guard found, for handlers that are registered apart from it', async () => {
+    const res = await answers(guard(), await userToken('notes:read'))
+    expect({ status: res.status, body: res.body }).toEqual({ status: 200, body: { subject: '2' } })
+  })
+
+  test('throws where the guard did not run, or a weaker one did', async () => {
+    const others: [RequestHandler, string][] = [
+      [(_req, _res, next) => next(), 'did not run'],
+      [host.oauth.requireToken('notes:read'), 'does not belong to a user'],
+      [host.oauth.requireToken(), 'does not belong to a user'],
+    ]
+    for (const [other, message] of others) {
+      const res = await answers(other, await clientToken('notes:read'))
+      expect({ status: res.status, body: res.body }).toEqual({
+        status: 500,
+        body: expect.stringContaining(message),
+      })
+    }
   })
 })
 

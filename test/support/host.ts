@@ -124,7 +124,7 @@ export const startHost = async (settings: HostSettings = {}): Promise<Host> => {
     app.get(
       '/api/notes',
       oauth.requireToken('notes:read'),
-      (req, res) => void res.json({ subject: req.token.subject ?? null }),
+      (req, res) => void res.json({ subject: req.auth.subject ?? null }),
     )
   }
   const close = async (): Promise<void> => {

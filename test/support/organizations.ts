@@ -53,7 +53,7 @@ export const withOrganizations = (): void => {
     host.app.get(
       '/api/organization',
       host.oauth.requireToken(),
-      (req, res) => void res.json({ organization: req.token.organization ?? null }),
+      (req, res) => void res.json({ organization: req.auth.organization ?? null }),
     )
     host.oauth.events.on('*', (event) => events.push(event))
   })

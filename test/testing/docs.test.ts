@@ -58,7 +58,7 @@ beforeAll(async () => {
   app.get(
     '/api/orders',
     oauth.requireToken('orders:read'),
-    (req, res) => void res.json({ ordersOf: req.token.subject }),
+    (req, res) => void res.json({ ordersOf: req.auth.subject }),
   )
   server = createServer(app)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

@@ -1,0 +1,77 @@
+// Type tests: `npm run types` compiles this file. A line after @ts-expect-error must not compile.
+import express, { type RequestHandler, Router } from 'express'
+import type { AuthInfo, AuthRouter, UserAuthInfo } from '../lib/index.ts'
+
+/** The type `AuthInfo` of the MCP SDK, whose handlers read `req.auth`. */
+interface McpAuthInfo {
+  token: string
+  clientId: string
+  scopes: string[]
+  expiresAt?: number
+  resource?: URL
+  extra?: Record<string, unknown>
+}
+
+export const typeTests = (oauth: AuthRouter, limiter: RequestHandler): RequestHandler => {
+  const app = express()
+  const guard = oauth.requireToken('orders:read')
+  const userGuard = oauth.requireToken('orders:read', { user: true })
+
+  // The type of req.params and req.auth behind a guard.
+  app.get('/orders/:id', guard, (req, res) => {
+    const id: string = req.params.id
+    const auth: AuthInfo = req.auth
+    const mcp: McpAuthInfo = req.auth
+    // @ts-expect-error the route has no such parameter
+    req.params.idd
+    // @ts-expect-error there is no such field
+    req.auth.subjct
+    // @ts-expect-error a client's own token has no subject
+    const subject: string = req.auth.subject
+    res.json({ id, auth, mcp, subject })
+  })
+  app.get('/orders/:id', userGuard, async (req, res) => {
+    const id: string = req.params.id
+    const subject: string = req.auth.subject
+    res.json({ id, subject })
+  })
+  app.post('/orders/:id', userGuard, express.json(), (req, res) => {
+    const subject: string = req.auth.subject
+    res.json([subject, req.params.id, req.body])
+  })
+
+  // After another middleware, with route(), and in a router.
+  app.get('/orders/:id', limiter, userGuard, (req, res) => {
+    const [id, subject]: [string, string] = [req.params.id, req.auth.subject]
+    res.json([id, subject])
+  })
+  app.route('/orders/:id').get(userGuard, (req, res) => {
+    const [id, subject]: [string, string] = [req.params.id, req.auth.subject]
+    res.json([id, subject])
+  })
+  Router()
+    .use(userGuard, (req, _res, next) => next(req.auth.subject.length))
+    .delete('/orders/:id', userGuard, (req, res) => void res.json([req.params.id, req.auth.subject]))
+
+  // Apart from the guard.
+  app.use('/api', guard)
+  app.use(guard)
+  app.get(['/a', '/b'], guard, (req, res) => void res.json(req.auth?.subject))
+  app.get('/api/orders/:id', (req, res) => {
+    const id: string = req.params.id
+    const auth: UserAuthInfo = userGuard.auth(req)
+    const subject: string | undefined = req.auth?.subject
+    // @ts-expect-error no guard in sight
+    req.auth.subject
+    res.json([id, auth, subject])
+  })
+
+  // Handlers of the host's own.
+  const handler: RequestHandler = (req, res) => void res.json(req.auth?.clientId)
+  app.get('/orders', userGuard, handler)
+  app.get('/plain', limiter, handler)
+
+  // @ts-expect-error a guard takes scopes as one string
+  oauth.requireToken(['orders:read'])
+  return userGuard
+}
