@@ -169,9 +169,9 @@ describe('the claims parameter', () => {
     ['null', null],
     ['essential', { essential: true }],
     ['not essential', { essential: false }],
-    ['a value that is another', { value: 'Somebody Else' }],
+    ['another value', { value: 'Another User' }],
     ['values', { values: ['A', 'B'] }],
-    ['members that nobody knows', { purpose: 'why not', essential: 'yes' }],
+    ['unknown members', { purpose: 'why not', essential: 'yes' }],
     ['no object at all', 7],
   ])('with %s gives the claim where it was asked for', async (_, member) => {
     const inUserinfo = await told(asking({ userinfo: { name: member } }))
@@ -316,7 +316,7 @@ describe('a subject that is asked for', () => {
     }
   })
 
-  test('asks to sign in otherwise, and takes nobody else', async () => {
+  test('otherwise asks the user to sign in, and accepts no other user', async () => {
     const agent = browser()
     await agent.grant(authorizeUrl(lean), grace.email, grace.password)
     const page = await agent.open(asking(about('grace-2')))
@@ -446,7 +446,7 @@ describe('consent', () => {
         idToken: { sub },
         userinfo: { sub },
       })
-      // While it is ticked it is told.
+      // While it is ticked it is released.
       const again = await agent.open(url)
       const ticked = await toldBy(await agent.decide(again, 'allow'))
       expect(ticked.userinfo.roles).toEqual(['admiral'])

@@ -24,7 +24,7 @@ import {
 } from '../support/tokens.ts'
 
 const algorithms = ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519']
-const nobody = { client_id: undefined, client_secret: undefined }
+const noCredentials = { client_id: undefined, client_secret: undefined }
 
 /** What the client publishes: served at /jwks while it is there, counted, and answered as a test says. */
 const publisher = {
@@ -163,17 +163,17 @@ describe('an assertion', () => {
       'aud',
     ],
     ['the issuer with a slash', () => ({ aud: `${issuer}/` }), 'aud'],
-    ['an address of ours that authenticates nobody', () => ({ aud: `${issuer}/authorize` }), 'aud'],
+    ['an endpoint that authenticates no client', () => ({ aud: `${issuer}/authorize` }), 'aud'],
     ['an empty list as its audience', () => ({ aud: [] }), 'aud'],
     ['no audience', () => ({ aud: undefined }), 'aud'],
     ['no exp', () => ({ exp: undefined }), 'exp'],
-    ['exp as a text', () => ({ exp: String(now() + 60) }), 'exp'],
+    ['exp as a string', () => ({ exp: String(now() + 60) }), 'exp'],
     ['exp in the past', () => ({ exp: now() - 30 }), 'is expired'],
     ['exp in milliseconds', () => ({ exp: Date.now() + 60_000 }), 'within 600 seconds'],
     ['exp too far ahead', () => ({ exp: now() + 640 }), 'within 600 seconds'],
     ['nbf in the future', () => ({ nbf: now() + 60 }), 'nbf'],
     ['iat in the future', () => ({ iat: now() + 60 }), 'iat'],
-    ['iat as a text', () => ({ iat: 'now' }), 'iat'],
+    ['iat as a string', () => ({ iat: 'now' }), 'iat'],
     ['no jti', () => ({ jti: undefined }), 'jti'],
     ['an empty jti', () => ({ jti: '' }), 'jti'],
     ['jti as a number', () => ({ jti: 7 }), 'jti'],
@@ -197,7 +197,7 @@ describe('an assertion', () => {
     ['by another key under a known kid', () => assertion('signer', keyOf('second'), {}, { kid: 'ES256' })],
     ['under an unknown kid', () => assertion('signer', keyOf('ES256'), {}, { kid: 'unknown' })],
     ['with an algorithm other than the registered one', () => assertion('es256', keyOf('PS256'))],
-    ['for a client that does not exist', () => assertion('nobody', keyOf('ES256'))],
+    ['for a client that does not exist', () => assertion('unknown', keyOf('ES256'))],
     ['for a client that is disabled', () => assertion('disabled', keyOf('ES256'))],
     ['for a client that uses a secret', () => assertion('web', keyOf('ES256'))],
     ['for a public client', () => assertion('native', keyOf('ES256'))],
@@ -372,7 +372,7 @@ describe('keys at jwks_uri', () => {
 
 describe('everywhere', () => {
   const fields = async (): Promise<Fields> => ({
-    ...nobody,
+    ...noCredentials,
     ...asserted(await assertion('signer', keyOf('PS256'))),
   })
 
@@ -427,7 +427,7 @@ describe('registration', () => {
       'jwks_uri must be an https URL',
     ],
     [
-      'keys as a text',
+      'keys as a string',
       () => ({ jwks: JSON.stringify(rsa({})) as never }),
       'jwks must be an object with an array',
     ],
@@ -444,7 +444,7 @@ describe('registration', () => {
     ['a key that lacks something', () => ({ jwks: rsa({ e: undefined }) }), 'without n, e'],
     ['a short RSA key', () => ({ jwks: rsa({ n: 'x'.repeat(171) }) }), '2048 bits'],
     ['a kid that is a number', () => ({ jwks: rsa({ kid: 5 }) }), 'not strings'],
-    ['key_ops that are a text', () => ({ jwks: rsa({ key_ops: 'verify' }) }), 'key_ops'],
+    ['key_ops that are a string', () => ({ jwks: rsa({ key_ops: 'verify' }) }), 'key_ops'],
     [
       'an HMAC',
       () => ({ jwks: rsa({}), token_endpoint_auth_signing_alg: 'HS256' as never }),

@@ -77,7 +77,7 @@ describe('parameters', () => {
     ],
     ['no refresh_token', `grant_type=refresh_token&${web}`, 'invalid_request'],
     ['an unknown refresh_token', `grant_type=refresh_token&refresh_token=${marker}&${web}`, 'invalid_grant'],
-    ['a scope that nobody knows', `${own}&scope=${marker}&${web}`, 'invalid_scope'],
+    ['an unknown scope', `${own}&scope=${marker}&${web}`, 'invalid_scope'],
     ['a scope outside the grammar', `${own}&scope=%22${marker}%22&${web}`, 'invalid_scope'],
     ['grant_type twice', `${own}&${own}&${web}`, 'invalid_request'],
     ['client_id twice', `${own}&${web}&client_id=web`, 'invalid_request'],
@@ -168,7 +168,7 @@ describe('a host that parses bodies before us', () => {
     })
     afterAll(() => parsed.close())
 
-    test('gets tokens as ever', async () => {
+    test('still gets tokens', async () => {
       expect((await redeem(parsed, await codeFor(parsed))).status).toBe(200)
     })
 
@@ -178,7 +178,7 @@ describe('a host that parses bodies before us', () => {
       ['a NUL byte', `${own}&client_id=web%00&client_secret=${secret}`],
       ['65 parameters', `${own}&${web}&${Array.from({ length: 62 }, (__, i) => `p${i}=1`).join('&')}`],
       ['a client_id as a list', `${own}&client_id[]=web&client_id[]=web`],
-    ])('%s is refused as ever', async (_, body) => {
+    ])('%s is still refused', async (_, body) => {
       expectError(await post(parsed, body), 400, 'invalid_request')
     })
 
@@ -188,7 +188,7 @@ describe('a host that parses bodies before us', () => {
       else expectError(res, 401, 'invalid_client')
     })
 
-    test('a JSON body is 415 as ever', async () => {
+    test('a JSON body is still 415', async () => {
       const res = await supertest(parsed.app)
         .post('/oauth/token')
         .send({ grant_type: 'client_credentials', client_id: 'web', client_secret: secret })
@@ -233,7 +233,7 @@ describe('settings of the host', () => {
   })
 })
 
-describe('a database that is away', () => {
+describe('an unavailable database', () => {
   test('is temporarily_unavailable, neither invalid_client nor invalid_grant, and over when it is back', async () => {
     const { knex, tablePrefix } = host.database
     const unavailable = async (table: string, body: string): Promise<void> => {

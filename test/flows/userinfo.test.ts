@@ -50,7 +50,7 @@ describe('tells', () => {
     expect(body).toEqual({ sub: '2' })
   })
 
-  test('JSON that nobody keeps and any origin may read, without a cookie', async () => {
+  test('JSON that no cache stores and any origin may read, without a cookie', async () => {
     const res = await userinfo(host, (await tokensFor(host)).access_token).set(
       'Origin',
       'https://spa.example.com',

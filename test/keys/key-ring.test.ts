@@ -208,7 +208,7 @@ describe('rotation by age', () => {
     await work(ring)
     expect((await privateOf())?.jwk).toHaveProperty('d')
     clock = start + 92 * day
-    // The first read does the work; whoever opens the database afterwards finds it done.
+    // The first read does the work; later ones find it done.
     await work(ring)
     expect(Object.keys((await privateOf())?.jwk ?? {}).sort()).toEqual(['alg', 'e', 'kid', 'kty', 'n', 'use'])
     const other = await openRing()
@@ -342,7 +342,7 @@ describe('secrets', () => {
     }
   })
 
-  test('while the database is away the ring goes on with what it has, and asks no more than once a minute', async () => {
+  test('while the database is unavailable the ring keeps its keys, and reads at most once a minute', async () => {
     const database = { ...db }
     const ring = await openKeyRing(database, options(), now)
     const { jwks } = ring

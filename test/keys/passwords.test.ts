@@ -179,7 +179,7 @@ describe('one cost', () => {
     expect(calls.every((call) => isPasswordHash(call.hash))).toBe(true)
   })
 
-  test('a dummy is one of ours before any hash was seen, and never matches', async () => {
+  test('a dummy uses the default hash until another was seen, and never matches', async () => {
     const { calls, passwords } = observed({ verify: undefined })
     await expect(passwords.verify('refused', undefined)).resolves.toBe(false)
     const seen = observed({ verify: async (_given, hash) => calls.push({ password: '', hash }) > 0 })
@@ -189,7 +189,7 @@ describe('one cost', () => {
 
   test('a cost can be learnt before the first login; nonsense teaches nothing', async () => {
     const { calls, passwords } = observed()
-    const hash = await bcrypt('somebody')
+    const hash = await bcrypt('another password')
     passwords.learn(hash)
     passwords.learn('nonsense')
     await passwords.verify(password, undefined)
@@ -219,7 +219,7 @@ describe('one cost', () => {
     expect(verifyOther).not.toHaveBeenCalled()
   })
 
-  test('a hash that nobody can check costs a dummy before it is refused', async () => {
+  test('a hash of unknown format costs a dummy before it is refused', async () => {
     const { calls, passwords } = observed()
     await expect(passwords.verify(password, 'other:hash')).rejects.toThrow(UnsupportedPasswordHashError)
     expect(calls).toHaveLength(1)

@@ -118,7 +118,7 @@ describe('a redirect with the error and the state answers', () => {
       'unauthorized_client',
       clientOf({ grant_types: ['client_credentials'] }),
     ],
-    ['a response_mode that nobody knows', { response_mode: 'carrier_pigeon' }, 'invalid_request'],
+    ['an unknown response_mode', { response_mode: 'carrier_pigeon' }, 'invalid_request'],
     ['a request object (OIDC Core §6.1)', { request: 'e30.e30.' }, 'request_not_supported'],
     ['request_uri (OIDC Core §6.2)', { request_uri: 'http://169.254.169.254/' }, 'request_uri_not_supported'],
     [
@@ -128,7 +128,7 @@ describe('a redirect with the error and the state answers', () => {
     ],
     ['prompt=none login', { prompt: 'none login' }, 'invalid_request'],
     ['prompt=consent none', { prompt: 'consent none' }, 'invalid_request'],
-    ['prompt=none with a value nobody knows', { prompt: 'none create' }, 'invalid_request'],
+    ['prompt=none with an unknown value', { prompt: 'none create' }, 'invalid_request'],
     ['a negative max_age', { max_age: '-1' }, 'invalid_request'],
     ['a max_age with a fraction', { max_age: '1.5' }, 'invalid_request'],
     ['a max_age in hexadecimal', { max_age: '0x10' }, 'invalid_request'],
@@ -187,7 +187,7 @@ describe('a redirect with the error and the state answers', () => {
 
 describe('state', () => {
   test.each([
-    ['a text of 1,000 characters', 'xyz '.repeat(250)],
+    ['a string of 1,000 characters', 'xyz '.repeat(250)],
     ['2,048 characters', 's'.repeat(2048)],
     ['signs of every kind', '"><script>&#x26;%0d%0a +?#=🗝️ü\u00a0\u202e'],
     ['JSON', '{"a":[1,"b"]}'],
@@ -216,7 +216,7 @@ describe('state', () => {
     expect(authorize({ ...plainest, state: '' })).not.toHaveProperty('state')
   })
 
-  test('any text comes back unchanged or not at all', () => {
+  test('any string is returned unchanged or not at all', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: 'binary', maxLength: 3000 }),
@@ -286,7 +286,7 @@ describe('a request is read', () => {
     ['two values in any order', 'consent login', ['login', 'consent']],
     ['a repeated value', 'login login', ['login']],
     ['select_account', 'select_account', ['select_account']],
-    ['a value that nobody knows', 'create', []],
+    ['an unknown value', 'create', []],
     ['one of them known', 'create login', ['login']],
     ['capitals, which mean nothing', 'NONE', []],
   ])('with the prompt %s', (_case, prompt, values) => {
@@ -353,7 +353,7 @@ describe('response_type and response_mode', () => {
       ['unauthorized_client', 'fragment'],
     ],
     [
-      'a type that nobody has is refused by query',
+      'an unknown type is refused by query',
       { response_type: 'code sausage' },
       ['unsupported_response_type', 'query'],
     ],

@@ -28,7 +28,7 @@ describe('a scope reveals its claims and no others (OIDC Core §5.4)', () => {
     ['email', ['email'], { email: 'ada@example.com', email_verified: true }],
     ['phone', ['phone'], { phone_number: '+44 1' }],
     ['address', ['address'], { address: { country: 'GB' } }],
-    ['a scope that nobody defined', ['admin'], {}],
+    ['an undefined scope', ['admin'], {}],
     ['a scope that every object has', ['constructor', '__proto__', 'toString'], {}],
   ])('%s', (_case, scopes, claims) => {
     expect(released(user, scopes)).toEqual(claims)
@@ -81,7 +81,7 @@ test.each([
 test.each([
   ['null', null],
   ['undefined', undefined],
-  ['an empty text', ''],
+  ['an empty string', ''],
 ])('a claim that is %s is absent (OIDC Core §5.3.2)', (_case, value) => {
   const names = [...claimNames(everyScope, standardScopeClaims), 'roles']
   const claims = Object.fromEntries(names.map((name) => [name, value]))
@@ -117,7 +117,7 @@ describe('types (OIDC Core §5.1)', () => {
     ['a number of seconds', 1_700_000_000, 1_700_000_000],
     ['a fraction', 1_700_000_000.9, 1_700_000_000],
     ['a bigint', 1_700_000_000n, 1_700_000_000],
-    ['a bigint column, which PostgreSQL gives as text', '1700000000', 1_700_000_000],
+    ['a bigint column, which PostgreSQL returns as a string', '1700000000', 1_700_000_000],
     ['a Date', new Date('2023-11-14T22:13:20.900Z'), 1_700_000_000],
     ['a date as ISO 8601', '2023-11-14T22:13:20Z', 1_700_000_000],
     ['the first second of all', 0, 0],
@@ -137,7 +137,7 @@ describe('types (OIDC Core §5.1)', () => {
   })
 
   test.each([
-    ['a text', '1815-12-10', '1815-12-10'],
+    ['a string', '1815-12-10', '1815-12-10'],
     ['a year alone', '1815', '1815'],
     ['a day whose year is kept back', '0000-12-10', '0000-12-10'],
     ['a Date at midnight UTC', new Date('1815-12-10T00:00:00Z'), '1815-12-10'],
@@ -158,7 +158,7 @@ describe('types (OIDC Core §5.1)', () => {
   })
 
   test.each([
-    ['a text', 'London'],
+    ['a string', 'London'],
     ['a list', ['London']],
     ['a number', 5],
   ])('address that is %s is absent', (_case, value) => {
@@ -172,7 +172,7 @@ describe('types (OIDC Core §5.1)', () => {
     ['a list', ['Ada'], {}],
     ['a boolean', true, {}],
     ['a function', () => 'Ada', {}],
-  ])('a standard text that is %s is a text or absent', (_case, value, claims) => {
+  ])('a standard string claim that is %s is a string or absent', (_case, value, claims) => {
     expect(released({ name: value })).toEqual(claims)
   })
 })

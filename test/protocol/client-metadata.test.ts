@@ -131,9 +131,9 @@ describe('refused is', () => {
     ['a scope outside the grammar', 'scope', 'open"id', 'scope has characters'],
     ['a scope in a list', 'scope', ['openid'], 'space-separated'],
     ['contacts that are no list', 'contacts', 'ada@example.com', 'array of strings'],
-    ['a contact that is no text', 'contacts', ['ada@example.com', 5], 'array of strings'],
+    ['a contact that is not a string', 'contacts', ['ada@example.com', 5], 'array of strings'],
     ['a contact with a newline', 'contacts', ['ada@example.com\nBcc: x'], 'control'],
-    ['an ID token that nobody signed', 'id_token_signed_response_alg', 'none', 'one of RS256'],
+    ['an unsigned ID token', 'id_token_signed_response_alg', 'none', 'one of RS256'],
     ['an ID token signed with the secret', 'id_token_signed_response_alg', 'HS256', 'one of RS256'],
     ['a negative age', 'default_max_age', -1, 'whole number'],
     ['an age with a fraction', 'default_max_age', 1.5, 'whole number'],
@@ -148,12 +148,7 @@ describe('refused is', () => {
     ['require_pkce in words', 'require_pkce', 'false', 'true or false'],
     ['a rotation in words', 'refresh_token_rotation', 'no', 'true or false'],
     ['id_token_scope_claims as a list', 'id_token_scope_claims', [], 'true or false'],
-    [
-      'a name that nobody defines',
-      'redirect_uri',
-      'https://app.example.com/cb',
-      'redirect_uri is not client metadata',
-    ],
+    ['an unknown name', 'redirect_uri', 'https://app.example.com/cb', 'redirect_uri is not client metadata'],
     ['a name in camel case', 'clientName', 'x', 'clientName is not client metadata'],
     ['a name that every object has', 'constructor', {}, 'constructor is not client metadata'],
     ['another such name', 'hasOwnProperty', true, 'hasOwnProperty is not client metadata'],
@@ -196,7 +191,7 @@ describe('redirect_uris', () => {
   })
 
   test.each([
-    ['a text', 'https://app.example.com/cb'],
+    ['a string', 'https://app.example.com/cb'],
     ['a list with a number', ['https://app.example.com/cb', 5]],
     ['a list with null', [null]],
     ['an object that looks like a list', { 0: 'https://app.example.com/cb', length: 1 }],

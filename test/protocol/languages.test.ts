@@ -34,7 +34,7 @@ describe('ui_locales (OIDC Core §3.1.2.1)', () => {
     expect(parseUiLocales('de '.repeat(1000))).toHaveLength(20)
   })
 
-  test('gives back every list of tags, and of any text only tags', () => {
+  test('returns every list of tags, and from any string only tags', () => {
     fc.assert(
       fc.property(fc.array(tag, { maxLength: 20 }), (tags) => {
         expect(parseUiLocales(tags.join(' '))).toEqual(tags)

@@ -44,7 +44,7 @@ describe('parameters', () => {
     expect(() => parameters.assertEachOnce()).toThrow(refused('invalid_request', 'repeated'))
   })
 
-  test('a repeated parameter that nobody knows is refused without naming it', () => {
+  test('a repeated unknown parameter is refused without naming it', () => {
     const parameters = query('%3Cscript%3E=1&%3Cscript%3E=2')
     expect(() => parameters.assertEachOnce()).toThrow(refused('invalid_request'))
     expect(() => parameters.assertEachOnce()).not.toThrow('script')
@@ -270,7 +270,7 @@ describe('scope', () => {
     )
   })
 
-  test('any text is a list of tokens or invalid_scope', () => {
+  test('any string is a list of tokens or invalid_scope', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         try {

@@ -154,7 +154,7 @@ describe('Basic credentials', () => {
     ['a colon in the secret', basic('a:b:c'), 'a', 'b:c'],
     ['an encoded colon in the id', basic('https%3A%2F%2Fa:b'), 'https://a', 'b'],
     ['an empty secret, which never matches one', basic('a:'), 'a', ''],
-    ['signs that nobody encoded', basic('a/b:c=d/e'), 'a/b', 'c=d/e'],
+    ['characters that were not encoded', basic('a/b:c=d/e'), 'a/b', 'c=d/e'],
   ])('are read with %s', (_case, header, clientId, clientSecret) => {
     expect(parseBasicCredentials(header)).toEqual({ clientId, clientSecret })
   })

@@ -69,7 +69,7 @@ describe('redeeming a code', () => {
     ['no verifier', {}, { codeVerifier: undefined }, 'code_verifier'],
     ['another verifier', {}, { codeVerifier: 'w'.repeat(43) }, 'code_verifier'],
     [
-      'a verifier that nobody asked for',
+      'a verifier without a challenge',
       { details: { ...authorization.details, codeChallenge: undefined } },
       {},
       'no code_challenge',
@@ -96,7 +96,7 @@ describe('redeeming a code', () => {
     },
   )
 
-  test('is refused for a code that nobody issued', () => {
+  test('is refused for an unknown code', () => {
     expect(() => assertRedeemable(undefined, right, now)).toThrow(invalidGrant('unknown'))
   })
 
@@ -244,7 +244,7 @@ describe('refreshing', () => {
     expect(() => assertRefreshable({ ...token, ...change }, rules, now)).toThrow(invalidGrant(description))
   })
 
-  test('refuses a token that nobody issued with the words for another client’s', () => {
+  test('refuses an unknown token with the same description as another client’s', () => {
     expect(() => assertRefreshable(undefined, rules, now)).toThrow(
       invalidGrant('unknown, or was issued to another'),
     )
@@ -287,17 +287,13 @@ describe('the next step', () => {
   const loopback = 'http://127.0.0.1:5000/cb'
 
   test.each<[string, Partial<AuthorizationContext>, string]>([
-    ['nobody is logged in', { login: undefined, sidAtStart: undefined }, 'login'],
+    ['no login', { login: undefined, sidAtStart: undefined }, 'login'],
     [
-      'nobody is logged in, prompt=none',
+      'no login, prompt=none',
       { login: undefined, sidAtStart: undefined, ...asking({ prompt: ['none'] }) },
       'login_required',
     ],
-    [
-      'nobody is logged in, although consent and decision stand',
-      { login: undefined, decision: allowed },
-      'login',
-    ],
+    ['no login, although consent and decision exist', { login: undefined, decision: allowed }, 'login'],
     ['logged in and consented', {}, 'issue openid email'],
     ['logged in and consented, prompt=none', asking({ prompt: ['none'] }), 'issue openid email'],
     ['logged in, no consent', { consent: undefined }, 'consent'],
@@ -336,7 +332,7 @@ describe('the next step', () => {
       'issue openid',
     ],
     [
-      'a decision with scopes that nobody asked for',
+      'a decision with scopes beyond the request',
       { decision: { ...allowed, scopes: ['openid', 'admin'] } },
       'issue openid',
     ],
@@ -347,12 +343,12 @@ describe('the next step', () => {
       'access_denied',
     ],
     [
-      'somebody else allowed, under another login',
+      'another user allowed, under another login',
       { consent: undefined, decision: { ...allowed, sid: 's-2' } },
       'consent',
     ],
     [
-      'somebody else denied, under another login',
+      'another user denied, under another login',
       { decision: { ...allowed, allowed: false, sid: 's-2' } },
       'issue openid email',
     ],
@@ -374,7 +370,7 @@ describe('the next step', () => {
       'issue openid email',
     ],
     [
-      'prompt=login, nobody was logged in at the start',
+      'prompt=login, no login at the start',
       { sidAtStart: undefined, ...asking({ prompt: ['login'] }) },
       'issue openid email',
     ],
@@ -395,13 +391,13 @@ describe('the next step', () => {
       'login',
     ],
     [
-      'prompt=select_account, nobody is logged in',
+      'prompt=select_account, no login',
       { login: undefined, sidAtStart: undefined, ...asking({ prompt: ['select_account'] }) },
       'login',
     ],
     [
-      'prompt=select_account, somebody else was hinted at',
-      asking({ prompt: ['select_account'], hintedSubject: 'somebody else' }),
+      'prompt=select_account, the hint names another user',
+      asking({ prompt: ['select_account'], hintedSubject: 'another user' }),
       'login',
     ],
     [
@@ -466,7 +462,7 @@ describe('the next step', () => {
       { client: firstParty, ...asking({ prompt: ['consent'] }) },
       'consent',
     ],
-    ['the host’s own client, nobody logged in', { client: firstParty, login: undefined }, 'login'],
+    ['the host’s own client, no login', { client: firstParty, login: undefined }, 'login'],
 
     ['a public client on https, consented', { client: publicClient }, 'issue openid email'],
     [
@@ -569,7 +565,7 @@ describe('the next step', () => {
     if (context.request.prompt.includes('none')) expect(['issue', 'error']).toContain(step.step)
   })
   always(
-    'without prompt=none a user is asked and not refused, unless they denied or are somebody else',
+    'without prompt=none a user is asked and not refused, unless they denied or the hint names another',
     (context, step) => {
       if (step.step === 'error' && !context.request.prompt.includes('none')) {
         const denied = context.decision?.allowed === false
@@ -590,22 +586,22 @@ describe('the next step', () => {
       expect(client.metadata.first_party || covered).toBe(true)
     },
   )
-  always('a fresh login is asked for until there is another one', (context, step) => {
+  always('a new login is required until the login has changed', (context, step) => {
     const { request: asked, login: standing, sidAtStart } = context
     const wanted = asked.prompt.includes('login') || asked.maxAge === 0
     if (wanted && standing?.sid === sidAtStart) expect(['login', 'login_required']).toContain(summary(step))
   })
-  always('who shall choose an account gets no code before they did', (context, step) => {
+  always('no code is issued before the user has selected an account', (context, step) => {
     const { request: asked, login: standing, sidAtStart, selectedSid } = context
     if (!asked.prompt.includes('select_account') || standing?.sid !== sidAtStart) return
     if (standing?.sid !== selectedSid) expect(['login', 'select-account']).toContain(summary(step))
   })
-  always('an account is chosen once, and only where that was asked for', (context, step) => {
+  always('an account is selected once, and only if the request asks for it', (context, step) => {
     if (step.step !== 'select-account') return
     expect(context.request.prompt).toContain('select_account')
     expect(summary(nextStep({ ...context, selectedSid: context.login?.sid }))).not.toBe('select-account')
   })
-  always('id_token_hint lets nobody else in', (context, step) => {
+  always('id_token_hint lets no other user in', (context, step) => {
     const hinted = context.request.hintedSubject
     if (step.step === 'issue' && hinted !== undefined) expect(step.login.subject).toBe(hinted)
   })

@@ -75,7 +75,7 @@ describe("the host's table", () => {
     await expect(users.find('8')).resolves.toBeUndefined()
   })
 
-  test('one answer and one verification of one kind, whoever it is and whatever is wrong', async () => {
+  test('one answer and one verification of one kind, for every user and every reason', async () => {
     const hash = await bcrypt('secret')
     const { knex, users, hashes } = await withPeople([
       { email: 'ada@example.com', password_hash: hash },
@@ -85,7 +85,7 @@ describe("the host's table", () => {
     ])
     const count = await countStatements(knex, [])
     const attempts = [
-      ['nobody@example.com', 'secret'],
+      ['unknown@example.com', 'secret'],
       ['ada@example.com', 'wrong'],
       ['ada@example.com', ''],
       ['ada@example.com', 'secret\0'],
@@ -121,7 +121,7 @@ describe("the host's table", () => {
     await expect(subjectOf(' ada@example.com', 'lower')).resolves.toBeUndefined()
   })
 
-  test('of several rows with one login name the only active one counts; two are nobody, and are reported', async () => {
+  test('of several rows with one username the only active one counts; two match no user, and are logged', async () => {
     const { users, log, knex } = await withPeople([
       { id: 1, email: 'ada@example.com', password_hash: await bcrypt('old'), disabled_at: '2026-01-01' },
       { id: 2, email: 'ada@example.com', password_hash: await bcrypt('new') },
@@ -220,7 +220,7 @@ describe("the host's table", () => {
       columns: { id: 'memberId', username: 'loginName', password: 'passwordHash' },
       claims: { preferred_username: 'loginName' },
     })
-    await users.authenticate('nobody', 'secret', req)
+    await users.authenticate('unknown', 'secret', req)
     expect(hashes.map((hash) => hash.slice(0, 7))).toEqual(['$2b$04$'])
     const user = await users.authenticate('ADA', 'secret', req)
     expect(user).toMatchObject({ subject: 'm-1', username: 'ada', record: { id: 'm-1', memberId: 'm-1' } })
@@ -242,7 +242,7 @@ describe("the host's table", () => {
     await expect(users.authenticate('ada', 'secret', req)).resolves.toBeUndefined()
     expect([verify.mock.calls.length, hashes.length]).toEqual([2, 0])
     await expect(users.authenticate('bob', 'pepper:secret', req)).resolves.toBeUndefined()
-    await expect(users.authenticate('nobody', 'pepper:secret', req)).resolves.toBeUndefined()
+    await expect(users.authenticate('unknown', 'pepper:secret', req)).resolves.toBeUndefined()
     expect([verify.mock.calls.length, hashes]).toEqual([2, ['(wait)', '(wait)']])
     await expect(users.authenticate('eve', 'secret', req)).resolves.toMatchObject({ subject: '3' })
     expect(verify).toHaveBeenCalledTimes(2)
@@ -280,7 +280,7 @@ describe("the host's table", () => {
     },
   )
 
-  test('a database that is away is temporarily_unavailable, and works again afterwards', async () => {
+  test('an unavailable database is temporarily_unavailable, and works again afterwards', async () => {
     const { users, knex } = await withPeople([{ id: 1, email: 'ada', password_hash: await bcrypt('secret') }])
     await knex.schema.renameTable('people', 'elsewhere')
     const faults = [users.find('1'), users.authenticate('ada', 'secret', req)]
@@ -338,7 +338,7 @@ const idLookup = (config: () => Knex.Config) => {
     }
   })
 
-  test('a login name that is a number is found by itself and by no text like it', async () => {
+  test('a username that is a number is found by itself and by no similar string', async () => {
     await knex.schema.dropTableIfExists('people_by_number')
     try {
       await knex.schema.createTable('people_by_number', (builder) => {
@@ -407,8 +407,8 @@ describe("the host's functions", () => {
     await expect(users({ find: () => record }).find('x')).resolves.toMatchObject({ username: shown })
   })
 
-  test.each([undefined, null, false])('may say %p for nobody', async (nobody) => {
-    const answer = (() => nobody) as () => undefined
+  test.each([undefined, null, false])('may return %p for no user', async (returned) => {
+    const answer = (() => returned) as () => undefined
     const asked = users({ find: answer, authenticate: answer })
     await expect(asked.find('5')).resolves.toBeUndefined()
     await expect(asked.authenticate('ada', 'secret', req)).resolves.toBeUndefined()
@@ -432,7 +432,7 @@ describe("the host's functions", () => {
     )
   })
 
-  test('a find that answers with another user has found nobody', async () => {
+  test('a find that returns another user finds none', async () => {
     await expect(users({ find: () => ada }).find('5abc')).resolves.toBeUndefined()
   })
 
@@ -454,7 +454,7 @@ describe("the host's functions", () => {
     expect([authenticate.mock.calls.length, find.mock.calls.length]).toEqual([0, 0])
   })
 
-  test('errors of theirs are faults of the server; claims must be an object', async () => {
+  test('their errors are server errors; claims must be an object', async () => {
     const cause = Object.assign(new Error('no such entry'), { status: 404 })
     const broken = () => {
       throw cause
@@ -516,10 +516,10 @@ describe("the kit's own table", () => {
     })
   })
 
-  test('one answer and one verification of one kind, whoever it is and whatever is wrong', async () => {
+  test('one answer and one verification of one kind, for every user and every reason', async () => {
     const { users, hashes } = await withAccounts()
     for (const [username, password] of [
-      ['nobody', 'secret'],
+      ['unknown', 'secret'],
       ['ada', 'wrong'],
       ['ada', ''],
       ['gone', 'secret'],
