@@ -12,7 +12,6 @@ import { type ClientJwks, createClientJwks } from './outbound/client-jwks.ts'
 import { createOutbound, type Outbound } from './outbound/outbound.ts'
 import { claimsByScope, type ScopeClaims } from './protocol/claims.ts'
 import { OAuthError } from './protocol/errors.ts'
-import { createLastUse, type LastUse } from './repositories/last-use.ts'
 import { createThrottle, type Throttle } from './throttle/throttle.ts'
 import { createUsers } from './users/index.ts'
 import type { Users } from './users/users.ts'
@@ -29,8 +28,6 @@ export interface AuthorizationServer {
   readonly events: Events
   /** Limits on failures. */
   readonly throttle: Throttle
-  /** When authorizations were last used. */
-  readonly lastUse: LastUse
   /** Asks hosts that clients named, safely. */
   readonly outbound: Outbound
   /** Keys that clients publish. */
@@ -110,8 +107,6 @@ export const createAuthorizationServer = (options: Options): AuthorizationServer
     aside.add(settled)
   }
 
-  const lastUse = createLastUse(database, { now, runInBackground })
-
   const start = async (): Promise<void> => {
     const newer = await prepareSchema(options, database)
     if (newer.length > 0) {
@@ -138,7 +133,6 @@ export const createAuthorizationServer = (options: Options): AuthorizationServer
     scopeClaims: claimsByScope(options.scopes),
     events,
     throttle: createThrottle(options.throttle, { database, now }),
-    lastUse,
     outbound,
     clientJwks: createClientJwks({ outbound, logger: options.logger, now }),
     get keys() {
@@ -156,7 +150,6 @@ export const createAuthorizationServer = (options: Options): AuthorizationServer
     closing: closing.signal,
     close: async () => {
       closing.abort()
-      runInBackground(lastUse.flush())
       await Promise.all(aside)
       await keys?.settled()
       await close()

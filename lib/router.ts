@@ -24,7 +24,7 @@ import { createPages } from './http/pages.ts'
 import { type Route, route } from './http/route.ts'
 import type { AuthRouterOptions } from './options/options.ts'
 import { resolveOptions } from './options/resolve.ts'
-import { startCleanUp } from './repositories/pruning/schedule.ts'
+import { keepPruning, type PruningContext } from './repositories/pruning/schedule.ts'
 import { type RequireToken, requireTokenOf } from './require-token.ts'
 import { sessionMiddleware } from './sessions/session.ts'
 
@@ -160,6 +160,12 @@ const behind = Symbol.for('latchkey.authorization-server')
 export const serverBehind = (oauth: AuthRouter): AuthorizationServer | undefined =>
   Reflect.get(Object(oauth), behind)
 
+const pruningContext = (server: AuthorizationServer): PruningContext => {
+  const { database, options, closing, now, ready } = server
+  const { logger, refreshTokenGracePeriod } = options
+  return { database, logger, refreshTokenGracePeriod, signal: closing, now, ready }
+}
+
 /**
  * An OAuth 2.0 and OpenID Connect authorization server as an Express router.
  *
@@ -176,7 +182,7 @@ export const authRouter = (options: AuthRouterOptions = {}): AuthRouter => {
   router.use(browserRoutes(server))
   // Begins at once, so that the first request need not wait; a failure is told here and again to whoever asks.
   server.ready().catch((error: unknown) => server.options.logger.error('latchkey: not ready', error))
-  startCleanUp(server)
+  if (server.options.prune) server.runInBackground(keepPruning(pruningContext(server)))
   Object.defineProperty(router, behind, { value: server })
   return Object.assign(router, {
     wellKnown: wellKnownRoutes(server),

@@ -1,6 +1,6 @@
 import { byteForByte, hashLength, type SchemaChange } from './migration.ts'
 
-/** Opaque access tokens, by hash; without an authorization they are a client's own. */
+/** Opaque access tokens, by hash; tokens of the client itself have no authorization. */
 export const accessTokens: SchemaChange = {
   up: ({ schema, name, collation, only }) =>
     schema.createTable(name('access_tokens'), (table) => {

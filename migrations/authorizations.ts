@@ -1,6 +1,6 @@
 import { byteForByte, hashLength, type SchemaChange } from './migration.ts'
 
-/** What a resource owner gave a client once: the code, and the head of every token that came of it. */
+/** What a user granted a client once: the code, and the end of every token issued for it. */
 export const authorizations: SchemaChange = {
   up: ({ schema, name, collation, only }) =>
     schema.createTable(name('authorizations'), (table) => {

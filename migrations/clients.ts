@@ -1,6 +1,6 @@
 import { byteForByte, hashLength, type SchemaChange } from './migration.ts'
 
-/** Registered clients: RFC 7591 metadata as one JSON text, and what is looked up or changes beside it. */
+/** Registered clients: RFC 7591 metadata as JSON, and columns for what is looked up or changes separately. */
 export const clients: SchemaChange = {
   up: ({ schema, name, collation }) =>
     schema.createTable(name('clients'), (table) => {

@@ -1,6 +1,6 @@
 import { byteForByte, hashLength, type SchemaChange } from './migration.ts'
 
-/** What users were shown when they allowed a client; a receipt never changes. */
+/** What users were shown when they allowed a client. A receipt never changes. */
 export const consentReceipts: SchemaChange = {
   up: ({ schema, name, collation }) =>
     schema.createTable(name('consent_receipts'), (table) => {

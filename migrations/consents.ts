@@ -1,14 +1,15 @@
 import { byteForByte, type SchemaChange } from './migration.ts'
 
-/** What a user allows a client, remembered. */
+/** What a user allows a client, and the terms that they agreed to: other terms ask again. */
 export const consents: SchemaChange = {
   up: ({ schema, name, collation }) =>
     schema.createTable(name('consents'), (table) => {
       byteForByte(table, collation)
       table.string('subject', 255).notNullable()
       table.string('client_id', 255).notNullable()
-      table.string('organization', 64).notNullable().defaultTo('')
+      table.string('organization', 255).notNullable().defaultTo('')
       table.text('scopes').notNullable()
+      table.text('terms').notNullable()
       table.bigInteger('created_at').notNullable()
       table.bigInteger('updated_at').notNullable()
       table.primary(['subject', 'client_id', 'organization'])

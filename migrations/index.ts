@@ -1,15 +1,11 @@
 import { accessTokens } from './access-tokens.ts'
 import { authorizations } from './authorizations.ts'
-import { authorizationsLastUsed } from './authorizations-last-used.ts'
 import { clients } from './clients.ts'
 import { consentReceipts } from './consent-receipts.ts'
 import { consents } from './consents.ts'
-import { consentsOrganization } from './consents-organization.ts'
-import { consentsTerms } from './consents-terms.ts'
 import { logins } from './logins.ts'
 import type { SchemaChange } from './migration.ts'
 import { pendingRequests } from './pending-requests.ts'
-import { pendingRequestsSelected } from './pending-requests-selected.ts'
 import { refreshTokens } from './refresh-tokens.ts'
 import { replays } from './replays.ts'
 import { salts } from './salts.ts'
@@ -18,7 +14,10 @@ import { signingKeys } from './signing-keys.ts'
 import { throttles } from './throttles.ts'
 import { users } from './users.ts'
 
-/** Every step of the schema in the order it is taken; a released name never changes. */
+/**
+ * Every migration, in order. From version 0.1 on, a migration that was released is never edited or renamed: each change of
+ * the schema is a new one.
+ */
 export const migrations: ReadonlyMap<string, SchemaChange> = new Map([
   ['001_clients', clients],
   ['002_users', users],
@@ -34,8 +33,4 @@ export const migrations: ReadonlyMap<string, SchemaChange> = new Map([
   ['012_salts', salts],
   ['013_throttles', throttles],
   ['014_consent_receipts', consentReceipts],
-  ['015_consents_terms', consentsTerms],
-  ['016_authorizations_last_used', authorizationsLastUsed],
-  ['017_pending_requests_selected', pendingRequestsSelected],
-  ['018_consents_organization', consentsOrganization],
 ])

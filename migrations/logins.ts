@@ -1,6 +1,6 @@
 import { byteForByte, hashLength, type SchemaChange } from './migration.ts'
 
-/** Acts of authentication; ending a row ends everything that hangs on the login. */
+/** Logins. Ending one ends everything granted under it without `offline_access`. */
 export const logins: SchemaChange = {
   up: ({ schema, name, collation }) =>
     schema.createTable(name('logins'), (table) => {

@@ -1,6 +1,6 @@
 import { byteForByte, hashLength, type SchemaChange } from './migration.ts'
 
-/** Validated authorization requests that wait for a login or a consent, one row a tab. */
+/** Validated requests that wait for a login or a consent, one row for each browser tab. */
 export const pendingRequests: SchemaChange = {
   up: ({ schema, name, collation }) =>
     schema.createTable(name('pending_requests'), (table) => {
@@ -10,7 +10,9 @@ export const pendingRequests: SchemaChange = {
         .string('browser_hash', hashLength)
         .notNullable()
         .index(`${name('pending_requests')}_browser`)
+      table.string('kind', 32).notNullable().defaultTo('authorize')
       table.string('sid', hashLength).nullable()
+      table.string('selected_sid', hashLength).nullable()
       table.text('request').notNullable()
       table.text('decision').nullable()
       table.bigInteger('created_at').notNullable()

@@ -1,6 +1,6 @@
 import { byteForByte, hashLength, type SchemaChange } from './migration.ts'
 
-/** Refresh tokens, by hash: the chain of an authorization. */
+/** Refresh tokens, by hash. `last_used_at` is set when a token is used without rotation. */
 export const refreshTokens: SchemaChange = {
   up: ({ schema, name, collation }) =>
     schema.createTable(name('refresh_tokens'), (table) => {
@@ -13,6 +13,7 @@ export const refreshTokens: SchemaChange = {
       table.bigInteger('created_at').notNullable()
       table.bigInteger('expires_at').notNullable()
       table.bigInteger('consumed_at').nullable()
+      table.bigInteger('last_used_at').nullable()
       table.text('successor').nullable()
       table.index(['consumed_at', 'expires_at'], `${name('refresh_tokens')}_unused`)
     }),

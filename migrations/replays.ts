@@ -1,6 +1,6 @@
 import { byteForByte, hashLength, type SchemaChange } from './migration.ts'
 
-/** Identifiers of client assertions that were used; a second use loses the insert. */
+/** Client assertions that were used, by hash; inserting one again fails. */
 export const replays: SchemaChange = {
   up: ({ schema, name, collation }) =>
     schema.createTable(name('replays'), (table) => {

@@ -1,6 +1,6 @@
 import { byteForByte, type SchemaChange } from './migration.ts'
 
-/** Salts, sealed; one row a purpose, written once and never changed but for the secret it lies under. */
+/** Encrypted salts, one row for each purpose. A salt never changes; only its encryption does. */
 export const salts: SchemaChange = {
   up: ({ schema, name, collation }) =>
     schema.createTable(name('salts'), (table) => {

@@ -1,6 +1,6 @@
 import { byteForByte, hashLength, type SchemaChange } from './migration.ts'
 
-/** Private signing keys, sealed; a generation of an algorithm exists once, whoever makes it first. */
+/** Encrypted signing keys. Each generation of an algorithm exists once: the second process to insert it fails. */
 export const signingKeys: SchemaChange = {
   up: ({ schema, name, collation }) =>
     schema.createTable(name('signing_keys'), (table) => {

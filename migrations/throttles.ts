@@ -1,6 +1,6 @@
 import { byteForByte, type SchemaChange } from './migration.ts'
 
-/** Failures counted against a limit until its time is over; names in the keys are hashes. */
+/** Failures counted against a limit until they expire. Keys contain hashes of names, not the names. */
 export const throttles: SchemaChange = {
   up: ({ schema, name, collation }) =>
     schema.createTable(name('throttles'), (table) => {

@@ -34,7 +34,6 @@ export const migrationSource = ({
     const schema = async (knex: Knex): Promise<Schema> => ({
       schema: privateSchema(knex),
       name: (table) => `${tablePrefix}${table}`,
-      driver: driverName(knex),
       only: () => knex.queryBuilder(),
       collation: await collationOf(knex),
     })

@@ -49,7 +49,6 @@ const exchange = async (
   const grant = { client, user, authorization, scopes }
   const response = await respond(server, value, refresh, grant)
   if (response) {
-    server.lastUse.note(authorization.id)
     announceTokens(server, request, 'refresh_token', grant)
     return response
   }
@@ -104,7 +103,7 @@ const keep = async (
   const tokens = await issueTokens(server, { ...grant, refreshToken: value })
   const expiresAt = refreshTokenEnd(server, grant.client, grant.authorization)
   const isKept = await transaction(server.database, async (tx) => {
-    const isExtended = await extendRefreshToken(tx, { hash, expiresAt })
+    const isExtended = await extendRefreshToken(tx, { hash, now: server.now(), expiresAt })
     if (isExtended) await storeTokens(tx, tokens)
     return isExtended
   })

@@ -6,7 +6,7 @@ import type { Authorization, AuthorizationDetails, Family } from '../protocol/au
 import type { ClientMetadata } from '../protocol/client-metadata.ts'
 import { type BatchParams, batchParams, batchSize, keysIn } from './pruning/batch.ts'
 
-/** What tells whether a family stands, under names that cannot clash with those of a token. */
+/** Columns that decide whether an authorization is active, under names that differ from those of a token. */
 export const familyColumns = [
   'authorizations.offline as authorization_offline',
   'authorizations.expires_at as authorization_expires_at',
@@ -16,7 +16,7 @@ export const familyColumns = [
   'logins.ended_at as login_ended_at',
 ]
 
-/** Columns of an authorization and of its login, likewise. */
+/** Columns of an authorization and of its login. */
 export const authorizationColumns = [
   'authorizations.id as authorization_id',
   'authorizations.client_id as authorization_client_id',
@@ -28,14 +28,14 @@ export const authorizationColumns = [
   ...familyColumns,
 ]
 
-/** Without `offline_access` the family ends with its login at the latest. */
+/** Without `offline_access` an authorization ends with its login at the latest. */
 const endOf = (row: Row): number => {
   const absolute = number(row, 'authorization_expires_at')
   const login = numberOrNull(row, 'login_expires_at') ?? 0
   return flag(row, 'authorization_offline') ? absolute : Math.min(absolute, login)
 }
 
-/** Reads the state of a family from a row that holds {@link familyColumns}. */
+/** Reads the state of an authorization from a row with {@link familyColumns}. */
 export const familyOf = (row: Row): Family => ({
   offline: flag(row, 'authorization_offline'),
   expiresAt: endOf(row),
@@ -44,7 +44,7 @@ export const familyOf = (row: Row): Family => ({
   loginStands: numberOrNull(row, 'login_expires_at') !== null && numberOrNull(row, 'login_ended_at') === null,
 })
 
-/** Reads an authorization from a row that holds {@link authorizationColumns}. */
+/** Reads an authorization from a row with {@link authorizationColumns}. */
 export const authorizationOf = (row: Row): Authorization => ({
   id: text(row, 'authorization_id'),
   clientId: text(row, 'authorization_client_id'),
@@ -63,7 +63,7 @@ const byCode = query<{ codeHash: string }>((table, v, name) =>
     .where('authorizations.code_hash', v.codeHash),
 )
 
-/** The authorization that a code belongs to, redeemed or not. */
+/** The authorization of a code, redeemed or not. */
 export const findAuthorizationByCode = async (
   db: Database,
   values: { codeHash: string },
@@ -123,7 +123,7 @@ const consume = command<{ id: string; now: number }>((table, v) =>
     .update({ consumed_at: v.now }),
 )
 
-/** @returns whether it was this call that redeemed the code */
+/** @returns whether this call redeemed the code */
 export const consumeAuthorizationCode = async (
   db: Database,
   values: { id: string; now: number },
@@ -133,7 +133,7 @@ const revoke = command<{ id: string; now: number }>((table, v) =>
   table('authorizations').where({ id: v.id }).whereNull('revoked_at').update({ revoked_at: v.now }),
 )
 
-/** Ends a whole family in one statement: every verification of a token reads this row too. */
+/** Ends an authorization and all of its tokens: verifying a token reads this row too. */
 export const revokeAuthorization = async (
   db: Database,
   values: { id: string; now: number },
@@ -147,20 +147,55 @@ const revokeOfClient = command<{ subject: string; clientId: string; now: number 
 )
 
 /**
- * Ends everything that a user ever gave to one client.
+ * Ends everything that a user granted to one client.
  *
- * @returns whether there was something to end
+ * @returns whether anything was active
  */
 export const revokeAuthorizationsOfClient = async (
   db: Database,
   values: { subject: string; clientId: string; now: number },
 ): Promise<boolean> => (await revokeOfClient(db, values)) > 0
 
+const activeOfClient = query<{ subject: string; clientId: string }>((table, v) =>
+  table('authorizations')
+    .select(['id', 'request'])
+    .where({ subject: v.subject, client_id: v.clientId })
+    .whereNull('revoked_at'),
+)
+
+const revokeAll = command<BatchParams>((table, v) =>
+  table('authorizations')
+    .whereIn('id', keysIn(v))
+    .whereNull('revoked_at')
+    .update({ revoked_at: v.now ?? null }),
+)
+
+/**
+ * Ends what a user granted to one client for one organization. Call it in a transaction that holds the lock on the
+ * consent; otherwise it misses a code that is issued at the same moment.
+ *
+ * @param values.organization undefined for what was granted before the host had organizations
+ * @returns whether anything was active
+ */
+export const revokeAuthorizationsOfOrganization = async (
+  db: Database,
+  values: { subject: string; clientId: string; organization: string | undefined; now: number },
+): Promise<boolean> => {
+  const { subject, clientId, organization, now } = values
+  const ids = (await activeOfClient(db, { subject, clientId }))
+    .filter((row) => json<AuthorizationDetails>(row, 'request').organization === organization)
+    .map((row) => text(row, 'id'))
+  let count = 0
+  for (let start = 0; start < ids.length; start += batchSize)
+    count += await revokeAll(db, batchParams(ids.slice(start, start + batchSize), { now }))
+  return count > 0
+}
+
 const revokeOfSubject = command<{ subject: string; now: number }>((table, v) =>
   table('authorizations').where({ subject: v.subject }).whereNull('revoked_at').update({ revoked_at: v.now }),
 )
 
-/** Ends everything that a user ever gave to any client. */
+/** Ends everything that a user granted to any client. */
 export const revokeAuthorizationsOfSubject = async (
   db: Database,
   values: { subject: string; now: number },
@@ -172,39 +207,46 @@ export const revokeAuthorizationsOfSubject = async (
 export interface AuthorizationRecord extends Authorization {
   /** Epoch seconds. */
   readonly createdAt: number
-  /** Epoch seconds of the last refresh, to the minute; null before the first. */
+  /** Epoch seconds of the last refresh; null before the first. */
   readonly lastUsedAt: number | null
-  /** When the last access token that stands expires, and the unused refresh token; 0 where there is none. */
+  /** When the last access token that is not revoked expires; 0 if there is none. */
   readonly accessTokenEnd: number
+  /** When the unused refresh token expires; 0 if there is none. */
   readonly refreshTokenEnd: number
   /** Undefined when the client is gone. */
   readonly client: ClientMetadata | undefined
 }
 
-/**
- * The last end among the tokens of the family at hand that this column says nothing of. A condition on that column
- * would send SQLite to its index, and so through the tokens of everybody.
- */
-const lastWithout = (tokens: Knex.QueryBuilder, column: string, raw: Knex.RawBuilder): Knex.QueryBuilder =>
-  tokens
-    .select(raw('max(case when ?? is null then ?? end)', [column, 'tokens.expires_at']))
-    .whereRaw('?? = ??', ['tokens.authorization_id', 'authorizations.id'])
+/** The greatest value of an expression among this authorization's tokens. */
+const greatestOf = (tokens: Knex.QueryBuilder, expression: Knex.Raw): Knex.QueryBuilder =>
+  tokens.max(expression).whereRaw('?? = ??', ['tokens.authorization_id', 'authorizations.id'])
 
 const ofSubject = query<{ subject: string }>((table, v, name, raw) =>
   table('authorizations as authorizations')
     .leftJoin(name('logins as logins'), 'logins.sid', 'authorizations.sid')
     .leftJoin(name('clients as clients'), 'clients.client_id', 'authorizations.client_id')
     .select([
-      ...[...authorizationColumns, 'authorizations.created_at', 'authorizations.last_used_at'],
+      ...[...authorizationColumns, 'authorizations.created_at'],
       'clients.metadata as client_metadata',
-      lastWithout(table('access_tokens as tokens'), 'tokens.revoked_at', raw).as('access_token_end'),
-      lastWithout(table('refresh_tokens as tokens'), 'tokens.consumed_at', raw).as('refresh_token_end'),
+      // CASE instead of WHERE: with a condition on this column SQLite would use its index, and read everybody's tokens.
+      greatestOf(
+        table('access_tokens as tokens'),
+        raw('case when ?? is null then ?? end', ['tokens.revoked_at', 'tokens.expires_at']),
+      ).as('access_token_end'),
+      greatestOf(
+        table('refresh_tokens as tokens'),
+        raw('case when ?? is null then ?? end', ['tokens.consumed_at', 'tokens.expires_at']),
+      ).as('refresh_token_end'),
+      greatestOf(
+        table('refresh_tokens as tokens'),
+        raw('coalesce(??, ??)', ['tokens.consumed_at', 'tokens.last_used_at']),
+      ).as('last_used_at'),
     ])
     .where('authorizations.subject', v.subject)
     .orderBy('authorizations.created_at'),
 )
 
-/** All that a user gave to any client, as far as it is kept; the oldest first. */
+/** Everything that a user granted and that is not pruned yet, oldest first. */
 export const listAuthorizations = async (
   db: Database,
   values: { subject: string },
@@ -218,23 +260,8 @@ export const listAuthorizations = async (
       refreshTokenEnd: numberOrNull(row, 'refresh_token_end') ?? 0,
       client: jsonOrUndefined<ClientMetadata>(row, 'client_metadata'),
     }))
-    // MariaDB compares texts as if padded with spaces.
+    // MySQL before 8.0.17 ignores trailing spaces when it compares.
     .filter(({ subject }) => subject === values.subject)
-
-const stamp = command<BatchParams>((table, v) =>
-  table('authorizations')
-    .whereIn('id', keysIn(v))
-    .update({ last_used_at: v.time ?? null }),
-)
-
-/** Notes that these authorizations were used then; a batch of them in each statement. */
-export const stampAuthorizations = async (
-  db: Database,
-  { ids, time }: { ids: readonly string[]; time: number },
-): Promise<void> => {
-  for (let start = 0; start < ids.length; start += batchSize)
-    await stamp(db, batchParams(ids.slice(start, start + batchSize), { time }))
-}
 
 const clientsOfLogin = query<{ sid: string }>((table, v, name) =>
   table('authorizations as authorizations')
@@ -244,7 +271,7 @@ const clientsOfLogin = query<{ sid: string }>((table, v, name) =>
     .whereNull('clients.disabled_at'),
 )
 
-/** A client that was given something under a login. */
+/** A client with an authorization under a login. */
 export interface LoggedInClient {
   readonly clientId: string
   readonly metadata: ClientMetadata

@@ -4,13 +4,13 @@ import type { Database, Row } from '../database/types.ts'
 import type { Client } from '../protocol/client.ts'
 import type { ClientMetadata } from '../protocol/client-metadata.ts'
 
-/** A client as the administrator sees it. */
+/** A client with its administrative dates. */
 export interface ClientRecord extends Client {
   readonly createdAt: number
   readonly updatedAt: number
 }
 
-/** Named, so that a column added later does not change what prepared statements of older processes return. */
+/** Named, because a column that a newer version adds would break prepared `SELECT *` statements. */
 export const clientColumns = [
   'client_id',
   'secret_hash',
@@ -43,40 +43,14 @@ const all = query<Record<never, never>>((table) =>
   table('clients').select(clientColumns).orderBy('client_id'),
 )
 
-/** What a client usually looks like: read in place of one that is not there, so that it takes as long. */
-const decoy: Row = {
-  client_id: 'a-client-that-is-not-there',
-  secret_hash: 'x'.repeat(43),
-  previous_secret_hash: null,
-  previous_secret_expires_at: null,
-  metadata: JSON.stringify({
-    client_name: 'A client that is not there',
-    client_uri: 'https://client.example.com',
-    redirect_uris: ['https://client.example.com/callback'],
-    post_logout_redirect_uris: ['https://client.example.com/signed-out'],
-    response_types: ['code'],
-    grant_types: ['authorization_code', 'refresh_token', 'client_credentials'],
-    scope: 'openid profile email offline_access',
-    id_token_scope_claims: true,
-    refresh_token_rotation: true,
-  }),
-  disabled_at: null,
-  created_at: 1,
-  updated_at: 1,
-}
-
-/**
- * The client with this id; which of its secrets are valid depends on the time. One that does not exist takes as long
- * to be found as one that does.
- */
+/** The client with this id; which of its secrets are valid depends on the time. */
 export const findClient = async (
   db: Database,
   { clientId, now }: { clientId: string; now: number },
 ): Promise<ClientRecord | undefined> => {
   const [row] = await byId(db, { clientId })
-  const client = clientOf(row ?? decoy, now)
-  // MariaDB compares texts as if padded with spaces, so that 'web ' would find 'web'.
-  return client.clientId === clientId && row !== undefined ? client : undefined
+  // MySQL before 8.0.17 ignores trailing spaces when it compares: 'web ' would find 'web'.
+  return row && text(row, 'client_id') === clientId ? clientOf(row, now) : undefined
 }
 
 /** Every client, in the order of their ids. */
@@ -130,10 +104,10 @@ export const updateClient = async (db: Database, client: ClientRow): Promise<voi
 
 export interface SecretRotation {
   clientId: string
-  /** Hash of the secret so far; nothing happens when it is another by now. */
+  /** Hash of the present secret; if it has changed meanwhile, nothing happens. */
   current: string
   next: string
-  /** Epoch seconds until which the secret so far stays valid. */
+  /** Epoch seconds until which the present secret stays valid. */
   currentExpiresAt: number
   now: number
 }
@@ -147,6 +121,10 @@ const rotate = command<SecretRotation>((table, v) =>
   }),
 )
 
-/** Gives a client a new secret and lets the old one stand for a while; false when somebody else was faster. */
+/**
+ * Gives a client a new secret; the old one stays valid for a while.
+ *
+ * @returns false if another process has changed the secret meanwhile
+ */
 export const rotateClientSecret = async (db: Database, rotation: SecretRotation): Promise<boolean> =>
   (await rotate(db, rotation)) === 1

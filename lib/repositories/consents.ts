@@ -1,4 +1,4 @@
-import { jsonOrUndefined, number, scopes, text } from '../database/row.ts'
+import { json, jsonOrUndefined, number, scopes, text } from '../database/row.ts'
 import { command, query } from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
 import type { ClientMetadata } from '../protocol/client-metadata.ts'
@@ -23,9 +23,6 @@ const byPair = query<Pair>((table, v) =>
     .where({ subject: v.subject, client_id: v.clientId }),
 )
 
-/** Without terms, as from before there were any, nothing of a consent holds. */
-export const termsOf = (row: Row): ConsentTerms => jsonOrUndefined<ConsentTerms>(row, 'terms') ?? {}
-
 /** What a user allows a client in one workspace, as it was agreed. */
 export interface KeptConsent {
   /** {@link noOrganization} where the host knows none. */
@@ -40,7 +37,7 @@ export const keptConsentsOf = (rows: readonly Row[]): KeptConsent[] =>
   rows
     .map((row) => ({
       organization: text(row, 'organization'),
-      terms: termsOf(row),
+      terms: json<ConsentTerms>(row, 'terms'),
       updatedAt: number(row, 'consent_updated_at'),
     }))
     .sort((one, other) => other.updatedAt - one.updatedAt)
@@ -111,31 +108,28 @@ interface Values extends Key {
   now: number
 }
 
-const replace = command<Values>((table, v) =>
+const save = command<Values>((table, v) =>
   table('consents')
-    .where({ subject: v.subject, client_id: v.clientId, organization: v.organization })
-    .update({ scopes: v.scopes, terms: v.terms, updated_at: v.now }),
+    .insert({
+      subject: v.subject,
+      client_id: v.clientId,
+      organization: v.organization,
+      scopes: v.scopes,
+      terms: v.terms,
+      created_at: v.now,
+      updated_at: v.now,
+    })
+    .onConflict(['subject', 'client_id', 'organization'])
+    .merge(['scopes', 'terms', 'updated_at']),
 )
 
-const insert = command<Values>((table, v) =>
-  table('consents').insert({
-    subject: v.subject,
-    client_id: v.clientId,
-    organization: v.organization,
-    scopes: v.scopes,
-    terms: v.terms,
-    created_at: v.now,
-    updated_at: v.now,
-  }),
-)
-
-/** Remembers what a user allows a client now, whether or not something was remembered before. */
+/** Creates or replaces the consent of a user to a client. */
 export const saveConsent = async (
   db: Database,
   { terms, ...key }: Key & { terms: ConsentTerms; now: number },
 ): Promise<void> => {
   const values = { ...key, scopes: agreedEntries(terms).join(' '), terms: JSON.stringify(terms) }
-  if ((await replace(db, values)) === 0) await insert(db, values)
+  await save(db, values)
 }
 
 const remove = command<Pair>((table, v) =>

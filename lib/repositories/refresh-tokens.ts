@@ -3,6 +3,7 @@ import { command, query } from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
 import type { RefreshToken } from '../protocol/refresh-token.ts'
 import { authorizationColumns, authorizationOf } from './authorizations.ts'
+import { type BatchParams, batchParams, batchSize, isLast, keysIn } from './pruning/batch.ts'
 
 const refreshTokenOf = (row: Row): RefreshToken => ({
   hash: text(row, 'hash'),
@@ -62,24 +63,65 @@ const consume = command<{ hash: string; successor: string | null; now: number }>
 )
 
 /**
- * Uses a token up and notes its successor, sealed so that only a bearer of this token can read it.
+ * Uses a token up and stores its successor, encrypted under a key that only the bearer of this token can derive.
  *
- * @returns whether it was this call that did so
+ * @returns whether this call used it up
  */
 export const consumeRefreshToken = async (
   db: Database,
   values: { hash: string; successor: string | null; now: number },
 ): Promise<boolean> => (await consume(db, values)) === 1
 
-const extend = command<{ hash: string; expiresAt: number }>((table, v) =>
+const extend = command<{ hash: string; now: number; expiresAt: number }>((table, v) =>
   table('refresh_tokens')
     .where({ hash: v.hash })
     .whereNull('consumed_at')
-    .update({ expires_at: v.expiresAt }),
+    .update({ last_used_at: v.now, expires_at: v.expiresAt }),
 )
 
-/** Starts the idle time of an unrotated token afresh. */
+/**
+ * Uses a token without rotation: its idle lifetime starts again.
+ *
+ * @returns whether the token is still unused
+ */
 export const extendRefreshToken = async (
   db: Database,
-  values: { hash: string; expiresAt: number },
+  values: { hash: string; now: number; expiresAt: number },
 ): Promise<boolean> => (await extend(db, values)) === 1
+
+/** Seconds to look back; earlier runs have handled the tokens that were used before. */
+const maxAge = 86_400
+
+const withSuccessor = query<{ since: number; before: number }>((table, v) =>
+  table('refresh_tokens')
+    .select(['hash', 'consumed_at'])
+    .where('consumed_at', '>=', v.since)
+    .where('consumed_at', '<=', v.before)
+    .whereNotNull('successor')
+    .orderBy('consumed_at')
+    .limit(batchSize, { skipBinding: true }),
+)
+const clearSuccessors = command<BatchParams>((table, v) =>
+  table('refresh_tokens').whereIn('hash', keysIn(v)).update({ successor: null }),
+)
+
+/**
+ * Removes the encrypted successors of refresh tokens whose grace period is over, a batch at a time.
+ *
+ * @param values.before epoch seconds; tokens that were used later keep their successor
+ */
+export async function* removeSuccessors(
+  db: Database,
+  { before }: { before: number },
+): AsyncGenerator<void, void, undefined> {
+  let since = before - maxAge
+  let rows: readonly Row[]
+  do {
+    rows = await withSuccessor(db, { since, before })
+    const last = rows.at(-1)
+    if (last === undefined) return
+    since = number(last, 'consumed_at')
+    await clearSuccessors(db, batchParams(rows.map((row) => text(row, 'hash'))))
+    yield
+  } while (!isLast(rows))
+}

@@ -1,6 +1,5 @@
 import { json, number } from '../database/row.ts'
 import { command, query } from '../database/statement.ts'
-import { transaction } from '../database/transaction.ts'
 import type { Database } from '../database/types.ts'
 
 export interface SessionRecord {
@@ -35,28 +34,28 @@ export const findSession = async (
 interface SessionValues {
   id: string
   data: string
+  now: number
   expiresAt: number
 }
 
-const update = command<SessionValues>((table, v) =>
-  table('sessions').where({ id: v.id }).update({ data: v.data, expires_at: v.expiresAt }),
-)
-const insert = command<SessionValues & { now: number }>((table, v) =>
-  table('sessions').insert({ id: v.id, data: v.data, created_at: v.now, expires_at: v.expiresAt }),
+const save = command<SessionValues>((table, v) =>
+  table('sessions')
+    .insert({ id: v.id, data: v.data, created_at: v.now, expires_at: v.expiresAt })
+    .onConflict('id')
+    .merge(['data', 'expires_at']),
 )
 const touch = command<{ id: string; expiresAt: number }>((table, v) =>
   table('sessions').where({ id: v.id }).update({ expires_at: v.expiresAt }),
 )
 const remove = command<{ id: string }>((table, v) => table('sessions').where({ id: v.id }).delete())
 
+/** Creates the session or replaces its data; `createdAt` stays as it was. */
 export const saveSession = async (
   db: Database,
   session: { id: string; data: object; now: number; expiresAt: number },
 ): Promise<void> => {
-  const values = { id: session.id, data: JSON.stringify(session.data), expiresAt: session.expiresAt }
-  await transaction(db, async (tx) => {
-    if ((await update(tx, values)) === 0) await insert(tx, { ...values, now: session.now })
-  })
+  const { id, data, now, expiresAt } = session
+  await save(db, { id, data: JSON.stringify(data), now, expiresAt })
 }
 
 export const touchSession = async (

@@ -75,7 +75,8 @@ describe('users.export(id)', () => {
       expiresAt: time,
       revokedAt: null,
     }
-    expect(told.authorizations).toEqual([authorization, authorization])
+    const refreshedLast = [...told.authorizations].sort((one) => (one.lastUsedAt === null ? -1 : 1))
+    expect(refreshedLast).toEqual([authorization, { ...authorization, lastUsedAt: time }])
     expect(told.logins).toEqual([{ authTime: time, amr: ['pwd'], expiresAt: time, endedAt: null }])
     expect(Math.abs(Number(told.logins[0]?.authTime) - now)).toBeLessThan(60)
     const text = JSON.stringify(told)

@@ -192,14 +192,14 @@ test('a host’s own knex.migrate by old code leaves it too, once it is told not
   expect(names).toEqual([])
 })
 
-test('a lock that a killed process left is told with what frees it', async () => {
+test('reports a lock that a killed process left, with the statement that releases it', async () => {
   await migrated()
   const last = [...migrations.keys()].at(-1)
   await table('migrations').where({ name: last }).delete()
   await table('migrations_lock').update({ is_locked: 1 })
   const opened = openDatabase(database.knex, database.tablePrefix).database
   await expect(migrateDatabase(opened, 0)).rejects.toThrow(
-    `another process is migrating; if none is, one was killed meanwhile, and this frees its lock: update ${database.tablePrefix}migrations_lock set is_locked = 0`,
+    `another process is migrating; if it was killed, this releases its lock: update ${database.tablePrefix}migrations_lock set is_locked = 0`,
   )
   await table('migrations_lock').update({ is_locked: 0 })
   await run(String(last))
@@ -220,7 +220,7 @@ test('code that reads what a newer version has taken away does not start, migrat
 
 test('code that knows the migration a contraction needs starts after it', async () => {
   await migrated()
-  await run('903_consents_without_terms_needs_015')
+  await run('903_consents_without_terms_needs_014')
   await boot('production')
   expect(messages(log.info)).toHaveLength(1)
 })

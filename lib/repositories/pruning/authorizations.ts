@@ -4,10 +4,10 @@ import { command, query } from '../../database/statement.ts'
 import type { Database, Row } from '../../database/types.ts'
 import { type BatchParams, batchParams, batchSize, isLast, keysIn, type Removal } from './batch.ts'
 
-// A family is an authorization with its code and its tokens. While any of it may be used all of it stays, used codes
-// and used refresh tokens too: only by them is a second use known for what it is. So a family goes as a whole.
+// A family is an authorization with its code and its tokens. It is removed as a whole, and only when no part of it can be
+// used any more: used codes and used refresh tokens are needed to detect a second use.
 
-/** Tokens of some families, so that they go a batch at a time: a family may have had thousands. */
+/** Removes the tokens of some families, a batch at a time: a family can have thousands. */
 const tokensIn = (name: string, { onlyUsed = false } = {}) => {
   const find = query<BatchParams>((table, v) => {
     const tokens = table(name).select('hash').whereIn('authorization_id', keysIn(v))
@@ -32,8 +32,8 @@ const removeAuthorizations = command<BatchParams>((table, v) =>
 )
 
 /**
- * Wherever this stops, the rest is found again: by the authorization, or by the unused refresh token, which is last.
- * No access token is left without its authorization, whose end it would not see.
+ * If this stops halfway, the next run finds the rest by the authorization, or by the unused refresh token, which goes
+ * last. Access tokens go before their authorization, because verifying one reads it.
  */
 const removeFamilies = async function* (db: Database, ids: readonly string[]): Removal {
   yield* removeAccessTokens(db, ids)
@@ -52,7 +52,7 @@ const ofLogins = query<BatchParams>((table, v) =>
     .limit(batchSize, { skipBinding: true }),
 )
 
-/** Removes what was granted without `offline_access` under logins that are over. */
+/** Removes what was granted without `offline_access` under these logins. */
 export const removeFamiliesOfLogins = async function* (db: Database, sids: readonly string[]): Removal {
   let rows: readonly Row[]
   do {
@@ -69,7 +69,7 @@ const ofSubject = query<BatchParams>((table, v) =>
     .limit(batchSize, { skipBinding: true }),
 )
 
-/** Removes all that a user gave to any client, with its codes and tokens. */
+/** Removes everything that a user granted to any client, with its codes and tokens. */
 export const removeFamiliesOfSubject = async function* (
   db: Database,
   { subject }: { readonly subject: string },
@@ -89,8 +89,8 @@ interface Span {
 }
 
 /**
- * When families ended, by this column, and what may stand longer: the login, of whose end their clients are to be
- * told, and access tokens.
+ * When families ended, by this column, and what may end later: access tokens, and the login, whose end is reported to
+ * the clients.
  */
 const ended = (
   [column, id]: readonly [column: string, id: string],
@@ -109,7 +109,7 @@ const inSpan = (rows: Knex.QueryBuilder, column: string, v: { from: Knex.Value; 
     .orderBy(column)
     .limit(batchSize, { skipBinding: true })
 
-/** The absolute end is past. */
+/** Families whose absolute lifetime is over. */
 const overdue = query<Span>((table, v, name) => {
   const column = 'authorizations.expires_at'
   const rows = table('authorizations as authorizations')
@@ -118,7 +118,7 @@ const overdue = query<Span>((table, v, name) => {
   return inSpan(rows, column, v)
 })
 
-/** The code was not redeemed in time. */
+/** Families whose code expired unredeemed. */
 const unredeemed = query<Span>((table, v, name) => {
   const column = 'authorizations.code_expires_at'
   const rows = table('authorizations as authorizations')
@@ -128,7 +128,7 @@ const unredeemed = query<Span>((table, v, name) => {
   return inSpan(rows, column, v)
 })
 
-/** The last of the chain, the only refresh token that was not used, was not used in time. */
+/** Families whose unused refresh token expired. */
 const idle = query<Span>((table, v, name) => {
   const column = 'chain.expires_at'
   const rows = table('refresh_tokens as chain')
@@ -151,7 +151,7 @@ const removeEnded = async function* (
       ['login_end', 'tokens_end'].every((column) => (numberOrNull(row, column) ?? 0) <= before),
     )
     if (over.length > 0) yield* removeFamilies(db, over.map(idOf))
-    // A span of families that all stay is over, so that they are not read again and again.
+    // All of these stay: yield anyway, so that the caller can pause.
     else yield { table: 'authorizations', count: 0 }
     const last = rows.at(-1)
     const end = last ? number(last, 'ended_at') : before
@@ -159,7 +159,7 @@ const removeEnded = async function* (
   } while (!isLast(rows))
 }
 
-/** Removes families of which nothing can be used any more, each as a whole. */
+/** Removes families of which nothing can be used any more. */
 export const removeEndedFamilies = async function* (
   db: Database,
   { before }: { readonly before: number },

@@ -4,12 +4,12 @@ import type { Database, Row } from '../../database/types.ts'
 import { removeEndedFamilies, removeFamiliesOfLogins } from './authorizations.ts'
 import { type BatchParams, batchParams, batchSize, isLast, keysIn, type Removal } from './batch.ts'
 
-/** Removes what expired then, in epoch seconds, or earlier. */
+/** Removes rows that expired at `before`, in epoch seconds, or earlier. */
 export type RemoveExpired = (db: Database, values: { readonly before: number }) => Removal
 
 /**
- * Keys are read first and rows removed by them: PostgreSQL knows no DELETE with a limit, and MariaDB would read the
- * whole table for one with a subquery.
+ * Reads keys first and deletes by key, because PostgreSQL has no DELETE with a limit, and MariaDB reads the whole table
+ * for a DELETE with a subquery.
  */
 const expiredIn = (name: string, key: string) => {
   const find = query<{ before: number }>((table, v) =>
@@ -19,7 +19,7 @@ const expiredIn = (name: string, key: string) => {
       .orderBy('expires_at')
       .limit(batchSize, { skipBinding: true }),
   )
-  // It says so again for a row that was renewed in between.
+  // Checks the expiry again: the row may have been renewed meanwhile.
   const remove = command<BatchParams>((table, v) =>
     table(name)
       .whereIn(key, keysIn(v))
@@ -49,7 +49,7 @@ export const removeExpiredThrottles = removeFrom('throttles', 'key')
 
 const logins = expiredIn('logins', 'sid')
 
-/** With a login goes what was granted without `offline_access`, which died with it; what outlives a login stays. */
+/** Removes expired logins, and what was granted under them without `offline_access`. */
 export const removeExpiredLogins: RemoveExpired = async function* (db, { before }) {
   let rows: readonly Row[]
   do {
@@ -61,7 +61,7 @@ export const removeExpiredLogins: RemoveExpired = async function* (db, { before 
   } while (!isLast(rows))
 }
 
-/** Every table whose rows expire, and how they go. Signing keys go by their own rules, with the rotation. */
+/** How the expired rows of each table are removed. Signing keys are removed by their rotation. */
 export const removals: readonly RemoveExpired[] = [
   removeExpiredPendingRequests,
   removeExpiredAccessTokens,

@@ -1,17 +1,17 @@
-import type { AuthorizationServer } from '../../authorization-server.ts'
 import type { Database } from '../../database/types.ts'
+import type { Logger } from '../../options/options.ts'
+import { removeSuccessors } from '../refresh-tokens.ts'
 import { removals } from './expired.ts'
-import { forgetSuccessors } from './successors.ts'
 
-/** Seconds that a row stays after its end: clocks of processes differ, and a request may have begun in time. */
+/** Seconds that a row stays after its expiry, because the clocks of processes differ and requests take time. */
 const grace = 60
 
-/** Milliseconds between runs, and before the first, where a random part keeps processes apart. */
+/** Milliseconds between runs, and before the first; a random part keeps processes from running together. */
 const minute = 60_000
 const firstPause = (): number => (1 + 4 * Math.random()) * minute
 const pause = (): number => (8 + 4 * Math.random()) * minute
 
-/** Ends early when the signal says so. */
+/** Waits; returns early when the signal is aborted. */
 const wait = (milliseconds: number, signal?: AbortSignal, { ref = true } = {}): Promise<void> =>
   new Promise((resolve) => {
     if (signal?.aborted) return resolve()
@@ -26,13 +26,13 @@ const wait = (milliseconds: number, signal?: AbortSignal, { ref = true } = {}): 
   })
 
 /**
- * Removes expired rows of all tables, a few at a time, and rests after each as long as it took: others who need the
- * database, or this thread, come first. Any number of processes may do so at once.
+ * Removes the expired rows of all tables, a batch at a time. After each batch it pauses for as long as the batch took, so
+ * that requests come first. Several processes can do this at the same time.
  *
  * @param now epoch seconds
- * @param refreshTokenGracePeriod seconds in which a refresh may be repeated: until then its successor is kept
- * @param signal stops it early
- * @returns how many rows went, by table
+ * @param refreshTokenGracePeriod seconds in which a refresh may be repeated; successors are kept for that long
+ * @param signal stops the work early
+ * @returns the number of rows removed, by table
  */
 export const removeExpiredRows = async (
   database: Database,
@@ -53,7 +53,7 @@ export const removeExpiredRows = async (
     }
   }
   let begun = performance.now()
-  for await (const _ of forgetSuccessors(database, { before: now - refreshTokenGracePeriod - grace })) {
+  for await (const _ of removeSuccessors(database, { before: now - refreshTokenGracePeriod - grace })) {
     await wait(performance.now() - begun, signal)
     if (signal?.aborted) break
     begun = performance.now()
@@ -61,28 +61,34 @@ export const removeExpiredRows = async (
   return removed
 }
 
-/** Begins to remove expired rows about every ten minutes until the server closes, unless the host has said not to. */
-export const startCleanUp = (server: AuthorizationServer): void => {
-  const { options, database, closing: signal } = server
+export interface PruningContext {
+  readonly database: Database
+  readonly logger: Pick<Logger, 'error'>
+  /** Seconds in which a refresh may be repeated. */
+  readonly refreshTokenGracePeriod: number
+  /** Ends the loop. */
+  readonly signal: AbortSignal
+  /** Epoch seconds. */
+  now(): number
+  /** Settles when the schema is up to date. */
+  ready(): Promise<void>
+}
+
+/** Removes expired rows about every ten minutes until the signal is aborted. Logs the first of several failures. */
+export const keepPruning = async (context: PruningContext): Promise<void> => {
+  const { database, logger, refreshTokenGracePeriod, signal } = context
   let isFailing = false
   const run = async (): Promise<void> => {
     try {
-      await server.ready()
-      await removeExpiredRows(database, {
-        now: server.now(),
-        refreshTokenGracePeriod: options.refreshTokenGracePeriod,
-        signal,
-      })
+      await context.ready()
+      await removeExpiredRows(database, { now: context.now(), refreshTokenGracePeriod, signal })
       isFailing = false
     } catch (error) {
-      if (!isFailing) options.logger.error('latchkey: expired rows could not be removed', error)
+      if (!isFailing) logger.error('latchkey: expired rows could not be removed', error)
       isFailing = true
     }
   }
-  // A process that has nothing else to do may end.
+  // The timer does not keep the process alive.
   const idle = (milliseconds: number): Promise<void> => wait(milliseconds, signal, { ref: false })
-  const keepOn = async (): Promise<void> => {
-    for (await idle(firstPause()); !signal.aborted; await idle(pause())) await run()
-  }
-  if (options.prune) server.runInBackground(keepOn())
+  for (await idle(firstPause()); !signal.aborted; await idle(pause())) await run()
 }
