@@ -64,10 +64,14 @@ const createEngine = (directories: readonly string[], cache: boolean): Eta => {
     autoFilter: true,
     filterFunction: (value) => String(value ?? '').replace(disguises, ''),
   })
+  const paths = new Map<string, string>()
   engine.resolvePath = (name) => {
-    const found = directories.map((directory) => join(directory, `${name}.eta`)).find(existsSync)
-    if (found === undefined) throw new Error(`views: template ${name}.eta does not exist`)
-    return found
+    const known = paths.get(name)
+    if (known !== undefined) return known
+    const path = directories.map((directory) => join(directory, `${name}.eta`)).find(existsSync)
+    if (path === undefined) throw new Error(`views: template ${name}.eta does not exist`)
+    if (cache) paths.set(name, path)
+    return path
   }
   return engine
 }
