@@ -26,8 +26,6 @@ export const dutch: Readonly<Record<string, string>> = {
     'Om dit account te beschermen kun je nu even niet inloggen. Probeer het over {wait} opnieuw.',
   'login.throttled.later':
     'Om dit account te beschermen kun je nu even niet inloggen. Probeer het later opnieuw.',
-  'login.unavailable.title': 'We kunnen je wachtwoord nu niet controleren',
-  'login.unavailable.text': 'De fout ligt bij ons. Wacht even en probeer het opnieuw.',
 
   'select-account.title': 'Kies een account',
   'select-account.continue': 'Doorgaan als {username}',
@@ -117,7 +115,6 @@ export const dutch: Readonly<Record<string, string>> = {
   'error.unavailable.title': 'We zijn zo terug',
   'error.unavailable.what': 'Bij {product} kan op dit moment niemand inloggen.',
   'error.unavailable.next': 'Wacht een minuut en laad deze pagina opnieuw. Er gaat niets verloren.',
-  'error.start-again': 'Opnieuw beginnen bij {client}',
   'error.small-print': 'Over deze fout',
   'error.code': 'Foutcode',
   'error.id': 'Foutnummer',

@@ -78,7 +78,7 @@ export interface PageModels {
     username: string
     /** The account is fixed; only the password is asked for (`prompt=login`, `max_age`). */
     confirm: boolean
-    error?: 'credentials' | 'throttled' | 'unavailable'
+    error?: 'credentials' | 'throttled'
     /** With `throttled`: seconds until the next attempt is checked. */
     retryAfter?: number
   }
@@ -150,8 +150,6 @@ export interface PageModels {
     time: string
     /** For developers; never set in production. */
     detail?: string
-    /** A client with a registered home page, where the user can start again. */
-    client?: { name: string; uri: string }
   }
   /** Asks for confirmation before signing out, if the request does not prove that the user wants it. */
   'sign-out': {

@@ -207,7 +207,6 @@ describe('login page', () => {
       views.render('login', { ...login, error: 'throttled', retryAfter })
     expect(render(840)).toContain('Try again in <bdi>14 minutes</bdi>')
     expect(render()).toContain('Try again later')
-    expect(views.render('login', { ...login, error: 'unavailable' })).toContain('fault on our side')
   })
 
   it('shows the links of the host, and drops those that lead nowhere good', () => {
@@ -396,13 +395,7 @@ describe('other pages', () => {
     expect(views.render('error', { ...error, detail: 'redirect_uri is not registered' })).toContain(
       'redirect_uri is not',
     )
-    const expired = views.render('error', {
-      ...error,
-      kind: 'expired',
-      client: { name: 'Desk', uri: 'https://desk.example.com/' },
-    })
-    expect(expired).toContain('took too long')
-    expect(expired).toContain('href="https://desk.example.com/"')
+    expect(views.render('error', { ...error, kind: 'expired' })).toContain('took too long')
     expect(views.render('error', { ...error, code: 'server_error' })).toContain('Something went wrong')
     expect(views.render('error', { ...error, kind: 'unavailable' })).toContain('right back')
   })
@@ -507,7 +500,6 @@ describe('hostile text in every field', () => {
         errorId: x,
         time: x,
         detail: x || 'x',
-        client: { name: x, uri: x },
       }),
       hostileViews.render('signed-out', { client: { name: x, uri: x } }),
       hostileViews.render('sign-out', { action: '/logout', hidden: {}, client: x || 'x', username: x }),

@@ -127,7 +127,6 @@ export const samples: readonly Sample[] = [
     page: 'login',
     model: { ...login, username: 'alice', error: 'throttled', retryAfter: 840 },
   },
-  { name: 'login-unavailable', page: 'login', model: { ...login, username: 'alice', error: 'unavailable' } },
   { name: 'login-confirm', page: 'login', model: { ...login, username: 'alice@example.com', confirm: true } },
   {
     name: 'login-confirm-wrong',
@@ -255,7 +254,6 @@ export const samples: readonly Sample[] = [
       ...error,
       kind: 'expired',
       code: 'invalid_request',
-      client: { name: 'Order Desk', uri: 'https://desk.example.com' },
     },
   },
   {

@@ -30,8 +30,6 @@ export const ar: Translation = {
     'login.throttled.text':
       'لحماية هذا الحساب، تم إيقاف تسجيل الدخول مؤقتًا. يمكنك المحاولة مرة أخرى بعد انقضاء المدة: {wait}.',
     'login.throttled.later': 'لحماية هذا الحساب، تم إيقاف تسجيل الدخول مؤقتًا. حاول مرة أخرى لاحقًا.',
-    'login.unavailable.title': 'لا يمكننا التحقق من كلمة المرور الآن',
-    'login.unavailable.text': 'الخلل من جانبنا. انتظر لحظة ثم حاول مرة أخرى.',
 
     'select-account.title': 'اختيار حساب',
     'select-account.continue': 'المتابعة باسم {username}',
@@ -118,7 +116,6 @@ export const ar: Translation = {
     'error.unavailable.title': 'سنعود بعد قليل',
     'error.unavailable.what': 'لا يمكن تسجيل الدخول إلى {product} في الوقت الحالي.',
     'error.unavailable.next': 'انتظر دقيقة ثم أعد تحميل هذه الصفحة. لم تفقد شيئًا من بياناتك.',
-    'error.start-again': 'البدء من جديد في {client}',
     'error.small-print': 'حول هذا الخطأ',
     'error.code': 'رمز الخطأ',
     'error.id': 'معرّف الخطأ',

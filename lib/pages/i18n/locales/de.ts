@@ -31,9 +31,6 @@ export const de: Translation = {
       'Zum Schutz dieses Kontos ist die Anmeldung vorübergehend gesperrt. Versuchen Sie es in {wait} noch einmal.',
     'login.throttled.later':
       'Zum Schutz dieses Kontos ist die Anmeldung vorübergehend gesperrt. Versuchen Sie es später noch einmal.',
-    'login.unavailable.title': 'Wir können Ihr Passwort gerade nicht prüfen',
-    'login.unavailable.text':
-      'Der Fehler liegt bei uns. Warten Sie einen Moment und versuchen Sie es noch einmal.',
 
     'select-account.title': 'Konto auswählen',
     'select-account.continue': 'Weiter als {username}',
@@ -129,7 +126,6 @@ export const de: Translation = {
     'error.unavailable.what': 'Bei {product} ist im Moment keine Anmeldung möglich.',
     'error.unavailable.next':
       'Warten Sie eine Minute und laden Sie diese Seite neu. Es ist nichts verloren gegangen.',
-    'error.start-again': 'Bei {client} neu beginnen',
     'error.small-print': 'Zu diesem Fehler',
     'error.code': 'Fehlercode',
     'error.id': 'Fehler-ID',

@@ -29,8 +29,6 @@ export const en = {
     'login.throttled.title': 'Too many attempts',
     'login.throttled.text': 'To protect this account, signing in is paused. Try again in {wait}.',
     'login.throttled.later': 'To protect this account, signing in is paused. Try again later.',
-    'login.unavailable.title': 'We can’t check your password right now',
-    'login.unavailable.text': 'This is a fault on our side. Wait a moment, then try again.',
 
     'select-account.title': 'Choose an account',
     'select-account.continue': 'Continue as {username}',
@@ -118,7 +116,6 @@ export const en = {
     'error.unavailable.title': 'We’ll be right back',
     'error.unavailable.what': '{product} can’t sign anyone in at the moment.',
     'error.unavailable.next': 'Wait a minute, then reload this page. Nothing of yours is lost.',
-    'error.start-again': 'Start again at {client}',
     'error.small-print': 'About this error',
     'error.code': 'Error code',
     'error.id': 'Error id',

@@ -31,8 +31,6 @@ export const es: Translation = {
       'Para proteger esta cuenta, el inicio de sesión está en pausa. Vuelva a intentarlo dentro de {wait}.',
     'login.throttled.later':
       'Para proteger esta cuenta, el inicio de sesión está en pausa. Vuelva a intentarlo más tarde.',
-    'login.unavailable.title': 'Ahora no podemos comprobar su contraseña',
-    'login.unavailable.text': 'Es un fallo nuestro. Espere un momento y vuelva a intentarlo.',
 
     'select-account.title': 'Elija una cuenta',
     'select-account.continue': 'Continuar como {username}',
@@ -125,7 +123,6 @@ export const es: Translation = {
     'error.unavailable.title': 'Volvemos enseguida',
     'error.unavailable.what': 'En este momento no es posible iniciar sesión en {product}.',
     'error.unavailable.next': 'Espere un minuto y vuelva a cargar esta página. No se ha perdido nada suyo.',
-    'error.start-again': 'Empezar de nuevo en {client}',
     'error.small-print': 'Sobre este error',
     'error.code': 'Código de error',
     'error.id': 'Identificador del error',

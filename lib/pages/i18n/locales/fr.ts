@@ -29,8 +29,6 @@ export const fr: Translation = {
     'login.throttled.title': 'Trop de tentatives',
     'login.throttled.text': 'Pour protéger ce compte, la connexion est suspendue. Réessayez dans {wait}.',
     'login.throttled.later': 'Pour protéger ce compte, la connexion est suspendue. Réessayez plus tard.',
-    'login.unavailable.title': 'Nous ne pouvons pas vérifier votre mot de passe pour le moment',
-    'login.unavailable.text': 'Le problème vient de chez nous. Patientez un instant, puis réessayez.',
 
     'select-account.title': 'Choisissez un compte',
     'select-account.continue': 'Continuer en tant que {username}',
@@ -124,7 +122,6 @@ export const fr: Translation = {
     'error.unavailable.what': 'La connexion à {product} est impossible pour le moment.',
     'error.unavailable.next':
       'Patientez une minute, puis rechargez cette page. Rien de ce qui vous appartient n’est perdu.',
-    'error.start-again': 'Recommencer sur {client}',
     'error.small-print': 'À propos de cette erreur',
     'error.code': 'Code d’erreur',
     'error.id': 'Identifiant d’erreur',

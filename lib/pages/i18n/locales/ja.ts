@@ -31,8 +31,6 @@ export const ja: Translation = {
       'アカウントを保護するため、ログインを一時的に停止しています。{wait}後にもう一度お試しください。',
     'login.throttled.later':
       'アカウントを保護するため、ログインを一時的に停止しています。しばらくしてからもう一度お試しください。',
-    'login.unavailable.title': '現在、パスワードを確認できません',
-    'login.unavailable.text': 'こちら側の問題です。しばらく待ってから、もう一度お試しください。',
 
     'select-account.title': 'アカウントの選択',
     'select-account.continue': '{username} として続ける',
@@ -125,7 +123,6 @@ export const ja: Translation = {
     'error.unavailable.what': '現在、{product} にログインできません。',
     'error.unavailable.next':
       '1 分ほど待ってから、このページを再読み込みしてください。お客様の情報は失われていません。',
-    'error.start-again': '{client} からやり直す',
     'error.small-print': 'このエラーについて',
     'error.code': 'エラーコード',
     'error.id': 'エラー ID',
