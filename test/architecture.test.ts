@@ -9,7 +9,6 @@ const floors = [
   ['repositories'],
   ['keys', 'passwords'],
   ['users', 'events', 'throttle', 'outbound', 'pages'],
-  ['clients'],
   ['authorization-server'],
   ['tokens'],
   ['grants', 'client-auth'],
@@ -42,7 +41,8 @@ const forbidden: readonly { what: string; pattern: RegExp; unless?: RegExp }[] =
     unless: /^lib\/sessions\//,
   },
   { what: 'keeps module-level state', pattern: /^(export )?(let|var) /m },
-  { what: 'keeps module-level state', pattern: /^(export )?const .*= new (Map|Set)(<.*>)?\(\)/m },
+  { what: 'keeps module-level state', pattern: /^(export )?const .*=\s*new (Map|Set)(<.*>)?\(\)/m },
+  { what: 'keeps module-level state', pattern: /^(export )?const .*=\s*new Weak(Map|Set)\b/m },
   { what: 'has a default export', pattern: /^export default\b|\bas default\b/m },
   {
     what: 'reads a clock or the environment',
@@ -99,15 +99,104 @@ function violations(files: ReadonlyMap<string, string>): string[] {
   })
 }
 
+type Graph = ReadonlyMap<string, readonly string[]>
+
+/** Which of these files each file imports; importing a type counts too. */
+function importGraph(files: ReadonlyMap<string, string>): Graph {
+  const targets = (file: string, source: string) =>
+    importsOf(withoutComments(source))
+      .map(({ name }) => (name.startsWith('.') ? posix.join(posix.dirname(file), name) : name))
+      .filter((target) => files.has(target))
+  return new Map([...files].map(([file, source]) => [file, targets(file, source)]))
+}
+
+/** The shortest chain of imports that leads from a file back to it. */
+function circleThrough(file: string, graph: Graph): readonly string[] | undefined {
+  const chains = [[file]]
+  const seen = new Set<string>()
+  for (const chain of chains) {
+    const last = chain.at(-1) ?? file
+    if (last === file && chain.length > 1) return chain
+    if (seen.has(last)) continue
+    seen.add(last)
+    chains.push(...(graph.get(last) ?? []).map((next) => [...chain, next]))
+  }
+  return undefined
+}
+
+/** Import circles, one for each group of files that import each other. */
+function circles(files: ReadonlyMap<string, string>): string[] {
+  const graph = importGraph(files)
+  const reported = new Set<string>()
+  return [...files.keys()].sort().flatMap((file) => {
+    const circle = reported.has(file) ? undefined : circleThrough(file, graph)
+    for (const member of circle ?? []) reported.add(member)
+    return circle ? [circle.join(' → ')] : []
+  })
+}
+
+const root = join(__dirname, '..')
+const paths = ['lib', 'migrations'].flatMap((folder) =>
+  readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(root.length + 1)),
+)
+const sources = new Map(paths.map((path) => [path, readFileSync(join(root, path), 'utf8')]))
+
 test('lib and migrations keep to the floors', () => {
-  const root = join(__dirname, '..')
-  const paths = ['lib', 'migrations'].flatMap((folder) =>
-    readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
-      .filter((entry) => entry.isFile())
-      .map((entry) => join(entry.parentPath, entry.name).slice(root.length + 1)),
-  )
   expect(paths).toContain('lib/options/options.ts')
-  expect(violations(new Map(paths.map((path) => [path, readFileSync(join(root, path), 'utf8')])))).toEqual([])
+  expect(violations(sources)).toEqual([])
+})
+
+test('the floors name only what exists', () => {
+  const places = new Set(paths.map(placeOf))
+  expect(floors.flat().filter((place) => !places.has(place))).toEqual([])
+})
+
+test('no file of lib imports itself, directly or through others', () => {
+  expect(circles(sources)).toEqual([])
+})
+
+describe('a circle is found', () => {
+  const consent = 'lib/protocol/consent.ts'
+  const request = 'lib/protocol/authorization-request.ts'
+  test.each<[string, Record<string, string>, string]>([
+    [
+      'of two files',
+      { [consent]: `import { a } from './authorization-request.ts'`, [request]: `import './consent.ts'` },
+      `${request} → ${consent} → ${request}`,
+    ],
+    [
+      'of types alone',
+      {
+        [consent]: `import type { A } from './authorization-request.ts'`,
+        [request]: `export type { B } from './consent.ts'`,
+      },
+      `${request} → ${consent} → ${request}`,
+    ],
+    [
+      'across folders, with a type in an expression',
+      {
+        'lib/a/one.ts': `export * from '../b/two.ts'`,
+        'lib/b/two.ts': `const load = () => import('../router.ts')`,
+        'lib/router.ts': `let x: import('./a/one.ts').One`,
+      },
+      'lib/a/one.ts → lib/b/two.ts → lib/router.ts → lib/a/one.ts',
+    ],
+    ['of one file', { [consent]: `import { a } from './consent.ts'` }, `${consent} → ${consent}`],
+  ])('%s', (_case, files, circle) => {
+    expect(circles(new Map(Object.entries(files)))).toEqual([circle])
+  })
+
+  test('and shared imports are none', () => {
+    const files = {
+      'lib/index.ts': `import './one.ts'\nimport './two.ts'`,
+      'lib/one.ts': `import { x } from './three.ts'`,
+      'lib/two.ts': `import { x } from './three.ts'\n// import './index.ts'`,
+      'lib/three.ts': `import { Router } from 'express'`,
+    }
+    expect(circles(new Map(Object.entries(files)))).toEqual([])
+  })
 })
 
 describe('the checker refuses', () => {
@@ -143,6 +232,12 @@ describe('the checker refuses', () => {
     ['lib/http/form.ts', '  const { session } = req', 'touches req.session'],
     ['lib/router.ts', 'export let started = false', 'keeps module-level state'],
     ['lib/router.ts', 'const seen = new Map<string, number>()', 'keeps module-level state'],
+    ['lib/router.ts', 'const seen = new WeakMap<object, string>()', 'keeps module-level state'],
+    [
+      'lib/router.ts',
+      'export const seen: WeakSet<object> =\n  new WeakSet(known)',
+      'keeps module-level state',
+    ],
     ['lib/seed.ts', 'export default function seed() {}', 'has a default export'],
     ['lib/seed.ts', 'export { seed as default }', 'has a default export'],
     ['lib/protocol/pkce.ts', '  const now = Date.now()', 'reads a clock'],
@@ -163,7 +258,10 @@ describe('the checker refuses', () => {
       ['lib/options/options.ts', `import type { Knex } from 'knex'\nexport type * from 'express'`],
       ['lib/sessions/store.ts', `import session from 'express-session'\nconst f = (req) => req.session.id`],
       ['lib/pages/views.ts', `import { Eta } from 'eta'\nimport { render } from './assets.ts'`],
-      ['lib/router.ts', `if (options?.session === 'own') {\n  let count = 0\n}`],
+      [
+        'lib/router.ts',
+        `if (options?.session === 'own') {\n  let count = 0\n  const seen = new WeakMap()\n}`,
+      ],
       ['lib/index.ts', `export { authRouter } from './router.ts'\nexport * from './seed.ts'`],
       ['lib/database/migrate.ts', `import { migrations } from '../../migrations/index.ts'`],
       ['migrations/clients.ts', `import type { Knex } from 'knex'\nexport const up = (knex: Knex) => knex`],
