@@ -7,12 +7,13 @@ import { type ActingAs, acting, lifetime, listOf, refuse, type Scopes, serverOf 
 import { registeredClient } from './test-client.ts'
 
 /**
- * An access token of a client that acts for itself, as the grant `client_credentials` gives it; five minutes long.
+ * Creates an access token of a client that acts for itself, as the grant `client_credentials` does. It is valid for five
+ * minutes.
  *
  * @param client its `client_id`
- * @param scopes separated by spaces, or a list; by default all that the client may have for itself
- * @throws Error with NODE_ENV=production, without such a client, or when it is not registered for that grant
- * @throws OAuthError `invalid_scope` for a scope that it may not have
+ * @param scopes separated by spaces, or a list; by default all scopes that the client may have for itself
+ * @throws Error with NODE_ENV=production, and for a client that does not exist or is not registered for that grant
+ * @throws OAuthError `invalid_scope` for a scope that the client may not have
  * @example const { headers } = await actingAsClient(oauth, 'reports', 'orders:read')
  */
 export const actingAsClient = async (

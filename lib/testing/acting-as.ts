@@ -22,16 +22,16 @@ import { clientForTests, registeredClient } from './test-client.ts'
 /** A user by id, or a row or object that holds the id where the option `users` says it is. */
 export type ActingUser = string | number | object
 
-/** A misspelt scope would make the test fail for the wrong reason, or pass for it. */
+/** Refuses unknown scopes, because a typing error could make a test pass or fail for the wrong reason. */
 const checkedScopes = (scopes: Scopes, allowed: readonly string[], whose: string): string[] => {
   const asked = listOf(scopes)
   const unknown = asked.filter((scope) => !allowed.includes(scope))
-  return unknown.length > 0 ? refuse(`${unknown.join(' ')} is no scope ${whose}`) : asked
+  return unknown.length > 0 ? refuse(`${unknown.join(' ')} is not a scope ${whose}`) : asked
 }
 
 const activeUser = async ({ options, users }: AuthorizationServer, user: ActingUser): Promise<User> => {
   const mapped = options.users && isUserMapping(options.users) ? options.users.columns.id : 'id'
-  // What seedUsers() returns calls it the subject.
+  // seedUsers() returns the id as `subject`.
   const field =
     options.users === undefined && typeof user === 'object' && !('id' in user) ? 'subject' : mapped
   const id: unknown = typeof user === 'object' ? Reflect.get(user, field) : user
@@ -39,7 +39,7 @@ const activeUser = async ({ options, users }: AuthorizationServer, user: ActingU
   return found ?? refuse(`there is no active user whose ${field} is ${String(id)}`)
 }
 
-/** The workspace that was asked for, or the only one there is; with several nobody would know which one is meant. */
+/** The requested organization, or the user's only one. */
 const organizationFor = async (
   { options }: AuthorizationServer,
   user: User,
@@ -47,20 +47,20 @@ const organizationFor = async (
 ): Promise<string | undefined> => {
   const organizations = await findOrganizations(options.organizations, user)
   if (organizations === undefined) {
-    return asked === undefined ? undefined : refuse('there is no workspace without the option organizations')
+    return asked === undefined ? undefined : refuse('organization requires the option organizations')
   }
   const [only, another] = organizations
-  if (only === undefined) return refuse('the user belongs to no workspace')
+  if (only === undefined) return refuse('the user belongs to no organization')
   if (asked === undefined && another !== undefined) {
-    return refuse('the user belongs to several workspaces; name one of them, { organization }')
+    return refuse('the user belongs to several organizations; choose one with { organization }')
   }
   const organization = asked ?? only.id
   return isAmong(organizations, organization)
     ? organization
-    : refuse(`the user does not belong to the workspace ${organization}`)
+    : refuse(`the user does not belong to the organization ${organization}`)
 }
 
-/** What the user would have given the client by signing in and allowing it. */
+/** The authorization that the user would create by signing in and allowing the client. */
 const authorizationOf = (
   client: Client,
   login: Login,
@@ -75,7 +75,7 @@ const authorizationOf = (
     sid,
     scopes,
     offline: false,
-    // A code that nobody knows and that is over already.
+    // An unknown code that is already expired.
     codeHash: hashSecret(createSecret('authorizationCode')),
     codeExpiresAt: now,
     now,
@@ -85,16 +85,16 @@ const authorizationOf = (
 }
 
 /**
- * An access token of a user, for tests of the host's API: as good as one that came by signing in and allowing, five
- * minutes long, stored as every token is. `oauth.users.revokeAll(id)` ends it, userinfo and introspection know it.
+ * Creates an access token of a user for tests of the host's API. The token is real, stored like any other token, and
+ * valid for five minutes. `oauth.users.revokeAll(id)` ends it, UserInfo and introspection accept it.
  *
- * @param oauth what `authRouter()` returned
- * @param user the id, or a row or object that holds it
+ * @param oauth the router that `authRouter()` returned
+ * @param user the id, or a row or object that contains it
  * @param scopes separated by spaces, or a list
- * @param options.client a registered client to hold the token; by default one that exists for tests and can do nothing else
- * @param options.organization with the option `organizations` the workspace that it is for; by default the user's only one
- * @throws Error with NODE_ENV=production, without such a user, for a scope that is not known, and for a workspace that
- *   the user does not belong to
+ * @param options.client the registered client of the token; by default a client for tests that can do nothing else
+ * @param options.organization the organization of the token, with the option `organizations`; by default the user's only one
+ * @throws Error with NODE_ENV=production, for an unknown user or scope, and for an organization that the user does not
+ *   belong to
  * @example
  * const { headers } = await actingAs(oauth, ada, 'orders:read')
  * await request(app).get('/api/orders').set(headers).expect(200)

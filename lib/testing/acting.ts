@@ -2,7 +2,7 @@ import type { AuthorizationServer } from '../authorization-server.ts'
 import { parseScope } from '../protocol/scope.ts'
 import { type AuthRouter, serverBehind } from '../router.ts'
 
-/** A token, and the header to send it in. */
+/** A token, and the header that contains it. */
 export interface ActingAs {
   readonly token: string
   readonly headers: { readonly Authorization: string }
@@ -11,7 +11,7 @@ export interface ActingAs {
 /** Separated by spaces, or a list. */
 export type Scopes = string | readonly string[]
 
-/** Seconds: a test is over by then. */
+/** Lifetime of test tokens in seconds. */
 export const lifetime = 300
 
 export const refuse = (message: string): never => {
@@ -20,9 +20,10 @@ export const refuse = (message: string): never => {
 
 /** @throws Error for any other router, and in production */
 export const serverOf = (oauth: AuthRouter): AuthorizationServer => {
-  const server = serverBehind(oauth) ?? refuse('the first argument must be what authRouter() returned')
+  const server =
+    serverBehind(oauth) ?? refuse('the first argument must be the router that authRouter() returned')
   if (server.options.production || process.env.NODE_ENV === 'production') {
-    refuse('nobody acts as somebody else with NODE_ENV=production')
+    refuse('test tokens are not available with NODE_ENV=production')
   }
   return server
 }

@@ -1,16 +1,16 @@
 import type { VisitedTarget } from './visit.ts'
 
-/** What an attack found: each answer that was wrong in a line, none if all went well; or why it could not be tried. */
+/** The result of an attack: one line for each wrong response, or the reason why it was skipped. */
 export type Outcome = readonly string[] | { readonly skipped: string }
 
-/** One way to misuse the server, and what it must do about it. */
+/** One attack, and the response that it must get. */
 export interface Attack {
-  /** What is tried. */
+  /** What it tries. */
   readonly name: string
-  /** The sections that ask for the defence. */
+  /** The sections that require the defence. */
   readonly source: string
   readonly expected: string
-  /** What the host can do, since the kit by itself passes. */
+  /** What the host can do; Latchkey alone withstands the attack. */
   readonly remedy: string
   run(target: VisitedTarget): Promise<Outcome>
 }

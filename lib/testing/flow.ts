@@ -5,7 +5,7 @@ import { described, textField } from './outcome.ts'
 import type { Target } from './target.ts'
 import type { Answer } from './wire.ts'
 
-/** An authorization request as an honest client makes it, with what the client keeps. */
+/** An authorization request of an honest client, with the values that the client keeps. */
 export interface SentRequest {
   /** Path and query. */
   readonly url: string
@@ -38,7 +38,7 @@ export const newRequest = (
   return { url, verifier, redirectUri: redirect_uri }
 }
 
-/** Whether an answer sends the browser to the client, at the registered address as it was written. */
+/** Whether a response redirects to the client, at exactly the registered address. */
 export const isAtClient = (target: Target, { headers: { location = '' } }: Answer): boolean => {
   const { redirect_uri } = target.options.client
   return location.startsWith(redirect_uri) && /^[?&#]/.test(location.slice(redirect_uri.length))
@@ -51,11 +51,11 @@ export const responseOf = (target: Target, { headers: { location = '' } }: Answe
 export const isConsentPage = ({ status, body }: Answer): boolean =>
   status === 200 && formWith(body, { decision: 'allow' }) !== undefined
 
-/** Whether a page is the kit's own, and asks for a password. */
+/** Whether a page is Latchkey's sign-in page. */
 export const isLoginPage = (target: Target, { status, url, body }: Answer): boolean =>
   status < 500 && url.pathname === target.path('/login') && asksForPassword(body)
 
-/** Signs in on whichever page there is, and goes on with the request. */
+/** Signs in on the current page and continues the request. */
 export const signIn = async (
   target: Target,
   browser: Browser,
@@ -65,7 +65,7 @@ export const signIn = async (
   const { login, user } = target.options
   if (!login) {
     const form = formWith(page.body, { username: '', password: '' })
-    // A login that is only renewed has its account filled in.
+    // If the login is only renewed, the account is already filled in.
     return browser.submit(page, { ...user, username: form?.fields.username || user.username })
   }
   const after = await login(browser, page)
@@ -76,7 +76,7 @@ export const signIn = async (
 const isAnswer = (value: unknown): value is Answer =>
   typeof value === 'object' && value !== null && 'status' in value && 'headers' in value && 'url' in value
 
-/** Signs in and allows, as far as either is asked; the answer is where that ends. */
+/** Signs in and allows where necessary, and returns the last response. */
 export const grant = async (
   target: Target,
   browser: Browser,
@@ -89,23 +89,23 @@ export const grant = async (
   return answer
 }
 
-/** @throws Error when the answer is no successful one at the client */
+/** @throws Error unless the response is a successful redirect to the client */
 export const codeIn = (target: Target, answer: Answer): string => {
   const code = isAtClient(target, answer) ? responseOf(target, answer).get('code') : null
-  if (code === null) throw new Error(`no code came back from ${answer.url.pathname} but ${described(answer)}`)
+  if (code === null) throw new Error(`expected a code from ${answer.url.pathname}, got ${described(answer)}`)
   return code
 }
 
-/** Whether somebody is signed in in this browser: `prompt=none` asks without showing a page (OIDC Core §3.1.2.6). */
+/** Whether a user is signed in to this browser, according to `prompt=none` (OIDC Core §3.1.2.6). */
 export const isSignedIn = async (target: Target, browser: Browser): Promise<boolean> => {
   const answer = await browser.open(newRequest(target, { prompt: 'none' }).url)
   if (!isAtClient(target, answer)) throw new Error(`prompt=none was answered with ${described(answer)}`)
   return responseOf(target, answer).get('error') !== 'login_required'
 }
 
-/** The id of a waiting request, wherever the browser was sent with it. */
+/** The id of a pending request, from the URL or the redirect. */
 export const requestIdIn = ({ headers: { location = '' }, url }: Answer): string =>
   /lk_ar_[\w-]{43}/.exec(decodeURIComponent(`${location} ${url.search}`))?.[0] ?? ''
 
-/** The text of a JSON error, or the status. */
+/** The code of a JSON error, or the status. */
 export const errorIn = (answer: Answer): string => textField(answer, 'error') ?? String(answer.status)

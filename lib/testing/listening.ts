@@ -9,7 +9,7 @@ export interface Listening {
   close(): Promise<void>
 }
 
-/** Nobody shall attack a server that people use, even if the address came out of a variable. */
+/** Refuses addresses other than loopback, so that a wrong variable cannot attack a real server. */
 const loopback = (address: string | URL): Listening => {
   if (!URL.canParse(String(address))) refuse('the app to attack must be an Express app or the URL of one')
   const base = new URL(address)
@@ -20,9 +20,9 @@ const loopback = (address: string | URL): Listening => {
 }
 
 /**
- * Where the app listens: on a free port of 127.0.0.1 from now on, or already.
+ * Makes the app listen on a free port of 127.0.0.1, or uses the address of a running app.
  *
- * @throws OptionsError for an address beyond loopback
+ * @throws OptionsError for an address that is not on loopback
  */
 export const listening = async (app: RequestListener | string | URL): Promise<Listening> => {
   if (typeof app !== 'function') return loopback(app)

@@ -2,45 +2,45 @@ import { assertNames, assertRecord, assertType, refuse } from '../options/check.
 import type { Browser } from './browser.ts'
 import type { Answer } from './wire.ts'
 
-/** A client that is registered in the database of the tests. */
+/** A client that is registered in the test database. */
 export interface AttackClient {
   client_id: string
   /** Absent: a public client. */
   client_secret?: string
   /** One of its redirect URIs, as registered. */
   redirect_uri: string
-  /** Its other redirect URIs, so that none of them is taken for a forged one. @default [] */
+  /** Its other redirect URIs, so that they are not treated as forged ones. @default [] */
   redirect_uris?: readonly string[]
-  /** What to ask for. @default 'openid' */
+  /** The scopes to request. @default 'openid' */
   scope?: string
 }
 
-/** What `attack()` needs to know. */
+/** Options of `attack()`. */
 export interface AttackOptions {
   /** The issuer, or the path at which the router is mounted, such as `'/oauth'`. */
   issuer: string
   client: AttackClient
-  /** Somebody who may sign in; they will, and will allow the client what it asks for. */
+  /** A user who may sign in. The attacks sign in as this user and allow the client. */
   user: { username: string; password: string }
   /**
-   * Signs in on the login page of the host's own. `page` is that page; whatever comes back, the authorization request
-   * is looked at again afterwards.
-   * @default fills in the kit's page
+   * Signs in on the host's own login page, which is `page`. Afterwards the authorization request is opened again,
+   * whatever the function returns.
+   * @default fills in Latchkey's page
    * @example login: (browser, page) => browser.submit(page, { email: 'ada@example.com', password: 'her password' })
    */
   login?: (browser: Browser, page: Answer) => unknown
   /**
-   * Headers of a proxy, with every request. @default `X-Forwarded-Proto: https` when the issuer is https and the app
-   * listens in plain http
+   * Headers that a proxy adds to every request. @default `X-Forwarded-Proto: https` if the issuer is https and the app
+   * listens on plain http
    */
   headers?: Readonly<Record<string, string>>
-  /** A second registered client, to try what belongs to the first with. @default such attacks are left out */
+  /** A second registered client, to try the first client's codes and tokens. @default such attacks are skipped */
   otherClient?: { client_id: string; client_secret?: string }
-  /** The path of a route of the host's, for GET, behind `requireToken()`. @default such attacks are left out */
+  /** The path of a GET route behind `requireToken()`. @default such attacks are skipped */
   api?: string
   /**
-   * How many wrong passwords the limits allow, by default 5. One more is tried, twice, with accounts that do not exist,
-   * and this address may be locked afterwards. @default not tried
+   * The number of wrong passwords that the limits allow, 5 by default. One more is tried, twice, with accounts that do
+   * not exist. This address may be locked afterwards. @default not tried
    */
   wrongPasswords?: number
 }
@@ -60,7 +60,7 @@ export const assertAttackOptions = (options: AttackOptions): void => {
   assertNames('', options, names)
   assertText('issuer', options.issuer)
   if (!options.issuer.startsWith('/') && !URL.canParse(options.issuer)) {
-    refuse('issuer must be a URL, or the path of the mount, which begins with /')
+    refuse('issuer must be a URL, or the path of the mount, starting with /')
   }
   assertRecord('client', options.client)
   assertNames('client.', options.client, clientNames)

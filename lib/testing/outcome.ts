@@ -1,11 +1,11 @@
 import { textIn } from './html.ts'
 import type { Answer } from './wire.ts'
 
-/** Refused as input; a limiter that refuses everything proves nothing. */
+/** Whether the input was refused. A 429 does not count, because a rate limiter refuses everything. */
 export const isRefused = ({ status, headers }: Answer): boolean =>
   status >= 400 && status < 500 && status !== 429 && headers.location === undefined
 
-/** What may stand in a log: no token, code, request id or JWT. */
+/** The text without tokens, codes, request ids and JWTs. */
 export const blackedOut = (text: string): string =>
   text.replace(/(lk_[a-z]{2}_)[\w-]+/g, '$1…').replace(/eyJ[\w-]{8,}\.[\w-]+\.[\w-]*/g, 'eyJ…')
 
@@ -13,15 +13,15 @@ const isHtml = ({ headers }: Answer): boolean => /html/.test(headers['content-ty
 
 const gist = (answer: Answer): string => (isHtml(answer) ? textIn(answer.body) : answer.body)
 
-/** An answer in a line: its status, and where it leads or what it says. */
+/** A response in one line: its status, and its location or text. */
 export const described = (answer: Answer): string => {
   const { location } = answer.headers
-  // Blacked out first: a token that is cut short would not be known as one.
+  // Secrets are removed before shortening, because a shortened token would not be recognized.
   const what = blackedOut(location === undefined ? gist(answer) : `Location: ${location}`)
   return `${answer.status} ${what.replace(/\s+/g, ' ').trim().slice(0, 250)}`.trim()
 }
 
-/** The body as a JSON object; empty when it is none. */
+/** The body as a JSON object; empty if it is none. */
 export const jsonOf = ({ body }: Answer): Readonly<Record<string, unknown>> => {
   try {
     const value: unknown = JSON.parse(body)
@@ -31,7 +31,7 @@ export const jsonOf = ({ body }: Answer): Readonly<Record<string, unknown>> => {
   }
 }
 
-/** A text field of a JSON answer. */
+/** A string field of a JSON response. */
 export const textField = (answer: Answer, name: string): string | undefined => {
   const value = jsonOf(answer)[name]
   return typeof value === 'string' ? value : undefined

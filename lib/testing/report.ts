@@ -1,20 +1,20 @@
-/** An attack that succeeded, or that the app did not answer as it must. */
+/** An attack that succeeded, or that the app answered in a wrong way. */
 export interface Finding {
   /** The attack's name. */
   readonly attack: string
   readonly expected: string
-  /** One line for each answer that was wrong; tokens and codes are blacked out. */
-  readonly came: string
-  /** The section of the standard that asks for it. */
+  /** One line for each wrong response, without tokens and codes. */
+  readonly actual: string
+  /** The section of the standard that requires it. */
   readonly source: string
-  /** What to do about it. */
+  /** How to fix it. */
   readonly remedy: string
 }
 
-/** What became of the attacks; as text it is what a failing assertion should show. */
+/** The result of all attacks. As a string it is a useful message for a failing assertion. */
 export interface AttackReport {
   readonly findings: readonly Finding[]
-  /** Names of attacks that failed, as they should. */
+  /** Names of the attacks that failed, as they should. */
   readonly passed: readonly string[]
   readonly skipped: readonly { readonly attack: string; readonly why: string }[]
   toString(): string
@@ -23,18 +23,18 @@ export interface AttackReport {
 const indented = (label: string, text: string): string =>
   `   ${label.padEnd(9)} ${text.replaceAll('\n', `\n${' '.repeat(13)}`)}`
 
-const paragraph = ({ attack, expected, came, source, remedy }: Finding, number: number): string =>
+const paragraph = ({ attack, expected, actual, source, remedy }: Finding, number: number): string =>
   [
     `${number + 1}. ${attack}`,
     indented('expected', expected),
-    indented('came', came),
+    indented('actual', actual),
     indented('source', source),
-    indented('do', remedy),
+    indented('remedy', remedy),
   ].join('\n')
 
 const counted = (count: number, one: string): string => `${count} ${one}${count === 1 ? '' : 's'}`
 
-/** Puts a report together; `toString` is no field of it, so that two reports compare by what they found. */
+/** Creates a report. `toString` is not enumerable, so that reports compare by their findings. */
 export const reportOf = (fields: Omit<AttackReport, 'toString'>): AttackReport => {
   const { findings, passed, skipped } = fields
   const text = (): string =>

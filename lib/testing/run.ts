@@ -8,7 +8,7 @@ import { type AttackReport, type Finding, reportOf } from './report.ts'
 import { openTarget } from './target.ts'
 import { type VisitedTarget, visit } from './visit.ts'
 
-/** Lines of one finding, and characters of a line; more of the same help nobody. */
+/** The maximum number of lines of one finding, and of characters of a line. */
 const maxLines = 6
 const maxLineLength = 400
 
@@ -21,25 +21,24 @@ const linesOf = (deviations: readonly string[]): string => {
 const findingOf = (
   { name: attack, expected, source, remedy }: Attack,
   deviations: readonly string[],
-): Finding => ({ attack, expected, came: linesOf(deviations), source, remedy })
+): Finding => ({ attack, expected, actual: linesOf(deviations), source, remedy })
 
-/** An attack that breaks off has shown nothing, so it is a finding too. */
+/** An attack that does not complete proves nothing, so it is a finding as well. */
 const outcomeOf = async (one: Attack, target: VisitedTarget): ReturnType<Attack['run']> =>
   one
     .run(target)
     .catch((error: unknown) => [
-      `it could not be carried through: ${error instanceof Error ? error.message : String(error)}`,
+      `it could not be completed: ${error instanceof Error ? error.message : String(error)}`,
     ])
 
 /**
- * Tries the attacks that an authorization server must withstand on the host's own app, over HTTP: what the app puts
- * before, around and behind the router is attacked with it. For the host's tests: it signs in, allows and revokes, so
- * give it a database of its own and no limit on requests.
+ * Attacks the host's own app over HTTP, including its middleware and proxies, for the host's tests. It really signs in,
+ * allows and revokes, so use a test database and no rate limits.
  *
- * @param app the Express app, which then listens on a free port of 127.0.0.1, or the loopback URL of one that runs
- * @returns what was found; as text, {@link AttackReport.toString}, it is what a failing test should show
- * @throws OptionsError for wrong options, and for a URL beyond loopback
- * @throws Error when no honest sign-in succeeds, since everything would then seem to be refused
+ * @param app the Express app, which then listens on a free port of 127.0.0.1, or the loopback URL of a running app
+ * @returns the report; as a string it is a useful message for a failing test
+ * @throws OptionsError for wrong options, and for a URL that is not on loopback
+ * @throws Error if a normal sign-in fails, because every attack would then seem to be refused
  * @example
  * const report = await attack(app, {
  *   issuer: 'http://localhost:3000/oauth',

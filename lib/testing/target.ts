@@ -3,7 +3,7 @@ import type { AttackOptions } from './options.ts'
 import { described, textField } from './outcome.ts'
 import type { Answer } from './wire.ts'
 
-/** How a client proves itself, if it does. */
+/** How a client authenticates, if it does. */
 export interface Credentials {
   readonly client_id: string
   readonly client_secret?: string
@@ -11,17 +11,17 @@ export interface Credentials {
   readonly method?: 'basic' | 'post'
 }
 
-/** A mounted authorization server as an attacker sees it: from outside, by HTTP. */
+/** A mounted authorization server, seen from outside over HTTP. */
 export interface Target {
   readonly issuer: string
   readonly place: Place
   readonly options: AttackOptions
   readonly credentials: Credentials
-  /** Whether browsers reach it by https. */
+  /** Whether browsers use https. */
   readonly isSecure: boolean
   /** A path below the mount. */
   path(path: string): string
-  /** A browser that has never been here. */
+  /** A new browser. */
   browser(): Browser
 }
 
@@ -31,7 +31,7 @@ const originOf = (base: URL, issuer: string): string =>
 const lowerCase = (headers: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
 
-/** Behind a proxy that ends TLS, which is what stands before an app that listens in plain http. */
+/** The header of a proxy that terminates TLS, for an app that listens on plain http. */
 const proxied = (base: URL, origin: string): Record<string, string> =>
   base.protocol === 'http:' && origin.startsWith('https:') ? { 'x-forwarded-proto': 'https' } : {}
 
@@ -41,10 +41,10 @@ const pathOf = (issuer: string): string =>
 const misplaced = (path: string, answer: Answer): Error =>
   new Error(
     `latchkey/testing: GET ${path} answered ${described(answer)}. Is the router mounted there? ` +
-      'Give attack() the issuer as the whole URL that authRouter() was given, and in headers what your proxy adds.',
+      'Pass the full issuer URL to attack(), and the headers that your proxy adds.',
   )
 
-/** The issuer that the app itself publishes: nothing else is attacked by mistake. */
+/** The issuer that the app publishes, so that another server is not attacked by mistake. */
 const publishedIssuer = async (browser: Browser, path: string): Promise<string> => {
   const answer = await browser.get(path)
   const issuer = textField(answer, 'issuer')
@@ -53,9 +53,9 @@ const publishedIssuer = async (browser: Browser, path: string): Promise<string> 
 }
 
 /**
- * Finds the server.
+ * Finds the authorization server in the app.
  *
- * @throws Error when there is none, or it takes itself for another issuer
+ * @throws Error if the app has none, or its issuer is a different one
  */
 export const openTarget = async (base: URL, options: AttackOptions): Promise<Target> => {
   const { issuer: given, client } = options
@@ -66,7 +66,7 @@ export const openTarget = async (base: URL, options: AttackOptions): Promise<Tar
   const mount = pathOf(given)
   const issuer = await publishedIssuer(new Browser(first), `${mount}/.well-known/openid-configuration`)
   if (!given.startsWith('/') && issuer !== given) {
-    throw new Error(`latchkey/testing: the app says that its issuer is ${issuer}, not ${given}`)
+    throw new Error(`latchkey/testing: the issuer of the app is ${issuer}, not ${given}`)
   }
   const { origin } = new URL(issuer)
   const place = { ...first, origin, headers: { ...proxied(base, origin), ...headers } }

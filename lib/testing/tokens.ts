@@ -12,7 +12,7 @@ const formEncoded = (text: string): string => new URLSearchParams({ '': text }).
 export const basicHeader = ({ client_id, client_secret = '' }: Credentials): string =>
   `Basic ${Buffer.from(`${formEncoded(client_id)}:${formEncoded(client_secret)}`).toString('base64')}`
 
-/** What a client adds to a request of its own. */
+/** The credentials that a client adds to its requests. */
 export const proof = (
   credentials: Credentials,
 ): { readonly headers: Readonly<Record<string, string>>; readonly fields: Fields } => {
@@ -22,7 +22,7 @@ export const proof = (
   return { headers: { authorization: basicHeader(credentials) }, fields: {} }
 }
 
-/** A POST of a program, which has no cookies and belongs to no page. */
+/** A POST of a program, without cookies. */
 export const program = (
   target: Target,
   path: string,
@@ -35,7 +35,7 @@ export const program = (
     ...headers,
   })
 
-/** A request to `/token`, `/introspect` or `/revoke` by a client that proves who it is. */
+/** A request of an authenticated client to `/token`, `/introspect` or `/revoke`. */
 export const asClient = (
   target: Target,
   path: string,
@@ -46,20 +46,20 @@ export const asClient = (
   return program(target, path, { ...proving, ...fields }, headers)
 }
 
-/** A code and what belongs to it. */
+/** A code and the values that redeem it. */
 export interface GrantedCode {
   readonly code: string
   readonly request: SentRequest
 }
 
-/** A fresh code, from a browser that is signed in already or will be. */
+/** A new code, from a browser that is signed in or signs in now. */
 export const newCode = async (
   target: Target,
   browser: Browser,
   request: SentRequest = newRequest(target),
 ): Promise<GrantedCode> => ({ code: codeIn(target, await grant(target, browser, request)), request })
 
-/** What an honest client sends to redeem a code; `undefined` leaves a field out. */
+/** The fields with which an honest client redeems a code; `undefined` omits a field. */
 export const redemption = (
   { code, request }: GrantedCode,
   changes: Readonly<Record<string, string | undefined>> = {},
@@ -76,14 +76,14 @@ export const redemption = (
   )
 }
 
-/** What a successful token response holds. */
+/** The tokens of a successful token response. */
 export interface Tokens {
   readonly accessToken: string
   readonly refreshToken: string | undefined
   readonly idToken: string | undefined
 }
 
-/** @throws Error when the answer is no token response */
+/** @throws Error if the response is not a token response */
 export const tokensIn = (answer: Answer): Tokens => {
   const accessToken = textField(answer, 'access_token')
   if (answer.status !== 200 || accessToken === undefined) {
@@ -100,11 +100,11 @@ export const tokensIn = (answer: Answer): Tokens => {
 export const newTokens = async (target: Target, browser: Browser = target.browser()): Promise<Tokens> =>
   tokensIn(await asClient(target, '/token', redemption(await newCode(target, browser))))
 
-/** A request that shows an access token in the header. */
+/** A request with an access token in the header. */
 export const withToken = (target: Target, path: string, token: string): Promise<Answer> =>
   target.browser().get(path, { authorization: `Bearer ${token}` })
 
-/** Whether an access token is alive: known to userinfo, though perhaps without the scope for it. */
+/** Whether an access token is valid: UserInfo accepts it, or only misses the scope. */
 export const isAlive = async (target: Target, accessToken: string): Promise<boolean> => {
   const { status } = await withToken(target, target.path('/userinfo'), accessToken)
   return status === 200 || status === 403

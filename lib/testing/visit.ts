@@ -4,24 +4,24 @@ import { described } from './outcome.ts'
 import type { Credentials, Target } from './target.ts'
 import { asClient, newCode, redemption, tokensIn } from './tokens.ts'
 
-/** A target at which the honest user and client have been. */
+/** A target where an honest user and client have signed in. */
 export interface VisitedTarget extends Target {
-  /** A browser in which the user is signed in, with a session that attacks may share but not end. */
+  /** A browser where the user is signed in. Attacks may share its session but must not end it. */
   signedIn(): Browser
 }
 
 const unless = (cause: unknown): Error =>
   new Error(
-    `latchkey/testing: an honest sign-in must work before it is attacked, but ${cause instanceof Error ? cause.message : cause}. ` +
-      'Look at client and user, at login if the page is your own, and at limits on requests, which must be off here.',
+    `latchkey/testing: a normal sign-in must work before the attacks, but ${cause instanceof Error ? cause.message : cause}. ` +
+      'Check client and user, set login if you have your own login page, and turn off your rate limits.',
     { cause },
   )
 
-/** Each copy is a browser of its own: one has room for ten waiting requests. */
+/** Each copy is a separate browser, because one browser can have ten pending requests only. */
 const bindingsOf = (browser: Browser): string[] =>
   browser.cookieNames().filter((name) => /latchkey_[0-9a-f]{8}_browser$/.test(name))
 
-/** The way in which the client authenticates, found out by redeeming a code. */
+/** The client's authentication method, found by redeeming a code. */
 const provenCredentials = async (target: Target, browser: Browser): Promise<Credentials> => {
   const { client } = target.options
   const granted = redemption(await newCode(target, browser))
@@ -38,16 +38,16 @@ const provenCredentials = async (target: Target, browser: Browser): Promise<Cred
 }
 
 /**
- * Signs in once as an honest user of an honest client: what does not work then would pass for a defence later.
+ * Signs in once as an honest user of an honest client, because a broken sign-in would later look like a defence.
  *
- * @throws Error telling where it stopped
+ * @throws Error that says where it stopped
  */
 export const visit = async (target: Target): Promise<VisitedTarget> => {
   try {
     const browser = target.browser()
     const credentials = await provenCredentials(target, browser)
     const again = await grant(target, browser, newRequest(target))
-    if (!isAtClient(target, again)) throw new Error(`the second time came ${described(again)}`)
+    if (!isAtClient(target, again)) throw new Error(`the second request got ${described(again)}`)
     return { ...target, credentials, signedIn: () => browser.copy(bindingsOf(browser)) }
   } catch (error) {
     throw unless(error)

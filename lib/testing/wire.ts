@@ -1,23 +1,23 @@
 import { type IncomingHttpHeaders, type IncomingMessage, request as overHttp } from 'node:http'
 import { request as overHttps } from 'node:https'
 
-/** One answer, as it came. */
+/** One response, unchanged. */
 export interface Answer {
   readonly status: number
-  /** What was asked for, as an address bar would show it. */
+  /** The URL of the request, as an address bar would show it. */
   readonly url: URL
   readonly headers: IncomingHttpHeaders
   /** Each Set-Cookie header. */
   readonly setCookies: readonly string[]
   readonly body: string
-  /** Where a redirect leads, absolute; undefined without one, or with one that no browser could follow. */
+  /** The absolute target of a redirect; undefined without one, or if a browser could not follow it. */
   readonly location: URL | undefined
 }
 
-/** A request, every byte of it chosen. */
+/** A request whose bytes are sent unchanged. */
 export interface RawRequest {
   readonly method: string
-  /** Path and query as they shall stand on the wire: dots, backslashes and all. */
+  /** Path and query exactly as sent, including dots and backslashes. */
   readonly path: string
   /** By lower-case name. */
   readonly headers: Readonly<Record<string, string>>
@@ -26,7 +26,7 @@ export interface RawRequest {
   readonly timeoutMs?: number | undefined
 }
 
-/** Characters; no answer of an authorization server is longer. */
+/** The maximum number of characters of a response. */
 const maxBodyLength = 1_000_000
 
 const textOf = async (message: IncomingMessage): Promise<string> => {
@@ -35,7 +35,7 @@ const textOf = async (message: IncomingMessage): Promise<string> => {
   for await (const chunk of message) {
     text += chunk
     if (text.length > maxBodyLength)
-      message.destroy(new Error('the answer is longer than a million characters'))
+      message.destroy(new Error('the response is longer than a million characters'))
   }
   return text
 }
@@ -44,10 +44,10 @@ const locationOf = ({ location }: IncomingHttpHeaders, url: URL): URL | undefine
   location !== undefined && URL.canParse(location, url.href) ? new URL(location, url) : undefined
 
 /**
- * One request and its answer: no redirect is followed, nothing is normalised, no connection is kept.
+ * Sends one request. It follows no redirect, normalises nothing and keeps no connection.
  *
  * @param base where the app listens
- * @param url what the request is for in the browser's eyes
+ * @param url the URL of the request as a browser would show it
  */
 export const exchange = (
   base: URL,
@@ -58,7 +58,7 @@ export const exchange = (
     const send = base.protocol === 'https:' ? overHttps : overHttp
     const fail = (cause: unknown): void => {
       clearTimeout(timer)
-      reject(new Error(`${method} ${path.slice(0, 200)} got no answer: ${cause}`, { cause }))
+      reject(new Error(`${method} ${path.slice(0, 200)} got no response: ${cause}`, { cause }))
     }
     const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }
     const request = send({

@@ -59,7 +59,7 @@ export const expectFindings = (report: AttackReport, expected: Readonly<Record<s
   const { findings } = report
   const isRight =
     findings.map(({ attack: name }) => name).join('\n') === Object.keys(expected).join('\n') &&
-    findings.every(({ attack: name, came }) => expected[name]?.test(came))
+    findings.every(({ attack: name, actual }) => expected[name]?.test(actual))
   if (!isRight) throw new Error(`expected ${Object.keys(expected).join(', ')}\n\n${report}`)
 }
 

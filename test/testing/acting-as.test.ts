@@ -185,21 +185,19 @@ describe('actingAs', () => {
 
   test('refuses a scope that does not exist, or that the client may not ask for', async () => {
     await expect(actingAs(host.oauth, 1, 'notes:raed email')).rejects.toThrow(
-      'notes:raed is no scope that the option scopes names',
+      'notes:raed is not a scope that the option scopes names',
     )
     const asNative = actingAs(host.oauth, 1, 'notes:read notes:write', { client: 'native' })
-    await expect(asNative).rejects.toThrow('notes:write is no scope of the client native')
+    await expect(asNative).rejects.toThrow('notes:write is not a scope of the client native')
     await expect(actingAs(host.oauth, 1, 'a"b')).rejects.toThrow('scope has characters')
   })
 
-  test('refuses a client that is unknown or switched off', async () => {
-    await expect(actingAs(host.oauth, 1, '', { client: 'nobody' })).rejects.toThrow(
-      'there is no client nobody',
-    )
+  test('refuses a client that is unknown or disabled', async () => {
+    await expect(actingAs(host.oauth, 1, '', { client: 'nobody' })).rejects.toThrow('the client nobody')
     const { knex, tablePrefix } = host.database
     const native = knex(`${tablePrefix}clients`).where({ client_id: 'native' })
     await native.clone().update({ disabled_at: 1 })
-    await expect(actingAs(host.oauth, 1, '', { client: 'native' })).rejects.toThrow('switched off')
+    await expect(actingAs(host.oauth, 1, '', { client: 'native' })).rejects.toThrow('does not exist or is disabled')
     await native.clone().update({ disabled_at: null })
   })
 })
@@ -260,7 +258,7 @@ describe('actingAsClient', () => {
   })
 
   test.each([
-    ['a client nobody registered', 'nobody', '', 'there is no client nobody'],
+    ['an unregistered client', 'nobody', '', 'the client nobody'],
     [
       'a client that is not registered for it',
       'native',
@@ -313,8 +311,8 @@ describe('neither is of any use to others', () => {
     '%# is no router of ours',
     async (other) => {
       const given = other as unknown as AuthRouter
-      await expect(actingAs(given, 1)).rejects.toThrow('what authRouter() returned')
-      await expect(actingAsClient(given, 'web')).rejects.toThrow('what authRouter() returned')
+      await expect(actingAs(given, 1)).rejects.toThrow('the router that authRouter() returned')
+      await expect(actingAsClient(given, 'web')).rejects.toThrow('the router that authRouter() returned')
     },
   )
 

@@ -101,7 +101,7 @@ describe('what could not be tried is said, with the reason', () => {
 
   test('with a confidential client and everything told', async () => {
     expect(await skippedIn({})).toEqual({
-      'the login page of the host as an open redirector': 'the login page is the kit’s',
+      'the host’s login page as an open redirector': 'the login page is Latchkey’s',
       'plain http under an https issuer': 'the issuer is http',
     })
   })
@@ -110,7 +110,7 @@ describe('what could not be tried is said, with the reason', () => {
     const told = { ...native('https://client.example.com/callback'), otherClient: undefined, api: undefined }
     const skipped = await skippedIn({ told: { ...told, wrongPasswords: undefined } })
     expect(skipped).toMatchObject({
-      'codes and tokens in the hands of another client': expect.stringContaining('otherClient'),
+      'codes and tokens used by another client': expect.stringContaining('otherClient'),
       'the API of the host without an access token in the header': expect.stringContaining('api'),
       'guessing passwords': expect.stringContaining('wrongPasswords'),
       'a client without its secret, with a wrong one, or with two': 'the client is public',
@@ -128,7 +128,7 @@ describe('what could not be tried is said, with the reason', () => {
     expect(skipped).toMatchObject({
       'the nonce in the ID token': 'the client does not ask for openid',
       'userinfo without an access token in the header': 'the client does not ask for openid',
-      'a refresh token used again': 'the client is given no refresh token',
+      'a refresh token used again': 'the client gets no refresh token',
     })
   })
 })
@@ -195,12 +195,12 @@ describe('the app', () => {
 
   const { client, user } = attackOptions
   test.each([
-    ['a wrong password', { user: { ...user, password: 'x' } }, /no code came back from .*login/],
-    ['an unknown client', { client: { ...client, client_id: 'nobody' } }, /no code came back from .*400/],
+    ['a wrong password', { user: { ...user, password: 'x' } }, /expected a code from .*login/],
+    ['an unknown client', { client: { ...client, client_id: 'nobody' } }, /expected a code from .*400/],
     [
       'a redirect URI nobody registered',
       { client: { ...client, redirect_uri: 'https://x.example/' } },
-      /no code/,
+      /expected a code/,
     ],
     ['a wrong secret', { client: { ...client, client_secret: 'x' } }, /the client was refused: 401/],
     [
@@ -211,7 +211,7 @@ describe('the app', () => {
     [
       'another issuer',
       { issuer: 'http://localhost:3001/oauth' },
-      /its issuer is http:\/\/localhost:3000\/oauth, not/,
+      /the issuer of the app is http:\/\/localhost:3000\/oauth, not/,
     ],
   ])('is not attacked with %s, since everything would seem to be refused', async (_, changes, message) => {
     await expect(attack(host.app, { ...attackOptions, ...changes })).rejects.toThrow(message)
@@ -224,6 +224,6 @@ describe('the app', () => {
 
   test('that hangs up ends the attack', async () => {
     const rude: RequestListener = (req) => void req.socket.destroy()
-    await expect(attack(rude, attackOptions)).rejects.toThrow('got no answer: Error: socket hang up')
+    await expect(attack(rude, attackOptions)).rejects.toThrow('got no response: Error: socket hang up')
   })
 })

@@ -85,7 +85,7 @@ test('and fails, with the report as its message, where something is found', asyn
     },
   })
   await expect(body?.()).rejects.toThrow(
-    /1 finding; \d+ attacks.*\n\n1\. a code by HEAD, PUT or DELETE\n {3}expected/,
+    /1 finding; \d+ attacks.*\n\n1\. a code with HEAD, PUT or DELETE\n {3}expected/,
   )
 })
 
@@ -107,7 +107,7 @@ test('it names every option and no other, and how many attacks there are', () =>
 test('the example of a report is as a report is written', () => {
   const example = fences.find(({ language }) => language === '')?.code ?? ''
   for (const line of example.trim().split('\n').filter(Boolean).slice(1)) {
-    expect(line).toMatch(/^\d+\. |^ {3}(?:expected|came|source|do) +\S/)
+    expect(line).toMatch(/^\d+\. |^ {3}(?:expected|actual|source|remedy) +\S/)
   }
   const [, name = ''] = /^1\. (.*)$/m.exec(example) ?? []
   const shown = attacks.find((attack) => attack.name === name)

@@ -57,9 +57,9 @@ test('nothing is found in the example app', async () => {
     })
     expectFindings(report, {})
     expect(report.skipped.map(({ attack: name }) => name)).toEqual([
-      'the login page of the host as an open redirector',
+      'the host’s login page as an open redirector',
       'plain http under an https issuer',
-      'codes and tokens in the hands of another client',
+      'codes and tokens used by another client',
     ])
   })
 }, 60_000)

@@ -71,7 +71,7 @@ describe('a host with a login page of its own', () => {
   test('has nothing found in it, and is told what was not tried', async () => {
     const report = await attackHost(host({ safe: onlyOwn, renews: true }))
     expectFindings(report, {})
-    expect(report.passed).toContain('the login page of the host as an open redirector')
+    expect(report.passed).toContain('the host’s login page as an open redirector')
     expect(report.passed).toContain('session fixation: cookies from before the sign-in')
     expect(report.skipped.map(({ attack }) => attack)).toEqual([
       'session fixation: cookies of an earlier sign-in',
@@ -79,7 +79,7 @@ describe('a host with a login page of its own', () => {
       'plain http under an https issuer',
       'a sign-in as JSON',
       'guessing passwords',
-      'guessing passwords from made-up addresses',
+      'guessing passwords from forged addresses',
     ])
   })
 
@@ -116,14 +116,14 @@ describe('a host with a login page of its own', () => {
     ],
   ])('that %s is found out', async (_, safe, came) => {
     expectFindings(await attackHost(host({ safe, renews: true })), {
-      'the login page of the host as an open redirector': came,
+      'the host’s login page as an open redirector': came,
     })
   })
 
   test('is not attacked without a way to sign in', async () => {
     const { told: _, ...others } = host({ safe: onlyOwn, renews: true })
     await expect(attackHost(others)).rejects.toThrow(
-      /no code came back from \/sign-in .*login if the page is your own/,
+      /expected a code from \/sign-in, .*set login if you have your own login page/,
     )
   })
 })

@@ -131,8 +131,7 @@ const hosts: Record<string, Planted> = {
       }),
     ],
     found: {
-      'redirect URIs that are given twice, not at all, or in brackets':
-        /another, then the registered one: 303/,
+      'redirect URIs that are repeated, missing, or in brackets': /another, then the registered one: 303/,
     },
   },
   'that fills in a missing redirect URI': {
@@ -142,7 +141,7 @@ const hosts: Record<string, Planted> = {
           void (query.has('client_id') && !query.get('redirect_uri') && query.set('redirect_uri', callback)),
       ),
     ],
-    found: { 'redirect URIs that are given twice, not at all, or in brackets': /none at all: 303/ },
+    found: { 'redirect URIs that are repeated, missing, or in brackets': /none at all: 303/ },
   },
   'that answers silent requests itself when something is wrong': {
     before: [
@@ -153,7 +152,7 @@ const hosts: Record<string, Planted> = {
       },
     ],
     found: {
-      'errors that would redirect to an address nobody registered':
+      'errors that would redirect to an unregistered address':
         /prompt=none .*302 Location: https:\/\/attacker/,
     },
   },
@@ -183,7 +182,7 @@ const hosts: Record<string, Planted> = {
         next()
       },
     ],
-    found: { 'a code by HEAD, PUT or DELETE': /^HEAD: 303 Location: https:\/\/client/ },
+    found: { 'a code with HEAD, PUT or DELETE': /^HEAD: 303 Location: https:\/\/client/ },
   },
   'whose proxy takes Origin and Sec-Fetch-Site away': {
     before: [
@@ -200,14 +199,14 @@ const hosts: Record<string, Planted> = {
   },
   'that knows browsers again by the request': {
     before: [recognising()],
-    found: { 'a waiting request in another browser': /^\/login for a browser that has never been here: 200/ },
+    found: { 'a pending request in another browser': /^\/login for a new browser: 200/ },
   },
   'that signs out by GET': {
     before: [
       sessions(),
       (req, _res, next) => (req.path === '/oauth/logout' ? req.session.regenerate(() => next()) : next()),
     ],
-    found: { 'signing somebody out from another site': /the user is signed out/ },
+    found: { 'signing a user out from another site': /the user is signed out/ },
   },
   'whose session cookie is not Secure': {
     before: [sessions({ saveUninitialized: false })],
@@ -215,7 +214,7 @@ const hosts: Record<string, Planted> = {
     told: https,
     around: trusting,
     found: {
-      'the attributes of cookies that identify somebody':
+      'the attributes of cookies that identify a user':
         /^host\.sid is not Secure, although the issuer is https$/,
     },
   },
@@ -225,20 +224,20 @@ const hosts: Record<string, Planted> = {
     told: https,
     around: trusting,
     found: {
-      'the attributes of cookies that identify somebody': /^host\.sid is not Secure/,
+      'the attributes of cookies that identify a user': /^host\.sid is not Secure/,
       'plain http under an https issuer': /^host\.sid was set$/,
     },
   },
   'whose session cookie scripts can read and other sites send': {
     before: [sessions({ cookie: { httpOnly: false, sameSite: 'none' } })],
     found: {
-      'the attributes of cookies that identify somebody':
-        /^host\.sid is not HttpOnly, .*\nhost\.sid has SameSite=None, so other sites send it along$/,
+      'the attributes of cookies that identify a user':
+        /^host\.sid is not HttpOnly, .*\nhost\.sid has SameSite=None, so the browser sends it with requests from other sites$/,
     },
   },
   'whose session cookie does not say SameSite': {
     before: [sessions({ cookie: {} })],
-    found: { 'the attributes of cookies that identify somebody': /^host\.sid has SameSite=\(none given\)/ },
+    found: { 'the attributes of cookies that identify a user': /^host\.sid has SameSite=\(none given\)/ },
   },
   'whose proxy takes all attributes of cookies away': {
     before: [
@@ -257,14 +256,14 @@ const hosts: Record<string, Planted> = {
     told: https,
     around: trusting,
     found: {
-      'the attributes of cookies that identify somebody': /__Host-latchkey_[0-9a-f]{8}_browser is not Secure/,
+      'the attributes of cookies that identify a user': /__Host-latchkey_[0-9a-f]{8}_browser is not Secure/,
     },
   },
   'that takes every request for https': {
     before: [(req, _res, next) => next(void Object.defineProperty(req, 'secure', { value: true }))],
     options: https,
     told: https,
-    found: { 'plain http under an https issuer': /a sign-in page was given/ },
+    found: { 'plain http under an https issuer': /a sign-in page was served/ },
   },
   'whose proxy takes security headers away': {
     before: [
@@ -275,7 +274,7 @@ const hosts: Record<string, Planted> = {
     found: {
       'the pages in a frame of another site':
         /the consent page: frame-ancestors missing or wider, X-Frame-Options missing/,
-      'foreign scripts in the pages': /the login page: Content-Security-Policy: none/,
+      'scripts of other origins in the pages': /the login page: Content-Security-Policy: none/,
     },
   },
   'whose proxy allows frames of its own': {
@@ -297,7 +296,7 @@ const hosts: Record<string, Planted> = {
           )
       }),
     ],
-    found: { 'foreign scripts in the pages': /unsafe-inline/ },
+    found: { 'scripts of other origins in the pages': /unsafe-inline/ },
   },
   'whose proxy has content types guessed': {
     before: [rewritingHeaders((headers) => void headers.delete('x-content-type-options'))],
@@ -310,11 +309,11 @@ const hosts: Record<string, Planted> = {
         if (policy) headers.set('content-security-policy', [String(policy), "form-action 'self'"])
       }),
     ],
-    found: { 'form-action on the way to the client': /the consent page: .*form-action 'self'$/ },
+    found: { 'form-action and the redirect to the client': /the consent page: .*form-action 'self'$/ },
   },
   'whose content network caches': {
     before: [rewritingHeaders((headers) => void headers.set('cache-control', 'public, max-age=3600'))],
-    found: { 'answers that a cache would keep': /the login page: Cache-Control: public, max-age=3600/ },
+    found: { 'responses that a cache would store': /the login page: Cache-Control: public, max-age=3600/ },
   },
   'with CORS and credentials for everybody': {
     before: [
@@ -369,7 +368,7 @@ const hosts: Record<string, Planted> = {
   'whose gateway repeats answers of POST': {
     before: repeating(),
     found: {
-      'a code used twice': /the second time: 200 .*\nthe first access token is still alive/,
+      'a code used twice': /the second time: 200 .*\nthe first access token is still valid/,
       'a code used ten times at once': /\d of ten succeeded/,
       'a refresh token used again': /the first one again: 200/,
     },
@@ -388,7 +387,7 @@ const hosts: Record<string, Planted> = {
       client: { client_id: 'native', redirect_uri: callback, scope: 'openid notes:read' },
       otherClient: undefined,
     },
-    found: { 'a refresh token used again': /a public client keeps its refresh token for ever/ },
+    found: { 'a refresh token used again': /a public client’s refresh token never rotates/ },
   },
   'whose gateway drops scopes it does not know': {
     before: rewritingForm((form) => {
@@ -405,11 +404,11 @@ const hosts: Record<string, Planted> = {
       },
     ],
     found: {
-      'codes and tokens in the hands of another client':
+      'codes and tokens used by another client':
         /the code: 200 .*\nthe refresh token: 200 .*\nit could revoke/,
       'a client without its secret, with a wrong one, or with two': /a wrong secret: 400 .*invalid_grant/,
       'client credentials in the URL': /POST with the credentials in the query: 400 .*invalid_grant/,
-      'introspection by nobody': /without a client: 200/,
+      'introspection without a client': /without a client: 200/,
     },
   },
   'whose gateway knows the secret of one client': {
@@ -420,7 +419,7 @@ const hosts: Record<string, Planted> = {
       },
     ],
     found: {
-      'codes and tokens in the hands of another client':
+      'codes and tokens used by another client':
         /the code: 200 .*\nthe refresh token: 200 .*\nit could revoke/,
     },
   },
@@ -431,7 +430,7 @@ const hosts: Record<string, Planted> = {
         next()
       },
     ],
-    found: { 'introspection by nobody': /without a client: 200 {"active":false}/ },
+    found: { 'introspection without a client': /without a client: 200 {"active":false}/ },
   },
   'that merges queries into bodies': {
     before: rewritingForm((form, req) => {
@@ -480,7 +479,7 @@ const hosts: Record<string, Planted> = {
   'with middleware that throws': {
     before: [(req, _res, next) => next(void decodeURIComponent(req.url))],
     found: {
-      'requests that make something throw': /client_id=%E0%A4%A .*node_modules|at decodeURIComponent/,
+      'requests that make middleware throw': /client_id=%E0%A4%A .*node_modules|at decodeURIComponent/,
     },
   },
   'whose errors are 500': {
@@ -490,24 +489,24 @@ const hosts: Record<string, Planted> = {
         else next()
       },
     ],
-    found: { 'requests that make something throw': /__proto__.*: 500$/m },
+    found: { 'requests that make middleware throw': /__proto__.*: 500$/m },
   },
   'without limits on wrong passwords': {
     options: { throttle: false },
     found: {
       'guessing passwords': /^attempt 6: 400/,
-      'guessing passwords from made-up addresses': /^attempt 6: 400/,
+      'guessing passwords from forged addresses': /^attempt 6: 400/,
     },
   },
   'that believes every X-Forwarded-For': {
     around: (app) => app.set('trust proxy', true),
-    found: { 'guessing passwords from made-up addresses': /^attempt 6: 400/ },
+    found: { 'guessing passwords from forged addresses': /^attempt 6: 400/ },
   },
   'with wider limits than it says': {
     told: { wrongPasswords: 3 },
     found: {
       'guessing passwords': /^attempt 4: 400/,
-      'guessing passwords from made-up addresses': /^attempt 4: 400/,
+      'guessing passwords from forged addresses': /^attempt 4: 400/,
     },
   },
   'whose gateway adds the secret where there is none': {
@@ -533,5 +532,5 @@ test.each(Object.entries(hosts))('a host %s', async (_, { found, ...host }) => {
 test('every attack succeeds in one of these hosts, or on a login page of the host', () => {
   const found = new Set(Object.values(hosts).flatMap((host) => Object.keys(host.found)))
   const others = attacks.map(({ name }) => name).filter((name) => !found.has(name))
-  expect(others).toEqual(['the login page of the host as an open redirector'])
+  expect(others).toEqual(['the host’s login page as an open redirector'])
 })

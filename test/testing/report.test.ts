@@ -6,26 +6,26 @@ import { attackHost, rewritingHeaders } from '../support/attacked-host.ts'
 
 const findings = [
   {
-    attack: 'answers that a cache would keep',
+    attack: 'responses that a cache would store',
     expected: 'Cache-Control: no-store',
-    came: 'the login page: none\nthe consent page: none',
+    actual: 'the login page: none\nthe consent page: none',
     source: 'RFC 6749 §5.1',
     remedy: 'Set no Cache-Control.',
   },
 ]
 
-test('as text it says what was expected, what came, by which section, and what to do', () => {
+test('as a string it shows the expected and the actual result, the section and the remedy', () => {
   const report = reportOf({ findings, passed: ['x', 'y'], skipped: [{ attack: 'z', why: 'it is off' }] })
   expect(String(report)).toBe(
     [
       '1 finding; 2 attacks failed as they should; 1 skipped',
       '',
-      '1. answers that a cache would keep',
+      '1. responses that a cache would store',
       '   expected  Cache-Control: no-store',
-      '   came      the login page: none',
+      '   actual    the login page: none',
       '             the consent page: none',
       '   source    RFC 6749 §5.1',
-      '   do        Set no Cache-Control.',
+      '   remedy    Set no Cache-Control.',
       '',
       'skipped: z: it is off',
     ].join('\n'),
@@ -62,10 +62,10 @@ describe('a report of a host in which much is wrong', () => {
     const names = report.findings.map(({ attack }) => attack)
     expect(new Set(names).size).toBe(names.length)
     for (const finding of report.findings) {
-      for (const field of ['attack', 'expected', 'came', 'source', 'remedy'] as const) {
+      for (const field of ['attack', 'expected', 'actual', 'source', 'remedy'] as const) {
         expect(finding[field]).toMatch(/\S/)
       }
-      expect(finding.came.split('\n').length).toBeLessThanOrEqual(7)
+      expect(finding.actual.split('\n').length).toBeLessThanOrEqual(7)
     }
   })
 })

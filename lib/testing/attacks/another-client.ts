@@ -3,16 +3,15 @@ import { errorIn } from '../flow.ts'
 import { described, jsonOf } from '../outcome.ts'
 import { asClient, isAlive, newCode, newTokens, redemption } from '../tokens.ts'
 
-/** What was given to one client is worthless to the next. */
+/** Codes and tokens of one client must be useless to another. */
 export const anotherClient: Attack = {
-  name: 'codes and tokens in the hands of another client',
+  name: 'codes and tokens used by another client',
   source: 'RFC 6749 §4.1.3, §6 and §10.4, RFC 7009 §2.1, RFC 7662 §4',
-  expected: 'invalid_grant; revoked by nobody else; inactive when asked about',
-  remedy:
-    'Give each client a client_id and a secret of its own, and let nothing before the router rewrite them.',
+  expected: 'invalid_grant; only the owner can revoke; introspection says inactive',
+  remedy: 'Give each client its own client_id and secret, and do not rewrite them before the router.',
   run: async (target) => {
     const other = target.options.otherClient
-    if (other === undefined) return { skipped: 'give otherClient, a second registered client' }
+    if (other === undefined) return { skipped: 'set otherClient to a second registered client' }
     const deviations: string[] = []
     const granted = await newCode(target, target.signedIn())
     const redeemed = await asClient(target, '/token', redemption(granted), other)
@@ -26,8 +25,8 @@ export const anotherClient: Attack = {
     }
     for (const token of [accessToken, refreshToken ?? accessToken]) {
       await asClient(target, '/revoke', { token }, other)
-      const told = await asClient(target, '/introspect', { token }, other)
-      if (jsonOf(told).active === true) deviations.push(`introspection: ${described(told)}`)
+      const introspected = await asClient(target, '/introspect', { token }, other)
+      if (jsonOf(introspected).active === true) deviations.push(`introspection: ${described(introspected)}`)
     }
     if (!(await isAlive(target, accessToken))) deviations.push('it could revoke the access token')
     return deviations

@@ -5,10 +5,10 @@ import type { Target } from '../target.ts'
 import { asClient, newCode, redemption, tokensIn } from '../tokens.ts'
 import type { Answer } from '../wire.ts'
 
-/** Each of these has been changed by somebody's decoding on its way. */
+/** Values that a wrong decoder changes. */
 const awkward = ['a b+c%20d%2Bé', '"\'<>&amp;=;#?/\\', 'ü€🙂 ', '%', `${'x'.repeat(1500)}.`, '{"a":["b"]}']
 
-/** What is wrong with one authorization response. */
+/** The flaws of an authorization response. */
 const flaws = (
   target: Target,
   answer: Answer,
@@ -29,7 +29,7 @@ const stateAndIssuer: Attack = {
   name: 'state and iss in answers to the client',
   source: 'RFC 6749 §4.1.2, RFC 9207 §2, RFC 9700 §4.4',
   expected: 'state once and unchanged, iss once, and code and error never together',
-  remedy: 'Let nothing rewrite queries or Location headers on the way to the router and back.',
+  remedy: 'Do not rewrite queries or Location headers before or after the router.',
   run: async (target) => {
     const deviations: string[] = []
     for (const state of awkward) {
@@ -46,8 +46,8 @@ const stateAndIssuer: Attack = {
 const nonce: Attack = {
   name: 'the nonce in the ID token',
   source: 'OpenID Connect Core §3.1.3.7, §15.5.2',
-  expected: 'the very nonce of the request',
-  remedy: 'Let nothing rewrite queries on the way to the router.',
+  expected: 'exactly the nonce of the request',
+  remedy: 'Do not rewrite queries before the router.',
   run: async (target) => {
     const [value] = awkward
     const request = newRequest(target, { nonce: value })
@@ -59,12 +59,12 @@ const nonce: Attack = {
   },
 }
 
-/** A HEAD that reaches the handler of GET would use up what the GET is for, or leave a code in a log. */
+/** If HEAD reached the handler of GET, it would use up the request or leave a code in a log. */
 const head: Attack = {
-  name: 'a code by HEAD, PUT or DELETE',
+  name: 'a code with HEAD, PUT or DELETE',
   source: 'RFC 6749 §3.1',
   expected: 'no redirect to the client',
-  remedy: 'Mount no method override before the router.',
+  remedy: 'Do not mount a method override before the router.',
   run: async (target) => {
     const browser = target.signedIn()
     codeIn(target, await grant(target, browser))

@@ -11,7 +11,7 @@ const wrong = (attempts: Readonly<Record<string, Answer>>): string[] =>
     isUnauthorized(answer) ? [] : [`${what}: ${described(answer)}`],
   )
 
-/** Everything that is no access token, and an access token where it must not be. */
+/** Values that are not access tokens, and access tokens in the wrong place. */
 const misused = async (target: VisitedTarget, path: string): Promise<Record<string, Answer>> => {
   const { accessToken, refreshToken, idToken } = await newTokens(target, target.signedIn())
   const { code } = await newCode(target, target.signedIn())
@@ -20,8 +20,8 @@ const misused = async (target: VisitedTarget, path: string): Promise<Record<stri
     'no token': await target.browser().get(path),
     'the token in the query': await target.browser().get(`${path}?access_token=${accessToken}`),
     'the token as a cookie': await target.browser().get(path, { cookie: `access_token=${accessToken}` }),
-    'the token by Basic': await target.browser().get(path, { authorization: `Basic ${accessToken}` }),
-    'a made-up token': await withToken(target, path, `lk_at_${'A'.repeat(43)}`),
+    'the token with Basic': await target.browser().get(path, { authorization: `Basic ${accessToken}` }),
+    'a forged token': await withToken(target, path, `lk_at_${'A'.repeat(43)}`),
   }
   for (const [what, value] of Object.entries(others)) {
     if (value !== undefined) answers[what] = await withToken(target, path, value)
@@ -34,8 +34,8 @@ const source = 'RFC 6750 §2.3, §3.1 and §5.3, RFC 9700 §4.3.2'
 const userinfo: Attack = {
   name: 'userinfo without an access token in the header',
   source,
-  expected: 'status 401 or 400 for everything that is no access token, and for one in the URL',
-  remedy: 'Copy no token from query or cookie into the Authorization header.',
+  expected: 'status 401 or 400 for everything that is not an access token, and for a token in the URL',
+  remedy: 'Do not copy a token from the query or a cookie into the Authorization header.',
   run: async (target): Promise<Outcome> => {
     const path = '/userinfo'
     const { accessToken } = await newTokens(target, target.signedIn())
@@ -53,12 +53,12 @@ const userinfo: Attack = {
 const api: Attack = {
   name: 'the API of the host without an access token in the header',
   source,
-  expected: 'status 401 or 400 for everything that is no access token, and for one in the URL',
+  expected: 'status 401 or 400 for everything that is not an access token, and for a token in the URL',
   remedy:
-    'Put requireToken() before the handler of that route, and copy no token into the Authorization header.',
+    'Put requireToken() before the handler of that route, and do not copy tokens into the Authorization header.',
   run: async (target) => {
     const path = target.options.api
-    if (path === undefined) return { skipped: 'give api, the path of a route behind requireToken()' }
+    if (path === undefined) return { skipped: 'set api to the path of a route behind requireToken()' }
     const { accessToken } = await newTokens(target, target.signedIn())
     const good = await withToken(target, path, accessToken)
     const isReached = good.status < 400 || good.status === 403

@@ -6,12 +6,12 @@ import { ownPages } from './pages.ts'
 
 const mayBeKept = ({ headers }: Answer): boolean => !/\bno-store\b/i.test(headers['cache-control'] ?? '')
 
-/** Everything that holds a code, a token or somebody's data. */
+/** Every response that contains a code, a token or a user's data. */
 export const caching: Attack = {
-  name: 'answers that a cache would keep',
+  name: 'responses that a cache would store',
   source: 'RFC 6749 §5.1, RFC 9700 §4.3, OpenID Connect Core §3.1.3.3',
   expected: 'Cache-Control: no-store on pages, redirects with a code, tokens and userinfo',
-  remedy: 'Let no middleware, proxy or content network behind the router set Cache-Control on its answers.',
+  remedy: 'Do not let middleware, a proxy or a CDN change Cache-Control in responses of the router.',
   run: async (target) => {
     const request = newRequest(target)
     const redirect = await grant(target, target.signedIn(), request)

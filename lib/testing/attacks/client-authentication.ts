@@ -5,7 +5,7 @@ import type { Target } from '../target.ts'
 import { asClient, basicHeader, program } from '../tokens.ts'
 import type { Answer } from '../wire.ts'
 
-/** What is asked for makes no difference: it is the client that must be refused before anybody looks at it. */
+/** The client must be refused before the request is read, so its content does not matter. */
 const asked = { grant_type: 'authorization_code', code: 'made-up', redirect_uri: 'https://attacker.example/' }
 
 const isClientRefused = (answer: Answer): boolean =>
@@ -16,7 +16,7 @@ const wrong = (name: string, attempts: Readonly<Record<string, Answer>>): string
     isClientRefused(answer) ? [] : [`${name}${what}: ${described(answer)}`],
   )
 
-const remedy = 'Let nothing before the router add, complete or accept client credentials.'
+const remedy = 'Do not add, complete or accept client credentials before the router.'
 
 const secrets: Attack = {
   name: 'a client without its secret, with a wrong one, or with two',
@@ -49,12 +49,12 @@ const secrets: Attack = {
   },
 }
 
-/** Where logs, histories and Referer headers keep them. */
+/** Logs, histories and Referer headers store URLs. */
 const inQuery: Attack = {
   name: 'client credentials in the URL',
   source: 'RFC 6749 §2.3.1 and §3.2',
-  expected: 'refused, as if they were not there',
-  remedy: 'Merge no query into the body before the router, and route no GET to POST /token.',
+  expected: 'refused, because credentials in the URL are ignored',
+  remedy: 'Do not merge the query into the body before the router, and do not route GET to POST /token.',
   run: async (target) => {
     const { client_id, client_secret = '' } = target.options.client
     const query = new URLSearchParams({ client_id, client_secret })
@@ -71,7 +71,7 @@ const questions = (target: Target, token: string): Promise<Answer> =>
   program(target, '/introspect', { token })
 
 const introspection: Attack = {
-  name: 'introspection by nobody',
+  name: 'introspection without a client',
   source: 'RFC 7662 §2.1 and §4',
   expected: 'invalid_client or invalid_request',
   remedy,

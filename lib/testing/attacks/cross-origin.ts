@@ -3,7 +3,7 @@ import { newRequest } from '../flow.ts'
 import type { VisitedTarget } from '../visit.ts'
 import type { Answer } from '../wire.ts'
 
-/** Pages read cookies; no script of another origin may see them, with or without credentials. */
+/** Pages read cookies, so no script of another origin may read them. */
 const pagesOf = (target: VisitedTarget): string[] => [
   newRequest(target, { prompt: 'none' }).url,
   ...['/authorize', '/login', '/consent', '/logout', '/introspect'].map((path) => target.path(path)),
@@ -25,14 +25,13 @@ const flawsOf = ({ headers }: Answer, isPage: boolean): string[] => {
   ]
 }
 
-/** A script of any site, in the browser of somebody who is signed in. */
+/** A script of any site, in the browser of a signed-in user. */
 export const crossOrigin: Attack = {
   name: 'scripts of other origins with the user’s cookies',
   source: 'RFC 9700 §2.6, OWASP ASVS 5 §3.4.2',
-  expected:
-    'nowhere Access-Control-Allow-Credentials, and no Access-Control-Allow-Origin where cookies are read',
+  expected: 'no Access-Control-Allow-Credentials, and no Access-Control-Allow-Origin where cookies are read',
   remedy:
-    'Mount cors() after the router, or only on the paths of your API, and never with credentials for every origin. The kit sets what its own endpoints need.',
+    'Mount cors() after the router, or only on the paths of your API, and never with credentials for every origin. Latchkey sets the CORS headers of its own endpoints.',
   run: async (target) => {
     const browser = target.signedIn()
     const [pages, open] = [pagesOf(target), openOf(target)]

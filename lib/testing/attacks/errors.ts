@@ -4,7 +4,7 @@ import { newRequest } from '../flow.ts'
 import type { Target } from '../target.ts'
 import type { Answer } from '../wire.ts'
 
-/** What no answer may hold: frames of a stack, files, SQL. */
+/** What no response may contain: stack frames, file names, SQL. */
 const leaks = [
   /\bat (?:async )?[\w.<>$ [\]]+ \((?:file:|node:|\/|[A-Z]:\\)/,
   /\bnode_modules\b/,
@@ -17,7 +17,7 @@ const form = { 'content-type': 'application/x-www-form-urlencoded' }
 
 type Request = readonly [method: string, path: string, sent?: Sent]
 
-/** Requests that nobody thought of when writing middleware. */
+/** Requests that middleware often does not expect. */
 const requestsOf = (target: Target): Request[] => {
   const authorize = target.path('/authorize')
   const post = (path: string, body: string, headers = form): Request => [
@@ -53,11 +53,11 @@ const flawOf = ({ status, body }: Answer): string | undefined => {
 }
 
 export const errors: Attack = {
-  name: 'requests that make something throw',
+  name: 'requests that make middleware throw',
   source: 'OWASP ASVS 5 §16.5.1, CWE-209',
   expected: 'a status below 500, and no stack, path or SQL in the answer',
   remedy:
-    'Give the app an error handler of its own that shows nothing, and mount the router before middleware that throws on odd input.',
+    'Add an error handler to your app that shows no details, and mount the router before middleware that throws on malformed input.',
   run: async (target) => {
     const deviations: string[] = []
     for (const [method, path, sent] of requestsOf(target)) {

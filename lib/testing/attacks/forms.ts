@@ -7,9 +7,9 @@ import type { Target } from '../target.ts'
 import type { Answer } from '../wire.ts'
 
 const remedy =
-  'Let the form fields and the headers Origin and Sec-Fetch-Site reach the router as the browser sent them, and turn no other content type into a form.'
+  'Pass form fields and the headers Origin and Sec-Fetch-Site to the router unchanged, and do not convert other content types to forms.'
 
-/** A form that another site, or another page, makes the browser send. */
+/** A form that another site or page makes the browser send. */
 interface Forgery {
   readonly fields: Readonly<Record<string, string>>
   readonly headers?: Sent['headers']
@@ -18,7 +18,7 @@ interface Forgery {
 const field = 'csrf_token'
 const attacker = 'https://attacker.example'
 
-/** The form that is forged, one of another request in the same browser, and one of another browser. */
+/** The forged form, one of another request in the same browser, and one of another browser. */
 type Forms<Kind> = readonly [own: Kind, foreign: Kind, distant: Kind]
 
 const forgeriesOf = (
@@ -42,7 +42,7 @@ const forgeriesOf = (
   }
 }
 
-/** Sends every forgery; each has to be refused. */
+/** Sends every forged form; each must be refused. */
 const forge = async (
   browser: Browser,
   pages: Forms<Answer>,
@@ -62,7 +62,7 @@ const forge = async (
   return isRefused(asText) ? deviations : [...deviations, `as text/plain: ${described(asText)}`]
 }
 
-/** The same page three times: twice in one browser, once in another. */
+/** Opens the same page three times: twice in one browser, once in another. */
 const opened = async (
   target: Target,
   [browser, other]: readonly [Browser, Browser],
@@ -76,7 +76,7 @@ const opened = async (
 const login: Attack = {
   name: 'the sign-in form, forged',
   source: 'RFC 6749 §10.12, RFC 9700 §4.7',
-  expected: 'each is refused with a status of 400 to 499, and nobody is signed in',
+  expected: 'each is refused with a status of 400 to 499, and no user is signed in',
   remedy,
   run: async (target): Promise<Outcome> => {
     if (target.options.login) return { skipped: 'the login page is the host’s own' }
@@ -92,13 +92,13 @@ const login: Attack = {
 const consent: Attack = {
   name: 'the consent form, forged',
   source: 'RFC 6749 §10.12, RFC 9700 §4.7',
-  expected: 'each is refused with a status of 400 to 499, and consent is still asked for',
+  expected: 'each is refused with a status of 400 to 499, and consent is still required',
   remedy,
   run: async (target) => {
     const browser = target.signedIn()
     const pages = await opened(target, [browser, target.signedIn()], { prompt: 'consent' })
     const [page] = pages
-    if (!isConsentPage(page)) return [`prompt=consent came to ${described(page)}`]
+    if (!isConsentPage(page)) return [`prompt=consent was answered with ${described(page)}`]
     const deviations = await forge(browser, pages, { decision: 'allow' })
     const again = await browser.open(page.url.href)
     return isConsentPage(again) ? deviations : [...deviations, `afterwards the page is ${described(again)}`]

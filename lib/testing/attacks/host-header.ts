@@ -4,7 +4,7 @@ import { described } from '../outcome.ts'
 
 const attacker = 'attacker.example'
 
-/** What anybody can write into a request, and many an app believes. */
+/** Headers that anyone can send, and that many apps trust. */
 const forgeries: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   Host: { host: attacker },
   'X-Forwarded-Host': { 'x-forwarded-host': attacker },
@@ -13,13 +13,13 @@ const forgeries: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'X-Original-URL': { 'x-original-url': `//${attacker}/`, 'x-rewrite-url': `//${attacker}/` },
 }
 
-/** What a cache or a client would keep, and where users would be sent. */
+/** A wrong host could end up in caches, in clients and in redirects. */
 export const hostHeader: Attack = {
   name: 'another host in the headers',
   source: 'RFC 8414 §3.3 and §6.2, RFC 9207 §2.4',
-  expected: 'the same metadata as ever, and no link to that host; or a refusal',
+  expected: 'unchanged metadata and no link to that host, or a refusal',
   remedy:
-    'Rewrite no bodies or Location headers by the Host header; the kit builds everything from the issuer.',
+    'Do not rewrite bodies or Location headers based on the Host header; Latchkey builds all URLs from the issuer.',
   run: async (target): Promise<Outcome> => {
     const path = target.path('/.well-known/openid-configuration')
     const honest = await target.browser().get(path)

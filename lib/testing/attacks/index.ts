@@ -20,7 +20,7 @@ import { returnTo } from './return-to.ts'
 import { anotherBrowser } from './waiting-request.ts'
 import { wrongPasswordAttacks } from './wrong-passwords.ts'
 
-/** Every attack, in the order in which they run: those that use up limits come last. */
+/** Every attack, in the order in which they run. Attacks that reach limits run last. */
 export const attacks: readonly Attack[] = [
   ...redirectUriAttacks,
   ...authorizationResponseAttacks,

@@ -5,24 +5,24 @@ import { described } from '../outcome.ts'
 import type { Target } from '../target.ts'
 
 const remedy =
-  'Give the session a new id at sign-in: let req.session.regenerate() be that of express-session, and call it in a login page of your own.'
+  'Change the session id at sign-in: use express-session’s req.session.regenerate(), and call it in your own login page.'
 
-/** What somebody can do who knows the cookies of before. */
+/** What an attacker who knows the earlier cookies can do. */
 const stolen = async (target: Target, thief: Browser, when: string): Promise<string[]> =>
   (await isSignedIn(target, thief))
     ? [`the cookies of ${when} (${thief.cookieNames().join(', ')}) are those of a signed-in user`]
     : []
 
-/** The attacker opens the page first, and has the victim sign in under the same session id. */
+/** The attacker opens the page first and makes the victim sign in with the same session id. */
 const fixation: Attack = {
   name: 'session fixation: cookies from before the sign-in',
   source: 'OWASP ASVS 5 §7.2.4, CWE-384',
-  expected: 'nobody is signed in with them afterwards',
+  expected: 'they are not signed in afterwards',
   remedy,
   run: async (target) => {
     const browser = target.browser()
     const request = newRequest(target)
-    // Twice, since some session middleware sets its cookie with the second answer.
+    // Twice, because some session middleware sets its cookie with the second response.
     await browser.open(request.url)
     await browser.open(request.url)
     const thief = browser.copy()
@@ -31,21 +31,20 @@ const fixation: Attack = {
   },
 }
 
-/** Where sessions begin only with a login, the attacker plants one of their own; the victim signs in over it. */
+/** The attacker plants the cookies of their own session; the victim then signs in. */
 const takeover: Attack = {
   name: 'session fixation: cookies of an earlier sign-in',
   source: 'OWASP ASVS 5 §7.2.4, CWE-384',
-  expected: 'nobody is signed in with them after the next one',
+  expected: 'they are not signed in after the next sign-in',
   remedy,
   run: async (target) => {
-    if (target.options.login)
-      return { skipped: 'whether the login page of the host asks again is its own affair' }
+    if (target.options.login) return { skipped: 'the host’s login page decides whether to ask again' }
     const browser = target.browser()
     await grant(target, browser)
     const thief = browser.copy()
     const request = newRequest(target, { prompt: 'login' })
     const page = await browser.open(request.url)
-    if (!isLoginPage(target, page)) return [`prompt=login came to ${described(page)}`]
+    if (!isLoginPage(target, page)) return [`prompt=login was answered with ${described(page)}`]
     await signIn(target, browser, page, request)
     return stolen(target, thief, 'the earlier sign-in')
   },

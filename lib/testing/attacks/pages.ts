@@ -4,10 +4,10 @@ import { described } from '../outcome.ts'
 import type { VisitedTarget } from '../visit.ts'
 import type { Answer } from '../wire.ts'
 
-/** The kit's own pages, by name; a login page of the host's is the host's. */
+/** Latchkey's pages by name, without the host's own login page. */
 export const ownPages = async (target: VisitedTarget): Promise<Record<string, Answer>> => {
   const consent = await target.signedIn().open(newRequest(target, { prompt: 'consent' }).url)
-  if (!isConsentPage(consent)) throw new Error(`prompt=consent came to ${described(consent)}`)
+  if (!isConsentPage(consent)) throw new Error(`prompt=consent was answered with ${described(consent)}`)
   const login: Record<string, Answer> = target.options.login
     ? {}
     : { login: await target.browser().open(newRequest(target).url) }
@@ -29,7 +29,7 @@ const policiesOf = ({ headers }: Answer): Policy[] => {
     })
 }
 
-/** A flaw of each page that has it. */
+/** Describes the flaw of each page that has one. */
 const flawed = async (
   target: VisitedTarget,
   flawOf: (page: Answer) => string | undefined,
@@ -40,7 +40,7 @@ const flawed = async (
   })
 
 const unchanged =
-  'Let nothing behind the router replace or remove headers of its answers: no proxy rule, no hook on writeHead. What an app-wide helmet sets before the router does no harm.'
+  'Do not replace or remove headers of the router’s responses, for example with a proxy rule or a hook on writeHead. An app-wide helmet before the router is fine.'
 
 const framing: Attack = {
   name: 'the pages in a frame of another site',
@@ -59,10 +59,9 @@ const framing: Attack = {
 const safeSource = /^'(?:none|self|nonce-[^']+|sha(?:256|384|512)-[^']+|strict-dynamic|report-sample)'$/
 
 const scripts: Attack = {
-  name: 'foreign scripts in the pages',
+  name: 'scripts of other origins in the pages',
   source: 'RFC 9700 §4.16, OWASP ASVS 5 §3.4.3',
-  expected:
-    'a Content-Security-Policy that lets only scripts of this origin run, and forbids another base URI',
+  expected: 'a Content-Security-Policy that allows only scripts of this origin and no other base URI',
   remedy: unchanged,
   run: (target) =>
     flawed(target, (page) => {
@@ -98,9 +97,9 @@ const allowsForm = (policy: Policy, uri: string, own: string): boolean => {
   return sources.some((source) => matching.includes(source))
 }
 
-/** Browsers check it on every hop after a POST, so Allow looks dead although the code was issued. */
+/** Browsers check form-action at every redirect after a POST, so Allow would seem to do nothing. */
 const formAction: Attack = {
-  name: 'form-action on the way to the client',
+  name: 'form-action and the redirect to the client',
   source: 'Content Security Policy Level 3 §6.4.1',
   expected: 'the scheme of the redirect URI among the sources of form-action, on every page with a form',
   remedy:

@@ -1,6 +1,6 @@
 import type { AttackClient } from '../options.ts'
 
-/** A redirect URI in the parts of its text; nothing is normalised, since that is what is attacked. */
+/** The parts of a redirect URI as strings; they are not normalised, because normalising is what the attack tests. */
 interface Parts {
   readonly scheme: string
   /** Host and port as written; undefined for `com.example.app:/callback`. */
@@ -25,7 +25,7 @@ const otherCase = (text: string): string => {
 const firstEncoded = (text: string): string =>
   text.replace(/[a-z]/i, (letter) => `%${letter.charCodeAt(0).toString(16)}`)
 
-/** More at the end, less, or something that a parser would throw away. */
+/** More at the end, less, or characters that a parser would remove. */
 const endings = (uri: string): string[] =>
   [
     ...[
@@ -67,7 +67,7 @@ const paths = ({ scheme, authority, rest }: Parts): string[] => {
   ].map((other) => `${before}${other}`)
 }
 
-/** Hosts of which a careless eye, or `startsWith`, would say that they are the registered one. */
+/** Hosts that resemble the registered one, to a person or to `startsWith`. */
 const hosts = ({ scheme, authority = '', host, rest }: Parts): string[] =>
   [
     ...['attacker.example', `${authority}.attacker.example`, `attacker.example.${authority}`],
@@ -115,7 +115,7 @@ const dangerous = [
 const loopbackNames = ['127.0.0.1', '[::1]', 'localhost']
 const loopbackDisguises = ['127.1', '2130706433', '0x7f.0.0.1', '0177.0.0.1', '[::ffff:127.0.0.1]', '0.0.0.0']
 
-/** Another machine's name for the same loopback address: a different listener may be behind it. */
+/** Other names of the loopback address: a different program may listen there. */
 const loopbacks = ({ scheme, host, port, rest }: Parts): string[] =>
   loopbackNames.includes(host)
     ? [...loopbackNames, ...loopbackDisguises]
@@ -123,7 +123,7 @@ const loopbacks = ({ scheme, host, port, rest }: Parts): string[] =>
         .map((name) => `${scheme}://${name}${port && `:${port}`}${rest}`)
     : []
 
-/** Where the port may not vary (RFC 8252 §7.3 lets it on loopback addresses; public clients' `localhost` likewise). */
+/** Other ports, unless the port may vary (RFC 8252 §7.3: loopback addresses, and `localhost` of public clients). */
 const ports = ({ scheme, host, port, rest }: Parts, { client_secret }: AttackClient): string[] => {
   const isFree =
     scheme === 'http' &&
@@ -132,8 +132,8 @@ const ports = ({ scheme, host, port, rest }: Parts, { client_secret }: AttackCli
 }
 
 /**
- * Redirect URIs that look like the registered one, or become it when somebody parses, decodes or completes them.
- * None of them may be redirected to, since they are compared as text (RFC 9700 §2.1).
+ * Redirect URIs that look like the registered one, or become it when they are parsed, decoded or completed.
+ * None of them may be redirected to, because URIs are compared as strings (RFC 9700 §2.1).
  */
 export const forgedRedirectUris = (client: AttackClient): string[] => {
   const { redirect_uri: uri, redirect_uris = [] } = client

@@ -5,9 +5,9 @@ import type { VisitedTarget } from '../visit.ts'
 import { forgedRedirectUris } from './redirect-uri-variants.ts'
 
 const remedy =
-  'Let nothing before the router parse, decode, complete or rebuild the query: no middleware, rewrite or gateway rule that touches redirect_uri. The kit compares it as text with the registered ones.'
+  'Do not parse, decode, complete or rebuild the query before the router: no middleware, rewrite or gateway rule may change redirect_uri. Latchkey compares it with the registered ones as a string.'
 
-/** One wrong answer in a line. */
+/** Describes a wrong response in one line. */
 const tried = async (
   { browser }: VisitedTarget,
   what: string,
@@ -18,11 +18,11 @@ const tried = async (
   return isRefused(answer) ? [] : [`${what}: ${described(answer)}`]
 }
 
-/** Dozens of addresses that are not the registered one. */
+/** Many addresses that are not the registered one. */
 const forged: Attack = {
   name: 'redirect URIs that resemble the registered one',
   source: 'RFC 6749 §3.1.2.3, RFC 9700 §2.1 and §4.1',
-  expected: 'for each a page with status 400, and no redirect',
+  expected: 'a page with status 400 for each, and no redirect',
   remedy,
   run: async (target) => {
     const outcomes: string[] = []
@@ -34,11 +34,11 @@ const forged: Attack = {
   },
 }
 
-/** Two addresses, none, or one under a name that some parsers take for it. */
+/** Two addresses, none, or one with a name that some parsers treat as `redirect_uri`. */
 const ambiguous: Attack = {
-  name: 'redirect URIs that are given twice, not at all, or in brackets',
+  name: 'redirect URIs that are repeated, missing, or in brackets',
   source: 'RFC 6749 §3.1, RFC 9700 §4.1',
-  expected: 'for each a page with status 400, and no redirect',
+  expected: 'a page with status 400 for each, and no redirect',
   remedy,
   run: async (target) => {
     const { client } = target.options
@@ -63,21 +63,21 @@ const ambiguous: Attack = {
   },
 }
 
-/** Whatever else is wrong, or silent, or posted: nobody is redirected to an address that is not known to be right. */
+/** Other errors in the same request must not cause a redirect to an unverified address. */
 const unverified: Attack = {
-  name: 'errors that would redirect to an address nobody registered',
+  name: 'errors that would redirect to an unregistered address',
   source: 'RFC 6749 §4.1.2.1, RFC 9700 §4.11',
-  expected: 'for each a page with status 400, and no redirect',
+  expected: 'a page with status 400 for each, and no redirect',
   remedy,
   run: async (target) => {
     const redirect_uri = 'https://attacker.example/callback'
     const { client_id } = target.options.client
     const requests: Record<string, Record<string, string | undefined>> = {
-      'prompt=none with a foreign redirect URI': { redirect_uri, prompt: 'none' },
-      'a foreign redirect URI and a wrong response_type': { redirect_uri, response_type: 'x' },
-      'a foreign redirect URI as a form post': { redirect_uri, response_mode: 'form_post', prompt: 'none' },
-      'a client nobody registered': { redirect_uri, client_id: 'nobody-registered-this', prompt: 'none' },
-      'the client with a space behind it': { redirect_uri, client_id: `${client_id} `, prompt: 'none' },
+      'prompt=none with another redirect URI': { redirect_uri, prompt: 'none' },
+      'another redirect URI and a wrong response_type': { redirect_uri, response_type: 'x' },
+      'another redirect URI as a form post': { redirect_uri, response_mode: 'form_post', prompt: 'none' },
+      'an unregistered client': { redirect_uri, client_id: 'nobody-registered-this', prompt: 'none' },
+      'the client id with a trailing space': { redirect_uri, client_id: `${client_id} `, prompt: 'none' },
       'no client': { redirect_uri, client_id: undefined, prompt: 'none' },
     }
     const outcomes: string[] = []

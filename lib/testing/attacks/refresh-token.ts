@@ -12,32 +12,32 @@ const refresh = (target: Target, refresh_token: string, scope?: string): Promise
     ...(scope === undefined ? {} : { scope }),
   })
 
-const none = { skipped: 'the client is given no refresh token' }
+const none = { skipped: 'the client gets no refresh token' }
 
-/** A public client has nothing but rotation to notice a theft by. */
+/** Only rotation can detect the theft of a public client's refresh token. */
 const withoutRotation = ({ options: { client } }: Target): Outcome =>
   client.client_secret === undefined
-    ? ['a public client keeps its refresh token for ever']
+    ? ['a public client’s refresh token never rotates']
     : { skipped: 'the client is registered without rotation' }
 
 const reuse: Attack = {
   name: 'a refresh token used again',
   source: 'RFC 9700 §2.2.2 and §4.14.2',
-  expected: 'a new one with every use; an old one ends everything that came of it',
+  expected: 'a new token with every use; reuse of an old one ends all tokens of the authorization',
   remedy:
-    'Register public clients with refresh_token_rotation, let no cache or retrying proxy answer for POST /token, and give all processes one database.',
+    'Register public clients with refresh_token_rotation, do not let a cache or a retrying proxy answer POST /token, and use one database for all processes.',
   run: async (target) => {
     const { refreshToken: first } = await newTokens(target, target.signedIn())
     if (first === undefined) return none
     const second = tokensIn(await refresh(target, first)).refreshToken ?? ''
     if (second === first) return withoutRotation(target)
-    // The successor is used, so the first one is no lost answer that may be had again.
+    // The successor is used first, so the old token no longer counts as a lost response.
     const last = tokensIn(await refresh(target, second))
     const again = await refresh(target, first)
     const deviations = errorIn(again) === 'invalid_grant' ? [] : [`the first one again: ${described(again)}`]
     const after = await refresh(target, last.refreshToken ?? '')
     if (errorIn(after) !== 'invalid_grant') deviations.push(`the newest one after that: ${described(after)}`)
-    if (await isAlive(target, last.accessToken)) deviations.push('the newest access token is still alive')
+    if (await isAlive(target, last.accessToken)) deviations.push('the newest access token is still valid')
     return deviations
   },
 }

@@ -8,11 +8,11 @@ import type { Answer } from '../wire.ts'
 
 const formType = 'application/x-www-form-urlencoded'
 
-/** A parser of the host's stands before the router and makes one thing of another. */
+/** A parser before the router could turn another content type into a form. */
 const bodies: Attack = {
   name: 'bodies that a parser before the router could misread',
   source: 'RFC 6749 §3.2 and appendix B, RFC 9700 §4.7',
-  expected: 'only a form is a form, and no parameter stands twice',
+  expected: 'only forms are accepted, and no parameter is repeated',
   remedy:
     'Mount the router before your body parsers, or use express.urlencoded() and express.json() with their own types only.',
   run: async (target) => {

@@ -13,16 +13,16 @@ const foreign = [
 const isAnswer = (value: unknown): value is Answer =>
   typeof value === 'object' && value !== null && 'headers' in value && 'location' in value
 
-/** A login page of the host's own is told where to go on; everybody can tell it something else. */
+/** The host's own login page gets the next address in a parameter, which anyone can forge. */
 export const returnTo: Attack = {
-  name: 'the login page of the host as an open redirector',
+  name: 'the host’s login page as an open redirector',
   source: 'RFC 9700 §4.11, CWE-601',
-  expected: 'after the sign-in nobody is sent to another origin',
+  expected: 'no redirect to another origin after the sign-in',
   remedy:
     "Follow return_to only if new URL(return_to, origin).origin is the app's own origin, whatever it looks like.",
   run: async (target) => {
     const { login } = target.options
-    if (!login) return { skipped: 'the login page is the kit’s' }
+    if (!login) return { skipped: 'the login page is Latchkey’s' }
     const deviations: string[] = []
     for (const address of foreign) {
       const browser = target.browser()

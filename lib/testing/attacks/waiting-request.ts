@@ -2,17 +2,17 @@ import type { Attack } from '../attack.ts'
 import { newRequest, requestIdIn } from '../flow.ts'
 import { described, isRefused } from '../outcome.ts'
 
-/** An attacker starts a request and gets somebody else to finish it, or the reverse. */
+/** An attacker starts a request and makes the victim finish it, or the reverse. */
 export const anotherBrowser: Attack = {
-  name: 'a waiting request in another browser',
+  name: 'a pending request in another browser',
   source: 'RFC 6749 §10.12, RFC 9700 §4.7',
-  expected: 'a page with status 400 for everybody but the browser that began it',
-  remedy: 'Let each browser keep its cookies apart: no cache, proxy or session of yours may share them.',
+  expected: 'a page with status 400, except in the browser that started it',
+  remedy: 'Do not share cookies between browsers in a cache, a proxy or your session.',
   run: async (target) => {
     const id = requestIdIn(await target.browser().get(newRequest(target).url))
-    if (id === '') return ['the authorization request did not wait for anybody to sign in']
+    if (id === '') return ['the authorization request did not wait for a sign-in']
     const others = {
-      'a browser that has never been here': target.browser(),
+      'a new browser': target.browser(),
       'a browser in which the user is signed in': target.signedIn(),
     }
     const deviations: string[] = []

@@ -6,12 +6,12 @@ import { formWith } from '../html.ts'
 import { described } from '../outcome.ts'
 import type { VisitedTarget } from '../visit.ts'
 
-/** One wrong password after the other, for an account that does not exist. */
+/** Sends wrong passwords for an account that does not exist. */
 const guess = async (target: VisitedTarget, headers: () => Sent['headers']): Promise<Outcome> => {
   const { wrongPasswords: allowed, login } = target.options
   if (login) return { skipped: 'the login page is the host’s own' }
   if (allowed === undefined)
-    return { skipped: 'give wrongPasswords, how many your limits allow (5 by default)' }
+    return { skipped: 'set wrongPasswords to the number that your limits allow (5 by default)' }
   const browser = target.browser()
   const username = `nobody-${randomUUID()}@attacker.example`
   const page = await browser.open(newRequest(target).url)
@@ -26,20 +26,19 @@ const guess = async (target: VisitedTarget, headers: () => Sent['headers']): Pro
   return [`attempt ${allowed + 1}: ${described(answer)}`]
 }
 
-const expected =
-  'status 429 with Retry-After once the limit is used up, for accounts that do not exist as well'
+const expected = 'status 429 with Retry-After once the limit is reached, also for accounts that do not exist'
 
 const fromHere: Attack = {
   name: 'guessing passwords',
   source: 'RFC 6749 §10.10, OWASP ASVS 5 §6.3.1',
   expected,
-  remedy: 'Leave throttle on; in several processes with a store that they share.',
+  remedy: 'Keep throttle on; with several processes, use a store that they share.',
   run: (target) => guess(target, () => ({})),
 }
 
-/** A client may write any addresses into X-Forwarded-For; an honest proxy puts its own finding behind them. */
+/** A client can send any addresses in X-Forwarded-For; an honest proxy appends the real one. */
 const fromAnywhere: Attack = {
-  name: 'guessing passwords from made-up addresses',
+  name: 'guessing passwords from forged addresses',
   source: 'OWASP ASVS 5 §6.3.1, CWE-348',
   expected,
   remedy:
@@ -51,5 +50,5 @@ const fromAnywhere: Attack = {
   },
 }
 
-/** Last of all, since they may lock this address out. */
+/** They run last, because they may lock this address. */
 export const wrongPasswordAttacks = [fromHere, fromAnywhere]
