@@ -197,7 +197,9 @@ describe('actingAs', () => {
     const { knex, tablePrefix } = host.database
     const native = knex(`${tablePrefix}clients`).where({ client_id: 'native' })
     await native.clone().update({ disabled_at: 1 })
-    await expect(actingAs(host.oauth, 1, '', { client: 'native' })).rejects.toThrow('does not exist or is disabled')
+    await expect(actingAs(host.oauth, 1, '', { client: 'native' })).rejects.toThrow(
+      'does not exist or is disabled',
+    )
     await native.clone().update({ disabled_at: null })
   })
 })
