@@ -148,6 +148,12 @@ test('lib and migrations keep to the floors', () => {
   expect(violations(sources)).toEqual([])
 })
 
+test('the token type is written in one place, so that another binding is one line', () => {
+  const written = [...sources].filter(([, source]) => /(['"`])Bearer\b/.test(withoutComments(source)))
+  const server = written.map(([path]) => path).filter((path) => !path.startsWith('lib/testing/'))
+  expect(server).toEqual(['lib/protocol/token-binding.ts'])
+})
+
 test('the floors name only what exists', () => {
   const places = new Set(paths.map(placeOf))
   expect(floors.flat().filter((place) => !places.has(place))).toEqual([])

@@ -3,7 +3,7 @@ import { isPassword } from '../passwords/passwords.ts'
 import { isObject } from '../protocol/json.ts'
 import { callHost } from './host-function.ts'
 import { isLookup, subjectOf } from './subject.ts'
-import { presentClaims, type User, type Users } from './users.ts'
+import { definedClaims, type User, type Users } from './users.ts'
 
 /** Users that the host's functions find and authenticate. What the functions return is checked. */
 export const createFunctionUsers = (functions: UserFunctions): Users => ({
@@ -25,7 +25,7 @@ export const createFunctionUsers = (functions: UserFunctions): Users => ({
     if (!isObject(claims)) {
       throw new TypeError('latchkey: users.claims must return an object of claims')
     }
-    return presentClaims(Object.entries(claims))
+    return definedClaims(Object.entries(claims))
   },
 })
 

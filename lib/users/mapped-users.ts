@@ -4,7 +4,7 @@ import type { PasswordVerifier } from '../passwords/password-verifier.ts'
 import { callHost } from './host-function.ts'
 import { columnOf, type HostTable, hostTable, textOf } from './host-table.ts'
 import { isLookup, subjectOf } from './subject.ts'
-import { presentClaims, type User, type Users } from './users.ts'
+import { definedClaims, type User, type Users } from './users.ts'
 import { type Candidate, verifiedUser } from './verified-user.ts'
 
 /** A user of the host's table, with its row. */
@@ -45,14 +45,11 @@ export const createMappedUsers = ({
 
     async authenticate(username, password) {
       await learnCost()
-      const rows = await activeRows(mapping, await table.byUsername(username))
-      if (rows.length > 1) {
-        logger.error(
-          `latchkey: users.columns.username is not unique: ${rows.length} active users have one login name`,
-        )
-      }
-      const row = rows.length === 1 ? rows[0] : undefined
-      return verifiedUser(passwords, logger, password, row && candidateOf(mapping, row, password))
+      const row = await onlyActive(mapping, logger, await table.byUsername(username))
+      const candidate = row && candidateOf(mapping, row, password)
+      const user = await verifiedUser(passwords, logger, password, candidate)
+      // Last, so that the duration of an asynchronous isActive does not reveal who has an account.
+      return user && (await isActive(mapping, user.row)) ? user : undefined
     },
 
     async claims({ row }) {
@@ -65,7 +62,7 @@ export const createMappedUsers = ({
           return [name, row[claim]]
         },
       )
-      return presentClaims(await Promise.all(values))
+      return definedClaims(await Promise.all(values))
     },
   }
 }
@@ -92,9 +89,20 @@ const candidateOf = (mapping: UserMapping, row: UserRow, password: string): Cand
 const isActive = async ({ isActive: ask }: UserMapping, row: UserRow): Promise<boolean> =>
   ask === undefined || Boolean(await callHost('users.isActive', () => ask(row)))
 
-const activeRows = async (mapping: UserMapping, rows: readonly UserRow[]): Promise<UserRow[]> => {
+/** A single row is returned unchecked; of several with the same username, only one may be active. */
+const onlyActive = async (
+  mapping: UserMapping,
+  logger: Logger,
+  rows: readonly UserRow[],
+): Promise<UserRow | undefined> => {
+  if (rows.length < 2) return rows[0]
   const active = await Promise.all(rows.map((row) => isActive(mapping, row)))
-  return rows.filter((_, index) => active[index])
+  const [only, ...others] = rows.filter((_, index) => active[index])
+  if (others.length === 0) return only
+  logger.error(
+    `latchkey: users.columns.username is not unique: ${others.length + 1} active users have one username`,
+  )
+  return undefined
 }
 
 const learn = async (table: HostTable, passwords: PasswordVerifier): Promise<void> => {

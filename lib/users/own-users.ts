@@ -3,7 +3,7 @@ import type { Logger } from '../options/options.ts'
 import type { PasswordVerifier } from '../passwords/password-verifier.ts'
 import { findUser, findUserByUsername, type UserAccount } from '../repositories/users.ts'
 import { isLookup } from './subject.ts'
-import { presentClaims, type User, type Users } from './users.ts'
+import { definedClaims, type User, type Users } from './users.ts'
 import { verifiedUser } from './verified-user.ts'
 
 /** A user of the kit's own table. */
@@ -37,7 +37,7 @@ export const createOwnUsers = ({ database, passwords, logger }: OwnUsersContext)
 
   async claims({ account }) {
     const { username, name, email, emailVerified, updatedAt, claims } = account
-    return presentClaims([
+    return definedClaims([
       ...Object.entries(claims),
       ['name', name],
       ['email', email],

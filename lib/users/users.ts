@@ -26,6 +26,6 @@ export interface Users<Kind extends User = User> {
   claims(user: Kind, scopes: readonly string[]): Promise<Record<string, unknown>>
 }
 
-/** Claims that have a value. */
-export const presentClaims = (claims: readonly (readonly [string, unknown])[]): Record<string, unknown> =>
+/** The claims that are neither null nor undefined. */
+export const definedClaims = (claims: readonly (readonly [string, unknown])[]): Record<string, unknown> =>
   Object.fromEntries(claims.filter(([, value]) => value !== undefined && value !== null))

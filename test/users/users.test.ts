@@ -169,9 +169,26 @@ describe("the host's table", () => {
 
   test('an isActive that rejects is an error, and the user does not log in', async () => {
     const isActive = async (): Promise<boolean> => Promise.reject(new Error('no directory'))
-    const { users } = await withPeople([{ id: 1, email: 'ada', password_hash: 'x' }], { isActive })
+    const row = { id: 1, email: 'ada', password_hash: await bcrypt('secret') }
+    const { users } = await withPeople([row], { isActive })
     await expect(users.find('1')).rejects.toThrow('users.isActive failed')
-    await expect(users.authenticate('ada', 'x', req)).rejects.toThrow('users.isActive failed')
+    await expect(users.authenticate('ada', 'secret', req)).rejects.toThrow('users.isActive failed')
+  })
+
+  test('isActive is called only after the right password: its duration must not reveal who has an account', async () => {
+    const asked: unknown[] = []
+    const isActive = async (row: UserRow): Promise<boolean> => asked.push(row.email) < 0
+    const row = { id: 1, email: 'ada', password_hash: await bcrypt('secret') }
+    const { users } = await withPeople([row], { isActive })
+    for (const [username, password] of [
+      ['ada', 'wrong'],
+      ['unknown', 'secret'],
+    ] as const) {
+      expect(await users.authenticate(username, password, req)).toBeUndefined()
+    }
+    expect(asked).toEqual([])
+    expect(await users.authenticate('ada', 'secret', req)).toBeUndefined()
+    expect(asked).toEqual(['ada'])
   })
 
   test('claims come from columns and functions; what has no value is left out, a wrong column is reported once', async () => {
