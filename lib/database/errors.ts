@@ -45,6 +45,9 @@ export const isUniqueViolation = (error: unknown): boolean => {
   )
 }
 
+/** Whether MariaDB or MySQL did not understand a statement. */
+export const isSyntaxError = (error: unknown): boolean => codeOf(error) === 'ER_PARSE_ERROR'
+
 /** Whether a table does not exist; SQLite has no error code of its own for that. */
 export const isMissingTable = (error: unknown): boolean => {
   const code = codeOf(error)

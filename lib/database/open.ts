@@ -99,6 +99,7 @@ export const openDatabase = (
     prefix,
     compiled: new Map(),
     shared: {},
+    learned: {},
     ...(driver.dialect === 'sqlite' ? { writes: [] } : {}),
   }
   return {
@@ -125,6 +126,7 @@ export const hostTables = (database: Database, hostKnex: Knex): Database => ({
   prefix: '',
   compiled: new Map(),
   shared: database.shared,
+  learned: database.learned,
 })
 
 /** @throws OAuthError `temporarily_unavailable` unless the database answers and has the kit's tables */

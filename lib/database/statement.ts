@@ -20,7 +20,7 @@ type Build<Values> = (
   values: Placeholders<Values>,
   name: (table: string) => string,
   raw: Knex.RawBuilder,
-) => Knex.QueryBuilder
+) => Knex.QueryBuilder | Knex.Raw
 
 const placeholders = <Values>(): Placeholders<Values> =>
   new Proxy({} as Placeholders<Values>, {

@@ -79,6 +79,8 @@ export interface Database {
   readonly compiled: Map<object, Compiled>
   /** The connection that single statements of this turn of the event loop share, on SQLite. */
   readonly shared: { connection?: Promise<unknown> }
+  /** What we have learned about the server: whether it has no RETURNING, as MySQL. */
+  readonly learned: { lacksReturning?: boolean }
   /** Writes to commit together, on SQLite, in order of arrival; undefined on servers, which do this themselves. */
   readonly writes?: PendingWrite[]
   readonly transaction?: Transaction

@@ -1,87 +1,175 @@
-import { number } from '../database/row.ts'
-import { command, query } from '../database/statement.ts'
+import type { Knex } from 'knex'
+import { isSyntaxError } from '../database/errors.ts'
+import { number, text } from '../database/row.ts'
+import { command, commandReturning, query } from '../database/statement.ts'
 import { transaction } from '../database/transaction.ts'
-import type { Database } from '../database/types.ts'
+import type { Database, Row } from '../database/types.ts'
+import { OAuthError } from '../protocol/errors.ts'
 
-/** Failures that count against one key. */
+/** Failures that are counted under one key. */
 export interface Throttle {
+  readonly key: string
   readonly points: number
   /** Epoch seconds. */
   readonly expiresAt: number
 }
 
-type Key = { readonly key: string }
+/** A key to count under, and when a count that begins now expires, in epoch seconds. */
+export type NewThrottle = Omit<Throttle, 'points'>
 
-// Named, so that a column added later does not change what prepared statements of older processes return.
-const byKey = query<Key>((table, v) =>
-  table('throttles').select(['points', 'expires_at']).where({ key: v.key }),
+/** The most keys of one statement. */
+const maxKeys = 4
+const places = Array.from({ length: maxKeys }, (_, place) => place)
+
+type Values = Readonly<Record<string, string | number>>
+
+/** Repeats the last key in the places that are left, so that the statement is the same for any number of keys. */
+const keyValues = (keys: readonly string[]): Values =>
+  Object.fromEntries(places.map((place) => [`key${place}`, keys[place] ?? keys.at(-1) ?? '']))
+
+const keysIn = (v: Readonly<Record<string, Knex.Value>>): Knex.Value[] =>
+  places.map((place) => v[`key${place}`] ?? null)
+
+const columns = ['key', 'points', 'expires_at']
+
+/** Adds one to so many counters, in the order in which they are given; a count that has expired begins again. */
+const increment = (
+  count: number,
+  { isMysql }: { isMysql: boolean },
+  ...[table, v, name, raw]: [
+    table: (name: string) => Knex.QueryBuilder,
+    values: Readonly<Record<string, Knex.Value>>,
+    name: (table: string) => string,
+    raw: Knex.RawBuilder,
+  ]
+): Knex.QueryBuilder => {
+  const points = `${name('throttles')}.points`
+  const expiresAt = `${name('throttles')}.expires_at`
+  const given = isMysql ? 'values(expires_at)' : 'excluded.expires_at'
+  return (
+    table('throttles')
+      .insert(
+        places
+          .slice(0, count)
+          .map((place) => ({ key: v[`key${place}`], points: 1, expires_at: v[`expiresAt${place}`] })),
+      )
+      .onConflict('key')
+      // MySQL assigns from left to right: points first, because they depend on the old expiry.
+      .merge({
+        points: raw('case when ?? > ? then ?? + 1 else 1 end', [expiresAt, v.now ?? 0, points]),
+        expires_at: raw(`case when ?? > ? then ?? else ${given} end`, [expiresAt, v.now ?? 0, expiresAt]),
+      })
+  )
+}
+
+const counts = [1, 2, 3]
+const incrementReturning = counts.map((count) =>
+  commandReturning<Values>((...parameters) =>
+    increment(count, { isMysql: false }, ...parameters).returning(columns),
+  ),
 )
-const increment = command<Key & { readonly now: number }>((table, v) =>
-  table('throttles').where({ key: v.key }).where('expires_at', '>', v.now).increment('points', 1),
+const incrementOnMariadb = counts.map((count) =>
+  commandReturning<Values>((...[table, v, name, raw]) =>
+    raw('? returning ??, ??, ??', [increment(count, { isMysql: true }, table, v, name, raw), ...columns]),
+  ),
 )
-const decrement = command<Key & { readonly now: number }>((table, v) =>
-  table('throttles').where({ key: v.key }).where('expires_at', '>', v.now).decrement('points', 1),
+const incrementOnMysql = counts.map((count) =>
+  command<Values>((...parameters) => increment(count, { isMysql: true }, ...parameters)),
 )
-const restart = command<Key & { readonly now: number; readonly expiresAt: number }>((table, v) =>
-  table('throttles')
-    .where({ key: v.key })
-    .where('expires_at', '<=', v.now)
-    .update({ points: 0, expires_at: v.expiresAt }),
+const byKeys = query<Values>((table, v) => table('throttles').select(columns).whereIn('key', keysIn(v)))
+
+/** MySQL has no RETURNING. The transaction keeps the rows locked, so that each request sees its own count. */
+const incrementAndRead = (db: Database, count: number, values: Values): Promise<readonly Row[]> =>
+  transaction(db, async (tx) => {
+    await incrementOnMysql[count - 1]?.(tx, values)
+    return byKeys(tx, values)
+  })
+
+const incrementAll = async (db: Database, count: number, values: Values): Promise<readonly Row[]> => {
+  const { learned, driver } = db
+  if (driver.dialect !== 'mysql') return (await incrementReturning[count - 1]?.(db, values)) ?? []
+  if (learned.lacksReturning) return incrementAndRead(db, count, values)
+  try {
+    return (await incrementOnMariadb[count - 1]?.(db, values)) ?? []
+  } catch (error) {
+    if (!isSyntaxError(error instanceof OAuthError ? error.cause : error)) throw error
+    learned.lacksReturning = true
+    return incrementAndRead(db, count, values)
+  }
+}
+
+/**
+ * Counts one more under each of at most three keys, in one statement. It locks rows in the order of their keys, so that
+ * requests do not wait for each other in a circle.
+ *
+ * @param now epoch seconds
+ * @returns the counts, this one included, in the order of the keys that were given
+ */
+export const incrementThrottles = async (
+  db: Database,
+  given: readonly NewThrottle[],
+  { now }: { now: number },
+): Promise<Throttle[]> => {
+  if (given.length === 0) return []
+  const sorted = [...given].sort((one, other) => (one.key < other.key ? -1 : 1))
+  const expiries = Object.fromEntries(sorted.map(({ expiresAt }, place) => [`expiresAt${place}`, expiresAt]))
+  const values = { ...keyValues(sorted.map(({ key }) => key)), ...expiries, now }
+  const rows = await incrementAll(db, given.length, values)
+  return given.map(({ key }) => {
+    const row = rows.find((one) => text(one, 'key') === key)
+    if (row === undefined) throw new Error('latchkey: a count was not returned')
+    return { key, points: number(row, 'points'), expiresAt: number(row, 'expires_at') }
+  })
+}
+
+const decrement = (
+  v: Readonly<Record<string, Knex.Value>>,
+  rows: Knex.QueryBuilder,
+  raw: Knex.RawBuilder,
+): Knex.QueryBuilder =>
+  rows.update({
+    points: raw('case when ?? in (?, ?) then 0 when points > 0 then points - 1 else 0 end', [
+      'key',
+      v.reset0 ?? '',
+      v.reset1 ?? '',
+    ]),
+    expires_at: raw('case when ?? in (?, ?) then 0 else expires_at end', [
+      'key',
+      v.reset0 ?? '',
+      v.reset1 ?? '',
+    ]),
+  })
+
+const decrementKeys = command<Values>((table, v, _name, raw) =>
+  decrement(v, table('throttles').whereIn('key', keysIn(v)), raw),
 )
-const begin = command<Key & { readonly expiresAt: number }>((table, v) =>
-  table('throttles').insert({ key: v.key, points: 0, expires_at: v.expiresAt }).onConflict('key').ignore(),
-)
-const put = command<Key & Throttle>((table, v) =>
+/** PostgreSQL locks rows in the order in which it finds them, unless a subquery locks them first. */
+const decrementLockedKeys = command<Values>((table, v, _name, raw) => {
+  const locked = table('throttles').select('key').whereIn('key', keysIn(v)).orderBy('key').forUpdate()
+  return decrement(v, table('throttles').whereIn('key', locked), raw)
+})
+
+/** Counts one less under each key of `decrement`, and nothing any more under those of `reset`: one statement. */
+export const decrementThrottles = async (
+  db: Database,
+  { decrement: fewer, reset = [] }: { decrement: readonly string[]; reset?: readonly string[] },
+): Promise<void> => {
+  const keys = [...fewer, ...reset].sort()
+  if (keys.length === 0) return
+  const [reset0 = '', reset1 = reset0] = reset
+  const run = db.driver.dialect === 'postgresql' ? decrementLockedKeys : decrementKeys
+  await run(db, { ...keyValues(keys), reset0, reset1 })
+}
+
+const put = command<{ key: string; points: number; expiresAt: number }>((table, v) =>
   table('throttles')
     .insert({ key: v.key, points: v.points, expires_at: v.expiresAt })
     .onConflict('key')
     .merge(['points', 'expires_at']),
 )
-const remove = command<Key>((table, v) => table('throttles').where({ key: v.key }).delete())
 
-/** What counts against a key now; undefined when nothing does. */
-export const findThrottle = async (
-  db: Database,
-  { key, now }: { key: string; now: number },
-): Promise<Throttle | undefined> => {
-  const [row] = await byKey(db, { key })
-  if (row === undefined) return undefined
-  const throttle = { points: number(row, 'points'), expiresAt: number(row, 'expires_at') }
-  return throttle.expiresAt > now ? throttle : undefined
+/** Sets the count under a key. */
+export const setThrottle = async (db: Database, throttle: Throttle): Promise<void> => {
+  const { key, points, expiresAt } = throttle
+  await put(db, { key, points, expiresAt })
 }
-
-/**
- * Counts one more against a key. The row is locked between writing and reading, so that of requests in parallel each
- * sees a count of its own.
- *
- * @param expiresAt when a count that begins now will end
- */
-export const incrementThrottle = async (
-  db: Database,
-  { key, now, expiresAt }: { key: string; now: number; expiresAt: number },
-): Promise<Throttle> => {
-  const counted = await transaction(db, async (tx) =>
-    (await increment(tx, { key, now })) > 0 ? findThrottle(tx, { key, now }) : undefined,
-  )
-  if (counted) return counted
-  // Outside a transaction, where MariaDB would lock the gap and then wait for whoever locked it too.
-  if ((await restart(db, { key, now, expiresAt })) === 0) await begin(db, { key, expiresAt })
-  return incrementThrottle(db, { key, now, expiresAt })
-}
-
-/** Counts one less; nothing where nothing counts any more. */
-export const decrementThrottle = async (
-  db: Database,
-  { key, now }: { key: string; now: number },
-): Promise<void> => {
-  await decrement(db, { key, now })
-}
-
-/** Makes a key count so much until then, whatever it was. */
-export const setThrottle = async (db: Database, throttle: Throttle & { key: string }): Promise<void> => {
-  await put(db, throttle)
-}
-
-/** Forgets a key. */
-export const removeThrottle = async (db: Database, { key }: { key: string }): Promise<boolean> =>
-  (await remove(db, { key })) > 0

@@ -1,20 +1,24 @@
 import type { RateLimiterAbstract } from 'rate-limiter-flexible'
 import type { Limit } from '../options/options.ts'
 import { OAuthError } from '../protocol/errors.ts'
-import { memoryLimiter } from './limiters.ts'
+import { memoryLimiter } from './counters.ts'
 import { networkOf } from './network.ts'
 
-/** Who fails: an address, and at some places in whose name. */
+/** Who fails: an address, and at some endpoints the name it uses. */
 export interface Failing {
   readonly address: string
   readonly name?: string
 }
 
-/** Counts failures of programs, which cost nothing until they happen. */
+/** Counts failures of clients and APIs, in memory: requests that succeed cost nothing. */
 export interface FailureThrottle {
-  /** @throws OAuthError with status 429 when so many have failed that this one is not looked at */
+  /** @throws OAuthError with status 429 if the limit is reached */
   assertOpen(failing: Failing): Promise<void>
-  /** @returns the error to answer with instead, once the limit is passed */
+  /**
+   * Counts a failure.
+   *
+   * @returns the error to send instead if the limit is exceeded
+   */
   failed(failing: Failing): Promise<OAuthError | undefined>
 }
 
@@ -24,10 +28,10 @@ const tooMany = (milliseconds: number): OAuthError =>
     headers: { 'Retry-After': String(Math.max(1, Math.ceil(milliseconds / 1000))) },
   })
 
-/** An address may fail so much more often in all names together; it also bounds what is kept in memory. */
+/** How many times more often an address may fail under all names together; this also bounds the memory used. */
 const names = 10
 
-/** @param limit of one name at one address, or of the address where there are no names */
+/** @param limit for one name at one address, or for the address if the endpoint has no names */
 export const createFailureThrottle = (name: string, limit: Limit | false): FailureThrottle => {
   if (!limit) return { assertOpen: async () => {}, failed: async () => undefined }
   const byName = memoryLimiter(name, limit)

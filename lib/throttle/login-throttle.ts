@@ -1,18 +1,17 @@
-import { RateLimiterRes } from 'rate-limiter-flexible'
 import type { Limits } from '../options/options.ts'
-import type { CreateLimiter, Limiter } from './limiters.ts'
+import type { Counter, Counters } from './counters.ts'
 import { networkOf } from './network.ts'
 
 /** Who tries to log in. */
 export interface LoginAttempt {
-  /** Stands for the login name that was typed, existing or not. */
+  /** Stands for the login name that was entered, whether or not it exists. */
   readonly account: string
   readonly address: string
-  /** A browser in which this very account has logged in before. */
+  /** A browser in which this account has logged in before. */
   readonly browser: string | undefined
 }
 
-/** What became of an attempt; seconds until the next one is looked at. */
+/** The result of an attempt; times are seconds until the next attempt is allowed. */
 export type LoginOutcome<User> =
   | { readonly outcome: 'succeeded'; readonly user: User }
   | { readonly outcome: 'failed'; readonly lockedFor: number | undefined }
@@ -20,10 +19,10 @@ export type LoginOutcome<User> =
 
 export interface LoginThrottle {
   /**
-   * Looks at the credentials if the limits allow one more failure. The place of that failure is taken before and given
-   * back afterwards, so that however many come at once, no more are looked at than may fail.
+   * Checks the credentials if the limits allow one more failure. It reserves that failure first, and gives it back if
+   * the credentials are right, so that concurrent attempts cannot exceed the limit.
    *
-   * @param authenticate what tells whether they are right; what it throws is no failure of the user's
+   * @param authenticate checks the credentials; if it throws, the attempt does not count
    */
   attempt<User>(
     attempt: LoginAttempt,
@@ -31,95 +30,68 @@ export interface LoginThrottle {
   ): Promise<LoginOutcome<User>>
 }
 
-interface Place {
-  readonly limiter: Limiter
-  readonly key: string
-}
-
 const day = 86_400
-/** No lock lasts longer, unless the limit itself says so. */
+/** Seconds; no lock lasts longer, unless the limit itself does. */
 const maxLock = 3600
 
-const secondsOf = (result: RateLimiterRes): number => Math.max(1, Math.ceil(result.msBeforeNext / 1000))
-
-/** Takes a place; one that is not to be had is not counted either, or a burst would prolong itself. */
-const take = async ({ limiter, key }: Place): Promise<RateLimiterRes | { refused: RateLimiterRes }> => {
-  try {
-    return await limiter.consume(key)
-  } catch (error) {
-    if (!(error instanceof RateLimiterRes)) throw error
-    await limiter.reward(key)
-    return { refused: error }
-  }
-}
-
-const giveBack = async (places: readonly Place[]): Promise<void> => {
-  for (const { limiter, key } of places) await limiter.reward(key)
-}
-
-/** @param createLimiter makes counters in the store that all processes share */
-export const createLoginThrottle = (limits: Limits, createLimiter: CreateLimiter): LoginThrottle => {
-  const limiterOf = (name: keyof Limits): Limiter | undefined => {
+/** @param counters in a store that all processes share */
+export const createLoginThrottle = (limits: Limits, counters: Counters): LoginThrottle => {
+  const counterOf = (name: keyof Limits, key: string): Counter[] => {
     const limit = limits[name]
-    return limit ? createLimiter(name, limit) : undefined
-  }
-  const own = limiterOf('loginAccountAddress')
-  const byAddress = limiterOf('loginAddress')
-  const byAccount = limiterOf('loginAccount')
-  const ownSeconds = limits.loginAccountAddress ? limits.loginAccountAddress.seconds : 0
-  const locks = own && createLimiter('loginLocks', { failures: Number.MAX_SAFE_INTEGER, seconds: day })
-
-  const ownKey = ({ account, address, browser }: LoginAttempt): string =>
-    browser === undefined ? `${account}:${networkOf(address)}` : `${account}:${browser}`
-
-  /** A known browser has a count to itself: nobody who fails elsewhere can keep its user out. */
-  const placesFor = (attempt: LoginAttempt): Place[] => {
-    const candidates: [Limiter | undefined, string][] =
-      attempt.browser === undefined
-        ? [
-            [own, ownKey(attempt)],
-            [byAddress, networkOf(attempt.address)],
-            [byAccount, attempt.account],
-          ]
-        : [[own, ownKey(attempt)]]
-    return candidates.flatMap(([limiter, key]) => (limiter ? [{ limiter, key }] : []))
+    return limit ? [{ name, limit, key }] : []
   }
 
-  /** The last failure that was allowed closes the door, each time of a day for twice as long. */
-  const lock = async (key: string): Promise<number> => {
-    const { consumedPoints: times = 1 } = (await locks?.penalty(key)) ?? {}
-    const seconds = Math.min(ownSeconds * 2 ** (times - 1), Math.max(ownSeconds, maxLock))
-    await own?.block(key, seconds)
+  /** A browser that the account knows has its own count: failures elsewhere cannot lock its user out. */
+  const countersOf = ({ account, address, browser }: LoginAttempt) => {
+    const network = networkOf(address)
+    const [own] = counterOf('loginAccountAddress', `${account}:${browser ?? network}`)
+    const others =
+      browser === undefined
+        ? [...counterOf('loginAddress', network), ...counterOf('loginAccount', account)]
+        : []
+    return { own, others }
+  }
+
+  /** How often an account was locked during a day; no limit. */
+  const locksOf = ({ key }: Counter): Counter => ({
+    name: 'loginLocks',
+    limit: { failures: Number.MAX_SAFE_INTEGER, seconds: day },
+    key,
+  })
+
+  /** The last allowed failure locks, and each lock of a day lasts twice as long as the one before. */
+  const lock = async (own: Counter): Promise<number> => {
+    const [count] = await counters.increment([locksOf(own)])
+    const { seconds: base } = own.limit
+    const seconds = Math.min(base * 2 ** ((count?.failures ?? 1) - 1), Math.max(base, maxLock))
+    await counters.block(own, seconds)
     return seconds
   }
 
   return {
     attempt: async (attempt, authenticate) => {
-      const taken: Place[] = []
-      let isLast = false
-      for (const place of placesFor(attempt)) {
-        const result = await take(place)
-        if ('refused' in result) {
-          await giveBack(taken)
-          return { outcome: 'refused', retryAfter: secondsOf(result.refused) }
-        }
-        if (place.limiter === own) isLast = result.remainingPoints === 0
-        taken.push(place)
+      const { own, others } = countersOf(attempt)
+      const reserved = own ? [own, ...others] : others
+      const counts = await counters.increment(reserved)
+      const refused = counts.find(({ failures }, place) => failures > (reserved[place]?.limit.failures ?? 0))
+      if (refused) {
+        // Undone, so that a burst does not extend the lock.
+        await counters.decrement(reserved)
+        return { outcome: 'refused', retryAfter: refused.seconds }
       }
       let user: Awaited<ReturnType<typeof authenticate>>
       try {
         user = await authenticate()
       } catch (error) {
-        await giveBack(taken)
+        await counters.decrement(reserved)
         throw error
       }
       if (user === undefined) {
-        return { outcome: 'failed', lockedFor: isLast ? await lock(ownKey(attempt)) : undefined }
+        const isLast = own !== undefined && counts[0]?.failures === own.limit.failures
+        return { outcome: 'failed', lockedFor: isLast ? await lock(own) : undefined }
       }
-      await giveBack(taken.filter(({ limiter }) => limiter !== own))
-      // Whoever knows the password has nothing left to guess.
-      await own?.delete(ownKey(attempt))
-      await locks?.delete(ownKey(attempt))
+      // Someone who knows the password has nothing to guess.
+      await counters.decrement(others, own ? [own, locksOf(own)] : [])
       return { outcome: 'succeeded', user }
     },
   }

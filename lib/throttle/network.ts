@@ -1,6 +1,6 @@
 import { isIPv4, isIPv6 } from 'node:net'
 
-/** The eight groups of an IPv6 address, `::` filled in; the URL parser writes the rest in one way. */
+/** The eight groups of an IPv6 address, with `::` expanded; the URL parser normalizes the rest. */
 const groupsOf = (address: string): string[] => {
   const [head = '', tail] = new URL(`http://[${address}]`).hostname.slice(1, -1).split('::')
   const [first, last] = [head, tail ?? ''].map((half) => half.split(':').filter(Boolean)) as [
@@ -11,9 +11,9 @@ const groupsOf = (address: string): string[] => {
 }
 
 /**
- * Whom an address stands for: an IPv4 address, also in the guise of IPv6, for itself; an IPv6 address for its /64,
- * which one household or server has whole. What is no address (a proxy may be trusted that passes on anything) is one and
- * the same for all.
+ * The network to count an address under. An IPv4 address counts by itself, also if it is mapped to IPv6. An IPv6 address
+ * counts by its /64, because one household or server has all of it. Anything else, which a trusted proxy may send, counts
+ * as one network.
  *
  * @example networkOf('2001:db8::1') // '2001:db8:0:0::/64'
  */

@@ -1,13 +1,13 @@
 import type { Limits } from '../options/options.ts'
 import type { Throttling } from '../options/throttle.ts'
+import { type CountersContext, countersIn } from './counters.ts'
 import { createFailureThrottle, type FailureThrottle } from './failure-throttle.ts'
-import { type LimiterContext, limitersIn, memoryLimiter } from './limiters.ts'
 import { createLoginThrottle, type LoginThrottle } from './login-throttle.ts'
 
-/** The endpoints at which programs fail. */
+/** The endpoints that limit the failures of clients and APIs. */
 export type FailingEndpoint = 'token' | 'introspect' | 'revoke' | 'userinfo'
 
-/** Every limit on failures. */
+/** All limits on failures. */
 export interface Throttle extends Readonly<Record<FailingEndpoint, FailureThrottle>> {
   readonly login: LoginThrottle
 }
@@ -23,11 +23,10 @@ const unlimited: Limits = {
 }
 
 /** @param throttling undefined turns every limit off */
-export const createThrottle = (throttling: Throttling | undefined, context: LimiterContext): Throttle => {
+export const createThrottle = (throttling: Throttling | undefined, context: CountersContext): Throttle => {
   const limits = throttling?.limits ?? unlimited
-  const createLimiter = throttling ? limitersIn(throttling, context) : memoryLimiter
   return {
-    login: createLoginThrottle(limits, createLimiter),
+    login: createLoginThrottle(limits, countersIn(throttling?.store ?? 'memory', context)),
     token: createFailureThrottle('token', limits.token),
     introspect: createFailureThrottle('introspect', limits.introspect),
     revoke: createFailureThrottle('revoke', limits.revoke),

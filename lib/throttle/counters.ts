@@ -1,0 +1,121 @@
+import {
+  type RateLimiterAbstract,
+  RateLimiterMemory,
+  RateLimiterRedis,
+  type RateLimiterRes,
+} from 'rate-limiter-flexible'
+import type { Database } from '../database/types.ts'
+import type { Limit } from '../options/options.ts'
+import type { Throttling } from '../options/throttle.ts'
+import { decrementThrottles, incrementThrottles, setThrottle } from '../repositories/throttles.ts'
+
+/** What counts failures of one kind: its name and its limit. */
+export interface Counter {
+  readonly name: string
+  readonly limit: Limit
+  /** Whose failures are counted. */
+  readonly key: string
+}
+
+/** A count, and the seconds until it starts again at zero. */
+export interface Count {
+  readonly failures: number
+  readonly seconds: number
+}
+
+/** Counts failures in one store. */
+export interface Counters {
+  /** Counts one more in each counter, and returns the new counts in the same order. */
+  increment(counters: readonly Counter[]): Promise<readonly Count[]>
+  /** Counts one less in each counter, and resets others to zero. */
+  decrement(counters: readonly Counter[], reset?: readonly Counter[]): Promise<void>
+  /** Fills a counter above its limit for so many seconds. */
+  block(counter: Counter, seconds: number): Promise<void>
+}
+
+export interface CountersContext {
+  readonly database: Database
+  /** Epoch seconds. */
+  now(): number
+}
+
+const keyOf = ({ name, key }: Counter): string => `${name}:${key}`
+
+/** Counters in the kit's own table, on every database. */
+const databaseCounters = ({ database, now }: CountersContext): Counters => ({
+  increment: async (counters) => {
+    const time = now()
+    const throttles = counters.map((counter) => ({
+      key: keyOf(counter),
+      expiresAt: time + counter.limit.seconds,
+    }))
+    const counted = await incrementThrottles(database, throttles, { now: time })
+    return counted.map(({ points, expiresAt }) => ({
+      failures: points,
+      seconds: Math.max(1, expiresAt - now()),
+    }))
+  },
+  decrement: (counters, reset = []) =>
+    decrementThrottles(database, { decrement: counters.map(keyOf), reset: reset.map(keyOf) }),
+  block: (counter, seconds) =>
+    setThrottle(database, {
+      key: keyOf(counter),
+      points: counter.limit.failures + 1,
+      expiresAt: now() + seconds,
+    }),
+})
+
+/** In the memory of this process. */
+export const memoryLimiter = (name: string, { failures, seconds }: Limit): RateLimiterMemory =>
+  new RateLimiterMemory({ keyPrefix: name, points: failures, duration: seconds })
+
+type CreateLimiter = (name: string, limit: Limit) => RateLimiterAbstract
+
+const countOf = ({ consumedPoints, msBeforeNext }: RateLimiterRes): Count => ({
+  failures: consumedPoints,
+  seconds: Math.max(1, Math.ceil(msBeforeNext / 1000)),
+})
+
+/** Counters of rate-limiter-flexible, which counts in one at a time. */
+const limiterCounters = (createLimiter: CreateLimiter): Counters => {
+  const limiters = new Map<string, RateLimiterAbstract>()
+  const limiterOf = ({ name, limit }: Counter): RateLimiterAbstract => {
+    const limiter = limiters.get(name) ?? createLimiter(name, limit)
+    limiters.set(name, limiter)
+    return limiter
+  }
+  return {
+    increment: async (counters) => {
+      const counts: Count[] = []
+      for (const counter of counters) counts.push(countOf(await limiterOf(counter).penalty(counter.key)))
+      return counts
+    },
+    decrement: async (counters, reset = []) => {
+      for (const counter of counters) await limiterOf(counter).reward(counter.key)
+      for (const counter of reset) await limiterOf(counter).delete(counter.key)
+    },
+    block: async (counter, seconds) => {
+      await limiterOf(counter).block(counter.key, seconds)
+    },
+  }
+}
+
+/** Counters in the store that the host chose. */
+export const countersIn = (store: Throttling['store'], context: CountersContext): Counters => {
+  if (store === 'memory') return limiterCounters(memoryLimiter)
+  if (store === 'database') return databaseCounters(context)
+  return limiterCounters(
+    (name, limit) =>
+      new RateLimiterRedis({
+        storeClient: store,
+        // node-redis and ioredis have different APIs; only ioredis has `status`.
+        useRedisPackage: !('status' in store),
+        keyPrefix: `latchkey:${context.database.prefix}${name}`,
+        points: limit.failures,
+        duration: limit.seconds,
+        // If Redis is unavailable, each process counts by itself.
+        insuranceLimiter: memoryLimiter(name, limit),
+        rejectIfRedisNotReady: true,
+      }),
+  )
+}
