@@ -1,34 +1,33 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { copyFileSync, existsSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import knex from 'knex'
+import { authorizeUrl, callback, pkce, secret } from './support/host.ts'
+
 import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
-import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
-import { promisify } from 'node:util'
-import { hash } from '@node-rs/bcrypt'
-import { callback, clients } from './support/host.ts'
+  describeVersions,
+  fileOfVersion,
+  type HostSettings,
+  manifestIn,
+  modules,
+  type PackedPackage,
+  packPackage,
+  root,
+  run,
+} from './support/packed-package.ts'
 import { RawBrowser } from './support/raw-browser.ts'
-import { ada, type Start } from './support/stock-client.ts'
+import { describeWith, services } from './support/services.ts'
+import { answer, type Start } from './support/stock-client.ts'
 import { describeOauth4webapi } from './support/stock-client-oauth4webapi.ts'
 import { describeOpenidClient } from './support/stock-client-openid-client.ts'
 
-const root = join(__dirname, '..')
-const modules = join(root, 'node_modules')
-
-/** A host as a team would write it; only the way it imports differs between the module systems. */
+/** A host as a team would write it; only the imports differ between the module systems. */
 const host = (imports: string) => `${imports}
-const { clients, person } = JSON.parse(process.env.HOST)
+const { clients, person, database: config } = JSON.parse(process.env.HOST)
 const main = async () => {
   const mount = process.argv[2]
-  const connection = { filename: 'host-' + process.pid + '.sqlite' }
-  const database = knex({ client: 'better-sqlite3', connection, useNullAsDefault: true })
+  const sqlite = { client: 'better-sqlite3', connection: { filename: 'host-' + process.pid + '.sqlite' } }
+  const database = knex({ useNullAsDefault: true, ...(config ?? sqlite) })
   await database.schema.createTable('people', (table) => {
     table.increments('id')
     for (const name of ['email', 'password_hash', 'full_name', 'confirmed_at']) table.string(name)
@@ -56,7 +55,7 @@ const main = async () => {
       res.json({ subject: req.auth.subject ?? null }),
     )
     await oauth.ready()
-    process.send({ origin })
+    process.send({ origin, node: process.version })
   })
 }
 process.on('disconnect', () => process.exit())
@@ -72,112 +71,29 @@ const knex = require('knex')
 const { authRouter, migrate, seedClients } = require('latchkey')
 if (typeof require('latchkey/testing').attack !== 'function') throw new Error('latchkey/testing has no attack')`)
 
-const consumer = `import express from 'express'
-import { type AuthRouterOptions, authRouter, OAuthError, seedClients } from 'latchkey'
-import { actingAs, type AttackReport, attack } from 'latchkey/testing'
+const systems = [
+  ['ECMAScript modules', 'host.mjs', esm],
+  ['CommonJS', 'host.cjs', commonJs],
+] as const
 
-const options = { issuer: 'https://app.example.com/oauth', lifetimes: { code: 30 } } satisfies AuthRouterOptions
-const oauth = authRouter(options)
-const app = express()
-app.use('/oauth', oauth)
-app.use(oauth.wellKnown)
-app.get('/orders', oauth.requireToken('orders:read'), (req, res) => {
-  res.json({ subject: req.auth.subject })
-})
-// @ts-expect-error the issuer is a text
-authRouter({ issuer: 7 })
-export const report: Promise<AttackReport> = attack(app, {
-  issuer: options.issuer,
-  client: { client_id: 'shop', redirect_uri: 'https://shop.example.com/callback' },
-  user: { username: 'ada', password: 'secret' },
-})
-export const acting = actingAs(oauth, 1, 'orders:read')
-export const seeds: typeof seedClients = seedClients
-export const refused: Error = new OAuthError('invalid_grant', 'code is expired')
-`
-
-const execute = promisify(execFile)
-
-/** Runs a program and gives what it printed; a failure shows that as well, since tsc explains itself there. */
-const run = async (cwd: string, program: string, ...args: string[]): Promise<string> => {
-  const { stdout } = await execute(program, args, { cwd }).catch((error) => {
-    throw new Error(`${error.message}\n${error.stdout}`)
-  })
-  return stdout
-}
-
-let folder: string
-let unpacked: string
-const running: ChildProcess[] = []
-
+let packed: PackedPackage
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'latchkey-package-'))
-  await run(root, 'npm', 'pack', '--foreground-scripts', '--pack-destination', folder)
-  const { version } = manifest(root)
-  await run(folder, 'tar', '-xzf', `latchkey-${version}.tgz`)
-  unpacked = join(folder, 'package')
+  packed = await packPackage()
 }, 120_000)
+afterAll(() => packed?.remove())
 
-afterAll(() => {
-  for (const child of running) child.kill('SIGKILL')
-  rmSync(folder, { recursive: true, force: true })
-})
-
-const manifest = (of: string) => JSON.parse(readFileSync(join(of, 'package.json'), 'utf8'))
-
-/**
- * A folder with the unpacked package and, beside it, nothing but what its manifest declares: an import that
- * is not declared fails here. `links` puts other packages of ours under the names a host knows them by.
- */
-function hostFolder(name: string, links: Readonly<Record<string, string>> = {}): string {
-  const path = join(folder, name)
-  const { dependencies, peerDependencies } = manifest(unpacked)
-  const declared = Object.keys({ ...dependencies, ...peerDependencies }).map((each) => [each, each])
-  const packages = { ...Object.fromEntries(declared), ...links }
-  cpSync(unpacked, join(path, 'node_modules/latchkey'), { recursive: true })
-  for (const [as, of] of Object.entries<string>(packages)) {
-    const link = join(path, 'node_modules', as)
-    mkdirSync(dirname(link), { recursive: true })
-    symlinkSync(join(modules, of), link)
-  }
-  return path
-}
-
-/** Starts a host and gives its origin as soon as it can serve; rejects with its output when it ends before. */
-async function startHost(path: string, file: string, mount = '/oauth'): Promise<string> {
-  const { email, full_name, confirmed_at, password } = ada
-  const person = { email, full_name, confirmed_at, password_hash: await hash(password, { cost: 4 }) }
-  const child = spawn(process.execPath, [file, mount], {
-    cwd: path,
-    env: { ...process.env, NODE_ENV: 'development', HOST: JSON.stringify({ clients, person }) },
-    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-  })
-  running.push(child)
-  let output = ''
-  for (const stream of [child.stdout, child.stderr]) {
-    stream?.on('data', (chunk) => {
-      output += chunk
-    })
-  }
-  return new Promise((resolve, reject) => {
-    child.on('message', (message) => resolve((message as { origin: string }).origin))
-    child.on('exit', (status) => reject(new Error(`${file} ended with ${status}\n${output}`)))
-  })
-}
-
-test('the tarball holds what a host needs and nothing else', async () => {
-  const listing = await run(folder, 'tar', '-tzf', `latchkey-${manifest(root).version}.tgz`)
-  const files = listing.trim().split('\n')
+test('the tarball holds what a host needs and nothing else', () => {
   const published =
     /^package\/((dist|lib|migrations|views)\/.+|(README|CHANGELOG|SECURITY)\.md|LICENSE|package\.json)$/
   const unwanted =
     /\.test\.|(^|\/)(test|example-app|bench|\.ci)\/|secret$|\.sqlite|\.env|\.pem$|\.key$|\.tsbuildinfo$/
-  expect(files.filter((file) => !published.test(file) || unwanted.test(file))).toEqual([])
-  expect(files).toEqual(
+  expect(packed.files.filter((file) => !published.test(file) || unwanted.test(file))).toEqual([])
+  expect(packed.files).toEqual(
     expect.arrayContaining([
       'package/dist/lib/index.js',
       'package/dist/lib/index.d.ts',
       'package/dist/lib/index.d.ts.map',
+      'package/dist/lib/index.d.cts',
       'package/dist/lib/cli/index.js',
       'package/dist/migrations/index.js',
       'package/LICENSE',
@@ -187,86 +103,170 @@ test('the tarball holds what a host needs and nothing else', async () => {
 })
 
 test('every entry point of the manifest is in the tarball', () => {
-  const { exports, bin } = manifest(unpacked)
-  const targets = [exports, bin].flatMap(texts).map((target) => target.replace('*', 'index'))
-  expect(targets).toContain('./dist/lib/index.js')
-  expect(targets.filter((target) => !existsSync(join(unpacked, target)))).toEqual([])
+  const { exports, main, types, typesVersions, bin } = manifestIn(packed.path)
+  const targets = [exports, main, types, typesVersions, bin].flatMap(strings)
+  const files = targets.map((target) => target.replace('*', 'index'))
+  expect(files).toContain('./dist/lib/index.js')
+  expect(files.filter((file) => !existsSync(join(packed.path, file)))).toEqual([])
 })
 
-/** Every text in a tree of objects. */
-const texts = (tree: unknown): string[] =>
-  typeof tree === 'string' ? [tree] : Object.values(tree ?? {}).flatMap(texts)
+/** Every string in a tree of objects. */
+const strings = (tree: unknown): string[] =>
+  typeof tree === 'string' ? [tree] : Object.values(tree ?? {}).flatMap(strings)
 
-describe.each([
-  ['ECMAScript modules', 'Express 5', 'host.mjs', esm, {}],
-  ['CommonJS', 'Express 5', 'host.cjs', commonJs, {}],
-  ['ECMAScript modules', 'Express 4', 'host.mjs', esm, { express: 'express-4' }],
-  ['CommonJS', 'Express 4', 'host.cjs', commonJs, { express: 'express-4' }],
-])('a host in %s with %s', (system, express, file, source, links) => {
-  let path: string
-  let origin: string
+/** Ada signs in and the client calls the host's API in her name. */
+const expectSignIn = async (origin: string): Promise<void> => {
+  const { verifier, challenge } = pkce()
+  const request = authorizeUrl({
+    ...{ client_id: 'web', scope: 'openid notes:read', state: 'before', nonce: 'once' },
+    ...{ code_challenge: challenge, code_challenge_method: 'S256' },
+  })
+  const back = await answer(new RawBrowser(origin, origin), request)
+  const response = await fetch(`${origin}/oauth/token`, {
+    method: 'POST',
+    body: new URLSearchParams({
+      ...{ grant_type: 'authorization_code', code: back.searchParams.get('code') ?? '' },
+      ...{ redirect_uri: callback, code_verifier: verifier, client_id: 'web', client_secret: secret },
+    }),
+  })
+  expect(response.status).toBe(200)
+  const { access_token } = (await response.json()) as { access_token: string }
+  const notes = await fetch(`${origin}/api/notes`, { headers: { authorization: `Bearer ${access_token}` } })
+  expect(await notes.json()).toEqual({ subject: '1' })
+}
 
-  beforeAll(async () => {
-    path = hostFolder(`${system} ${express}`, links)
-    writeFileSync(join(path, file), source)
-    expect(manifest(join(path, 'node_modules/express')).version).toMatch(`${express.slice(-1)}.`)
-    origin = await startHost(path, file)
-  }, 30_000)
+describe.each(systems)('a host in %s', (system, file, source) => {
+  describe.each([
+    ['Express 5', {}],
+    ['Express 4', { express: 'express-4' }],
+  ])('with %s', (express, links) => {
+    let path: string
+    let origin: string
 
-  const start: Start = async ({ mount }) => {
-    const at = await startHost(path, file, mount)
-    return {
-      issuer: mount === '/' ? at : at + mount,
-      browser: () => new RawBrowser(at, at),
-      close: async () => {},
+    beforeAll(async () => {
+      path = packed.hostFolder(`${system} ${express}`, links)
+      writeFileSync(join(path, file), source)
+      expect(manifestIn(join(path, 'node_modules/express')).version).toMatch(`${express.slice(-1)}.`)
+      origin = await packed.startHost(path, { file })
+    }, 30_000)
+
+    test('signs a user in and guards an API', () => expectSignIn(origin))
+
+    test('sends a user who is not signed in to a page with its stylesheet', async () => {
+      const request = authorizeUrl({ client_id: 'web', scope: 'openid', state: 'before' })
+      const response = await fetch(`${origin}${request}`, { redirect: 'manual' })
+      expect(response.status).toBe(303)
+      const login = new URL(response.headers.get('location') ?? '', response.url)
+      expect(`${login.origin}${login.pathname}`).toBe(`${origin}/oauth/login`)
+
+      const cookie = response.headers.getSetCookie().map((each) => each.split(';')[0])
+      const page = await fetch(login, { headers: { cookie: cookie.join('; ') } })
+      expect(page.status).toBe(200)
+      const html = await page.text()
+      expect(html).toMatch(/<input[^>]+type="password"/)
+
+      const href = /<link[^>]+href="([^"]+\.css[^"]*)"/.exec(html)?.[1] ?? ''
+      const stylesheet = await fetch(new URL(href, page.url))
+      expect(stylesheet.status).toBe(200)
+      expect(stylesheet.headers.get('content-type')).toMatch('text/css')
+    })
+
+    // The stock clients see only HTTP, so one host is enough for them.
+    if (file !== 'host.mjs' || (express !== 'Express 5' && !process.env.TEST_ALL)) return
+    const start: Start = async ({ mount }) => {
+      const at = await packed.startHost(path, { file, mount })
+      return {
+        issuer: mount === '/' ? at : at + mount,
+        browser: () => new RawBrowser(at, at),
+        close: async () => {},
+      }
     }
-  }
-  describeOpenidClient(express, start)
-  describeOauth4webapi(express, start)
-
-  test('publishes its issuer', async () => {
-    const response = await fetch(`${origin}/oauth/.well-known/openid-configuration`)
-    expect(response.headers.get('content-type')).toMatch('application/json')
-    expect(await response.json()).toMatchObject({
-      issuer: `${origin}/oauth`,
-      token_endpoint: `${origin}/oauth/token`,
-    })
-  })
-
-  test('sends a person who is not signed in to a page with its stylesheet', async () => {
-    const request = new URLSearchParams({
-      response_type: 'code',
-      client_id: 'web',
-      redirect_uri: callback,
-      scope: 'openid',
-      state: 'before',
-    })
-    const response = await fetch(`${origin}/oauth/authorize?${request}`, { redirect: 'manual' })
-    expect(response.status).toBe(303)
-    const login = new URL(response.headers.get('location') ?? '', response.url)
-    expect(`${login.origin}${login.pathname}`).toBe(`${origin}/oauth/login`)
-
-    const cookie = response.headers.getSetCookie().map((each) => each.split(';')[0])
-    const page = await fetch(login, { headers: { cookie: cookie.join('; ') } })
-    expect(page.status).toBe(200)
-    const html = await page.text()
-    expect(html).toMatch(/<input[^>]+type="password"/)
-
-    const href = /<link[^>]+href="([^"]+\.css[^"]*)"/.exec(html)?.[1] ?? ''
-    const stylesheet = await fetch(new URL(href, page.url))
-    expect(stylesheet.status).toBe(200)
-    expect(stylesheet.headers.get('content-type')).toMatch('text/css')
+    describeOpenidClient(express, start)
+    describeOauth4webapi(express, start)
   })
 })
 
-test('a consumer in TypeScript compiles against the shipped types, which are checked as well', async () => {
-  const path = hostFolder('consumer', {
-    '@types/express': '@types/express',
-    '@types/express-session': '@types/express-session',
-    '@types/node': '@types/node',
+describeVersions('on every supported version of Node', () => {
+  const startOn = async (version: string, settings: HostSettings, source: string): Promise<string> => {
+    const folder = packed.hostFolder(`node ${version} ${settings.file}`, { pg: 'pg' })
+    writeFileSync(join(folder, settings.file), source)
+    return packed.startHost(folder, { ...settings, node: fileOfVersion(version, 'bin/node') })
+  }
+
+  describe.each(['node-22', 'node-26'])('%s with better-sqlite3', (version) => {
+    test.each(systems)('a host in %s', async (_system, file, source) => {
+      await expectSignIn(await startOn(version, { file }, source))
+    })
   })
-  writeFileSync(join(path, 'package.json'), '{ "type": "module" }')
-  writeFileSync(join(path, 'consumer.ts'), consumer)
-  const flags = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2023', '--types', 'node']
-  await run(path, join(modules, '.bin/tsc'), ...flags, '--skipLibCheck', 'false', 'consumer.ts')
-}, 60_000)
+
+  // better-sqlite3 for Node 20 would have to be compiled.
+  describeWith('postgresql', 'node-20.19 with PostgreSQL', () => {
+    const name = `latchkey_package_${randomBytes(4).toString('hex')}`
+    const admin = knex({ client: 'pg', connection: services.postgresql })
+    const databases = systems.map((_, index) => `${name}_${index}`)
+    beforeAll(async () => {
+      for (const database of databases) await admin.raw(`CREATE DATABASE ${database}`)
+    })
+    afterAll(async () => {
+      for (const database of databases) await admin.raw(`DROP DATABASE ${database} WITH (FORCE)`)
+      await admin.destroy()
+    })
+
+    test.each(systems)('a host in %s', async (_system, file, source) => {
+      const connection = new URL(services.postgresql)
+      connection.pathname = `/${databases[file === 'host.mjs' ? 0 : 1]}`
+      const database = { client: 'pg', connection: connection.href }
+      await expectSignIn(await startOn('node-20.19', { file, database }, source))
+    })
+  })
+})
+
+/** Compiles test/types/host.ts against the tarball's declarations, which are checked as well. */
+const compile = async (
+  name: string,
+  compiler: string,
+  module: string,
+  resolution: string,
+  ...flags: string[]
+) => {
+  const types = ['express', 'express-session', 'node'].map((each) => [`@types/${each}`, `@types/${each}`])
+  const path = packed.hostFolder(name, Object.fromEntries(types))
+  const isPerFile = module.startsWith('node')
+  const files = isPerFile ? ['host.mts', 'host.cts'] : ['host.ts']
+  for (const file of files) copyFileSync(join(root, 'test/types/host.ts'), join(path, file))
+  const options = ['--noEmit', '--strict', '--target', 'es2022', '--esModuleInterop', '--types', 'node']
+  options.push('--skipLibCheck', 'false', '--module', module, '--moduleResolution', resolution, ...flags)
+  await run(path, process.execPath, join(compiler, 'bin/tsc'), ...options, ...files)
+}
+
+/** `module` and `moduleResolution`; TypeScript 7 no longer has node10. */
+const modes = [
+  ['commonjs', 'node10'],
+  ['node16', 'node16'],
+  ['nodenext', 'nodenext'],
+  ['es2022', 'bundler'],
+] as const
+
+describe('a host in TypeScript compiles, and so do the declarations', () => {
+  test.each([['commonjs', 'bundler'], ...modes.slice(1)] as const)(
+    'TypeScript 7, module %s, resolution %s',
+    (module, resolution) => compile(`7 ${module}`, join(modules, 'typescript'), module, resolution),
+    60_000,
+  )
+
+  // Each version in one mode; TEST_ALL tries them all.
+  describeVersions('with older compilers', () => {
+    const compilers = ['5.0', '5.4', '5.9', '6'] as const
+    describe.each(compilers)('TypeScript %s', (version) => {
+      test.each(process.env.TEST_ALL ? modes : [modes[compilers.indexOf(version)] ?? modes[0]])(
+        'module %s, resolution %s',
+        (module, resolution) => {
+          const flags = version === '6' && resolution === 'node10' ? ['--ignoreDeprecations', '6.0'] : []
+          const compiler = fileOfVersion(`typescript-${version}`, '')
+          return compile(`${version} ${module}`, compiler, module, resolution, ...flags)
+        },
+        120_000,
+      )
+    })
+  })
+})
