@@ -229,7 +229,8 @@ const compile = async (
   resolution: string,
   ...flags: string[]
 ) => {
-  const types = ['express', 'express-session', 'node'].map((each) => [`@types/${each}`, `@types/${each}`])
+  const names = ['express', 'express-serve-static-core', 'express-session', 'node']
+  const types = names.map((each) => [`@types/${each}`, `@types/${each}`])
   const path = packed.hostFolder(name, Object.fromEntries(types))
   const isPerFile = module.startsWith('node')
   const files = isPerFile ? ['host.mts', 'host.cts'] : ['host.ts']
