@@ -1,6 +1,7 @@
 import knexModule, { type Knex } from 'knex'
 import { driverOf } from './driver.ts'
 import { connectionSettings, driverName, privateHandle } from './internals.ts'
+import { assertSqliteRuns } from './sqlite-version.ts'
 import { query } from './statement.ts'
 import type { Database, DriverOptions } from './types.ts'
 import { writesSettled } from './write-queue.ts'
@@ -83,13 +84,15 @@ const openSqlite = (config: Knex.Config): Knex => {
 /**
  * Opens a database for the kit's tables: the host's Knex instance, or a new one from a configuration.
  *
- * @throws Error when the driver is missing or not supported
+ * @throws Error when the driver is missing or not supported, or cannot run on this version of Node
  */
 export const openDatabase = (
   given: Knex | Knex.Config,
   prefix: string,
   options: DriverOptions = {},
 ): OpenedDatabase => {
+  const client = isInstance(given) ? driverName(given) : given.client
+  if (client === 'better-sqlite3') assertSqliteRuns()
   const hostKnex = isInstance(given) ? given : open(given, options)
   const handle = privateHandle(hostKnex)
   const driver = driverOf(handle, options)
