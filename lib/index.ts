@@ -1,5 +1,12 @@
 export type { UserLifecycle } from './account/user-lifecycle.ts'
 export type { UserExport } from './account/user-records.ts'
+export type {
+  ClientAdministration,
+  RegisteredClient,
+  RotatedSecret,
+  SavedClient,
+} from './clients/administration.ts'
+export type { ClientChanges, ClientCredentials, ClientRegistration } from './clients/register.ts'
 export { type MigrateOptions, migrate, migrationSource, rollback } from './database/migrate.ts'
 export type { AuthEvent, EventDetails, EventType } from './events/event.ts'
 export type { EventListeners } from './events/events.ts'
@@ -17,6 +24,8 @@ export type {
   LocaleOptions,
   Logger,
   LoginOptions,
+  OutboundOptions,
+  RedisClient,
   ScopeOptions,
   ScopeWords,
   ThrottleOptions,
@@ -37,11 +46,4 @@ export type {
   UserAuthInfo,
 } from './require-token.ts'
 export { type AuthRouter, authRouter } from './router.ts'
-export {
-  type ClientSeed,
-  type SeededClient,
-  type SeedOptions,
-  seedClients,
-  seedUsers,
-  type UserSeed,
-} from './seed.ts'
+export { type ClientSeed, seedClients, seedUsers, type UserSeed } from './seed.ts'

@@ -1,6 +1,7 @@
 import express, { type Request, type RequestHandler, type Router } from 'express'
 import { type UserLifecycle, userLifecycle } from './account/user-lifecycle.ts'
 import { type AuthorizationServer, createAuthorizationServer, readyInTime } from './authorization-server.ts'
+import { type ClientAdministration, clientAdministration } from './clients/administration.ts'
 import { accountFormEndpoint, accountPageEndpoint } from './endpoints/account.ts'
 import { assetsEndpoint } from './endpoints/assets.ts'
 import { authorizeEndpoint, authorizeFormEndpoint } from './endpoints/authorize.ts'
@@ -38,6 +39,8 @@ export interface AuthRouter extends Router {
   readonly events: EventListeners
   /** What the host tells about its users: changed, signed out. */
   readonly users: UserLifecycle
+  /** Registers, changes, disables and deletes clients. */
+  readonly clients: ClientAdministration
   /** Answers 200 while schema, keys and database are there, else 503: `app.get('/healthz', oauth.health)`. */
   readonly health: RequestHandler
   /** Settles when schema and keys are there; rejects with what is wrong. Requests before that wait for it, a few seconds. */
@@ -189,6 +192,7 @@ export const authRouter = (options: AuthRouterOptions = {}): AuthRouter => {
     requireToken: requireTokenOf(server),
     events: server.events.listeners,
     users: userLifecycle(server),
+    clients: clientAdministration(server),
     health: healthEndpoint(server),
     ready: () => server.ready(),
     close: () => server.close(),

@@ -47,11 +47,13 @@ const isScopeName = (name: string): boolean => {
 }
 
 /** All scopes: the standard ones and those of the option `scopes`. */
-export const knownScopes = (options: {
-  readonly scopes: Readonly<Record<string, ScopeOptions>>
+export const knownScopes = ({
+  scopes = {},
+}: {
+  readonly scopes?: Readonly<Record<string, unknown>>
 }): string[] => [
   ...standardScopes,
-  ...Object.keys(options.scopes).filter((name) => !standardScopes.some((scope) => scope === name)),
+  ...Object.keys(scopes).filter((name) => !standardScopes.some((scope) => scope === name)),
 ]
 
 /**

@@ -128,3 +128,26 @@ const rotate = command<SecretRotation>((table, v) =>
  */
 export const rotateClientSecret = async (db: Database, rotation: SecretRotation): Promise<boolean> =>
   (await rotate(db, rotation)) === 1
+
+const setDisabled = command<{ clientId: string; disabledAt: number | null; now: number }>((table, v) =>
+  table('clients').where({ client_id: v.clientId }).update({ disabled_at: v.disabledAt, updated_at: v.now }),
+)
+
+/**
+ * Disables a client, or enables it again with null.
+ *
+ * @returns false if no client has this id
+ */
+export const setClientDisabled = async (
+  db: Database,
+  values: { clientId: string; disabledAt: number | null; now: number },
+): Promise<boolean> => (await setDisabled(db, values)) === 1
+
+const remove = command<{ clientId: string }>((table, v) =>
+  table('clients').where({ client_id: v.clientId }).delete(),
+)
+
+/** Removes the row of a client, without its consents and tokens. */
+export const deleteClient = async (db: Database, values: { clientId: string }): Promise<void> => {
+  await remove(db, values)
+}

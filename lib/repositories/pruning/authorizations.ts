@@ -35,7 +35,7 @@ const removeAuthorizations = command<BatchParams>((table, v) =>
  * If this stops halfway, the next run finds the rest by the authorization, or by the unused refresh token, which goes
  * last. Access tokens go before their authorization, because verifying one reads it.
  */
-const removeFamilies = async function* (db: Database, ids: readonly string[]): Removal {
+export const removeFamilies = async function* (db: Database, ids: readonly string[]): Removal {
   yield* removeAccessTokens(db, ids)
   yield* removeUsedRefreshTokens(db, ids)
   yield { table: 'authorizations', count: await removeAuthorizations(db, batchParams(ids)) }

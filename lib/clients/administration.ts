@@ -1,0 +1,216 @@
+import type { EventDetails } from '../events/event.ts'
+import type { Events } from '../events/events.ts'
+import { createSecret, hashSecret } from '../keys/secrets.ts'
+import { knownScopes } from '../options/scopes.ts'
+import type { ClientMetadata } from '../protocol/client-metadata.ts'
+import { OAuthError } from '../protocol/errors.ts'
+import {
+  type ClientRecord,
+  deleteClient,
+  findClient,
+  listClients,
+  rotateClientSecret,
+  setClientDisabled,
+} from '../repositories/clients.ts'
+import { removeDataOfClient } from '../repositories/pruning/clients.ts'
+import {
+  type ClientChanges,
+  type ClientCredentials,
+  type ClientRegistration,
+  type ClientRegistry,
+  changeClient,
+  refuseUnknownClient,
+  registerClient,
+} from './register.ts'
+
+/** A registered client: its metadata with its id and state. It never contains a secret. */
+export interface RegisteredClient extends ClientMetadata {
+  readonly client_id: string
+  /** Epoch seconds. */
+  readonly client_id_issued_at: number
+  readonly disabled: boolean
+}
+
+/** A client as `create()` and `update()` return it. */
+export interface SavedClient extends RegisteredClient {
+  /** Set if a secret was created. Store it now: only its hash is kept. */
+  readonly client_secret?: string
+}
+
+/** A new secret. */
+export interface RotatedSecret {
+  readonly client_id: string
+  /** Store it now: only its hash is kept. */
+  readonly client_secret: string
+  /** Epoch seconds until which the previous secret stays valid. */
+  readonly previous_secret_expires_at: number
+}
+
+/** Manages the registered clients. Metadata has the names of RFC 7591. */
+export interface ClientAdministration {
+  /**
+   * Registers a client.
+   *
+   * @throws OAuthError `invalid_client_metadata` or `invalid_redirect_uri` (RFC 7591 §3.2.2)
+   * @example
+   * const { client_id, client_secret } = await oauth.clients.create({
+   *   client_name: 'Shop',
+   *   redirect_uris: ['https://shop.example.com/callback'],
+   * })
+   */
+  create(client: ClientRegistration): Promise<SavedClient>
+  /** Returns all clients, ordered by id. */
+  list(): Promise<RegisteredClient[]>
+  /** Returns one client, or undefined if no client has this id. */
+  get(clientId: string): Promise<RegisteredClient | undefined>
+  /**
+   * Changes the named metadata fields. `null` removes a field.
+   *
+   * @throws OAuthError `invalid_client` for an unknown client, `invalid_client_metadata` or `invalid_redirect_uri`
+   * @example await oauth.clients.update('shop', { client_name: 'Shop 2', policy_uri: null })
+   */
+  update(clientId: string, changes: ClientChanges): Promise<SavedClient>
+  /**
+   * Disables a client at once: it cannot authenticate or start a login, and all its tokens are refused. Nothing is
+   * deleted.
+   *
+   * @throws OAuthError `invalid_client` for an unknown client
+   * @example await oauth.clients.disable('shop')
+   */
+  disable(clientId: string): Promise<void>
+  /**
+   * Enables a disabled client. Its tokens and consents work again, except those that have expired.
+   *
+   * @throws OAuthError `invalid_client` for an unknown client
+   */
+  enable(clientId: string): Promise<void>
+  /**
+   * Deletes a client with its consents, authorizations and tokens. Consent receipts stay. The client is disabled first,
+   * so access ends at once. If it rejects, call it again: it continues where it stopped.
+   *
+   * @throws OAuthError `invalid_client` for an unknown client
+   */
+  delete(clientId: string): Promise<void>
+  /**
+   * Creates a new secret. The previous one stays valid for a while, so that the client can switch over.
+   *
+   * @param options.keepPreviousFor seconds for which the previous secret stays valid; 86400 (1 day) by default
+   * @throws OAuthError `invalid_client` for an unknown client, `invalid_client_metadata` for one without a secret
+   * @example const { client_secret } = await oauth.clients.rotateSecret('shop', { keepPreviousFor: 3600 })
+   */
+  rotateSecret(clientId: string, options?: { readonly keepPreviousFor?: number }): Promise<RotatedSecret>
+}
+
+/** The events that {@link ClientAdministration} announces; clients themselves cause `client.refused`. */
+type ClientEvent = Exclude<keyof EventDetails & `client.${string}`, 'client.refused'>
+
+/** The part of the server that the administration needs. */
+export interface AdministrationContext extends Pick<ClientRegistry, 'database' | 'now'> {
+  readonly options: Parameters<typeof knownScopes>[0]
+  readonly events: Pick<Events, 'announce'>
+  /** Resolves when the schema is ready. */
+  ready(): Promise<unknown>
+}
+
+const registered = ({ clientId, metadata, createdAt, disabledAt }: ClientRecord): RegisteredClient => ({
+  client_id: clientId,
+  client_id_issued_at: createdAt,
+  disabled: disabledAt !== null,
+  ...metadata,
+})
+
+const day = 86_400
+
+const rotate = async (
+  { database, now: clock }: ClientRegistry,
+  clientId: string,
+  keepPreviousFor: number,
+): Promise<RotatedSecret> => {
+  if (!Number.isSafeInteger(keepPreviousFor) || keepPreviousFor < 0) {
+    throw new TypeError('latchkey: keepPreviousFor must be a whole number of seconds, at least 0')
+  }
+  const now = clock()
+  const client = (await findClient(database, { clientId, now })) ?? refuseUnknownClient(clientId)
+  const [current] = client.secretHashes
+  if (current === undefined) {
+    throw new OAuthError('invalid_client_metadata', `client ${clientId} does not use a secret`)
+  }
+  const secret = createSecret('clientSecret')
+  const currentExpiresAt = now + keepPreviousFor
+  const rotation = { clientId, current, next: hashSecret(secret), currentExpiresAt, now }
+  if (!(await rotateClientSecret(database, rotation))) {
+    throw new OAuthError(
+      'temporarily_unavailable',
+      `client ${clientId} was changed at the same time; try again`,
+    )
+  }
+  return { client_id: clientId, client_secret: secret, previous_secret_expires_at: currentExpiresAt }
+}
+
+/** @param context the server; the CLI has no running server and passes the parts it has */
+export const clientAdministration = (context: AdministrationContext): ClientAdministration => {
+  const { database, now, options, events, ready } = context
+  const registry = { database, now, scopes: knownScopes(options) }
+  const announce = (type: ClientEvent, clientId: string): void =>
+    events.announce(type, undefined, { clientId })
+
+  const find = async (clientId: string): Promise<RegisteredClient | undefined> => {
+    const client = await findClient(database, { clientId, now: now() })
+    return client && registered(client)
+  }
+  const saved = async ({ client_id, client_secret }: ClientCredentials): Promise<SavedClient> => {
+    const client = (await find(client_id)) ?? refuseUnknownClient(client_id)
+    return { ...client, ...(client_secret !== undefined && { client_secret }) }
+  }
+  const setDisabled = async (clientId: string, disabled: boolean): Promise<void> => {
+    const time = now()
+    const values = { clientId, disabledAt: disabled ? time : null, now: time }
+    if (!(await setClientDisabled(database, values))) refuseUnknownClient(clientId)
+  }
+
+  return {
+    create: async (client) => {
+      await ready()
+      const credentials = await registerClient(registry, client)
+      announce('client.created', credentials.client_id)
+      return saved(credentials)
+    },
+    list: async () => {
+      await ready()
+      return (await listClients(database, { now: now() })).map(registered)
+    },
+    get: async (clientId) => {
+      await ready()
+      return find(clientId)
+    },
+    update: async (clientId, changes) => {
+      await ready()
+      const credentials = await changeClient(registry, clientId, changes)
+      announce('client.updated', clientId)
+      return saved(credentials)
+    },
+    disable: async (clientId) => {
+      await ready()
+      await setDisabled(clientId, true)
+      announce('client.disabled', clientId)
+    },
+    enable: async (clientId) => {
+      await ready()
+      await setDisabled(clientId, false)
+      announce('client.enabled', clientId)
+    },
+    delete: async (clientId) => {
+      await ready()
+      await setDisabled(clientId, true)
+      await removeDataOfClient(database, { clientId })
+      await deleteClient(database, { clientId })
+      announce('client.deleted', clientId)
+    },
+    rotateSecret: async (clientId, { keepPreviousFor = day } = {}) => {
+      await ready()
+      const rotated = await rotate(registry, clientId, keepPreviousFor)
+      announce('client.secret_rotated', clientId)
+      return rotated
+    },
+  }
+}

@@ -1,0 +1,167 @@
+import { randomUUID } from 'node:crypto'
+import { transaction } from '../database/transaction.ts'
+import type { Database } from '../database/types.ts'
+import { createSecret, hashSecret } from '../keys/secrets.ts'
+import { unknownScope } from '../options/scopes.ts'
+import { type Client, usesSecret } from '../protocol/client.ts'
+import { type ClientMetadata, parseClientMetadata } from '../protocol/client-metadata.ts'
+import { OAuthError } from '../protocol/errors.ts'
+import { createClient, findClient, updateClient } from '../repositories/clients.ts'
+
+/** A client to register: RFC 7591 metadata with its id and secret. */
+export interface ClientRegistration extends Partial<ClientMetadata> {
+  /** 1 to 255 printable ASCII characters without spaces. @default a random UUID */
+  client_id?: string
+  /** At least 32 characters. @default a random secret, if the client authenticates with one */
+  client_secret?: string
+}
+
+/** Changed metadata. `null` removes a field, so that its default applies. */
+export type ClientChanges = { readonly [Name in keyof ClientMetadata]?: ClientMetadata[Name] | null }
+
+/** The id of a client, and its secret if one was created. Only a hash of the secret is stored. */
+export interface ClientCredentials {
+  readonly client_id: string
+  readonly client_secret?: string
+}
+
+/** What registration needs to know. */
+export interface ClientRegistry {
+  readonly database: Database
+  /** All scopes that a client may be registered for. */
+  readonly scopes: readonly string[]
+  /** Epoch seconds. */
+  now(): number
+}
+
+/** A registration that passed all rules. */
+export interface CheckedRegistration {
+  readonly clientId: string
+  readonly secret: string | undefined
+  readonly metadata: ClientMetadata
+}
+
+const minSecretLength = 32
+
+const refuse = (description: string): never => {
+  throw new OAuthError('invalid_client_metadata', description)
+}
+
+/** @throws OAuthError `invalid_client`: no client has this id */
+export const refuseUnknownClient = (clientId: string): never => {
+  throw new OAuthError('invalid_client', `client ${clientId} is not registered`)
+}
+
+const checkedMetadata = (input: object, scopes: readonly string[]): ClientMetadata => {
+  const metadata = parseClientMetadata({ ...input })
+  const unknown = unknownScope(metadata.scope?.split(' ') ?? [], scopes)
+  return unknown === undefined ? metadata : refuse(`scope: ${unknown}`)
+}
+
+const assertSecret = (secret: string, metadata: ClientMetadata): void => {
+  if (!usesSecret(metadata)) {
+    const kind = metadata.token_endpoint_auth_method === 'none' ? 'a public client' : 'private_key_jwt'
+    refuse(`client_secret must not be set for ${kind}`)
+  }
+  if (typeof secret !== 'string' || secret.length < minSecretLength) {
+    refuse(`client_secret must have at least ${minSecretLength} characters`)
+  }
+}
+
+/**
+ * Applies all rules of registration.
+ *
+ * @param scopes all scopes that a client may be registered for
+ * @throws OAuthError `invalid_client_metadata` or `invalid_redirect_uri` (RFC 7591 §3.2.2)
+ */
+export const checkedRegistration = (
+  { client_id: clientId = randomUUID(), client_secret: secret, ...input }: ClientRegistration,
+  scopes: readonly string[],
+): CheckedRegistration => {
+  if (typeof clientId !== 'string' || !/^[\x21-\x7e]{1,255}$/.test(clientId)) {
+    refuse('client_id must be 1 to 255 printable ASCII characters without spaces')
+  }
+  const metadata = checkedMetadata(input, scopes)
+  if (secret !== undefined) assertSecret(secret, metadata)
+  return { clientId, secret, metadata }
+}
+
+interface SecretChoice {
+  readonly hash: string | null
+  readonly created?: string
+}
+
+/** A given secret replaces a stored one. A client that needs a secret and has none gets a random one. */
+const chooseSecret = (
+  { secret, metadata }: CheckedRegistration,
+  existing: Client | undefined,
+): SecretChoice => {
+  if (!usesSecret(metadata)) return { hash: null }
+  if (secret !== undefined) return { hash: hashSecret(secret) }
+  const [stored] = existing?.secretHashes ?? []
+  if (stored !== undefined) return { hash: stored }
+  const created = createSecret('clientSecret')
+  return { hash: hashSecret(created), created }
+}
+
+const store = async (
+  tx: Database,
+  registration: CheckedRegistration,
+  existing: Client | undefined,
+  now: number,
+): Promise<ClientCredentials> => {
+  const { clientId, metadata } = registration
+  const { hash, created } = chooseSecret(registration, existing)
+  await (existing ? updateClient : createClient)(tx, { clientId, secretHash: hash, metadata, now })
+  return { client_id: clientId, ...(created !== undefined && { client_secret: created }) }
+}
+
+/**
+ * Registers a new client.
+ *
+ * @throws OAuthError `invalid_client_metadata` or `invalid_redirect_uri`, also if the id is taken
+ * @example await registerClient(registry, { redirect_uris: ['https://shop.example.com/callback'] })
+ */
+export const registerClient = (
+  { database, scopes, now }: ClientRegistry,
+  input: ClientRegistration,
+): Promise<ClientCredentials> => {
+  const registration = checkedRegistration(input, scopes)
+  const { clientId } = registration
+  return transaction(database, async (tx) => {
+    if (await findClient(tx, { clientId, now: now() })) refuse(`client_id: ${clientId} is already registered`)
+    return store(tx, registration, undefined, now())
+  })
+}
+
+/**
+ * Registers a client, or replaces the metadata of the client that has this id.
+ *
+ * @param registration of {@link checkedRegistration}
+ */
+export const saveClient = (
+  { database, now }: ClientRegistry,
+  registration: CheckedRegistration,
+): Promise<ClientCredentials> =>
+  transaction(database, async (tx) => {
+    const existing = await findClient(tx, { clientId: registration.clientId, now: now() })
+    return store(tx, registration, existing, now())
+  })
+
+/**
+ * Changes some metadata of a client; fields that are not named keep their values.
+ *
+ * @returns the id, and a secret if the client had none and needs one now
+ * @throws OAuthError `invalid_client` for an unknown client, else as {@link registerClient}
+ */
+export const changeClient = (
+  { database, scopes, now }: ClientRegistry,
+  clientId: string,
+  changes: ClientChanges,
+): Promise<ClientCredentials> =>
+  transaction(database, async (tx) => {
+    const existing = (await findClient(tx, { clientId, now: now() })) ?? refuseUnknownClient(clientId)
+    const given = Object.entries(changes).filter(([, value]) => value !== undefined)
+    const metadata = checkedMetadata({ ...existing.metadata, ...Object.fromEntries(given) }, scopes)
+    return store(tx, { clientId, secret: undefined, metadata }, existing, now())
+  })

@@ -1,0 +1,356 @@
+import supertest from 'supertest'
+import type { AuthEvent } from '../../lib/index.ts'
+import { hashSecret } from '../../lib/keys/secrets.ts'
+import { stopClock } from '../support/clock.ts'
+import {
+  authorizeUrl,
+  callback,
+  type Host,
+  secret,
+  startHost,
+  clients as testClients,
+} from '../support/host.ts'
+import { codeOf } from '../support/outcomes.ts'
+import { RawBrowser } from '../support/raw-browser.ts'
+import { answerOf, expectError, post, redeem, refresh, userinfo, web } from '../support/tokens.ts'
+
+let host: Host
+const events: AuthEvent[] = []
+
+beforeEach(async () => {
+  host = await startHost({
+    clients: [...testClients, { client_id: 'reports', grant_types: ['client_credentials'] }],
+    options: { throttle: false },
+  })
+  events.length = 0
+  host.oauth.events.on('*', (event) => events.push(event))
+})
+afterEach(() => host.close())
+afterEach(() => jest.restoreAllMocks())
+
+const table = (name: string) => host.database.knex(`${host.database.tablePrefix}${name}`)
+const announced = () =>
+  events
+    .filter(({ type }) => type.startsWith('client.'))
+    .map(({ type, ...event }) => [type, Reflect.get(event, 'clientId')])
+
+const request = { client_id: 'web', scope: 'openid offline_access notes:read' }
+
+/** Everything that a client may hold: tokens of a user and of its own, an unused code, a signed-in browser. */
+const holdings = async () => {
+  const agent = new RawBrowser(host.app)
+  const page = await agent.signIn(await agent.open(authorizeUrl(request)))
+  const tokens = await answerOf(redeem(host, codeOf(await agent.decide(page, 'allow'))))
+  const own = await answerOf(post(host, { grant_type: 'client_credentials', scope: 'notes:read', ...web }))
+  const code = codeOf(await agent.get(authorizeUrl(request)))
+  return { agent, tokens, own, code }
+}
+type Holdings = Awaited<ReturnType<typeof holdings>>
+
+const introspect = (token: string) =>
+  supertest(host.app)
+    .post('/oauth/introspect')
+    .type('form')
+    .send({ ...web, token })
+const api = (token: string) => supertest(host.app).get('/api/notes').set('Authorization', `Bearer ${token}`)
+
+/** The status of each use that leaves the holdings as they are. */
+const uses = async ({ agent, tokens, own }: Holdings) => ({
+  userinfo: (await userinfo(host, tokens.access_token)).status,
+  api: (await api(tokens.access_token)).status,
+  'api with its own token': (await api(own.access_token)).status,
+  introspection: (await introspect(own.access_token)).status,
+  'client credentials': (await post(host, { grant_type: 'client_credentials', ...web })).status,
+  authorize: (await agent.get(authorizeUrl(request))).status,
+})
+const working = {
+  userinfo: 200,
+  api: 200,
+  'api with its own token': 200,
+  introspection: 200,
+  'client credentials': 200,
+  authorize: 303,
+}
+const refused = {
+  userinfo: 401,
+  api: 401,
+  'api with its own token': 401,
+  introspection: 401,
+  'client credentials': 401,
+  authorize: 400,
+}
+
+describe('disable()', () => {
+  test('refuses the client, its codes and all its tokens at once; enable() restores them', async () => {
+    const held = await holdings()
+    expect(await uses(held)).toEqual(working)
+
+    await host.oauth.clients.disable('web')
+    expect(await uses(held)).toEqual(refused)
+    expectError(await redeem(host, held.code), 401, 'invalid_client')
+    expectError(await refresh(host, held.tokens.refresh_token), 401, 'invalid_client')
+    expect(await host.oauth.clients.get('web')).toMatchObject({ client_id: 'web', disabled: true })
+
+    await host.oauth.clients.enable('web')
+    expect(await uses(held)).toEqual(working)
+    await redeem(host, held.code).expect(200)
+    await refresh(host, held.tokens.refresh_token).expect(200)
+    expect(await host.oauth.clients.get('web')).toMatchObject({ disabled: false })
+    expect(announced().filter(([type]) => type !== 'client.refused')).toEqual([
+      ['client.disabled', 'web'],
+      ['client.enabled', 'web'],
+    ])
+  })
+
+  test('refuses the answers on a page that was open before', async () => {
+    const agent = new RawBrowser(host.app)
+    const login = await agent.open(authorizeUrl(request))
+    await host.oauth.clients.disable('web')
+    const answer = await agent.signIn(login)
+    expect({ status: answer.status, location: answer.headers.location }).toEqual({
+      status: 400,
+      location: undefined,
+    })
+    expect(await table('authorizations')).toEqual([])
+  })
+
+  test('restores nothing that expired meanwhile', async () => {
+    const clock = stopClock()
+    const held = await holdings()
+    await host.oauth.clients.disable('web')
+    clock.travel(3601)
+    await host.oauth.clients.enable('web')
+    expect((await userinfo(host, held.tokens.access_token)).status).toBe(401)
+    expectError(await redeem(host, held.code), 400, 'invalid_grant')
+    await refresh(host, held.tokens.refresh_token).expect(200)
+  })
+
+  test('leaves other clients alone', async () => {
+    const held = await holdings()
+    await host.oauth.clients.disable('reports')
+    await host.oauth.clients.disable('native')
+    expect((await userinfo(host, held.tokens.access_token)).status).toBe(200)
+    expect((await introspect(held.own.access_token)).body.active).toBe(true)
+  })
+})
+
+describe('delete()', () => {
+  test('removes the client with its consents, authorizations and tokens, and nothing of other clients', async () => {
+    const held = await holdings()
+    const agent = new RawBrowser(host.app)
+    const native = {
+      client_id: 'native',
+      scope: 'openid',
+      code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM',
+      code_challenge_method: 'S256',
+    }
+    const page = await agent.signIn(await agent.open(authorizeUrl(native)))
+    codeOf(await agent.decide(page, 'allow'))
+
+    await host.oauth.clients.delete('web')
+    expect(await uses(held)).toEqual(refused)
+    expect(await host.oauth.clients.get('web')).toBeUndefined()
+    for (const name of ['consents', 'authorizations']) {
+      expect((await table(name)).map(({ client_id }) => client_id)).toEqual(['native'])
+    }
+    for (const name of ['access_tokens', 'refresh_tokens']) expect(await table(name)).toEqual([])
+    expect((await table('consent_receipts')).map(({ client_id }) => client_id).sort()).toEqual([
+      'native',
+      'web',
+    ])
+    expect(announced()).toContainEqual(['client.deleted', 'web'])
+  })
+
+  test('removes more rows than one batch', async () => {
+    const { tokens } = await holdings()
+    const [row] = await table('authorizations')
+    const [consent] = await table('consents')
+    const [token] = await table('access_tokens').whereNull('authorization_id')
+    const copies = Array.from({ length: 230 }, (_, n) => `copy-${n}`)
+    for (const copy of copies) {
+      await table('authorizations').insert({ ...row, id: copy, code_hash: copy })
+      await table('consents').insert({ ...consent, subject: copy })
+      await table('access_tokens').insert({ ...token, hash: copy })
+    }
+    await host.oauth.clients.delete('web')
+    for (const name of ['authorizations', 'consents', 'access_tokens', 'refresh_tokens']) {
+      expect(await table(name)).toEqual([])
+    }
+    expect((await userinfo(host, tokens.access_token)).status).toBe(401)
+  })
+
+  test('a client that is registered again under the same id inherits nothing', async () => {
+    const held = await holdings()
+    await host.oauth.clients.delete('web')
+    await host.oauth.clients.create({ ...testClients[0] })
+    expect(await uses(held)).toMatchObject({ userinfo: 401, api: 401, 'api with its own token': 401 })
+    expectError(await redeem(host, held.code), 400, 'invalid_grant')
+    expectError(await refresh(host, held.tokens.refresh_token), 400, 'invalid_grant')
+  })
+})
+
+describe('create()', () => {
+  test('registers a client, returns its secret once and stores the hash', async () => {
+    const created = await host.oauth.clients.create({ client_name: 'Shop', redirect_uris: [callback] })
+    expect(created).toMatchObject({
+      client_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      client_secret: expect.stringMatching(/^lk_cs_[\w-]{43}$/),
+      client_name: 'Shop',
+      disabled: false,
+      grant_types: ['authorization_code', 'refresh_token'],
+    })
+    const { client_secret = '', ...registered } = created
+    expect(await host.oauth.clients.get(created.client_id)).toEqual(registered)
+    expect(await table('clients').where({ client_id: created.client_id })).toMatchObject([
+      { secret_hash: hashSecret(client_secret) },
+    ])
+    expect(announced()).toEqual([['client.created', created.client_id]])
+    expect(JSON.stringify(await host.oauth.clients.list())).not.toContain(hashSecret(client_secret))
+  })
+
+  test.each<[string, object, string, string]>([
+    ['a taken id', { client_id: 'web' }, 'invalid_client_metadata', 'client_id: web is already registered'],
+    ['an id with a space', { client_id: 'a b' }, 'invalid_client_metadata', 'client_id must be 1 to 255'],
+    [
+      'a scope with a typo',
+      { scope: 'openid notes:raed' },
+      'invalid_client_metadata',
+      'scope: notes:raed is not in the option scopes; did you mean notes:read?',
+    ],
+    [
+      'a redirect URI with a fragment',
+      { redirect_uris: [`${callback}#x`] },
+      'invalid_redirect_uri',
+      'redirect_uri',
+    ],
+    [
+      'a short secret',
+      { client_secret: 'short' },
+      'invalid_client_metadata',
+      'client_secret must have at least 32',
+    ],
+    [
+      'a secret for a public client',
+      { client_secret: secret, token_endpoint_auth_method: 'none' },
+      'invalid_client_metadata',
+      'client_secret must not be set for a public client',
+    ],
+    [
+      'an unknown field',
+      { redirect_uri: callback },
+      'invalid_client_metadata',
+      'redirect_uri is not client metadata',
+    ],
+  ])('refuses %s and writes nothing', async (_, input, code, message) => {
+    const before = await table('clients')
+    await expect(host.oauth.clients.create({ redirect_uris: [callback], ...input })).rejects.toMatchObject({
+      code,
+      message: expect.stringContaining(message),
+    })
+    expect(await table('clients')).toEqual(before)
+    expect(announced()).toEqual([])
+  })
+
+  test('of two registrations of one id at the same time one succeeds', async () => {
+    const outcomes = await Promise.allSettled(
+      [1, 2, 3].map(() => host.oauth.clients.create({ client_id: 'twin', redirect_uris: [callback] })),
+    )
+    expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected', 'rejected'])
+    expect(await table('clients').where({ client_id: 'twin' })).toHaveLength(1)
+  })
+})
+
+describe('list()', () => {
+  test('returns every client by id, disabled ones too', async () => {
+    await host.oauth.clients.disable('native')
+    const listed = await host.oauth.clients.list()
+    expect(listed.map(({ client_id, disabled }) => [client_id, disabled])).toEqual([
+      ['native', true],
+      ['reports', false],
+      ['web', false],
+    ])
+  })
+})
+
+describe('update()', () => {
+  test('changes the named fields and keeps the others, with the secret', async () => {
+    const before = await host.oauth.clients.get('web')
+    const updated = await host.oauth.clients.update('web', { client_name: 'Shop', scope: 'openid' })
+    expect(updated).toEqual({ ...before, client_name: 'Shop', scope: 'openid' })
+    const narrowed = post(host, { grant_type: 'client_credentials', scope: 'notes:read', ...web })
+    expectError(await narrowed, 400, 'invalid_scope')
+    const { client_name: _, ...without } = updated
+    expect(await host.oauth.clients.update('web', { client_name: null, grant_types: undefined })).toEqual(
+      without,
+    )
+    expect(announced().filter(([type]) => type === 'client.updated')).toHaveLength(2)
+  })
+
+  test('a client that begins to use a secret gets one', async () => {
+    const updated = await host.oauth.clients.update('native', {
+      token_endpoint_auth_method: 'client_secret_basic',
+    })
+    expect(updated.client_secret).toMatch(/^lk_cs_/)
+    expect(await host.oauth.clients.update('native', { client_name: 'N' })).not.toHaveProperty(
+      'client_secret',
+    )
+  })
+
+  test.each<[object, string]>([
+    [{ redirect_uris: [] }, 'redirect_uris is required'],
+    [{ scope: 'nothing' }, 'scope: nothing is not in the option scopes'],
+    [{ client_secret: secret }, 'client_secret is not client metadata'],
+    [{ client_id: 'other' }, 'client_id is not client metadata'],
+  ])('refuses %j and changes nothing', async (changes, message) => {
+    const before = await table('clients')
+    await expect(host.oauth.clients.update('web', changes)).rejects.toThrow(message)
+    expect(await table('clients')).toEqual(before)
+  })
+})
+
+describe('rotateSecret()', () => {
+  const credentials = (client_secret: string) =>
+    post(host, { grant_type: 'client_credentials', client_id: 'web', client_secret })
+
+  test('returns a new secret and keeps the previous one for a while', async () => {
+    const clock = stopClock()
+    const rotated = await host.oauth.clients.rotateSecret('web', { keepPreviousFor: 60 })
+    expect(rotated).toEqual({
+      client_id: 'web',
+      client_secret: expect.stringMatching(/^lk_cs_/),
+      previous_secret_expires_at: clock.now() + 60,
+    })
+    for (const each of [secret, rotated.client_secret]) await credentials(each).expect(200)
+    clock.travel(60)
+    await credentials(secret).expect(401)
+    await credentials(rotated.client_secret).expect(200)
+    expect(announced()[0]).toEqual(['client.secret_rotated', 'web'])
+  })
+
+  test('ends the previous one at once with 0, and is refused without a secret', async () => {
+    await host.oauth.clients.rotateSecret('web', { keepPreviousFor: 0 })
+    await credentials(secret).expect(401)
+    await expect(host.oauth.clients.rotateSecret('native')).rejects.toThrow('does not use a secret')
+    await expect(host.oauth.clients.rotateSecret('web', { keepPreviousFor: -1 })).rejects.toThrow(TypeError)
+  })
+})
+
+test.each(['nobody', '', 'WEB', 'web ', "' OR 1=1 --"])('an unknown client is refused: %j', async (id) => {
+  const { clients } = host.oauth
+  expect(await clients.get(id)).toBeUndefined()
+  const calls = [
+    clients.disable(id),
+    clients.enable(id),
+    clients.delete(id),
+    clients.rotateSecret(id),
+    clients.update(id, { client_name: 'x' }),
+  ]
+  for (const outcome of await Promise.allSettled(calls)) {
+    expect(outcome).toMatchObject({
+      status: 'rejected',
+      reason: { code: 'invalid_client', message: `client ${id} is not registered` },
+    })
+  }
+  expect(await clients.list()).toHaveLength(3)
+  expect(announced()).toEqual([])
+})
