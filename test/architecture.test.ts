@@ -9,6 +9,7 @@ const floors = [
   ['repositories'],
   ['keys', 'passwords'],
   ['users', 'events', 'throttle', 'outbound', 'pages'],
+  ['clients'],
   ['authorization-server'],
   ['tokens'],
   ['grants', 'client-auth'],

@@ -83,7 +83,9 @@ describe('a scope that nobody has described', () => {
   test('is refused when a client is seeded, and nothing is written', async () => {
     await expect(seed({ scope: 'openid ordrs:read' })).rejects.toMatchObject({
       code: 'invalid_client_metadata',
-      message: expect.stringContaining('client second: scope: ordrs:read is not in the option scopes; did you mean orders:read?'),
+      message: expect.stringContaining(
+        'client second: scope: ordrs:read is not in the option scopes; did you mean orders:read?',
+      ),
     })
     expect(await seeded()).toEqual([])
   })
