@@ -1,4 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -86,14 +87,12 @@ export const openBench = (checkout = thisCheckout): Bench => {
       env: { ...process.env, NODE_ENV: 'production', NODE_OPTIONS: '' },
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     })
-  let made = 0
 
   const prepare = async (
     contestant: Contestant,
     given: Partial<ServerSettings> = {},
   ): Promise<PreparedServer> => {
-    made += 1
-    const schema = `latchkey_bench_${process.pid}_${made}`
+    const schema = `latchkey_bench_${randomBytes(6).toString('hex')}`
     const settings: ServerSettings = {
       directory: mkdtempSync(join(tmpdir(), 'latchkey-bench-')),
       storage: contestant.storage,
