@@ -4,27 +4,27 @@ import { journalApp } from './client/app.ts'
 import { type Listening, listen } from './listen.ts'
 import { writeRunning } from './running.ts'
 
-/** What `startExample` takes. */
+/** Options of `startExample`. */
 export interface ExampleOptions {
-  /** The folder for the database, the secrets and `running.json`; made when missing. */
+  /** The folder of the database, the secrets and `running.json`; created if missing. */
   data: string
-  /** Where to begin looking for a free port; 0 lets the system choose. @default 3000 */
+  /** The first port to try; 0 lets the system choose. @default 3000 */
   notesPort?: number
   /** @default 3001 */
   clientPort?: number
-  /** Gives the pages another look: `theme/`. @default false */
+  /** Shows the pages in another look: `theme/`. @default false */
   theme?: boolean
-  /** Keeps Latchkey's informational log lines out of the output. @default false */
+  /** Hides Latchkey's informational log lines. @default false */
   quiet?: boolean
 }
 
-/** Notes and Journal, running. */
+/** The running apps. */
 export interface Example {
   notesUrl: string
   clientUrl: string
   /** The demo users who may sign in. */
   credentials: { email: string; password: string }[]
-  /** Stops accepting, lets running requests finish, closes the database. */
+  /** Stops accepting connections, waits for running requests and closes the database. */
   close(): Promise<void>
 }
 
@@ -33,8 +33,8 @@ const typescriptFiles = (folder: string): string[] =>
     .filter((file) => file.endsWith('.ts'))
     .sort()
 
-// Both as knex would read the folders itself, with names that its command line knows; given as objects
-// because knex's own `import()` of a path does not work everywhere that this file runs.
+// The same names as if Knex read the folders itself, so that its command line recognizes them. They are objects,
+// because Knex's own `import()` of a path does not work everywhere that this file runs.
 const migrationSource = {
   getMigrations: async () => typescriptFiles('notes/migrations'),
   getMigrationName: (file: string) => file,
@@ -45,7 +45,7 @@ const seedSource = {
   getSeed: (file: string) => import(`./seeds/${file}`),
 }
 
-// Notes reads its settings when it is loaded, as an app does: hence the imports inside.
+// Notes reads its settings when it is loaded, so it is imported here.
 const startNotes = async (server: Listening) => {
   const { database } = await import('./notes/database.ts')
   try {
@@ -79,7 +79,7 @@ let isLoaded = false
 
 /**
  * Migrates, seeds and starts Notes and Journal on free ports of localhost.
- * Once per process (in tests: per test file), because Notes reads its settings only once; throws a second time.
+ * Call it once per process (in tests: per test file), because Notes reads its settings once. A second call throws.
  */
 export const startExample = async (options: ExampleOptions): Promise<Example> => {
   const { data, notesPort = 3000, clientPort = 3001, theme = false, quiet = false } = options

@@ -1,4 +1,4 @@
-/** HTML that is safe to send: made by the `html` tag alone, which escapes every value. */
+/** Safe HTML. Only the `html` tag creates it, which escapes every value. */
 export class Html {
   readonly text: string
   constructor(text: string) {
@@ -21,6 +21,6 @@ const render = (value: unknown): string => {
   return String(value).replace(/[&<>"']/g, (character) => entities[character] ?? '')
 }
 
-/** Template tag: html`<p>${name}</p>`. Lists are joined; undefined, null and false are left out. */
+/** Template tag: html`<p>${name}</p>`. Lists are joined; undefined, null and false are omitted. */
 export const html = (strings: TemplateStringsArray, ...values: unknown[]): Html =>
   new Html(strings.map((string, index) => string + render(values[index])).join(''))

@@ -20,10 +20,10 @@ export default {
     isActive: (row) => row.disabled_at === null,
   },
   login: {
-    // Somebody who is signed in at Notes is not asked again …
+    // Users who are signed in to Notes do not sign in again.
     current: ({ session: { member } }) =>
       member && { subject: member.id, authTime: member.since, amr: ['pwd'] },
-    // … and somebody who signs in on the way to a client is signed in at Notes too.
+    // Users who sign in on the way to a client are signed in to Notes as well.
     remember: (req, user) => {
       req.session.member = memberOf(Number(user.id))
     },

@@ -1,15 +1,15 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 
-/** A server that listens already, and answers 503 until it is told what to serve. */
+/** A server that already listens and answers 503 until its app is set. */
 export interface Listening {
   url: string
   serve(listener: RequestListener): void
-  /** Stops accepting, lets running requests finish for at most five seconds. */
+  /** Stops accepting connections and waits up to five seconds for running requests. */
   close(): Promise<void>
 }
 
-/** Whether anything answers there, on IPv4 or IPv6. */
+/** Whether a server listens on the port, on IPv4 or IPv6. */
 const isTaken = (port: number): Promise<boolean> =>
   new Promise((resolve) => {
     const socket = connect({ port, host: 'localhost', autoSelectFamily: true })
@@ -32,7 +32,7 @@ const notReady: RequestListener = (_req, res) => {
   res.writeHead(503, { 'Retry-After': '1' }).end('Starting …\n')
 }
 
-/** Listens on localhost, on the first free port from `port` on; 0 lets the system choose. Throws after 100 tries. */
+/** Listens on localhost, on the first free port from `port`; 0 lets the system choose. Throws after 100 attempts. */
 export const listen = async (port: number): Promise<Listening> => {
   let listener = notReady
   const server = createServer((req, res) => listener(req, res))

@@ -1,14 +1,14 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** A copy of the example that runs, or ran last. */
+/** A running copy of the example, or the last one. */
 export interface Running {
   pid: number
   notesUrl: string
   journalUrl: string
 }
 
-/** The copies written down in `running.json` of a data folder, the newest last. */
+/** The copies in `running.json` of a data folder, the newest last. */
 export const readRunning = (folder: string): Running[] => {
   try {
     return JSON.parse(readFileSync(join(folder, 'running.json'), 'utf8'))
@@ -26,7 +26,7 @@ const isAlive = (pid: number): boolean => {
   }
 }
 
-/** Writes this process's addresses down, so that seeds run by hand know them; drops copies that are gone. */
+/** Stores this process's addresses for seeds that are run by hand, and removes copies that have ended. */
 export const writeRunning = (folder: string, notesUrl: string, journalUrl: string): void => {
   const others = readRunning(folder).filter((one) => isAlive(one.pid) && one.journalUrl !== journalUrl)
   const all = [...others, { pid: process.pid, notesUrl, journalUrl }]

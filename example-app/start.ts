@@ -8,13 +8,13 @@ export { type Example, type ExampleOptions, startExample } from './example.ts'
 
 const usage = `npm start -- [--theme] [--reset]
 
-  --theme    give the pages another look: example-app/theme
-  --reset    forget users, notes, clients, consents and keys first
+  --theme    show the pages in another look: example-app/theme
+  --reset    delete users, notes, clients, consents and keys first
 
-  PORT (3000), JOURNAL_PORT (3001): where to begin looking for free ports
-  NOTES_DATA (example-app/data):    where the data stays`
+  PORT (3000), JOURNAL_PORT (3001): the first ports to try
+  NOTES_DATA (example-app/data):    the data folder`
 
-/** Removes what the example wrote, and nothing else that may be in the folder. */
+/** Removes the files that the example wrote, and no others. */
 const reset = (data: string): void => {
   const names = ['notes.sqlite', 'notes.sqlite-wal', 'notes.sqlite-shm', 'secrets', 'running.json']
   for (const name of names) rmSync(join(data, name), { recursive: true, force: true })
@@ -40,7 +40,7 @@ const readArguments = (): { theme?: boolean; reset?: boolean; help?: boolean } =
   }
 }
 
-/** Calls `stop` on a signal; npm passes signals to its shell alone, so the end of that shell counts too. */
+/** Calls `stop` on a signal. npm sends signals to its shell only, so the end of that shell counts as well. */
 const onStop = (stop: () => void): void => {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stop)
   const parent = process.ppid
@@ -74,6 +74,6 @@ const fail = (error: unknown): never => {
   return process.exit(1)
 }
 
-// Tests import this file for startExample alone.
+// Tests import this file only for startExample.
 const isRunDirectly = process.argv[1] && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)
 if (isRunDirectly) main().catch(fail)

@@ -150,19 +150,19 @@ describe('help', () => {
   })
 
   test.each([
-    [['clinet', 'create'], 'there is no command clinet create; did you mean: latchkey client create'],
+    [['clinet', 'create'], 'unknown command clinet create; did you mean: latchkey client create'],
     [['migrat'], 'did you mean: latchkey migrate'],
     [['client'], 'client needs one of: create, list, rotate-secret'],
-    [['frobnicate'], 'there is no command frobnicate; see: latchkey --help'],
+    [['frobnicate'], 'unknown command frobnicate; see: latchkey --help'],
     [['client', 'create', '--redirect-url', callback], 'did you mean --redirect-uri?'],
     [['client', 'create', '--redirect-uri'], '--redirect-uri <value>'],
     [['client', 'list', 'shop'], 'shop is one argument too many'],
     [['client', 'rotate-secret'], 'client rotate-secret needs ID'],
     [['user', 'create', '--username', 'ada', '--password', 'pass-phrase'], '--password is not an option'],
     [['rollback'], 'add --yes'],
-    [['eject-views', 'logni'], 'there is no template logni; did you mean login?'],
-    [['eject-views', 'xyz'], 'there is no template xyz; there are: account-sign-in.eta, account.eta, '],
-    [['eject-views', 'login'], 'there is no folder to copy to: set the option views, or add --to DIR'],
+    [['eject-views', 'logni'], 'unknown template logni; did you mean login?'],
+    [['eject-views', 'xyz'], 'unknown template xyz; available: account-sign-in.eta, account.eta, '],
+    [['eject-views', 'login'], 'no folder to copy to: set the option views, or add --to DIR'],
     [[], 'see: latchkey --help'],
   ])('%j is a wrong command line', async (args, message) => {
     const folder = emptyFolder()
@@ -312,7 +312,7 @@ describe('with the defaults of development', () => {
     expect(stdout).toBe('TABLE          REMOVED\naccess_tokens  230\nreplays        1\n')
     expect(await rowsOf(folder, 'oauth_access_tokens')).toHaveLength(2)
     expect(await rowsOf(folder, 'oauth_replays')).toHaveLength(1)
-    expect(await latchkey(folder, ['prune'])).toEqual({ code: 0, stdout: '', stderr: 'nothing is expired\n' })
+    expect(await latchkey(folder, ['prune'])).toEqual({ code: 0, stdout: '', stderr: 'no expired rows\n' })
 
     await fill()
     const both = await Promise.all([1, 2].map(() => succeeding(folder, ['prune', '--json'])))
@@ -344,11 +344,16 @@ describe('with the defaults of development', () => {
     expect(bytesOf(folder)).not.toMatch(/correct horse|staple of/)
     expect(created.stdout + created.stderr).not.toContain('correct horse')
     const refusals: [string[], string, string, number][] = [
-      [ada, 'another password', 'user ada exists already', 1],
+      [ada, 'another password', 'user ada already exists', 1],
       [['user', 'create', '--username', 'eve'], '', 'the password must have 1 to 1024 characters', 1],
       [['user', 'create', '--username', ' eve'], 'x', '--username must have', 1],
       [['user', 'create', '--username', 'eve', '--email', 'eve'], 'x', 'must be an e-mail address', 1],
-      [['user', 'create', '--username', 'eve', '--email-verified'], 'x', 'there is no --email', 2],
+      [
+        ['user', 'create', '--username', 'eve', '--email-verified'],
+        'x',
+        '--email-verified requires --email',
+        2,
+      ],
       [['user', 'create'], 'x', 'needs --username', 2],
     ]
     const outcomes = await Promise.all(refusals.map(([args, input]) => latchkey(folder, args, { input })))

@@ -20,7 +20,7 @@ declare module 'express-session' {
   interface SessionData {
     pending?: PendingSignIn
     signedIn?: SignedIn
-    /** What came of the last button: shown once. */
+    /** The result of the last action, shown once. */
     outcome?: Outcome
   }
 }
@@ -34,7 +34,7 @@ const sameOrigin: RequestHandler = (req, res, next) => {
 const regenerate = (req: Request): Promise<void> =>
   new Promise((resolve, reject) => req.session.regenerate((error) => (error ? reject(error) : resolve())))
 
-/** Journal, a web app that signs people in with Notes. Its sessions live in memory: a restart forgets them. */
+/** Journal, a web app that signs people in with Notes. Its sessions are in memory, so a restart ends them. */
 export const journalApp = (settings: JournalSettings): Express => {
   const app = express()
   const provider = discoverOnce(settings)
@@ -43,7 +43,7 @@ export const journalApp = (settings: JournalSettings): Express => {
   app.use(express.static(join(import.meta.dirname, 'public')))
   app.use(
     session({
-      // Cookies are shared by all ports of localhost, hence a name that Notes does not use.
+      // All ports of localhost share cookies, so the name differs from that of Notes.
       name: 'journal.sid',
       secret: randomBytes(32).toString('base64url'),
       resave: false,

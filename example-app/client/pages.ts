@@ -22,7 +22,7 @@ ${main}
 </html>
 `.text
 
-/** What a visitor sees. */
+/** The page for visitors. */
 export const welcomePage = (): string =>
   layout(
     'Welcome',
@@ -47,13 +47,13 @@ const claimList = (id: string, claims: object): Html =>
 const action = (path: string, label: string, style?: string): Html =>
   html`<form method="post" action="${path}"><button class="${style}">${label}</button></form>`
 
-/** What came of the last button. */
+/** The result of the last action. */
 export interface Outcome {
   message?: string
   notes?: { title: string; body: string }[]
 }
 
-/** What somebody who is signed in sees: who they are, what Journal may do, and what came of the last button. */
+/** The page for signed-in users: their account, what Journal may do, and the result of the last action. */
 export const homePage = (signedIn: SignedIn, { message, notes }: Outcome = {}): string =>
   layout(
     'Hello',
@@ -85,7 +85,7 @@ ${action('/sign-out', 'Sign out of Journal', 'outlined')}
 </div>`,
   )
 
-/** Something did not work: what, what to do, and the code in small print. */
+/** An error page: the problem, what to do, and the code in small print. */
 export const problemPage = (problem: Problem): string =>
   layout(
     problem.title,

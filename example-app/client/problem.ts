@@ -1,6 +1,6 @@
 import { AuthorizationResponseError, ResponseBodyError, WWWAuthenticateChallengeError } from 'openid-client'
 
-/** What went wrong, for a person and, in small print, for a developer. */
+/** A problem, described for the user and, in small print, for developers. */
 export interface Problem {
   title: string
   text: string
@@ -8,7 +8,7 @@ export interface Problem {
   description?: string
 }
 
-/** Turns whatever a sign-in, a refresh or an API call threw into something to show. */
+/** Describes an error of a sign-in, a refresh or an API call. */
 export const problemOf = (error: unknown): Problem => {
   if (error instanceof AuthorizationResponseError && error.error === 'access_denied') {
     return {

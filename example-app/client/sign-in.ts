@@ -1,8 +1,8 @@
 import * as openid from 'openid-client'
 
-/** What Journal knows of itself and of its provider. */
+/** Journal's own settings and those of its provider. */
 export interface JournalSettings {
-  /** Where Journal is reached, without a trailing slash. */
+  /** The address of Journal, without a trailing slash. */
   url: string
   /** The issuer identifier of the provider. */
   issuer: string
@@ -12,7 +12,7 @@ export interface JournalSettings {
   notesApi: string
 }
 
-/** What Journal keeps for one browser, on the server: tokens never reach browser storage. */
+/** What Journal stores for one browser, on the server. Tokens never reach the browser. */
 export interface SignedIn {
   accessToken: string
   refreshToken?: string
@@ -24,21 +24,21 @@ export interface SignedIn {
   userInfo: openid.UserInfoResponse
 }
 
-/** What has to come back from the provider unchanged, or fits only this sign-in. */
+/** The values of one sign-in, which the callback is checked against. */
 export interface PendingSignIn {
   state: string
   nonce: string
   codeVerifier: string
 }
 
-/** What Journal asks for: who somebody is, their notes, and access while they are away. */
+/** The scopes of Journal: the user's identity, their notes, and offline access. */
 export const scope = 'openid profile email notes:read offline_access'
 
-/** Gives the provider's configuration, discovered at first use; a failed discovery is tried again. */
+/** The provider's configuration, discovered on first use. A failed discovery is retried. */
 export const discoverOnce = (settings: JournalSettings): (() => Promise<openid.Configuration>) => {
   let configuration: Promise<openid.Configuration> | undefined
-  // Verifies ID-token signatures although they come straight from the token endpoint (OIDC Core §3.1.3.7):
-  // on plain http, which only a provider on localhost may use, nothing else vouches for them.
+  // Verifies the signatures of ID tokens although they come directly from the token endpoint (OIDC Core §3.1.3.7),
+  // because plain http, which only a provider on localhost may use, does not authenticate the provider.
   const execute = [openid.enableNonRepudiationChecks]
   if (settings.issuer.startsWith('http://localhost:')) execute.push(openid.allowInsecureRequests)
   const discover = () =>
@@ -54,7 +54,7 @@ export const discoverOnce = (settings: JournalSettings): (() => Promise<openid.C
   }
 }
 
-/** The URL that starts a sign-in (code, PKCE, state, nonce), and what to remember until the callback. */
+/** The URL that starts a sign-in (code, PKCE, state, nonce), and the values to keep until the callback. */
 export const startSignIn = async (
   provider: openid.Configuration,
   settings: JournalSettings,
@@ -102,7 +102,7 @@ export const finishSignIn = async (
   return { ...tokenFields(tokens), refreshes: 0, idToken, userInfo }
 }
 
-/** Trades the refresh token for new tokens; the provider may give a new refresh token with them. */
+/** Exchanges the refresh token for new tokens, which may include a new refresh token. */
 export const refresh = async (provider: openid.Configuration, before: SignedIn): Promise<SignedIn> => {
   if (!before.refreshToken) throw new Error('there is no refresh token')
   const tokens = await openid.refreshTokenGrant(provider, before.refreshToken)

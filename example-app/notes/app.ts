@@ -10,12 +10,12 @@ import { session } from './session.ts'
 
 export const app = express()
 
-// Plain http on localhost: nothing to upgrade to https.
+// The example uses plain http on localhost, so requests must not be upgraded to https.
 app.use(helmet({ contentSecurityPolicy: { directives: { upgradeInsecureRequests: null } } }))
 app.use(express.static(join(import.meta.dirname, 'public')))
 app.use(session)
 
-// Latchkey begins. These lines and the two marked imports, 14 in all, are everything that Notes added.
+// Latchkey begins. Notes added only these lines and the two marked imports, 14 lines in total.
 export const oauth = authRouter(latchkeyConfig)
 app.use('/oauth', oauth)
 app.use(oauth.wellKnown)

@@ -8,7 +8,7 @@ export interface Note {
   created_at: string
 }
 
-/** What somebody typed, trimmed and checked; `problem` says in one sentence what to correct. */
+/** A note from the user, trimmed and checked. `problem` describes in one sentence what to correct. */
 export type NoteInput = { title: string; body: string; problem?: string }
 
 /** Reads a note from a form or a JSON body: a title of at most 120 characters and a text of at most 10,000. */
@@ -28,7 +28,7 @@ const columns = ['id', 'title', 'body', 'created_at'] as const
 export const listNotes = (userId: number): Promise<Note[]> =>
   database('notes').where({ user_id: userId }).orderBy('id', 'desc').limit(100).select(columns)
 
-/** Stores a note and gives it back as stored. */
+/** Stores a note and returns it. */
 export const writeNote = async (userId: number, note: NoteInput): Promise<Note> => {
   const [stored] = await database('notes')
     .insert({ user_id: userId, title: note.title, body: note.body })

@@ -36,7 +36,7 @@ const problemBox = (problem: string | undefined) =>
 const day = (timestamp: string) =>
   new Date(`${timestamp.replace(' ', 'T')}Z`).toLocaleDateString('en-GB', { dateStyle: 'long' })
 
-/** Notes' own sign-in page, as it was before Latchkey came. */
+/** Notes' own sign-in page, unchanged by Latchkey. */
 export const loginPage = (email = '', problem?: string): string =>
   layout(
     problem ? 'Error: Sign in' : 'Sign in',
@@ -89,7 +89,7 @@ ${problemBox(note.problem)}
 </section>`,
   )
 
-/** A page that says one thing: not found, or something broke. */
+/** A page with a message, such as not found or an error. */
 export const messagePage = (title: string, text: string): string =>
   layout(
     title,

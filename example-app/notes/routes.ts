@@ -4,7 +4,7 @@ import { listPage, loginPage, newNotePage } from './pages.ts'
 import { memberOf } from './session.ts'
 import { authenticate, findUser, type User } from './users.ts'
 
-/** Forms are accepted from Notes' own pages only; Journal, on another port, is another origin. */
+/** Accepts forms from Notes' own pages only. Journal is another origin, because it uses another port. */
 const sameOrigin: RequestHandler = (req, res, next) => {
   const site = req.get('sec-fetch-site') ?? 'same-origin'
   if (site === 'same-origin' || site === 'none') next()
@@ -16,7 +16,7 @@ const form: RequestHandler[] = [sameOrigin, urlencoded({ extended: false, limit:
 const signedIn = async (req: Request): Promise<User | undefined> =>
   req.session.member && findUser(req.session.member.id)
 
-/** A new session id at sign-in, so that one planted before it is worthless. */
+/** Changes the session id at sign-in, to prevent session fixation. */
 const regenerate = (req: Request): Promise<void> =>
   new Promise((resolve, reject) => req.session.regenerate((error) => (error ? reject(error) : resolve())))
 

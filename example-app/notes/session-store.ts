@@ -5,7 +5,7 @@ const dayInMilliseconds = 86_400_000
 
 const expiry = (session: SessionData): number => Date.now() + (session.cookie.maxAge ?? dayInMilliseconds)
 
-/** Keeps sessions in the `sessions` table, so that they survive a restart; expired rows go once an hour. */
+/** Stores sessions in the `sessions` table, so that they survive a restart. Removes expired rows once an hour. */
 export class KnexSessionStore extends Store {
   readonly #database: Knex
 

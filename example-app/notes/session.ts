@@ -5,15 +5,15 @@ import { notesUrl, secret } from './settings.ts'
 
 declare module 'express-session' {
   interface SessionData {
-    /** Who is signed in to Notes, and since when (epoch seconds). */
+    /** The signed-in user, and the time of the sign-in (epoch seconds). */
     member?: { id: number; since: number }
   }
 }
 
-/** What Notes keeps in a session once somebody has signed in. */
+/** What a session contains after a sign-in. */
 export const memberOf = (userId: number) => ({ id: userId, since: Math.floor(Date.now() / 1000) })
 
-/** Notes' sessions. Cookies are shared by all ports of localhost, hence a name of its own. */
+/** Notes' sessions. All ports of localhost share cookies, so the cookie has its own name. */
 export const session = expressSession({
   name: 'notes.sid',
   secret: secret('session'),

@@ -1,7 +1,7 @@
 import { verify } from '@node-rs/bcrypt'
 import { database } from './database.ts'
 
-/** A row of `users`. Timestamps are whatever the database driver gives; null when it has not happened. */
+/** A row of `users`. Timestamps have the driver's type, or are null. */
 export interface User {
   id: number
   email: string
@@ -11,11 +11,11 @@ export interface User {
   disabled_at: string | null
 }
 
-/** The user with this id who may use Notes; undefined when gone or disabled. */
+/** The user with this id; undefined if it does not exist or is disabled. */
 export const findUser = (id: number): Promise<User | undefined> =>
   database<User>('users').where({ id, disabled_at: null }).first()
 
-/** The user whom these credentials prove; undefined when they do not, or when the user is disabled. */
+/** The user with these credentials; undefined if they are wrong or the user is disabled. */
 export const authenticate = async (email: string, password: string): Promise<User | undefined> => {
   const user = await database<User>('users')
     .where({ email: email.trim().toLowerCase(), disabled_at: null })

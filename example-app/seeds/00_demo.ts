@@ -11,7 +11,7 @@ interface DemoUser {
   notes: { title: string; body: string }[]
 }
 
-/** The demo users. Their passwords are public: never seed them anywhere but in a demo. */
+/** The demo users. Their passwords are public, so use them in demos only. */
 export const demoUsers: DemoUser[] = [
   {
     email: 'mira@notes.example',
@@ -70,7 +70,7 @@ const addUser = async (knex: Knex, user: DemoUser): Promise<void> => {
   })
 }
 
-/** Users that are there already are left as they are. */
+/** Existing users stay unchanged. */
 export const seed = async (knex: Knex): Promise<void> => {
   for (const user of demoUsers) await addUser(knex, user)
 }

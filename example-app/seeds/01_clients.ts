@@ -3,7 +3,7 @@ import { migrate, seedClients } from 'latchkey'
 import latchkeyConfig from '../latchkey.config.ts'
 import { journalUrls, secret } from '../notes/settings.ts'
 
-/** The clients of Notes. Run as often as you like: a client that is there already is brought up to date. */
+/** The clients of Notes. You can run this again: existing clients are updated. */
 export const seed = async (knex: Knex): Promise<void> => {
   await migrate(knex, latchkeyConfig)
   await seedClients(

@@ -1,4 +1,4 @@
-/** Dutch, with je: a language that Latchkey does not bring. Every text of the pages; what is missing would be English. */
+/** Dutch, with je: a language that Latchkey does not include. It translates every text; a missing text would be English. */
 export const dutch: Readonly<Record<string, string>> = {
   'title.page': '{title} · {product}',
   'title.error': 'Fout: {title}',

@@ -1,6 +1,6 @@
 import type { AuthRouterOptions } from 'latchkey'
 
-/** The scopes of Notes in the words of every language that its pages are in. */
+/** The scopes of Notes in every language of its pages. */
 export const scopes = {
   'notes:read': {
     description: 'Read your notes',

@@ -2,7 +2,7 @@ import { type ParseArgsConfig, parseArgs } from 'node:util'
 import { closest, distance } from 'fastest-levenshtein'
 import { type Command, globalOptions, type Invocation, UsageError } from './command.ts'
 
-/** What a command line asks for. */
+/** A parsed command line. */
 export type CommandLine =
   | { readonly wants: 'version' }
   | { readonly wants: 'help'; readonly words: readonly string[] }
@@ -18,21 +18,21 @@ const parseOptions = (options: Command['options']): ParseOptions =>
     ]),
   )
 
-/** The name that was probably meant: one that begins as the given one does, or one that differs little. */
+/** The name that was probably meant: one with the same beginning, or the closest one. */
 export const suggest = (given: string, names: readonly string[]): string | undefined => {
   const nearest = names.find((name) => name.startsWith(given)) ?? closest(given, names)
   return nearest.startsWith(given) || distance(given, nearest) * 2 <= nearest.length ? nearest : undefined
 }
 
-/** The command that these words begin with. */
+/** The command at the beginning of these words. */
 export const findCommand = (commands: readonly Command[], words: readonly string[]): Command | undefined =>
   commands.find(({ name }) => name.split(' ').every((word, index) => word === words[index]))
 
-/** Commands of two words whose first is this. */
+/** The commands of a group, such as `client`. */
 export const commandsOf = (commands: readonly Command[], group: string): readonly Command[] =>
   commands.filter(({ name }) => name.startsWith(`${group} `))
 
-/** @throws UsageError always, with the nearest right name */
+/** @throws UsageError always, with the closest known name */
 export const refuseCommand = (commands: readonly Command[], words: readonly string[]): never => {
   const names = commands.map(({ name }) => name)
   const [first = '', second] = words
@@ -45,7 +45,7 @@ export const refuseCommand = (commands: readonly Command[], words: readonly stri
   }
   const nearest = suggest(given, names) ?? suggest(first, [...names, 'help'])
   throw new UsageError(
-    `there is no command ${given}; ${nearest ? `did you mean: latchkey ${nearest}` : 'see: latchkey --help'}`,
+    `unknown command ${given}; ${nearest ? `did you mean: latchkey ${nearest}` : 'see: latchkey --help'}`,
   )
 }
 
@@ -75,15 +75,15 @@ const parsed = (args: string[], options: Command['options']) => {
   try {
     return parseArgs({ args, options: parseOptions(options), allowPositionals: true })
   } catch (error) {
-    // Node's own sentence names the option and never its value.
+    // Node's message names the option, but never its value.
     throw new UsageError(error instanceof Error ? error.message : String(error))
   }
 }
 
 /**
- * Reads what somebody typed; the command's words may stand anywhere among the options.
+ * Parses a command line. The words of the command may appear anywhere among the options.
  *
- * @throws UsageError for what nobody reads, with the nearest right name
+ * @throws UsageError for unknown words and options, with the closest known name
  */
 export const readCommandLine = (args: string[], commands: readonly Command[]): CommandLine => {
   const top = { ...globalOptions, version: { type: 'boolean', short: 'v', help: '' } } as const
@@ -107,7 +107,7 @@ export const readCommandLine = (args: string[], commands: readonly Command[]): C
   if (values.help) return { wants: 'help', words: positionals }
   if (positionals[0] === 'help') return { wants: 'help', words: positionals.slice(1) }
   if (values.version) return { wants: 'version' }
-  if (positionals.length === 0) throw new UsageError('say what to do; see: latchkey --help')
+  if (positionals.length === 0) throw new UsageError('a command is required; see: latchkey --help')
   if (!command) return refuseCommand(commands, positionals)
   return { wants: 'run', command, invocation: strictly(command, args) }
 }

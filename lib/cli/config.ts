@@ -7,7 +7,7 @@ import { type Options, resolveOptions } from '../options/resolve.ts'
 
 const names = ['latchkey.config.js', 'latchkey.config.mjs', 'latchkey.config.ts']
 
-/** TypeScript that this Node does not read by itself, or not all of. */
+/** Errors of Node versions that cannot load this TypeScript. */
 const needsLoader = new Set(['ERR_UNKNOWN_FILE_EXTENSION', 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX'])
 
 const codeOf = (error: unknown): string =>
@@ -16,7 +16,7 @@ const codeOf = (error: unknown): string =>
 const quoted = (word: string): string =>
   /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
 
-/** The same command once more, through a loader of TypeScript. */
+/** The same command with a TypeScript loader. */
 const commandWithLoader = (): string => {
   const [, program = '', ...args] = process.argv
   const words = [relative(process.cwd(), realpathSync(program)), ...args]
@@ -30,7 +30,7 @@ const load = async (file: string): Promise<unknown> => {
   } catch (error) {
     if (needsLoader.has(codeOf(error))) {
       throw new Error(
-        `${file} is TypeScript, which this Node cannot load by itself; run: ${commandWithLoader()}`,
+        `${file} is TypeScript, which this version of Node cannot load; run: ${commandWithLoader()}`,
         {
           cause: error,
         },
@@ -41,7 +41,7 @@ const load = async (file: string): Promise<unknown> => {
   }
 }
 
-/** A file compiled to CommonJS holds its default export one level deeper. */
+/** The default export; a file compiled to CommonJS has it one level deeper. */
 const optionsIn = (exported: unknown): unknown =>
   typeof exported === 'object' && exported !== null && '__esModule' in exported && 'default' in exported
     ? exported.default
@@ -53,14 +53,14 @@ const withoutConfig = (): Options => {
   } catch (error) {
     if (!(error instanceof OptionsError)) throw error
     throw new OptionsError(
-      `${error.message}\nThere is no ${names.join(', ')} here, and no --config FILE was given.`,
+      `${error.message}\nThis directory has no ${names.join(', ')}, and --config FILE was not given.`,
     )
   }
 }
 
 /**
- * What the host says to the router, not checked yet: the default export of the file that was named, else of
- * `latchkey.config.*` in the current directory; undefined where there is none.
+ * The host's options, not checked yet: the default export of the given file, or of `latchkey.config.*` in the current
+ * directory; undefined without such a file.
  *
  * @throws Error when the file is missing or cannot be loaded
  */
@@ -75,12 +75,12 @@ export const loadHostOptions = async (named: string | undefined): Promise<unknow
 }
 
 /**
- * The options of the router, by {@link loadHostOptions}; without a file the defaults of development.
+ * The options of the router, from {@link loadHostOptions}; without a file the development defaults.
  *
  * @throws OptionsError as the router does · Error when the file is missing or cannot be loaded
  */
 export const loadOptions = async (named: string | undefined): Promise<Options> => {
   const options = await loadHostOptions(named)
-  // Every field is checked by the rules that the router itself applies.
+  // The router's own rules check every field.
   return options === undefined ? withoutConfig() : resolveOptions(options as AuthRouterOptions)
 }

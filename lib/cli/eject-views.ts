@@ -6,13 +6,13 @@ import { suggest } from './command-line.ts'
 import { loadHostOptions } from './config.ts'
 import { note, print } from './terminal.ts'
 
-/** How people may write a file's name: as a template or as a file, with its folder or without. */
+/** The accepted spellings of a file's name: with or without its extension and folder. */
 const namesOf = (file: string): string[] => [
   ...[file.replace(/\.eta$/, ''), file],
   ...[basename(file, extname(file)), basename(file)],
 ]
 
-/** @throws UsageError with the nearest right name */
+/** @throws UsageError with the closest known name */
 const filesCalled = (names: readonly string[]): string[] => {
   const files = copiedFiles()
   if (names.length === 0) return files
@@ -20,38 +20,37 @@ const filesCalled = (names: readonly string[]): string[] => {
     const found = files.find((file) => namesOf(file).includes(name))
     if (found !== undefined) return found
     const nearest = suggest(name, files.flatMap(namesOf))
-    const hint = nearest ? `did you mean ${nearest}?` : `there are: ${files.join(', ')}`
-    throw new UsageError(`there is no template ${name}; ${hint}`)
+    const hint = nearest ? `did you mean ${nearest}?` : `available: ${files.join(', ')}`
+    throw new UsageError(`unknown template ${name}; ${hint}`)
   })
   return [...new Set(called)]
 }
 
-/** @throws UsageError when neither the command line nor the configuration names a folder */
+/** @throws UsageError if neither the command line nor the configuration names a folder */
 const folderFor = async (invocation: Invocation): Promise<string> => {
   const named = invocation.text('to')
   if (named !== undefined) return named
   const options = await loadHostOptions(invocation.text('config'))
   const views = typeof options === 'object' && options !== null && 'views' in options && options.views
   if (typeof views === 'string') return views
-  throw new UsageError('there is no folder to copy to: set the option views, or add --to DIR')
+  throw new UsageError('no folder to copy to: set the option views, or add --to DIR')
 }
 
-/** Whether a file holds work that a copy would destroy. */
-const isSomebodysWork = (text: string, own: string): boolean =>
-  text !== own && originOf(text)?.isChanged !== false
+/** Whether a file contains changes that a copy would overwrite. */
+const hasChanges = (text: string, own: string): boolean => text !== own && originOf(text)?.isChanged !== false
 
 /** `latchkey eject-views` */
 export const ejectViewsCommand: Command = {
   name: 'eject-views',
-  summary: 'copies templates of the pages, so that you can change them',
+  summary: 'copies page templates into your folder',
   rest: '[NAMES]',
   details:
-    'Copies to the folder of the option views: the templates named, such as login or partials/footer, or all\n' +
-    'of them and assets/style.css. Copy only what you change: the rest then follows each new version.\n' +
-    'A copy that you have changed is left as it is; one that you have not is brought up to date.',
+    'Copies templates, such as login or partials/footer, into the folder of the option views. Without names it\n' +
+    'copies all of them and assets/style.css. Copy only what you change: the rest follows each new version.\n' +
+    'Copies that you changed are kept; unchanged copies are updated.',
   options: {
-    to: { type: 'string', value: 'DIR', help: 'another folder, made where it is missing' },
-    force: { type: 'boolean', help: 'overwrite what was changed, too' },
+    to: { type: 'string', value: 'DIR', help: 'another folder; created if it does not exist' },
+    force: { type: 'boolean', help: 'also overwrite changed copies' },
   },
   example: 'latchkey eject-views login partials/footer',
   check: ({ arguments: names }) => void filesCalled(names),
@@ -64,7 +63,7 @@ export const ejectViewsCommand: Command = {
       const copy = withOrigin(file, own, runningVersion())
       const text = existsSync(path) ? readFileSync(path, 'utf8') : undefined
       if (text === copy) continue
-      if (text !== undefined && !invocation.flag('force') && isSomebodysWork(text, own)) {
+      if (text !== undefined && !invocation.flag('force') && hasChanges(text, own)) {
         left.push(path)
         continue
       }
@@ -72,6 +71,6 @@ export const ejectViewsCommand: Command = {
       writeFileSync(path, copy)
       print(path)
     }
-    if (left.length > 0) note(`left as changed by you (--force overwrites): ${left.join(', ')}`)
+    if (left.length > 0) note(`kept because you changed them (--force overwrites): ${left.join(', ')}`)
   },
 }

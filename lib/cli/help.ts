@@ -31,7 +31,7 @@ const commandHelp = (command: Command): string => {
 
 const overview = (commands: readonly Command[]): string =>
   [
-    `${heading('latchkey')}: looks after the authorization server in your Express app`,
+    `${heading('latchkey')}: manages the authorization server in your Express app`,
     '',
     `${heading('Usage')}  latchkey COMMAND [options]`,
     '',
@@ -46,9 +46,9 @@ const overview = (commands: readonly Command[]): string =>
   ].join('\n')
 
 /**
- * Help on a command, on a group of commands such as `client`, or on all.
+ * Returns help on a command, on a group such as `client`, or on all commands.
  *
- * @throws UsageError when there is no such command
+ * @throws UsageError for an unknown command
  */
 export const helpOn = (commands: readonly Command[], words: readonly string[]): string => {
   const [first] = words

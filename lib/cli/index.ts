@@ -29,13 +29,13 @@ const commands: readonly Command[] = [
   ejectViewsCommand,
 ]
 
-/** Whoever opened the pool, the process ends here, so it is closed. */
+/** Runs a command and closes the pool, also one that the host opened, because the process ends afterwards. */
 const perform = async (command: Command, invocation: Invocation): Promise<void> => {
   command.check?.(invocation)
   if ('runAlone' in command) return command.runAlone(invocation)
   const options = await loadOptions(invocation.text('config'))
   const opened = openDatabase(options.database, options.tablePrefix, options)
-  // Knex writes each failed connection with its stack; the error that it ends in says the same.
+  // Knex logs each failed connection with its stack; the final error contains the same information.
   if (!invocation.flag('debug')) silence(opened.hostKnex)
   try {
     await command.run({ ...opened, options }, invocation)
@@ -51,7 +51,7 @@ const answer = async (args: string[]): Promise<void> => {
   await perform(line.command, line.invocation)
 }
 
-/** Drivers put the reason into a code, or into the errors of an AggregateError. */
+/** The reason of an error. Some drivers put it in the code, or in the errors of an AggregateError. */
 const reasonOf = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error)
   if (error.message !== '') return error.message
@@ -59,7 +59,7 @@ const reasonOf = (error: unknown): string => {
   return 'code' in error ? String(error.code) : error.name
 }
 
-/** The administrator at the terminal may read what clients may not: why the database is away. */
+/** The message with its cause, which only the administrator may see, such as why the database is unavailable. */
 const messageOf = (error: unknown): string => {
   const message = reasonOf(error).replace(/^latchkey: /, '')
   const isFault = error instanceof OAuthError && error.status >= 500 && error.cause !== undefined
@@ -82,11 +82,11 @@ const main = async (args: string[]): Promise<number> => {
   }
 }
 
-// What the host's configuration and its packages write must not stand among the results.
+// Output of the host's configuration must not appear among the results.
 Object.assign(console, { log: console.error, info: console.error, debug: console.error })
 
-// A reader that has seen enough, such as `head`, closes the pipe.
+// A reader such as `head` may close the pipe early.
 process.stdout.on('error', () => process.exit(0))
 
-// The configuration of a host may keep the process alive with timers and connections of its own.
+// Timers and connections of the host's configuration could keep the process alive.
 main(process.argv.slice(2)).then((code) => process.stdout.write('', () => process.exit(code)))

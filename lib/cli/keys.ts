@@ -30,7 +30,7 @@ const headings = ['ALG', 'KEY ID', 'STATE', 'SIGNS FROM', 'PUBLISHED UNTIL']
 const printKeys = async ({ database }: CommandContext, asJson: boolean): Promise<void> => {
   const keys = described(await listSigningKeys(database))
   if (asJson) return print(JSON.stringify(keys, null, 2))
-  if (keys.length === 0) return note('there are no keys yet; the server makes them when it first starts')
+  if (keys.length === 0) return note('no keys yet; the server creates them at its first start')
   const rows = keys.map((key) => [key.alg, key.kid, key.state, time(key.active_at), time(key.retired_at)])
   const [title = '', ...lines] = table([headings, ...rows]).split('\n')
   print([heading(title), ...lines].join('\n'))
@@ -39,9 +39,9 @@ const printKeys = async ({ database }: CommandContext, asJson: boolean): Promise
 /** `latchkey keys list` */
 export const listKeysCommand: Command = {
   name: 'keys list',
-  summary: 'shows the signing keys, and what each is for now',
+  summary: 'lists the signing keys and their state',
   details:
-    'next: published, will sign · signing · verifying: signs no more, published until its tokens have expired ·\n' +
+    'next: published, will sign later · signing · verifying: no longer signs, published until its tokens expire ·\n' +
     'retired: only recognises ID tokens that come back as a hint. Private keys are never shown.',
   options: { json: { type: 'boolean', help: 'print JSON' } },
   example: 'latchkey keys list',
@@ -59,22 +59,22 @@ const algorithmsOf = (invocation: Invocation): readonly SigningAlgorithm[] => {
 }
 
 const warningOf = ({ options }: CommandContext): string =>
-  'The keys so far are withdrawn: no ID token signed with them verifies any more, nor is any taken as a hint.\n' +
-  `Running servers change over within ${freshnessOf(options.lifetimes).readAfter} seconds of work; what they sign until then is refused too.\n` +
-  `Clients may keep the keys that they know for ${freshnessOf(options.lifetimes).maxAge} seconds, some for longer: until they fetch again they\n` +
-  'believe the old keys, and some refuse the new ones. If the database was read by somebody, replace `secrets` first.'
+  'The previous keys are withdrawn: ID tokens signed with them no longer verify and are refused as hints.\n' +
+  `Running servers change over within ${freshnessOf(options.lifetimes).readAfter} seconds of traffic; ID tokens that they sign until then are refused as well.\n` +
+  `Clients may cache the previous keys for ${freshnessOf(options.lifetimes).maxAge} seconds, some for longer. Until they fetch the keys\n` +
+  'again they accept the old keys, and some refuse the new ones. If an attacker read the database, replace `secrets` first.'
 
 /** `latchkey keys rotate` */
 export const rotateKeysCommand: Command = {
   name: 'keys rotate',
-  summary: 'gives the signing keys successors before their time',
+  summary: 'starts a key rotation early',
   details:
-    'A new key is published now and signs after lifetimes.signingKeyLead seconds, so that no client notices.\n' +
-    'Nothing changes where one waits already. With --now, for keys that somebody else may know, the new key\n' +
-    'signs at once and the old ones are withdrawn: clients that keep keys may refuse ID tokens for a while.',
+    'A new key is published now and signs after lifetimes.signingKeyLead seconds, so that clients can fetch it.\n' +
+    'If a new key is already waiting, nothing changes. With --now, for keys that may be compromised, the new key\n' +
+    'signs at once and the old ones are withdrawn: clients that cache keys may refuse ID tokens for a while.',
   options: {
-    alg: { type: 'string', value: 'ALG', help: `one of ${signingAlgorithms.join(', ')}; all if not said` },
-    now: { type: 'boolean', help: 'the keys so far are compromised: withdraw them at once' },
+    alg: { type: 'string', value: 'ALG', help: `one of ${signingAlgorithms.join(', ')}; all by default` },
+    now: { type: 'boolean', help: 'withdraw the previous keys at once, because they may be compromised' },
     json: { type: 'boolean', help: 'print JSON' },
   },
   example: 'latchkey keys rotate --alg RS256',

@@ -10,8 +10,8 @@ const list = (names: readonly string[]): void => {
 /** `latchkey migrate` */
 export const migrateCommand: Command = {
   name: 'migrate',
-  summary: 'creates the tables, or brings them up to date',
-  details: 'Prints the migrations that ran. Running it again, or in several processes at once, does no harm.',
+  summary: 'creates the tables or updates them',
+  details: 'Prints the migrations that ran. You can run it again, and in several processes at once.',
   options: {},
   example: 'latchkey migrate',
   async run({ database }) {
@@ -26,19 +26,21 @@ export const migrateCommand: Command = {
 /** `latchkey rollback` */
 export const rollbackCommand: Command = {
   name: 'rollback',
-  summary: 'removes the tables, with everything in them',
+  summary: 'removes the tables with all their data',
   usage: '--yes',
-  options: { yes: { type: 'boolean', help: 'yes, all clients, consents, tokens and keys may be lost' } },
+  options: {
+    yes: { type: 'boolean', help: 'confirms that all clients, consents, tokens and keys will be lost' },
+  },
   example: 'latchkey rollback --yes',
   check(invocation) {
     if (invocation.flag('yes')) return
     throw new UsageError(
-      'rollback removes all clients, accounts, consents, tokens and keys; if that is meant, add --yes',
+      'rollback removes all clients, accounts, consents, tokens and keys; to confirm, add --yes',
     )
   },
   async run({ hostKnex, options }) {
     const names = await rollback(hostKnex, options)
     list(names)
-    if (names.length === 0) note('there are no tables to remove')
+    if (names.length === 0) note('no tables to remove')
   },
 }

@@ -8,10 +8,10 @@ export const pruneCommand: Command = {
   name: 'prune',
   summary: 'removes expired rows',
   details:
-    'Servers do so by themselves, about every ten minutes, unless the option prune is false.\n' +
-    'Rows go when they have been expired for a minute, a few at a time, so that servers can go on meanwhile.\n' +
-    'Refresh tokens that were used stay until nothing else of their family can be used any more: by them\n' +
-    'a second use is found out.',
+    'Servers do this themselves, about every ten minutes, unless the option prune is false.\n' +
+    'Rows are removed one minute after they expire, in small batches, so that servers can continue.\n' +
+    'Used refresh tokens stay until their authorization ends, because they are needed\n' +
+    'to detect reuse.',
   options: { json: { type: 'boolean', help: 'print JSON' } },
   example: 'latchkey prune',
   async run({ database, options }, invocation) {
@@ -21,7 +21,7 @@ export const pruneCommand: Command = {
     const counts = await removeExpiredRows(database, { now, refreshTokenGracePeriod })
     const removed = [...counts].filter(([, count]) => count > 0)
     if (invocation.flag('json')) return print(JSON.stringify(Object.fromEntries(removed), null, 2))
-    if (removed.length === 0) return note('nothing is expired')
+    if (removed.length === 0) return note('no expired rows')
     const rows = removed.map(([name, count]) => [name, String(count)])
     const [title = '', ...lines] = table([['TABLE', 'REMOVED'], ...rows]).split('\n')
     print([heading(title), ...lines].join('\n'))

@@ -5,20 +5,20 @@ import { Cancelled } from './command.ts'
 
 type Style = Parameters<typeof styleText>[0]
 
-/** Styled where the stream is a terminal that shows colours; `NO_COLOR` turns them off. */
+/** Adds a style if the stream is a terminal with colours; `NO_COLOR` turns it off. */
 const styled = (stream: NodeJS.WriteStream, style: Style, text: string): string =>
   stream.isTTY && stream.hasColors() ? styleText(style, text) : text
 
-/** A heading of what {@link print} writes. */
+/** A heading for {@link print}. */
 export const heading = (text: string): string => styled(process.stdout, 'bold', text)
 
-/** Writes what was asked for. */
+/** Writes a result to standard output. */
 export const print = (text: string): void => void process.stdout.write(`${text}\n`)
 
-/** Writes what a person should know beside it; a script that reads the result does not see it. */
+/** Writes a note to standard error, which scripts that read the result do not see. */
 export const note = (text: string): void => void process.stderr.write(`${text}\n`)
 
-/** Writes what went wrong. */
+/** Writes an error. */
 export const printError = (text: string): void =>
   note(`${styled(process.stderr, 'red', 'latchkey:')} ${text}`)
 
@@ -35,20 +35,20 @@ export const table = (rows: readonly (readonly string[])[]): string => {
     .join('\n')
 }
 
-/** Whatever is piped in, without the line break at its end. */
+/** Standard input, without the line break at its end. */
 export const readInput = async (): Promise<string> => (await textOf(process.stdin)).replace(/\r?\n$/, '')
 
-/** Whether somebody sits there to be asked. */
+/** Whether the process runs at a terminal. */
 export const isInteractive = (): boolean => process.stdin.isTTY === true
 
 /**
- * Asks for something that must not appear on the screen.
+ * Asks for a value that must not appear on the screen.
  *
  * @throws Cancelled at Ctrl-C or the end of input
  */
 export const askInSilence = (question: string): Promise<string> =>
   new Promise((resolve, reject) => {
-    // Readline turns the terminal's own echo off; without an output it writes none of its own.
+    // Readline turns off the terminal's echo, and writes nothing itself without an output.
     const reader = createInterface({ input: process.stdin, terminal: true, historySize: 0 })
     process.stderr.write(question)
     reader.once('line', (line) => {
@@ -61,6 +61,6 @@ export const askInSilence = (question: string): Promise<string> =>
     })
   })
 
-/** Something secret: asked for where somebody sits, else whatever is piped in. */
+/** A secret: asked for at a terminal, else read from standard input. */
 export const readSecret = (question: string): Promise<string> =>
   isInteractive() ? askInSilence(question) : readInput()

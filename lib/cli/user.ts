@@ -7,7 +7,7 @@ import { seedUsers } from '../seed.ts'
 import { type Command, type Invocation, UsageError } from './command.ts'
 import { askInSilence, isInteractive, print, readInput, table } from './terminal.ts'
 
-/** Never from the command line, which other users of the machine can read. */
+/** The password is never on the command line, because other users of the machine can read that. */
 const readPassword = async (): Promise<string> => {
   const given = process.env.LATCHKEY_PASSWORD
   const password = given ?? (isInteractive() ? await chosenPassword() : await readInput())
@@ -18,10 +18,10 @@ const readPassword = async (): Promise<string> => {
 const chosenPassword = async (): Promise<string> => {
   const password = await askInSilence('Password: ')
   if (password === (await askInSilence('Once more: '))) return password
-  throw new Error('the two passwords differ')
+  throw new Error('the passwords differ')
 }
 
-// What the database would refuse or no login form could send.
+// Refuses values that the database would refuse or that no login form could send.
 const isPlain = (text: string): boolean =>
   text.trim() === text && text !== '' && text.length <= 255 && !/\p{Cc}/u.test(text)
 
@@ -39,7 +39,7 @@ const assertAccount = (invocation: Invocation): void => {
   if (email !== undefined && !/^[^\s@]+@[^\s@]+$/.test(email))
     throw new Error('--email must be an e-mail address')
   if (invocation.flag('email-verified') && email === undefined) {
-    throw new UsageError('--email-verified says that --email is verified, and there is no --email')
+    throw new UsageError('--email-verified requires --email')
   }
 }
 
@@ -57,13 +57,13 @@ export const createUserCommand: Command = {
   summary: 'creates an account, for an app without a user table of its own',
   usage: '--username NAME',
   details:
-    'The password is asked for, or read from standard input when that is piped, or from LATCHKEY_PASSWORD.\n' +
-    'Prints the subject identifier by which clients know the account.',
+    'Asks for the password, or reads it from piped standard input or from LATCHKEY_PASSWORD.\n' +
+    'Prints the subject identifier of the account, as clients see it.',
   options: {
-    username: { type: 'string', value: 'NAME', help: 'what the person signs in with' },
+    username: { type: 'string', value: 'NAME', help: 'the name to sign in with' },
     name: { type: 'string', value: 'NAME', help: 'full name, as clients see it' },
     email: { type: 'string', value: 'ADDRESS', help: 'e-mail address, as clients see it' },
-    'email-verified': { type: 'boolean', help: 'the address is known to be theirs' },
+    'email-verified': { type: 'boolean', help: 'the e-mail address is verified' },
   },
   example: 'latchkey user create --username ada --name "Ada Lovelace" --email ada@example.com',
   check: assertAccount,
@@ -71,7 +71,7 @@ export const createUserCommand: Command = {
     assertOwnUsers(options)
     await prepareSchema(options, database)
     const username = invocation.text('username') ?? ''
-    if (await findUserByUsername(database, { username })) throw new Error(`user ${username} exists already`)
+    if (await findUserByUsername(database, { username })) throw new Error(`user ${username} already exists`)
     const account = {
       username,
       password: await readPassword(),

@@ -2,11 +2,11 @@ import type { Logger } from '../options/options.ts'
 import { type PublicJwks, usableJwks } from '../protocol/jwks.ts'
 import type { Outbound } from './outbound.ts'
 
-/** Keys that clients publish at their `jwks_uri`, kept in this process. */
+/** A cache of the keys that clients publish at their `jwks_uri`. */
 export interface ClientJwks {
-  /** The keys, at most ten minutes old, or a day when the client cannot be reached; undefined when there are none. */
+  /** The keys, at most ten minutes old, or a day if the client is unavailable; undefined without keys. */
   find(uri: string): Promise<PublicJwks | undefined>
-  /** The keys fetched anew, because none of {@link find} fits; undefined when that has just been done. */
+  /** Fetches the keys again because none of {@link find} matches; undefined if they were just fetched. */
   renew(uri: string): Promise<PublicJwks | undefined>
 }
 
@@ -23,7 +23,7 @@ const lifetime = 600
 const staleLifetime = 86_400
 const pauseAfterRenewal = 60
 const pauseAfterFailure = 10
-// Whoever may register clients must not fill the memory.
+// A limit, so that registering clients cannot fill the memory.
 const maxEntries = 1000
 
 const fetchJwks = async (outbound: Outbound, uri: string): Promise<PublicJwks> => {
@@ -37,8 +37,8 @@ const fetchJwks = async (outbound: Outbound, uri: string): Promise<PublicJwks> =
 }
 
 /**
- * A cache of clients' keys. A key that is missing is looked for at once, though not more often than once a minute
- * (OIDC Core §10.1.1), and a client that is away for a while keeps working with the keys it had.
+ * Creates a cache of clients' keys. A missing key is fetched at once, but at most once a minute (OIDC Core §10.1.1).
+ * If a client is unavailable, its cached keys remain in use.
  */
 export const createClientJwks = ({
   outbound,
@@ -73,7 +73,7 @@ export const createClientJwks = ({
     }
   }
 
-  /** Everybody who needs it waits for one and the same fetch. */
+  /** Concurrent requests share one fetch. */
   const fetched = async (uri: string, entry: Entry): Promise<PublicJwks | undefined> => {
     entry.underway ??= update(uri, entry)
     await entry.underway

@@ -11,34 +11,34 @@ export interface OutboundRequest {
   readonly method?: 'GET' | 'POST'
   /** Sent as `application/x-www-form-urlencoded`. */
   readonly form?: Readonly<Record<string, string>>
-  /** Media types that are understood. @default 'application/json' */
+  /** Accepted media types. @default 'application/json' */
   readonly accept?: string
-  /** Milliseconds for everything, name look-up and body included. @default 5000, and never more */
+  /** Timeout in milliseconds, including name resolution and body. @default 5000, which is also the maximum */
   readonly timeout?: number
 }
 
 export interface OutboundResponse {
   readonly status: number
-  /** By name in any letter case; undefined when absent. */
+  /** A header, by name in any letter case; undefined if absent. */
   readonly headers: { get(name: string): string | undefined }
   readonly body: string
 }
 
-/** The only HTTP client of the kit: what it asks was named by a client or by who registered one. */
+/** Latchkey's only HTTP client. Its URLs come from client metadata. */
 export interface Outbound {
   /**
-   * One request. Every status is an answer, a redirect too: none is followed.
+   * Sends one request. Every status is a valid result; redirects are not followed.
    *
-   * @throws OutboundError when the address is refused, or no whole answer comes in time
+   * @throws OutboundError if the address is refused, or the response is not complete before the timeout
    * @example const { status, body } = await server.outbound.request(client.metadata.jwks_uri)
    */
   request(url: string, init?: OutboundRequest): Promise<OutboundResponse>
 }
 
 export interface OutboundOptions {
-  /** Origins for which the rules of scheme and address are waived. */
+  /** Origins that may use http and private addresses. */
   readonly allow: readonly string[]
-  /** Finds the addresses of a name. @default the system's resolver */
+  /** Resolves a host name. @default the system's resolver */
   readonly lookup?: LookupFunction
 }
 
@@ -77,7 +77,7 @@ const exchange = async (
         'Content-Length': Buffer.byteLength(content),
       }),
     },
-    // A pooled connection of the host's would go to an address that was never checked.
+    // A pooled connection of the host could use an address that was not checked.
     agent: false,
     lookup: allowed ? resolve : checkedLookup(url.origin, resolve),
     signal,
@@ -95,15 +95,15 @@ const exchange = async (
     }
   } catch (cause) {
     if (cause instanceof OutboundError) throw cause
-    throw new OutboundError(`${url.origin}: ${signal.aborted ? 'no answer in time' : 'no answer'}`, { cause })
+    throw new OutboundError(`${url.origin}: ${signal.aborted ? 'timeout' : 'no response'}`, { cause })
   } finally {
     sent.destroy()
   }
 }
 
 /**
- * An HTTP client for addresses that others chose: https only, public addresses only, no redirects, no cookies, no
- * credentials, 5 seconds, 64 kB. The same GET asked twice at once is sent once.
+ * Creates an HTTP client for untrusted URLs: https only, public addresses only, no redirects, no cookies, no
+ * credentials, 5 seconds, 64 kB. Concurrent identical GET requests are sent once.
  *
  * @example const outbound = createOutbound({ allow: ['http://127.0.0.1:4001'] })
  */

@@ -8,7 +8,7 @@ const blockList = (networks: readonly Network[], family: 'ipv4' | 'ipv6'): Block
   return list
 }
 
-/** What is not a public host's: the special-purpose registry (RFC 6890), multicast and the reserved rest. */
+/** Addresses that are not public: the special-purpose registry (RFC 6890), multicast and reserved ranges. */
 const specialIpv4 = blockList(
   [
     ['0.0.0.0', 8], // "this network", unspecified
@@ -31,12 +31,12 @@ const specialIpv4 = blockList(
 )
 
 /**
- * The only part of IPv6 that is handed out to hosts. Outside it lie loopback, unspecified, unique-local,
- * link-local, multicast, and IPv4 in disguise: mapped (`::ffff:…`), compatible, translated by NAT64 (`64:ff9b::`).
+ * The only part of IPv6 with public hosts. Outside it are loopback, unspecified, unique-local, link-local, multicast,
+ * and embedded IPv4 addresses: mapped (`::ffff:…`), compatible, translated by NAT64 (`64:ff9b::`).
  */
 const globalIpv6 = blockList([['2000::', 3]], 'ipv6')
 
-/** Inside it, what is not a public host's either. */
+/** Ranges inside it that are not public. */
 const specialIpv6 = blockList(
   [
     ['2001::', 23], // protocol assignments, Teredo among them
@@ -48,13 +48,12 @@ const specialIpv6 = blockList(
 )
 
 /**
- * Whether an address is one that anyone on the Internet may reach, so that asking it tells a client nothing of the
- * network this server stands in.
+ * Whether an address is public, so that a request to it reveals nothing about the server's own network.
  *
  * @param address an IPv4 or IPv6 address as the resolver or `new URL()` writes it, without brackets
  */
 export const isPublicAddress = (address: string): boolean => {
-  // A zone names an interface of this machine (RFC 6874).
+  // A zone is a network interface of this machine (RFC 6874).
   if (address.includes('%')) return false
   if (isIP(address) === 4) return !specialIpv4.check(address, 'ipv4')
   return isIP(address) === 6 && globalIpv6.check(address, 'ipv6') && !specialIpv6.check(address, 'ipv6')

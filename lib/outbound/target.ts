@@ -1,10 +1,10 @@
 import { isIP, type LookupFunction } from 'node:net'
 import { isPublicAddress } from './public-address.ts'
 
-/** No answer. The message names the origin and the reason, never path, query or content. */
+/** A failed request. The message contains the origin and the reason, never path, query or content. */
 export class OutboundError extends Error {
   override readonly name = 'OutboundError'
-  /** Nothing was sent and nothing ever will be: trying again is in vain. */
+  /** The request was not sent, and retrying cannot help. */
   readonly refused: boolean
 
   constructor(message: string, { refused = false, cause }: { refused?: boolean; cause?: unknown } = {}) {
@@ -18,12 +18,12 @@ const refusal = (origin: string, reason: string): OutboundError =>
 
 export interface Target {
   readonly url: URL
-  /** The rules of scheme and address are waived for its origin. */
+  /** The origin may use http and private addresses. */
   readonly allowed: boolean
 }
 
 /**
- * Reads the address of a request and checks what can be seen without asking the resolver.
+ * Parses the URL of a request and checks everything that does not need name resolution.
  *
  * @throws OutboundError refused
  */
@@ -35,7 +35,7 @@ export const parseTarget = (text: string, allow: readonly string[]): Target => {
     throw refusal(url.origin, 'only https is asked')
   }
   if (url.username !== '' || url.password !== '') throw refusal(url.origin, 'the URL holds credentials')
-  // The resolver is never asked about a literal address.
+  // A literal address is not resolved.
   const host = url.hostname.replace(/^\[|\]$/g, '')
   if (!allowed && isIP(host) !== 0 && !isPublicAddress(host)) throw notPublic(url.origin)
   return { url, allowed }
@@ -44,8 +44,8 @@ export const parseTarget = (text: string, allow: readonly string[]): Target => {
 const notPublic = (origin: string): OutboundError => refusal(origin, 'the address is not a public one')
 
 /**
- * Resolves and checks in one step, and the socket connects to what was checked: a name that answers differently the
- * second time (DNS rebinding) is never asked a second time. One address out of line refuses them all.
+ * Resolves and checks a name in one step, and the socket connects to the checked address. This prevents DNS rebinding,
+ * because the name is not resolved again. One private address refuses the whole name.
  */
 export const checkedLookup =
   (origin: string, resolve: LookupFunction): LookupFunction =>

@@ -297,7 +297,7 @@ describe('processes', () => {
   test('latchkey keys rotate publishes a successor, --now withdraws what was there', async () => {
     await cli('rollback', '--yes')
     await cli('migrate')
-    expect((await cli('keys', 'list')).stderr).toContain('there are no keys yet')
+    expect((await cli('keys', 'list')).stderr).toContain('no keys yet')
     const [made] = await start(0)
     const before = await list('list')
     expect(before.map(({ state }) => state)).toEqual(signingAlgorithms.map(() => 'signing'))
@@ -309,7 +309,7 @@ describe('processes', () => {
     expect(await list('rotate', '--alg', 'RS256')).toEqual(after)
 
     const { stdout, stderr } = await cli('keys', 'rotate', '--alg', 'RS256', '--now')
-    expect(stderr).toContain('The keys so far are withdrawn')
+    expect(stderr).toContain('The previous keys are withdrawn')
     expect(stdout).not.toContain(made)
     expect(stdout).toMatch(/^ALG +KEY ID +STATE +SIGNS FROM +PUBLISHED UNTIL\n/)
     expect(statesOf(await list('list'), 'RS256')).toEqual(['signing'])

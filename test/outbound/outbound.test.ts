@@ -236,7 +236,7 @@ describe('the connection', () => {
     const { origin } = await serve(() => {})
     await Promise.all(servers.splice(0).map((server) => new Promise((closed) => server.close(closed))))
     const error = await failure(allowing(origin).request(origin))
-    expect(error).toMatchObject({ refused: false, message: `${origin}: no answer` })
+    expect(error).toMatchObject({ refused: false, message: `${origin}: no response` })
   })
 })
 
@@ -318,7 +318,7 @@ describe('the answer', () => {
       res.writeHead(200, { 'Content-Length': '10' })
       res.write('12345', () => res.destroy())
     })
-    expect((await failure(allowing(origin).request(origin))).message).toBe(`${origin}: no answer`)
+    expect((await failure(allowing(origin).request(origin))).message).toBe(`${origin}: no response`)
   })
 
   test.each([
@@ -327,13 +327,13 @@ describe('the answer', () => {
   ])('in time: not %s', async (_what, answer) => {
     const { origin } = await serve(answer)
     const error = await failure(allowing(origin).request(origin, { timeout: 50 }))
-    expect(error).toMatchObject({ refused: false, message: `${origin}: no answer in time` })
+    expect(error).toMatchObject({ refused: false, message: `${origin}: timeout` })
   })
 
   test('in time: not a resolver that says nothing', async () => {
     const outbound = createOutbound({ allow: [], lookup: () => {} })
     const error = await failure(outbound.request('https://client.test/', { timeout: 50 }))
-    expect(error.message).toBe('https://client.test: no answer in time')
+    expect(error.message).toBe('https://client.test: timeout')
   })
 
   test('is awaited for 5 seconds at most, whatever is asked for', async () => {
