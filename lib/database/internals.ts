@@ -25,9 +25,16 @@ export const isDisposed = (connection: unknown): boolean => '__knex__disposed' i
 /** The settings that Knex read from a configuration, also if it was a URL; undefined if a function returns them. */
 export const connectionSettings = (knex: Knex): object | undefined => knex.client.connectionSettings
 
-/** Knex logs each failed connection with its stack; the error that it throws says the same. */
+const silent = { warn: () => {}, error: () => {}, debug: () => {}, deprecate: () => {} }
+
+/** Silences one handle. Knex logs each failed connection with its stack; the error that it throws says the same. */
 export const silence = (knex: Knex): void => {
-  knex.client.logger = { warn: () => {}, error: () => {}, debug: () => {}, deprecate: () => {} }
+  knex.client.logger = silent
+}
+
+/** Silences an instance and all handles on it, which share its logger. */
+export const silenceAll = (knex: Knex): void => {
+  Object.assign(knex.client.logger, silent)
 }
 
 /** Applies the host's row mapper. */
