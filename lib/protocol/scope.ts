@@ -40,7 +40,7 @@ export const isWithinScopes = (scopes: readonly string[], allowed: readonly stri
 export const grantableScopes = (requested: readonly string[], allowed: readonly string[]): string[] => {
   const scopes = intersectScopes(requested, allowed)
   if (requested.length > 0 && scopes.length === 0) {
-    throw new OAuthError('invalid_scope', 'scope has no scope that this client may request')
+    throw new OAuthError('invalid_scope', 'scope includes no scope that this client may request')
   }
   return scopes
 }
@@ -57,7 +57,7 @@ export const clientCredentialsScopes = (
 ): string[] => {
   const withoutUser = allowed.filter((scope) => !standardScopes.some((standard) => standard === scope))
   if (!isWithinScopes(requested, withoutUser)) {
-    throw new OAuthError('invalid_scope', 'scope has a scope that this client may not have for itself')
+    throw new OAuthError('invalid_scope', 'scope includes a scope that this client may not have for itself')
   }
   return requested.length > 0 ? [...requested] : withoutUser
 }
@@ -69,7 +69,7 @@ export const clientCredentialsScopes = (
  */
 export const narrowedScopes = (requested: readonly string[], granted: readonly string[]): string[] => {
   if (!isWithinScopes(requested, granted)) {
-    throw new OAuthError('invalid_scope', 'scope has a scope that was not granted')
+    throw new OAuthError('invalid_scope', 'scope includes a scope that was not granted')
   }
   return requested.length > 0 ? intersectScopes(granted, requested) : [...granted]
 }
@@ -82,7 +82,7 @@ export const narrowedScopes = (requested: readonly string[], granted: readonly s
 export const scopesStillAllowed = (granted: readonly string[], allowed: readonly string[]): string[] => {
   const left = intersectScopes(granted, allowed)
   if (left.length === 0 && granted.length > 0) {
-    throw new OAuthError('invalid_scope', 'scope has no scope that the client is still registered for')
+    throw new OAuthError('invalid_scope', 'scope includes no scope that the client is still registered for')
   }
   return left
 }

@@ -267,12 +267,12 @@ describe('actingAsClient', () => {
       '',
       'not registered for the grant client_credentials',
     ],
-    ['a scope that speaks of a user', 'web', 'openid', 'scope has a scope that this client may not have'],
+    ['a scope that speaks of a user', 'web', 'openid', 'scope includes a scope that this client may not have'],
     [
       'a scope that the client is not registered for',
       'web',
       'notes:delete',
-      'scope has a scope that this client may',
+      'scope includes a scope that this client may',
     ],
   ])('refuses %s', async (_, client, scopes, message) => {
     await expect(actingAsClient(host.oauth, client, scopes)).rejects.toThrow(message)
