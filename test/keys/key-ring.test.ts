@@ -17,6 +17,7 @@ import { openJwk, sealJwk } from '../../lib/keys/sealed-jwk.ts'
 import type { KeyOptions } from '../../lib/keys/signing-key.ts'
 import { resolveOptions } from '../../lib/options/resolve.ts'
 import { parseClientMetadata, signingAlgorithms } from '../../lib/protocol/client-metadata.ts'
+import { OAuthError } from '../../lib/protocol/errors.ts'
 import {
   createClient,
   createSigningKey,
@@ -346,11 +347,15 @@ describe('secrets', () => {
     const database = { ...db }
     const ring = await openKeyRing(database, options(), now)
     const { jwks } = ring
-    Object.assign(database, { knex: undefined })
+    const closed = openTestDatabase()
+    await closed.close()
+    // SQLite returns the connection of the last read in the next turn of the event loop.
+    await new Promise((resolve) => setImmediate(resolve))
+    Object.assign(database, { knex: closed.knex })
     clock += 3 * day
     await ring.refresh()
     await ring.refresh()
-    expect(problems).toHaveLength(1)
+    expect(problems).toEqual([[expect.stringContaining('could not be read again'), expect.any(OAuthError)]])
     expect(ring.jwks).toEqual(jwks)
   })
 })
