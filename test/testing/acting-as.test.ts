@@ -267,7 +267,12 @@ describe('actingAsClient', () => {
       '',
       'not registered for the grant client_credentials',
     ],
-    ['a scope that speaks of a user', 'web', 'openid', 'scope includes a scope that this client may not have'],
+    [
+      'a scope that speaks of a user',
+      'web',
+      'openid',
+      'scope includes a scope that this client may not have',
+    ],
     [
       'a scope that the client is not registered for',
       'web',
