@@ -1,4 +1,3 @@
-import { temporarilyUnavailable } from './database/errors.ts'
 import { migrateDatabase } from './database/migrate.ts'
 import { openDatabase } from './database/open.ts'
 import { schemaVersion } from './database/schema-version.ts'
@@ -7,53 +6,80 @@ import type { EventDetails } from './events/event.ts'
 import { createEvents, type Events } from './events/events.ts'
 import { type KeyRing, openKeyRing } from './keys/key-ring.ts'
 import { openPairwiseSalt } from './keys/pairwise-salt.ts'
+import type { Limit } from './options/options.ts'
 import type { Options } from './options/resolve.ts'
 import { type ClientJwks, createClientJwks } from './outbound/client-jwks.ts'
 import { createOutbound, type Outbound } from './outbound/outbound.ts'
+import { createLanguages, type Languages } from './pages/i18n/languages.ts'
+import { warnOfOldCopies } from './pages/template-version.ts'
+import { createViews, type Views } from './pages/views.ts'
 import { claimsByScope, type ScopeClaims } from './protocol/claims.ts'
-import { OAuthError } from './protocol/errors.ts'
 import { createThrottle, type Throttle } from './throttle/throttle.ts'
 import { createUsers } from './users/index.ts'
 import type { Users } from './users/users.ts'
 
-/** Everything a request needs, composed once; the first argument of every handler and rule that does I/O. */
-export interface AuthorizationServer {
+/**
+ * An endpoint without its handlers. Discovery, limits on failures and the audiences of client assertions derive from
+ * the list of these.
+ */
+export interface EndpointDescription {
+  /** Path below the mount, such as `/token`. */
+  readonly path: string
+  /** The metadata field that publishes its URL (RFC 8414 §2); without one the endpoint is not published. */
+  readonly metadataName?: string
+  /** Whether clients authenticate here (RFC 6749 §2.3). */
+  readonly authenticatesClient?: boolean
+  /** How many failures are allowed, unless the option `throttle.limits` names this endpoint. */
+  readonly limit?: Limit
+}
+
+/** The server before its schema and keys are loaded: enough to route requests and to render errors. */
+export interface ServerSetup {
   readonly options: Options
   readonly issuer: string
+  readonly endpoints: readonly EndpointDescription[]
   readonly database: Database
   readonly users: Users
-  /** Claims by scope: the standard ones, and those of the option `scopes`. */
-  readonly scopeClaims: ScopeClaims
-  /** Tells whoever listens what happened. */
   readonly events: Events
   /** Limits on failures. */
   readonly throttle: Throttle
-  /** Asks hosts that clients named, safely. */
+  /** The HTTP client for hosts that clients name. */
   readonly outbound: Outbound
   /** Keys that clients publish. */
   readonly clientJwks: ClientJwks
-  /** @throws Error before {@link ready} */
-  readonly keys: KeyRing
-  /** @throws Error before {@link ready} */
-  readonly pairwiseSalt: Buffer
+  readonly languages: Languages
+  /** Claims by scope: the standard ones and the host's. */
+  readonly scopeClaims: ScopeClaims
+  readonly views: Views
   /** Epoch seconds. */
   now(): number
-  /** Settles when schema and keys are there and up to date; after a failure the next call tries again. */
-  ready(): Promise<void>
-  /** Whether {@link ready} would have nothing to do. */
-  isReady(): boolean
-  /** Lets work go on beside the request that began it; a failure is logged. */
+  /**
+   * Prepares schema and keys, once. After a failure the next call tries again.
+   *
+   * @returns the server with its keys
+   */
+  ready(): Promise<AuthorizationServer>
+  /** The server, if {@link ready} would have nothing to do. */
+  current(): AuthorizationServer | undefined
+  /** Runs background work; logs failures; {@link close} waits for it. */
   runInBackground(work: Promise<void>): void
-  /** Aborted by {@link close}: work aside comes to its end. */
+  /** Aborted by {@link close}, so that background work ends. */
   readonly closing: AbortSignal
-  /** Waits for work aside and closes the database pool if the kit opened it. */
+  /** Waits for background work and closes the database pool, if Latchkey opened it. */
   close(): Promise<void>
 }
 
+/** Everything a request needs, composed once; the first argument of every handler and rule that does I/O. */
+export interface AuthorizationServer extends ServerSetup {
+  readonly keys: KeyRing
+  /** The secret in pairwise subject identifiers (OIDC Core §8.1). */
+  readonly pairwiseSalt: Buffer
+}
+
 /**
- * In development the schema migrates by itself; in production somebody must have said so.
+ * Brings the schema up to date. In development it migrates by itself; in production you run `npx latchkey migrate`.
  *
- * @returns the migrations that only a newer version knows: while a deployment is under way, old code runs on its schema
+ * @returns migrations that only a newer version knows: during a deployment, old code runs on the new schema
  * @throws Error naming what the database lacks and the command to run, or that this version is too old for it
  */
 export const prepareSchema = async (options: Options, database: Database): Promise<readonly string[]> => {
@@ -65,94 +91,84 @@ export const prepareSchema = async (options: Options, database: Database): Promi
   return newer
 }
 
-/** Milliseconds that a request waits for the server to be ready; a migration takes as long as it takes. */
-const timeoutMs = 8000
-
 /**
- * {@link AuthorizationServer.ready} for a request, which somebody waits for: what was begun goes on without it.
+ * Composes the server. It reads nothing from the database before {@link ServerSetup.ready}.
  *
- * @throws OAuthError `temporarily_unavailable` when the server is not ready in time, or cannot be
- */
-export const readyInTime = (server: Pick<AuthorizationServer, 'ready'>): Promise<void> =>
-  new Promise((resolve, reject) => {
-    const fail = (error: unknown): void =>
-      reject(error instanceof OAuthError ? error : temporarilyUnavailable(error))
-    const timer = setTimeout(() => fail(new Error(`not ready within ${timeoutMs} ms`)), timeoutMs)
-    server
-      .ready()
-      .then(resolve, fail)
-      .finally(() => clearTimeout(timer))
-  })
-
-/**
- * Composes the server; nothing is read from the database before {@link AuthorizationServer.ready}.
- *
+ * @param endpoints what the router mounts
  * @throws Error when the database driver is missing or not supported
  */
-export const createAuthorizationServer = (options: Options): AuthorizationServer => {
+export const createAuthorizationServer = (
+  options: Options,
+  endpoints: readonly EndpointDescription[],
+): ServerSetup => {
   const { database, hostKnex, close } = openDatabase(options.database, options.tablePrefix, options)
   const now = (): number => Math.floor(Date.now() / 1000)
   const events = createEvents(options.logger, now)
   const outbound = createOutbound(options.outbound)
-  let keys: KeyRing | undefined
-  let pairwiseSalt: Buffer | undefined
-  let starting: Promise<void> | undefined
+  const languages = createLanguages(options)
   const closing = new AbortController()
-  const aside = new Set<Promise<void>>()
+  const background = new Set<Promise<void>>()
+  let ready: AuthorizationServer | undefined
+  let starting: Promise<AuthorizationServer> | undefined
 
   const runInBackground = (work: Promise<void>): void => {
     const settled = work
-      .catch((error: unknown) => options.logger.error('latchkey: work beside a request failed', error))
-      .finally(() => aside.delete(settled))
-    aside.add(settled)
+      .catch((error: unknown) => options.logger.error('latchkey: background work failed', error))
+      .finally(() => background.delete(settled))
+    background.add(settled)
   }
 
-  const start = async (): Promise<void> => {
+  const start = async (): Promise<AuthorizationServer> => {
     const newer = await prepareSchema(options, database)
     if (newer.length > 0) {
       options.logger.info(`latchkey: the database is newer than this version, by ${newer.join(', ')}`)
     }
-    pairwiseSalt = await openPairwiseSalt(database, options.secrets)
     const keyPublished = (key: EventDetails['key.published']): void =>
       events.announce('key.published', undefined, key)
-    keys = await openKeyRing(database, { ...options, keyPublished }, now)
-  }
-  const ready = (): Promise<void> => {
-    starting ??= start().catch((error: unknown) => {
-      starting = undefined
-      throw error
-    })
-    return starting.then(() => keys?.refresh())
+    const pairwiseSalt = await openPairwiseSalt(database, options.secrets)
+    const keys = await openKeyRing(database, { ...options, keyPublished }, now)
+    ready = { ...setup, keys, pairwiseSalt }
+    return ready
   }
 
-  return {
+  const setup: ServerSetup = {
     options,
     issuer: options.issuer,
+    endpoints,
     database,
     users: createUsers({ users: options.users, knex: hostKnex, database, logger: options.logger }),
-    scopeClaims: claimsByScope(options.scopes),
     events,
-    throttle: createThrottle(options.throttle, { database, now }),
+    throttle: createThrottle(options.throttle, endpoints, { database, now }),
     outbound,
     clientJwks: createClientJwks({ outbound, logger: options.logger, now }),
-    get keys() {
-      if (keys === undefined) throw new Error('latchkey: keys are read before the server is ready')
-      return keys
-    },
-    get pairwiseSalt() {
-      if (pairwiseSalt === undefined) throw new Error('latchkey: the salt is read before the server is ready')
-      return pairwiseSalt
-    },
+    languages,
+    scopeClaims: claimsByScope(options.scopes),
+    views: createViews({
+      directory: options.views,
+      branding: options.branding,
+      basePath: options.basePath,
+      languages,
+    }),
     now,
-    ready,
-    isReady: () => keys?.isFresh() === true,
+    ready: async () => {
+      starting ??= start().catch((error: unknown) => {
+        starting = undefined
+        throw error
+      })
+      const server = await starting
+      await server.keys.refresh()
+      return server
+    },
+    current: () => (ready?.keys.isFresh() ? ready : undefined),
     runInBackground,
     closing: closing.signal,
     close: async () => {
       closing.abort()
-      await Promise.all(aside)
-      await keys?.settled()
+      await Promise.all(background)
+      await ready?.keys.settled()
       await close()
     },
   }
+  if (options.views !== undefined && !options.production) warnOfOldCopies(options.views, options.logger)
+  return setup
 }

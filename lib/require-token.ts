@@ -1,7 +1,9 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
-import { type AuthorizationServer, readyInTime } from './authorization-server.ts'
+import type { ServerSetup } from './authorization-server.ts'
 import { bearerToken, withBearerChallenge } from './http/bearer-token.ts'
-import { errorHandler } from './http/errors.ts'
+import { errorRenderer, sendJsonError } from './http/errors.ts'
+import { readyInTime } from './http/ready.ts'
+import { createRequestInfo } from './http/request-info.ts'
 import { assertKnownScopes } from './options/scopes.ts'
 import { OAuthError } from './protocol/errors.ts'
 import { parseScope } from './protocol/scope.ts'
@@ -155,14 +157,14 @@ const assertSufficient = (
  * @throws OAuthError `invalid_scope` at once for a malformed scope, OptionsError for one that is not in the option `scopes`
  * @example app.get('/api/orders', oauth.requireToken('orders:read'), (req, res) => res.json({ subject: req.auth.subject }))
  */
-export const requireTokenOf = (server: AuthorizationServer): RequireToken => {
-  const sendError = errorHandler(server)
+export const requireTokenOf = (setup: ServerSetup): RequireToken => {
+  const sendError = errorRenderer(sendJsonError)
   const requireToken = (scope?: string, { user = false }: RequireTokenOptions = {}): TokenGuard => {
     const needed = parseScope(scope)
-    assertKnownScopes(`requireToken('${scope}')`, needed, server.options)
+    assertKnownScopes(`requireToken('${scope}')`, needed, setup.options)
     const check = async (req: Request): Promise<void> => {
       const value = bearerToken(req)
-      if (!server.isReady()) await readyInTime(server)
+      const server = setup.current() ?? (await readyInTime(setup))
       const { token } = await verifyAccessToken(server, value)
       const auth = authOf(value, token, server.issuer)
       assertSufficient(auth, needed, user)
@@ -171,7 +173,16 @@ export const requireTokenOf = (server: AuthorizationServer): RequireToken => {
     const guard: RequestHandler = (req, res, next) => {
       check(req).then(
         () => next(),
-        (error: unknown) => sendError(withBearerChallenge(error), req, res, next),
+        (error: unknown) => {
+          const incoming = {
+            server: setup,
+            endpoint: { path: req.path },
+            req,
+            res,
+            info: createRequestInfo(req),
+          }
+          sendError(incoming, withBearerChallenge(error), next)
+        },
       )
     }
     const auth = ({ auth }: Express.Request): AuthInfo => {

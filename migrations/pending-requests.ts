@@ -6,11 +6,12 @@ export const pendingRequests: SchemaChange = {
     schema.createTable(name('pending_requests'), (table) => {
       byteForByte(table, collation)
       table.string('id', hashLength).primary()
+      table.string('kind', 32).notNullable()
+      table.string('client_id').notNullable()
       table
         .string('browser_hash', hashLength)
         .notNullable()
         .index(`${name('pending_requests')}_browser`)
-      table.string('kind', 32).notNullable().defaultTo('authorize')
       table.string('sid', hashLength).nullable()
       table.string('selected_sid', hashLength).nullable()
       table.text('request').notNullable()

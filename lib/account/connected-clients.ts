@@ -10,27 +10,27 @@ import {
   listConsents,
 } from '../repositories/index.ts'
 
-/** A client that may do something for a user, or would be let in again without asking; in one workspace, where there are some. */
+/** A client that has access for a user, or would get it again without asking; in one organization, if the host has any. */
 export interface ConnectedClient {
   readonly clientId: string
-  /** The workspace's id; absent where the host knows none, and for what was given when it knew none. */
+  /** The id of the organization; absent if the host has none, or had none at the time. */
   readonly organization?: string
   readonly name: string
-  /** Where it was answered last; empty when nothing tells. */
+  /** The host of its last redirect URI; empty if unknown. */
   readonly host: string
-  /** A client of the host's own, which is never asked about. */
+  /** A client of the host itself, which needs no consent. */
   readonly firstParty: boolean
-  /** Scopes, and claims beyond them, of the consent and of all that is still in use. */
+  /** Scopes and single claims of the consent and of everything still in use. */
   readonly scopes: readonly string[]
   /** Epoch seconds. */
   readonly since: number
   /** Epoch seconds of the last sign-in or refresh, to the minute. */
   readonly lastUsed: number
-  /** Authorizations of which something can still be used. */
+  /** How many of its authorizations are still in use. */
   readonly sessions: number
 }
 
-/** Whether a code, an access token or a refresh token of it can be used. */
+/** Whether a code, access token or refresh token of an authorization can still be used. */
 const isInUse = (authorization: AuthorizationRecord, now: number): boolean => {
   const { consumedAt, codeExpiresAt, accessTokenEnd, refreshTokenEnd } = authorization
   const end = Math.max(consumedAt === null ? codeExpiresAt : 0, accessTokenEnd, refreshTokenEnd)
@@ -45,8 +45,8 @@ const hostOf = (inUse: readonly AuthorizationRecord[], client: ClientMetadata | 
   return uri === undefined ? '' : redirectUriHost(uri)
 }
 
-/** What a user gave to one client, in one workspace where there are some. */
-interface Given {
+/** What a user granted to one client, in one organization if the host has any. */
+interface Grants {
   readonly clientId: string
   readonly organization: string | undefined
   readonly consents: ConsentRecord[]
@@ -54,7 +54,7 @@ interface Given {
 }
 
 const connectedClient = (
-  { clientId, organization, consents, inUse }: Given,
+  { clientId, organization, consents, inUse }: Grants,
   language: string,
 ): ConnectedClient => {
   const [record] = [...consents, ...inUse]
@@ -73,9 +73,9 @@ const connectedClient = (
 }
 
 /**
- * The clients of a user, the one that was used last first; one that has access to several workspaces once for each.
+ * The clients of a user, the last used one first. A client with access to several organizations appears once for each.
  *
- * @param language that their names shall be in
+ * @param language of their names
  */
 export const connectedClients = async (
   server: AuthorizationServer,
@@ -85,8 +85,8 @@ export const connectedClients = async (
   const consents = await listConsents(server.database, { subject })
   const now = server.now()
   const inUse = (await listAuthorizations(server.database, { subject })).filter((one) => isInUse(one, now))
-  const given = new Map<string, Given>()
-  const givenTo = (clientId: string, ofOrganization: string | undefined): Given => {
+  const given = new Map<string, Grants>()
+  const givenTo = (clientId: string, ofOrganization: string | undefined): Grants => {
     const organization = server.options.organizations && ofOrganization
     const key = JSON.stringify([clientId, organization])
     const found = given.get(key) ?? { clientId, organization, consents: [], inUse: [] }

@@ -1,11 +1,11 @@
 import type { Request } from 'express'
-import type { AuthorizationServer } from '../authorization-server.ts'
+import type { ServerSetup } from '../authorization-server.ts'
 import { revokeAuthorizationsOfSubject } from '../repositories/index.ts'
 import { endLoginsOf, hostSignedOut } from '../sessions/login.ts'
 import { isLookup } from '../users/subject.ts'
 import { eraseUser, exportUser, type UserExport } from './user-records.ts'
 
-/** What the host tells the kit about its users. */
+/** What you report about your users. */
 export interface UserLifecycle {
   /**
    * Ends all logins, codes and tokens of a user and notifies clients by back-channel logout. Call it after a password
@@ -17,53 +17,53 @@ export interface UserLifecycle {
    */
   revokeAll(id: string | number, reason?: string): Promise<void>
   /**
-   * Before the host destroys its own session: the login of this browser ends, and clients are told.
+   * Ends the login of this browser and notifies clients. Call it before you destroy your own session.
    *
    * @example app.post('/sign-out', async (req, res) => { await oauth.users.signedOut(req); req.session.destroy(…) })
    */
   signedOut(req: Request): Promise<void>
   /**
-   * All that is kept about a user, as plain JSON: what they allow, what they were shown when they allowed it, what
-   * clients were given, and when they signed in. Times are epoch seconds.
+   * Returns everything that is stored about a user, as plain JSON: consents, what the consent page showed, authorizations
+   * and logins. Times are epoch seconds.
    *
    * @example res.json(await oauth.users.export(user.id))
    */
   export(id: string | number): Promise<UserExport>
   /**
-   * Removes every row about a user, after disabling or deleting them in the host's own table, so that nothing new
-   * begins meanwhile: logins, codes and tokens end at once, and clients that asked to hear of it are told. An account
-   * in the kit's own table goes too. When it rejects, call it again: it goes on where it stopped.
+   * Removes every row about a user. Logins, codes and tokens end at once, and clients are notified by back-channel
+   * logout. First disable or delete the user in your own table, so that nothing new is issued meanwhile; an account in
+   * Latchkey's own table is removed here. If it rejects, call it again: it continues where it stopped.
    *
    * @example await oauth.users.erase(user.id)
    */
   erase(id: string | number): Promise<void>
 }
 
-export const userLifecycle = (server: AuthorizationServer): UserLifecycle => ({
+export const userLifecycle = (setup: ServerSetup): UserLifecycle => ({
   revokeAll: async (id, reason) => {
-    await server.ready()
+    const server = await setup.ready()
     const subject = String(id)
     if (!isLookup(subject)) return
-    // Logins first, or one that still stands could be granted something more in between.
+    // Logins first: a valid one could be granted something more in between.
     await endLoginsOf(server, subject)
     await revokeAuthorizationsOfSubject(server.database, { subject, now: server.now() })
-    server.events.announce('user.revoked', undefined, { subject, ...(reason !== undefined && { reason }) })
+    setup.events.announce('user.revoked', undefined, { subject, ...(reason !== undefined && { reason }) })
     const because = reason === undefined ? '' : `: ${reason}`
     server.options.logger.info(`latchkey: revoked all logins and tokens of user ${subject}${because}`)
   },
   signedOut: async (req) => {
-    await server.ready()
+    const server = await setup.ready()
     await hostSignedOut(server, req)
   },
   export: async (id) => {
-    await server.ready()
+    const server = await setup.ready()
     return exportUser(server, String(id))
   },
   erase: async (id) => {
-    await server.ready()
+    const server = await setup.ready()
     const subject = String(id)
     if (!isLookup(subject)) return
     await eraseUser(server, subject)
-    server.events.announce('user.erased', undefined, { subject })
+    setup.events.announce('user.erased', undefined, { subject })
   },
 })

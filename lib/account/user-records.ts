@@ -17,24 +17,23 @@ import { removeFamiliesOfSubject } from '../repositories/pruning/authorizations.
 import { notifyClients } from '../tokens/back-channel-logout.ts'
 import { isLookup } from '../users/subject.ts'
 
-/** What is kept about a user. Times are epoch seconds. */
+/** Everything that is stored about a user. Times are epoch seconds. */
 export interface UserExport {
-  /** What the user allows which client. */
+  /** What the user allows each client. */
   readonly consents: readonly {
     readonly clientId: string
-    /** The workspace that it is for, where the host knows workspaces. */
+    /** Absent if the host has no organizations. */
     readonly organization?: string
     readonly scopes: readonly string[]
     readonly createdAt: number
     readonly updatedAt: number
   }[]
-  /** What the user was shown when they allowed it. */
+  /** What the consent page showed when the user allowed it. */
   readonly receipts: readonly ConsentReceiptRecord[]
-  /** What clients were given, until it is over and removed. */
+  /** What clients were granted, until it is pruned. */
   readonly authorizations: readonly {
     readonly id: string
     readonly clientId: string
-    /** Likewise. */
     readonly organization?: string
     readonly scopes: readonly string[]
     readonly redirectUri: string
@@ -43,7 +42,7 @@ export interface UserExport {
     readonly expiresAt: number
     readonly revokedAt: number | null
   }[]
-  /** When and how the user signed in, as far back as it is kept. */
+  /** When and how the user logged in, until it is pruned. */
   readonly logins: readonly {
     readonly authTime: number
     readonly amr: readonly string[]
@@ -52,7 +51,7 @@ export interface UserExport {
   }[]
 }
 
-/** All that is kept about a user; no hash or secret is among it. */
+/** Reads everything that is stored about a user, without hashes and secrets. */
 export const exportUser = async (server: AuthorizationServer, subject: string): Promise<UserExport> => {
   if (!isLookup(subject)) return { consents: [], receipts: [], authorizations: [], logins: [] }
   const { database } = server
@@ -74,19 +73,19 @@ export const exportUser = async (server: AuthorizationServer, subject: string): 
 }
 
 /**
- * Removes every row about a user. First what gives access, so that whatever comes after it is dead; then the rest, a
- * few rows at a time. It may stop anywhere and be called again.
+ * Removes every row about a user: first the logins, so that nothing more can be issued, then the rest in batches. It can
+ * stop anywhere and be called again.
  */
 export const eraseUser = async (server: AuthorizationServer, subject: string): Promise<void> => {
   const { database } = server
   const now = server.now()
-  // Whom to tell is written in what is about to go.
+  // Read first: the rows that are removed say which clients to notify.
   const sids = await listLogins(database, { subject, now })
-  const told: { sid: string; clients: Awaited<ReturnType<typeof findClientsOfLogin>> }[] = []
-  for (const sid of sids) told.push({ sid, clients: await findClientsOfLogin(database, { sid }) })
+  const notices: { sid: string; clients: Awaited<ReturnType<typeof findClientsOfLogin>> }[] = []
+  for (const sid of sids) notices.push({ sid, clients: await findClientsOfLogin(database, { sid }) })
 
   await removeLoginsOfSubject(database, { subject })
-  for (const { sid, clients } of told)
+  for (const { sid, clients } of notices)
     server.runInBackground(notifyClients(server, { sid, subject }, clients))
   await revokeAuthorizationsOfSubject(database, { subject, now })
   for await (const _ of removeFamiliesOfSubject(database, { subject }));

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { ScopeOptions } from '../options/options.ts'
-import { languagesOf } from '../pages/i18n/languages.ts'
 import { createText, type Text } from '../pages/i18n/text.ts'
 import type { ClientCard, ConsentScope } from '../pages/page-models.ts'
 import { type Consent, type ConsentReceipt, claimEntry, type ReceiptScope } from '../protocol/consent.ts'
@@ -10,7 +9,7 @@ import type { Parameters } from '../protocol/parameters.ts'
 
 const changing = /write|edit|create|update|delete|manage|send|admin/i
 
-/** Under which heading the standard scopes stand (OpenID Connect Core 1.0 §5.4, §11). */
+/** The headings of the standard scopes (OIDC Core §5.4, §11). */
 const standardGroups: Readonly<Record<string, ConsentScope['group']>> = {
   openid: 'identity',
   profile: 'identity',
@@ -20,7 +19,7 @@ const standardGroups: Readonly<Record<string, ConsentScope['group']>> = {
   offline_access: 'offline',
 }
 
-/** What a client may do, in words for people. */
+/** A scope or single claim in the words of the pages. */
 export const scopeWords = (
   server: AuthorizationServer,
   name: string,
@@ -28,7 +27,7 @@ export const scopeWords = (
 ): Pick<ConsentScope, 'description' | 'details' | 'language' | 'group'> => {
   const scope = scopeOptions(server, name)
   if (scope !== undefined) return { ...hostWords(server, scope, language), group: groupOf(name, scope) }
-  const text = createText(languagesOf(server).dictionary(language))
+  const text = createText(server.languages.dictionary(language))
   const claim = name.startsWith(claimEntry('')) ? name.slice(claimEntry('').length) : undefined
   if (claim !== undefined) {
     const label = text.has(`claim.${claim}`) ? text.plain(`claim.${claim}`) : claim
@@ -40,7 +39,7 @@ export const scopeWords = (
     : { description: text.plain(`scope.${name}`), group }
 }
 
-/** A scope of the host's in the language of the page, or else in its default language. */
+/** The host's words for a scope, in the language of the page or else in the default language. */
 const hostWords = (
   server: AuthorizationServer,
   { description, details, locales = {} }: ScopeOptions,
@@ -49,7 +48,7 @@ const hostWords = (
   const tag = lookUpLanguage([language], Object.keys(locales))
   const words = tag === undefined ? undefined : locales[tag]
   if (words !== undefined) return { description: words.description, details: words.details }
-  const standard = languagesOf(server).default
+  const standard = server.languages.default
   return { description, details, ...(language !== standard && { language: standard }) }
 }
 
@@ -67,31 +66,23 @@ const isOptional = (server: AuthorizationServer, name: string): boolean =>
 const isHighRisk = (server: AuthorizationServer, name: string): boolean =>
   scopeOptions(server, name)?.risk === 'high'
 
-/** Computed once for each scope of a router. */
-const meanings = new WeakMap<ScopeOptions, string>()
-
 /**
- * What an entry of a consent means: another text, other claims or another choice for the user is another meaning. The
- * same in another language is not: whoever allowed it there has allowed it here.
- * The standard scopes and claims mean what OpenID Connect says, unless the host gave them a text of its own.
+ * A hash of what an entry of a consent means. It changes with the description, the claims and the user's choices, but
+ * not with the language. Standard scopes and claims mean what OpenID Connect says, unless the host describes them.
  */
 export const meaningOf = (server: AuthorizationServer, name: string): string => {
   const scope = scopeOptions(server, name)
   if (scope === undefined) return ''
-  const known = meanings.get(scope)
-  if (known !== undefined) return known
   const { description, details, claims = [], optional = false, risk = 'normal' } = scope
   const said = JSON.stringify([
     ...[description, [...claims].sort(), optional, groupOf(name, scope)],
     ...(risk === 'high' ? [risk] : []),
     ...(details === undefined ? [] : [{ details }]),
   ])
-  const meaning = createHash('sha256').update(said).digest('base64url').slice(0, 16)
-  meanings.set(scope, meaning)
-  return meaning
+  return createHash('sha256').update(said).digest('base64url').slice(0, 16)
 }
 
-/** The scopes as the consent page lists them; new ones are marked only where something was allowed before. */
+/** The scopes as the consent page lists them. New ones are marked only if the user allowed something before. */
 export const consentScopes = (
   server: AuthorizationServer,
   requested: readonly string[],
@@ -107,18 +98,18 @@ export const consentScopes = (
     isHighRisk: isHighRisk(server, name),
   }))
 
-/** The same lines with their boxes as a form has them. */
+/** The same lines with their checkboxes as the form has them. */
 export const asFilledIn = (scopes: readonly ConsentScope[], form: Parameters): ConsentScope[] =>
   scopes.map((scope) => ({ ...scope, checked: form.has(`scope:${scope.name}`) }))
 
-/** What of the requested scopes the user left ticked; the ones that are not optional come with Allow. */
+/** The requested scopes that the user left ticked. Allow includes every scope that is not optional. */
 export const grantedScopes = (
   server: AuthorizationServer,
   requested: readonly string[],
   form: Parameters,
 ): string[] => requested.filter((name) => !isOptional(server, name) || form.has(`scope:${name}`))
 
-/** What a consent page says of the client and its scopes, before there is an answer. */
+/** What the consent page says about the client and its scopes, before the answer. */
 export interface ShownConsent extends Omit<ConsentReceipt, 'scopes' | 'claims'> {
   readonly scopes: readonly Omit<ReceiptScope, 'allowed'>[]
 }
@@ -150,12 +141,12 @@ const shown = (value: unknown, text: Text): string => {
   return String(value)
 }
 
-/** The data that will be shared, with the actual values. */
+/** The claims that will be shared, with their values. */
 export const consentClaims = (
   server: AuthorizationServer,
   claims: Readonly<Record<string, unknown>>,
   language: string,
 ): { name: string; value: string }[] => {
-  const text = createText(languagesOf(server).dictionary(language))
+  const text = createText(server.languages.dictionary(language))
   return Object.entries(claims).map(([name, value]) => ({ name, value: shown(value, text) }))
 }

@@ -1,78 +1,110 @@
-import type { Request } from 'express'
 import type { AuthorizationServer } from '../authorization-server.ts'
-import { languageOf } from '../http/language.ts'
-import { clientCard } from '../http/pages.ts'
+import type { PageContext } from '../http/context.ts'
 import { hashSecret } from '../keys/secrets.ts'
-import type { ConsentReceipt } from '../protocol/consent.ts'
-import { consentEntries } from '../protocol/consent.ts'
+import type { ClientCard } from '../pages/page-models.ts'
+import { type Client, clientName } from '../protocol/client.ts'
+import { inLanguage } from '../protocol/client-metadata-languages.ts'
+import { type Consent, type ConsentReceipt, consentEntries } from '../protocol/consent.ts'
+import { ExpiredRequestError } from '../protocol/errors.ts'
+import { needsConsent } from '../protocol/next-step.ts'
 import type { Organization } from '../protocol/organization.ts'
-import type { Parameters } from '../protocol/parameters.ts'
+import { redirectUriHost } from '../protocol/redirect-uri.ts'
+import type { KeptConsent } from '../repositories/index.ts'
 import type { FormPurpose } from '../sessions/csrf.ts'
+import { type ActiveLogin, activeLogin } from '../sessions/login.ts'
 import { userClaims } from '../tokens/scope-claims.ts'
 import { findOrganizations } from '../users/organizations.ts'
 import { consentClaims, type ShownConsent, shownConsent } from './consent-scopes.ts'
-import { type ActiveLogin, activeLogin } from './context.ts'
-import { ExpiredRequestError } from './expired-request.ts'
-import { type OpenPendingRequest, openPending } from './pending-request.ts'
+import { consentFor } from './context.ts'
+import type { PendingRequest } from './pending-request.ts'
 
-/** The language that the page was in: the answer is to what it said. The token vouches for it. */
-export const shownLanguage = 'locale'
-
-/** A request for consent, in the hands of the user who is to answer it. */
+/** A pending request, with the user who is to answer it and what the page says about it. */
 export interface ConsentRequest extends ActiveLogin {
-  readonly waiting: OpenPendingRequest
+  readonly pending: PendingRequest
   readonly shown: ShownConsent
-  /** Workspaces that it may be for: those of the user, or of them the one that the request names. */
+  /** The organizations to choose from: those of the user, or of these the one that the request names. */
   readonly offered: readonly Organization[] | undefined
 }
 
+/** A client as the pages show it, in the language of the page. */
+export const clientCard = (client: Client, redirectUri: string, language: string): ClientCard => ({
+  name: clientName(client, language),
+  host: redirectUriHost(redirectUri),
+  unverified: false,
+  policyUri: inLanguage(client.metadata, 'policy_uri', language),
+  tosUri: inLanguage(client.metadata, 'tos_uri', language),
+})
+
 /**
- * The request that a consent page or its form names, and what there is to say of it.
+ * Reads what the consent page or its form needs.
  *
- * @throws ExpiredRequestError also without a login: consent is asked of somebody
+ * @param context in the language of the page
+ * @throws ExpiredRequestError also if nobody is logged in
  */
-export const openConsent = async (
-  server: AuthorizationServer,
-  req: Request,
-  parameters: Parameters,
-): Promise<ConsentRequest> => {
-  const waiting = await openPending(server, req, parameters)
-  const active = await activeLogin(server, req)
+export const openConsent = async (context: PageContext, pending: PendingRequest): Promise<ConsentRequest> => {
+  const { server, req, language } = context
+  const { client, request, known } = pending
+  const active = await activeLogin(context, { login: known?.login })
   if (active === undefined) throw new ExpiredRequestError()
-  const { client, request } = waiting
-  const language = languageOf(server, req)
   const card = clientCard(client, request.redirectUri, language)
   const shown = shownConsent(server, card, consentEntries(request), language)
   const organizations = await findOrganizations(server.options.organizations, active.user, req)
   const named = request.organization
   const offered = named === undefined ? organizations : organizations?.filter(({ id }) => id === named)
-  return { waiting, shown, offered, ...active }
+  return { pending, shown, offered, ...active }
 }
 
-/** An answer is that of the user who was shown the page, and to what it said: a form that is older than either is refused. */
-export const purposeOf = ({ waiting, shown, login }: ConsentRequest): FormPurpose => ({
+/**
+ * The purpose of the consent form: this request, this user, and what the page said. A form is refused if another user
+ * has logged in since, or if the page would say something else today.
+ */
+export const consentPurpose = ({ pending, shown, login }: ConsentRequest): FormPurpose => ({
   action: 'consent',
-  pendingId: hashSecret(JSON.stringify([waiting.id, login.subject, shown])),
-  browser: waiting.browser,
+  about: hashSecret(JSON.stringify([pending.id, login.subject, shown])),
+  browser: pending.browser,
 })
+
+/** What the user allowed before, and whether only the organization is left to ask for. */
+export const allowedBefore = (
+  server: AuthorizationServer,
+  { pending: { client, request }, offered = [] }: ConsentRequest,
+  consents: readonly KeptConsent[],
+): { consent: Consent | undefined; onlyOrganization: boolean } => {
+  const consentIn = (organization?: Organization): Consent | undefined =>
+    consentFor(server, request, consents, organization?.id).consent
+  const [first, another] = offered
+  const asksMore = offered.some((one) => needsConsent({ request, client, consent: consentIn(one) }))
+  return {
+    // With several organizations nobody knows yet which consent applies.
+    consent: another ? undefined : consentIn(first),
+    onlyOrganization: first !== undefined && !asksMore,
+  }
+}
+
+/** The organization that the user chose when this request asked before. */
+export const chosenBefore = ({
+  pending: { decision },
+  login,
+}: Pick<ConsentRequest, 'pending' | 'login'>): string | undefined =>
+  decision?.sid === login.sid ? decision.organization : undefined
 
 /** The data that the page lists beside the scopes. */
 export const sharedClaims = async (
   server: AuthorizationServer,
-  { user, shown, waiting: { request } }: ConsentRequest,
-) => {
+  { user, shown, pending: { request } }: ConsentRequest,
+): Promise<{ name: string; value: string }[]> => {
   const claims = await userClaims(server, user, request.scopes, request.claims?.beyondScopes)
   return consentClaims(server, claims, shown.locale)
 }
 
-/** What was shown, and what the user left ticked of it. A claim has no box: it comes with Allow. */
+/** What the page showed and what the user left ticked. A claim has no checkbox: Allow includes it. */
 export const receiptOf = async (
   server: AuthorizationServer,
   asked: ConsentRequest,
   granted: readonly string[],
   organization: Organization | undefined,
 ): Promise<ConsentReceipt> => {
-  const { scopes } = asked.waiting.request
+  const { scopes } = asked.pending.request
   const lines = asked.shown.scopes.map((scope) => ({
     ...scope,
     allowed: granted.includes(scope.name) || !scopes.includes(scope.name),

@@ -1,64 +1,51 @@
-import type { Request } from 'express'
 import type { AuthorizationServer } from '../authorization-server.ts'
+import type { PageContext } from '../http/context.ts'
 import type { AuthorizationRequest } from '../protocol/authorization-request.ts'
-import type { Client } from '../protocol/client.ts'
 import { type Consent, type ConsentTerms, standingConsent } from '../protocol/consent.ts'
 import type { Login } from '../protocol/login.ts'
-import type { AuthorizationContext } from '../protocol/next-step.ts'
+import type { AuthorizationContext, Decision } from '../protocol/next-step.ts'
 import { chooseOrganization, lastOrganization, type OrganizationChoice } from '../protocol/organization.ts'
-import {
-  type AuthorizeLookup,
-  findConsents,
-  type KeptConsent,
-  type KnownLogin,
-  noOrganization,
-} from '../repositories/index.ts'
-import { currentLogin } from '../sessions/login.ts'
+import { findConsents, type KeptConsent, noOrganization } from '../repositories/index.ts'
+import { type ActiveLogin, activeLogin } from '../sessions/login.ts'
 import { subjectFor } from '../tokens/subject.ts'
 import { findOrganizations } from '../users/organizations.ts'
 import type { User } from '../users/users.ts'
 import { meaningOf } from './consent-scopes.ts'
-import type { OpenPendingRequest } from './pending-request.ts'
+import type { IncomingRequest } from './incoming-request.ts'
+import type { PendingRequest } from './pending-request.ts'
 
-/** A login together with the user whom it is of, as the host's table has them now. */
-export interface ActiveLogin {
-  readonly login: Login
-  readonly user: User
+/** A request to decide: one that has just arrived, or a pending one. */
+export interface RequestToDecide extends IncomingRequest {
+  readonly pending?: PendingRequest
 }
 
-/** Who is logged in and may still be served; a disabled user counts as nobody. */
-export const activeLogin = async (
-  server: AuthorizationServer,
-  req: Request,
-  read?: { readonly login: Login | undefined },
-): Promise<ActiveLogin | undefined> => {
-  const login = await currentLogin(server, req, read)
-  const user = login && (await server.users.find(login.subject))
-  return login && user && { login, user }
+/** What the current form has just changed. */
+export interface Changes {
+  readonly active?: ActiveLogin
+  readonly decision?: Decision
+  readonly selectedSid?: string
 }
 
-/** A request that has just received, with what was read of its login; or one that has waited. */
-interface Subject {
-  readonly client: Client
-  readonly request: AuthorizationRequest
-  readonly waiting?: OpenPendingRequest
-  readonly lookup?: AuthorizeLookup
-}
+/** A login together with its user, so that a decision for the one is a decision for the other. */
+export type UserLogin = Login & { readonly user: User }
 
-/** What a user allowed a client in one workspace: all that is remembered, and what of it holds where this request is answered. */
+/** What a user allowed a client in one organization: all that is remembered, and what of it applies to this request. */
 interface Remembered {
   readonly terms: ConsentTerms | undefined
   readonly consent: Consent | undefined
 }
 
-/** What a user allowed the client of a request before, in every workspace; the one that was used last first. */
-export const rememberedConsents = (
+/** The consents of a user for the client of a request, in every organization; the last used one first. */
+export const rememberedConsents = async (
   server: AuthorizationServer,
-  { clientId }: AuthorizationRequest,
-  { subject }: Login,
-): Promise<KeptConsent[]> => findConsents(server.database, { subject, clientId })
+  { request, known }: IncomingRequest,
+  { sid, subject }: Login,
+): Promise<readonly KeptConsent[]> =>
+  known?.login.sid === sid
+    ? known.consents
+    : findConsents(server.database, { subject, clientId: request.clientId })
 
-/** What of it is for this workspace, or for none where the host knows none. */
+/** The consent for one organization, or for none if the host has none. */
 export const consentFor = (
   server: AuthorizationServer,
   { redirectUri }: AuthorizationRequest,
@@ -70,49 +57,43 @@ export const consentFor = (
   return { terms, consent: terms && standingConsent(terms, redirectUri, meaning) }
 }
 
-/** For which workspace a request is, and what the user allowed the client there. */
+/** The organization of a request, and what the user allowed the client there. */
 const organizationAndConsent = async (
-  server: AuthorizationServer,
-  req: Request,
-  { request, waiting }: Pick<Subject, 'request' | 'waiting'>,
-  { active: { login, user }, read }: { active: ActiveLogin; read: KnownLogin | undefined },
+  { server, req }: PageContext,
+  asked: RequestToDecide,
+  { login, user }: ActiveLogin,
+  decision: Decision | undefined,
 ): Promise<Remembered & { readonly organization: OrganizationChoice }> => {
+  const { request } = asked
   const organizations = await findOrganizations(server.options.organizations, user, req)
-  const consents = read?.consents ?? (await rememberedConsents(server, request, login))
-  const decision = waiting?.decision
+  const consents = await rememberedConsents(server, asked, login)
   const chosen = decision?.sid === login.sid ? decision.organization : undefined
-  const organization = chooseOrganization({
-    request,
-    organizations,
-    chosen,
-    remembered: lastOrganization(consents, organizations),
-  })
+  const remembered = lastOrganization(consents, organizations)
+  const organization = chooseOrganization({ request, organizations, chosen, remembered })
   if (organization.outcome !== 'settled') return { organization, terms: undefined, consent: undefined }
   return { organization, ...consentFor(server, request, consents, organization.organization) }
 }
 
-/** Gathers all that the next step of a request depends on. */
+/** Everything that the next step of a request depends on. */
 export const authorizationContext = async (
-  server: AuthorizationServer,
-  req: Request,
-  { client, request, waiting, lookup }: Subject,
-): Promise<{ readonly context: AuthorizationContext; readonly user: User | undefined }> => {
-  const known = lookup?.known
-  const active = await activeLogin(server, req, lookup && { login: known?.login })
-  const { login, user } = active ?? {}
-  const read = login?.sid === known?.login.sid ? known : undefined
-  const asked = { request, waiting }
-  const remembered = active && (await organizationAndConsent(server, req, asked, { active, read }))
-  const subject = login && subjectFor(server, client, login.subject)
-  const context: AuthorizationContext = {
-    ...{ request, client, login, subject },
+  context: PageContext,
+  asked: RequestToDecide,
+  changes: Changes = {},
+): Promise<AuthorizationContext<UserLogin>> => {
+  const { server } = context
+  const { request, client, known, pending } = asked
+  const active = changes.active ?? (await activeLogin(context, { login: known?.login }))
+  const decision = changes.decision ?? pending?.decision
+  const remembered = active && (await organizationAndConsent(context, asked, active, decision))
+  const login = active && { ...active.login, user: active.user }
+  return {
+    ...{ request, client, login, decision },
+    subject: login && subjectFor(server, client, login.subject),
     organization: remembered?.organization,
     consent: remembered?.consent,
     terms: remembered?.terms,
-    decision: waiting?.decision,
-    sidAtStart: waiting ? waiting.sid : login?.sid,
-    selectedSid: waiting?.selectedSid,
+    sidAtStart: pending ? pending.sid : login?.sid,
+    selectedSid: changes.selectedSid ?? pending?.selectedSid,
     now: server.now(),
   }
-  return { context, user }
 }

@@ -24,25 +24,25 @@ import { type IssuedAccessToken, issueAccessToken } from '../tokens/access-token
 import { issueIdToken } from '../tokens/id-token.ts'
 import type { User } from '../users/users.ts'
 
-/** What is granted, to whom, by whom. */
+/** What is granted, to which client, by which user. */
 export interface AuthorizationGrant {
   readonly context: AuthorizationContext
   readonly login: Login
   readonly user: User
   readonly scopes: readonly string[]
-  /** The workspace that it is for; undefined where the host knows none. */
+  /** Undefined if the host has no organizations. */
   readonly organization?: string
-  /** Hash of the waiting request's id; none when nothing had to be asked. */
+  /** Hash of the pending request's id; undefined if the user did not have to be asked. */
   readonly pendingId: string | undefined
 }
 
-/** An authorization that was made, with the parameters of the answer. */
+/** A stored authorization, with the parameters of the response. */
 export interface IssuedAuthorization {
   readonly authorizationId: string
   readonly parameters: Readonly<Record<string, string>>
 }
 
-/** `gone` when the request was used already, `withdrawn` when the consent was just removed. */
+/** `gone` if the pending request has been used or the login has ended, `withdrawn` if the consent was just removed. */
 export type AuthorizationOutcome = IssuedAuthorization | 'gone' | 'withdrawn'
 
 const newAuthorization = (
@@ -72,7 +72,7 @@ const newAuthorization = (
     scopes,
     offline: returnsCode && scopes.includes('offline_access'),
     codeHash: hashSecret(code),
-    // Without a code in the response the family has one that nobody knows and that is over already.
+    // Without a code in the response, the code of the family is unknown and has expired.
     codeExpiresAt: returnsCode ? now + lifetimes.code : now,
     now,
     expiresAt: now + (client.metadata.refresh_token_absolute_lifetime ?? lifetimes.refreshTokenAbsolute),
@@ -80,7 +80,7 @@ const newAuthorization = (
   }
 }
 
-/** Tokens in the answer itself, with the response types that a host has to turn on (OIDC Core §3.2.2.5, §3.3.2.5). */
+/** Tokens in the response itself, for the implicit and hybrid response types (OIDC Core §3.2.2.5, §3.3.2.5). */
 const frontChannelTokens = async (
   server: AuthorizationServer,
   { context: { client, request }, user, scopes }: AuthorizationGrant,
@@ -104,7 +104,7 @@ const frontChannelTokens = async (
   return { accessToken, parameters }
 }
 
-/** Writes what was just allowed, and what was shown when it was; a decision of an older process shows nothing, and is not remembered. */
+/** Stores what the user has just allowed, and the receipt of what the page showed. */
 const rememberConsent = async (
   tx: Database,
   { context, organization = noOrganization }: AuthorizationGrant,
@@ -118,7 +118,7 @@ const rememberConsent = async (
     await createConsentReceipt(tx, { id: randomId(), subject, clientId, authorizationId, receipt, now })
 }
 
-/** Uses up the request and writes or holds the consent; a word when that is not to be. */
+/** Consumes the pending request, then stores the consent or locks the one that must still exist. */
 const settleConsent = async (
   tx: Database,
   grant: AuthorizationGrant,
@@ -135,7 +135,7 @@ const settleConsent = async (
   else if (client.metadata.first_party && !answer) return undefined
   else if (!(await lockConsent(tx, consent))) {
     if (!client.metadata.first_party) return 'withdrawn'
-    // Nothing had to be allowed, but the choice is worth remembering.
+    // Nothing had to be allowed, but the chosen organization is remembered.
     await saveConsent(tx, { ...consent, terms: {} })
   }
   return undefined

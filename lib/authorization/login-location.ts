@@ -1,14 +1,14 @@
-import type { AuthorizationServer } from '../authorization-server.ts'
+import type { ServerSetup } from '../authorization-server.ts'
 import { ownPath } from '../http/urls.ts'
 import type { AuthorizationRequest } from '../protocol/authorization-request.ts'
 import { requestParameter } from './pending-request.ts'
 
 /**
- * The host's own page, and where it shall send the browser afterwards: a path of ours when that page is on the same
- * origin, so that its open-redirect check lets it pass.
+ * The host's own page with `return_to`: a path when that page is on our origin, so that its check against open
+ * redirects accepts it, else a URL.
  */
 const hostPage = (
-  server: AuthorizationServer,
+  server: ServerSetup,
   url: string,
   returnPath: string,
   parameters: Readonly<Record<string, string | undefined>>,
@@ -21,12 +21,8 @@ const hostPage = (
   return page.origin === origin ? `${page.pathname}${page.search}` : page.href
 }
 
-/** Where the browser logs in for a client: our page, or the host's own with `return_to`, `prompt` and `login_hint`. */
-export const loginLocation = (
-  server: AuthorizationServer,
-  secret: string,
-  request: AuthorizationRequest,
-): string => {
+/** The login page for a pending request: ours, or the host's with `return_to`, `prompt` and `login_hint`. */
+export const loginLocation = (server: ServerSetup, secret: string, request: AuthorizationRequest): string => {
   const path = ownPath(server, '/login', { [requestParameter]: secret })
   const { url } = server.options.login
   if (url === undefined) return path
@@ -39,9 +35,9 @@ export const loginLocation = (
   })
 }
 
-/** Set by the hop back from the host's own login page. */
+/** Set when the browser comes back from the host's own login page. */
 export const returnedParameter = 'returned'
 
-/** The host's own page, for somebody whom no client sent; it ends at our list of connected apps. */
-export const accountLoginLocation = (server: AuthorizationServer, url: string): string =>
+/** The host's own page for a login without a client; it returns to the list of connected apps. */
+export const accountLoginLocation = (server: ServerSetup, url: string): string =>
   hostPage(server, url, ownPath(server, '/account', { [returnedParameter]: '1' }), {})

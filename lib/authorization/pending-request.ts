@@ -1,87 +1,121 @@
-import type { Request, Response } from 'express'
-import type { AuthorizationServer } from '../authorization-server.ts'
-import { askForLanguages } from '../http/language.ts'
+import type { PageContext } from '../http/context.ts'
+import { languageOf } from '../http/language.ts'
+import { sendPage } from '../http/send-page.ts'
 import { createSecret, hashSecret, isSecretOf } from '../keys/secrets.ts'
 import type { AuthorizationRequest } from '../protocol/authorization-request.ts'
 import { type Client, isPublic } from '../protocol/client.ts'
+import { ExpiredRequestError } from '../protocol/errors.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 import { isRegisteredRedirectUri } from '../protocol/redirect-uri.ts'
 import {
   createPendingRequest,
-  findClient,
   findPendingRequest,
-  type PendingRequest,
+  type KnownLogin,
+  type PendingRequestRecord,
+  removeOldestPendingRequests,
 } from '../repositories/index.ts'
 import { type Browser, bindBrowser, boundBrowser } from '../sessions/browser-binding.ts'
-import { ExpiredRequestError } from './expired-request.ts'
+import { rememberedSid } from '../sessions/login.ts'
+import { renderPageError } from './response.ts'
 
 /** The parameter by which our own pages name the request they are about. */
 export const requestParameter = 'authorization_request'
 
 /** Seconds that a request waits for login and consent. */
-const waitingTime = 600
+const lifetime = 600
 
-/** A waiting request in the hands of the browser that started it, with its client as it is now. */
-export interface OpenPendingRequest extends PendingRequest {
+/** Pending requests of one browser, one for each tab. */
+const maxPerBrowser = 10
+
+/** A pending request in the browser that started it, with its client as it is now. */
+export interface PendingRequest extends PendingRequestRecord {
   /** The secret id, as the pages carry it. */
   readonly secret: string
   readonly client: Client
   readonly browser: Browser
+  /** The login that the session remembers, if it is valid. */
+  readonly known: KnownLogin | undefined
 }
 
 /**
- * Keeps a validated request until login and consent are done.
+ * Stores a validated request until login and consent are done. The oldest requests of the same browser make room, so
+ * that no page can fill the table.
  *
- * @param sid the login that it found
+ * @param kind how it continues; see `kinds.ts`
+ * @param sid the login of the browser now
  * @returns the secret id that the pages carry
  */
-export const createPending = async (
-  server: AuthorizationServer,
-  req: Request,
-  res: Response,
+export const keepPending = async (
+  context: PageContext,
+  kind: string,
   request: AuthorizationRequest,
   sid: string | undefined,
 ): Promise<string> => {
+  const { server } = context
   const secret = createSecret('authorizationRequest')
-  const { hash: browserHash } = bindBrowser(server, req, res)
+  const { hash: browserHash, isNew } = bindBrowser(context)
   const now = server.now()
-  const waiting = { id: hashSecret(secret), browserHash, sid, request, now, expiresAt: now + waitingTime }
-  await createPendingRequest(server.database, waiting)
+  if (!isNew) await removeOldestPendingRequests(server.database, { browserHash, keep: maxPerBrowser - 1 })
+  const pending = { id: hashSecret(secret), kind, browserHash, sid, request, now, expiresAt: now + lifetime }
+  await createPendingRequest(server.database, pending)
   return secret
 }
 
-/** Whether the client may still get an answer at the place that was verified when the request came. */
-const isStillRegistered = (client: Client | undefined, redirectUri: string): client is Client =>
-  client !== undefined &&
+/** Whether the client may still be answered at the URI that was verified when the request arrived. */
+const isStillRegistered = (client: Client, redirectUri: string): boolean =>
   client.disabledAt === null &&
   isRegisteredRedirectUri(redirectUri, client.metadata.redirect_uris, { isPublic: isPublic(client) })
 
 /**
- * The waiting request that a page or form names, for the browser that started it and nobody else.
+ * The pending request that a page or form names, for the browser that started it.
  *
- * @throws ExpiredRequestError alike for unknown, expired, used, another browser's, and a client that is gone
+ * @throws ExpiredRequestError if it is unknown, expired, used, or another browser's, and if its client is gone
  */
-export const openPending = async (
-  server: AuthorizationServer,
-  req: Request,
-  parameters: Parameters,
-): Promise<OpenPendingRequest> => {
+const openPending = async (context: PageContext, parameters: Parameters): Promise<PendingRequest> => {
+  const { server } = context
   const secret = parameters.optional(requestParameter) ?? ''
-  const browser = boundBrowser(server, req)
-  const waiting = isSecretOf('authorizationRequest', secret)
-    ? await findPendingRequest(server.database, { id: hashSecret(secret) })
-    : undefined
+  const browser = boundBrowser(context)
+  if (browser === undefined || !isSecretOf('authorizationRequest', secret)) throw new ExpiredRequestError()
   const now = server.now()
+  const lookup = { id: hashSecret(secret), sid: rememberedSid(context), now }
+  const found = await findPendingRequest(server.database, lookup)
   if (
-    !waiting ||
-    waiting.browserHash !== browser?.hash ||
-    waiting.consumedAt !== null ||
-    waiting.expiresAt <= now
+    !found ||
+    found.pending.browserHash !== browser.hash ||
+    found.pending.consumedAt !== null ||
+    found.pending.expiresAt <= now ||
+    !isStillRegistered(found.client, found.pending.request.redirectUri)
   ) {
     throw new ExpiredRequestError()
   }
-  const client = await findClient(server.database, { clientId: waiting.request.clientId, now })
-  if (!isStillRegistered(client, waiting.request.redirectUri)) throw new ExpiredRequestError()
-  askForLanguages(req, waiting.request.uiLocales)
-  return { ...waiting, secret, client, browser }
+  const { pending, client, known } = found
+  return { ...pending, secret, client, browser, known }
+}
+
+/**
+ * Opens the pending request that a page or form names, and works on it in the languages that its client asked for.
+ *
+ * @param work an error that it throws is shown in that language, too
+ * @param shown the language of the page that a form was on
+ * @throws ExpiredRequestError as {@link openPending}
+ */
+export const withPending = async (
+  outer: PageContext,
+  parameters: Parameters,
+  work: (context: PageContext, pending: PendingRequest) => Promise<void>,
+  shown?: string,
+): Promise<void> => {
+  const pending = await openPending(outer, parameters)
+  const language = languageOf(outer.server, outer.req, { requested: pending.request.uiLocales, shown })
+  const context: PageContext = {
+    ...outer,
+    language,
+    send: (page, model, options) => sendPage(outer, language, page, model, options),
+  }
+  try {
+    await work(context, pending)
+  } catch (error) {
+    if (outer.res.headersSent) throw error
+    renderPageError(context, error, () => {})
+  }
 }

@@ -1,8 +1,9 @@
-import type { Response } from 'express'
-import type { AuthorizationServer } from '../authorization-server.ts'
-import type { Pages } from '../http/pages.ts'
+import type { Incoming } from '../http/context.ts'
+import { errorRenderer, sendErrorPage } from '../http/errors.ts'
+import { languageOf } from '../http/language.ts'
 import { sendRedirect } from '../http/send.ts'
-import type { AuthorizationTarget } from '../protocol/errors.ts'
+import { sendPage } from '../http/send-page.ts'
+import { AuthorizationResponseError, type AuthorizationTarget } from '../protocol/errors.ts'
 
 const separatorOf = (redirectUri: string, mode: 'query' | 'fragment'): string => {
   if (mode === 'fragment') return '#'
@@ -10,23 +11,27 @@ const separatorOf = (redirectUri: string, mode: 'query' | 'fragment'): string =>
 }
 
 /**
- * Sends the browser back to the client (RFC 6749 §4.1.2), with `state` as it came and `iss` always (RFC 9207):
- * by redirect, a query on the registered URI kept as it is, in the fragment, or by a form that posts itself.
+ * Sends the browser back to the client (RFC 6749 §4.1.2), with `state` unchanged and always with `iss` (RFC 9207): by a
+ * redirect that keeps the query of the registered URI, in the fragment, or by a form that posts itself.
  *
- * @param target a verified target: nothing else may be answered to
+ * @param target verified; nothing else may be answered
  */
 export const sendAuthorizationResponse = (
-  server: AuthorizationServer,
-  pages: Pages,
-  res: Response,
-  target: AuthorizationTarget,
+  incoming: Incoming,
+  { redirectUri, state, responseMode }: AuthorizationTarget,
   parameters: Readonly<Record<string, string>>,
 ): void => {
-  const { redirectUri, state, responseMode } = target
+  const { server, req, res, language = languageOf(server, req) } = incoming
   const fields = { ...parameters, ...(state === undefined ? {} : { state }), iss: server.issuer }
   if (responseMode === 'form_post') {
-    pages.send(res, 'form-post', { action: redirectUri, fields }, { redirectUri })
-    return
+    return sendPage(incoming, language, 'form-post', { action: redirectUri, fields }, { redirectUri })
   }
   sendRedirect(res, `${redirectUri}${separatorOf(redirectUri, responseMode)}${new URLSearchParams(fields)}`)
 }
+
+/** Errors of the page routes: to the client where the target has been verified, else as a page. */
+export const renderPageError = errorRenderer((incoming, error) => {
+  if (!(error instanceof AuthorizationResponseError)) return sendErrorPage(incoming, error)
+  const parameters = { error: error.code, error_description: error.message }
+  sendAuthorizationResponse(incoming, error.target, parameters)
+})

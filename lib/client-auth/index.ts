@@ -1,4 +1,4 @@
-import type { AuthorizationServer } from '../authorization-server.ts'
+import type { AuthorizationServer, EndpointDescription } from '../authorization-server.ts'
 import type { Client } from '../protocol/client.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import type { TokenRequest } from '../protocol/token-request.ts'
@@ -16,9 +16,6 @@ export const clientAuthMethods: readonly ClientAuthMethod[] = [
   privateKeyJwt,
   none,
 ]
-
-/** Endpoints at which clients authenticate, each with its own limit on failures. */
-export type ClientEndpoint = 'token' | 'introspect' | 'revoke'
 
 /** With a challenge if the client used the Authorization header (RFC 6749 §5.2). */
 const invalidClient = ({ authorization }: TokenRequest): OAuthError =>
@@ -55,20 +52,22 @@ const isAuthentic = async (
 /**
  * Authenticates the client of a request by its registered method.
  *
+ * @param endpoint the one that was called; each has its own limit on failures
  * @throws OAuthError `invalid_client`, the same for an unknown client, a disabled one and wrong credentials;
  *   `invalid_request` for several methods at once; status 429 after too many failures of this client at this address
  */
 export const authenticateClient = async (
   server: AuthorizationServer,
   request: TokenRequest,
-  endpoint: ClientEndpoint,
+  endpoint: EndpointDescription,
 ): Promise<Client> => {
   const method = methodOf(request)
   const credentials = method.credentials(request)
   const clientId = isClientId(credentials.clientId) ? credentials.clientId : undefined
   const { info } = request
   const attempt = { address: info.address, name: clientId ?? '' }
-  await server.throttle[endpoint].assertOpen(attempt)
+  const throttle = server.throttle.of(endpoint)
+  await throttle.assertOpen(attempt)
   const client =
     clientId === undefined ? undefined : await findClient(server.database, { clientId, now: server.now() })
   try {
@@ -77,8 +76,11 @@ export const authenticateClient = async (
   } catch (error) {
     if (!(error instanceof OAuthError && error.code === 'invalid_client')) throw error
     // Never the presented identifier: a client may have sent its secret or a token there by mistake.
-    server.events.announce('client.refused', info, { clientId: client?.clientId, endpoint })
-    const limited = await server.throttle[endpoint].failed(attempt)
+    server.events.announce('client.refused', info, {
+      clientId: client?.clientId,
+      endpoint: endpoint.path.slice(1),
+    })
+    const limited = await throttle.failed(attempt)
     throw limited ?? error
   }
 }

@@ -12,8 +12,9 @@ import { OAuthError } from '../protocol/errors.ts'
 import { createReplay } from '../repositories/index.ts'
 import type { ClientAuthMethod } from './client-auth-method.ts'
 
-/** The endpoints at which clients authenticate. Many clients use the URL of the endpoint they call as the audience. */
-const authenticatedPaths = ['/token', '/revoke', '/introspect']
+/** Many clients use the URL of the endpoint they call as the audience. */
+const authenticatingEndpoints = ({ endpoints, issuer }: AuthorizationServer): string[] =>
+  endpoints.filter((endpoint) => endpoint.authenticatesClient).map(({ path }) => `${issuer}${path}`)
 
 const signedClaims = async (
   server: AuthorizationServer,
@@ -42,7 +43,7 @@ const verifyAssertion = async (
   const { id, expiresAt } = assertClientAssertion(claims, {
     clientId: client.clientId,
     issuer: server.issuer,
-    endpoints: authenticatedPaths.map((path) => `${server.issuer}${path}`),
+    endpoints: authenticatingEndpoints(server),
     issuerOnly: client.metadata.require_issuer_audience === true,
     now: server.now(),
   })

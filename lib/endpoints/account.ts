@@ -1,19 +1,17 @@
-import type { Request, RequestHandler, Response } from 'express'
 import { connectedClients } from '../account/connected-clients.ts'
 import { scopeWords } from '../authorization/consent-scopes.ts'
-import { type ActiveLogin, activeLogin } from '../authorization/context.ts'
 import { accountLoginLocation, returnedParameter } from '../authorization/login-location.ts'
-import type { AuthorizationServer } from '../authorization-server.ts'
+import type { PageContext } from '../http/context.ts'
 import { formParameters, queryParameters } from '../http/form.ts'
-import { languageOf } from '../http/language.ts'
-import type { Pages } from '../http/pages.ts'
+import type { Endpoint } from '../http/route.ts'
 import { sendRedirect } from '../http/send.ts'
 import { ownPath } from '../http/urls.ts'
 import { clientName } from '../protocol/client.ts'
 import { findClient } from '../repositories/index.ts'
 import { type Browser, bindBrowser, boundBrowser } from '../sessions/browser-binding.ts'
 import { assertCsrf, csrfToken, type FormPurpose } from '../sessions/csrf.ts'
-import { type LoginPage, logIn, showLogin } from './login.ts'
+import { type ActiveLogin, activeLogin } from '../sessions/login.ts'
+import { type LoginPage, logIn, showLogin } from './login-form.ts'
 import {
   clientParameters,
   type NamedClient,
@@ -24,13 +22,13 @@ import {
   showRemoval,
 } from './remove-client.ts'
 
-// Nothing waits while somebody signs in here. The form leads to this page and nowhere else, so no parameter can send the
-// browser elsewhere; its token holds the secret of this very browser, so no other site can sign it in; and the session
-// gets a new id with the login, so one that was planted is worth nothing.
+// No request is pending when a user logs in here. The form leads to this page and nowhere else, so no parameter can send
+// the browser elsewhere. Its CSRF token contains the secret of this browser, so no other site can log it in. The login
+// gives the session a new id, so a session that was planted before is worth nothing.
 
-const purposeOf = (browser: Browser): FormPurpose => ({ action: 'account', pendingId: 'sign in', browser })
+const purposeOf = (browser: Browser): FormPurpose => ({ action: 'account', about: 'sign in', browser })
 
-const signInPage = (server: AuthorizationServer, browser: Browser): LoginPage => ({
+const loginPage = ({ server }: PageContext, browser: Browser): LoginPage => ({
   form: {
     action: ownPath(server, '/account'),
     hidden: { csrf_token: csrfToken(server, purposeOf(browser)) },
@@ -39,15 +37,19 @@ const signInPage = (server: AuthorizationServer, browser: Browser): LoginPage =>
 
 const iso = (seconds: number): string => new Date(seconds * 1000).toISOString()
 
+const nameOf = async ({ server, language }: PageContext, clientId: string): Promise<string | undefined> => {
+  const client = await findClient(server.database, { clientId, now: server.now() })
+  return client && clientName(client, language)
+}
+
 const showClients = async (
-  server: AuthorizationServer,
-  pages: Pages,
-  { req, res }: { req: Request; res: Response },
-  { active, removed }: { active: ActiveLogin; removed: NamedClient | undefined },
+  context: PageContext,
+  active: ActiveLogin,
+  removed: NamedClient | undefined,
 ): Promise<void> => {
-  const language = languageOf(server, req)
+  const { server, language } = context
   const clients = await connectedClients(server, active.login.subject, language)
-  const organizations = await organizationNames(server, req, active.user)
+  const organizations = await organizationNames(context, active.user)
   const cards = clients.map(({ clientId, organization, name, host, scopes, since, lastUsed, sessions }) => ({
     ...{ name, host, sessions },
     organization: organization && (organizations.get(organization) ?? organization),
@@ -56,73 +58,66 @@ const showClients = async (
     lastUsed: iso(lastUsed),
     removeUrl: ownPath(server, '/account', clientParameters({ clientId, organization })),
   }))
-  // Told only where it is true, and in no words but ours, whoever made the link.
+  // Confirmed only if it is true and in our own words: anybody can make such a link.
   const { organization } = removed ?? {}
-  const stands = clients.some(
+  const isConnected = clients.some(
     (client) => client.clientId === removed?.clientId && client.organization === organization,
   )
-  const isTold = removed && !stands && (organization === undefined || organizations.has(organization))
-  pages.send(res, 'account', {
+  const isConfirmed =
+    removed && !isConnected && (organization === undefined || organizations.has(organization))
+  context.send('account', {
     username: active.user.username,
     clients: cards,
-    removed: isTold ? await nameOf(server, removed.clientId, language) : undefined,
+    removed: isConfirmed ? await nameOf(context, removed.clientId) : undefined,
     removedOrganization: organization && organizations.get(organization),
     signOutUrl: ownPath(server, '/logout'),
   })
 }
 
-const nameOf = async (
-  server: AuthorizationServer,
-  clientId: string,
-  language: string,
-): Promise<string | undefined> => {
-  const client = await findClient(server.database, { clientId, now: server.now() })
-  return client && clientName(client, language)
-}
-
-const showSignIn = (server: AuthorizationServer, pages: Pages, req: Request, res: Response): void => {
+const showLoginPage = (context: PageContext): void => {
+  const { server, req, res } = context
   const { url } = server.options.login
   if (url === undefined) {
-    const page = signInPage(server, bindBrowser(server, req, res))
-    showLogin(pages, res, page, { username: '', confirm: false })
-    return
+    return showLogin(context, loginPage(context, bindBrowser(context)), { username: '', confirm: false })
   }
   const location = accountLoginLocation(server, url)
-  // Whoever comes back from there as nobody is not sent round again.
-  if (queryParameters(req).has(returnedParameter)) pages.send(res, 'account-sign-in', { url: location })
+  // A browser that comes back without a login is not redirected again.
+  if (queryParameters(req).has(returnedParameter)) context.send('account-sign-in', { url: location })
   else sendRedirect(res, location)
 }
 
-/** The user's clients; with `client_id` asks whether to remove that one. */
-export const accountPageEndpoint =
-  (server: AuthorizationServer, pages: Pages): RequestHandler =>
-  async (req, res) => {
-    const parameters = queryParameters(req)
-    const active = await activeLogin(server, req)
-    if (active === undefined) return showSignIn(server, pages, req, res)
-    const client = await namedClient(server, req, parameters, active)
-    if (client) return showRemoval(server, pages, { req, res }, { active, client })
-    const clientId = parameters.optional('removed')
-    const removed =
-      clientId === undefined ? undefined : { clientId, ...namedOrganization(server, parameters) }
-    await showClients(server, pages, { req, res }, { active, removed })
-  }
+/** The user's clients; with `client_id` the page that asks whether to remove that client. */
+const show = async (context: PageContext): Promise<void> => {
+  const { server, req } = context
+  const parameters = queryParameters(req)
+  const active = await activeLogin(context)
+  if (active === undefined) return showLoginPage(context)
+  const client = await namedClient(context, parameters, active)
+  if (client) return showRemoval(context, active, client)
+  const clientId = parameters.optional('removed')
+  const removed = clientId === undefined ? undefined : { clientId, ...namedOrganization(server, parameters) }
+  await showClients(context, active, removed)
+}
 
-/** The removal of one client; without one the sign-in form. */
-export const accountFormEndpoint =
-  (server: AuthorizationServer, pages: Pages): RequestHandler =>
-  async (req, res) => {
-    const form = formParameters(req)
-    if (form.has('client_id')) {
-      const active = await activeLogin(server, req)
-      const removed = active && (await removeClient(server, { req, form }, active))
-      const { client_id, ...others } = removed ? clientParameters(removed) : {}
-      const told = client_id === undefined ? {} : { removed: client_id, ...others }
-      return sendRedirect(res, ownPath(server, '/account', told))
-    }
-    // A form of another site brings no cookie, and is given none.
-    const browser = boundBrowser(server, req)
-    assertCsrf(server, req, form, browser && purposeOf(browser))
-    if (browser && (await logIn(server, pages, { req, res, form }, signInPage(server, browser))))
-      sendRedirect(res, ownPath(server, '/account'))
+/** The removal of one client; without `client_id` the login form. */
+const submit = async (context: PageContext): Promise<void> => {
+  const { server, req, res } = context
+  const form = formParameters(req)
+  if (form.has('client_id')) {
+    const active = await activeLogin(context)
+    const removed = active && (await removeClient(context, form, active))
+    const { client_id, ...others } = removed ? clientParameters(removed) : {}
+    const query = client_id === undefined ? {} : { removed: client_id, ...others }
+    return sendRedirect(res, ownPath(server, '/account', query))
   }
+  // A form of another site carries no cookie and gets none.
+  const browser = boundBrowser(context)
+  assertCsrf(context, form, browser && purposeOf(browser))
+  if (browser && (await logIn(context, form, loginPage(context, browser))))
+    sendRedirect(res, ownPath(server, '/account'))
+}
+
+export const accountEndpoint: Endpoint<PageContext> = {
+  path: '/account',
+  methods: { GET: show, POST: submit },
+}

@@ -1,31 +1,31 @@
-import type { RequestHandler } from 'express'
-import type { AuthorizationServer } from '../authorization-server.ts'
+import { supportedResponseTypes } from '../authorization/incoming-request.ts'
+import type { ServerSetup } from '../authorization-server.ts'
 import { clientAuthMethods } from '../client-auth/index.ts'
 import { grants } from '../grants/index.ts'
-import { jsonDocument, sendJsonDocument } from '../http/send.ts'
+import type { Incoming } from '../http/context.ts'
+import type { Endpoint } from '../http/route.ts'
+import { type JsonDocument, jsonDocument, sendJsonDocument } from '../http/send.ts'
 import { knownScopes } from '../options/scopes.ts'
-import { languagesOf } from '../pages/i18n/languages.ts'
 import { promptValues } from '../protocol/authorization-request.ts'
 import { claimNames } from '../protocol/claims.ts'
 import { clientAssertionAlgorithms } from '../protocol/client-assertion.ts'
 import { signingAlgorithms } from '../protocol/client-metadata.ts'
 import { responseModes } from '../protocol/errors.ts'
-import { supportedResponseTypes } from './authorize.ts'
 
-/** What this server can do, read from the same lists that do it (RFC 8414 §2, OIDC Discovery §3, RFC 9207 §3). */
-export const metadataOf = (server: AuthorizationServer): Record<string, unknown> => {
+/** The URLs of the published endpoints, by metadata field. */
+const endpointUrls = ({ issuer, endpoints }: ServerSetup): Record<string, string> =>
+  Object.fromEntries(
+    endpoints.flatMap(({ path, metadataName }) => (metadataName ? [[metadataName, `${issuer}${path}`]] : [])),
+  )
+
+/** What this server can do, from the lists that do it (RFC 8414 §2, OIDC Discovery §3, RFC 9207 §3). */
+const metadataOf = (server: ServerSetup): Record<string, unknown> => {
   const { issuer, options } = server
   const scopes = knownScopes(options)
   const authMethods = clientAuthMethods.map((method) => method.name)
   return {
     issuer,
-    authorization_endpoint: `${issuer}/authorize`,
-    token_endpoint: `${issuer}/token`,
-    userinfo_endpoint: `${issuer}/userinfo`,
-    jwks_uri: `${issuer}/jwks`,
-    end_session_endpoint: `${issuer}/logout`,
-    revocation_endpoint: `${issuer}/revoke`,
-    introspection_endpoint: `${issuer}/introspect`,
+    ...endpointUrls(server),
     scopes_supported: scopes,
     response_types_supported: supportedResponseTypes(server),
     response_modes_supported: responseModes,
@@ -37,7 +37,7 @@ export const metadataOf = (server: AuthorizationServer): Record<string, unknown>
     token_endpoint_auth_signing_alg_values_supported: clientAssertionAlgorithms,
     revocation_endpoint_auth_methods_supported: authMethods,
     revocation_endpoint_auth_signing_alg_values_supported: clientAssertionAlgorithms,
-    // A public client has nothing to prove who asks.
+    // A public client cannot prove who asks.
     introspection_endpoint_auth_methods_supported: authMethods.filter((name) => name !== 'none'),
     introspection_endpoint_auth_signing_alg_values_supported: clientAssertionAlgorithms,
     code_challenge_methods_supported: options.codeChallengeMethods,
@@ -51,7 +51,7 @@ export const metadataOf = (server: AuthorizationServer): Record<string, unknown>
       ...new Set([...claimNames(scopes, server.scopeClaims), ...(options.organizations ? ['org_id'] : [])]),
     ],
     prompt_values_supported: promptValues,
-    ui_locales_supported: languagesOf(server).tags,
+    ui_locales_supported: server.languages.tags,
     authorization_response_iss_parameter_supported: true,
     backchannel_logout_supported: true,
     backchannel_logout_session_supported: true,
@@ -62,8 +62,19 @@ export const metadataOf = (server: AuthorizationServer): Record<string, unknown>
   }
 }
 
-/** Both discovery documents are this one. */
-export const discoveryEndpoint = (server: AuthorizationServer): RequestHandler => {
-  const document = jsonDocument(metadataOf(server))
-  return (_req, res) => sendJsonDocument(res, document, 300)
+/** Where clients look for the metadata: RFC 8414 §3, OIDC Discovery §4. */
+export const wellKnownNames = ['openid-configuration', 'oauth-authorization-server']
+
+/** Both discovery documents, which are the same, serialised once. */
+export const createDiscoveryEndpoints = (): Endpoint<Incoming>[] => {
+  let document: JsonDocument | undefined
+  const discovery = ({ server, res }: Incoming): void => {
+    document ??= jsonDocument(metadataOf(server))
+    sendJsonDocument(res, document, 300)
+  }
+  return wellKnownNames.map((name) => ({
+    path: `/.well-known/${name}`,
+    cors: true,
+    methods: { GET: discovery, HEAD: discovery },
+  }))
 }

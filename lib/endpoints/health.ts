@@ -1,27 +1,20 @@
 import type { RequestHandler } from 'express'
-import type { AuthorizationServer } from '../authorization-server.ts'
+import type { ServerSetup } from '../authorization-server.ts'
 import { assertDatabaseAnswers } from '../database/open.ts'
+import { withTimeout } from '../database/timeout.ts'
 import { sendJson } from '../http/send.ts'
 
-/** Milliseconds that a finding holds: however many ask, the database is asked once in that time. */
+/** Milliseconds that a result is reused, however many probes ask. */
 const freshness = 1000
 
-/** Milliseconds after which whoever asks is told no; probes give up early themselves. */
+/** Milliseconds that a probe waits; probes themselves give up early. */
 const timeoutMs = 2000
 
-/** False when the work is not done in time; it goes on, and whoever asks next waits for the same. */
-const inTime = (work: Promise<boolean>): Promise<boolean> =>
-  new Promise((resolve) => {
-    const timer = setTimeout(() => resolve(false), timeoutMs)
-    // The work never fails: a failure is what it found.
-    work.then((result) => {
-      clearTimeout(timer)
-      resolve(result)
-    })
-  })
-
-/** Whether schema, keys and database are there and the server is not closing: for load balancers and orchestrators. */
-export const healthEndpoint = (server: AuthorizationServer): RequestHandler => {
+/**
+ * Answers 200 while schema, keys and database are available and the server is not closing, else 503: for load balancers
+ * and orchestrators.
+ */
+export const healthEndpoint = (server: ServerSetup): RequestHandler => {
   const { logger } = server.options
   let isHealthy = true
   let findAt = Number.NEGATIVE_INFINITY
@@ -34,7 +27,7 @@ export const healthEndpoint = (server: AuthorizationServer): RequestHandler => {
       if (!isHealthy) logger.info('latchkey: healthy again')
       return true
     } catch (error) {
-      // Probes come every few seconds; an outage is told once.
+      // Probes come every few seconds; an outage is logged once.
       if (isHealthy) logger.error('latchkey: not healthy', error)
       return false
     }
@@ -46,7 +39,8 @@ export const healthEndpoint = (server: AuthorizationServer): RequestHandler => {
       finding = undefined
       return found
     })
-    return inTime(finding)
+    // The work continues, and the next probe waits for the same.
+    return withTimeout(finding, timeoutMs, () => false)
   }
 
   return async (_req, res) => {

@@ -1,6 +1,7 @@
-import type { RequestHandler } from 'express'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { authenticateClient } from '../client-auth/index.ts'
+import type { Context } from '../http/context.ts'
+import type { Endpoint } from '../http/route.ts'
 import { sendJson } from '../http/send.ts'
 import { tokenRequest } from '../http/token-request.ts'
 import { hashSecret, isSecretOf } from '../keys/secrets.ts'
@@ -14,24 +15,8 @@ import { verifyAccessToken } from '../tokens/access-token.ts'
 import { subjectFor } from '../tokens/subject.ts'
 import { belongsToOrganization } from '../users/organizations.ts'
 
-/** RFC 7662 §2.2: everything dead, unknown or foreign looks exactly like this. */
+/** RFC 7662 §2.2: the answer for every token that is expired, revoked, unknown or another client's. */
 const inactive = { active: false }
-
-/** RFC 7662 §2.1, §2.3: a confidential client asks about a token of its own. */
-export const introspectEndpoint =
-  (server: AuthorizationServer): RequestHandler =>
-  async (req, res) => {
-    const request = tokenRequest(req)
-    const client = await authenticateClient(server, request, 'introspect')
-    if (isPublic(client)) {
-      throw new OAuthError('invalid_client', 'introspection is for confidential clients')
-    }
-    const token = request.parameters.required('token')
-    const description = isSecretOf('refreshToken', token)
-      ? await describeRefreshToken(server, client, token)
-      : await describeAccessToken(server, client, token)
-    sendJson(res, description ?? inactive)
-  }
 
 const describeAccessToken = async (
   server: AuthorizationServer,
@@ -52,7 +37,7 @@ const describeAccessToken = async (
     token_type: tokenType(binding),
     iat: token.issuedAt,
     exp: token.expiresAt,
-    // A client's own token has the client as its subject (RFC 9068 §2.2 reads it so too).
+    // The subject of a client's own token is the client (RFC 9068 §2.2).
     ...(user === undefined
       ? { sub: token.clientId }
       : { sub: subjectFor(server, client, user.subject), username: user.username }),
@@ -84,4 +69,27 @@ const describeRefreshToken = async (
     exp: found.expiresAt,
     ...(organization === undefined ? {} : { org_id: organization }),
   }
+}
+
+/** RFC 7662 §2.1, §2.3: a confidential client asks about one of its own tokens. */
+export const introspectEndpoint: Endpoint<Context> = {
+  path: '/introspect',
+  metadataName: 'introspection_endpoint',
+  authenticatesClient: true,
+  limit: { failures: 60, seconds: 60 },
+  methods: {
+    async POST(context) {
+      const { server, endpoint, res } = context
+      const request = tokenRequest(context)
+      const client = await authenticateClient(server, request, endpoint)
+      if (isPublic(client)) {
+        throw new OAuthError('invalid_client', 'introspection is for confidential clients')
+      }
+      const token = request.parameters.required('token')
+      const description = isSecretOf('refreshToken', token)
+        ? await describeRefreshToken(server, client, token)
+        : await describeAccessToken(server, client, token)
+      sendJson(res, description ?? inactive)
+    },
+  },
 }

@@ -1,15 +1,15 @@
-import type { RequestHandler } from 'express'
-import type { AuthorizationServer } from '../authorization-server.ts'
+import type { Context } from '../http/context.ts'
+import type { Endpoint } from '../http/route.ts'
 import { jsonDocument, sendJsonDocument } from '../http/send.ts'
 import { freshnessOf } from '../keys/key-schedule.ts'
 
-/** RFC 7517 §5: the public keys that ID tokens are verified with, serialised once for as long as they are the same. */
-export const jwksEndpoint = (server: AuthorizationServer): RequestHandler => {
-  const { maxAge } = freshnessOf(server.options.lifetimes)
+/** RFC 7517 §5: the public keys that verify ID tokens, serialised again only when they change. */
+export const createJwksEndpoint = (): Endpoint<Context> => {
   let sent = { jwks: {}, document: jsonDocument({}) }
-  return (_req, res) => {
+  const jwks = ({ server, res }: Context): void => {
     const { jwks } = server.keys
     if (sent.jwks !== jwks) sent = { jwks, document: jsonDocument(jwks) }
-    sendJsonDocument(res, sent.document, maxAge)
+    sendJsonDocument(res, sent.document, freshnessOf(server.options.lifetimes).maxAge)
   }
+  return { path: '/jwks', metadataName: 'jwks_uri', cors: true, methods: { GET: jwks, HEAD: jwks } }
 }

@@ -1,11 +1,7 @@
-import type { Request, Response } from 'express'
 import { type ConnectedClient, connectedClients } from '../account/connected-clients.ts'
-import type { ActiveLogin } from '../authorization/context.ts'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { transaction } from '../database/transaction.ts'
-import { languageOf } from '../http/language.ts'
-import type { Pages } from '../http/pages.ts'
-import { requestInfo } from '../http/request-info.ts'
+import type { PageContext } from '../http/context.ts'
 import { ownPath } from '../http/urls.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 import {
@@ -16,9 +12,10 @@ import {
 } from '../repositories/index.ts'
 import { bindBrowser, boundBrowser } from '../sessions/browser-binding.ts'
 import { assertCsrf, csrfToken, type FormPurpose } from '../sessions/csrf.ts'
+import type { ActiveLogin } from '../sessions/login.ts'
 import { findOrganizations } from '../users/organizations.ts'
 
-/** A client as addresses and forms name it: in one workspace, where the host knows workspaces. */
+/** A client as URLs and forms name it: in one organization, if the host has organizations. */
 export type NamedClient = Pick<ConnectedClient, 'clientId' | 'organization'>
 
 export const clientParameters = ({ clientId, organization }: NamedClient): Record<string, string> => ({
@@ -26,7 +23,7 @@ export const clientParameters = ({ clientId, organization }: NamedClient): Recor
   ...(organization !== undefined && { organization }),
 })
 
-/** Which workspace a form or an address is about. */
+/** The organization that a form or URL names. */
 export const namedOrganization = (
   { options }: AuthorizationServer,
   parameters: Parameters,
@@ -35,50 +32,48 @@ export const namedOrganization = (
   return organization === undefined ? {} : { organization }
 }
 
-/** A removal is that of the user who was asked, and of the client and workspace that they were asked about. */
+/** A removal form is for this user, this client and this organization. */
 const purposeOf = (
   client: NamedClient,
   { login }: ActiveLogin,
   browser: FormPurpose['browser'],
 ): FormPurpose => ({
   action: 'account',
-  pendingId: JSON.stringify(['remove', login.subject, clientParameters(client)]),
+  about: JSON.stringify(['remove', login.subject, clientParameters(client)]),
   browser,
 })
 
-/** The names of the user's workspaces by their ids; one that the user has left has none. */
+/** The names of the user's organizations by id; one that the user has left is missing. */
 export const organizationNames = async (
-  server: AuthorizationServer,
-  req: Request,
+  { server, req }: PageContext,
   user: ActiveLogin['user'],
 ): Promise<ReadonlyMap<string, string>> => {
   const organizations = (await findOrganizations(server.options.organizations, user, req)) ?? []
   return new Map(organizations.map(({ id, name }) => [id, name]))
 }
 
-/** One of the user's own clients; of nobody else's, and none that is removed already. */
+/** The client that the query names, if it is connected to this user. */
 export const namedClient = async (
-  server: AuthorizationServer,
-  req: Request,
+  { server, language }: PageContext,
   parameters: Parameters,
   { login }: ActiveLogin,
 ): Promise<ConnectedClient | undefined> => {
   const named = parameters.optional('client_id')
   if (named === undefined) return undefined
   const { organization } = namedOrganization(server, parameters)
-  const clients = await connectedClients(server, login.subject, languageOf(server, req))
+  const clients = await connectedClients(server, login.subject, language)
   return clients.find((client) => client.clientId === named && client.organization === organization)
 }
 
-/** Asks whether to remove it. */
+/** Asks whether to remove the client. */
 export const showRemoval = async (
-  server: AuthorizationServer,
-  pages: Pages,
-  { req, res }: { req: Request; res: Response },
-  { active, client }: { active: ActiveLogin; client: ConnectedClient },
+  context: PageContext,
+  active: ActiveLogin,
+  client: ConnectedClient,
 ): Promise<void> => {
+  const { server } = context
   const { name, host, firstParty, organization } = client
-  const browser = bindBrowser(server, req, res)
+  const browser = bindBrowser(context)
   const model = {
     action: ownPath(server, '/account'),
     hidden: {
@@ -87,36 +82,37 @@ export const showRemoval = async (
     },
     client: { name, host },
     organization:
-      organization && ((await organizationNames(server, req, active.user)).get(organization) ?? organization),
+      organization && ((await organizationNames(context, active.user)).get(organization) ?? organization),
     firstParty,
     username: active.user.username,
     cancelUrl: ownPath(server, '/account'),
   }
-  pages.send(res, 'remove-client', model)
+  context.send('remove-client', model)
 }
 
 /**
- * Ends all that the user gave to a client, codes and tokens with it, and forgets that it was allowed; in one
- * workspace, where the host knows workspaces.
+ * Ends everything that the user granted to a client, including codes and tokens, and removes the consent; only in one
+ * organization, if the host has organizations.
  *
- * @returns the client that has no access any more
- * @throws OAuthError with status 403 when the form was not given to this user about this client
+ * @returns the removed client
+ * @throws OAuthError with status 403 if the form was not given to this user for this client
  */
 export const removeClient = async (
-  server: AuthorizationServer,
-  { req, form }: { req: Request; form: Parameters },
+  context: PageContext,
+  form: Parameters,
   active: ActiveLogin,
 ): Promise<NamedClient> => {
+  const { server, info } = context
   const clientId = form.required('client_id')
   const client = { clientId, ...namedOrganization(server, form) }
-  const browser = boundBrowser(server, req)
-  assertCsrf(server, req, form, browser && purposeOf(client, active, browser))
+  const browser = boundBrowser(context)
+  assertCsrf(context, form, browser && purposeOf(client, active, browser))
   const removed = { subject: active.login.subject, ...client }
-  if (await remove(server, removed)) server.events.announce('consent.removed', requestInfo(req), removed)
+  if (await remove(server, removed)) server.events.announce('consent.removed', info, removed)
   return client
 }
 
-/** The consent first: it holds up a code that is being issued. */
+/** The consent goes first: its row lock delays a code that is being issued. */
 const remove = (
   server: AuthorizationServer,
   { subject, clientId, organization }: NamedClient & { subject: string },
@@ -132,5 +128,6 @@ const remove = (
       clientId,
       organization: organization ?? noOrganization,
     })
-    return (await revokeAuthorizationsOfOrganization(tx, { subject, clientId, organization, now })) || consent
+    const revoked = await revokeAuthorizationsOfOrganization(tx, { subject, clientId, organization, now })
+    return revoked || consent
   })

@@ -1,63 +1,68 @@
-import type { Request, RequestHandler, Response } from 'express'
-import { activeLogin } from '../authorization/context.ts'
+import { clientCard } from '../authorization/consent.ts'
+import { continueRequest, toDecide } from '../authorization/continue.ts'
 import { loginLocation } from '../authorization/login-location.ts'
-import { type OpenPendingRequest, openPending, requestParameter } from '../authorization/pending-request.ts'
-import type { AuthorizationServer } from '../authorization-server.ts'
+import { type PendingRequest, requestParameter, withPending } from '../authorization/pending-request.ts'
+import type { PageContext } from '../http/context.ts'
 import { formParameters, queryParameters } from '../http/form.ts'
-import { languageOf } from '../http/language.ts'
-import { clientCard, type Pages } from '../http/pages.ts'
+import type { Endpoint } from '../http/route.ts'
 import { sendRedirect } from '../http/send.ts'
 import { ownPath } from '../http/urls.ts'
 import { OAuthError } from '../protocol/errors.ts'
-import { selectLogin } from '../repositories/index.ts'
-import { assertCsrf, csrfToken } from '../sessions/csrf.ts'
+import type { Parameters } from '../protocol/parameters.ts'
+import { assertCsrf, csrfToken, type FormPurpose } from '../sessions/csrf.ts'
+import { type ActiveLogin, activeLogin } from '../sessions/login.ts'
 
-/** Which login the page named: its account is the one that "Continue" means. A sid is no secret. */
+/** The hidden field with the login that the page named: "Continue" means its account. A sid is not secret. */
 const shownLogin = 'login'
 
-const show = async (
-  server: AuthorizationServer,
-  pages: Pages,
-  req: Request,
-  res: Response,
-  waiting: OpenPendingRequest,
-): Promise<void> => {
-  const { client, request, id: pendingId, browser, secret } = waiting
-  const active = await activeLogin(server, req)
-  if (active === undefined) return sendRedirect(res, loginLocation(server, secret, request))
+const purposeOf = ({ id, browser }: PendingRequest): FormPurpose => ({
+  action: 'select-account',
+  about: id,
+  browser,
+})
+
+const showPage = (context: PageContext, pending: PendingRequest, active: ActiveLogin | undefined): void => {
+  const { server, language } = context
+  const { client, request, secret } = pending
+  if (active === undefined) return sendRedirect(context.res, loginLocation(server, secret, request))
   const model = {
     action: ownPath(server, '/select-account'),
     hidden: {
       [requestParameter]: secret,
       [shownLogin]: active.login.sid,
-      csrf_token: csrfToken(server, { action: 'select-account', pendingId, browser }),
+      csrf_token: csrfToken(server, purposeOf(pending)),
     },
-    client: clientCard(client, request.redirectUri, languageOf(server, req)),
+    client: clientCard(client, request.redirectUri, language),
     username: active.user.username,
   }
-  pages.send(res, 'select-account', model, { redirectUri: request.redirectUri })
+  context.send('select-account', model, { redirectUri: request.redirectUri })
 }
 
-/** Asks which account it shall be (`prompt=select_account`, OIDC Core §3.1.2.1). */
-export const selectAccountPageEndpoint =
-  (server: AuthorizationServer, pages: Pages): RequestHandler =>
-  async (req, res) =>
-    show(server, pages, req, res, await openPending(server, req, queryParameters(req)))
+/** Asks which account to use (`prompt=select_account`, OIDC Core §3.1.2.1). */
+const show = async (context: PageContext, pending: PendingRequest): Promise<void> => {
+  showPage(context, pending, await activeLogin(context, { login: pending.known?.login }))
+}
 
-/** Records the choice for this request alone. Another account ends nothing before it has signed in. */
-export const selectAccountFormEndpoint =
-  (server: AuthorizationServer, pages: Pages): RequestHandler =>
-  async (req, res) => {
-    const form = formParameters(req)
-    const waiting = await openPending(server, req, form)
-    const { id: pendingId, browser, secret, request } = waiting
-    assertCsrf(server, req, form, { action: 'select-account', pendingId, browser })
-    const choice = form.required('decision')
-    if (choice === 'another') return sendRedirect(res, loginLocation(server, secret, request))
-    if (choice !== 'continue') throw new OAuthError('invalid_request', 'decision must be continue or another')
-    const active = await activeLogin(server, req)
-    // Somebody else has signed in since, in another tab: nobody goes on as an account that they did not see.
-    if (active?.login.sid !== form.optional(shownLogin)) return show(server, pages, req, res, waiting)
-    if (active) await selectLogin(server.database, { id: pendingId, sid: active.login.sid })
-    sendRedirect(res, ownPath(server, '/authorize', { [requestParameter]: secret }))
-  }
+/** Applies the choice to this request only. "Another account" ends no login before the other user has logged in. */
+const submit = async (context: PageContext, pending: PendingRequest, form: Parameters): Promise<void> => {
+  const { server, res } = context
+  assertCsrf(context, form, purposeOf(pending))
+  const choice = form.required('decision')
+  if (choice === 'another') return sendRedirect(res, loginLocation(server, pending.secret, pending.request))
+  if (choice !== 'continue') throw new OAuthError('invalid_request', 'decision must be continue or another')
+  const active = await activeLogin(context, { login: pending.known?.login })
+  // Another user has logged in since, in another tab: nobody continues with an account that the page did not name.
+  if (active?.login.sid !== form.optional(shownLogin)) return showPage(context, pending, active)
+  await continueRequest(context, toDecide(pending), { active, selectedSid: active?.login.sid })
+}
+
+export const selectAccountEndpoint: Endpoint<PageContext> = {
+  path: '/select-account',
+  methods: {
+    GET: (context) => withPending(context, queryParameters(context.req), show),
+    POST: (context) => {
+      const form = formParameters(context.req)
+      return withPending(context, form, (about, pending) => submit(about, pending, form))
+    },
+  },
+}

@@ -1,8 +1,7 @@
-import type { RequestHandler } from 'express'
-import type { AuthorizationServer } from '../authorization-server.ts'
 import { bearerToken, withBearerChallenge } from '../http/bearer-token.ts'
+import type { Context } from '../http/context.ts'
 import { formParameters } from '../http/form.ts'
-import { addressOf } from '../http/request-info.ts'
+import type { Endpoint } from '../http/route.ts'
 import { sendJson, sendJwt } from '../http/send.ts'
 import { signJwt } from '../keys/jwt.ts'
 import { OAuthError } from '../protocol/errors.ts'
@@ -10,31 +9,45 @@ import { verifyAccessToken } from '../tokens/access-token.ts'
 import { userinfoClaims } from '../tokens/scope-claims.ts'
 import { subjectFor } from '../tokens/subject.ts'
 
-/**
- * OIDC Core §5.3: what the user allowed the client to know; by GET, or by POST with the token in header or body.
- * As JSON, or signed for a client that is registered so.
- */
-export const userinfoEndpoint =
-  (server: AuthorizationServer): RequestHandler =>
-  async (req, res) => {
-    const failing = { address: addressOf(req) }
-    try {
-      const form = req.method === 'POST' ? formParameters(req) : undefined
-      const { token, user, client, details } = await verifyAccessToken(server, bearerToken(req, form))
-      if (user === undefined || !token.scopes.includes('openid')) {
-        throw new OAuthError('insufficient_scope', 'the access token was not granted the scope openid')
-      }
-      const claims = {
-        ...(await userinfoClaims(server, user, token.scopes, details?.claims)),
-        sub: subjectFor(server, { metadata: client }, user.subject),
-        ...(token.organization !== undefined && { org_id: token.organization }),
-      }
-      const algorithm = client.userinfo_signed_response_alg
-      if (algorithm === undefined) return sendJson(res, claims)
-      const signed = { ...claims, iss: server.issuer, aud: token.clientId, iat: server.now() }
-      sendJwt(res, await signJwt(server.keys.signingKey(algorithm), signed))
-    } catch (error) {
-      const isDead = error instanceof OAuthError && error.code === 'invalid_token'
-      throw (isDead && (await server.throttle.userinfo.failed(failing))) || withBearerChallenge(error)
-    }
+const answer = async ({ server, req, res }: Context): Promise<void> => {
+  const form = req.method === 'POST' ? formParameters(req) : undefined
+  const { token, user, client, details } = await verifyAccessToken(server, bearerToken(req, form))
+  if (user === undefined || !token.scopes.includes('openid')) {
+    throw new OAuthError('insufficient_scope', 'the access token was not granted the scope openid')
   }
+  const claims = {
+    ...(await userinfoClaims(server, user, token.scopes, details?.claims)),
+    sub: subjectFor(server, { metadata: client }, user.subject),
+    ...(token.organization !== undefined && { org_id: token.organization }),
+  }
+  const algorithm = client.userinfo_signed_response_alg
+  if (algorithm === undefined) return sendJson(res, claims)
+  const signed = { ...claims, iss: server.issuer, aud: token.clientId, iat: server.now() }
+  sendJwt(res, await signJwt(server.keys.signingKey(algorithm), signed))
+}
+
+/** Counts invalid tokens of an address; a valid token always passes. */
+const userinfo = async (context: Context): Promise<void> => {
+  const { server, endpoint, info } = context
+  try {
+    await answer(context)
+  } catch (error) {
+    const isInvalidToken = error instanceof OAuthError && error.code === 'invalid_token'
+    const refusal = isInvalidToken
+      ? await server.throttle.of(endpoint).failed({ address: info.address })
+      : undefined
+    throw refusal ?? withBearerChallenge(error)
+  }
+}
+
+/**
+ * OIDC Core §5.3: the claims that the user allowed the client to read. The token comes in the header, or by POST in the
+ * body. The answer is JSON, or signed for a client that registered so.
+ */
+export const userinfoEndpoint: Endpoint<Context> = {
+  path: '/userinfo',
+  metadataName: 'userinfo_endpoint',
+  cors: true,
+  limit: { failures: 60, seconds: 60 },
+  methods: { GET: userinfo, POST: userinfo },
+}

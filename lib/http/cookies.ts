@@ -1,19 +1,19 @@
 import { parse, serialize } from 'cookie'
 import type { Request, Response } from 'express'
-import type { AuthorizationServer } from '../authorization-server.ts'
+import type { ServerSetup } from '../authorization-server.ts'
 import { cookieName, isSecure } from './urls.ts'
 
-/** The value of a cookie of ours. */
-export const readCookie = (server: AuthorizationServer, req: Request, purpose: string): string | undefined =>
+/** The value of one of our cookies. */
+export const readCookie = (server: ServerSetup, req: Request, purpose: string): string | undefined =>
   parse(req.headers.cookie ?? '')[cookieName(server, purpose)]
 
 /**
- * Sets a cookie of ours: unseen by scripts, not sent with forms of other sites, Secure on https.
+ * Sets one of our cookies: HttpOnly, SameSite=Lax, and Secure under an https issuer.
  *
- * @param maxAge seconds; without it the cookie goes with the browser
+ * @param cookie.maxAge seconds; without it the cookie ends with the browser session
  */
 export const setCookie = (
-  server: AuthorizationServer,
+  server: ServerSetup,
   res: Response,
   { purpose, value, maxAge }: { purpose: string; value: string; maxAge?: number },
 ): void => {

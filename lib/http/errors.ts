@@ -1,18 +1,16 @@
-import type { ErrorRequestHandler, Response } from 'express'
-import { ExpiredRequestError } from '../authorization/expired-request.ts'
-import { sendAuthorizationResponse } from '../authorization/response.ts'
-import type { AuthorizationServer } from '../authorization-server.ts'
-import { AuthorizationResponseError, OAuthError } from '../protocol/errors.ts'
-import type { Pages } from './pages.ts'
-import { requestInfo } from './request-info.ts'
+import type { NextFunction } from 'express'
+import { ExpiredRequestError, OAuthError } from '../protocol/errors.ts'
+import type { Incoming } from './context.ts'
+import { languageOf } from './language.ts'
 import { sendJson } from './send.ts'
+import { sendPage } from './send-page.ts'
 
 const statusOf = (error: unknown): number | undefined =>
   typeof error === 'object' && error !== null && 'status' in error && typeof error.status === 'number'
     ? error.status
     : undefined
 
-/** Every error as an OAuthError: ours as it is, one of Express by its status, anything else without a word of what it was. */
+/** Every error as an OAuthError: ours unchanged, one of Express by its status, any other as `server_error`. */
 const oauthErrorOf = (error: unknown): OAuthError => {
   if (error instanceof OAuthError) return error
   const status = statusOf(error)
@@ -22,43 +20,51 @@ const oauthErrorOf = (error: unknown): OAuthError => {
   return new OAuthError('server_error', 'the server met an unexpected condition', { cause: error })
 }
 
-const sendError = (res: Response, error: OAuthError): void =>
-  sendJson(
-    res,
-    { error: error.code, error_description: error.message },
-    { status: error.status, headers: error.headers },
-  )
+/** Logs and announces a failure of ours under the id of the request. */
+const report = ({ server, info }: Incoming, error: OAuthError): void => {
+  if (error.status < 500) return
+  // A request that we turn away under load needs a line and no stack.
+  const reason = error.cause ?? (error.status === 503 ? error.message : error)
+  server.options.logger.error(`latchkey: ${error.code} ${info.requestId}`, reason)
+  server.events.announce('request.failed', info, { code: error.code, status: error.status })
+}
+
+/** Renders one error that has been logged; the response has not begun. */
+type Renderer = (incoming: Incoming, error: OAuthError) => void
+
+/**
+ * The one place where errors become answers.
+ *
+ * @param render how they leave: as JSON, as a page, or to the client
+ */
+export const errorRenderer =
+  (render: Renderer) =>
+  (incoming: Incoming, thrown: unknown, next: NextFunction): void => {
+    const error = oauthErrorOf(thrown)
+    report(incoming, error)
+    if (incoming.res.headersSent) next(thrown)
+    else render(incoming, error)
+  }
+
+/** RFC 6749 §5.2. */
+export const sendJsonError: Renderer = ({ res }, { code, message, status, headers }) =>
+  sendJson(res, { error: code, error_description: message }, { status, headers })
 
 const pageKind = (error: OAuthError): 'error' | 'expired' | 'unavailable' => {
   if (error instanceof ExpiredRequestError) return 'expired'
   return error.status === 503 ? 'unavailable' : 'error'
 }
 
-/**
- * The one place where errors become answers: a redirect where a verified target exists, else JSON or a page.
- *
- * @param pages the pages of the browser routes; absent on the API side
- */
-export const errorHandler =
-  (server: AuthorizationServer, pages?: Pages): ErrorRequestHandler =>
-  (thrown, req, res, next) => {
-    const error = oauthErrorOf(thrown)
-    const info = requestInfo(req)
-    const errorId = info.requestId
-    if (error.status >= 500) {
-      // What we turn away ourselves, under load, needs a line and no stack.
-      const reason = error.cause ?? (error.status === 503 ? error.message : error)
-      server.options.logger.error(`latchkey: ${error.code} ${errorId}`, reason)
-      server.events.announce('request.failed', info, { code: error.code, status: error.status })
-    }
-    if (res.headersSent) return next(thrown)
-    if (pages === undefined) return sendError(res, error)
-    if (error instanceof AuthorizationResponseError) {
-      const parameters = { error: error.code, error_description: error.message }
-      return sendAuthorizationResponse(server, pages, res, error.target, parameters)
-    }
-    const detail = server.options.production ? undefined : error.message
-    const time = new Date(server.now() * 1000).toISOString()
-    const model = { kind: pageKind(error), code: error.code, errorId, time, detail }
-    pages.send(res, 'error', model, { status: error.status, headers: error.headers })
+/** An error page. Outside production it also shows the description to the developer. */
+export const sendErrorPage: Renderer = (incoming, error) => {
+  const { server, req, info, language = languageOf(server, req) } = incoming
+  const model = {
+    kind: pageKind(error),
+    code: error.code,
+    errorId: info.requestId,
+    time: new Date(server.now() * 1000).toISOString(),
+    detail: server.options.production ? undefined : error.message,
   }
+  const { status, headers } = error
+  sendPage(incoming, language, 'error', model, { status, headers })
+}

@@ -1,11 +1,10 @@
-import type { Request, RequestHandler } from 'express'
+import type { Request } from 'express'
 import { OAuthError } from '../protocol/errors.ts'
 import { Parameters } from '../protocol/parameters.ts'
-import { readBody } from './body.ts'
 
 const formType = 'application/x-www-form-urlencoded'
 
-/** A form is UTF-8 (RFC 6749 Appendix B); in another charset a filter before us could not read what it asks for. */
+/** RFC 6749 Appendix B. In another charset, a filter in front of us could not read what the form says. */
 const isUtf8 = (type = formType): boolean =>
   type === formType ||
   [...type.matchAll(/;\s*charset\s*=\s*"?([^";\s]*)/gi)].every(([, charset = '']) =>
@@ -15,33 +14,54 @@ const isUtf8 = (type = formType): boolean =>
 const unsupported = (description: string): OAuthError =>
   new OAuthError('invalid_request', description, { status: 415 })
 
-/** Whether this is the media type of a form, whatever its parameters. */
+/** Whether a media type is that of a form, with any parameters. */
 const isForm = (type = ''): boolean => /^\s*application\/x-www-form-urlencoded\s*(;|$)/i.test(type)
 
 /**
- * Reads a form body of UTF-8, unless the host has done so before us. Compressed bodies are not inflated.
+ * Reads the body of a request. A body beyond the limit is refused at once and its rest discarded, so that the client
+ * can read the answer and use the connection again.
+ */
+const readBody = (req: Request, limit: number): Promise<Buffer> =>
+  new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let length = 0
+    const refuse = (): void => {
+      req.off('data', keep)
+      req.resume()
+      reject(new OAuthError('invalid_request', 'the request body is too large', { status: 413 }))
+    }
+    const keep = (chunk: Buffer | string): void => {
+      // Middleware of the host may have set an encoding.
+      const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk
+      length += bytes.length
+      if (length > limit) refuse()
+      else chunks.push(bytes)
+    }
+    req.on('error', (cause: Error) =>
+      reject(new OAuthError('invalid_request', 'the request body cannot be read', { cause })),
+    )
+    if (Number(req.headers['content-length'] ?? 0) > limit) return refuse()
+    req.on('data', keep)
+    req.on('end', () => resolve(Buffer.concat(chunks, length)))
+  })
+
+/**
+ * Reads a UTF-8 form into `req.body`, unless the host has parsed it before. Compressed bodies are not inflated.
  *
  * @param limit bytes
- * @returns middleware that ends in OAuthError `invalid_request`: 413 beyond the limit, 415 for another charset or a
- *   content coding
+ * @throws OAuthError `invalid_request`: 413 beyond the limit, 415 for another charset or a content coding
  */
-export const formBody =
-  (limit: number): RequestHandler =>
-  (req, _res, next) => {
-    if (req.method !== 'POST') return next()
-    const { 'content-type': type, 'content-encoding': coding = 'identity' } = req.headers
-    if (!isUtf8(type)) throw unsupported('the request body must be UTF-8')
-    if (!isForm(type) || !req.readable) return next()
-    if (coding.toLowerCase() !== 'identity') throw unsupported('the request body must not be compressed')
-    readBody(req, limit).then((body) => {
-      req.body = body
-      next()
-    }, next)
-  }
+export const readForm = async (req: Request, limit: number): Promise<void> => {
+  const { 'content-type': type, 'content-encoding': coding = 'identity' } = req.headers
+  if (!isUtf8(type)) throw unsupported('the request body must be UTF-8')
+  if (!isForm(type) || !req.readable) return
+  if (coding.toLowerCase() !== 'identity') throw unsupported('the request body must not be compressed')
+  req.body = await readBody(req, limit)
+}
 
 const malformed = (): OAuthError => new OAuthError('invalid_request', 'the request body is malformed')
 
-/** What a parser of the host's made of the form: repeats are lists, and brackets may have become objects. */
+/** The pairs of a form that the host parsed: repeats are lists, and brackets may have become objects. */
 const pairsOf = (body: object): [string, string][] =>
   Object.entries(body).flatMap(([name, value]: [string, unknown]) =>
     (Array.isArray(value) ? value : [value]).map((item: unknown, _, items): [string, string] => {
@@ -52,9 +72,9 @@ const pairsOf = (body: object): [string, string][] =>
   )
 
 /**
- * The parameters of a form POST, whoever parsed it.
+ * The parameters of a form, parsed by the host or by {@link readForm}.
  *
- * @throws OAuthError `invalid_request`: 415 for anything but a form
+ * @throws OAuthError `invalid_request`, with status 415 for anything but a form
  */
 export const formParameters = (req: Request): Parameters => {
   const body: unknown = req.body
@@ -69,8 +89,11 @@ export const formParameters = (req: Request): Parameters => {
   return Parameters.from(pairsOf(body))
 }
 
-/** The query as it was sent; `req.query` depends on a setting of the host's. */
-export const queryParameters = (req: Request): Parameters => {
+/** The query as it was sent; `req.query` depends on a setting of the host. */
+export const queryOf = (req: Request): URLSearchParams => {
   const start = req.url.indexOf('?')
-  return Parameters.from(new URLSearchParams(start === -1 ? '' : req.url.slice(start + 1)))
+  return new URLSearchParams(start === -1 ? '' : req.url.slice(start + 1))
 }
+
+/** The parameters of the query. */
+export const queryParameters = (req: Request): Parameters => Parameters.from(queryOf(req))

@@ -1,61 +1,37 @@
 import type { Request } from 'express'
-import type { AuthorizationServer } from '../authorization-server.ts'
-import { languagesOf } from '../pages/i18n/languages.ts'
+import type { ServerSetup } from '../authorization-server.ts'
 import { lookUpLanguage, parseAcceptLanguage, parseUiLocales, withoutRefused } from '../protocol/languages.ts'
 import { readCookie } from './cookies.ts'
+import { queryOf } from './form.ts'
 
 /** What is known of a request beyond its headers. */
-interface Wishes {
-  /** Languages that the authorization request asked for. */
-  readonly asked?: readonly string[]
-  /** The language of the page that the form belongs to. */
+export interface LanguagePreference {
+  /** `ui_locales` of the pending request (OIDC Core §3.1.2.1). */
+  readonly requested?: readonly string[]
+  /** The language of the page that the form was on. */
   readonly shown?: string
 }
 
-const wishes = new WeakMap<Request, Wishes>()
-
-/** From now on this request is about an authorization request that asked for these languages. */
-export const askForLanguages = (req: Request, asked: readonly string[] | undefined): void => {
-  if (asked !== undefined) wishes.set(req, { ...wishes.get(req), asked })
-}
-
-/** The answer to a form is about the page that was read, whatever was chosen in another tab since. */
-export const keepLanguage = (req: Request, shown: string | undefined): void => {
-  if (shown !== undefined) wishes.set(req, { ...wishes.get(req), shown })
-}
-
-/** The query as it came; a parameter that is repeated or malformed is no reason for an error here. */
-export const queryOf = (req: Request): URLSearchParams => {
-  const start = req.url.indexOf('?')
-  return new URLSearchParams(start === -1 ? '' : req.url.slice(start + 1))
-}
-
-/** What the person chose in this browser, if it is a language that is on. */
-const chosenLanguage = (
-  server: AuthorizationServer,
-  req: Request,
-  tags: readonly string[],
-): string | undefined => {
-  const value = readCookie(server, req, 'language')
-  return tags.find((tag) => tag === value)
-}
-
-/** The languages that a request asks for by `ui_locales`: a waiting one, or that of the address. */
-export const askedLanguages = (req: Request): readonly string[] =>
-  wishes.get(req)?.asked ?? parseUiLocales(queryOf(req).get('ui_locales') ?? undefined)
+/** The languages that a request asks for by `ui_locales` in its own query. */
+export const uiLocalesOf = (req: Request): readonly string[] =>
+  parseUiLocales(queryOf(req).get('ui_locales') ?? undefined)
 
 /**
- * The language in which a request is answered: what the person chose here, then `ui_locales` (OIDC Core §3.1.2.1),
- * then `Accept-Language` (RFC 9110 §12.5.4), then the host's default.
+ * The language of the answer: that of the form, the one that the person chose in this browser, `ui_locales`
+ * (OIDC Core §3.1.2.1), `Accept-Language` (RFC 9110 §12.5.4), then the host's default.
  */
-export const languageOf = (server: AuthorizationServer, req: Request): string => {
-  const { tags, default: standard } = languagesOf(server)
-  const shown = wishes.get(req)?.shown
-  const decided = tags.find((tag) => tag === shown) ?? chosenLanguage(server, req, tags)
-  if (decided !== undefined) return decided
+export const languageOf = (
+  server: ServerSetup,
+  req: Request,
+  { requested, shown }: LanguagePreference = {},
+): string => {
+  const { tags, default: standard } = server.languages
+  const isOn = (tag: string | undefined): boolean => tag !== undefined && tags.includes(tag)
+  const chosen = [shown, readCookie(server, req, 'language')].find(isOn)
+  if (chosen !== undefined) return chosen
   const { wanted, refused } = parseAcceptLanguage(req.headers['accept-language'])
   return (
-    lookUpLanguage(askedLanguages(req), tags) ??
+    lookUpLanguage(requested ?? uiLocalesOf(req), tags) ??
     lookUpLanguage(wanted, withoutRefused(tags, refused)) ??
     standard
   )

@@ -3,20 +3,11 @@ import { isIP } from 'node:net'
 import type { Request } from 'express'
 import type { RequestInfo } from '../protocol/request-info.ts'
 
-const infos = new WeakMap<Request, RequestInfo>()
+/** The IP address of a request, as Express sees it behind trusted proxies; `unknown` if it is not an IP address. */
+const addressOf = ({ ip }: Request): string => (ip !== undefined && isIP(ip) !== 0 ? ip : 'unknown')
 
-/** Where a request comes from. */
-export const addressOf = (req: Request): string => {
-  const { ip } = req
-  // A proxy that is trusted too far passes on whatever it was sent.
-  return ip !== undefined && isIP(ip) !== 0 ? ip : 'unknown'
-}
-
-/** The id and address of a request, the same however often it is asked for. */
-export const requestInfo = (req: Request): RequestInfo => {
-  const known = infos.get(req)
-  if (known) return known
-  const info = { requestId: randomUUID(), address: addressOf(req) }
-  infos.set(req, info)
-  return info
-}
+/** A new id and the address of a request. Call it once per request. */
+export const createRequestInfo = (req: Request): RequestInfo => ({
+  requestId: randomUUID(),
+  address: addressOf(req),
+})

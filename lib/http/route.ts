@@ -1,60 +1,74 @@
-import type { IRouter, Request, RequestHandler } from 'express'
+import type { IRouter, NextFunction, Request } from 'express'
+import type { EndpointDescription, ServerSetup } from '../authorization-server.ts'
 import { OAuthError } from '../protocol/errors.ts'
+import type { Incoming } from './context.ts'
+import { createRequestInfo } from './request-info.ts'
 import { sendEmpty } from './send.ts'
 
-type Method = 'get' | 'post'
+/** HEAD is listed only where GET changes nothing. */
+type Method = 'GET' | 'HEAD' | 'POST'
 
-export interface Route {
-  readonly get?: RequestHandler
-  readonly post?: RequestHandler
-  /** Whether HEAD may be answered as GET; never where GET issues or changes anything. */
-  readonly head?: boolean
-  /** Middleware before the handler, in order. */
-  readonly before?: readonly RequestHandler[]
-  /** Readable by scripts of any origin; only for endpoints that read no cookie. */
+type Handler<C extends Incoming> = (context: C) => void | Promise<void>
+
+/** An endpoint, said once: routes, 405 answers, CORS, discovery and limits derive from this record. */
+export interface Endpoint<C extends Incoming> extends EndpointDescription {
+  readonly methods: Readonly<Partial<Record<Method, Handler<C>>>>
+  /** Whether scripts of any origin may read the answer; only for endpoints that read no cookie. */
   readonly cors?: boolean
+  /** Of pages: whether a request may read and start a session. @default every request may */
+  readonly usesSession?: (req: Request) => boolean
+  /** Of pages: whether the footer's links for languages lead here. @default true */
+  readonly offersLanguages?: boolean
 }
 
-const methodsOf = (route: Route): string[] => [
-  ...(route.get ? ['GET'] : []),
-  ...(route.get && route.head ? ['HEAD'] : []),
-  ...(route.post ? ['POST'] : []),
-]
-
-const methodOf = (req: Request, route: Route): Method | undefined => {
-  if (req.method === 'GET' || (req.method === 'HEAD' && route.head)) return 'get'
-  return req.method === 'POST' ? 'post' : undefined
+/** What endpoints of one kind share: what comes before the handler, and how errors leave. */
+export interface EndpointKind<C extends Incoming> {
+  /** Prepares the context of the handler; undefined when the request has been answered. */
+  open(incoming: Incoming, endpoint: Endpoint<C>): C | undefined | Promise<C | undefined>
+  renderError(incoming: Incoming, error: unknown, next: NextFunction): void
 }
+
+const preflight = (allow: string): Readonly<Record<string, string>> => ({
+  'Access-Control-Allow-Methods': allow,
+  'Access-Control-Allow-Headers': 'Authorization, Content-Type',
+  'Access-Control-Max-Age': '600',
+})
 
 /**
- * One path with all its methods: wrong ones get 405 with `Allow`, a preflight its answer, and a rejected promise
- * reaches the error handler, which Express 4 does not see to.
+ * Mounts an endpoint: answers preflights, refuses other methods with 405 and `Allow`, and sends every error, also that
+ * of a rejected promise, to the renderer of its kind.
+ *
+ * @example route(router, server, apiEndpoint, tokenEndpoint)
  */
-export const route = (router: IRouter, path: string, handlers: Route): void => {
-  router.all(path, methodGuard(handlers), ...(handlers.before ?? []), (req, res, next) => {
-    const method = methodOf(req, handlers)
-    Promise.resolve(method && handlers[method]?.(req, res, next)).catch(next)
-  })
-}
+export const route = <C extends Incoming>(
+  router: IRouter,
+  server: ServerSetup,
+  kind: EndpointKind<C>,
+  endpoint: Endpoint<C>,
+  path = endpoint.path,
+): void => {
+  const allow = Object.keys(endpoint.methods).join(', ')
 
-/** Answers what no handler is for, before anything is read or looked up. */
-const methodGuard = (handlers: Route): RequestHandler => {
-  const allow = methodsOf(handlers).join(', ')
-  return (req, res, next) => {
-    if (handlers.cors) res.setHeader('Access-Control-Allow-Origin', '*')
-    if (handlers.cors && req.method === 'OPTIONS') {
-      return sendEmpty(res, 204, {
-        'Access-Control-Allow-Methods': allow,
-        'Access-Control-Allow-Headers': 'Authorization, Content-Type',
-        'Access-Control-Max-Age': '600',
-      })
-    }
-    if (handlers.cors) res.setHeader('Access-Control-Expose-Headers', 'WWW-Authenticate')
-    const method = methodOf(req, handlers)
-    if (method !== undefined && handlers[method]) return next()
-    throw new OAuthError('invalid_request', 'the method is not allowed here', {
-      status: 405,
-      headers: { Allow: allow },
-    })
+  const handlerOf = ({ method }: Request): Handler<C> => {
+    const handler = Object.hasOwn(endpoint.methods, method) ? endpoint.methods[method as Method] : undefined
+    if (handler) return handler
+    const options = { status: 405, headers: { Allow: allow } }
+    throw new OAuthError('invalid_request', 'the method is not allowed here', options)
   }
+
+  const serve = async (incoming: Incoming): Promise<void> => {
+    const handler = handlerOf(incoming.req)
+    const context = await kind.open(incoming, endpoint)
+    if (context) await handler(context)
+  }
+
+  router.all(path, (req, res, next) => {
+    if (endpoint.cors) {
+      res.setHeader('Access-Control-Allow-Origin', '*')
+      if (req.method === 'OPTIONS') return sendEmpty(res, 204, preflight(allow))
+      res.setHeader('Access-Control-Expose-Headers', 'WWW-Authenticate')
+    }
+    const incoming = { server, endpoint, req, res, info: createRequestInfo(req) }
+    serve(incoming).catch((error: unknown) => kind.renderError(incoming, error, next))
+  })
 }

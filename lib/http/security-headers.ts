@@ -3,15 +3,15 @@ import helmet from 'helmet'
 import { type RedirectUriKind, redirectUriKind } from '../protocol/redirect-uri.ts'
 
 /**
- * Where forms of a page may end. Browsers check `form-action` on every hop of the redirect after a POST, so the
- * scheme of the client's redirect URI must be in it, or Allow looks dead although the code was issued.
+ * Sources for the `form-action` of a page. Browsers check it on every redirect after a POST, so it must include the
+ * scheme of the client's redirect URI: otherwise the Allow button seems to do nothing although the code was issued.
  */
 export const formActionFor = (redirectUri: string): string[] => {
   const url = new URL(redirectUri)
   const sources: Readonly<Record<RedirectUriKind, readonly string[]>> = {
     https: ['https:'],
     http: ['https:', 'http:'],
-    // No host source can name [::1].
+    // CSP has no source for [::1].
     loopback:
       url.hostname === '[::1]' ? ['https:', 'http:'] : ['https:', 'http://127.0.0.1:*', 'http://localhost:*'],
     'private-use': ['https:', url.protocol],
@@ -28,9 +28,9 @@ const run = (
   })
 
 /**
- * The headers of every page, in spite of what an app-wide helmet has set before.
+ * Sets the headers of a page, replacing those of an app-wide helmet.
  *
- * @param formAction sources for `form-action`; just ourselves when no request waits
+ * @param formAction sources for `form-action`; only our own origin when no request is pending
  */
 export const setPageHeaders = (res: Response, formAction: readonly string[] = ["'self'"]): void => {
   run(
@@ -50,10 +50,10 @@ export const setPageHeaders = (res: Response, formAction: readonly string[] = ["
   )
   run(helmet.frameguard({ action: 'deny' }), res)
   run(helmet.noSniff(), res)
-  // With no-referrer browsers would send `Origin: null` on our own forms.
+  // With no-referrer, browsers would send `Origin: null` with our own forms.
   run(helmet.referrerPolicy({ policy: 'same-origin' }), res)
   res.setHeader('Cache-Control', 'no-store')
-  // Clients may log in through a popup, which this would cut off from them.
+  // A client may sign users in through a popup, which this header would separate from the client.
   res.removeHeader('Cross-Origin-Opener-Policy')
   res.removeHeader('Content-Security-Policy-Report-Only')
 }

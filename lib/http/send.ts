@@ -7,8 +7,8 @@ interface SendOptions {
 }
 
 /**
- * The only two ways out for JSON and redirects. `res.json` and `res.redirect` obey settings and hooks of the host's
- * (a JSON replacer, a conditional GET), which could change what the protocol says.
+ * Writes a whole response. `res.json` and `res.redirect` obey settings and hooks of the host (a JSON replacer, a
+ * conditional GET), which could change what the protocol says.
  */
 const send = (
   res: Response,
@@ -18,7 +18,7 @@ const send = (
 ): void => {
   for (const [name, value] of Object.entries(headers)) res.setHeader(name, value)
   res.setHeader('Content-Length', Buffer.byteLength(body))
-  // What a hook of the host's makes of the headers may be refused: here that is an error, within `end` it would hang.
+  // A hook of the host may make headers that Node refuses. Here that throws; within `end` the response would hang.
   res.writeHead(status)
   res.end(res.req.method === 'HEAD' ? undefined : body)
 }
@@ -30,14 +30,14 @@ const jsonHeaders = {
   'Content-Security-Policy': "default-src 'none'",
 }
 
-/** A JSON answer, never cached unless a header says otherwise. */
+/** Sends JSON, not to be cached unless a header allows it. */
 export const sendJson = (
   res: Response,
   body: object,
   { status = 200, headers = {} }: SendOptions = {},
 ): void => send(res, status, { ...jsonHeaders, ...headers }, JSON.stringify(body))
 
-/** JSON that is serialised once and sent often, with the tag by which caches know it again (RFC 9110 §8.8.3). */
+/** JSON that is serialised once and sent often, with its entity tag (RFC 9110 §8.8.3). */
 export interface JsonDocument {
   readonly text: string
   readonly etag: string
@@ -48,7 +48,11 @@ export const jsonDocument = (body: object): JsonDocument => {
   return { text, etag: `"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"` }
 }
 
-/** A document that anybody may keep for so many seconds; 304 without a body to whoever has this very one. */
+/**
+ * Sends a public document, or 304 to a client that has it.
+ *
+ * @param maxAge seconds that caches may keep it
+ */
 export const sendJsonDocument = (res: Response, { text, etag }: JsonDocument, maxAge: number): void => {
   const caching = { 'Cache-Control': `public, max-age=${maxAge}`, ETag: etag }
   for (const [name, value] of Object.entries({ ...jsonHeaders, ...caching })) res.setHeader(name, value)
@@ -57,25 +61,25 @@ export const sendJsonDocument = (res: Response, { text, etag }: JsonDocument, ma
   else send(res, 200, {}, text)
 }
 
-/** A JWT as the whole answer (OIDC Core §5.3.2). */
+/** Sends a JWT as the whole answer (OIDC Core §5.3.2). */
 export const sendJwt = (res: Response, jwt: string): void =>
   send(res, 200, { ...jsonHeaders, 'Content-Type': 'application/jwt' }, jwt)
 
-/** A rendered page. */
+/** Sends a rendered page. */
 export const sendHtml = (
   res: Response,
   html: string,
   { status = 200, headers = {} }: SendOptions = {},
 ): void => send(res, status, { 'Content-Type': 'text/html; charset=utf-8', ...headers }, html)
 
-/** 303: whatever the method was, the browser goes on by GET. */
+/** Redirects with 303, so that the browser continues by GET after any method. */
 export const sendRedirect = (res: Response, location: string): void => {
-  // Browsers heed it on every hop: a client's popup would be cut off from it by an app-wide helmet.
+  // Browsers obey it on every hop: with the header of an app-wide helmet, a popup would lose its opener.
   res.removeHeader('Cross-Origin-Opener-Policy')
   send(res, 303, { Location: location, 'Cache-Control': 'no-store' }, '')
 }
 
-/** An empty answer. */
+/** Sends an empty answer. */
 export const sendEmpty = (
   res: Response,
   status: number,

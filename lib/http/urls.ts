@@ -1,22 +1,22 @@
 import { createHash } from 'node:crypto'
-import type { AuthorizationServer } from '../authorization-server.ts'
+import type { ServerSetup } from '../authorization-server.ts'
 
-/** Short and the same for one issuer: two routers in one process, or on one host, do not meet in cookies or sessions. */
+/** Short and stable for one issuer, so that two routers of one process or host share neither cookies nor session data. */
 const fingerprint = (issuer: string): string => createHash('sha256').update(issuer).digest('hex').slice(0, 8)
 
 /** Whether cookies are Secure: the issuer decides, never the request. */
-export const isSecure = (server: AuthorizationServer): boolean => server.issuer.startsWith('https:')
+export const isSecure = (server: ServerSetup): boolean => server.issuer.startsWith('https:')
 
-/** A cookie name of ours; `__Host-` makes the browser insist on Secure, Path=/ and no Domain. */
-export const cookieName = (server: AuthorizationServer, purpose: string): string =>
+/** The name of a cookie; `__Host-` makes the browser insist on Secure, Path=/ and no Domain. */
+export const cookieName = (server: ServerSetup, purpose: string): string =>
   `${isSecure(server) ? '__Host-' : ''}latchkey_${fingerprint(server.issuer)}_${purpose}`
 
-/** Under which name our data lies in a session. */
-export const sessionKey = (server: AuthorizationServer): string => `latchkey:${fingerprint(server.issuer)}`
+/** The key of our data in a session. */
+export const sessionKey = (server: ServerSetup): string => `latchkey:${fingerprint(server.issuer)}`
 
-/** A path of ours as a browser sees it. */
+/** The path of an endpoint as a browser sees it, with a query. */
 export const ownPath = (
-  server: AuthorizationServer,
+  server: ServerSetup,
   path: string,
   query: Readonly<Record<string, string>> = {},
 ): string => {

@@ -4,20 +4,20 @@ import type { Limit, Limits, RedisClient, ThrottleOptions } from './options.ts'
 /** Checked limits with every default filled in. */
 export interface Throttling {
   readonly store: 'database' | 'memory' | RedisClient
-  readonly limits: Readonly<Limits>
+  /** Limits of endpoints are those that the host chose; the endpoints have their own defaults. */
+  readonly limits: Readonly<LoginLimits & Partial<Limits>>
 }
+
+/** The limits on wrong passwords. */
+export type LoginLimits = Pick<Limits, 'loginAccountAddress' | 'loginAddress' | 'loginAccount'>
 
 const quarterHour = 900
 const day = 86_400
 
-const defaultLimits: Limits = {
+export const defaultLoginLimits: LoginLimits = {
   loginAccountAddress: { failures: 5, seconds: quarterHour },
   loginAddress: { failures: 20, seconds: quarterHour },
   loginAccount: { failures: 50, seconds: day },
-  token: { failures: 30, seconds: 60 },
-  introspect: { failures: 60, seconds: 60 },
-  revoke: { failures: 60, seconds: 60 },
-  userinfo: { failures: 60, seconds: 60 },
 }
 
 const isRedis = (store: unknown): store is RedisClient =>
@@ -50,8 +50,7 @@ export const checkedThrottle = (throttle: ThrottleOptions | false): Throttling |
     refuse("throttle.store must be 'database', 'memory' or a client of redis or ioredis")
   }
   assertRecord('throttle.limits', limits)
-  assertNames('throttle.limits.', limits, Object.keys(defaultLimits))
   const given = Object.entries(limits).filter(([, limit]) => limit !== undefined)
   const checked = given.map(([name, limit]) => [name, checkedLimit(`throttle.limits.${name}`, limit)])
-  return { store, limits: { ...defaultLimits, ...Object.fromEntries(checked) } }
+  return { store, limits: { ...defaultLoginLimits, ...Object.fromEntries(checked) } }
 }

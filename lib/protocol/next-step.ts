@@ -22,10 +22,10 @@ export interface Decision {
 }
 
 /** Everything that the next step depends on. */
-export interface AuthorizationContext {
+export interface AuthorizationContext<UserLogin extends Login = Login> {
   readonly request: AuthorizationRequest
   readonly client: Client
-  readonly login: Login | undefined
+  readonly login: UserLogin | undefined
   /** The subject of the login as this client sees it; differs from the login's only for pairwise subjects. */
   readonly subject?: string
   /** The organization that the request is for; absent if the host has none. */
@@ -43,13 +43,13 @@ export interface AuthorizationContext {
   readonly now: number
 }
 
-export type NextStep =
+export type NextStep<UserLogin extends Login = Login> =
   | { readonly step: 'login' }
   | { readonly step: 'select-account' }
-  | { readonly step: 'consent'; readonly login: Login }
+  | { readonly step: 'consent'; readonly login: UserLogin }
   | {
       readonly step: 'issue'
-      readonly login: Login
+      readonly login: UserLogin
       readonly scopes: readonly string[]
       readonly organization: string | undefined
     }
@@ -63,7 +63,9 @@ const noOrganizations: OrganizationChoice = { outcome: 'settled', organization: 
  *
  * @example nextStep({ request, client, login: undefined, … }) // { step: 'login' }
  */
-export const nextStep = (context: AuthorizationContext): NextStep => {
+export const nextStep = <UserLogin extends Login>(
+  context: AuthorizationContext<UserLogin>,
+): NextStep<UserLogin> => {
   const { request, login, decision, organization: choice = noOrganizations } = context
   const silent = request.prompt.includes('none')
 
@@ -134,4 +136,8 @@ const maySkipConsent = (client: Client, { redirectUri, responseType }: Authoriza
   mayRememberConsent(client, redirectUri) &&
   (!isFrontChannel(responseType) || redirectUriKind(redirectUri) === 'https')
 
-const failure = (code: ErrorCode, description: string): NextStep => ({ step: 'error', code, description })
+const failure = (code: ErrorCode, description: string): Extract<NextStep, { step: 'error' }> => ({
+  step: 'error',
+  code,
+  description,
+})

@@ -3,16 +3,19 @@ import { command, query } from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
 import type { AuthorizationRequest } from '../protocol/authorization-request.ts'
 import type { Decision } from '../protocol/next-step.ts'
+import { type AuthorizeLookup, joinLoginAndConsents, lookupColumns, lookupOf } from './authorize-lookup.ts'
 
-/** A validated request that waits for a login or a consent. */
-export interface PendingRequest {
+/** A validated request that waits for the user's login or consent. */
+export interface PendingRequestRecord {
   /** Hash of the id that the pages carry. */
   readonly id: string
-  /** Hash of the browser's own cookie: the only browser that may go on with it. */
+  /** How it continues once it is decided: the name of a kind. */
+  readonly kind: string
+  /** Hash of the cookie of the only browser that may continue. */
   readonly browserHash: string
-  /** The login found when the request came. */
+  /** The login of the browser when the request arrived. */
   readonly sid: string | undefined
-  /** The login that the user chose to go on with (`prompt=select_account`). */
+  /** The login that the user chose to continue with (`prompt=select_account`). */
   readonly selectedSid: string | undefined
   readonly request: AuthorizationRequest
   readonly decision: Decision | undefined
@@ -20,35 +23,62 @@ export interface PendingRequest {
   readonly consumedAt: number | null
 }
 
-const waitingRequestOf = (row: Row): PendingRequest => ({
+const pendingRequestOf = (row: Row): PendingRequestRecord => ({
   id: text(row, 'id'),
+  kind: text(row, 'kind'),
   browserHash: text(row, 'browser_hash'),
-  sid: textOrNull(row, 'sid') ?? undefined,
+  sid: textOrNull(row, 'pending_sid') ?? undefined,
   selectedSid: textOrNull(row, 'selected_sid') ?? undefined,
   request: json(row, 'request'),
   decision: jsonOrUndefined(row, 'decision'),
-  expiresAt: number(row, 'expires_at'),
+  expiresAt: number(row, 'pending_expires_at'),
   consumedAt: numberOrNull(row, 'consumed_at'),
 })
 
-const byId = query<{ id: string }>((table, v) =>
-  table('pending_requests')
+const byId = query<{ id: string; sid: string | null; now: number }>((table, v, name) =>
+  joinLoginAndConsents(
+    table('pending_requests as pending').join(
+      name('clients as clients'),
+      'clients.client_id',
+      'pending.client_id',
+    ),
+    name,
+    v,
+  )
     .select([
-      ...['id', 'browser_hash', 'sid', 'selected_sid', 'request', 'decision', 'expires_at', 'consumed_at'],
+      ...['id', 'kind', 'browser_hash', 'selected_sid', 'request', 'decision', 'consumed_at'].map(
+        (column) => `pending.${column}`,
+      ),
+      ...['pending.sid as pending_sid', 'pending.expires_at as pending_expires_at'],
+      ...lookupColumns,
     ])
-    .where({ id: v.id }),
+    .where('pending.id', v.id),
 )
 
+/** A pending request with what else decides its next step. */
+export interface PendingRequestLookup extends AuthorizeLookup {
+  readonly pending: PendingRequestRecord
+}
+
+/**
+ * Reads a pending request with its client and the login of the session, in one statement.
+ *
+ * @param values.sid the login that the session remembers, if any
+ * @returns undefined also if the client no longer exists
+ */
 export const findPendingRequest = async (
   db: Database,
-  values: { id: string },
-): Promise<PendingRequest | undefined> => {
-  const [row] = await byId(db, values)
-  return row && waitingRequestOf(row)
+  { id, sid, now }: { id: string; sid: string | undefined; now: number },
+): Promise<PendingRequestLookup | undefined> => {
+  const rows = await byId(db, { id, sid: sid ?? null, now })
+  const [row] = rows
+  return row && { pending: pendingRequestOf(row), ...lookupOf(row, rows, now) }
 }
 
 const insert = command<{
   id: string
+  kind: string
+  clientId: string
   browserHash: string
   sid: string | null
   request: string
@@ -57,6 +87,8 @@ const insert = command<{
 }>((table, v) =>
   table('pending_requests').insert({
     id: v.id,
+    kind: v.kind,
+    client_id: v.clientId,
     browser_hash: v.browserHash,
     sid: v.sid,
     request: v.request,
@@ -64,6 +96,16 @@ const insert = command<{
     expires_at: v.expiresAt,
   }),
 )
+
+export const createPendingRequest = async (
+  db: Database,
+  pending: Pick<PendingRequestRecord, 'id' | 'kind' | 'browserHash' | 'sid' | 'request' | 'expiresAt'> & {
+    now: number
+  },
+): Promise<void> => {
+  const { sid = null, request, ...values } = pending
+  await insert(db, { ...values, clientId: request.clientId, sid, request: JSON.stringify(request) })
+}
 
 const ofBrowser = query<{ browserHash: string }>((table, v) =>
   table('pending_requests')
@@ -75,18 +117,13 @@ const ofBrowser = query<{ browserHash: string }>((table, v) =>
 
 const remove = command<{ id: string }>((table, v) => table('pending_requests').where({ id: v.id }).delete())
 
-/** Requests that one browser may have open, one a tab. */
-const maxPerBrowser = 10
-
-/** Keeps a request; the oldest of the same browser make room, so that a page cannot fill the table. */
-export const createPendingRequest = async (
+/** Removes the oldest pending requests of a browser, beyond this number. */
+export const removeOldestPendingRequests = async (
   db: Database,
-  waiting: Pick<PendingRequest, 'id' | 'browserHash' | 'sid' | 'request' | 'expiresAt'> & { now: number },
+  { browserHash, keep }: { browserHash: string; keep: number },
 ): Promise<void> => {
-  const { id, browserHash, sid, request, now, expiresAt } = waiting
   const rows = await ofBrowser(db, { browserHash })
-  for (const row of rows.slice(maxPerBrowser - 1)) await remove(db, { id: text(row, 'id') })
-  await insert(db, { id, browserHash, sid: sid ?? null, request: JSON.stringify(request), now, expiresAt })
+  for (const row of rows.slice(keep)) await remove(db, { id: text(row, 'id') })
 }
 
 const decide = command<{ id: string; decision: string }>((table, v) =>
@@ -105,7 +142,7 @@ const select = command<{ id: string; sid: string }>((table, v) =>
   table('pending_requests').where({ id: v.id }).whereNull('consumed_at').update({ selected_sid: v.sid }),
 )
 
-/** Records which login the user chose to go on with. */
+/** Records which login the user chose to continue with. */
 export const selectLogin = async (db: Database, values: { id: string; sid: string }): Promise<void> => {
   await select(db, values)
 }
@@ -114,7 +151,7 @@ const consume = command<{ id: string; now: number }>((table, v) =>
   table('pending_requests').where({ id: v.id }).whereNull('consumed_at').update({ consumed_at: v.now }),
 )
 
-/** @returns whether it was this call that used the request up */
+/** @returns whether this call consumed the request */
 export const consumePendingRequest = async (
   db: Database,
   values: { id: string; now: number },

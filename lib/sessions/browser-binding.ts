@@ -1,28 +1,28 @@
-import type { Request, Response } from 'express'
-import type { AuthorizationServer } from '../authorization-server.ts'
+import type { Incoming } from '../http/context.ts'
 import { readCookie, setCookie } from '../http/cookies.ts'
 import { createSecret, hashSecret, isSecretOf } from '../keys/secrets.ts'
 
-/** The browser that a waiting request is bound to: a random cookie of ours, whatever the host does to sessions. */
+/** The browser that a pending request is bound to, by a random cookie that does not depend on the host's session. */
 export interface Browser {
   readonly secret: string
-  /** As it is stored. */
+  /** SHA-256, as it is stored. */
   readonly hash: string
+  /** Whether it got its cookie with this response: nothing is stored about it yet. */
+  readonly isNew: boolean
 }
 
-const browserOf = (secret: string): Browser => ({ secret, hash: hashSecret(secret) })
-
-/** The browser of this request, if it has been here before. */
-export const boundBrowser = (server: AuthorizationServer, req: Request): Browser | undefined => {
-  const value = readCookie(server, req, 'browser')
-  return value !== undefined && isSecretOf('browser', value) ? browserOf(value) : undefined
+/** The browser of this request, if it has our cookie. */
+export const boundBrowser = ({ server, req }: Incoming): Browser | undefined => {
+  const secret = readCookie(server, req, 'browser')
+  if (secret === undefined || !isSecretOf('browser', secret)) return undefined
+  return { secret, hash: hashSecret(secret), isNew: false }
 }
 
 /** The browser of this request; a new one gets its cookie with this response. */
-export const bindBrowser = (server: AuthorizationServer, req: Request, res: Response): Browser => {
-  const known = boundBrowser(server, req)
+export const bindBrowser = (context: Incoming): Browser => {
+  const known = boundBrowser(context)
   if (known) return known
-  const browser = browserOf(createSecret('browser'))
-  setCookie(server, res, { purpose: 'browser', value: browser.secret })
-  return browser
+  const secret = createSecret('browser')
+  setCookie(context.server, context.res, { purpose: 'browser', value: secret })
+  return { secret, hash: hashSecret(secret), isNew: true }
 }

@@ -1,49 +1,45 @@
-import type { Request } from 'express'
-import type { AuthorizationServer } from '../authorization-server.ts'
+import type { ServerSetup } from '../authorization-server.ts'
+import type { Incoming } from '../http/context.ts'
 import { authenticationCode, isEqual } from '../keys/secrets.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 import type { Browser } from './browser-binding.ts'
 
-/** What a form is for; a token of one form fails on every other. */
+/** What a form is for. The token of one form is invalid on every other. */
 export interface FormPurpose {
   readonly action: 'login' | 'select-account' | 'consent' | 'logout' | 'account'
-  /** What the form is about: hash of the waiting request's id, where a logout will end, whose client is removed. */
-  readonly pendingId: string
-  readonly browser: Browser
+  /** What the form is about: the id of a pending request, a logout request, the client to remove. */
+  readonly about: string
+  readonly browser: Pick<Browser, 'secret'>
 }
 
-const tokenUnder = (secret: string, { action, pendingId, browser }: FormPurpose): string =>
-  authenticationCode(secret, 'csrf', [action, pendingId, browser.secret])
+const tokenUnder = (secret: string, { action, about, browser }: FormPurpose): string =>
+  authenticationCode(secret, 'csrf', [action, about, browser.secret])
 
-/** The hidden field that proves a form is ours and was given to this browser for this request. */
-export const csrfToken = (server: AuthorizationServer, purpose: FormPurpose): string =>
+/** The hidden field that proves that a form is ours and was given to this browser for this purpose. */
+export const csrfToken = (server: ServerSetup, purpose: FormPurpose): string =>
   tokenUnder(server.options.secrets[0], purpose)
 
 const forbidden = (): OAuthError =>
   new OAuthError('invalid_request', 'the form was not sent by our own page', { status: 403 })
 
-/**
- * Refuses a form that another site made the browser send. A bare `Origin: null` proves nothing, so the token decides.
- *
- * @param purpose undefined for a browser that has never been here: it was given no form
- * @throws OAuthError `invalid_request` with status 403
- */
-export const assertCsrf = (
-  server: AuthorizationServer,
-  req: Request,
-  form: Parameters,
-  purpose: FormPurpose | undefined,
-): void => {
-  if (purpose === undefined) throw forbidden()
+/** Whether the browser says that another site sent the form. `Origin: null` alone proves nothing. */
+const isCrossSite = ({ server, req }: Incoming): boolean => {
   const site = req.headers['sec-fetch-site']
-  const origin = req.headers.origin
-  if (site !== undefined ? site !== 'same-origin' && site !== 'none' : isForeign(server, origin))
-    throw forbidden()
-  const token = form.optional('csrf_token') ?? ''
-  const matches = server.options.secrets.map((secret) => isEqual(tokenUnder(secret, purpose), token))
-  if (!matches.includes(true)) throw forbidden()
+  if (site !== undefined) return site !== 'same-origin' && site !== 'none'
+  const { origin } = req.headers
+  return origin !== undefined && origin !== 'null' && origin !== new URL(server.issuer).origin
 }
 
-const isForeign = (server: AuthorizationServer, origin: string | undefined): boolean =>
-  origin !== undefined && origin !== 'null' && origin !== new URL(server.issuer).origin
+/**
+ * Refuses a form that another site made the browser send.
+ *
+ * @param purpose undefined for a browser without our cookie: it never got a form
+ * @throws OAuthError `invalid_request` with status 403
+ */
+export const assertCsrf = (context: Incoming, form: Parameters, purpose: FormPurpose | undefined): void => {
+  if (purpose === undefined || isCrossSite(context)) throw forbidden()
+  const token = form.optional('csrf_token') ?? ''
+  const matches = context.server.options.secrets.map((secret) => isEqual(tokenUnder(secret, purpose), token))
+  if (!matches.includes(true)) throw forbidden()
+}

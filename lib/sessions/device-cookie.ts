@@ -1,50 +1,46 @@
-import type { Request, Response } from 'express'
-import type { AuthorizationServer } from '../authorization-server.ts'
+import type { Incoming } from '../http/context.ts'
 import { readCookie, setCookie } from '../http/cookies.ts'
 import { authenticationCode, hashSecret, isEqual, randomId } from '../keys/secrets.ts'
 
-/** Accounts that one browser is known by; the one that logged in longest ago goes first. */
+/** Accounts in one cookie; the one whose login is the longest ago is dropped first. */
 const maxAccounts = 5
 /** Seconds; a year. */
 const lifetime = 31_536_000
 
-/** What stands for a typed login name in counts and events: the same for every way to write it, and not readable. */
+/** Stands for a typed username in counters and events: equal for every spelling, and not readable. */
 export const accountOf = (username: string): string =>
   hashSecret(username.normalize('NFKC').trim().toLowerCase())
 
-const marksOf = (server: AuthorizationServer, req: Request): string[] => {
+const marksOf = ({ server, req }: Incoming): string[] => {
   const value = readCookie(server, req, 'known') ?? ''
-  return value.split('~').filter((mark) => /^[\w-]{22}\.[\w-]{43}$/.test(mark))
+  return value
+    .split('~')
+    .filter((mark) => /^[\w-]{22}\.[\w-]{43}$/.test(mark))
+    .slice(0, maxAccounts)
 }
 
 const codeUnder = (secret: string, account: string, nonce: string): string =>
   authenticationCode(secret, 'known browser', [account, nonce])
 
-const isMarkOf = (server: AuthorizationServer, account: string, mark: string): boolean => {
+const isMarkOf = ({ server }: Incoming, account: string, mark: string): boolean => {
   const [nonce = '', code = ''] = mark.split('.')
   return server.options.secrets.some((secret) => isEqual(codeUnder(secret, account, nonce), code))
 }
 
 /**
- * Under which name this browser is known to an account that has logged in here before. Its failures are counted by
- * themselves, so that somebody who guesses elsewhere cannot keep the account's user out. The cookie gives no access.
+ * The device id of a browser in which this account has logged in before. Its failures are counted separately, so that
+ * guesses from elsewhere cannot lock the user out. The cookie gives no access.
  */
-export const deviceOf = (server: AuthorizationServer, req: Request, account: string): string | undefined => {
-  const mark = marksOf(server, req)
-    .slice(0, maxAccounts)
-    .find((each) => isMarkOf(server, account, each))
-  return mark?.split('.')[0]
-}
+export const deviceOf = (context: Incoming, account: string): string | undefined =>
+  marksOf(context)
+    .find((mark) => isMarkOf(context, account, mark))
+    ?.split('.')[0]
 
-/** From now on this browser is known to this account. */
-export const rememberDevice = (
-  server: AuthorizationServer,
-  req: Request,
-  res: Response,
-  account: string,
-): void => {
-  const marks = marksOf(server, req).slice(0, maxAccounts)
-  const known = marks.find((mark) => isMarkOf(server, account, mark))
+/** Remembers in the cookie that this account has logged in in this browser. */
+export const rememberDevice = (context: Incoming, account: string): void => {
+  const { server, res } = context
+  const marks = marksOf(context)
+  const known = marks.find((mark) => isMarkOf(context, account, mark))
   const nonce = known?.split('.')[0] ?? randomId()
   const mark = `${nonce}.${codeUnder(server.options.secrets[0], account, nonce)}`
   const others = marks.filter((each) => each !== known).slice(0, maxAccounts - 1)

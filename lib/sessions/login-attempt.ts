@@ -1,11 +1,9 @@
-import type { Request } from 'express'
-import type { AuthorizationServer } from '../authorization-server.ts'
-import { requestInfo } from '../http/request-info.ts'
+import type { Context } from '../http/context.ts'
 import type { LoginOutcome } from '../throttle/login-throttle.ts'
 import type { User } from '../users/users.ts'
 import { accountOf, deviceOf } from './device-cookie.ts'
 
-/** What somebody typed, and for which client, if one waits for it. */
+/** A typed username and password, and the client that waits for the login, if any. */
 export interface Credentials {
   readonly username: string
   readonly password: string
@@ -13,33 +11,32 @@ export interface Credentials {
 }
 
 /**
- * Checks a password as far as the limits allow, and tells what became of it.
+ * Checks a password as far as the limits allow, and announces the outcome.
  *
- * @throws OAuthError `temporarily_unavailable` when it could not be checked; that counts as no failure
+ * @throws OAuthError `temporarily_unavailable` when the password could not be checked; that does not count as a failure
  */
 export const attemptLogin = async (
-  server: AuthorizationServer,
-  req: Request,
+  context: Context,
   { username, password, clientId }: Credentials,
 ): Promise<LoginOutcome<User>> => {
+  const { server, req, info } = context
   const account = accountOf(username)
-  const info = requestInfo(req)
   const result = await server.throttle.login.attempt(
-    { account, address: info.address, browser: deviceOf(server, req, account) },
+    { account, address: info.address, browser: deviceOf(context, account) },
     () => server.users.authenticate(username, password, req),
   )
-  const told = clientId === undefined ? { account } : { clientId, account }
+  const details = clientId === undefined ? { account } : { clientId, account }
   switch (result.outcome) {
     case 'succeeded':
-      server.events.announce('login.succeeded', info, { ...told, subject: result.user.subject })
+      server.events.announce('login.succeeded', info, { ...details, subject: result.user.subject })
       break
     case 'failed':
-      server.events.announce('login.failed', info, told)
+      server.events.announce('login.failed', info, details)
       if (result.lockedFor !== undefined)
-        server.events.announce('login.locked', info, { ...told, seconds: result.lockedFor })
+        server.events.announce('login.locked', info, { ...details, seconds: result.lockedFor })
       break
     case 'refused':
-      server.events.announce('login.refused', info, { ...told, seconds: result.retryAfter })
+      server.events.announce('login.refused', info, { ...details, seconds: result.retryAfter })
   }
   return result
 }

@@ -1,6 +1,7 @@
 import type { Request } from 'express'
 import type { AuthorizationServer } from '../authorization-server.ts'
-import { requestInfo } from '../http/request-info.ts'
+import type { Context, PageContext } from '../http/context.ts'
+import { createRequestInfo } from '../http/request-info.ts'
 import { sessionKey } from '../http/urls.ts'
 import { randomId } from '../keys/secrets.ts'
 import type { HostLogin } from '../options/options.ts'
@@ -10,10 +11,13 @@ import { createLogin, endLogin as endStoredLogin, findLogin, listLogins } from '
 import { announceLogout, type EndedLogin } from '../tokens/back-channel-logout.ts'
 import { callHost } from '../users/host-function.ts'
 import type { User } from '../users/users.ts'
-import { hostSessionOf, regenerateSession, saveSession, sessionOf } from './session.ts'
+import { hostSessionData } from './session.ts'
 
-/** The sids that this browser's session remembers, the current one first. */
-const rememberedSids = (server: AuthorizationServer, req: Request): string[] => sidsIn(server, sessionOf(req))
+/** A login and its user, as the host's table has them now. */
+export interface ActiveLogin {
+  readonly login: Login
+  readonly user: User
+}
 
 const sidsIn = (server: AuthorizationServer, session: Readonly<Record<string, unknown>>): string[] => {
   const data = session[sessionKey(server)]
@@ -21,28 +25,34 @@ const sidsIn = (server: AuthorizationServer, session: Readonly<Record<string, un
   return Array.isArray(sids) ? sids.filter((sid) => typeof sid === 'string') : []
 }
 
-// However often one user signs in again, the session stays small.
+/** The logins that the session of this browser remembers, the current one first. */
+const rememberedSids = ({ server, session }: PageContext): string[] => sidsIn(server, session.data())
+
+/** The login that the session of this browser remembers, valid or not. */
+export const rememberedSid = (context: PageContext): string | undefined => rememberedSids(context)[0]
+
+// Bounds the size of a session however often a user logs in.
 const maxSids = 20
 
 /**
- * A session goes on to a new login. When the same user has only signed in again, the clients of the earlier login
- * are still to hear of the sign-out, so it is remembered too; another user's logins end here.
+ * Moves the session on to a new login. If the same user has logged in again, the earlier login is remembered too, so
+ * that its clients hear of the logout. Logins of another user end here.
  */
-const goOn = async (
-  server: AuthorizationServer,
-  req: Request,
+const rememberLogin = async (
+  context: PageContext,
   { earlier, login }: { earlier: readonly string[]; login: Login },
 ): Promise<void> => {
+  const { server, session, info } = context
   const [sid] = earlier
   const known = sid === undefined ? undefined : await findLogin(server.database, { sid, now: server.now() })
   const isRenewal = known?.subject === login.subject
   const sids = isRenewal ? [login.sid, ...earlier].slice(0, maxSids) : [login.sid]
-  Object.assign(sessionOf(req), { [sessionKey(server)]: { sids } })
-  await saveSession(req)
-  if (!isRenewal) await endRemembered(server, req, earlier)
+  Object.assign(session.data(), { [sessionKey(server)]: { sids } })
+  await session.save()
+  if (!isRenewal) await endLogins(server, earlier, info)
 }
 
-const record = async (
+const recordLogin = async (
   server: AuthorizationServer,
   { subject, authTime, amr }: Omit<Login, 'sid'>,
 ): Promise<Login> => {
@@ -52,103 +62,113 @@ const record = async (
   return login
 }
 
-// Any time in seconds is below this for three thousand years; milliseconds are far above.
-const latestTime = 100_000_000_000
+// Every time in seconds is below this for three thousand years; every time in milliseconds is above it.
+const maxTime = 100_000_000_000
 
-/** What the host says of its own login. */
-const hostLogin = async (server: AuthorizationServer, req: Request): Promise<HostLogin | undefined> => {
-  const login = (await callHost('login.current', () => server.options.login.current?.(req))) || undefined
-  if (login && !(Number.isFinite(login.authTime) && login.authTime < latestTime)) {
+/** Who is logged in at the host, by the option `login.current`. */
+const hostLogin = async ({ server, req }: Context): Promise<HostLogin | undefined> => {
+  const { current } = server.options.login
+  if (current === undefined) return undefined
+  const login = (await callHost('login.current', () => current(req))) || undefined
+  if (login && !(Number.isFinite(login.authTime) && login.authTime < maxTime)) {
     throw new Error('latchkey: login.current must return authTime in epoch seconds')
   }
   return login
 }
 
-/** Whether the host's word is final: it has its own page, or it is told of logins on ours. */
+/** Whether no login of the host means no login at all: the host has its own page, or learns of logins on ours. */
 const hostDecides = ({ options: { login } }: AuthorizationServer): boolean =>
   login.current !== undefined && (login.url !== undefined || login.remember !== undefined)
 
-/** The login that this browser's session remembers, whether or not it still stands. */
-export const rememberedSid = (server: AuthorizationServer, req: Request): string | undefined =>
-  rememberedSids(server, req)[0]
-
 /**
- * Who is logged in in this browser, by our login or by the host's; undefined when nobody, or no longer.
+ * The current login of this browser, by our login or by the host's.
  *
- * @param read the remembered login where it has been read already, undefined in it when it does not stand
+ * @param read the remembered login if it has been read already; it holds undefined if that login is not valid
  */
 export const currentLogin = async (
-  server: AuthorizationServer,
-  req: Request,
+  context: PageContext,
   read?: { readonly login: Login | undefined },
 ): Promise<Login | undefined> => {
-  const sids = rememberedSids(server, req)
+  const { server, info } = context
+  const sids = rememberedSids(context)
   const [sid] = sids
   const find = (): Promise<Login | undefined> | undefined =>
     sid === undefined ? undefined : findLogin(server.database, { sid, now: server.now() })
   const known = read ? read.login : await find()
-  const host = await hostLogin(server, req)
+  const host = await hostLogin(context)
   if (host === undefined) {
     if (!known || !hostDecides(server)) return known
-    // Signed out at the host: what hangs on that login ends too.
-    await endRemembered(server, req, sids)
+    // The user has logged out at the host.
+    await endLogins(server, sids, info)
     return undefined
   }
   const subject = String(host.subject)
   const authTime = Math.floor(host.authTime)
   if (known?.subject === subject && known.authTime === authTime) return known
-  const login = await record(server, { subject, authTime, amr: host.amr ?? ['pwd'] })
-  await goOn(server, req, { earlier: sids, login })
+  const login = await recordLogin(server, { subject, authTime, amr: host.amr ?? ['pwd'] })
+  await rememberLogin(context, { earlier: sids, login })
   return login
+}
+
+/** The current login with its user; a disabled user is not logged in. */
+export const activeLogin = async (
+  context: PageContext,
+  read?: { readonly login: Login | undefined },
+): Promise<ActiveLogin | undefined> => {
+  const login = await currentLogin(context, read)
+  const user = login && (await context.server.users.find(login.subject))
+  return login && user && { login, user }
 }
 
 /**
- * Records that a user has just proven who they are, under a new session id.
+ * Records that a user has just authenticated, under a new session id.
  *
- * @throws OAuthError `temporarily_unavailable` when session or database cannot keep it: then nobody is logged in
+ * @throws OAuthError `temporarily_unavailable` when session or database cannot store it; then nobody is logged in
  */
-export const startLogin = async (server: AuthorizationServer, req: Request, user: User): Promise<Login> => {
-  const earlier = rememberedSids(server, req)
-  await regenerateSession(req)
+export const startLogin = async (context: PageContext, user: User): Promise<ActiveLogin> => {
+  const { server, session, req } = context
+  const earlier = rememberedSids(context)
+  await session.regenerate()
   await callHost('login.remember', () => server.options.login.remember?.(req, user.record))
-  const host = await hostLogin(server, req)
+  const host = await hostLogin(context)
   const authTime = host && String(host.subject) === user.subject ? Math.floor(host.authTime) : server.now()
-  const login = await record(server, { subject: user.subject, authTime, amr: ['pwd'] })
-  await goOn(server, req, { earlier, login })
-  return login
+  const login = await recordLogin(server, { subject: user.subject, authTime, amr: ['pwd'] })
+  await rememberLogin(context, { earlier, login })
+  return { login, user }
 }
 
-/** Ends a login; whoever ends it first tells the clients. */
+/** Ends a login; the process that ends it first notifies the clients. */
 const end = async (server: AuthorizationServer, login: EndedLogin, info?: RequestInfo): Promise<void> => {
   if (!(await endStoredLogin(server.database, { sid: login.sid, now: server.now() }))) return
   server.events.announce('login.ended', info, { subject: login.subject })
   announceLogout(server, login)
 }
 
-const endRemembered = async (
+const endLogins = async (
   server: AuthorizationServer,
-  req: Request,
   sids: readonly string[],
+  info: RequestInfo,
 ): Promise<void> => {
   for (const sid of sids) {
     const login = await findLogin(server.database, { sid, now: server.now() })
-    if (login) await end(server, login, requestInfo(req))
+    if (login) await end(server, login, info)
   }
 }
 
-/** Signs the user out in this browser; everything granted without `offline_access` ends with it, and clients are told. */
-export const endLogin = async (server: AuthorizationServer, req: Request): Promise<void> => {
-  const sids = rememberedSids(server, req)
-  // A session in which nobody has signed in here is the host's own: no link of another site may end it.
+/** Logs the user out in this browser. What was granted without `offline_access` ends with it, and clients are notified. */
+export const endLogin = async (context: PageContext): Promise<void> => {
+  const { server, session, info } = context
+  const sids = rememberedSids(context)
+  // A session without a login of ours belongs to the host alone: no link of another site may end it.
   if (sids.length === 0) return
-  await endRemembered(server, req, sids)
-  await regenerateSession(req)
-  await saveSession(req)
+  await endLogins(server, sids, info)
+  await session.regenerate()
+  await session.save()
 }
 
-/** The host is about to sign a user out of its own session: what hangs on the login ends with it. */
+/** Ends the login of this browser, on a route of the host that is about to end its own session. */
 export const hostSignedOut = (server: AuthorizationServer, req: Request): Promise<void> =>
-  endRemembered(server, req, sidsIn(server, hostSessionOf(req)))
+  endLogins(server, sidsIn(server, hostSessionData(req)), createRequestInfo(req))
 
 /** Ends every login of a user. */
 export const endLoginsOf = async (server: AuthorizationServer, subject: string): Promise<void> => {

@@ -1,14 +1,12 @@
-import type { Request, RequestHandler } from 'express'
+import type { Request, RequestHandler, Response } from 'express'
 import session, { type Session } from 'express-session'
-import type { AuthorizationServer } from '../authorization-server.ts'
+import type { ServerSetup } from '../authorization-server.ts'
+import type { BrowserSession, Incoming } from '../http/context.ts'
 import { cookieName, isSecure } from '../http/urls.ts'
 import { deriveKey } from '../keys/secrets.ts'
 import { OAuthError } from '../protocol/errors.ts'
-import { endInTime, inTime } from './session-deadline.ts'
+import { endInTime, storeAnswer } from './session-timeout.ts'
 import { DatabaseSessionStore } from './store.ts'
-
-/** Which request object carries the session of each request: the host's own, or one of ours beside it. */
-const holders = new WeakMap<Request, Request>()
 
 const unavailable = (cause?: unknown): OAuthError =>
   new OAuthError('temporarily_unavailable', 'the session store is unavailable', {
@@ -16,8 +14,60 @@ const unavailable = (cause?: unknown): OAuthError =>
     headers: { 'Retry-After': '1' },
   })
 
-/** The kit's own session; it lives on a child of the request, so that one of the host's stays untouched. */
-const ownSession = (server: AuthorizationServer): RequestHandler => {
+const isUsable = (candidate: Partial<Session> | undefined): candidate is Session =>
+  typeof candidate?.regenerate === 'function'
+
+/** Calls a method of the session that reports by callback. */
+const finished = async (
+  holder: Request,
+  start: (session: Session, done: (error?: unknown) => void) => unknown,
+): Promise<void> => {
+  const { session } = holder
+  if (!isUsable(session)) throw unavailable()
+  try {
+    await storeAnswer((done) => start(session, done))
+  } catch (error) {
+    // Otherwise express-session would try to store it once more, and hold back the error page.
+    Object.assign(holder, { session: undefined })
+    throw unavailable(error)
+  }
+}
+
+/** Runs express-session or the host's session middleware. */
+const runMiddleware = (middleware: RequestHandler, req: Request, res: Response): Promise<void> =>
+  storeAnswer((done) => middleware(req, res, done)).catch((error: unknown) => {
+    throw unavailable(error)
+  })
+
+/** The session that lives on this request object. */
+const sessionOn = (holder: Request): BrowserSession => ({
+  data: () => {
+    const { session } = holder
+    if (!isUsable(session)) throw unavailable()
+    return session as unknown as Record<string, unknown>
+  },
+  regenerate: () => finished(holder, (session, done) => session.regenerate(done)),
+  save: () => finished(holder, (session, done) => session.save(done)),
+})
+
+/** For a request that must neither read nor start a session, such as a form of another site. */
+export const noSession: BrowserSession = {
+  data: () => {
+    throw unavailable()
+  },
+  regenerate: () => Promise.reject(unavailable()),
+  save: () => Promise.reject(unavailable()),
+}
+
+const warnOfMemory = (server: ServerSetup, req: Request): void => {
+  if (req.sessionStore?.constructor?.name !== 'MemoryStore') return
+  server.options.logger.error(
+    "latchkey: the app's session is kept in memory: logins vanish at each restart and memory grows; give express-session a store",
+  )
+}
+
+/** Our own session. It lives on a child of the request, so that a session of the host stays untouched. */
+const ownSession = (server: ServerSetup): ((incoming: Incoming) => Promise<BrowserSession>) => {
   const middleware = session({
     name: cookieName(server, 'session'),
     secret: server.options.secrets.map((secret) => deriveKey(secret, 'session cookie').toString('base64url')),
@@ -26,98 +76,45 @@ const ownSession = (server: AuthorizationServer): RequestHandler => {
     saveUninitialized: false,
     cookie: { httpOnly: true, sameSite: 'lax', secure: isSecure(server), path: '/' },
   })
-  return (req, res, next) => {
+  return async ({ req, res }) => {
     const child: Request = Object.create(req, {
       session: { value: undefined, writable: true, configurable: true },
       sessionID: { value: undefined, writable: true, configurable: true },
       sessionStore: { value: undefined, writable: true, configurable: true },
     })
-    holders.set(req, child)
-    inTime(
-      (answered) => middleware(child, res, answered),
-      (error) => next(error === undefined ? undefined : unavailable(error)),
-    )
+    await runMiddleware(middleware, child, res)
+    return sessionOn(child)
   }
-}
-
-const isUsable = (candidate: Partial<Session> | undefined): boolean =>
-  typeof candidate?.regenerate === 'function'
-
-const warnOfMemory = (server: AuthorizationServer, req: Request): void => {
-  if (req.sessionStore?.constructor?.name !== 'MemoryStore') return
-  server.options.logger.error(
-    "latchkey: the app's session is kept in memory: logins vanish at each restart and memory grows; give express-session a store",
-  )
 }
 
 /**
- * Sees to it that page routes have a session: the host's where it has a real one, else ours.
- * Once the host's has been seen, its absence means that its store is away, and nobody is logged in by mistake.
+ * Opens the session of a page request: the host's where it has one that can be regenerated, else our own. Once a
+ * session of the host has been seen, its absence means that its store is unavailable.
  */
-export const sessionMiddleware = (server: AuthorizationServer): RequestHandler => {
-  const { session: choice } = server.options
+export const sessionOpener = (server: ServerSetup): ((incoming: Incoming) => Promise<BrowserSession>) => {
+  const { session: choice, production, logger } = server.options
   const own = ownSession(server)
   let hostHasSession = choice === 'host'
   let warned = false
-  const late = (error: Error): void =>
-    server.options.logger.error('latchkey: the session of an answer could not be stored', error)
-  const host: RequestHandler = (req, res, next) => {
-    if (!isUsable(req.session)) return next(unavailable())
-    endInTime(res, late)
-    if (server.options.production && !warned) warnOfMemory(server, req)
+
+  const host = ({ req, res }: Incoming): BrowserSession => {
+    if (!isUsable(req.session)) throw unavailable()
+    endInTime(res, (error) => logger.error('latchkey: the session could not be stored', error))
+    if (production && !warned) warnOfMemory(server, req)
     warned = true
-    holders.set(req, req)
-    next()
+    return sessionOn(req)
   }
-  return (req, res, next) => {
-    if (choice === 'own') return own(req, res, next)
+
+  return async (incoming) => {
+    if (choice === 'own') return own(incoming)
     if (typeof choice === 'function') {
-      return inTime(
-        (answered) => choice(req, res, answered),
-        (error) => (error ? next(unavailable(error)) : host(req, res, next)),
-      )
+      await runMiddleware(choice, incoming.req, incoming.res)
+      return host(incoming)
     }
-    hostHasSession ||= isUsable(req.session)
-    return hostHasSession ? host(req, res, next) : own(req, res, next)
+    hostHasSession ||= isUsable(incoming.req.session)
+    return hostHasSession ? host(incoming) : own(incoming)
   }
 }
 
-/** @throws OAuthError `temporarily_unavailable` when the store is away and the request has no session */
-export const sessionOf = (req: Request): Session & Record<string, unknown> => {
-  const current = holders.get(req)?.session
-  if (!isUsable(current)) throw unavailable()
-  return current as unknown as Session & Record<string, unknown>
-}
-
-/** The session that the host itself keeps, on a route of the host's; empty when there is none. */
-export const hostSessionOf = (req: Request): Readonly<Record<string, unknown>> => ({ ...req.session })
-
-/** What could not be kept is let go, or express-session would try once more, and hold back the page that says so. */
-const letGo = (req: Request): void => {
-  const holder = holders.get(req)
-  if (holder) Object.assign(holder, { session: undefined })
-}
-
-const settled = (
-  req: Request,
-  start: (session: Session, done: (error?: unknown) => void) => unknown,
-): Promise<void> =>
-  new Promise((resolve, reject) => {
-    const session = sessionOf(req)
-    inTime(
-      (answered) => start(session, answered),
-      (error) => {
-        if (!error) return resolve()
-        letGo(req)
-        reject(unavailable(error))
-      },
-    )
-  })
-
-/** A new session id, so that one known before the login is worthless after it. */
-export const regenerateSession = (req: Request): Promise<void> =>
-  settled(req, (session, done) => session.regenerate(done))
-
-/** Awaited before a redirect: express-session would send the redirect first and lose a failed save. */
-export const saveSession = (req: Request): Promise<void> =>
-  settled(req, (session, done) => session.save(done))
+/** The data of the host's own session on a route of the host; empty if it has none. */
+export const hostSessionData = (req: Request): Readonly<Record<string, unknown>> => ({ ...req.session })

@@ -1,12 +1,12 @@
 import type { Request } from 'express'
 import session, { type Session, type SessionData } from 'express-session'
-import type { AuthorizationServer } from '../authorization-server.ts'
+import type { ServerSetup } from '../authorization-server.ts'
 import { hashSecret } from '../keys/secrets.ts'
 import { findSession, removeSession, saveSession, touchSession } from '../repositories/index.ts'
 
 type Done<T = void> = (error?: unknown, result?: T) => void
 
-/** Every outcome reaches express-session's callback; a database that is away never becomes an unhandled rejection. */
+/** Reports every outcome to express-session's callback, so that a failing database is never an unhandled rejection. */
 const settle = <T>(work: Promise<T>, done: Done<T> | undefined): void => {
   work.then(
     (result) => done?.(null, result),
@@ -14,16 +14,16 @@ const settle = <T>(work: Promise<T>, done: Done<T> | undefined): void => {
   )
 }
 
-/** The share of the idle lifetime that must be over before a visit is written down: a minute of half an hour. */
+/** The share of the idle lifetime after which a visit is written: one minute of half an hour. */
 const share = 1 / 30
 
-/** Sessions of the kit's own in the kit's database: ids hashed, idle and absolute lifetime enforced here. */
+/** Stores our own sessions in the database: ids hashed, idle and absolute lifetime enforced here. */
 export class DatabaseSessionStore extends session.Store {
-  readonly #server: AuthorizationServer
-  /** When sessions end by what is stored: by the data that was read, and by the session that was made of it. */
-  readonly #ends = new WeakMap<object, number>()
+  readonly #server: ServerSetup
+  /** When stored sessions expire, in epoch seconds, by the session object or the data it was made from. */
+  readonly #expiry = new WeakMap<object, number>()
 
-  constructor(server: AuthorizationServer) {
+  constructor(server: ServerSetup) {
     super()
     this.#server = server
   }
@@ -33,27 +33,38 @@ export class DatabaseSessionStore extends session.Store {
   }
 
   override set(sid: string, data: SessionData, done?: Done): void {
-    const row = { id: hashSecret(sid), data, now: this.#server.now(), expiresAt: this.#idleEnd() }
+    const expiresAt = this.#idleEnd()
+    const row = { id: hashSecret(sid), data, now: this.#server.now(), expiresAt }
+    this.#expiry.set(data, expiresAt)
     settle(saveSession(this.#server.database, row), done)
   }
 
   override createSession(req: Request, data: SessionData): Session & SessionData {
     const created = super.createSession(req, data)
-    this.#ends.set(created, this.#ends.get(data) ?? 0)
+    this.#expiry.set(created, this.#expiry.get(data) ?? 0)
     return created
   }
 
-  /** Comes when the page is made: a visit that cannot be written down is no reason to take it away again. */
+  /** A session that was never stored needs no DELETE. */
+  override regenerate(req: Request, done: (error?: unknown) => unknown): void {
+    if (this.#expiry.has(req.session)) return void super.regenerate(req, done)
+    // express-session adds `generate` to its store.
+    const { generate } = this as unknown as { generate(req: Request): void }
+    generate(req)
+    done()
+  }
+
+  /** Extends a session at a visit. A failure is logged only: the page has been made already. */
   override touch(sid: string, current: SessionData, done?: Done): void {
     const { lifetimes, logger } = this.#server.options
     const values = { id: hashSecret(sid), expiresAt: this.#idleEnd() }
-    const isDue = values.expiresAt - (this.#ends.get(current) ?? 0) >= lifetimes.sessionIdle * share
+    const isDue = values.expiresAt - (this.#expiry.get(current) ?? 0) >= lifetimes.sessionIdle * share
     if (!isDue) {
       done?.()
       return
     }
     const written = touchSession(this.#server.database, values).catch((error: unknown) =>
-      logger.warn('latchkey: a session could not be prolonged', error),
+      logger.warn('latchkey: a session could not be extended', error),
     )
     settle(written, done)
   }
@@ -70,8 +81,8 @@ export class DatabaseSessionStore extends session.Store {
     const now = this.#server.now()
     const found = await findSession(this.#server.database, { id: hashSecret(sid), now })
     if (!found || found.createdAt + this.#server.options.lifetimes.sessionAbsolute <= now) return null
-    this.#ends.set(found.data, found.expiresAt)
-    // The data is what express-session itself gave to `set`.
+    this.#expiry.set(found.data, found.expiresAt)
+    // express-session itself passed this data to `set`.
     return found.data as unknown as SessionData
   }
 }

@@ -21,8 +21,7 @@ export const actingAsClient = async (
   client: string,
   scopes: Scopes = [],
 ): Promise<ActingAs> => {
-  const server = serverOf(oauth)
-  await server.ready()
+  const server = await serverOf(oauth).ready()
   const found = await registeredClient(server, client)
   const { metadata } = found
   if (!metadata.grant_types.includes('client_credentials')) {

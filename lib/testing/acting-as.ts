@@ -108,8 +108,7 @@ export const actingAs = async (
     organization: asked,
   }: { readonly client?: string; readonly organization?: string } = {},
 ): Promise<ActingAs> => {
-  const server = serverOf(oauth)
-  await server.ready()
+  const server = await serverOf(oauth).ready()
   const found = await activeUser(server, user)
   const { subject } = found
   const organization = await organizationFor(server, found, asked)

@@ -1,4 +1,4 @@
-import type { AuthorizationServer } from '../authorization-server.ts'
+import type { ServerSetup } from '../authorization-server.ts'
 import { parseScope } from '../protocol/scope.ts'
 import { type AuthRouter, serverBehind } from '../router.ts'
 
@@ -19,7 +19,7 @@ export const refuse = (message: string): never => {
 }
 
 /** @throws Error for any other router, and in production */
-export const serverOf = (oauth: AuthRouter): AuthorizationServer => {
+export const serverOf = (oauth: AuthRouter): ServerSetup => {
   const server =
     serverBehind(oauth) ?? refuse('the first argument must be the router that authRouter() returned')
   if (server.options.production || process.env.NODE_ENV === 'production') {

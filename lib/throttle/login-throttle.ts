@@ -1,4 +1,4 @@
-import type { Limits } from '../options/options.ts'
+import type { LoginLimits } from '../options/throttle.ts'
 import type { Counter, Counters } from './counters.ts'
 import { networkOf } from './network.ts'
 
@@ -35,8 +35,8 @@ const day = 86_400
 const maxLock = 3600
 
 /** @param counters in a store that all processes share */
-export const createLoginThrottle = (limits: Limits, counters: Counters): LoginThrottle => {
-  const counterOf = (name: keyof Limits, key: string): Counter[] => {
+export const createLoginThrottle = (limits: LoginLimits, counters: Counters): LoginThrottle => {
+  const counterOf = (name: keyof LoginLimits, key: string): Counter[] => {
     const limit = limits[name]
     return limit ? [{ name, limit, key }] : []
   }

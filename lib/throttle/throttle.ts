@@ -1,35 +1,52 @@
-import type { Limits } from '../options/options.ts'
-import type { Throttling } from '../options/throttle.ts'
+import { assertNames } from '../options/check.ts'
+import type { Limit } from '../options/options.ts'
+import { defaultLoginLimits, type Throttling } from '../options/throttle.ts'
 import { type CountersContext, countersIn } from './counters.ts'
 import { createFailureThrottle, type FailureThrottle } from './failure-throttle.ts'
 import { createLoginThrottle, type LoginThrottle } from './login-throttle.ts'
 
-/** The endpoints that limit the failures of clients and APIs. */
-export type FailingEndpoint = 'token' | 'introspect' | 'revoke' | 'userinfo'
+/** An endpoint at which programs can fail. */
+export interface LimitedEndpoint {
+  /** Its path without the slash is the name of its limit: `token`. */
+  readonly path: string
+  /** The default; without one the endpoint has no limit. */
+  readonly limit?: Limit
+}
 
-/** All limits on failures. */
-export interface Throttle extends Readonly<Record<FailingEndpoint, FailureThrottle>> {
+/** Every limit on failures. */
+export interface Throttle {
   readonly login: LoginThrottle
+  /** The limit of an endpoint. */
+  of(endpoint: LimitedEndpoint): FailureThrottle
 }
 
-const unlimited: Limits = {
-  loginAccountAddress: false,
-  loginAddress: false,
-  loginAccount: false,
-  token: false,
-  introspect: false,
-  revoke: false,
-  userinfo: false,
-}
+const nameOf = ({ path }: LimitedEndpoint): string => path.slice(1)
 
-/** @param throttling undefined turns every limit off */
-export const createThrottle = (throttling: Throttling | undefined, context: CountersContext): Throttle => {
-  const limits = throttling?.limits ?? unlimited
+const noLoginLimits = { loginAccountAddress: false, loginAddress: false, loginAccount: false } as const
+
+/**
+ * @param throttling undefined turns every limit off
+ * @throws OptionsError when the option `throttle.limits` has a name that no endpoint has
+ */
+export const createThrottle = (
+  throttling: Throttling | undefined,
+  endpoints: readonly LimitedEndpoint[],
+  context: CountersContext,
+): Throttle => {
+  const limited = endpoints.filter(({ limit }) => limit !== undefined)
+  const { limits } = throttling ?? { limits: noLoginLimits }
+  assertNames('throttle.limits.', limits, [...Object.keys(defaultLoginLimits), ...limited.map(nameOf)])
+  const limitOf = (endpoint: LimitedEndpoint): Limit | false => {
+    if (throttling === undefined) return false
+    const chosen = new Map(Object.entries(limits)).get(nameOf(endpoint))
+    return chosen ?? endpoint.limit ?? false
+  }
+  const throttles = new Map(
+    limited.map((endpoint) => [endpoint.path, createFailureThrottle(nameOf(endpoint), limitOf(endpoint))]),
+  )
+  const unlimited = createFailureThrottle('', false)
   return {
     login: createLoginThrottle(limits, countersIn(throttling?.store ?? 'memory', context)),
-    token: createFailureThrottle('token', limits.token),
-    introspect: createFailureThrottle('introspect', limits.introspect),
-    revoke: createFailureThrottle('revoke', limits.revoke),
-    userinfo: createFailureThrottle('userinfo', limits.userinfo),
+    of: ({ path }) => throttles.get(path) ?? unlimited,
   }
 }

@@ -172,7 +172,7 @@ describe('a receipt', () => {
     expectErrorPage(failed, 503)
     expect(await table('consents')).toEqual([])
     expect(await table('authorizations')).toHaveLength(before)
-    codeOf(await agent.get(failed.url.href))
+    codeOf(await agent.decide(page, 'allow'))
     expect(await table('consents')).toHaveLength(1)
     expect(await receipts()).toHaveLength(1)
   })
@@ -309,10 +309,9 @@ describe('an answer is to what was shown:', () => {
 
   test('what was allowed just before the change holds for that code, and is asked anew for the next', async () => {
     const { agent, page } = await asked()
+    const code = codeOf(await agent.decide(page, 'allow'))
     const moved = movedTo(await deployed({ 'notes:read': 'Read all of your notes' }), agent)
-    const fields = { ...fieldsOf(page, 'value="allow"'), decision: 'allow' }
-    const { location } = await agent.post('/oauth/consent', fields)
-    expect((await redeem(host, codeOf(await moved.get(location?.href ?? '')))).status).toBe(200)
+    expect((await redeem(host, code)).status).toBe(200)
     expect(JSON.stringify(await receipts())).not.toContain('Read all of your notes')
     expect(asks(await moved.open(authorizeUrl(web)))).toBe(true)
     codeOf(await agent.get(authorizeUrl(web)))

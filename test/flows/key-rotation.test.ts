@@ -265,8 +265,7 @@ describe('processes', () => {
       const real = Date.now
       Date.now = () => real() + ${days} * 86_400_000
       const logger = { info: () => {}, warn: () => {}, error: console.error }
-      const server = createAuthorizationServer(resolveOptions({ ...config, logger }))
-      await server.ready()
+      const server = await createAuthorizationServer(resolveOptions({ ...config, logger }), []).ready()
       console.log(JSON.stringify(server.keys.jwks.keys.map(({ kid }) => kid)))
       await server.close()`
     const options = { cwd: root, env: environment }

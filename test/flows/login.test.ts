@@ -182,7 +182,7 @@ describe('a form that is not ours', () => {
     const { answer } = await attempt((fields) => fields, headers as Record<string, string>)
     expect({ status: answer.status, path: answer.location?.pathname }).toEqual({
       status: 303,
-      path: '/oauth/authorize',
+      path: '/callback',
     })
   })
 

@@ -169,29 +169,6 @@ describe('the choice', () => {
     expectErrorRedirect(await other.agent.open(other.answer.url.href), 'access_denied', { state: 's' })
   })
 
-  test('is made again when the user left between the answer and the code', async () => {
-    const { agent, page } = await asked()
-    const fields = { ...fieldsOf(page, 'value="allow"'), decision: 'allow', organization: 'acme' }
-    const answered = await agent.post('/oauth/consent', fields)
-    members.set('1', [globex, initech])
-    const again = await agent.follow(answered)
-    expect(isConsent(again)).toEqual(consentPage)
-    expect(choicesOf(again).map(({ id }) => id)).toEqual([globex.id, initech.id])
-    const { id_token } = await answerOf(redeem(host, codeOf(await pick(agent, again, initech))))
-    expect(claimsOf(id_token).org_id).toBe(initech.id)
-    expect((await table('consents')).map(({ organization }) => organization)).toEqual([initech.id])
-  })
-
-  test('counts for no other workspace, though that one is the only one left and was allowed before', async () => {
-    const { agent } = await tokensFor(globex)
-    const wider = { ...request, scope: `${scope} profile` }
-    const { page } = await asked(wider, ada, agent)
-    const fields = { ...fieldsOf(page, 'value="allow"'), decision: 'allow', organization: 'acme' }
-    const answered = await agent.post('/oauth/consent', fields)
-    members.set('1', [globex])
-    expect(isConsent(await agent.follow(answered))).toEqual(consentPage)
-  })
-
   test('shows hostile names as text, and gives hostile ids back as they were', async () => {
     const hostile: Organization[] = [
       { id: '"><script>alert(1)</script>', name: '</bdi><script>alert("x")</script>' },

@@ -62,7 +62,10 @@ const accessToken = (expiresAt: number) => ({
 
 describe('each table', () => {
   const shapes: Readonly<Record<string, { key: string; rest: object }>> = {
-    pending_requests: { key: 'id', rest: { browser_hash: 'b', request: '{}', created_at: 1 } },
+    pending_requests: {
+      key: 'id',
+      rest: { kind: 'authorize', client_id: 'web', browser_hash: 'b', request: '{}', created_at: 1 },
+    },
     access_tokens: { key: 'hash', rest: { client_id: 'web', scopes: '', created_at: 1 } },
     logins: { key: 'sid', rest: { subject: '1', auth_time: 1, amr: '["pwd"]' } },
     sessions: { key: 'id', rest: { data: '{}', created_at: 1 } },

@@ -4,7 +4,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import express, { type ErrorRequestHandler, type RequestHandler } from 'express'
 import fc from 'fast-check'
-import { formBody } from '../../lib/http/form.ts'
+import { readForm } from '../../lib/http/form.ts'
 import { OAuthError } from '../../lib/protocol/errors.ts'
 
 const limit = 1000
@@ -21,9 +21,11 @@ const tellOutcome: ErrorRequestHandler = (error, _req, res, _next) => {
 
 const serverWith = async (...before: RequestHandler[]): Promise<Server> => {
   const app = express()
-  app.use(...before, formBody(limit), (req, res) => {
-    outcomes.push('read')
-    res.end(req.body)
+  app.use(...before, (req, res, next) => {
+    readForm(req, limit).then(() => {
+      outcomes.push('read')
+      res.end(req.body)
+    }, next)
   })
   app.use(tellOutcome)
   const server = createServer(app).listen(0, '127.0.0.1')

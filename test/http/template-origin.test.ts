@@ -1,8 +1,7 @@
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import type { AuthorizationServer } from '../../lib/authorization-server.ts'
-import { createPages } from '../../lib/http/pages.ts'
+import { createAuthorizationServer } from '../../lib/authorization-server.ts'
 import { resolveOptions } from '../../lib/options/resolve.ts'
 import {
   copiedFiles,
@@ -88,7 +87,7 @@ describe('copies of our templates', () => {
       { NODE_ENV: environment },
     )
     const told: string[] = []
-    createPages({ options } as AuthorizationServer)
+    createAuthorizationServer(options, [])
     expect(told.filter((text) => text.includes('copies from another version'))).toHaveLength(times)
   })
 

@@ -118,7 +118,7 @@ const countingOn = (config: Knex.Config, { lacksReturning = false } = {}): void 
   describe('a sign-in', () => {
     const statements: string[] = []
     const attempt = (user: string | undefined, account = 'ada') =>
-      createThrottle(checkedThrottle({}), {
+      createThrottle(checkedThrottle({}), [], {
         database: watched(db, statements),
         now: () => now,
       }).login.attempt({ account, address: '198.51.100.1', browser: undefined }, async () => user)

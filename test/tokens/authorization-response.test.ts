@@ -12,8 +12,7 @@ beforeAll(async () => {
   host = await startHost()
   const { knex: database, tablePrefix } = host.database
   const secrets = ['a secret of the tests that is long enough']
-  server = createAuthorizationServer(resolveOptions({ database, tablePrefix, secrets }))
-  await server.ready()
+  server = await createAuthorizationServer(resolveOptions({ database, tablePrefix, secrets }), []).ready()
 })
 afterAll(async () => {
   await server.close()

@@ -115,15 +115,3 @@ export const createLanguages = (options: LanguageOptions): Languages => {
     nameOf: (tag) => names.get(tag) ?? tag,
   }
 }
-
-/** Made once for each router. */
-const made = new WeakMap<Options, Languages>()
-
-/** @throws OptionsError as {@link createLanguages}; the router asks for them when it is made */
-export const languagesOf = ({ options }: { readonly options: Options }): Languages => {
-  const known = made.get(options)
-  if (known !== undefined) return known
-  const languages = createLanguages(options)
-  made.set(options, languages)
-  return languages
-}

@@ -71,7 +71,7 @@ export interface PruningContext {
   /** Epoch seconds. */
   now(): number
   /** Settles when the schema is up to date. */
-  ready(): Promise<void>
+  ready(): Promise<unknown>
 }
 
 /** Removes expired rows about every ten minutes until the signal is aborted. Logs the first of several failures. */

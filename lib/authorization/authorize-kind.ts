@@ -1,0 +1,54 @@
+import type { PageContext } from '../http/context.ts'
+import type { AuthorizationRequest } from '../protocol/authorization-request.ts'
+import {
+  AuthorizationResponseError,
+  type AuthorizationTarget,
+  ExpiredRequestError,
+} from '../protocol/errors.ts'
+import { consumePendingRequest } from '../repositories/index.ts'
+import { issueAuthorizationResponse } from './issue.ts'
+import type { PendingRequestKind } from './pending-request-kind.ts'
+import { sendAuthorizationResponse } from './response.ts'
+
+const targetOf = ({ redirectUri, state, responseMode }: AuthorizationRequest): AuthorizationTarget => ({
+  redirectUri,
+  state,
+  responseMode,
+})
+
+/** A request at the authorization endpoint (RFC 6749 §4.1, OIDC Core §3.1): its answer goes to the redirect URI. */
+export const authorizeKind: PendingRequestKind = {
+  name: 'authorize',
+  path: '/authorize',
+
+  async grant(context, { request, pending }, { authorization, step }) {
+    const { server, info } = context
+    const { login, scopes, organization } = step
+    const issued = await issueAuthorizationResponse(server, {
+      ...{ context: authorization, login, user: login.user, scopes, organization },
+      pendingId: pending?.id,
+    })
+    if (issued === 'gone') throw new ExpiredRequestError()
+    if (issued === 'withdrawn') {
+      const description = 'the user has just removed this client'
+      throw new AuthorizationResponseError(targetOf(request), 'access_denied', description)
+    }
+    server.events.announce('authorization.issued', info, {
+      authorizationId: issued.authorizationId,
+      clientId: request.clientId,
+      subject: login.subject,
+      scopes,
+      responseType: request.responseType,
+      ...(organization !== undefined && { organization }),
+    })
+    sendAuthorizationResponse(context, targetOf(request), issued.parameters)
+  },
+
+  async refuse({ server }: PageContext, { request, pending }, { code, description }) {
+    const now = server.now()
+    if (pending && !(await consumePendingRequest(server.database, { id: pending.id, now }))) {
+      throw new ExpiredRequestError()
+    }
+    throw new AuthorizationResponseError(targetOf(request), code, description)
+  },
+}

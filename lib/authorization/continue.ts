@@ -1,0 +1,72 @@
+import type { PageContext } from '../http/context.ts'
+import { sendRedirect } from '../http/send.ts'
+import { ownPath } from '../http/urls.ts'
+import { ExpiredRequestError } from '../protocol/errors.ts'
+import { type NextStep, nextStep } from '../protocol/next-step.ts'
+import { decidePendingRequest, selectLogin } from '../repositories/index.ts'
+import { authorizationContext, type Changes, type RequestToDecide } from './context.ts'
+import { kindNamed } from './kinds.ts'
+import { loginLocation } from './login-location.ts'
+import { keepPending, type PendingRequest, requestParameter } from './pending-request.ts'
+
+/** A pending request, to be decided. */
+export const toDecide = (pending: PendingRequest): RequestToDecide => ({
+  ...{ client: pending.client, request: pending.request, known: pending.known, pending },
+})
+
+const loginRequired: Extract<NextStep, { step: 'error' }> = {
+  step: 'error',
+  code: 'login_required',
+  description: 'the user did not sign in',
+}
+
+/** Stores what a form has changed, when a further page has to be shown. */
+const storeChanges = async (
+  { server: { database } }: PageContext,
+  { pending }: RequestToDecide,
+  { decision, selectedSid }: Changes,
+): Promise<void> => {
+  if (pending && decision) await decidePendingRequest(database, { id: pending.id, decision })
+  if (pending && selectedSid !== undefined) await selectLogin(database, { id: pending.id, sid: selectedSid })
+}
+
+/** The secret id of the request; one that has just arrived is stored now. */
+const keep = async (
+  context: PageContext,
+  { kind, request, pending }: RequestToDecide & { kind: string },
+  sid: string | undefined,
+): Promise<string> => pending?.secret ?? keepPending(context, kind, request, sid)
+
+/**
+ * Takes the next step of a request and answers: with the login page, the choice of an account, the consent page, or
+ * what was granted. Every endpoint that changes something about a request ends here.
+ *
+ * @param changes what the current form has just changed
+ * @param options.kind of a request that has just arrived
+ * @param options.returned whether the browser comes back from the host's own login page
+ */
+export const continueRequest = async (
+  context: PageContext,
+  asked: RequestToDecide,
+  changes: Changes = {},
+  { kind: newKind = 'authorize', returned = false }: { kind?: string; returned?: boolean } = {},
+): Promise<void> => {
+  const { server, res } = context
+  const name = asked.pending?.kind ?? newKind
+  const kind = kindNamed(name)
+  if (kind === undefined) throw new ExpiredRequestError()
+  const authorization = await authorizationContext(context, asked, changes)
+  const step = nextStep(authorization)
+  if (step.step === 'issue') return kind.grant(context, asked, { authorization, step })
+  if (step.step === 'error') return kind.refuse(context, asked, step)
+  if (step.step !== 'consent' && returned) return kind.refuse(context, asked, loginRequired)
+
+  await storeChanges(context, asked, changes)
+  const secret = await keep(context, { ...asked, kind: name }, authorization.login?.sid)
+  const named = { [requestParameter]: secret }
+  if (step.step === 'consent') return sendRedirect(res, ownPath(server, '/consent', named))
+  // The host's own page is told by `prompt` to let the user choose an account.
+  const isOurChoice = step.step === 'select-account' && server.options.login.url === undefined
+  const choice = ownPath(server, '/select-account', named)
+  sendRedirect(res, isOurChoice ? choice : loginLocation(server, secret, asked.request))
+}

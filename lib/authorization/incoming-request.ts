@@ -1,0 +1,78 @@
+import type { AuthorizationServer } from '../authorization-server.ts'
+import {
+  type AuthorizationRequest,
+  parseAuthorizationRequest,
+  parseAuthorizationTarget,
+} from '../protocol/authorization-request.ts'
+import { claimsRequest, parseClaims } from '../protocol/claims-request.ts'
+import type { Client } from '../protocol/client.ts'
+import { responseTypes } from '../protocol/client-metadata.ts'
+import { asAuthorizationError, OAuthError } from '../protocol/errors.ts'
+import type { Parameters } from '../protocol/parameters.ts'
+import { frontChannelResponseTypes } from '../protocol/response-type.ts'
+import { findForAuthorize, type KnownLogin } from '../repositories/index.ts'
+import { readIdTokenHint } from '../tokens/id-token-hint.ts'
+
+/** A validated authorization request with its client. */
+export interface IncomingRequest {
+  readonly client: Client
+  readonly request: AuthorizationRequest
+  /** The login that the session remembers, if it is valid. */
+  readonly known: KnownLogin | undefined
+}
+
+/** Every response type that is on; discovery publishes this list. */
+export const supportedResponseTypes = ({
+  options,
+}: Pick<AuthorizationServer, 'options'>): readonly string[] => [
+  ...responseTypes,
+  ...(options.features.implicit ? frontChannelResponseTypes : []),
+]
+
+/** Parameters that need the server's keys or options: single claims, the subject of a hint, the organization. */
+const serverSideParameters = async (
+  server: AuthorizationServer,
+  parameters: Parameters,
+  { scopes }: AuthorizationRequest,
+): Promise<Pick<AuthorizationRequest, 'claims' | 'hintedSubject' | 'organization'>> => {
+  const requested = parseClaims(parameters.optional('claims'))
+  const hint = parameters.optional('id_token_hint')
+  const hinted = hint === undefined ? undefined : await readIdTokenHint(server, hint)
+  const hintedSubject = requested?.subject ?? hinted?.subject
+  const organization = server.options.organizations && parameters.optional('organization')
+  if (hinted && hinted.subject !== hintedSubject) {
+    throw new OAuthError('login_required', 'id_token_hint and claims are about different users')
+  }
+  return {
+    ...(requested && { claims: claimsRequest(requested, scopes, server.scopeClaims) }),
+    ...(hintedSubject !== undefined && { hintedSubject }),
+    ...(organization !== undefined && { organization }),
+  }
+}
+
+/**
+ * Parses and validates an authorization request (RFC 6749 §4.1.1, OIDC Core §3.1.2.1), with one statement.
+ *
+ * @param sid the login that the session remembers, if any
+ * @throws OAuthError when client or redirect URI is wrong, to be shown to the user
+ * @throws AuthorizationResponseError for everything else, to be sent to the client
+ */
+export const readIncomingRequest = async (
+  server: AuthorizationServer,
+  parameters: Parameters,
+  sid: string | undefined,
+): Promise<IncomingRequest> => {
+  const clientId = parameters.required('client_id')
+  const found = await findForAuthorize(server.database, { clientId, sid, now: server.now() })
+  const types = supportedResponseTypes(server)
+  const verified = parseAuthorizationTarget(parameters, found?.client, types)
+  const { client, target } = verified
+  const { codeChallengeMethods } = server.options
+  const request = parseAuthorizationRequest(parameters, verified, codeChallengeMethods, types)
+  try {
+    const more = await serverSideParameters(server, parameters, request)
+    return { client, request: { ...request, ...more }, known: found?.known }
+  } catch (error) {
+    throw asAuthorizationError(target, error)
+  }
+}

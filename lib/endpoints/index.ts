@@ -1,0 +1,41 @@
+import type { Context, Incoming, PageContext } from '../http/context.ts'
+import type { Endpoint } from '../http/route.ts'
+import { accountEndpoint } from './account.ts'
+import { assetsEndpoint } from './assets.ts'
+import { authorizeEndpoint } from './authorize.ts'
+import { consentEndpoint } from './consent.ts'
+import { createDiscoveryEndpoints } from './discovery.ts'
+import { introspectEndpoint } from './introspect.ts'
+import { createJwksEndpoint } from './jwks.ts'
+import { loginEndpoint } from './login.ts'
+import { logoutEndpoint } from './logout.ts'
+import { revokeEndpoint } from './revoke.ts'
+import { selectAccountEndpoint } from './select-account.ts'
+import { tokenEndpoint } from './token.ts'
+import { userinfoEndpoint } from './userinfo.ts'
+
+/** Every endpoint, by kind. A new endpoint is one file and one line here. */
+export interface Endpoints {
+  /** Programs call them; errors are JSON. */
+  readonly api: readonly Endpoint<Context>[]
+  /** Browsers open them; errors are pages. */
+  readonly pages: readonly Endpoint<PageContext>[]
+  /** Also served at the root of the host (RFC 8414 §3.1). */
+  readonly discovery: readonly Endpoint<Incoming>[]
+  readonly files: readonly Endpoint<Incoming>[]
+}
+
+/** The endpoints of one router; the documents that they keep belong to it. */
+export const createEndpoints = (): Endpoints => ({
+  api: [tokenEndpoint, userinfoEndpoint, introspectEndpoint, revokeEndpoint, createJwksEndpoint()],
+  pages: [
+    authorizeEndpoint,
+    loginEndpoint,
+    selectAccountEndpoint,
+    consentEndpoint,
+    accountEndpoint,
+    logoutEndpoint,
+  ],
+  discovery: createDiscoveryEndpoints(),
+  files: [assetsEndpoint],
+})

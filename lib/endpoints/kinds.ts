@@ -1,0 +1,74 @@
+import { renderPageError } from '../authorization/response.ts'
+import type { AuthorizationServer, ServerSetup } from '../authorization-server.ts'
+import type { Context, Incoming, PageContext } from '../http/context.ts'
+import { errorRenderer, sendJsonError } from '../http/errors.ts'
+import { readForm } from '../http/form.ts'
+import { issuerCheck, secureCheck } from '../http/issuer-check.ts'
+import { languageOf } from '../http/language.ts'
+import { chooseLanguage } from '../http/language-choice.ts'
+import { readyInTime } from '../http/ready.ts'
+import type { EndpointKind } from '../http/route.ts'
+import { sendPage } from '../http/send-page.ts'
+import { noSession, sessionOpener } from '../sessions/session.ts'
+
+/** The most bytes of a form from a client, and of a form of our own pages. */
+const maxClientForm = 65_536
+const maxPageForm = 16_384
+
+/** What comes before every endpoint: the request arrived at the issuer, the server is ready, and its form is read. */
+const opener = (server: ServerSetup, bodyLimit: number): ((incoming: Incoming) => Promise<Context>) => {
+  const [assertSecure, assertIssuer] = [secureCheck(server), issuerCheck(server)]
+  return async (incoming) => {
+    const { req } = incoming
+    assertSecure(req)
+    assertIssuer(req)
+    const ready: AuthorizationServer = server.current() ?? (await readyInTime(server))
+    if (req.method === 'POST') await readForm(req, bodyLimit)
+    return { ...incoming, server: ready }
+  }
+}
+
+/** Endpoints that programs call: no session, no cookie, errors as JSON. */
+export const apiKind = (server: ServerSetup): EndpointKind<Context> => ({
+  open: opener(server, maxClientForm),
+  renderError: errorRenderer(sendJsonError),
+})
+
+/** Endpoints that browsers open: session, language, pages; errors as pages or, by redirect, to the client. */
+export const pageKind = (server: ServerSetup): EndpointKind<PageContext> => {
+  const open = opener(server, maxPageForm)
+  const openSession = sessionOpener(server)
+  return {
+    async open(incoming, { usesSession = () => true, offersLanguages = true }) {
+      const context = await open(incoming)
+      if (offersLanguages && chooseLanguage(context)) return undefined
+      const session = usesSession(incoming.req) ? await openSession(incoming) : noSession
+      const language = languageOf(server, incoming.req)
+      return {
+        ...context,
+        session,
+        language,
+        send: (page, model, options) => sendPage(context, language, page, model, options),
+      }
+    },
+    renderError: renderPageError,
+  }
+}
+
+/** Files of our pages. They need neither schema nor keys, so that an error page has its stylesheet. */
+export const fileKind: EndpointKind<Incoming> = {
+  open: (incoming) => incoming,
+  renderError: renderPageError,
+}
+
+/** Documents at the root of the host, outside the mount. */
+export const rootKind = (server: ServerSetup): EndpointKind<Incoming> => {
+  const assertSecure = secureCheck(server)
+  return {
+    open: (incoming) => {
+      assertSecure(incoming.req)
+      return incoming
+    },
+    renderError: errorRenderer(sendJsonError),
+  }
+}

@@ -1,0 +1,22 @@
+import type { AuthorizationServer, ServerSetup } from '../authorization-server.ts'
+import { temporarilyUnavailable } from '../database/errors.ts'
+import { withTimeout } from '../database/timeout.ts'
+import { OAuthError } from '../protocol/errors.ts'
+
+/** Milliseconds that a request waits for the server; migrations that take longer continue without it. */
+const timeoutMs = 8000
+
+/**
+ * Waits for schema and keys on behalf of a request.
+ *
+ * @throws OAuthError `temporarily_unavailable` if the server is not ready before the timeout, or cannot become ready
+ */
+export const readyInTime = async (server: Pick<ServerSetup, 'ready'>): Promise<AuthorizationServer> => {
+  try {
+    return await withTimeout(server.ready(), timeoutMs, () => {
+      throw new Error(`not ready within ${timeoutMs} ms`)
+    })
+  } catch (error) {
+    throw error instanceof OAuthError ? error : temporarilyUnavailable(error)
+  }
+}

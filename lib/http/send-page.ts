@@ -1,0 +1,19 @@
+import type { PageModels, PageName } from '../pages/page-models.ts'
+import type { Incoming, PageOptions } from './context.ts'
+import { languageChoices } from './language-choice.ts'
+import { formActionFor, setPageHeaders } from './security-headers.ts'
+import { sendHtml } from './send.ts'
+
+/** Answers with a page in this language. */
+export const sendPage = <Name extends PageName>(
+  { server, res }: Incoming,
+  language: string,
+  page: Name,
+  model: PageModels[Name],
+  { status = 200, redirectUri, headers = {} }: PageOptions = {},
+): void => {
+  const choices = languageChoices(server, page, model, language)
+  const html = server.views.render(page, model, { language, choices })
+  setPageHeaders(res, redirectUri === undefined ? undefined : formActionFor(redirectUri))
+  sendHtml(res, html, { status, headers: { 'Content-Language': language, ...headers } })
+}
