@@ -24,9 +24,10 @@ export const sendAuthorizationResponse = (
   const { server, req, res, language = languageOf(server, req) } = incoming
   const fields = { ...parameters, ...(state === undefined ? {} : { state }), iss: server.issuer }
   if (responseMode === 'form_post') {
-    return sendPage(incoming, language, 'form-post', { action: redirectUri, fields }, { redirectUri })
+    sendPage(incoming, language, 'form-post', { action: redirectUri, fields }, { redirectUri })
+  } else {
+    sendRedirect(res, `${redirectUri}${separatorOf(redirectUri, responseMode)}${new URLSearchParams(fields)}`)
   }
-  sendRedirect(res, `${redirectUri}${separatorOf(redirectUri, responseMode)}${new URLSearchParams(fields)}`)
 }
 
 /** Errors of the page routes: to the client where the target has been verified, else as a page. */

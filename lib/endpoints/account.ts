@@ -78,7 +78,8 @@ const showLoginPage = (context: PageContext): void => {
   const { server, req, res } = context
   const { url } = server.options.login
   if (url === undefined) {
-    return showLogin(context, loginPage(context, bindBrowser(context)), { username: '', confirm: false })
+    showLogin(context, loginPage(context, bindBrowser(context)), { username: '', confirm: false })
+    return
   }
   const location = accountLoginLocation(server, url)
   // A browser that comes back without a login is not redirected again.

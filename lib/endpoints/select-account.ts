@@ -24,7 +24,10 @@ const purposeOf = ({ id, browser }: PendingRequest): FormPurpose => ({
 const showPage = (context: PageContext, pending: PendingRequest, active: ActiveLogin | undefined): void => {
   const { server, language } = context
   const { client, request, secret } = pending
-  if (active === undefined) return sendRedirect(context.res, loginLocation(server, secret, request))
+  if (active === undefined) {
+    sendRedirect(context.res, loginLocation(server, secret, request))
+    return
+  }
   const model = {
     action: ownPath(server, '/select-account'),
     hidden: {

@@ -286,16 +286,6 @@ underAttack(
 
     // RFC 6819 §4.4.1.10, ASVS 10.7.1: who consents is who is signed in, and who was asked.
     describe('swapped between people:', () => {
-      test('what Ada allowed does not count for Bob, who signs in before the browser goes on', async () => {
-        const { agent, fields, id } = await consentPage({ scope: 'openid email' })
-        const login = await agent.get(at('/login', { authorization_request: id }))
-        expect((await post(agent, '/consent', { ...fields, decision: 'allow' })).status).toBe(303)
-        const asBob = await agent.signIn(login, bob.email, bob.password)
-        expect(pageOf(asBob)).toBe('200 /consent')
-        expect(asBob.html).toContain(bob.email)
-        expect(await table('consents')).toEqual([])
-      })
-
       test('a page that Ada was shown allows nothing for Bob, who signed in meanwhile in another tab', async () => {
         const { agent, fields, page } = await consentPage({ scope: 'openid email' })
         expect(page.html).toContain(ada.email)

@@ -28,8 +28,8 @@ underAttack(
     const { expectNobody, subjectOf } = side
 
     /** A browser at the form, the form as it would be sent, and how to show that it still works afterwards. */
-    const attacked = async () => {
-      const { agent, page, id, fields } = await loginPage()
+    const attacked = async (parameters: Fields = {}) => {
+      const { agent, page, id, fields } = await loginPage(parameters)
       const expectUndisturbed = async (): Promise<void> => {
         await expectNobody(agent)
         const next = await agent.signIn(page)
@@ -385,26 +385,19 @@ underAttack(
     // RFC 9700 §4.12, OAuth 2.1 §7.5.3: a 307 would send the password on to the client.
     everyMount(() => {
       test('is answered by 303 and a path of ours alone, on every hop to the client (RFC 9700 §4.12)', async () => {
-        const { agent, page, id, form } = await attacked()
+        const { agent, page, id, form } = await attacked({ prompt: 'consent' })
         expect(page.html).not.toContain(ada.password)
         const after = await post(agent, '/login', form)
         expect({ status: after.status, location: after.headers.location, html: after.html }).toEqual({
           status: 303,
-          location: at('/authorize', { authorization_request: id }),
+          location: at('/consent', { authorization_request: id }),
           html: '',
         })
-        let answer = await agent.get(after.headers.location ?? '')
-        expect(answer.status).toBe(303)
-        if (answer.headers.location?.includes('/consent')) {
-          const consent = await agent.get(answer.headers.location)
-          const allowed = await post(agent, '/consent', {
-            ...fieldsOf(consent, 'value="allow"'),
-            decision: 'allow',
-          })
-          expect({ status: allowed.status, html: allowed.html }).toEqual({ status: 303, html: '' })
-          answer = await agent.get(allowed.headers.location ?? '')
-        }
-        code(answer)
+        const consent = await agent.get(after.headers.location ?? '')
+        const fields = { ...fieldsOf(consent, 'value="allow"'), decision: 'allow' }
+        const allowed = await post(agent, '/consent', fields)
+        expect({ status: allowed.status, html: allowed.html }).toEqual({ status: 303, html: '' })
+        code(allowed)
       })
     })
 
@@ -428,15 +421,14 @@ underAttack(
           async (name) => {
             for (const place of places) {
               const agent = browser()
-              const asked = await agent.open(authorizeUrl(name === 'redirect_uri' ? {} : { [name]: place }))
+              const more = name === 'redirect_uri' ? {} : { [name]: place }
+              const asked = await agent.open(authorizeUrl({ prompt: 'consent', ...more }))
               const page = await agent.get(`${asked.url.href}&${new URLSearchParams({ [name]: place })}`)
               expect(pageOf(page)).toBe('200 /login')
               expect(page.html).not.toMatch(/evil|alert\(/)
               const form = { ...fieldsOf(page, 'name="password"'), ...credentials, [name]: place }
               const answer = await agent.post(at('/login', { [name]: place }), form)
-              expect(answer.headers.location).toBe(
-                at('/authorize', { authorization_request: requestOf(page) }),
-              )
+              expect(answer.headers.location).toBe(at('/consent', { authorization_request: requestOf(page) }))
             }
           },
         )
