@@ -11,12 +11,10 @@ import {
 } from '../../lib/keys/secrets.ts'
 import { isPublicAddress } from '../../lib/outbound/public-address.ts'
 import { parseTarget } from '../../lib/outbound/target.ts'
-import { parseBasicCredentials } from '../../lib/protocol/basic-credentials.ts'
 import { assertClientAssertion, claimedClientId } from '../../lib/protocol/client-assertion.ts'
 import { OAuthError } from '../../lib/protocol/errors.ts'
 import { parseJwks, usableJwks } from '../../lib/protocol/jwks.ts'
 import { Parameters } from '../../lib/protocol/parameters.ts'
-import { assertCodeVerifier, codeChallengeOf, parseCodeChallenge } from '../../lib/protocol/pkce.ts'
 import { assertRegistrableRedirectUri, isRegisteredRedirectUri } from '../../lib/protocol/redirect-uri.ts'
 import { isWithinScopes, narrowedScopes, parseScope } from '../../lib/protocol/scope.ts'
 import { fc } from '../support/property.ts'
@@ -31,108 +29,6 @@ const outcomeOf = <T>(work: () => T): { value: T } | { code: string } => {
     throw error
   }
 }
-
-describe('PKCE (RFC 7636, RFC 9700 §4.8)', () => {
-  const verifiers = fc.string({ unit: fc.constantFrom(...'AZaz09-._~'), minLength: 43, maxLength: 128 })
-  const methods = fc.constantFrom('S256' as const, 'plain' as const)
-
-  test('any challenge and method are read as they are, or refused: no method is ever assumed', () => {
-    const texts = fc.option(
-      fc.oneof(
-        anyText,
-        verifiers,
-        verifiers.map((text) => codeChallengeOf(text, 'S256')),
-      ),
-      {
-        nil: undefined,
-      },
-    )
-    const names = fc.option(fc.oneof(anyText, methods, fc.constantFrom('s256', 'PLAIN', '', 'none')), {
-      nil: undefined,
-    })
-    fc.assert(
-      fc.property(
-        texts,
-        names,
-        fc.subarray(['S256', 'plain'] as const, { minLength: 1 }),
-        (value, method, allowed) => {
-          const outcome = outcomeOf(() => parseCodeChallenge(value, method, allowed))
-          if ('code' in outcome) expect(outcome.code).toBe('invalid_request')
-          else if (outcome.value === undefined) expect([value, method]).toEqual([undefined, undefined])
-          else {
-            expect(outcome.value).toEqual({ value, method })
-            expect(allowed).toContain(method)
-            expect(value).toMatch(method === 'S256' ? /^[\w-]{43}$/ : /^[\w.~-]{43,128}$/)
-          }
-        },
-      ),
-      { numRuns: 1000 },
-    )
-  })
-
-  test('a challenge of one method is met by no verifier of the other', () => {
-    fc.assert(
-      fc.property(verifiers, methods, methods, (verifier, asked, taken) => {
-        const value = codeChallengeOf(verifier, asked)
-        const outcome = outcomeOf(() => assertCodeVerifier(verifier, { value, method: taken }))
-        expect('value' in outcome).toBe(asked === taken)
-      }),
-    )
-  })
-
-  test('whatever is sent as verifier, it is that of the challenge or an invalid_grant', () => {
-    fc.assert(
-      fc.property(verifiers, methods, fc.option(anyText, { nil: undefined }), (right, method, sent) => {
-        const challenge = { value: codeChallengeOf(right, method), method }
-        const outcome = outcomeOf(() => assertCodeVerifier(sent, challenge))
-        expect(outcome).toEqual(sent === right ? { value: undefined } : { code: 'invalid_grant' })
-        const unasked = outcomeOf(() => assertCodeVerifier(sent, undefined))
-        expect(unasked).toEqual(sent === undefined ? { value: undefined } : { code: 'invalid_grant' })
-      }),
-      { numRuns: 500 },
-    )
-  })
-})
-
-describe('Basic credentials (RFC 6749 §2.3.1)', () => {
-  const basic = (text: string): string => `Basic ${Buffer.from(text).toString('base64')}`
-  /** Any of the ways in which one text can be escaped. */
-  const escaped = (text: string, choices: readonly boolean[]): string =>
-    [...text]
-      .map((character, index) => {
-        const must = /[:%+ ]/.test(character) || character.charCodeAt(0) > 126
-        if (character === ' ' && choices[index % choices.length]) return '+'
-        return must || choices[index % choices.length]
-          ? [...Buffer.from(character)].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join('')
-          : character
-      })
-      .join('')
-  const text = fc.string({ unit: 'grapheme', minLength: 1 })
-  const choices = fc.array(fc.boolean(), { minLength: 1 })
-
-  test('mean one client and one secret, however they are escaped', () => {
-    fc.assert(
-      fc.property(text, text, choices, choices, (clientId, clientSecret, one, other) => {
-        for (const way of [one, other]) {
-          const header = basic(`${escaped(clientId, way)}:${escaped(clientSecret, way)}`)
-          expect(parseBasicCredentials(header)).toEqual({ clientId, clientSecret })
-        }
-      }),
-      { numRuns: 300 },
-    )
-  })
-
-  test('of two clients or two secrets are never read alike', () => {
-    fc.assert(
-      fc.property(text, text, text, text, choices, (id, secret, otherId, otherSecret, way) => {
-        fc.pre(id !== otherId || secret !== otherSecret)
-        const read = (one: string, two: string) =>
-          parseBasicCredentials(basic(`${escaped(one, way)}:${escaped(two, way)}`))
-        expect(read(id, secret)).not.toEqual(read(otherId, otherSecret))
-      }),
-    )
-  })
-})
 
 describe('scope (RFC 6749 §3.3 and §6)', () => {
   const names = ['openid', 'profile', 'email', 'notes:read', 'notes:write', 'admin']

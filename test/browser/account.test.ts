@@ -1,7 +1,6 @@
 import helmet from 'helmet'
 import type { Browser, Page } from 'playwright-core'
 import { launchBrowser } from '../support/browser.ts'
-import { barriersOf } from '../support/browser-barriers.ts'
 import { answerFor, withWatchedPage } from '../support/browser-watch.ts'
 import { openServer, type TestServer } from '../support/client-server.ts'
 import { authorizeUrl, callback, clients, type Host, people, pkce, startHost } from '../support/host.ts'
@@ -145,39 +144,4 @@ describeWith('chromium', 'connected apps and the choice of an account in Chromiu
       const [back] = await Promise.all([reached(page, callback), page.keyboard.press('Enter')])
       expect(back.searchParams.get('code')).toMatch(/^lk_ac_/)
     }))
-
-  describe.each(['light', 'dark'] as const)('WCAG 2.2 AA, %s', (colorScheme) => {
-    test.each([1280, 320])('at %i pixels nothing is found on any page', (width) =>
-      withWatchedPage(
-        browser,
-        { colorScheme, viewport: { width, height: 720 } },
-        async ({ page, session }) => {
-          await answerFor(session, ['https://client.example.com/*'])
-          const barriers: Record<string, string[]> = {}
-          await page.goto(account())
-          barriers['sign in'] = await barriersOf(page)
-          await signIn(page)
-          await heading(page, 'Connected apps')
-          barriers.empty = await barriersOf(page)
-          await page.goto(urlFor({ client_id: 'web' }))
-          await Promise.all([reached(page, callback), page.click('#allow')])
-          await page.goto(urlFor({ client_id: 'web', prompt: 'select_account' }))
-          await heading(page, 'Choose an account')
-          barriers.choice = await barriersOf(page)
-          await page.goto(account())
-          await heading(page, 'Connected apps')
-          barriers.list = await barriersOf(page)
-          await page.getByRole('link', { name: 'Remove access of Web client' }).click()
-          await heading(page, 'Remove access?')
-          barriers.question = await barriersOf(page)
-          await page.click('#remove')
-          await page.getByRole('status').waitFor()
-          barriers.removed = await barriersOf(page)
-          expect(barriers).toEqual({
-            ...{ 'sign in': [], empty: [], choice: [], list: [], question: [], removed: [] },
-          })
-        },
-      ),
-    )
-  })
 })

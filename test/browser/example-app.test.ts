@@ -75,49 +75,6 @@ describeWith('chromium', 'Notes and Journal in Chromium', () => {
     const inPage = (run: (page: Page) => Promise<void>) =>
       withWatchedPage(browser, { javaScriptEnabled }, ({ page }) => run(page))
 
-    // The first in the file for Ines, who is asked until she allows.
-    test('Cancel leads back to the client with access_denied, and nothing is remembered', () =>
-      inPage(async (page) => {
-        await startAtJournal(page)
-        await enter(page, ines, ines.password)
-        await waitForHeading(page, 'Journal wants to access your Notes account')
-        await press(page, 'Cancel')
-        await waitForHeading(page, 'You did not let Journal in')
-        expect(new URL(page.url()).searchParams.get('error')).toBe('access_denied')
-        expect(await page.locator('#error').textContent()).toBe('access_denied')
-        await page.getByRole('link', { name: 'Sign in with Notes' }).click()
-        await waitForHeading(page, 'Journal wants to access your Notes account')
-      }))
-
-    test('a wrong password says so and keeps the name; the right one leads on', () =>
-      inPage(async (page) => {
-        await startAtJournal(page)
-        await waitForHeading(page, 'Sign in')
-        expect(await page.title()).toBe('Sign in · Notes')
-        await enter(page, mira, 'seven green candles')
-        await page.getByRole('alert').waitFor()
-        expect(await page.getByRole('alert').textContent()).toContain('We couldn’t sign you in')
-        expect(await page.title()).toMatch(/^Error: /)
-        expect(await page.getByLabel('Email or username').inputValue()).toBe(mira.email)
-        expect(await page.getByLabel('Password').inputValue()).toBe('')
-        await page.getByLabel('Password').fill(mira.password)
-        await press(page, 'Sign in')
-        await passwordAccepted(page).waitFor()
-      }))
-
-    test('a disabled user is told no more than anybody with a wrong password', async () => {
-      const told: (string | null)[] = []
-      for (const password of ['gone since last spring', 'not the password']) {
-        await inPage(async (page) => {
-          await startAtJournal(page)
-          await enter(page, { ...mira, email: 'left@notes.example' }, password)
-          told.push(await page.getByRole('alert').textContent())
-        })
-      }
-      expect(told[0]).toContain('The username or password is not right')
-      expect(told[1]).toBe(told[0])
-    })
-
     test('signs in, consents, and Journal shows verified claims, refreshes and calls the API', () =>
       inPage(async (page) => {
         await allow(page, mira)

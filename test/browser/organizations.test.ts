@@ -2,7 +2,7 @@ import helmet from 'helmet'
 import type { Browser, Page } from 'playwright-core'
 import type { Organization } from '../../lib/index.ts'
 import { launchBrowser } from '../support/browser.ts'
-import { barriersOf, tabTo } from '../support/browser-barriers.ts'
+import { tabTo } from '../support/browser-barriers.ts'
 import { answerFor, type WatchedPage, withWatchedPage } from '../support/browser-watch.ts'
 import { openServer, type TestServer } from '../support/client-server.ts'
 import {
@@ -181,39 +181,4 @@ describeWith('chromium', 'the choice of a workspace in Chromium', () => {
       const back = await leaveBy(page, () => page.click('#deny'))
       expect(back.searchParams.get('error')).toBe('access_denied')
     }))
-
-  describe.each(['light', 'dark'] as const)('WCAG 2.2 AA, %s', (colorScheme) => {
-    test.each([1280, 320])('at %i pixels nothing is found', (width) =>
-      withWatchedPage(browser, { colorScheme, viewport: { width, height: 720 } }, async (watched) => {
-        const { page } = watched
-        await pretendClient(watched)
-        const barriers: Record<string, string[]> = {}
-        await page.goto(url())
-        await signIn(page)
-        barriers.open = await barriersOf(page)
-        for (const label of await page.locator('#organizations label').all())
-          expect((await label.boundingBox())?.height).toBeGreaterThanOrEqual(44)
-        await page.click('#allow')
-        await page.getByRole('alert').waitFor()
-        barriers.error = await barriersOf(page)
-        await page.locator('#organization-2').check()
-        barriers.chosen = await barriersOf(page)
-        await leaveBy(page, () => page.click('#allow'))
-        await page.goto(`${server.origin}/oauth/account`)
-        barriers.account = await barriersOf(page)
-        await page.getByRole('link', { name: /^Remove access/ }).click()
-        await page.waitForSelector('#remove')
-        barriers.removal = await barriersOf(page)
-        await page.goto(url('own'))
-        await page.waitForSelector('#choose')
-        barriers.alone = await barriersOf(page)
-        organizations = several.slice(0, 1)
-        await page.goto(url())
-        await page.waitForSelector('#allow')
-        barriers.only = await barriersOf(page)
-        const none = { open: [], error: [], chosen: [], account: [], removal: [], alone: [], only: [] }
-        expect(barriers).toEqual(none)
-      }),
-    )
-  })
 })

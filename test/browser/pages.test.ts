@@ -2,9 +2,9 @@ import express from 'express'
 import helmet from 'helmet'
 import type { Browser, Page } from 'playwright-core'
 import type { ClientSeed } from '../../lib/index.ts'
-import { createViews } from '../../lib/pages/views.ts'
 import { launchBrowser } from '../support/browser.ts'
-import { barriersOf, focused, tabTo } from '../support/browser-barriers.ts'
+import { barriersOf, tabTo } from '../support/browser-barriers.ts'
+import { type Gallery, openGallery } from '../support/browser-gallery.ts'
 import { answerFor, type WatchedPage, withWatchedPage } from '../support/browser-watch.ts'
 import { openServer, type TestServer } from '../support/client-server.ts'
 import {
@@ -17,7 +17,7 @@ import {
   secret,
   startHost,
 } from '../support/host.ts'
-import { samples } from '../support/page-samples.ts'
+
 import { describeWith } from '../support/services.ts'
 
 const ada = people[0]!
@@ -130,26 +130,6 @@ describeWith('chromium', 'the pages in Chromium, in an app with helmet()', () =>
     await other.close()
   })
 
-  test('a login and a consent by keyboard alone', () =>
-    withWatchedPage(browser, {}, async (watched) => {
-      const { page } = watched
-      await pretendClients(watched)
-      await page.goto(webUrl())
-      await page.locator('#username:focus').waitFor()
-      await page.keyboard.type(ada.email)
-      await page.keyboard.press('Tab')
-      await page.locator('#password:focus').waitFor()
-      await page.keyboard.insertText(ada.password)
-      await page.keyboard.press('Enter')
-      await page.waitForSelector('#allow')
-      expect(await focused(page)).not.toBe('allow')
-      await tabTo(page, 'deny')
-      await page.keyboard.press('Tab')
-      await page.locator('#allow:focus').waitFor()
-      const [back] = await Promise.all([reached(page, callback), page.keyboard.press('Enter')])
-      expect(back.searchParams.get('code')).toMatch(/^lk_ac_/)
-    }))
-
   test('Enter on a checkbox does not decide; Space changes it, and Allow sends what is ticked', () =>
     withWatchedPage(browser, {}, async (watched) => {
       const { page } = watched
@@ -177,30 +157,6 @@ describeWith('chromium', 'the pages in Chromium, in an app with helmet()', () =>
       expect(posts).toHaveLength(1)
     }))
 
-  describe.each(['light', 'dark'] as const)('WCAG 2.2 AA, %s', (colorScheme) => {
-    test.each([1280, 320])('at %i pixels nothing is found on any page', (width) =>
-      withWatchedPage(browser, { colorScheme, viewport: { width, height: 720 } }, async ({ page }) => {
-        const barriers: Record<string, string[]> = {}
-        await page.goto(webUrl())
-        barriers.login = await barriersOf(page)
-        await signIn(page, 'wrong')
-        await page.waitForSelector('#error')
-        barriers['login error'] = await barriersOf(page)
-        await signIn(page)
-        await page.waitForSelector('#allow')
-        barriers.consent = await barriersOf(page)
-        await page.goto(urlFor({ client_id: 'nobody' }))
-        await page.getByRole('heading', { name: 'This request can’t be completed' }).waitFor()
-        barriers.error = await barriersOf(page)
-        await page.goto(`${server.origin}/oauth/login?authorization_request=gone`)
-        await page.getByRole('heading', { name: 'This sign-in took too long' }).waitFor()
-        barriers.expired = await barriersOf(page)
-        const none = { login: [], 'login error': [], consent: [], error: [], expired: [] }
-        expect(barriers).toEqual(none)
-      }),
-    )
-  })
-
   test('a language that is chosen in the footer holds through login and consent', () =>
     withWatchedPage(browser, { locale: 'de-AT' }, async (watched) => {
       const { page } = watched
@@ -222,59 +178,31 @@ describeWith('chromium', 'the pages in Chromium, in an app with helmet()', () =>
 })
 
 // Every page in every state, from right to left and as narrow as it gets; the languages of the footer are there too.
-describeWith('chromium', 'the pages in Arabic, 320 pixels wide', () => {
-  const views = createViews({
-    directory: undefined,
-    branding: { name: 'Acme', links: { forgotPassword: '/forgot', help: '/help', privacy: '/privacy' } },
-    basePath: '',
-  })
-  const speech = {
-    language: 'ar',
-    choices: [
-      { tag: 'ar', name: 'العربية' },
-      ...[
-        ['de', 'Deutsch'],
-        ['en', 'English'],
-        ['es', 'Español'],
-        ['fr', 'Français'],
-        ['ja', '日本語'],
-      ].map(([tag = '', name = '']) => ({ tag, name, url: `/?language=${tag}` })),
-    ],
-  }
-  const app = express()
-  app.get('/assets/:name', (req, res) => {
-    const asset = views.asset(req.params.name)
-    res.type(asset?.type ?? 'text').send(asset?.body)
-  })
-  app.get('/:name', (req, res) => {
-    const sample = samples.find(({ name }) => name === req.params.name)
-    const html = sample && views.render(sample.page, sample.model as never, speech)
-    // What leads on by itself is looked at too.
-    res.send(html?.replace(/<meta http-equiv="refresh"[^>]*>|<script [^>]*>/g, ''))
-  })
-
+describeWith('chromium', 'every state of every page', () => {
   let browser: Browser
-  let server: TestServer
+  let gallery: Gallery
   beforeAll(async () => {
     browser = await launchBrowser()
-    server = await openServer()
-    server.serve(app)
+    gallery = await openGallery()
   })
   afterAll(async () => {
     await browser?.close()
-    await server?.close()
+    await gallery?.close()
   })
 
-  test.each([...new Set(samples.map(({ page }) => page))])('nothing is found on %s', (kind) =>
-    withWatchedPage(browser, { viewport: { width: 320, height: 640 } }, async ({ page }) => {
-      const names = samples.filter((sample) => sample.page === kind).map(({ name }) => name)
+  test.each([
+    ['en', 'ltr', 'light', 1280],
+    ['en', 'ltr', 'dark', 320],
+    ['ar', 'rtl', 'light', 320],
+  ] as const)('meets WCAG 2.2 AA in %s, %s, %s, %i pixels wide', (language, direction, colorScheme, width) =>
+    withWatchedPage(browser, { colorScheme, viewport: { width, height: 720 } }, async ({ page }) => {
       const found: Record<string, unknown> = {}
-      for (const name of names) {
-        await page.goto(`${server.origin}/${name}`)
-        const direction = await page.evaluate('getComputedStyle(document.querySelector("h1")).direction')
-        found[name] = [direction, await barriersOf(page)]
+      for (const name of gallery.names) {
+        await gallery.show(page, name, language)
+        const ofHeading = await page.evaluate('getComputedStyle(document.querySelector("h1")).direction')
+        found[name] = [ofHeading, await barriersOf(page)]
       }
-      expect(found).toEqual(Object.fromEntries(names.map((name) => [name, ['rtl', []]])))
+      expect(found).toEqual(Object.fromEntries(gallery.names.map((name) => [name, [direction, []]])))
     }),
   )
 })

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { RequestListener } from 'node:http'
 import session from 'express-session'
-import type { BrowserContext, Cookie, Page, Response } from 'playwright-core'
+import type { Page, Response } from 'playwright-core'
 import type { ClientSeed } from '../../lib/index.ts'
 import { withPage } from '../support/browser.ts'
 import { press, signIn, waitForHeading } from '../support/browser-person.ts'
@@ -10,7 +10,6 @@ import { authorizeUrl, type Host, people, secret, startHost } from '../support/h
 import { describeWith } from '../support/services.ts'
 
 const ada = people[0]!
-const bob = people[1]!
 const expired = 'This sign-in took too long'
 
 /** Two clients of two companies, and one whose answers the person waits for. */
@@ -199,70 +198,6 @@ describeWith('chromium', 'tabs, buttons and cookies in Chromium', () => {
     )
   })
 
-  describe('a page of ours in another browser', () => {
-    /** As somebody would who was sent the address from the first browser’s bar. */
-    const inAnother = (run: (page: Page) => Promise<void>): Promise<void> => inBrowser(run)
-
-    const addressesOf = (page: Page): string[] => {
-      const { searchParams } = new URL(page.url())
-      return ['login', 'consent', 'authorize'].map((path) => `${issuer()}/${path}?${searchParams}`)
-    }
-
-    test.each([
-      ['somebody new', false],
-      ['somebody who is signed in', true],
-    ])('shows %s that it is too late, and the first browser goes on', (_, isSignedIn) =>
-      inBrowser(async (page) => {
-        const tab = await open(page, 'notes')
-        const tryElsewhere = (addresses: string[]): Promise<void> =>
-          inAnother(async (other) => {
-            if (isSignedIn) {
-              await signIn((await open(other, 'photos')).page)
-              await atConsent(other)
-            }
-            for (const address of addresses) {
-              expect(await statusOf(other.goto(address))).toBe(400)
-              await expectExpired(other)
-            }
-          })
-        await tryElsewhere(addressesOf(page))
-        await signIn(page)
-        await atConsent(page)
-        await tryElsewhere(addressesOf(page))
-        await press(page, 'Allow')
-        await expectFinished(tab)
-      }),
-    )
-
-    test('its form, sent with everything in it, changes nothing there or here', () =>
-      inBrowser(async (page) => {
-        const tab = await open(page, 'notes')
-        await signIn(page)
-        await atConsent(page)
-        const fields: string = await page.evaluate(
-          `[...document.querySelectorAll('form:has(#allow) input[type=hidden]')]
-            .map(({ name, value }) => [name, value])`,
-        )
-        await inAnother(async (other) => {
-          await signIn((await open(other, 'photos')).page)
-          await atConsent(other)
-          const [answer] = await Promise.all([
-            other.waitForResponse(`${issuer()}/consent`),
-            other.evaluate(`{
-              const form = document.querySelector('form:has(#allow)')
-              for (const [name, value] of ${JSON.stringify(fields)}) form.elements[name].value = value
-              document.querySelector('#allow').click()
-            }`),
-          ])
-          expect(answer.status()).toBe(400)
-          await expectExpired(other)
-        })
-        expect(answersTo(tab)).toEqual([])
-        await press(page, 'Allow')
-        await expectFinished(tab)
-      }))
-  })
-
   describe('what people do with buttons', () => {
     test('Back after Allow shows that it is over, and Forward the client again', () =>
       inBrowser(async (page) => {
@@ -370,95 +305,6 @@ describeWith('chromium', 'tabs, buttons and cookies in Chromium', () => {
         await expectFinished(tab)
         await signIn(copy)
         await expectExpired(copy)
-      }))
-  })
-
-  describe('cookies', () => {
-    /** A cookie as it is kept, without its value. */
-    const kept = ({ value: _, expires, ...cookie }: Cookie): object => ({
-      ...cookie,
-      isKept: expires === -1 ? 'until the browser ends' : 'for long',
-    })
-
-    const ours = (purpose: string, isKept = 'until the browser ends'): object => ({
-      name: expect.stringMatching(new RegExp(`^__Host-latchkey_[0-9a-f]{8}_${purpose}$`)),
-      domain: 'id.test',
-      path: '/',
-      httpOnly: true,
-      secure: true,
-      sameSite: 'Lax',
-      isKept,
-    })
-
-    const cookieOf = async (context: BrowserContext, name: RegExp): Promise<Cookie> => {
-      const found = (await context.cookies()).filter((cookie) => name.test(cookie.name))
-      expect(found).toHaveLength(1)
-      return found[0]!
-    }
-
-    /** Whether a browser with this one cookie is signed in. */
-    const expectNobody = (cookie: Cookie, at = origin()): Promise<void> =>
-      inBrowser(async (page) => {
-        await page.context().addCookies([cookie])
-        const tab = await open(page, 'notes', { prompt: 'none' }, at)
-        await atClient(tab)
-        expect(answersTo(tab)).toMatchObject([{ error: 'login_required' }])
-      })
-
-    test('before the login there is one that ties the request to the browser, after it the session and the mark of a known browser', () =>
-      inBrowser(async (page) => {
-        const { context, all } = { context: page.context(), all: expect.arrayContaining }
-        await open(page, 'notes')
-        expect((await context.cookies()).map(kept)).toEqual([ours('browser')])
-        await signIn(page)
-        await atConsent(page)
-        const after = (await context.cookies()).map(kept)
-        expect(after).toEqual(all([ours('browser'), ours('session'), ours('known', 'for long')]))
-        expect(after).toHaveLength(3)
-        expect(await page.evaluate('document.cookie')).toBe('')
-      }))
-
-    test('each login has a new session id, and the one before it is nobody’s', () =>
-      inBrowser(async (page) => {
-        const context = page.context()
-        await signIn((await open(page, 'notes')).page)
-        await atConsent(page)
-        const first = await cookieOf(context, /_session$/)
-        await signIn((await open(page, 'notes', { prompt: 'login consent' })).page)
-        await atConsent(page)
-        const second = await cookieOf(context, /_session$/)
-        expect(second.value).not.toBe(first.value)
-        await expectNobody(first)
-      }))
-
-    test('a session that somebody else has planted is not the one that is signed in', () =>
-      inBrowser(async (page) => {
-        let planted: Cookie | undefined
-        await inBrowser(async (attacker) => {
-          await signIn((await open(attacker, 'notes')).page, bob)
-          await atConsent(attacker)
-          planted = await cookieOf(attacker.context(), /_session$/)
-        })
-        await page.context().addCookies([planted!])
-        await open(page, 'notes')
-        await page.getByText(`Signed in as ${bob.email}`).waitFor()
-        await press(page, 'Not you?')
-        await signIn(page, ada)
-        await page.getByText(`Signed in as ${ada.email}`).waitFor()
-        expect((await cookieOf(page.context(), /_session$/)).value).not.toBe(planted!.value)
-        await expectNobody(planted!)
-      }))
-
-    test('the host’s own session changes its id at the login too', () =>
-      inBrowser(async (page) => {
-        const at = web.origin('host-session.test')
-        await open(page, 'notes', {}, at)
-        const before = await cookieOf(page.context(), /^host\.sid$/)
-        await signIn(page)
-        await atConsent(page)
-        const after = await cookieOf(page.context(), /^host\.sid$/)
-        expect(after.value).not.toBe(before.value)
-        await expectNobody(before, at)
       }))
   })
 })

@@ -1,5 +1,5 @@
 // A network between the kit and its database that resets connections, refuses them, loses answers and falls silent.
-// Chains of 40 refreshes, of 200 with FAULTS=1, have a cut every few of them.
+// Chains of 12 refreshes, of 200 with TEST_ALL=1, have a cut every few of them.
 
 import express from 'express'
 import { type AuthRouter, authRouter } from '../../lib/index.ts'
@@ -36,7 +36,7 @@ import { answerOf, redeem, userinfo } from '../support/tokens.ts'
 jest.setTimeout(120_000)
 
 const refreshTokenGracePeriod = 3600
-const loops = rounds(40, 200)
+const loops = rounds(12, 200)
 const places = {
   PostgreSQL: { url: services.postgresql, port: 5432 },
   MariaDB: { url: services.mariadb, port: 3306 },

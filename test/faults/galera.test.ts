@@ -1,6 +1,6 @@
 // A Galera cluster of two nodes that both take writes, with the kit on each: what is used once is used once in all.
 import knex, { type Knex } from 'knex'
-import { type FaultDatabase, openFaultDatabase, silence } from '../support/fault-databases.ts'
+import { type FaultDatabase, isExhaustive, openFaultDatabase, silence } from '../support/fault-databases.ts'
 import {
   familyOf,
   isActive,
@@ -20,7 +20,7 @@ import { describeUnless, until } from '../support/fault-programs.ts'
 jest.setTimeout(120_000)
 
 const refreshTokenGracePeriod = 3600
-const rounds = 50
+const rounds = isExhaustive ? 50 : 10
 
 describeUnless(missingGalera(), 'a Galera cluster that is written to at both ends', () => {
   let cluster: Cluster | undefined

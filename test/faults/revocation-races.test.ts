@@ -1,5 +1,5 @@
-// What ends tokens, racing what makes them, over four processes: a hundred races on each database, five hundred with
-// FAULTS=1. Whoever wins, nothing that any answer held may be alive afterwards.
+// What ends tokens, racing what makes them, over four processes: 20 races on each database, 500 with TEST_ALL=1.
+// Afterwards no code or token of any answer works, no matter which request came first.
 import { randomUUID } from 'node:crypto'
 import { type Chance, createChance } from '../support/fault-chance.ts'
 import {
@@ -209,7 +209,7 @@ const onFourProcesses = (kind: DatabaseKind): void => {
   test.each(races)('$name leaves nothing alive', async (race) => {
     const chance = createChance()
     let most = 0
-    for (let round = 0; round < rounds(20, 100); round += 1) {
+    for (let round = 0; round < rounds(4, 100); round += 1) {
       const { username, ...user } = await newUser()
       const ada = await signIn(origin(), race.offline ? offlineScope : {}, username)
       most = Math.max(most, await play({ ada, origin, chance, ...user }, race))
