@@ -5,7 +5,7 @@ import type { Family } from '../protocol/authorization.ts'
 import type { ClientMetadata } from '../protocol/client-metadata.ts'
 import { familyColumns, familyOf } from './authorizations.ts'
 
-/** An opaque access token, with the state of its family and its client read in the same statement. */
+/** An opaque access token, with its authorization and its client, all from one statement. */
 export interface AccessToken {
   readonly clientId: string
   /** Undefined for a client's own token. */
@@ -14,9 +14,9 @@ export interface AccessToken {
   readonly createdAt: number
   readonly expiresAt: number
   readonly revokedAt: number | null
-  /** Undefined for a client's own token, and where the family is gone. */
+  /** Undefined for a client's own token, and if the authorization was removed. */
   readonly family: Family | undefined
-  /** The client's registration; undefined once it is disabled or gone. */
+  /** The client's metadata; undefined if the client is disabled or was removed. */
   readonly client: ClientMetadata | undefined
 }
 
@@ -101,7 +101,7 @@ const revoke = command<{ hash: string; clientId: string; now: number }>((table, 
     .update({ revoked_at: v.now }),
 )
 
-/** Ends one access token of this client; another client's stays as it is. */
+/** Revokes an access token of this client; a token of another client stays as it is. */
 export const revokeAccessToken = async (
   db: Database,
   values: { hash: string; clientId: string; now: number },

@@ -25,18 +25,18 @@ export interface NewConsentReceipt {
   readonly id: string
   readonly subject: string
   readonly clientId: string
-  /** The authorization that came of it. */
+  /** The authorization that was issued. */
   readonly authorizationId: string
   readonly receipt: ConsentReceipt
   readonly now: number
 }
 
-/** Keeps what a user was shown when they allowed a client. A receipt never changes, and outlives the consent. */
+/** Stores what a user was shown when they allowed a client. A receipt never changes, and stays when the consent is removed. */
 export const createConsentReceipt = async (db: Database, values: NewConsentReceipt): Promise<void> => {
   await insert(db, { ...values, receipt: JSON.stringify(values.receipt) })
 }
 
-/** A receipt as it was kept. */
+/** A stored receipt. */
 export interface ConsentReceiptRecord extends ConsentReceipt {
   readonly clientId: string
   readonly authorizationId: string
@@ -51,13 +51,13 @@ const ofSubject = query<{ subject: string }>((table, v) =>
     .orderBy(['created_at', 'id']),
 )
 
-/** The receipts of a user, the oldest first. */
+/** The receipts of a user, oldest first. */
 export const listConsentReceipts = async (
   db: Database,
   values: { subject: string },
 ): Promise<ConsentReceiptRecord[]> =>
   (await ofSubject(db, values))
-    // MariaDB compares texts as if padded with spaces.
+    // MySQL before 8.0.17 ignores trailing spaces when it compares.
     .filter((row) => text(row, 'subject') === values.subject)
     .map((row) => ({
       clientId: text(row, 'client_id'),

@@ -9,10 +9,10 @@ interface Pair {
   clientId: string
 }
 
-/** What stands for a workspace where the host knows none: an index does without null. */
+/** Stored in place of an organization if the host has none, because a key cannot be null. */
 export const noOrganization = ''
 
-/** A consent is for one workspace of the host's, or for {@link noOrganization}. */
+/** A consent is for one organization, or for {@link noOrganization}. */
 interface Key extends Pair {
   organization: string
 }
@@ -23,16 +23,16 @@ const byPair = query<Pair>((table, v) =>
     .where({ subject: v.subject, client_id: v.clientId }),
 )
 
-/** What a user allows a client in one workspace, as it was agreed. */
+/** What a user allows a client in one organization. */
 export interface KeptConsent {
-  /** {@link noOrganization} where the host knows none. */
+  /** {@link noOrganization} if the host has none. */
   readonly organization: string
   readonly terms: ConsentTerms
   /** Epoch seconds of the last answer, or of the last code that was issued by it. */
   readonly updatedAt: number
 }
 
-/** Reads consents of one user and client, the one that was used last first. */
+/** Reads the consents of one user and client, the last used first. */
 export const keptConsentsOf = (rows: readonly Row[]): KeptConsent[] =>
   rows
     .map((row) => ({
@@ -42,15 +42,15 @@ export const keptConsentsOf = (rows: readonly Row[]): KeptConsent[] =>
     }))
     .sort((one, other) => other.updatedAt - one.updatedAt)
 
-/** What a user allows a client, in every workspace; the one that was used last first. */
+/** What a user allows a client, in every organization, the last used first. */
 export const findConsents = async (db: Database, pair: Pair): Promise<KeptConsent[]> =>
-  // MariaDB compares texts as if padded with spaces.
+  // MySQL before 8.0.17 ignores trailing spaces when it compares.
   keptConsentsOf((await byPair(db, pair)).filter((row) => text(row, 'subject') === pair.subject))
 
 /** A consent with its client, for the user and for the host's records. */
 export interface ConsentRecord {
   readonly clientId: string
-  /** Absent where the host knew no workspaces. */
+  /** Undefined if the host had no organizations. */
   readonly organization?: string
   readonly scopes: readonly string[]
   /** Epoch seconds. */
@@ -73,10 +73,10 @@ const ofSubject = query<{ subject: string }>((table, v, name) =>
     .orderBy(['consents.client_id', 'consents.organization']),
 )
 
-/** All that a user allows. */
+/** Everything that a user allows. */
 export const listConsents = async (db: Database, values: { subject: string }): Promise<ConsentRecord[]> =>
   (await ofSubject(db, values))
-    // MariaDB compares texts as if padded with spaces.
+    // MySQL before 8.0.17 ignores trailing spaces when it compares.
     .filter((row) => text(row, 'subject') === values.subject)
     .map((row) => ({
       clientId: text(row, 'client_id'),
@@ -94,10 +94,10 @@ const touch = command<Key & { now: number }>((table, v) =>
 )
 
 /**
- * Takes the lock on a consent that must still stand. First in the transaction that issues a code, so that a
- * removal at the same moment either comes before, and no code is issued, or after, and finds the code to revoke.
+ * Locks a consent until the end of the transaction. Call it first in the transaction that issues a code: a removal at the
+ * same moment happens either before, and no code is issued, or after, and finds the code to revoke.
  *
- * @returns whether the consent stands
+ * @returns whether the consent exists
  */
 export const lockConsent = async (db: Database, values: Key & { now: number }): Promise<boolean> =>
   (await touch(db, values)) === 1
@@ -143,10 +143,11 @@ const removeOfOrganization = command<Key>((table, v) =>
 )
 
 /**
- * Forgets what a user allows a client, in one workspace or in all. First in the transaction that also revokes what was
- * granted: a code that is issued at the same moment either comes before, and is found, or after, and finds no consent.
+ * Removes the consent of a user to a client, for one organization or for all. Call it first in the transaction that also
+ * revokes what was granted: a code that is issued at the same moment comes either before, and is found, or after, and finds
+ * no consent.
  *
- * @returns whether there was something to forget
+ * @returns whether a consent was removed
  */
 export const removeConsent = async (
   db: Database,
@@ -160,7 +161,7 @@ const removeOfSubject = command<{ subject: string }>((table, v) =>
   table('consents').where({ subject: v.subject }).delete(),
 )
 
-/** Forgets all that a user allows. */
+/** Removes all consents of a user. */
 export const removeConsentsOfSubject = async (db: Database, values: { subject: string }): Promise<void> => {
   await removeOfSubject(db, values)
 }

@@ -1,4 +1,5 @@
 export * from './access-tokens.ts'
+export * from './authorization-records.ts'
 export * from './authorizations.ts'
 export * from './authorize-lookup.ts'
 export * from './clients.ts'

@@ -7,7 +7,7 @@ export interface LoginRecord extends Login {
   readonly expiresAt: number
 }
 
-/** Named, so that a column added later does not change what prepared statements of older processes return. */
+/** Named, because a column that a newer version adds would break prepared `SELECT *` statements. */
 export const loginColumns = ['sid', 'subject', 'auth_time', 'amr', 'expires_at']
 
 export const loginOf = (row: Row): LoginRecord => ({
@@ -18,7 +18,7 @@ export const loginOf = (row: Row): LoginRecord => ({
   expiresAt: number(row, 'expires_at'),
 })
 
-const standing = query<{ sid: string; now: number }>((table, v) =>
+const activeBySid = query<{ sid: string; now: number }>((table, v) =>
   table('logins')
     .select(loginColumns)
     .where({ sid: v.sid })
@@ -26,12 +26,12 @@ const standing = query<{ sid: string; now: number }>((table, v) =>
     .where('expires_at', '>', v.now),
 )
 
-/** The login with this sid while it stands: neither ended nor expired. */
+/** The login with this sid, unless it has ended or expired. */
 export const findLogin = async (
   db: Database,
   values: { sid: string; now: number },
 ): Promise<LoginRecord | undefined> => {
-  const [row] = await standing(db, values)
+  const [row] = await activeBySid(db, values)
   return row && loginOf(row)
 }
 
@@ -58,7 +58,7 @@ const end = command<{ sid: string; now: number }>((table, v) =>
 /**
  * Ends one login, and with it everything that was granted without `offline_access`.
  *
- * @returns whether it was this call that ended it
+ * @returns whether this call ended it
  */
 export const endLogin = async (db: Database, values: { sid: string; now: number }): Promise<boolean> =>
   (await end(db, values)) === 1
@@ -71,11 +71,11 @@ const ofSubject = query<{ subject: string; now: number }>((table, v) =>
     .where('expires_at', '>', v.now),
 )
 
-/** The sids of a user's standing logins. */
+/** The sids of a user's active logins. */
 export const listLogins = async (db: Database, values: { subject: string; now: number }): Promise<string[]> =>
   (await ofSubject(db, values)).map((row) => text(row, 'sid'))
 
-/** A login as it is kept, standing or over. */
+/** A login, active or not. */
 export interface LoginHistory extends LoginRecord {
   readonly endedAt: number | null
 }
@@ -87,23 +87,23 @@ const everyOfSubject = query<{ subject: string }>((table, v) =>
     .orderBy('auth_time'),
 )
 
-/** Every login of a user that is still kept, the oldest first. */
+/** Every login of a user that is not pruned yet, oldest first. */
 export const listLoginHistory = async (db: Database, values: { subject: string }): Promise<LoginHistory[]> =>
   (await everyOfSubject(db, values))
     .map((row) => ({ ...loginOf(row), endedAt: numberOrNull(row, 'ended_at') }))
-    // MariaDB compares texts as if padded with spaces.
+    // MySQL before 8.0.17 ignores trailing spaces when it compares.
     .filter(({ subject }) => subject === values.subject)
 
 const removeOfSubject = command<{ subject: string }>((table, v) =>
   table('logins').where({ subject: v.subject }).delete(),
 )
 
-/** Removes every login of a user; what hangs on one is dead without it. */
+/** Removes every login of a user, which ends everything granted under it without `offline_access`. */
 export const removeLoginsOfSubject = async (db: Database, values: { subject: string }): Promise<void> => {
   await removeOfSubject(db, values)
 }
 
-const hold = command<{ sid: string; now: number }>((table, v) =>
+const lock = command<{ sid: string; now: number }>((table, v) =>
   table('logins')
     .where({ sid: v.sid })
     .whereNull('ended_at')
@@ -112,11 +112,11 @@ const hold = command<{ sid: string; now: number }>((table, v) =>
 )
 
 /**
- * Takes the lock on a login that must still stand. In the transaction that grants what outlives the login, so that
- * ending all logins of a user at the same moment either comes before, and nothing is granted, or after, and finds
- * what was granted.
+ * Locks a login until the end of the transaction. Call it in a transaction that grants something that outlives the
+ * login: if all logins of the user are ended at the same moment, that happens either before, and nothing is granted, or
+ * after, and finds what was granted.
  *
- * @returns whether the login stands
+ * @returns whether the login is active
  */
 export const lockLogin = async (db: Database, values: { sid: string; now: number }): Promise<boolean> =>
-  (await hold(db, values)) === 1
+  (await lock(db, values)) === 1

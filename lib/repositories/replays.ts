@@ -7,11 +7,11 @@ const insert = command<{ hash: string; expiresAt: number }>((table, v) =>
 )
 
 /**
- * Remembers that something was used; every process of this database then knows.
+ * Records that something was used, for all processes.
  *
- * @param hash of what may be used once, its issuer included
- * @param expiresAt epoch seconds from which on it is refused for its age anyway
- * @returns false when it had been used before: of any number at once, one gets true
+ * @param hash of what may be used once, including its issuer
+ * @param expiresAt epoch seconds; after that, it is refused because of its age anyway
+ * @returns false if it was used before; of any number of calls at the same time, one returns true
  */
 export const createReplay = async (
   db: Database,

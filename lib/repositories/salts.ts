@@ -12,13 +12,13 @@ const replace = command<{ purpose: string; from: string; to: string }>((table, v
   table('salts').where({ purpose: v.purpose, sealed: v.from }).update({ sealed: v.to }),
 )
 
-/** The salt of a purpose, sealed. */
+/** The encrypted salt of a purpose. */
 export const findSalt = async (db: Database, values: { purpose: string }): Promise<string | undefined> => {
   const [row] = await byPurpose(db, values)
   return row && (textOrNull(row, 'sealed') ?? undefined)
 }
 
-/** @throws OAuthError whose cause is a unique violation when another process was first */
+/** @throws OAuthError with a unique violation as its cause if another process was first */
 export const createSalt = async (
   db: Database,
   values: { purpose: string; sealed: string },
@@ -26,7 +26,7 @@ export const createSalt = async (
   await insert(db, values)
 }
 
-/** Puts a salt under a newer secret, unless another process has done so. */
+/** Replaces the encryption of a salt, unless another process has done so. */
 export const resealSalt = async (
   db: Database,
   values: { purpose: string; from: string; to: string },

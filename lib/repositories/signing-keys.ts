@@ -3,18 +3,18 @@ import { command, query } from '../database/statement.ts'
 import { transaction } from '../database/transaction.ts'
 import type { Database, Row } from '../database/types.ts'
 
-/** A signing key at rest: the JWK sealed, and the times that decide its use, in epoch seconds. */
+/** A stored signing key: its encrypted JWK, and the times that decide its use, in epoch seconds. */
 export interface SigningKeyRecord {
   readonly kid: string
   readonly algorithm: string
   readonly generation: number
-  /** The private JWK, and only its public half once `retiredAt` is set. */
+  /** The private JWK; once `retiredAt` is set, only its public half. */
   readonly sealedKey: string
-  /** Published from here on. */
+  /** When it is published. */
   readonly createdAt: number
-  /** Signs from here on, until the next generation does. */
+  /** When it starts to sign, until the next generation does. */
   readonly activeAt: number
-  /** Published until here; null while the key may still sign. */
+  /** When it is no longer published; null while the key may still sign. */
   readonly retiredAt: number | null
 }
 
@@ -34,7 +34,7 @@ const all = query<Record<never, never>>((table) =>
     .orderBy(['algorithm', 'generation']),
 )
 
-/** Every key, the generations of an algorithm from the oldest to the newest. */
+/** Every key; the generations of an algorithm from oldest to newest. */
 export const listSigningKeys = async (db: Database): Promise<SigningKeyRecord[]> =>
   (await all(db, {})).map(signingKeyOf)
 
@@ -59,7 +59,7 @@ const insert = command<{
   }),
 )
 
-/** @throws OAuthError whose cause is a unique violation when another process made this generation first */
+/** @throws OAuthError with a unique violation as its cause if another process has created this generation */
 export const createSigningKey = async (db: Database, key: NewSigningKey): Promise<void> => {
   const { kid, algorithm, generation, sealedKey, createdAt, activeAt } = key
   await insert(db, { kid, algorithm, generation, sealedKey, createdAt, activeAt })
@@ -73,7 +73,7 @@ const newest = query<{ algorithm: string }>((table, v) =>
   table('signing_keys').where({ algorithm: v.algorithm }).max('generation as generation'),
 )
 
-/** Puts a key in the place of all others of its algorithm, which are gone at once; it is the next generation. */
+/** Replaces all keys of an algorithm by one new key, the next generation. */
 export const replaceSigningKeys = (db: Database, key: Omit<NewSigningKey, 'generation'>): Promise<void> =>
   transaction(db, async (tx) => {
     const { algorithm } = key
@@ -87,7 +87,7 @@ const reseal = command<{ kid: string; from: string; to: string }>((table, v) =>
   table('signing_keys').where({ kid: v.kid, private_key: v.from }).update({ private_key: v.to }),
 )
 
-/** Puts a key under a newer secret, unless it was changed meanwhile: a private half that was removed stays removed. */
+/** Replaces the encryption of a key, unless it has changed meanwhile: a private half that was removed stays removed. */
 export const resealSigningKey = async (
   db: Database,
   values: { kid: string; from: string; to: string },
@@ -102,7 +102,7 @@ const retire = command<{ kid: string; sealedKey: string; retiredAt: number }>((t
     .update({ private_key: v.sealedKey, retired_at: v.retiredAt }),
 )
 
-/** Leaves of a key that signs no more its public half, published until `retiredAt`. */
+/** Replaces a key by its public half, which stays published until `retiredAt`. */
 export const retireSigningKey = async (
   db: Database,
   values: { kid: string; sealedKey: string; retiredAt: number },
@@ -112,7 +112,7 @@ export const retireSigningKey = async (
 
 const remove = command<{ kid: string }>((table, v) => table('signing_keys').where({ kid: v.kid }).delete())
 
-/** Forgets a key altogether. */
+/** Removes a key. */
 export const removeSigningKey = async (db: Database, { kid }: { kid: string }): Promise<void> => {
   await remove(db, { kid })
 }

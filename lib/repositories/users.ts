@@ -16,7 +16,7 @@ export interface UserAccount {
   readonly updatedAt: number
 }
 
-/** Named, so that a column added later does not change what prepared statements of older processes return. */
+/** Named, because a column that a newer version adds would break prepared `SELECT *` statements. */
 const columns = [
   'id',
   'username',
@@ -53,13 +53,13 @@ export const findUser = async (db: Database, values: { id: string }): Promise<Us
   return row && accountOf(row)
 }
 
-/** By the exact login name. */
+/** The account with exactly this login name. */
 export const findUserByUsername = async (
   db: Database,
   values: { username: string },
 ): Promise<UserAccount | undefined> => {
   const [row] = await byUsername(db, values)
-  // MariaDB compares texts as if padded with spaces.
+  // MySQL before 8.0.17 ignores trailing spaces when it compares.
   return row && text(row, 'username') === values.username ? accountOf(row) : undefined
 }
 
@@ -107,12 +107,12 @@ const valuesOf = (account: NewAccount): AccountValues => ({
   claims: JSON.stringify(account.claims),
 })
 
-/** @throws OAuthError whose cause is a unique violation when the login name is taken */
+/** @throws OAuthError with a unique violation as its cause if the login name is taken */
 export const createUser = async (db: Database, account: NewAccount): Promise<void> => {
   await insert(db, valuesOf(account))
 }
 
-/** Replaces everything but the login name. */
+/** Replaces everything except the login name. */
 export const updateUser = async (db: Database, account: NewAccount): Promise<void> => {
   await update(db, valuesOf(account))
 }
