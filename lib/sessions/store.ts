@@ -22,6 +22,8 @@ export class DatabaseSessionStore extends session.Store {
   readonly #server: ServerSetup
   /** When stored sessions expire, in epoch seconds, by the session object or the data it was made from. */
   readonly #expiry = new WeakMap<object, number>()
+  /** What this request has stored, as JSON: express-session stores a regenerated session once more at the end. */
+  readonly #stored = new WeakMap<object, string>()
 
   constructor(server: ServerSetup) {
     super()
@@ -33,10 +35,18 @@ export class DatabaseSessionStore extends session.Store {
   }
 
   override set(sid: string, data: SessionData, done?: Done): void {
+    const json = JSON.stringify([sid, data])
+    if (this.#stored.get(data) === json) {
+      done?.()
+      return
+    }
     const expiresAt = this.#idleEnd()
     const row = { id: hashSecret(sid), data, now: this.#server.now(), expiresAt }
-    this.#expiry.set(data, expiresAt)
-    settle(saveSession(this.#server.database, row), done)
+    const saved = saveSession(this.#server.database, row).then(() => {
+      this.#expiry.set(data, expiresAt)
+      this.#stored.set(data, json)
+    })
+    settle(saved, done)
   }
 
   override createSession(req: Request, data: SessionData): Session & SessionData {

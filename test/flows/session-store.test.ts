@@ -106,7 +106,7 @@ test('a visit that cannot be written down is answered all the same, and the sess
   await expectSoon(() => log.warn.mock.calls.length, 1)
   await bringBack()
   expect(log.warn.mock.calls.map(([message]) => message)).toEqual([
-    'latchkey: a session could not be prolonged',
+    'latchkey: a session could not be extended',
   ])
   expect(log.error).not.toHaveBeenCalled()
   expect(await end()).toBe(before)

@@ -1,0 +1,65 @@
+import { authorizeUrl, type Host, startHost } from '../support/host.ts'
+import { codeOf } from '../support/outcomes.ts'
+import { type Answer, fieldsOf, RawBrowser } from '../support/raw-browser.ts'
+import { countStatements, type StatementCount } from '../support/statement-count.ts'
+
+// The way of a person who was never here: from the client to the login page, the consent page and back. Each request is
+// a round trip of the person's network, and each statement one of the database's.
+
+let host: Host
+let count: StatementCount
+
+beforeAll(async () => {
+  host = await startHost()
+  // Nothing is left out: sessions, limits on failures and the host's own user table count, too.
+  count = await countStatements(host.database.knex, [])
+  // Learns what a password check costs, and prepares every statement.
+  await visit()
+})
+afterAll(() => host.close())
+
+interface Step {
+  readonly request: string
+  readonly statements: readonly string[]
+}
+
+/** Walks from the authorization request to the code, and notes what each request cost. */
+const visit = async (): Promise<Step[]> => {
+  const { knex, tablePrefix } = host.database
+  await knex(`${tablePrefix}consents`).delete()
+  const browser = new RawBrowser(host.app)
+  const steps: Step[] = []
+  const noted = async (request: string, answer: Promise<Answer>): Promise<Answer> => {
+    count.reset()
+    const received = await answer
+    steps.push({ request, statements: [...count.ours] })
+    return received
+  }
+  const next = (answer: Answer): string => answer.location?.pathname.concat(answer.location.search) ?? ''
+
+  const url = authorizeUrl({ client_id: 'web', scope: 'openid profile email' })
+  const asked = await noted('GET /authorize', browser.get(url))
+  const login = await noted('GET /login', browser.get(next(asked)))
+  const credentials = { username: 'ada@example.com', password: 'ada’s password' }
+  const form = { ...fieldsOf(login, 'name="password"'), ...credentials }
+  const signedIn = await noted('POST /login', browser.post('/oauth/login', form))
+  const consent = await noted('GET /consent', browser.get(next(signedIn)))
+  const allow = { ...fieldsOf(consent, 'value="allow"'), decision: 'allow' }
+  codeOf(await noted('POST /consent', browser.post('/oauth/consent', allow)))
+  return steps
+}
+
+test('a first visit takes six requests with the one to the client, and few statements', async () => {
+  const steps = await visit()
+  const statements = Object.fromEntries(steps.map(({ request, statements }) => [request, statements.length]))
+  expect({ statements, sql: steps.map((step) => step.statements) }).toEqual({
+    statements: {
+      'GET /authorize': 2,
+      'GET /login': 1,
+      'POST /login': 7,
+      'GET /consent': 3,
+      'POST /consent': 7,
+    },
+    sql: expect.any(Array),
+  })
+})
