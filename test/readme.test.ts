@@ -7,6 +7,7 @@ import { hash } from '@node-rs/bcrypt'
 import { parseSync } from '@swc/core'
 import createKnex from 'knex'
 import supertest from 'supertest'
+import { createEndpoints } from '../lib/endpoints/index.ts'
 import { resolveOptions } from '../lib/options/resolve.ts'
 import { clientMetadataNames } from '../lib/protocol/client-metadata.ts'
 import { errorStatuses } from '../lib/protocol/errors.ts'
@@ -70,10 +71,12 @@ describe('the tables', () => {
       `\`${refreshTokenGracePeriod}\``,
     )
     const periods: Readonly<Record<number, string>> = { 60: 'a minute', 900: 'in 15 minutes', 86400: 'a day' }
-    const limits = Object.entries(throttle?.limits ?? {}).map(([name, limit]) => [
-      name,
-      limit && `${limit.failures} ${periods[limit.seconds]}`,
-    ])
+    const ofEndpoints = Object.values(createEndpoints())
+      .flat()
+      .map(({ path, limit }) => [path.slice(1), limit] as const)
+    const limits = [...Object.entries(throttle?.limits ?? {}), ...ofEndpoints].flatMap(([name, limit]) =>
+      limit ? [[name, `${limit.failures} ${periods[limit.seconds]}`]] : [],
+    )
     expect(limits.length).toBeGreaterThan(5)
     expect(Object.fromEntries(tableOf(section('docs/options.md', 'Throttle')))).toMatchObject(
       Object.fromEntries(limits),
