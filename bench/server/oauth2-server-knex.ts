@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import type { Store } from './oauth2-server-store.ts'
 
-/** Through Knex, as an app has it whose own tables are there too. */
+/** A typical model for Knex, in an app that uses Knex for its own tables. */
 export const knexStore = (knex: Knex): Store => ({
   client: (id) => knex('clients').where({ id }).first(),
   user: (email) => knex('people').where({ email }).whereNull('disabled_at').first(),

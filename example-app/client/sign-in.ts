@@ -104,7 +104,7 @@ export const finishSignIn = async (
 
 /** Exchanges the refresh token for new tokens, which may include a new refresh token. */
 export const refresh = async (provider: openid.Configuration, before: SignedIn): Promise<SignedIn> => {
-  if (!before.refreshToken) throw new Error('there is no refresh token')
+  if (!before.refreshToken) throw new Error('the session has no refresh token')
   const tokens = await openid.refreshTokenGrant(provider, before.refreshToken)
   return {
     ...before,

@@ -39,7 +39,7 @@ export const clientCard = (client: Client, redirectUri: string, language: string
  * Reads what the consent page or its form needs.
  *
  * @param context in the language of the page
- * @throws ExpiredRequestError also if nobody is logged in
+ * @throws ExpiredRequestError also if no user is logged in
  */
 export const openConsent = async (context: PageContext, pending: PendingRequest): Promise<ConsentRequest> => {
   const { server, req, language } = context
@@ -75,7 +75,7 @@ export const allowedBefore = (
   const [first, another] = offered
   const asksMore = offered.some((one) => needsConsent({ request, client, consent: consentIn(one) }))
   return {
-    // With several organizations nobody knows yet which consent applies.
+    // With several organizations it is not known yet which consent applies.
     consent: another ? undefined : consentIn(first),
     onlyOrganization: first !== undefined && !asksMore,
   }

@@ -65,7 +65,7 @@ export const continueRequest = async (
   const secret = await keep(context, { ...asked, kind: name }, authorization.login?.sid)
   const named = { [requestParameter]: secret }
   if (step.step === 'consent') return sendRedirect(res, ownPath(server, '/consent', named))
-  // The host's own page is told by `prompt` to let the user choose an account.
+  // The parameter `prompt` asks the host's own page to let the user choose an account.
   const isOurChoice = step.step === 'select-account' && server.options.login.url === undefined
   const choice = ownPath(server, '/select-account', named)
   sendRedirect(res, isOurChoice ? choice : loginLocation(server, secret, asked.request))

@@ -15,7 +15,7 @@ export const releaseConnection = (knex: Knex, connection: unknown): Promise<void
 /** Whether the pool is open. */
 export const hasPool = (knex: Knex): boolean => knex.client.pool !== undefined
 
-/** Tells the pool to close this connection instead of lending it again. */
+/** Makes the pool close this connection instead of lending it again. */
 export const dispose = (connection: unknown, error: unknown): void => {
   Object.assign(connection as object, { __knex__disposed: error })
 }

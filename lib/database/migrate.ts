@@ -30,7 +30,7 @@ export const migrationSource = ({
   getMigrationName: (name) => name,
   getMigration: async (name) => {
     const change = migrations.get(name)
-    if (change === undefined) throw new Error(`latchkey: there is no migration ${name}`)
+    if (change === undefined) throw new Error(`latchkey: the migration ${name} does not exist`)
     const schema = async (knex: Knex): Promise<Schema> => ({
       schema: privateSchema(knex),
       name: (table) => `${tablePrefix}${table}`,

@@ -8,7 +8,7 @@ const lifetime = 31_536_000
 /** The stylesheet and other files of the pages. A URL with the hash of its content never changes. */
 const asset = ({ server, req, res }: Incoming): void => {
   const found = server.views.asset(String(req.params.name))
-  if (found === undefined) throw new OAuthError('invalid_request', 'there is no such file', { status: 404 })
+  if (found === undefined) throw new OAuthError('invalid_request', 'the file does not exist', { status: 404 })
   const isCurrent = req.url.endsWith(`?v=${found.etag.replaceAll('"', '')}`)
   const headers = {
     'Content-Type': found.type,

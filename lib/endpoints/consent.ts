@@ -67,7 +67,7 @@ const showPage = async (context: PageContext, asked: ConsentRequest, refused?: R
 
 const show = async (context: PageContext, pending: PendingRequest): Promise<void> => {
   const asked = await openConsent(context, pending)
-  // Without an organization there is nothing to allow, and the client hears so.
+  // Without an organization the user can allow nothing, so the client gets an error.
   if (asked.offered?.length === 0) await continueRequest(context, toDecide(pending), { active: asked })
   else await showPage(context, asked)
 }

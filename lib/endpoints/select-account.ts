@@ -54,7 +54,7 @@ const submit = async (context: PageContext, pending: PendingRequest, form: Param
   if (choice === 'another') return sendRedirect(res, loginLocation(server, pending.secret, pending.request))
   if (choice !== 'continue') throw new OAuthError('invalid_request', 'decision must be continue or another')
   const active = await activeLogin(context, { login: pending.known?.login })
-  // Another user has logged in since, in another tab: nobody continues with an account that the page did not name.
+  // Another user has since logged in, in another tab. The request must not continue with an account that the page did not show.
   if (active?.login.sid !== form.optional(shownLogin)) return showPage(context, pending, active)
   await continueRequest(context, toDecide(pending), { active, selectedSid: active?.login.sid })
 }

@@ -20,7 +20,7 @@ const oauthErrorOf = (error: unknown): OAuthError => {
   return new OAuthError('server_error', 'the server met an unexpected condition', { cause: error })
 }
 
-/** Logs and announces a failure of ours under the id of the request. */
+/** Logs and announces a server error under the id of the request. */
 const report = ({ server, info }: Incoming, error: OAuthError): void => {
   if (error.status < 500) return
   // A request that we turn away under load needs a line and no stack.

@@ -28,7 +28,7 @@ const pathsOf = (server: ServerSetup): Partial<Record<PageName, string>> => ({
 
 /**
  * The URL that shows the same page by GET: the action of its form with the fields that name its subject. Pages that
- * redirect by themselves have none, and error pages have none because nobody has checked their URL.
+ * redirect by themselves have none, and error pages have none because their URL is not verified.
  */
 const urlOf = <Name extends PageName>(
   server: ServerSetup,

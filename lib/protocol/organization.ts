@@ -1,7 +1,7 @@
 import type { AuthorizationRequest } from './authorization-request.ts'
 import { isObject } from './json.ts'
 
-/** A tenant of a host that serves several: a company, a team, a workspace. */
+/** An organization of a host, such as a company or a team. */
 export interface Organization {
   /** 1 to 255 characters; never changes and is never reused. */
   readonly id: string

@@ -123,7 +123,7 @@ export const activeLogin = async (
 /**
  * Records that a user has just authenticated, under a new session id.
  *
- * @throws OAuthError `temporarily_unavailable` when session or database cannot store it; then nobody is logged in
+ * @throws OAuthError `temporarily_unavailable` if session or database cannot store it; the user is then not logged in
  */
 export const startLogin = async (context: PageContext, user: User): Promise<ActiveLogin> => {
   const { server, session, req } = context
@@ -159,7 +159,7 @@ const endLogins = async (
 export const endLogin = async (context: PageContext): Promise<void> => {
   const { server, session, info } = context
   const sids = rememberedSids(context)
-  // A session without a login of ours belongs to the host alone: no link of another site may end it.
+  // A session without our login belongs to the host only: a link of another site must not end it.
   if (sids.length === 0) return
   await endLogins(server, sids, info)
   await session.regenerate()
