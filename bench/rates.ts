@@ -82,7 +82,7 @@ const summaryOf = (server: RunningServer, operation: Operation, rounds: readonly
 
 /**
  * Measures one operation on all servers in alternating rounds, so that other load on the machine affects all of them.
- * Each round begins with another server. A first round warms the servers up and does not count.
+ * Each round begins with another server. A warm-up of two rounds does not count.
  */
 export const measureOperation = async (
   servers: readonly RunningServer[],
@@ -92,7 +92,8 @@ export const measureOperation = async (
 ): Promise<Rate[]> => {
   const able = servers.filter(({ contestant }) => offers(contestant, operation))
   const rounds = new Map<RunningServer, Round[]>(able.map((server) => [server, []]))
-  for (const server of able) await measureRound(server, ask, operation, settings)
+  const warmUp = { ...settings, seconds: settings.seconds * 2 }
+  for (const server of able) await measureRound(server, ask, operation, warmUp)
   for (let round = 0; round < settings.rounds; round += 1) {
     const first = round % able.length
     for (const server of [...able.slice(first), ...able.slice(0, first)]) {
