@@ -1,3 +1,4 @@
+require('./scripts/check-node.cjs')
 const { availableParallelism } = require('node:os')
 
 // Packages that ship ECMAScript modules only are compiled to CommonJS, like our own sources.
@@ -13,6 +14,7 @@ module.exports = {
     ],
   },
   transformIgnorePatterns: [`/node_modules/(?!(${esmOnly.join('|')})/)`],
+  modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/test/versions/'],
   moduleNameMapper: {
     '^latchkey$': '<rootDir>/lib/index.ts',
     '^latchkey/testing$': '<rootDir>/lib/testing/index.ts',

@@ -187,6 +187,7 @@ describe.each(systems)('a host in %s', (system, file, source) => {
 })
 
 describeVersions('on every supported version of Node', () => {
+  jest.setTimeout(60_000)
   const startOn = async (version: string, settings: HostSettings, source: string): Promise<string> => {
     const folder = packed.hostFolder(`node ${version} ${settings.file}`, { pg: 'pg' })
     writeFileSync(join(folder, settings.file), source)
@@ -197,6 +198,14 @@ describeVersions('on every supported version of Node', () => {
     test.each(systems)('a host in %s', async (_system, file, source) => {
       await expectSignIn(await startOn(version, { file }, source))
     })
+  })
+
+  test('a better-sqlite3 that crashes this Node is refused with the command that helps', async () => {
+    const source = `import { authRouter } from 'latchkey'
+      const database = { client: 'better-sqlite3', connection: { filename: ':memory:' } }
+      await authRouter({ database }).ready()`
+    const starting = startOn('node-20.19', { file: 'refused.mjs' }, source)
+    await expect(starting).rejects.toThrow(/crashes Node 20; run: npm install better-sqlite3@12/)
   })
 
   // better-sqlite3 for Node 20 would have to be compiled.

@@ -30,9 +30,9 @@ const fetchJwks = async (outbound: Outbound, uri: string): Promise<PublicJwks> =
   const { status, body } = await outbound.request(uri, {
     accept: 'application/jwk-set+json, application/json',
   })
-  if (status !== 200) throw new Error(`answered with the status ${status}`)
+  if (status !== 200) throw new Error(`the response has status ${status}`)
   const jwks = usableJwks(JSON.parse(body))
-  if (jwks === undefined) throw new Error('answered with something that is not a key set')
+  if (jwks === undefined) throw new Error('the response is not a JWK set')
   return jwks
 }
 
@@ -66,7 +66,7 @@ export const createClientJwks = ({
     } catch (error) {
       entry.failedAt = now()
       if (entry.fetchedAt + staleLifetime <= now()) delete entry.jwks
-      const reason = error instanceof SyntaxError ? 'answered with something that is not JSON' : String(error)
+      const reason = error instanceof SyntaxError ? 'the response is not JSON' : String(error)
       logger.warn(`latchkey: the keys at ${uri} cannot be read: ${reason}`)
     } finally {
       delete entry.underway

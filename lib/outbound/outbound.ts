@@ -47,12 +47,12 @@ const largestBody = 64 * 1024
 
 const readBody = async (response: http.IncomingMessage, origin: string): Promise<string> => {
   const encoding = response.headers['content-encoding'] ?? 'identity'
-  if (encoding !== 'identity') throw new OutboundError(`${origin}: answered in the encoding ${encoding}`)
+  if (encoding !== 'identity') throw new OutboundError(`${origin}: the response has the encoding ${encoding}`)
   const chunks: Buffer[] = []
   let size = 0
   for await (const chunk of response) {
     size += chunk.length
-    if (size > largestBody) throw new OutboundError(`${origin}: answered with more than 64 kB`)
+    if (size > largestBody) throw new OutboundError(`${origin}: the response is larger than 64 kB`)
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString('utf8')

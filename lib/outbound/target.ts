@@ -32,16 +32,16 @@ export const parseTarget = (text: string, allow: readonly string[]): Target => {
   const url = new URL(text)
   const allowed = allow.includes(url.origin)
   if (url.protocol !== 'https:' && !(allowed && url.protocol === 'http:')) {
-    throw refusal(url.origin, 'only https is asked')
+    throw refusal(url.origin, 'only https is allowed')
   }
-  if (url.username !== '' || url.password !== '') throw refusal(url.origin, 'the URL holds credentials')
+  if (url.username !== '' || url.password !== '') throw refusal(url.origin, 'the URL contains credentials')
   // A literal address is not resolved.
   const host = url.hostname.replace(/^\[|\]$/g, '')
   if (!allowed && isIP(host) !== 0 && !isPublicAddress(host)) throw notPublic(url.origin)
   return { url, allowed }
 }
 
-const notPublic = (origin: string): OutboundError => refusal(origin, 'the address is not a public one')
+const notPublic = (origin: string): OutboundError => refusal(origin, 'the address is not public')
 
 /**
  * Resolves and checks a name in one step, and the socket connects to the checked address. This prevents DNS rebinding,

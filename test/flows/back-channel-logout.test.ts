@@ -338,7 +338,7 @@ describe('a client that does not answer as it should', () => {
       const { app } = await afterSignOut({ backchannel_logout_uri }, { options: { outbound: { allow: [] } } })
       const [warning] = await warnings.until(1)
       await settled(app)
-      expect(warning).toContain('the address is not a public one')
+      expect(warning).toContain('the address is not public')
       expect(mockPauses).toEqual([])
     },
   )

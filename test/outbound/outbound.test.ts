@@ -153,14 +153,14 @@ describe('refused before anything is sent', () => {
     ['another scheme', 'file:///etc/passwd', 'only https'],
     ['a text', 'keys', 'not a URL'],
     ['credentials', 'https://user:pass@client.example.com/keys', 'credentials'],
-    ['a loopback literal', 'https://127.0.0.1/keys', 'not a public'],
-    ['the short form of it', 'https://127.1/keys', 'not a public'],
-    ['its number', 'https://2130706433/keys', 'not a public'],
-    ['its hexadecimal and octal forms', 'https://0x7f.0.0.01/keys', 'not a public'],
-    ['an IPv6 literal', 'https://[::1]/keys', 'not a public'],
-    ['an IPv4-mapped literal', 'https://[::ffff:10.0.0.1]/keys', 'not a public'],
-    ['cloud metadata', 'https://169.254.169.254/latest/meta-data', 'not a public'],
-    ['a name of this machine', 'https://localhost/keys', 'not a public'],
+    ['a loopback literal', 'https://127.0.0.1/keys', 'not public'],
+    ['the short form of it', 'https://127.1/keys', 'not public'],
+    ['its number', 'https://2130706433/keys', 'not public'],
+    ['its hexadecimal and octal forms', 'https://0x7f.0.0.01/keys', 'not public'],
+    ['an IPv6 literal', 'https://[::1]/keys', 'not public'],
+    ['an IPv4-mapped literal', 'https://[::ffff:10.0.0.1]/keys', 'not public'],
+    ['cloud metadata', 'https://169.254.169.254/latest/meta-data', 'not public'],
+    ['a name of this machine', 'https://localhost/keys', 'not public'],
   ])('%s', async (_what, url, reason) => {
     const error = await failure(anywhere.request(url))
     expect(error.message).toContain(reason)
@@ -178,7 +178,7 @@ describe('refused before anything is sent', () => {
     const error = await failure(outbound.request('https://client.test/keys'))
     expect(error).toMatchObject({
       refused: true,
-      message: 'https://client.test: the address is not a public one',
+      message: 'https://client.test: the address is not public',
     })
   })
 
@@ -293,7 +293,7 @@ describe('the answer', () => {
     const { body } = await allowing(origin).request(`${origin}/65536`)
     expect(body).toHaveLength(65_536)
     const error = await failure(allowing(origin).request(`${origin}/65537`))
-    expect(error.message).toBe(`${origin}: answered with more than 64 kB`)
+    expect(error.message).toBe(`${origin}: the response is larger than 64 kB`)
   })
 
   test('that never ends is cut off at 64 kB', async () => {
@@ -305,7 +305,7 @@ describe('the answer', () => {
       more()
     })
     const error = await failure(allowing(origin).request(origin))
-    expect(error.message).toContain('more than 64 kB')
+    expect(error.message).toContain('larger than 64 kB')
   })
 
   test('in another encoding is refused, so that nothing is inflated', async () => {

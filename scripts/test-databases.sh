@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Runs the tests that depend on the database on PostgreSQL and MariaDB at the same time; most of the time each waits
+# for its server. TEST_ALL=1 runs everything that uses a database.
+set -euo pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+PATH="$PWD/node_modules/.bin:$PATH"
+
+flows=(authorization-code refresh-token concurrency login consent throttle organizations user-lifecycle pruning)
+flows=("${flows[@]/%/.test.ts}")
+tests=(test/repositories "${flows[@]/#/test/flows/}")
+if [ -n "${TEST_ALL:-}" ]; then
+  tests=(test/repositories test/flows test/attacks test/endpoints test/users test/tokens test/testing/acting-as)
+fi
+postgres="${TEST_POSTGRES_URL:-postgres://postgres@127.0.0.1:5432/test}"
+mariadb="${TEST_MARIADB_URL:-mysql://root@127.0.0.1:3306/test}"
+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+status=0
+DATABASE_URL="$postgres" jest --maxWorkers=2 "${tests[@]}" >"$log" 2>&1 &
+DATABASE_URL="$mariadb" jest --maxWorkers=2 "${tests[@]}" || status=$?
+wait $! || status=$?
+printf '\nThat was MariaDB. PostgreSQL:\n'
+cat "$log"
+exit "$status"
