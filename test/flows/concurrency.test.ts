@@ -7,7 +7,7 @@ import { ada, codeFor, type TokenAnswer, tokensFor, web } from '../support/token
 
 const secret = 'a secret of the tests that is long enough'
 
-// Loading four processes takes its time on a busy machine.
+// Four processes take long to load on a busy machine.
 jest.setTimeout(60_000)
 
 let processes: ServerProcesses
@@ -55,7 +55,7 @@ describe.each([
     database = openSharedDatabase()
     const { config, tablePrefix } = database
     origins = await processes.start({ database: config, tablePrefix, secret, refreshTokenGracePeriod })
-    // The person signs in here, in a fifth process; it works on the kit's own users, which all can see.
+    // The user signs in here, in a fifth process, with an account of the kit, which all processes can read.
     host = await startHost({
       database,
       options: { users: undefined, secrets: [secret], refreshTokenGracePeriod },
@@ -78,7 +78,7 @@ describe.each([
       }),
     )
 
-  test('started at the same moment on an empty one they made one schema and one set of keys', async () => {
+  test('processes started together on an empty database create one schema and one set of keys', async () => {
     const { knex, tablePrefix } = database
     const migrations = await knex(`${tablePrefix}migrations`).pluck('name')
     expect(migrations.length).toBeGreaterThan(0)
@@ -92,7 +92,7 @@ describe.each([
     expect(await knex(`${tablePrefix}signing_keys`)).toHaveLength(algorithms.length)
   })
 
-  test('fifty redemptions of one code at once: one success, and a dead family', async () => {
+  test('fifty redemptions of one code at once: one succeeds, and its tokens are revoked', async () => {
     const answers = await redeemFifty(await codeFor(host))
     expect(tally(answers)).toEqual({ '200 tokens': 1, '400 invalid_grant': 49 })
     const [tokens] = successes(answers)
@@ -100,7 +100,7 @@ describe.each([
     expect(tally(await refreshFifty(tokens!.refresh_token))).toEqual({ '400 invalid_grant': 50 })
   })
 
-  test('fifty redemptions left exactly one access token and one refresh token behind', async () => {
+  test('fifty redemptions stored exactly one access token and one refresh token', async () => {
     const { knex, tablePrefix } = database
     const count = async (table: string) => (await knex(`${tablePrefix}${table}`).select('hash')).length
     const before = [await count('access_tokens'), await count('refresh_tokens')]
@@ -111,7 +111,7 @@ describe.each([
   })
 
   if (refreshTokenGracePeriod > 0) {
-    test('fifty refreshes of one token at once: one successor, told to all, and a living family', async () => {
+    test('fifty refreshes of one token at once: all get the same successor, which is valid', async () => {
       const { refresh_token } = await tokensFor(host)
       const answers = await refreshFifty(refresh_token)
       expect(tally(answers)).toEqual({ '200 tokens': 50 })
@@ -125,7 +125,7 @@ describe.each([
       expect(await userinfoStatuses(successes(next)[0]!.access_token)).toEqual([200, 200, 200, 200])
     })
   } else {
-    test('fifty refreshes of one token at once: one success, and a dead family', async () => {
+    test('fifty refreshes of one token at once: one succeeds, and its tokens are revoked', async () => {
       const { refresh_token } = await tokensFor(host)
       const answers = await refreshFifty(refresh_token)
       expect(tally(answers)).toEqual({ '200 tokens': 1, '400 invalid_grant': 49 })

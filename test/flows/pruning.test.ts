@@ -9,7 +9,7 @@ import { clients, type Host, type HostSettings, startHost } from '../support/hos
 import { codeFor, expectError, redeem, refresh, tokensFor, userinfo, web } from '../support/tokens.ts'
 
 const offline = { scope: 'openid offline_access', prompt: 'consent' }
-/** A login is over long before what it granted. */
+/** A login expires long before the tokens granted under it. */
 const lifetimes = {
   accessToken: 300,
   refreshTokenIdle: 2000,
@@ -21,7 +21,7 @@ const lifetimes = {
 let clock: Clock
 let host: Host
 const hosts: Host[] = []
-/** A host on a database of its own, whose cleaner runs only when a test says so. */
+/** A host with its own database, which is pruned only by the tests. */
 const start = async (settings: HostSettings = {}): Promise<Host> => {
   host = await startHost({ ...settings, options: { prune: false, lifetimes, ...settings.options } })
   hosts.push(host)
@@ -85,7 +85,7 @@ describe('each table', () => {
     },
   )
 
-  test('with very many expired rows loses them all, however few go at a time', async () => {
+  test('loses all of very many expired rows, one batch at a time', async () => {
     await start()
     for (let batch = 0; batch < 5; batch += 1) {
       await table('access_tokens').insert(Array.from({ length: 70 }, () => accessToken(1 + batch)))
@@ -95,7 +95,7 @@ describe('each table', () => {
     expect(await count('access_tokens')).toBe(2)
   })
 
-  test('a session that is used while the cleaner works stays', async () => {
+  test('a session that is used during pruning stays', async () => {
     await start()
     const expired = Array.from({ length: 3 }, (_, index) => ({
       id: `s${index}`,
@@ -127,7 +127,7 @@ describe('each table', () => {
   })
 })
 
-test('the sealed successor of a refresh token goes with its replay window, and reuse is still found out', async () => {
+test('the encrypted successor of a refresh token goes after its grace period, and reuse is still detected', async () => {
   await start()
   const { body: first } = await redeem(host, await codeFor(host, offline))
   await refresh(host, first.refresh_token)
@@ -142,7 +142,7 @@ test('the sealed successor of a refresh token goes with its replay window, and r
   expect({ status: reused.status, error: reused.body.error }).toEqual({ status: 400, error: 'invalid_grant' })
 })
 
-describe('a family that lives', () => {
+describe('an active family', () => {
   /** Refreshes until the first refresh token, the code and the login have long been over. */
   const aged = async () => {
     const code = await codeFor(host, offline)
@@ -155,7 +155,7 @@ describe('a family that lives', () => {
     return { code, first, second, third }
   }
 
-  test('keeps its used refresh tokens after their time, and their reuse still ends it', async () => {
+  test('keeps its expired used refresh tokens, and reuse of one still revokes it', async () => {
     await start()
     const { first, third } = await aged()
     await clean()
@@ -166,7 +166,7 @@ describe('a family that lives', () => {
     expect((await userinfo(host, third.access_token)).status).toBe(401)
   })
 
-  test('goes on after the clean-up', async () => {
+  test('is still usable after pruning', async () => {
     await start()
     const { third } = await aged()
     await clean()
@@ -174,7 +174,7 @@ describe('a family that lives', () => {
     expect((await refresh(host, third.refresh_token)).status).toBe(200)
   })
 
-  test('knows its used code, whose reuse still ends it', async () => {
+  test('keeps its used code, and reuse of it still revokes the family', async () => {
     await start()
     const { code, third } = await aged()
     await clean()
@@ -194,7 +194,7 @@ describe('a family that lives', () => {
     expect(await families()).toEqual({ authorizations: 0, refresh_tokens: 0, access_tokens: 0 })
   })
 
-  test('stays while its login stands, whose end its client is to be told of', async () => {
+  test('stays while its login is active, because the client must be notified of the end', async () => {
     const short = { ...lifetimes, refreshTokenIdle: 100, accessToken: 100, sessionAbsolute: 3000 }
     await start({ options: { lifetimes: short } })
     await tokensFor(host, offline)
@@ -207,10 +207,10 @@ describe('a family that lives', () => {
   })
 })
 
-describe('a family that has ended goes as a whole', () => {
+describe('a family that has ended is removed as a whole', () => {
   const nothing = { authorizations: 0, refresh_tokens: 0, access_tokens: 0 }
 
-  test('when its last refresh token was not used in time', async () => {
+  test('when its last refresh token expired unused', async () => {
     await start()
     const { refresh_token } = await tokensFor(host, offline)
     clock.travel(1000)
@@ -225,7 +225,7 @@ describe('a family that has ended goes as a whole', () => {
     expectError(await refresh(host, body.refresh_token), 400, 'invalid_grant')
   })
 
-  test('when its absolute end is past, with every link of a long chain', async () => {
+  test('when its absolute lifetime is over, with every refresh token of a long chain', async () => {
     await start()
     let { refresh_token } = await tokensFor(host, offline)
     for (let hops = 0; hops < 5; hops += 1) {
@@ -246,7 +246,7 @@ describe('a family that has ended goes as a whole', () => {
     expect(await families()).toEqual(nothing)
   })
 
-  test('when its absolute end is past, also without a refresh token', async () => {
+  test('when its absolute lifetime is over, also without a refresh token', async () => {
     await start()
     await tokensFor(host, offline)
     await table('refresh_tokens').delete()
@@ -258,7 +258,7 @@ describe('a family that has ended goes as a whole', () => {
     expect(await families()).toEqual(nothing)
   })
 
-  test('wherever the clean-up before was stopped', async () => {
+  test('wherever an earlier run was stopped', async () => {
     await start()
     const { knex, tablePrefix } = host.database
     const { database } = openDatabase(knex, tablePrefix)
@@ -283,7 +283,7 @@ describe('a family that has ended goes as a whole', () => {
     }
   })
 
-  test('with its login, when it was not meant to outlive that', async () => {
+  test('with its login, when it was granted without offline_access', async () => {
     const client = { ...clients[0]!, grant_types: ['authorization_code' as const] }
     await start({ clients: [client] })
     await tokensFor(host, { scope: 'openid' })
@@ -308,7 +308,7 @@ describe('a family that has ended goes as a whole', () => {
     expectError(await redeem(host, code), 400, 'invalid_grant')
   })
 
-  test('when it was revoked, and none of its tokens comes back to life', async () => {
+  test('when it was revoked, and none of its tokens becomes valid again', async () => {
     await start({ options: { lifetimes: { ...lifetimes, accessToken: 5000 } } })
     const { access_token, refresh_token } = await tokensFor(host, offline)
     await supertest(host.app)
@@ -325,12 +325,12 @@ describe('a family that has ended goes as a whole', () => {
     expect(await families()).toEqual(nothing)
   })
 
-  test('beside very many families that stay', async () => {
+  test('among very many families that stay', async () => {
     await start()
     const { refresh_token } = await tokensFor(host, offline)
     const [{ id: _, code_hash: __, ...like }] = await table('authorizations')
     const { sid } = like
-    // Not redeemed, under a login that stands: more of them than one statement reads, all over in the same second.
+    // Not redeemed, under an active login: more of them than one statement reads, all expired in the same second.
     const waiting = () => ({
       ...like,
       id: randomKey(),
@@ -348,7 +348,7 @@ describe('a family that has ended goes as a whole', () => {
   })
 })
 
-test('two cleaners at once remove each row once, and lose none that lives', async () => {
+test('two processes that prune at once remove each expired row once, and no other', async () => {
   await start()
   const { access_token, refresh_token } = await tokensFor(host, offline)
   const [{ id: _, code_hash: __, ...like }] = await table('authorizations')
@@ -370,7 +370,7 @@ test('two cleaners at once remove each row once, and lose none that lives', asyn
   expect((await refresh(host, refresh_token)).status).toBe(200)
 })
 
-test('expiry holds with the cleaner off, although every row is still there', async () => {
+test('expired rows are refused even if they are not pruned', async () => {
   await start()
   const unused = await codeFor(host, offline)
   const { access_token, refresh_token } = await tokensFor(host, offline)
@@ -382,7 +382,7 @@ test('expiry holds with the cleaner off, although every row is still there', asy
   expect(await families()).toEqual(before)
 })
 
-test('prune is true or false, and nothing else', () => {
+test('prune must be true or false', () => {
   const given = {
     database: { client: 'better-sqlite3' },
     secrets: ['a secret of the tests that is long enough'],
@@ -437,7 +437,7 @@ describe('the timer', () => {
     expect(await count('access_tokens')).toBe(1)
   })
 
-  test('tells a failure once per outage, and goes on', async () => {
+  test('logs a failure once per outage, and goes on', async () => {
     const timers = holdLongTimers()
     const error = await withLog(undefined)
     const { knex, tablePrefix } = host.database
@@ -460,7 +460,7 @@ describe('the timer', () => {
     await show()
   })
 
-  test('is not set with prune: false, nor after close', async () => {
+  test('is not set with prune: false or after close', async () => {
     const timers = holdLongTimers()
     await withLog(false)
     expect(timers.set).toEqual([])

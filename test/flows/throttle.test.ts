@@ -16,7 +16,7 @@ afterAll(async () => {
 
 interface Watched extends Host {
   readonly events: AuthEvent[]
-  /** Passwords that were really looked at. */
+  /** Passwords that were checked. */
   readonly evaluated: string[]
 }
 
@@ -79,26 +79,26 @@ describe.each(stores)('wrong passwords, counted in %s', (_, throttle) => {
     stopClock()
   })
 
-  test('the sixth for one account from one address is not looked at, right or wrong', async () => {
+  test('the sixth for one account from one address is refused, right or wrong', async () => {
     const browser = from(host, '198.51.100.1')
     expect(statuses(await many(5, () => attempt(browser, 'wrong')))).toEqual([400, 400, 400, 400, 400])
     expectThrottled(await attempt(browser, ada.password), 900)
     expectThrottled(await attempt(browser, 'wrong'), 900)
     expect(host.evaluated).toHaveLength(5)
-    // Another browser at the same address is the same guesser; the same account elsewhere is not.
+    // Another browser at the same address counts together; the same account at another address does not.
     expectThrottled(await attempt(from(host, '198.51.100.1'), ada.password), 900)
     codeOf(await from(host, '198.51.100.2').grant(url))
   })
 
-  test('an account that does not exist is paused alike', async () => {
+  test('an account that does not exist is locked too', async () => {
     const browser = from(host, '198.51.100.1')
     await many(5, () => attempt(browser, 'wrong', 'nobody@example.com'))
     expectThrottled(await attempt(browser, 'wrong', 'nobody@example.com'), 900)
-    // Upper case and spaces around are no way round.
+    // Upper case and surrounding spaces do not change the account.
     expectThrottled(await attempt(browser, 'wrong', ' NOBODY@example.com '), 900)
   })
 
-  test('success forgets what was wrong before', async () => {
+  test('success resets the count', async () => {
     const browser = from(host, '198.51.100.1')
     for (let turn = 0; turn < 3; turn += 1) {
       await many(4, () => attempt(browser, 'wrong'))
@@ -108,7 +108,7 @@ describe.each(stores)('wrong passwords, counted in %s', (_, throttle) => {
     expect(host.events.filter(({ type }) => type === 'login.refused')).toEqual([])
   })
 
-  test('twenty from one address close it for every account that is not known there', async () => {
+  test('twenty from one address lock it for every account, except in browsers that the account knows', async () => {
     const answers = await many(20, (index) =>
       attempt(from(host, '198.51.100.9'), 'wrong', `person-${index}@example.com`),
     )
@@ -117,7 +117,7 @@ describe.each(stores)('wrong passwords, counted in %s', (_, throttle) => {
     codeOf(await from(host, '198.51.100.10').grant(url))
   })
 
-  test('fifty in a day against one account, each from another address, leave a known browser its way in', async () => {
+  test('fifty in a day against one account, each from another address, do not lock a known browser out', async () => {
     const known = from(host, '198.51.100.200')
     codeOf(await known.grant(url))
     const answers = await many(50, (index) => attempt(from(host, `203.0.113.${index}`), 'wrong'))
@@ -126,24 +126,24 @@ describe.each(stores)('wrong passwords, counted in %s', (_, throttle) => {
     expect(stranger.status).toBe(429)
     const again = await known.open(authorizeUrl({ client_id: 'web', scope: 'openid', prompt: 'login' }))
     codeOf(await known.signIn(again))
-    // Others are not affected by it.
+    // Other accounts are not affected.
     expect((await attempt(from(host, '203.0.113.99'), 'wrong', bob.email)).status).toBe(400)
   })
 
-  test('a known browser that guesses is paused too', async () => {
+  test('a known browser that guesses is locked too', async () => {
     const known = from(host, '198.51.100.200')
     codeOf(await known.grant(url))
     const renewed = authorizeUrl({ client_id: 'web', scope: 'openid', prompt: 'login' })
     for (let index = 0; index < 5; index += 1)
       expect((await known.signIn(await known.open(renewed), ada.email, 'wrong')).status).toBe(400)
     expectThrottled(await known.signIn(await known.open(renewed)), 900)
-    // What is known of one account tells nothing about another.
+    // A device cookie of one account does not count for another.
     const other = known.clone()
     other.cookies.delete([...other.cookies.keys()].find((name) => name.endsWith('_session')) ?? '')
     expect((await attempt(other, 'wrong', bob.email)).status).toBe(400)
   })
 
-  test('500 at once: no more are looked at than may fail', async () => {
+  test('of 500 at once, only as many are checked as may fail', async () => {
     const browsers = await Promise.all(
       Array.from({ length: 25 }, async () => {
         const browser = from(host, '198.51.100.77')
@@ -161,7 +161,7 @@ describe.each(stores)('wrong passwords, counted in %s', (_, throttle) => {
     expect(new Set(statuses(answers))).toEqual(new Set([400, 429]))
   }, 60_000)
 
-  test('the events name neither the password nor the login name, and share an id with the answer', async () => {
+  test('the events contain neither the password nor the login name, and share a request id with the response', async () => {
     const browser = from(host, '198.51.100.1')
     await many(5, () => attempt(browser, 'a secret guess'))
     await attempt(browser, 'a secret guess')
@@ -196,7 +196,7 @@ describe('locks', () => {
     ])
   })
 
-  test('hold in every process on the same database', async () => {
+  test('apply to every process on the same database', async () => {
     const host = await start(undefined)
     const other = await start(undefined, host)
     await many(3, () => attempt(from(host, '198.51.100.1'), 'wrong'))
@@ -206,7 +206,7 @@ describe('locks', () => {
   })
 })
 
-test('each limit can be another, or off', async () => {
+test('each limit can be changed or turned off', async () => {
   const host = await start({
     limits: { loginAccountAddress: { failures: 2, seconds: 60 }, loginAddress: false, loginAccount: false },
   })
@@ -216,7 +216,7 @@ test('each limit can be another, or off', async () => {
   expect(new Set(statuses(strangers))).toEqual(new Set([400]))
 })
 
-test('throttle: false turns all off, and no browser is marked', async () => {
+test('throttle: false turns all limits off, and sets no device cookie', async () => {
   const host = await start(false)
   const browser = from(host, '198.51.100.1')
   expect(new Set(statuses(await many(30, () => attempt(browser, 'wrong'))))).toEqual(new Set([400]))
@@ -228,7 +228,7 @@ describe('clients', () => {
   const token = (host: Host, fields: Record<string, string>, address = '198.51.100.1') =>
     post(host, { grant_type: 'client_credentials', ...fields }).set('X-Forwarded-For', address)
 
-  test('that fail thirty times a minute are not looked at, known or not, for that client and address alone', async () => {
+  test('that fail thirty times a minute are refused, registered or not, for that client and address only', async () => {
     const host = await start(undefined)
     for (const client_id of ['web', 'unknown']) {
       for (let index = 0; index < 30; index += 1)
@@ -242,13 +242,13 @@ describe('clients', () => {
     expect(host.events.filter(({ type }) => type === 'client.refused')).toHaveLength(60)
   })
 
-  test('that succeed cost no statement and are never refused', async () => {
+  test('that succeed are never refused and write nothing', async () => {
     const host = await start(undefined)
     for (let index = 0; index < 70; index += 1) expect((await token(host, web)).status).toBe(200)
     expect(await host.database.knex(`${host.database.tablePrefix}throttles`)).toEqual([])
   })
 
-  test('with dead tokens hear 429 at UserInfo, while a valid token passes', async () => {
+  test('with invalid tokens get 429 at UserInfo, while a valid token is accepted', async () => {
     const host = await start(undefined)
     const { access_token } = await tokensFor(host, { scope: 'openid' })
     const dead = `lk_at_${'x'.repeat(43)}`
@@ -259,7 +259,7 @@ describe('clients', () => {
 })
 
 describeWith('redis', 'Redis', () => {
-  test('counts for all processes, and each counts for itself while Redis is away', async () => {
+  test('counts for all processes; while it is unavailable, each process counts by itself', async () => {
     const client = createClient({ url: services.redis, database: 9 })
     client.on('error', () => {})
     await client.connect()

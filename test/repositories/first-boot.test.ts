@@ -8,7 +8,7 @@ import { RawBrowser } from '../support/raw-browser.ts'
 import { forkServers, type ServerProcesses } from '../support/server-processes.ts'
 import { ada } from '../support/tokens.ts'
 
-// Loading four processes takes its time on a busy machine.
+// Four processes take long to load on a busy machine.
 jest.setTimeout(60_000)
 
 let processes: ServerProcesses
@@ -32,7 +32,7 @@ const bootTogether = async (kind: DatabaseKind): Promise<void> => {
   const { knex, config, tablePrefix } = database
   const table = (name: string) => knex(`${tablePrefix}${name}`)
   try {
-    // Each of them gets ready, or this fails.
+    // Fails unless each process gets ready.
     const origins = await processes.start({
       ...{ database: config, tablePrefix, refreshTokenGracePeriod: 10 },
       secret: 'a secret of the tests that is long enough',
@@ -49,7 +49,7 @@ const bootTogether = async (kind: DatabaseKind): Promise<void> => {
     expect(await table('signing_keys')).toHaveLength(algorithms.length)
     expect(await table('salts')).toHaveLength(1)
 
-    // What each process has in memory is what all of them have: one signs in, each knows the same person.
+    // All processes have the same keys in memory: one signs in, and each accepts the token.
     await seedClients(knex, [pairwise], { tablePrefix })
     await seedUsers(knex, [{ username: ada.email, password: ada.password }], { tablePrefix })
     const [first = '', second = ''] = origins

@@ -8,11 +8,11 @@ import { RawBrowser } from '../support/raw-browser.ts'
 import { countStatements, type StatementCount } from '../support/statement-count.ts'
 import { answerOf, redeem, web } from '../support/tokens.ts'
 
-// That time does not grow with the rows: no statement reads a table from end to end that grows with use. Looked at on
-// SQLite, whose plans, without statistics, do not depend on what the tables hold.
+// No statement reads all rows of a table that grows with use. Checked on SQLite, whose plans, without statistics, do not
+// depend on the contents of the tables.
 delete process.env.DATABASE_URL
 
-/** A plan that reads all rows of a table, or all that share a value which nearly all of them have. */
+/** A plan that reads all rows of a table, or all with a value that nearly all rows have. */
 const readsAll = /^SCAN |\((consumed|revoked|ended|disabled)_at=\?\)/
 
 const growing = [
@@ -29,7 +29,7 @@ const growing = [
   'throttles',
 ]
 
-/** Tables that stay small however much the server is used. */
+/** Tables that stay small. */
 const small = /^SCAN oauth_(signing_keys|salts|migrations)\b/
 
 let host: Host
@@ -41,7 +41,7 @@ beforeAll(async () => {
 })
 afterAll(() => host.close())
 
-/** All that clients, APIs, browsers, the host and the clean-up set going. */
+/** Everything that clients, APIs, browsers, the host and pruning cause. */
 const everything = async (): Promise<void> => {
   const { app, oauth, database } = host
   const operations = await operationsAt(host)
@@ -80,7 +80,7 @@ const planOf = async (sql: string): Promise<string[]> => {
   return rows.map(({ detail }) => detail)
 }
 
-test('no statement reads from end to end what grows with use', async () => {
+test('no statement reads all rows of a table that grows with use', async () => {
   await everything()
   const statements = [...new Set(count.ours)]
   for (const table of growing) expect(statements).toContainEqual(expect.stringContaining(`oauth_${table}`))

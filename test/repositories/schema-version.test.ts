@@ -34,7 +34,7 @@ beforeEach(() => {
 afterEach(async () => {
   jest.restoreAllMocks()
   for (const oauth of opened.splice(0)) await oauth.close()
-  // Else the tables could not be removed.
+  // Otherwise rolling back would be refused.
   await table('migrations')
     .where('name', '>', '9')
     .delete()
@@ -46,7 +46,7 @@ const table = (name: string) => database.knex(`${database.tablePrefix}${name}`)
 const migrated = () => migrate(database.knex, { tablePrefix: database.tablePrefix })
 const version = () => schemaVersion(openDatabase(database.knex, database.tablePrefix).database)
 
-/** What a newer version leaves behind when it has migrated. */
+/** Records a migration as a newer version does. */
 const run = async (name: string): Promise<void> => {
   await table('migrations').insert({ name, batch: 2, migration_time: new Date() })
 }
@@ -57,7 +57,7 @@ const expandConsents = async (): Promise<void> => {
   await run(newer)
 }
 
-/** Every table of the kit's, as the database itself names them. */
+/** The names of the kit's tables. */
 const tablesOf = async (knex: Knex, prefix: string): Promise<string[]> => {
   const sqlite = knex.client.driverName === 'better-sqlite3'
   const names: string[] = sqlite
@@ -66,7 +66,7 @@ const tablesOf = async (knex: Knex, prefix: string): Promise<string[]> => {
   return names.filter((name) => name.startsWith(prefix))
 }
 
-/** A process of this version that starts on the database. */
+/** Starts a router of this version on the database. */
 const boot = async (environment: 'development' | 'production'): Promise<AuthRouter> => {
   const { NODE_ENV } = process.env
   process.env.NODE_ENV = environment
@@ -87,13 +87,13 @@ const boot = async (environment: 'development' | 'production'): Promise<AuthRout
 }
 const messages = (told: jest.Mock): string[] => told.mock.calls.map(([message]) => String(message))
 
-test('an empty database lacks every migration, and asking makes no table', async () => {
+test('an empty database lacks every migration, and the check creates no table', async () => {
   expect(await version()).toEqual({ pending: [...migrations.keys()], newer: [] })
   for (const name of ['migrations', 'migrations_lock', 'clients'])
     expect(await database.knex.schema.hasTable(database.tablePrefix + name)).toBe(false)
 })
 
-test('in production nothing is migrated unasked: the server names what is missing and makes no table', async () => {
+test('in production nothing migrates by itself: the server names what is missing and creates no table', async () => {
   await expect(boot('production')).rejects.toThrow(
     /the database lacks 001_clients, .*; run: npx latchkey migrate$/,
   )
@@ -103,7 +103,7 @@ test('in production nothing is migrated unasked: the server names what is missin
   expect(messages(log.info)).toEqual([])
 })
 
-test('one migration that is missing is named alone', async () => {
+test('a single missing migration is named', async () => {
   await migrated()
   const last = [...migrations.keys()].at(-1)
   await table('migrations').where({ name: last }).delete()
@@ -112,7 +112,7 @@ test('one migration that is missing is named alone', async () => {
 })
 
 test.each(['production', 'development'] as const)(
-  'old code starts on a schema that a newer version has expanded, and says so in one line, in %s',
+  'old code starts on a schema that a newer version has expanded, and logs it in one line, in %s',
   async (environment) => {
     await migrated()
     await expandConsents()
@@ -122,7 +122,7 @@ test.each(['production', 'development'] as const)(
   },
 )
 
-test('old code that runs, and old code that starts, serve on a schema that is expanded under them', async () => {
+test('running old code and old code that starts both work on an expanded schema', async () => {
   const { knex, tablePrefix } = database
   const settings = { options: { users: undefined }, database: { ...database, close: async () => {} } }
   const running = await startHost(settings)
@@ -161,7 +161,7 @@ test('old code that runs, and old code that starts, serve on a schema that is ex
   expect(await table('consents').pluck('mood')).toEqual([null])
 })
 
-test('migrating by old code leaves a newer schema as it is', async () => {
+test('migrating with old code leaves a newer schema as it is', async () => {
   await migrated()
   await expandConsents()
   expect(await migrated()).toEqual([])
@@ -169,7 +169,7 @@ test('migrating by old code leaves a newer schema as it is', async () => {
   expect(await database.knex.schema.hasColumn(`${database.tablePrefix}consents`, 'mood')).toBe(true)
 })
 
-test('old code does not roll back a newer schema, half of which it would leave', async () => {
+test('old code does not roll back a newer schema, because it would leave half of it', async () => {
   await migrated()
   await expandConsents()
   const { knex, tablePrefix } = database
@@ -179,7 +179,7 @@ test('old code does not roll back a newer schema, half of which it would leave',
   expect(await knex.schema.hasTable(`${tablePrefix}clients`)).toBe(true)
 })
 
-test('a host’s own knex.migrate by old code leaves it too, once it is told not to look for lost files', async () => {
+test('a host’s own knex.migrate with old code leaves it too, without the validation of the migration list', async () => {
   await migrated()
   await expandConsents()
   const { knex, tablePrefix } = database
@@ -205,7 +205,7 @@ test('reports a lock that a killed process left, with the statement that release
   await run(String(last))
 })
 
-test('code that reads what a newer version has taken away does not start, migrate or roll back', async () => {
+test('code that reads what a newer version has removed does not start, migrate or roll back', async () => {
   await migrated()
   const contraction = '903_consents_without_terms_needs_902'
   await run('902_consents_mood')
@@ -218,21 +218,21 @@ test('code that reads what a newer version has taken away does not start, migrat
   await expect(rollback(knex, { tablePrefix })).rejects.toThrow(refusal)
 })
 
-test('code that knows the migration a contraction needs starts after it', async () => {
+test('code that knows the migration that a removal needs starts after the removal', async () => {
   await migrated()
   await run('903_consents_without_terms_needs_014')
   await boot('production')
   expect(messages(log.info)).toHaveLength(1)
 })
 
-test('a database that is away is told by the driver’s own error', async () => {
+test('an unavailable database causes the driver’s own error', async () => {
   const fault = new Error('connect ECONNREFUSED 10.0.0.7:5432')
   const away = jest.spyOn(database.knex.client.pool, 'acquire')
   away.mockImplementation(() => ({ promise: Promise.reject(fault) }))
   await expect(version()).rejects.toBe(fault)
 })
 
-test('migrations are numbered one after the other, and each contraction needs one that comes before it', () => {
+test('migrations are numbered consecutively, and each removal needs an earlier one', () => {
   const names = [...migrations.keys()]
   for (const [index, name] of names.entries()) {
     expect(name).toMatch(/^\d{3}_[a-z_]+?(_needs_\d{3})?$/)

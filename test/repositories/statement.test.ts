@@ -17,7 +17,7 @@ const kinds: readonly (readonly [Service, string])[] = [
   ['mariadb', 'mysql2'],
 ]
 
-/** Every deadline of seconds comes after as many hundredths. */
+/** Shortens timers of four seconds or more to a twentieth. */
 const hurry = (): void => {
   const real = globalThis.setTimeout
   const hurried = (run: () => void, milliseconds = 0, ...rest: unknown[]): unknown =>
@@ -106,7 +106,7 @@ for (const [service, client] of kinds) {
       ['that the kit opened', () => config(single)],
       ['of the host’s', () => hostKnex({ ...config(single), acquireConnectionTimeout: 60_000 })],
     ])('a pool %s', (_, given) => {
-      test('with a silent connection answers 503 once and gives it up; a new one serves', async () => {
+      test('with a silent connection answers 503 once, closes it and uses a new one', async () => {
         const { clientCredentials } = await serve(given())
         expect((await clientCredentials()).status).toBe(200)
         hurry()
@@ -124,7 +124,7 @@ for (const [service, client] of kinds) {
         expect((await clientCredentials()).status).toBe(200)
       })
 
-      test('falls silent within a transaction: no roll-back is waited for, and the connection is not used again', async () => {
+      test('that falls silent within a transaction sends no ROLLBACK and does not use the connection again', async () => {
         const db = open(given())
         const [kept, lost] = [replay(), replay()]
         expect(await createReplay(db, kept)).toBe(true)
@@ -145,25 +145,25 @@ for (const [service, client] of kinds) {
         expect(statements).not.toContain('ROLLBACK')
         expect(await createReplay(db, replay())).toBe(true)
         expect(await createReplay(db, kept)).toBe(false)
-        // What was not committed never was; the server may keep its locks until it learns that nobody is there.
+        // Nothing is committed; the server may keep its locks until it notices that the client is gone.
         expect(await straight(`${tablePrefix}replays`).where({ hash: lost.hash })).toHaveLength(0)
         expect(proxy.connections).toBeGreaterThan(before)
       })
     })
 
-    test('while everything is silent every request is answered 503, and afterwards all is well', async () => {
+    test('while every connection is silent each request gets 503; afterwards requests succeed again', async () => {
       const { clientCredentials } = await serve(config(single))
       proxy.fallSilent()
       const answers = await Promise.all([clientCredentials(), clientCredentials(), clientCredentials()])
       expect(answers.map(({ status }) => status)).toEqual([503, 503, 503])
       proxy.recover()
-      // What began to connect in the silence fails a little later, and takes a request with it.
+      // A connection that was being opened during the silence fails later, together with one request.
       for (let status = 503; status !== 200; ) status = (await clientCredentials()).status
       const after = await Promise.all([clientCredentials(), clientCredentials(), clientCredentials()])
       expect(after.map(({ status }) => status)).toEqual([200, 200, 200])
     })
 
-    test('a connection that is not to be had in time is 503, and goes back to the pool when it comes', async () => {
+    test('a connection that comes after the timeout is 503, and goes back to the pool', async () => {
       const knex = hostKnex({ ...config(single), acquireConnectionTimeout: 60_000 })
       const db = open(knex)
       const held: unknown = await knex.client.acquireConnection()
@@ -174,8 +174,8 @@ for (const [service, client] of kinds) {
       expect(knex.client.pool.numUsed()).toBe(0)
     })
 
-    // The driver of MariaDB takes its timers where they cannot be hurried: this lasts as long as it lasts.
-    test('a server that takes connections and says nothing is given up by the driver itself', async () => {
+    // The timers of mysql2 cannot be shortened, so this takes four seconds.
+    test('the driver times out on a server that accepts connections and does not answer', async () => {
       const db = open(config())
       proxy.fallSilent()
       const error: unknown = await createReplay(db, replay()).catch((thrown: unknown) => thrown)
@@ -185,7 +185,7 @@ for (const [service, client] of kinds) {
       expect(await createReplay(db, replay())).toBe(true)
     })
 
-    test('settings that a function gives have the same deadline', async () => {
+    test('settings that a function returns have the same timeout', async () => {
       const connection = async () => settingsOf(proxy.url)
       const { database, hostKnex: own } = openBoth({ ...config(), connection } as Knex.Config)
       expect(await createReplay(database, replay())).toBe(true)
@@ -193,7 +193,7 @@ for (const [service, client] of kinds) {
       expect(own.client.connectionSettings).toMatchObject({ [name]: 4000 })
     })
 
-    test('a deadline that the host has set is kept', () => {
+    test('a timeout that the host has set is kept', () => {
       const connection = { ...settingsOf(proxy.url), connectionTimeoutMillis: 1234, connectTimeout: 1234 }
       const { knex } = open({ ...config(), connection })
       expect(knex.client.connectionSettings).toMatchObject({
@@ -202,7 +202,7 @@ for (const [service, client] of kinds) {
       })
     })
 
-    test('work that lost, even at COMMIT, runs again whole and leaves its rows once', async () => {
+    test('work that lost a race, even at COMMIT, runs again as a whole and writes its rows once', async () => {
       const db = open(config())
       const losses = losing(db, [
         { code: 'ER_LOCK_DEADLOCK', errno: 1213, message: 'Deadlock found when trying to get lock (wsrep)' },
@@ -221,7 +221,7 @@ for (const [service, client] of kinds) {
       expect(await straight(`${tablePrefix}replays`).whereIn('hash', hashes)).toHaveLength(2)
     })
 
-    test('work that loses again and again is 503 in the end, and leaves nothing', async () => {
+    test('work that keeps losing is 503 and writes nothing', async () => {
       const db = open(config())
       const deadlock = { code: 'ER_LOCK_DEADLOCK', errno: 1213, message: 'Deadlock' }
       const one = replay()
@@ -230,7 +230,7 @@ for (const [service, client] of kinds) {
       expect(await straight(`${tablePrefix}replays`).where({ hash: one.hash })).toHaveLength(0)
     })
 
-    test('a server that cannot serve us is left: the next statement goes by a new connection', async () => {
+    test('after a server that cannot serve us, the next statement uses a new connection', async () => {
       const db = open(config(single))
       expect(await createReplay(db, replay())).toBe(true)
       const before = proxy.connections
@@ -245,7 +245,7 @@ for (const [service, client] of kinds) {
       expect(proxy.connections).toBe(before + 1)
     })
 
-    test('sign-ins, redemptions, refreshes and revocations get by with one connection: no transaction waits for another', async () => {
+    test('sign-ins, redemptions, refreshes and revocations work with one connection: no transaction waits for another', async () => {
       const knex = hostKnex(config(single))
       const database = { knex, tablePrefix, close: async () => {} }
       const host = await startHost({ database, options: { users: undefined, prune: false } })
@@ -262,7 +262,7 @@ for (const [service, client] of kinds) {
       expect(outcomes).toEqual(Array(4).fill([200, 200, 400]))
     })
 
-    /** What connections of this pool have prepared so far, of which there is one. */
+    /** How many statements the one connection of this pool has prepared. */
     const preparedOn = async (knex: Knex): Promise<number> => {
       if (client === 'pg') {
         const { rows } = await knex.raw('select count(*) as prepared from pg_prepared_statements')
@@ -272,7 +272,7 @@ for (const [service, client] of kinds) {
       return Number(row.Value)
     }
 
-    test('statements are prepared, and with preparedStatements: false none is; values mean the same', async () => {
+    test('statements are prepared, and with preparedStatements: false none is; values arrive unchanged', async () => {
       const texts = ['o’Brien', "o'Brien", 'back\\slash\\', '" -- ; drop', '$1 ? :name', 'ünïcödé 🗝']
       const counts: number[] = []
       for (const prepared of [true, false]) {
@@ -311,7 +311,7 @@ function settingsOf(url: string): Record<string, unknown> {
   return { host: hostname, port: Number(port), user: username, database: pathname.slice(1), ...rest }
 }
 
-/** A database whose COMMITs fail so, one after the other, before they work. */
+/** A database whose first COMMITs fail with these errors, in order. */
 function losing(
   db: Database,
   failures: readonly { code: string; message: string; errno?: number }[],
