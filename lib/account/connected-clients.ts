@@ -24,7 +24,7 @@ export interface ConnectedClient {
   readonly scopes: readonly string[]
   /** Epoch seconds. */
   readonly since: number
-  /** Epoch seconds of the last sign-in or refresh, to the minute. */
+  /** Epoch seconds of the last sign-in or refresh. */
   readonly lastUsed: number
   /** How many of its authorizations are still in use. */
   readonly sessions: number
