@@ -141,7 +141,7 @@ const thefts: Theft[] = [
       ['the verifier with a space', 'RFC 7636 §4.1', `${verifier} `],
       ['the verifier with padding', 'RFC 7636 §4.1', `${verifier}=`],
       ['the verifier twice in one value', 'RFC 7636 §4.1', `${verifier} ${verifier}`],
-      ['the challenge as if it were plain', 'RFC 7636 §4.6, RFC 9700 §4.8', s256.code_challenge],
+      ['the challenge, as if the method were plain', 'RFC 7636 §4.6, RFC 9700 §4.8', s256.code_challenge],
       ['the name of a property', 'RFC 7636 §4.1', '__proto__'],
     ] as const
   ).map(([what, source, code_verifier]) => ({
@@ -266,7 +266,7 @@ underAttack(
       expect((await redeem(code)).status).toBe(200)
     })
 
-    test('is nothing that was made for another purpose (RFC 8725 §3.12, ASVS 9.2.2)', async () => {
+    test('is not accepted if it was issued for another purpose (RFC 8725 §3.12, ASVS 9.2.2)', async () => {
       const tokens = await tokensFor()
       const values = [tokens.access_token, tokens.refresh_token, otherSecret, `lk_ar_${'A'.repeat(43)}`]
       for (const value of values) {

@@ -78,7 +78,7 @@ underAttack(
       })
 
     // RFC 6749 §4.1.2.1 and §10.15, RFC 9700 §4.11.2, RFC 6819 §4.2.4; CVE-2019-9837 let prompt=none through.
-    describe('in the name of a client that is not there ends on a page, whatever else it says:', () => {
+    describe('for an unknown client gets an error page, whatever else it contains:', () => {
       test.each<[string, string]>([
         ['unknown', 'nobody'],
         ['disabled', 'off'],
@@ -127,7 +127,7 @@ underAttack(
     })
 
     // RFC 9700 §2.1.2, OAuth 2.1 §4.1.1, ASVS 10.4.4 and 10.6.1; CVE-2026-7571 issued tokens in spite of the setting.
-    describe('that asks for tokens in the front channel gets none', () => {
+    describe('that requests tokens in the front channel gets none', () => {
       test.each([
         ['token', 'unsupported_response_type'],
         ['id_token', 'unsupported_response_type'],
@@ -226,7 +226,7 @@ underAttack(
         expectRefused(raw(more, 'client_id'), 'invalid_request'),
       )
 
-      test('a code that was asked for without it is not redeemed with a verifier (CVE-2024-23647, CVE-2024-22258, CVE-2025-4144)', async () => {
+      test('a code that was requested without it cannot be redeemed with a verifier (CVE-2024-23647, CVE-2024-22258, CVE-2025-4144)', async () => {
         const stripped = code(await ada.get(silent()))
         expect(await redeem(stripped, { code_verifier: verifier })).toMatchObject({ error: 'invalid_grant' })
       })

@@ -65,7 +65,7 @@ underAttack(
     }
 
     everyMount(() => {
-      describe('is not looked for where it would leak', () => {
+      describe('is not read from places where it would leak', () => {
         test('in the address (RFC 9700 §4.3.2, RFC 6750 §5.3, OAuth 2.1 draft §5.1)', async () => {
           const { access_token } = await fresh()
           for (const at of everywhere) expectBare(await at({}, `?access_token=${access_token}`))
@@ -167,7 +167,7 @@ underAttack(
       },
     )
 
-    describe('is nothing that was made for another purpose (RFC 8725 §3.12, ASVS 9.2.2)', () => {
+    describe('is not accepted if it was issued for another purpose (RFC 8725 §3.12, ASVS 9.2.2)', () => {
       test('a refresh token, an ID token, a code, a secret, a cookie', async () => {
         const [tokens, code] = [await fresh(), await codeFor()]
         const cookies = [...browserOf().cookies.values()].map((value) =>
@@ -293,7 +293,7 @@ underAttack(
         )
       })
 
-      test('of a client for itself is nobody’s user (RFC 9700 §4.15, ASVS 10.3.3)', async () => {
+      test('of a client for itself has no user (RFC 9700 §4.15, ASVS 10.3.3)', async () => {
         const { access_token } = tokensOf(await own())
         expectRefusal(await userinfo(access_token), 403, 'insufficient_scope')
         expect(jsonOf(await guarded(access_token))).toEqual({ subject: null })

@@ -226,7 +226,7 @@ underAttack(
     })
 
     everyMount(() => {
-      test('credentials in the address are not looked at, and would be in logs (RFC 6749 §2.3.1)', async () => {
+      test('credentials in the URL are ignored, and would be in logs (RFC 6749 §2.3.1)', async () => {
         for (const [path, form] of endpoints) {
           const query = new URLSearchParams(web)
           expectRefusal(await ask(`${path}?${query}`, form), 400, 'invalid_request')

@@ -84,7 +84,7 @@ underAttack(
           expect(told.iss).toBe(target().issuer)
         })
 
-        test('every address lies below the issuer, and none is that of this machine (RFC 8414 §2)', async () => {
+        test('every URL is below the issuer, and none is that of this machine (RFC 8414 §2)', async () => {
           for (const path of documents.slice(0, 2)) {
             const metadata = jsonOf(await at(path))
             expect(metadata.issuer).toBe(target().issuer)

@@ -100,7 +100,7 @@ underAttack(
       })
     })
 
-    describe('looks the same as of a token that never was (RFC 7662 §2.2 and §4)', () => {
+    describe('looks the same as for an unknown token (RFC 7662 §2.2 and §4)', () => {
       test('of every token of another client', async () => {
         const [tokens, public_, { access_token }] = [
           await tokensFor(),
@@ -251,7 +251,7 @@ underAttack(
       })
     })
 
-    test('is for servers: no script of any origin may read it (CVE-2024-41657)', async () => {
+    test('is for servers: no script of another origin may read it (CVE-2024-41657)', async () => {
       const { access_token } = await tokensFor()
       for (const Origin of ['https://evil.example', 'null', new URL(target().issuer).origin]) {
         const preflight = await target()

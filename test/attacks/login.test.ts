@@ -384,7 +384,7 @@ underAttack(
 
     // RFC 9700 §4.12, OAuth 2.1 §7.5.3: a 307 would send the password on to the client.
     everyMount(() => {
-      test('is answered by 303 and a path of ours alone, on every hop to the client (RFC 9700 §4.12)', async () => {
+      test('is answered with 303 and a local path, on every hop to the client (RFC 9700 §4.12)', async () => {
         const { agent, page, id, form } = await attacked({ prompt: 'consent' })
         expect(page.html).not.toContain(ada.password)
         const after = await post(agent, '/login', form)

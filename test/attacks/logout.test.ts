@@ -135,7 +135,7 @@ underAttack(
 
     // RFC 6749 §10.12, ASVS 3.5.1.
     everyMount(() => {
-      describe('is not forced by a form of another site:', () => {
+      describe('cannot be forced by a form of another site:', () => {
         test('without a token it only comes again by GET, and the user is asked', async () => {
           const agent = await signedIn()
           const foreign = { Origin: 'https://evil.example', 'Sec-Fetch-Site': 'cross-site' }
@@ -226,7 +226,7 @@ underAttack(
     })
 
     // RP-Initiated Logout §3, RFC 9700 §4.11.2, ASVS 3.7.2; CVE-2024-39694 took other sites for paths of its own.
-    describe('redirects nowhere but to what is registered, and signs nobody out for another place:', () => {
+    describe('redirects only to registered addresses, and signs nobody out for another place:', () => {
       const places: [string, string][] = [
         ['another site', evil],
         ['a path', '/evil'],

@@ -142,7 +142,7 @@ underAttack(
 
     // RFC 9700 §4.16, RFC 6819 §4.4.1.9, RFC 6749 §10.13; §4.2.4 (referrers); ASVS 3.4.3 to 3.4.6 and 14.3.2 (caches).
     everyMount(() => {
-      describe('cannot be framed, leaks no referrer and is kept by nobody, in spite of the host’s headers:', () => {
+      describe('cannot be framed, leaks no referrer and is not cached, in spite of the host’s headers:', () => {
         test.each(gallery)('%s', async (_, mayEndAt, open) => {
           const { headers, html } = await open()
           expect(headers['content-security-policy']).toBe(
@@ -360,7 +360,7 @@ underAttack(
 
     // CWE-644, RFC 9700 §4.13; CVE-2023-49097 took over accounts so.
     everyMount(() => {
-      describe('is built from the issuer, whatever the request says of the host:', () => {
+      describe('is built from the issuer, not from the headers of the request:', () => {
         const forgeries: [string, Fields][] = [
           ['Host', { Host: 'evil.example' }],
           ['Host with a port', { Host: 'evil.example:1337' }],

@@ -47,7 +47,7 @@ underAttack(
       userinfo,
     } = apiSide(target)
 
-    describe('presented by somebody else is refused, writes nothing, and its owner still has it', () => {
+    describe('presented by another client is refused and writes nothing, and its owner can still use it', () => {
       test.each<[string, Asked, (readonly [number, string])?]>([
         ['another confidential client (RFC 6749 §6 and §10.4, CVE-2026-55672)', other],
         ['a public client that gives its own name (RFC 6819 §5.2.2.2)', native],
@@ -100,7 +100,7 @@ underAttack(
       })
     })
 
-    describe('is nothing that was made for another purpose (RFC 8725 §3.12, ASVS 9.2.2)', () => {
+    describe('is not accepted if it was issued for another purpose (RFC 8725 §3.12, ASVS 9.2.2)', () => {
       test('an access token, a code, a secret, the value of a cookie', async () => {
         const [tokens, code] = [await tokensFor(), await codeFor()]
         const cookies = [...browserOf().cookies.values()]

@@ -271,7 +271,7 @@ underAttack(
 
     // RFC 9700 §4.3, ASVS 14.2.1: addresses end in histories and logs.
     everyMount(() => {
-      test('its id stands in no address and on no page', async () => {
+      test('its id is in no URL and on no page', async () => {
         const agent = browser()
         const seen: string[] = []
         const send = agent.send.bind(agent)

@@ -322,7 +322,7 @@ underAttack(
         expectRefusal(await userinfo(tokensOf(answer).access_token), 403, 'insufficient_scope')
       })
 
-      test('nothing of the user whose identifier is its name (RFC 9700 §4.15, RFC 9068 §5)', async () => {
+      test('no data of a user whose identifier equals its client_id (RFC 9700 §4.15, RFC 9068 §5)', async () => {
         const { access_token } = tokensOf(await own(namesake))
         expectRefusal(await userinfo(access_token), 403, 'insufficient_scope')
         expect(jsonOf(await guarded(access_token))).toEqual({ subject: null })

@@ -143,7 +143,7 @@ describeWith('chromium', 'pages of other sites in Chromium, in an app without he
       }),
     )
 
-    test('is lost on a page that has only just come', () =>
+    test('is ignored on a page that has just loaded', () =>
       inBrowser(async (page) => {
         await comeToConsent(page)
         // Not driven by a program, as far as the page can tell; and a click as soon as there is a button.

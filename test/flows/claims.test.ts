@@ -340,7 +340,7 @@ describe('acr', () => {
     ['essential whatever it is', { essential: true }],
     ['preferred', { values: ['urn:mace:incommon:iap:silver'] }],
     ['preferred, and said not to be essential', { essential: false, value: 'gold' }],
-  ])('%s is no obstacle, and none is made up', async (_, acr) => {
+  ])('%s is accepted, and none is invented', async (_, acr) => {
     const { tokens } = await told(asking({ id_token: { acr } }))
     expect(await verify(tokens.id_token, 'lean')).not.toHaveProperty('acr')
   })

@@ -533,7 +533,7 @@ describe.each([
     require_request_uri_registration: 'request_uri_parameter_supported',
   }
 
-  test('each name that is published has a proof here, and each proof its name', () => {
+  test('each published name is proven here, and each proof belongs to a name', () => {
     expect(Object.keys(said).sort()).toEqual([...Object.keys(probes), ...Object.keys(together)].sort())
   })
 

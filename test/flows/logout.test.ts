@@ -88,7 +88,7 @@ const confirm = (agent: RawBrowser, page: Answer, fields: Fields = {}): Promise<
   agent.submit(page, 'csrf_token', fields)
 
 describe('with an ID token of the user who is signed in', () => {
-  test('the user is signed out at once, and sent where the client registered', async () => {
+  test('the user is signed out at once and redirected to the registered URI', async () => {
     const { agent, tokens } = await visitor()
     const hint = { id_token_hint: tokens.id_token, post_logout_redirect_uri: bye, state: 'a state' }
     expectSentTo(await agent.get(logoutUrl(hint)), bye, { state: 'a state' })
@@ -98,7 +98,7 @@ describe('with an ID token of the user who is signed in', () => {
     )
   })
 
-  test('without state there is none, and a query of the registered URI is kept', async () => {
+  test('without a state none is added, and a query of the registered URI is kept', async () => {
     const one = await visitor()
     const hint = { id_token_hint: one.tokens.id_token, post_logout_redirect_uri: bye }
     expect((await one.agent.get(logoutUrl(hint))).headers.location).toBe(bye)
@@ -126,7 +126,7 @@ describe('with an ID token of the user who is signed in', () => {
     expectSentTo(await agent.get(logoutUrl(hint)), bye, { state })
   })
 
-  test('and no place to go, a page says so and leads to the client’s home', async () => {
+  test('and no redirect URI, a page confirms it and links to the client’s home page', async () => {
     const { agent, tokens } = await visitor()
     const page = await agent.get(logoutUrl({ id_token_hint: tokens.id_token, state: 's' }))
     expectSignedOutPage(page)
@@ -171,7 +171,7 @@ describe('with an ID token of the user who is signed in', () => {
 })
 
 describe('without a hint the user is asked', () => {
-  test('and signs out with one button, then goes where the client registered', async () => {
+  test('and signs out with one button, then redirects to the registered URI', async () => {
     const { agent } = await visitor()
     const state = 'a&b=c “ü” \u202e👋'
     const page = await agent.get(
@@ -186,7 +186,7 @@ describe('without a hint the user is asked', () => {
     await expectSignedOut(agent)
   })
 
-  test('with nothing said at all', async () => {
+  test('without any parameters', async () => {
     const { agent } = await visitor()
     const page = await agent.get('/oauth/logout')
     expectConfirmation(page)

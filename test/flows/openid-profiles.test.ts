@@ -124,7 +124,7 @@ describe.each([
     expect((await userinfo(host, tokens.access_token)).body).toEqual({ sub })
   })
 
-  test('a missing response_type is an error of the client', async () => {
+  test('a missing response_type is an error for the client', async () => {
     const request = urlOf().replace('response_type=code&', '')
     expect(request).not.toContain('response_type')
     expect(errorOf(await new RawBrowser(host.app).get(request))).toBe('invalid_request')
@@ -159,7 +159,7 @@ describe.each([
     }
   })
 
-  test('without a nonce a code is given, and the ID token has none', async () => {
+  test('without a nonce the code flow works, and the ID token has none', async () => {
     const claims = await idTokenOf(await grant({ nonce: '' }))
     expect(claims).not.toHaveProperty('nonce')
   })
@@ -190,11 +190,11 @@ describe.each([
     ['ui_locales', { ui_locales: 'se' }],
     ['claims_locales', { claims_locales: 'se' }],
     ['acr_values', { acr_values: '1 2' }],
-  ])('%s is no obstacle', async (_name, parameters: Record<string, string>) => {
+  ])('%s is accepted', async (_name, parameters: Record<string, string>) => {
     expect(await idTokenOf(await grant(parameters))).toMatchObject({ sub, nonce: 'the nonce' })
   })
 
-  test('prompt=login asks for the password again, and auth_time is the new one', async () => {
+  test('prompt=login asks for the password again and updates auth_time', async () => {
     const { agent, first } = await visited()
     const page = await agent.open(urlOf({ prompt: 'login' }))
     expect(pathOf(page)).toBe('200 /oauth/login')
@@ -212,7 +212,7 @@ describe.each([
     expect({ sub: again.sub, auth_time: again.auth_time }).toEqual({ sub, auth_time: first.auth_time })
   })
 
-  test('max_age=1 asks again after more than a second', async () => {
+  test('max_age=1 asks again after more than one second', async () => {
     const { agent, first } = await visited()
     const page = await agent.open(urlOf({ max_age: '1' }))
     expect(pathOf(page)).toBe('200 /oauth/login')
@@ -220,7 +220,7 @@ describe.each([
     expect(again.auth_time).toBe(Number(first.auth_time) + 20)
   })
 
-  test('max_age=10000 asks nothing, and auth_time is the old one', async () => {
+  test('max_age=10000 uses the existing login and its auth_time', async () => {
     const { agent, first } = await visited()
     expect((await idTokenOf(await agent.get(urlOf({ max_age: '10000' })))).auth_time).toBe(first.auth_time)
   })
@@ -231,14 +231,14 @@ describe.each([
     expect(await idTokenOf(await agent.get(urlOf(hint)))).toMatchObject({ sub })
   })
 
-  test('login_hint is filled in on the sign-in page, and is no obstacle', async () => {
+  test('login_hint is filled in on the sign-in page', async () => {
     const agent = new RawBrowser(host.app)
     const page = await agent.open(urlOf({ login_hint: grace.email }))
     expect(fieldsOf(page, 'name="password"').username).toBe(grace.email)
     expect(await idTokenOf(await grant({ login_hint: 'somebody@example.com' }))).toMatchObject({ sub })
   })
 
-  test('a code works once; used again within or after 30 seconds its tokens die', async () => {
+  test('a code works once; reuse within or after 30 seconds revokes its tokens', async () => {
     for (const seconds of [0, 31]) {
       const answer = await grant()
       const { access_token } = await tokensOf(answer)
@@ -248,7 +248,7 @@ describe.each([
     }
   })
 
-  test('a redirect URI that is not registered is a page, and leads nowhere', async () => {
+  test('an unregistered redirect URI gets an error page and no redirect', async () => {
     const answer = await new RawBrowser(host.app).get(urlOf({ redirect_uri: `${callback}/other` }))
     expect({ status: answer.status, location: answer.location }).toEqual({ status: 400, location: undefined })
     expect(answer.html).not.toContain('form-post')
@@ -276,7 +276,7 @@ describe.each([
     expect(await verify(tokens.id_token, 'post')).toMatchObject({ sub })
   })
 
-  test('a request object, by value or by reference, is refused as not supported', async () => {
+  test('a request object is refused as not supported, by value and by reference', async () => {
     const agent = new RawBrowser(host.app)
     const unsigned = [{ alg: 'none' }, { redirect_uri: 'https://evil.example/' }]
       .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
@@ -287,7 +287,7 @@ describe.each([
     expect(errorOf(byReference)).toBe('request_uri_not_supported')
   })
 
-  test('an essential claim asked for in UserInfo is there', async () => {
+  test('an essential claim that is requested in UserInfo is returned', async () => {
     const claims = JSON.stringify({ userinfo: { name: { essential: true } } })
     const tokens = await tokensOf(await grant({ claims }))
     expect((await userinfo(host, tokens.access_token)).body).toEqual({ sub, name: everyClaim.name })
@@ -308,7 +308,7 @@ describe.each([
     expect((await userinfo(host, refreshed.access_token)).body).toEqual({ sub })
   })
 
-  test('a client with a secret may use PKCE, and then must finish it', async () => {
+  test('a client with a secret may use PKCE, and must then complete it', async () => {
     const { verifier, challenge } = pkce()
     const asked = { code_challenge: challenge, code_challenge_method: 'S256' }
     expectError(await redeem(await grant(asked)), 400, 'invalid_grant')
@@ -357,7 +357,7 @@ describe('RP-Initiated Logout', () => {
     return agent
   }
 
-  test('with a state alone the user is asked, and then signed out with no place to go', async () => {
+  test('with only a state the user is asked, then signed out without a redirect', async () => {
     const agent = await visitor()
     const page = await agent.get('/oauth/logout?state=a%20state')
     expect({ status: page.status, location: page.location }).toEqual({ status: 200, location: undefined })
@@ -366,7 +366,7 @@ describe('RP-Initiated Logout', () => {
     expect(clientAnswer(await agent.get(silent)).fields.error).toBe('login_required')
   })
 
-  test('with a registered URI and no word of whose it is nobody is sent there', async () => {
+  test('with a registered URI but no client the user is not redirected', async () => {
     const agent = await visitor()
     const answer = await agent.get(
       `/oauth/logout?${new URLSearchParams({ post_logout_redirect_uri: signedOut, state: 's' })}`,

@@ -114,7 +114,7 @@ describe('prompt=none', () => {
     else expect(clientAnswer(answer)).toEqual(refusal(outcome))
   })
 
-  test('knows the user of the id_token_hint from every other, an expired hint included', async () => {
+  test('distinguishes the user of the id_token_hint from others, also with an expired hint', async () => {
     const { agent, idToken } = await visited()
     const other = browser()
     const bobs = await idTokenOf(await other.grant(authorizeUrl(web), bob.email, bob.password))
@@ -290,7 +290,7 @@ test('prompt=select_account lets somebody else in, prompt=login only whoever was
 })
 
 describe('max_age', () => {
-  test('is met by a login of exactly that age, and not a second more', async () => {
+  test('is satisfied by a login of exactly that age, and not a second more', async () => {
     const { agent, idToken } = await visited(web, 50)
     const request = { ...web, max_age: '50' }
     expect((await idTokenOf(await agent.get(authorizeUrl(request)))).auth_time).toBe(idToken.auth_time)
@@ -421,7 +421,7 @@ describe('what is only a wish', () => {
     ['access_type', ['offline']],
     ['constructor', ['x']],
     ['__proto__', ['x']],
-  ])('%s is no obstacle and comes back to nobody', async (name, values) => {
+  ])('%s is ignored and not returned', async (name, values) => {
     for (const value of values) {
       const agent = browser()
       const request = `${authorizeUrl({ ...web, nonce: 'n' })}&${new URLSearchParams([[name, value]])}`

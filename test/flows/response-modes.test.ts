@@ -56,7 +56,7 @@ describe.each([
     expect(clientAnswer(answer).fields).toEqual({ code, iss: issuer })
   })
 
-  test('errors arrive the same way: of the request, of the user, of silence', async () => {
+  test('errors of the request, of the user and of prompt=none arrive in the same way', async () => {
     const common = { state: 'a state', iss: issuer }
     expect(clientAnswer(await refused({ ...asked }))).toEqual({
       mode,
@@ -80,7 +80,7 @@ describe.each([
     })
   })
 
-  test('a state of any text comes back as it went', async () => {
+  test('any state is returned unchanged', async () => {
     const state = hostileState
     expect(clientAnswer(await granted({ ...asked, state })).fields).toEqual({ code, state, iss: issuer })
     expect(clientAnswer(await refused({ ...asked, state })).fields.state).toBe(state)
