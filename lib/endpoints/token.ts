@@ -3,7 +3,7 @@ import { assertGrantAllowed, grantFor } from '../grants/index.ts'
 import type { Context } from '../http/context.ts'
 import type { Endpoint } from '../http/route.ts'
 import { sendJson } from '../http/send.ts'
-import { tokenRequest } from '../http/token-request.ts'
+import { tokenRequest } from './token-request.ts'
 
 /** RFC 6749 §3.2. */
 export const tokenEndpoint: Endpoint<Context> = {

@@ -1,8 +1,13 @@
 import type { Request } from 'express'
 import type { ServerSetup } from '../authorization-server.ts'
+import type { PageModels, PageName } from '../pages/page-models.ts'
+import type { LanguageChoice } from '../pages/views.ts'
 import { lookUpLanguage, parseAcceptLanguage, parseUiLocales, withoutRefused } from '../protocol/languages.ts'
-import { readCookie } from './cookies.ts'
+import type { Incoming } from './context.ts'
+import { readCookie, setCookie } from './cookies.ts'
 import { queryOf } from './form.ts'
+import { sendRedirect } from './send.ts'
+import { ownPath } from './urls.ts'
 
 /** What is known of a request beyond its headers. */
 export interface LanguagePreference {
@@ -35,4 +40,79 @@ export const languageOf = (
     lookUpLanguage(wanted, withoutRefused(tags, refused)) ??
     standard
   )
+}
+
+/** The parameter by which the links in the footer name a language. */
+const languageParameter = 'language'
+
+/** Seconds; a year. */
+const lifetime = 31_536_000
+
+/** Form fields that are also parameters in the URL of the page. */
+const urlParameters = [
+  ...['authorization_request', 'client_id', 'organization'],
+  ...['post_logout_redirect_uri', 'state', 'id_token_hint'],
+]
+
+/** Pages without a form whose URL needs no check. */
+const pathsOf = (server: ServerSetup): Partial<Record<PageName, string>> => ({
+  account: ownPath(server, '/account'),
+  'account-sign-in': ownPath(server, '/account', { returned: '1' }),
+  'signed-out': ownPath(server, '/logout'),
+})
+
+/**
+ * The URL that shows the same page by GET: the action of its form with the fields that name its subject. Pages that
+ * redirect by themselves have none, and error pages have none because their URL is not verified.
+ */
+const urlOf = <Name extends PageName>(
+  server: ServerSetup,
+  page: Name,
+  model: PageModels[Name],
+): URL | undefined => {
+  const hasForm = 'hidden' in model
+  const path = hasForm ? model.action : pathsOf(server)[page]
+  if (path === undefined) return undefined
+  const url = new URL(path, server.issuer)
+  for (const [name, value] of hasForm ? Object.entries(model.hidden) : [])
+    if (urlParameters.includes(name)) url.searchParams.set(name, value)
+  return url
+}
+
+/** The languages in the footer of a page; none if there is only one, or no URL to come back to. */
+export const languageChoices = <Name extends PageName>(
+  server: ServerSetup,
+  page: Name,
+  model: PageModels[Name],
+  language: string,
+): LanguageChoice[] => {
+  const { tags, nameOf } = server.languages
+  const url = urlOf(server, page, model)
+  if (tags.length < 2 || url === undefined) return []
+  return tags.map((tag) => {
+    url.searchParams.set(languageParameter, tag)
+    return { tag, name: nameOf(tag), ...(tag !== language && { url: `${url.pathname}${url.search}` }) }
+  })
+}
+
+/** Only our own pages and a typed URL choose; browsers without Fetch Metadata may. */
+const isOwnChoice = (site: string | string[] | undefined): boolean =>
+  site === undefined || site === 'same-origin' || site === 'none'
+
+/**
+ * Remembers the language that a link of the footer names, and redirects to the page without the parameter. It comes
+ * before the session, so that choosing a language neither reads nor starts one.
+ *
+ * @returns whether the request has been answered
+ */
+export const chooseLanguage = ({ server, endpoint, req, res }: Incoming): boolean => {
+  if (req.method !== 'GET') return false
+  const query = queryOf(req)
+  const chosen = query.get(languageParameter)
+  const tag = chosen === null ? undefined : server.languages.tags.find((each) => each === chosen)
+  if (tag === undefined || !isOwnChoice(req.headers['sec-fetch-site'])) return false
+  setCookie(server, res, { purpose: 'language', value: tag, maxAge: lifetime })
+  query.delete(languageParameter)
+  sendRedirect(res, `${ownPath(server, endpoint.path)}${query.size === 0 ? '' : `?${query}`}`)
+  return true
 }

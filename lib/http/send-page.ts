@@ -1,6 +1,6 @@
 import type { PageModels, PageName } from '../pages/page-models.ts'
 import type { Incoming, PageOptions } from './context.ts'
-import { languageChoices } from './language-choice.ts'
+import { languageChoices } from './language.ts'
 import { formActionFor, setPageHeaders } from './security-headers.ts'
 import { sendHtml } from './send.ts'
 

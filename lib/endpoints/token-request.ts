@@ -1,6 +1,6 @@
+import type { Context } from '../http/context.ts'
+import { formParameters } from '../http/form.ts'
 import type { TokenRequest } from '../protocol/token-request.ts'
-import type { Context } from './context.ts'
-import { formParameters } from './form.ts'
 
 /**
  * A request from a client, read from its form (RFC 6749 §3.2).
