@@ -25,7 +25,7 @@ import { findClient } from '../lib/repositories/clients.ts'
 import { locationOf, RawBrowser } from './support/raw-browser.ts'
 
 // Each test runs processes, some of them many.
-jest.setTimeout(60_000)
+jest.setTimeout(180_000)
 
 const root = join(__dirname, '..')
 const loader = ['--import', pathToFileURL(require.resolve('tsx')).href]
@@ -84,7 +84,7 @@ const latchkey = (
 ): Promise<Outcome> =>
   new Promise((resolve) => {
     const { input = '', env, program = [...loader, join(root, 'lib/cli/index.ts')] } = surroundings
-    const settings = { cwd: folder, env: environment(env), timeout: 50_000 }
+    const settings = { cwd: folder, env: environment(env), timeout: 150_000 }
     const child = execFile(process.execPath, [...program, ...args], settings, (error, stdout, stderr) => {
       resolve({ code: error === null ? 0 : Number(error.code ?? -1), stdout, stderr })
     })
@@ -127,6 +127,11 @@ describe('help', () => {
       'rollback',
       'client create',
       'client list',
+      'client show',
+      'client update',
+      'client disable',
+      'client enable',
+      'client delete',
       'client rotate-secret',
       'user create',
       'keys list',
@@ -152,16 +157,18 @@ describe('help', () => {
   test.each([
     [['clinet', 'create'], 'unknown command clinet create; did you mean: latchkey client create'],
     [['migrat'], 'did you mean: latchkey migrate'],
-    [['client'], 'client needs one of: create, list, rotate-secret'],
+    [['client'], 'client needs one of: create, list, show, update, disable, enable, delete, rotate-secret'],
     [['frobnicate'], 'unknown command frobnicate; see: latchkey --help'],
     [['client', 'create', '--redirect-url', callback], 'did you mean --redirect-uri?'],
     [['client', 'create', '--redirect-uri'], '--redirect-uri <value>'],
-    [['client', 'list', 'shop'], 'shop is one argument too many'],
+    [['client', 'list', 'shop'], 'unexpected argument shop'],
     [['client', 'rotate-secret'], 'client rotate-secret needs ID'],
     [['user', 'create', '--username', 'ada', '--password', 'pass-phrase'], '--password is not an option'],
     [['rollback'], 'add --yes'],
+    [['client', 'delete', 'shop'], 'add --yes'],
+    [['client', 'update', 'shop', '--metadata', '{'], '--metadata must be a JSON object'],
     [['eject-views', 'logni'], 'unknown template logni; did you mean login?'],
-    [['eject-views', 'xyz'], 'unknown template xyz; available: account-sign-in.eta, account.eta, '],
+    [['eject-views', 'xyz'], 'unknown template xyz; the templates are: account-sign-in.eta, account.eta, '],
     [['eject-views', 'login'], 'no folder to copy to: set the option views, or add --to DIR'],
     [[], 'see: latchkey --help'],
   ])('%j is a wrong command line', async (args, message) => {
@@ -253,8 +260,8 @@ describe('with the defaults of development', () => {
         'grant_types must be one of',
       ],
       [['client', 'create'], 'redirect_uris is required'],
-      [[...create, '--redirect-uri', 'https://evil.example/'], 'client shop is registered already'],
-      [['client', 'rotate-secret', 'nobody'], 'there is no client nobody'],
+      [[...create, '--redirect-uri', 'https://evil.example/'], 'client_id: shop is already registered'],
+      [['client', 'rotate-secret', 'nobody'], 'client nobody is not registered'],
     ]
     const outcomes = await Promise.all(refusals.map(([args]) => latchkey(folder, args)))
     refusals.forEach(([, message], index) => {
@@ -263,6 +270,33 @@ describe('with the defaults of development', () => {
     })
     expect(await rowsOf(folder, 'oauth_clients')).toHaveLength(1)
     expect((await latchkey(folder, ['client', 'create', '--debug'])).stderr).toMatch(stack)
+  })
+
+  test('disable, enable, update, show and delete change one client and no other', async () => {
+    const folder = emptyFolder()
+    const client = (...words: string[]) => succeeding(folder, ['client', ...words])
+    await client('create', '--id', 'shop', '--redirect-uri', callback)
+    await client('create', '--id', 'other', '--redirect-uri', callback)
+    const [other] = (await rowsOf(folder, 'oauth_clients')).filter(({ client_id }) => client_id === 'other')
+
+    expect((await client('disable', 'shop')).stderr).toBe('client shop is disabled\n')
+    expect((await client('list')).stdout).toMatch(/^shop +shop +confidential, disabled /m)
+    await client('enable', 'shop')
+    const change = ['--name', 'Shop', '--metadata', '{"client_uri":"https://shop.example.com"}']
+    expect((await client('update', 'shop', ...change)).stdout).toBe('client_id  shop\n')
+    expect(JSON.parse((await client('show', 'shop', '--json')).stdout)).toMatchObject({
+      disabled: false,
+      client_name: 'Shop',
+      client_uri: 'https://shop.example.com',
+      redirect_uris: [callback],
+    })
+    await client('delete', 'shop', '--yes')
+    expect(await rowsOf(folder, 'oauth_clients')).toEqual([other])
+    expect(await latchkey(folder, ['client', 'show', 'shop'])).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: 'latchkey: client shop is not registered\n',
+    })
   })
 
   test('rotate-secret lets both secrets stand for a while, or ends the old one at once', async () => {
@@ -312,7 +346,11 @@ describe('with the defaults of development', () => {
     expect(stdout).toBe('TABLE          REMOVED\naccess_tokens  230\nreplays        1\n')
     expect(await rowsOf(folder, 'oauth_access_tokens')).toHaveLength(2)
     expect(await rowsOf(folder, 'oauth_replays')).toHaveLength(1)
-    expect(await latchkey(folder, ['prune'])).toEqual({ code: 0, stdout: '', stderr: 'no expired rows\n' })
+    expect(await latchkey(folder, ['prune'])).toEqual({
+      code: 0,
+      stdout: '',
+      stderr: 'no rows are expired\n',
+    })
 
     await fill()
     const both = await Promise.all([1, 2].map(() => succeeding(folder, ['prune', '--json'])))
@@ -348,12 +386,7 @@ describe('with the defaults of development', () => {
       [['user', 'create', '--username', 'eve'], '', 'the password must have 1 to 1024 characters', 1],
       [['user', 'create', '--username', ' eve'], 'x', '--username must have', 1],
       [['user', 'create', '--username', 'eve', '--email', 'eve'], 'x', 'must be an e-mail address', 1],
-      [
-        ['user', 'create', '--username', 'eve', '--email-verified'],
-        'x',
-        '--email-verified requires --email',
-        2,
-      ],
+      [['user', 'create', '--username', 'eve', '--email-verified'], 'x', '--email-verified needs --email', 2],
       [['user', 'create'], 'x', 'needs --username', 2],
     ]
     const outcomes = await Promise.all(refusals.map(([args, input]) => latchkey(folder, args, { input })))
@@ -461,7 +494,7 @@ export default {
     })
     const list = ['client', 'list', '--config']
     const refusals: [string[], string][] = [
-      [['user', 'create', '--username', 'ada', '--config', 'host.mjs'], 'in the table people of your app'],
+      [['user', 'create', '--username', 'ada', '--config', 'host.mjs'], 'in your table people'],
       [[...list, 'wrong.mjs'], 'isuer is not an option; did you mean issuer?'],
       [[...list, 'empty.mjs'], 'empty.mjs has no default export'],
       [[...list, 'broken.mjs'], 'broken.mjs could not be loaded: DATABASE_URL is not set'],
@@ -479,7 +512,9 @@ export default {
     const folder = emptyFolder()
     const refused = await latchkey(folder, ['migrate'], { env: { NODE_ENV: 'production' } })
     expect(refused).toMatchObject({ code: 1, stdout: '' })
-    expect(refused.stderr).toMatch(/issuer is required in production[\s\S]*no latchkey\.config\.js/i)
+    expect(refused.stderr).toMatch(
+      /issuer is required in production[\s\S]*No configuration file found \(latchkey\.config\.js/,
+    )
     expect(readdirSync(folder)).toEqual([])
   })
 })

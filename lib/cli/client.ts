@@ -1,32 +1,84 @@
-import { randomUUID } from 'node:crypto'
 import { prepareSchema } from '../authorization-server.ts'
-import { clientName, isPublic } from '../protocol/client.ts'
-import { type ClientRecord, findClient, listClients } from '../repositories/clients.ts'
-import { type ClientSeed, seedClients } from '../seed.ts'
-import type { Command, Invocation } from './command.ts'
-import { heading, note, print, readSecret, table } from './terminal.ts'
+import { type ClientAdministration, clientAdministration } from '../clients/administration.ts'
+import type { ClientChanges, ClientCredentials, ClientRegistration } from '../clients/register.ts'
+import { type Command, type CommandContext, type Invocation, UsageError } from './command.ts'
+import { note, print, readSecret, table } from './terminal.ts'
 
-const now = (): number => Math.floor(Date.now() / 1000)
+/** The same administration as `oauth.clients`, without a running server. */
+export const clientsOf = ({ database, options, now }: CommandContext): ClientAdministration =>
+  clientAdministration({
+    database,
+    options,
+    now,
+    ready: () => prepareSchema(options, database),
+    // No host listens in this process.
+    events: { announce: () => {} },
+  })
 
-const once = 'The secret is stored as a hash: it is not shown again.'
-
-/** A client and its new secret, for a person or for a script. */
-export const printCredentials = (credentials: Readonly<Record<string, string>>, asJson: boolean): void => {
-  print(asJson ? JSON.stringify(credentials) : table(Object.entries(credentials)))
-  if (credentials.client_secret !== undefined) note(once)
+/** Prints a client's id and its new secret, if it has one. */
+export const printCredentials = (
+  { client_id, client_secret }: ClientCredentials,
+  invocation: Invocation,
+): void => {
+  const credentials = { client_id, ...(client_secret !== undefined && { client_secret }) }
+  print(invocation.flag('json') ? JSON.stringify(credentials) : table(Object.entries(credentials)))
+  if (client_secret !== undefined)
+    note('Store the secret now: only its hash is kept, so it is not shown again.')
 }
 
-// The rules of seeds check the values, so what somebody typed is passed on as it is.
-const seedOf = (invocation: Invocation, secret: string | undefined): ClientSeed => {
-  const metadata = {
+const metadataOptions: Command['options'] = {
+  name: { type: 'string', value: 'NAME', help: 'the name on the consent page' },
+  'redirect-uri': {
+    type: 'string',
+    multiple: true,
+    value: 'URI',
+    help: 'where users return after the login',
+  },
+  'grant-type': {
+    type: 'string',
+    multiple: true,
+    value: 'TYPE',
+    help: 'instead of authorization_code and refresh_token',
+  },
+  scope: {
+    type: 'string',
+    multiple: true,
+    value: 'SCOPES',
+    help: 'the scopes it may request; the standard scopes by default',
+  },
+  'first-party': { type: 'boolean', help: 'your own client: no consent page' },
+  metadata: {
+    type: 'string',
+    value: 'JSON',
+    help: 'any client metadata (RFC 7591) as a JSON object',
+  },
+}
+
+const parsedMetadata = (invocation: Invocation): object => {
+  const given = invocation.text('metadata')
+  if (given === undefined) return {}
+  try {
+    const metadata: unknown = JSON.parse(given)
+    if (typeof metadata === 'object' && metadata !== null && !Array.isArray(metadata)) return metadata
+  } catch {
+    // Not JSON: refused below.
+  }
+  throw new UsageError('--metadata must be a JSON object, such as {"client_uri":"https://shop.example.com"}')
+}
+
+const assertMetadata = (invocation: Invocation): void => void parsedMetadata(invocation)
+
+// Registration checks the values, whatever their type is here.
+const metadataOf = (invocation: Invocation): object => {
+  const named = {
     client_name: invocation.text('name'),
     redirect_uris: invocation.texts('redirect-uri'),
     grant_types: invocation.texts('grant-type'),
     scope: invocation.texts('scope')?.join(' '),
-    token_endpoint_auth_method: invocation.flag('public') ? 'none' : undefined,
     first_party: invocation.flag('first-party') || undefined,
-  } as Partial<ClientSeed>
-  return { ...metadata, client_id: invocation.text('id') ?? randomUUID(), client_secret: secret }
+  }
+  const given = Object.entries(named).filter(([, value]) => value !== undefined)
+  return { ...parsedMetadata(invocation), ...Object.fromEntries(given) }
 }
 
 /** `latchkey client create` */
@@ -35,25 +87,12 @@ export const createClientCommand: Command = {
   summary: 'registers a client and prints its id and secret',
   usage: '--redirect-uri URI',
   details:
-    'A client with a server of its own gets a secret, shown once; one that runs on its user’s device is --public.',
+    'A client with a server of its own gets a secret, which is printed once.\n' +
+    'A client that runs on its user’s device cannot keep a secret: use --public.',
   options: {
-    id: { type: 'string', value: 'ID', help: 'its client_id; left out, one is made' },
-    name: { type: 'string', value: 'NAME', help: 'what the consent page calls it' },
-    'redirect-uri': { type: 'string', multiple: true, value: 'URI', help: 'where users come back to' },
-    public: { type: 'boolean', help: 'it cannot keep a secret; PKCE is required of it' },
-    'grant-type': {
-      type: 'string',
-      multiple: true,
-      value: 'TYPE',
-      help: 'instead of authorization_code and refresh_token',
-    },
-    scope: {
-      type: 'string',
-      multiple: true,
-      value: 'SCOPES',
-      help: 'what it may ask for; left out, the standard scopes',
-    },
-    'first-party': { type: 'boolean', help: 'it is your own: no consent page' },
+    id: { type: 'string', value: 'ID', help: 'its client_id; a random UUID by default' },
+    public: { type: 'boolean', help: 'it cannot keep a secret and must use PKCE' },
+    ...metadataOptions,
     'secret-from-stdin': {
       type: 'boolean',
       help: 'read its secret from standard input: at least 32 characters',
@@ -61,52 +100,38 @@ export const createClientCommand: Command = {
     json: { type: 'boolean', help: 'print JSON' },
   },
   example: 'latchkey client create --name Shop --redirect-uri https://shop.example.com/callback',
-  async run({ database, hostKnex, options }, invocation) {
-    const secret = invocation.flag('secret-from-stdin') ? await readSecret('Client secret: ') : undefined
-    const seed = seedOf(invocation, secret)
-    await prepareSchema(options, database)
-    if (await findClient(database, { clientId: seed.client_id, now: now() })) {
-      throw new Error(
-        `client ${seed.client_id} is registered already; to change it, seed it with seedClients()`,
-      )
+  check: assertMetadata,
+  async run(context, invocation) {
+    const registration: ClientRegistration = {
+      ...metadataOf(invocation),
+      ...(invocation.flag('public') && { token_endpoint_auth_method: 'none' as const }),
+      client_id: invocation.text('id'),
+      client_secret: invocation.flag('secret-from-stdin') ? await readSecret('Client secret: ') : undefined,
     }
-    const logger = { ...options.logger, info: () => {} }
-    const { tablePrefix, scopes } = options
-    const [client] = await seedClients(hostKnex, [seed], { tablePrefix, scopes, logger })
-    printCredentials({ ...client }, invocation.flag('json'))
+    printCredentials(await clientsOf(context).create(registration), invocation)
   },
 }
 
-const described = (client: ClientRecord): Record<string, unknown> => ({
-  client_id: client.clientId,
-  client_id_issued_at: client.createdAt,
-  disabled: client.disabledAt !== null,
-  ...client.metadata,
-})
-
-const headings = ['CLIENT ID', 'NAME', 'KIND', 'REDIRECT URIS']
-
-const rowsOf = (client: ClientRecord): string[][] => {
-  const kind = isPublic(client) ? 'public' : 'confidential'
-  const [first = '', ...others] = client.metadata.redirect_uris
-  return [
-    [client.clientId, clientName(client), client.disabledAt === null ? kind : `${kind}, disabled`, first],
-    ...others.map((uri) => ['', '', '', uri]),
-  ]
-}
-
-/** `latchkey client list` */
-export const listClientsCommand: Command = {
-  name: 'client list',
-  summary: 'shows the registered clients',
-  options: { json: { type: 'boolean', help: 'print JSON, with all metadata' } },
-  example: 'latchkey client list --json',
-  async run({ database, options }, invocation) {
-    await prepareSchema(options, database)
-    const clients = await listClients(database, { now: now() })
-    if (invocation.flag('json')) return print(JSON.stringify(clients.map(described), null, 2))
-    if (clients.length === 0) return note('there are no clients yet; see: latchkey client create --help')
-    const [title = '', ...lines] = table([headings, ...clients.flatMap(rowsOf)]).split('\n')
-    print([heading(title), ...lines].join('\n'))
+/** `latchkey client update` */
+export const updateClientCommand: Command = {
+  name: 'client update',
+  summary: 'changes the metadata of a client',
+  arguments: ['ID'],
+  details:
+    'Fields that you do not name keep their values. An option that may be repeated replaces the whole list.\n' +
+    'In --metadata, null removes a field. A client that is also in a seed gets the metadata of the seed\n' +
+    'when that runs again.',
+  options: { ...metadataOptions, json: { type: 'boolean', help: 'print JSON' } },
+  example: `latchkey client update shop --name "Shop 2" --metadata '{"policy_uri":null}'`,
+  check: assertMetadata,
+  async run(context, invocation) {
+    const [clientId = ''] = invocation.arguments
+    const changes: ClientChanges = metadataOf(invocation)
+    if (Object.keys(changes).length === 0) {
+      throw new UsageError(
+        'client update needs an option that says what to change; see: latchkey client update --help',
+      )
+    }
+    printCredentials(await clientsOf(context).update(clientId, changes), invocation)
   },
 }

@@ -18,21 +18,21 @@ const parseOptions = (options: Command['options']): ParseOptions =>
     ]),
   )
 
-/** The name that was probably meant: one with the same beginning, or the closest one. */
+/** The nearest name: one that begins with the given one, or one that differs little. */
 export const suggest = (given: string, names: readonly string[]): string | undefined => {
   const nearest = names.find((name) => name.startsWith(given)) ?? closest(given, names)
   return nearest.startsWith(given) || distance(given, nearest) * 2 <= nearest.length ? nearest : undefined
 }
 
-/** The command at the beginning of these words. */
+/** The command whose name these words begin with. */
 export const findCommand = (commands: readonly Command[], words: readonly string[]): Command | undefined =>
   commands.find(({ name }) => name.split(' ').every((word, index) => word === words[index]))
 
-/** The commands of a group, such as `client`. */
+/** Commands of two words whose first word is this. */
 export const commandsOf = (commands: readonly Command[], group: string): readonly Command[] =>
   commands.filter(({ name }) => name.startsWith(`${group} `))
 
-/** @throws UsageError always, with the closest known name */
+/** @throws UsageError always, with the nearest command */
 export const refuseCommand = (commands: readonly Command[], words: readonly string[]): never => {
   const names = commands.map(({ name }) => name)
   const [first = '', second] = words
@@ -54,7 +54,7 @@ const strictly = ({ name, options, arguments: names = [], rest }: Command, args:
   const { values, positionals } = parsed(args, own)
   const given = positionals.slice(name.split(' ').length)
   if (given.length > names.length && rest === undefined) {
-    throw new UsageError(`${given[names.length]} is one argument too many; see: latchkey ${name} --help`)
+    throw new UsageError(`unexpected argument ${given[names.length]}; see: latchkey ${name} --help`)
   }
   if (given.length < names.length) {
     throw new UsageError(
@@ -75,15 +75,15 @@ const parsed = (args: string[], options: Command['options']) => {
   try {
     return parseArgs({ args, options: parseOptions(options), allowPositionals: true })
   } catch (error) {
-    // Node's message names the option, but never its value.
+    // Node's message names the option and never its value.
     throw new UsageError(error instanceof Error ? error.message : String(error))
   }
 }
 
 /**
- * Parses a command line. The words of the command may appear anywhere among the options.
+ * Parses the command line. The words of the command and the options may come in any order.
  *
- * @throws UsageError for unknown words and options, with the closest known name
+ * @throws UsageError for an unknown command or option, with the nearest known one
  */
 export const readCommandLine = (args: string[], commands: readonly Command[]): CommandLine => {
   const top = { ...globalOptions, version: { type: 'boolean', short: 'v', help: '' } } as const
@@ -107,7 +107,7 @@ export const readCommandLine = (args: string[], commands: readonly Command[]): C
   if (values.help) return { wants: 'help', words: positionals }
   if (positionals[0] === 'help') return { wants: 'help', words: positionals.slice(1) }
   if (values.version) return { wants: 'version' }
-  if (positionals.length === 0) throw new UsageError('a command is required; see: latchkey --help')
+  if (positionals.length === 0) throw new UsageError('a command is missing; see: latchkey --help')
   if (!command) return refuseCommand(commands, positionals)
   return { wants: 'run', command, invocation: strictly(command, args) }
 }

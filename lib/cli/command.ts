@@ -6,14 +6,14 @@ export interface CommandOption {
   readonly type: 'string' | 'boolean'
   readonly short?: string
   readonly multiple?: boolean
-  /** The name of the value in the help, such as URI. */
+  /** The placeholder for the value in the help text, such as URI. */
   readonly value?: string
   readonly help: string
 }
 
-/** The arguments and options that were typed after a command's name. */
+/** The arguments and options that follow the command's name. */
 export interface Invocation {
-  /** Values of the command's arguments, in the order of their names, then the rest. */
+  /** The command's arguments in the order of their names, then the rest. */
   readonly arguments: readonly string[]
   text(option: string): string | undefined
   texts(option: string): string[] | undefined
@@ -23,46 +23,48 @@ export interface Invocation {
 /** What a command works with. The database is closed afterwards. */
 export interface CommandContext extends OpenedDatabase {
   readonly options: Options
+  /** Epoch seconds. */
+  now(): number
 }
 
-/** The name, help and checks of a command. */
+/** The help texts, arguments and options of a command. */
 interface Description {
-  /** One word or two. */
+  /** One or two words. */
   readonly name: string
   readonly summary: string
-  /** A longer description. */
+  /** Longer help. */
   readonly details?: string
   /** Names of the required arguments. */
   readonly arguments?: readonly string[]
-  /** The optional arguments after them, as the usage line shows them. */
+  /** Placeholder for any number of further arguments. */
   readonly rest?: string
-  /** The required options, as the usage line shows them. */
+  /** Required options, as the usage line shows them. */
   readonly usage?: string
   readonly options: Readonly<Record<string, CommandOption>>
   readonly example: string
-  /** Checks the command line before the database is opened. */
+  /** Checks the invocation before the database is opened. */
   check?(invocation: Invocation): void
 }
 
-/** A command of `latchkey`, with or without a database. */
+/** A command of `latchkey`, which runs with the database or without it. */
 export type Command = Description &
   (
     | { run(context: CommandContext, invocation: Invocation): Promise<void> }
     | { runAlone(invocation: Invocation): Promise<void> }
   )
 
-/** The options of every command. */
+/** Options of every command. */
 export const globalOptions: Readonly<Record<string, CommandOption>> = {
   config: {
     type: 'string',
     value: 'FILE',
-    help: 'use this configuration instead of latchkey.config.{js,mjs,ts}',
+    help: 'the configuration file, instead of latchkey.config.{js,mjs,ts}',
   },
-  debug: { type: 'boolean', help: 'show where an error comes from' },
+  debug: { type: 'boolean', help: 'print the stack trace of an error' },
   help: { type: 'boolean', short: 'h', help: 'show this help' },
 }
 
-/** A wrong command line: exit code 2. */
+/** The command line is wrong: exit code 2. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }

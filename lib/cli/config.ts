@@ -7,7 +7,7 @@ import { type Options, resolveOptions } from '../options/resolve.ts'
 
 const names = ['latchkey.config.js', 'latchkey.config.mjs', 'latchkey.config.ts']
 
-/** Errors of Node versions that cannot load this TypeScript. */
+/** Errors of a Node version that cannot load this TypeScript file. */
 const needsLoader = new Set(['ERR_UNKNOWN_FILE_EXTENSION', 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX'])
 
 const codeOf = (error: unknown): string =>
@@ -30,7 +30,7 @@ const load = async (file: string): Promise<unknown> => {
   } catch (error) {
     if (needsLoader.has(codeOf(error))) {
       throw new Error(
-        `${file} is TypeScript, which this version of Node cannot load; run: ${commandWithLoader()}`,
+        `this version of Node cannot load ${file}, which is TypeScript; run: ${commandWithLoader()}`,
         {
           cause: error,
         },
@@ -41,7 +41,7 @@ const load = async (file: string): Promise<unknown> => {
   }
 }
 
-/** The default export; a file compiled to CommonJS has it one level deeper. */
+/** In a file compiled to CommonJS the default export is one level deeper. */
 const optionsIn = (exported: unknown): unknown =>
   typeof exported === 'object' && exported !== null && '__esModule' in exported && 'default' in exported
     ? exported.default
@@ -53,14 +53,14 @@ const withoutConfig = (): Options => {
   } catch (error) {
     if (!(error instanceof OptionsError)) throw error
     throw new OptionsError(
-      `${error.message}\nThis directory has no ${names.join(', ')}, and --config FILE was not given.`,
+      `${error.message}\nNo configuration file found (${names.join(', ')} in this directory, or --config FILE).`,
     )
   }
 }
 
 /**
- * The host's options, not checked yet: the default export of the given file, or of `latchkey.config.*` in the current
- * directory; undefined without such a file.
+ * Loads the host's options without checking them: the default export of the named file, or of `latchkey.config.*` in the
+ * current directory. Returns undefined if there is no such file.
  *
  * @throws Error when the file is missing or cannot be loaded
  */
@@ -70,17 +70,17 @@ export const loadHostOptions = async (named: string | undefined): Promise<unknow
   if (!existsSync(file)) throw new Error(`${file} does not exist`)
   const options = optionsIn(await load(file))
   if (options === undefined)
-    throw new Error(`${file} has no default export; it should be the options of authRouter()`)
+    throw new Error(`${file} has no default export; export the options of authRouter() as default`)
   return options
 }
 
 /**
- * The options of the router, from {@link loadHostOptions}; without a file the development defaults.
+ * Loads and checks the options. Without a file, the development defaults apply.
  *
- * @throws OptionsError as the router does · Error when the file is missing or cannot be loaded
+ * @throws OptionsError for invalid options, Error when the file is missing or cannot be loaded
  */
 export const loadOptions = async (named: string | undefined): Promise<Options> => {
   const options = await loadHostOptions(named)
-  // The router's own rules check every field.
+  // resolveOptions checks every field.
   return options === undefined ? withoutConfig() : resolveOptions(options as AuthRouterOptions)
 }

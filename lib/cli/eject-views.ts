@@ -6,13 +6,13 @@ import { suggest } from './command-line.ts'
 import { loadHostOptions } from './config.ts'
 import { note, print } from './terminal.ts'
 
-/** The accepted spellings of a file's name: with or without its extension and folder. */
+/** The accepted spellings of a file: with or without its folder and its extension. */
 const namesOf = (file: string): string[] => [
   ...[file.replace(/\.eta$/, ''), file],
   ...[basename(file, extname(file)), basename(file)],
 ]
 
-/** @throws UsageError with the closest known name */
+/** @throws UsageError for an unknown name, with the nearest known one */
 const filesCalled = (names: readonly string[]): string[] => {
   const files = copiedFiles()
   if (names.length === 0) return files
@@ -20,7 +20,7 @@ const filesCalled = (names: readonly string[]): string[] => {
     const found = files.find((file) => namesOf(file).includes(name))
     if (found !== undefined) return found
     const nearest = suggest(name, files.flatMap(namesOf))
-    const hint = nearest ? `did you mean ${nearest}?` : `available: ${files.join(', ')}`
+    const hint = nearest ? `did you mean ${nearest}?` : `the templates are: ${files.join(', ')}`
     throw new UsageError(`unknown template ${name}; ${hint}`)
   })
   return [...new Set(called)]
@@ -36,21 +36,21 @@ const folderFor = async (invocation: Invocation): Promise<string> => {
   throw new UsageError('no folder to copy to: set the option views, or add --to DIR')
 }
 
-/** Whether a file contains changes that a copy would overwrite. */
-const hasChanges = (text: string, own: string): boolean => text !== own && originOf(text)?.isChanged !== false
+/** Whether a copy would overwrite changes. */
+const isChanged = (text: string, own: string): boolean => text !== own && originOf(text)?.isChanged !== false
 
 /** `latchkey eject-views` */
 export const ejectViewsCommand: Command = {
   name: 'eject-views',
-  summary: 'copies page templates into your folder',
+  summary: 'copies templates of the pages for you to change',
   rest: '[NAMES]',
   details:
-    'Copies templates, such as login or partials/footer, into the folder of the option views. Without names it\n' +
-    'copies all of them and assets/style.css. Copy only what you change: the rest follows each new version.\n' +
-    'Copies that you changed are kept; unchanged copies are updated.',
+    'Copies the named templates, such as login or partials/footer, to the folder of the option views. Without\n' +
+    'names it copies all templates and assets/style.css. Copy only what you change: the other templates then\n' +
+    'follow each new version. Copies that you have changed are kept; unchanged ones are updated.',
   options: {
-    to: { type: 'string', value: 'DIR', help: 'another folder; created if it does not exist' },
-    force: { type: 'boolean', help: 'also overwrite changed copies' },
+    to: { type: 'string', value: 'DIR', help: 'another folder; it is created if it does not exist' },
+    force: { type: 'boolean', help: 'overwrite changed copies, too' },
   },
   example: 'latchkey eject-views login partials/footer',
   check: ({ arguments: names }) => void filesCalled(names),
@@ -63,7 +63,7 @@ export const ejectViewsCommand: Command = {
       const copy = withOrigin(file, own, runningVersion())
       const text = existsSync(path) ? readFileSync(path, 'utf8') : undefined
       if (text === copy) continue
-      if (text !== undefined && !invocation.flag('force') && hasChanges(text, own)) {
+      if (text !== undefined && !invocation.flag('force') && isChanged(text, own)) {
         left.push(path)
         continue
       }
@@ -71,6 +71,6 @@ export const ejectViewsCommand: Command = {
       writeFileSync(path, copy)
       print(path)
     }
-    if (left.length > 0) note(`kept because you changed them (--force overwrites): ${left.join(', ')}`)
+    if (left.length > 0) note(`kept your changes (--force overwrites them): ${left.join(', ')}`)
   },
 }

@@ -31,22 +31,22 @@ const commandHelp = (command: Command): string => {
 
 const overview = (commands: readonly Command[]): string =>
   [
-    `${heading('latchkey')}: manages the authorization server in your Express app`,
+    `${heading('latchkey')}: administers the authorization server in your Express app`,
     '',
     `${heading('Usage')}  latchkey COMMAND [options]`,
     '',
     heading('Commands'),
     table([...commandRows(commands), ['  help COMMAND', 'show the options of a command']]),
     '',
-    'The options of authRouter() come from the default export of latchkey.config.{js,mjs,ts} in this directory,',
-    'or of the file that --config names; without either they are those of authRouter() with no argument.',
+    'The configuration is the default export of latchkey.config.{js,mjs,ts} in this directory, or of --config FILE:',
+    'the options of authRouter(). Without a file, the development defaults apply.',
     '',
     heading('Example'),
     '  latchkey client create --name Shop --redirect-uri https://shop.example.com/callback',
   ].join('\n')
 
 /**
- * Returns help on a command, on a group such as `client`, or on all commands.
+ * Returns help for a command, for a group of commands such as `client`, or for all.
  *
  * @throws UsageError for an unknown command
  */

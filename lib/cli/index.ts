@@ -1,9 +1,11 @@
 #!/usr/bin/env node
-import { silenceAll } from '../database/internals.ts'
+import { silence } from '../database/internals.ts'
 import { openDatabase } from '../database/open.ts'
 import { runningVersion } from '../pages/template-version.ts'
 import { OAuthError } from '../protocol/errors.ts'
-import { createClientCommand, listClientsCommand } from './client.ts'
+import { createClientCommand, updateClientCommand } from './client.ts'
+import { listClientsCommand, showClientCommand } from './client-list.ts'
+import { deleteClientCommand, disableClientCommand, enableClientCommand } from './client-state.ts'
 import { Cancelled, type Command, type Invocation, UsageError } from './command.ts'
 import { readCommandLine } from './command-line.ts'
 import { loadOptions } from './config.ts'
@@ -21,6 +23,11 @@ const commands: readonly Command[] = [
   rollbackCommand,
   createClientCommand,
   listClientsCommand,
+  showClientCommand,
+  updateClientCommand,
+  disableClientCommand,
+  enableClientCommand,
+  deleteClientCommand,
   rotateSecretCommand,
   createUserCommand,
   listKeysCommand,
@@ -29,17 +36,19 @@ const commands: readonly Command[] = [
   ejectViewsCommand,
 ]
 
-/** Runs a command and closes the pool, also one that the host opened, because the process ends afterwards. */
+const now = (): number => Math.floor(Date.now() / 1000)
+
 const perform = async (command: Command, invocation: Invocation): Promise<void> => {
   command.check?.(invocation)
   if ('runAlone' in command) return command.runAlone(invocation)
   const options = await loadOptions(invocation.text('config'))
   const opened = openDatabase(options.database, options.tablePrefix, options)
-  // Knex logs each failed connection with its stack; the final error contains the same information.
-  if (!invocation.flag('debug')) silenceAll(opened.hostKnex)
+  // Knex logs each failed connection with its stack; the final error has the same message.
+  if (!invocation.flag('debug')) silence(opened.hostKnex)
   try {
-    await command.run({ ...opened, options }, invocation)
+    await command.run({ ...opened, options, now }, invocation)
   } finally {
+    // Even if the configuration opened the pool: the process ends here.
     await opened.hostKnex.destroy()
   }
 }
@@ -51,7 +60,7 @@ const answer = async (args: string[]): Promise<void> => {
   await perform(line.command, line.invocation)
 }
 
-/** The reason of an error. Some drivers put it in the code, or in the errors of an AggregateError. */
+/** Some drivers report the reason as a code, or in an AggregateError. */
 const reasonOf = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error)
   if (error.message !== '') return error.message
@@ -59,7 +68,7 @@ const reasonOf = (error: unknown): string => {
   return 'code' in error ? String(error.code) : error.name
 }
 
-/** The message with its cause, which only the administrator may see, such as why the database is unavailable. */
+/** Shows the cause of a 503, such as why the database is unavailable. Clients never see it. */
 const messageOf = (error: unknown): string => {
   const message = reasonOf(error).replace(/^latchkey: /, '')
   const isFault = error instanceof OAuthError && error.status >= 500 && error.cause !== undefined
@@ -82,11 +91,11 @@ const main = async (args: string[]): Promise<number> => {
   }
 }
 
-// Output of the host's configuration must not appear among the results.
+// Output of the host's configuration must not mix with the results on standard output.
 Object.assign(console, { log: console.error, info: console.error, debug: console.error })
 
 // A reader such as `head` may close the pipe early.
 process.stdout.on('error', () => process.exit(0))
 
-// Timers and connections of the host's configuration could keep the process alive.
+// Timers and connections of the host's configuration may keep the process alive, so it exits explicitly.
 main(process.argv.slice(2)).then((code) => process.stdout.write('', () => process.exit(code)))

@@ -6,16 +6,14 @@ import { listSigningKeys, type SigningKeyRecord } from '../repositories/signing-
 import { type Command, type CommandContext, type Invocation, UsageError } from './command.ts'
 import { heading, note, print, table } from './terminal.ts'
 
-const now = (): number => Math.floor(Date.now() / 1000)
-
-const described = (keys: readonly SigningKeyRecord[]) =>
+const described = (keys: readonly SigningKeyRecord[], now: number) =>
   keys.map((key) => ({
     kid: key.kid,
     alg: key.algorithm,
     state: stateOf(
       key,
       keys.filter((other) => other.algorithm === key.algorithm),
-      now(),
+      now,
     ),
     published_at: key.createdAt,
     active_at: key.activeAt,
@@ -27,10 +25,10 @@ const time = (seconds: number | null): string =>
 
 const headings = ['ALG', 'KEY ID', 'STATE', 'SIGNS FROM', 'PUBLISHED UNTIL']
 
-const printKeys = async ({ database }: CommandContext, asJson: boolean): Promise<void> => {
-  const keys = described(await listSigningKeys(database))
+const printKeys = async ({ database, now }: CommandContext, asJson: boolean): Promise<void> => {
+  const keys = described(await listSigningKeys(database), now())
   if (asJson) return print(JSON.stringify(keys, null, 2))
-  if (keys.length === 0) return note('no keys yet; the server creates them at its first start')
+  if (keys.length === 0) return note('no keys exist yet; the server creates them when it first starts')
   const rows = keys.map((key) => [key.alg, key.kid, key.state, time(key.active_at), time(key.retired_at)])
   const [title = '', ...lines] = table([headings, ...rows]).split('\n')
   print([heading(title), ...lines].join('\n'))
@@ -39,10 +37,10 @@ const printKeys = async ({ database }: CommandContext, asJson: boolean): Promise
 /** `latchkey keys list` */
 export const listKeysCommand: Command = {
   name: 'keys list',
-  summary: 'lists the signing keys and their state',
+  summary: 'lists the signing keys with their states',
   details:
-    'next: published, will sign later · signing · verifying: no longer signs, published until its tokens expire ·\n' +
-    'retired: only recognises ID tokens that come back as a hint. Private keys are never shown.',
+    'States: next (published, signs later), signing, verifying (published until its tokens have expired) and\n' +
+    'retired (only for ID tokens that come back as a hint). Private keys are never shown.',
   options: { json: { type: 'boolean', help: 'print JSON' } },
   example: 'latchkey keys list',
   async run(context, invocation) {
@@ -59,29 +57,29 @@ const algorithmsOf = (invocation: Invocation): readonly SigningAlgorithm[] => {
 }
 
 const warningOf = ({ options }: CommandContext): string =>
-  'The previous keys are withdrawn: ID tokens signed with them no longer verify and are refused as hints.\n' +
-  `Running servers change over within ${freshnessOf(options.lifetimes).readAfter} seconds of traffic; ID tokens that they sign until then are refused as well.\n` +
-  `Clients may cache the previous keys for ${freshnessOf(options.lifetimes).maxAge} seconds, some for longer. Until they fetch the keys\n` +
-  'again they accept the old keys, and some refuse the new ones. If an attacker read the database, replace `secrets` first.'
+  'The previous keys are withdrawn: ID tokens signed with them no longer verify and are not accepted as hints.\n' +
+  `Running servers use the new keys within ${freshnessOf(options.lifetimes).readAfter} seconds; ID tokens that they sign until then are refused, too.\n` +
+  `Clients may cache keys for ${freshnessOf(options.lifetimes).maxAge} seconds or longer. Until they fetch the keys again, they trust the old\n` +
+  'ones and may refuse the new ones. If an attacker may have read the database, replace `secrets` first.'
 
 /** `latchkey keys rotate` */
 export const rotateKeysCommand: Command = {
   name: 'keys rotate',
-  summary: 'starts a key rotation early',
+  summary: 'creates new signing keys before the old ones are due',
   details:
-    'A new key is published now and signs after lifetimes.signingKeyLead seconds, so that clients can fetch it.\n' +
-    'If a new key is already waiting, nothing changes. With --now, for keys that may be compromised, the new key\n' +
-    'signs at once and the old ones are withdrawn: clients that cache keys may refuse ID tokens for a while.',
+    'Publishes a new key, which signs after lifetimes.signingKeyLead seconds, so that clients can fetch it first.\n' +
+    'If a new key is already published, nothing changes. With --now, for compromised keys, the new key signs at\n' +
+    'once and the old ones are withdrawn: clients with cached keys may refuse ID tokens for a while.',
   options: {
     alg: { type: 'string', value: 'ALG', help: `one of ${signingAlgorithms.join(', ')}; all by default` },
-    now: { type: 'boolean', help: 'withdraw the previous keys at once, because they may be compromised' },
+    now: { type: 'boolean', help: 'the current keys are compromised: withdraw them at once' },
     json: { type: 'boolean', help: 'print JSON' },
   },
   example: 'latchkey keys rotate --alg RS256',
   check: algorithmsOf,
   async run(context, invocation) {
     const { database, options } = context
-    const request = { algorithms: algorithmsOf(invocation), now: now() }
+    const request = { algorithms: algorithmsOf(invocation), now: context.now() }
     await prepareSchema(options, database)
     if (invocation.flag('now')) await replaceKeys(database, options, request)
     else await rotateKeys(database, options, request)

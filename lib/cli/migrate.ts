@@ -18,7 +18,8 @@ export const migrateCommand: Command = {
     const names = await migrateDatabase(database)
     list(names)
     const { newer } = await schemaVersion(database)
-    if (newer.length > 0) note(`the tables are newer than this version, by ${newer.join(', ')}`)
+    if (newer.length > 0)
+      note(`the database has migrations that this version does not know: ${newer.join(', ')}`)
     else if (names.length === 0) note('the tables are up to date')
   },
 }
@@ -26,10 +27,13 @@ export const migrateCommand: Command = {
 /** `latchkey rollback` */
 export const rollbackCommand: Command = {
   name: 'rollback',
-  summary: 'removes the tables with all their data',
+  summary: 'removes the tables with all their rows',
   usage: '--yes',
   options: {
-    yes: { type: 'boolean', help: 'confirms that all clients, consents, tokens and keys will be lost' },
+    yes: {
+      type: 'boolean',
+      help: 'confirm that all clients, accounts, consents, tokens and keys are removed',
+    },
   },
   example: 'latchkey rollback --yes',
   check(invocation) {

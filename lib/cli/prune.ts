@@ -8,20 +8,18 @@ export const pruneCommand: Command = {
   name: 'prune',
   summary: 'removes expired rows',
   details:
-    'Servers do this themselves, about every ten minutes, unless the option prune is false.\n' +
-    'Rows are removed one minute after they expire, in small batches, so that servers can continue.\n' +
-    'Used refresh tokens stay until their authorization ends, because they are needed\n' +
-    'to detect reuse.',
+    'Servers do this about every ten minutes, unless the option prune is false.\n' +
+    'It removes rows that expired at least a minute ago, in small batches that do not block running servers.\n' +
+    'Used refresh tokens stay until the other tokens of their grant have expired, to detect a second use.',
   options: { json: { type: 'boolean', help: 'print JSON' } },
   example: 'latchkey prune',
-  async run({ database, options }, invocation) {
+  async run({ database, options, now }, invocation) {
     await prepareSchema(options, database)
-    const now = Math.floor(Date.now() / 1000)
     const { refreshTokenGracePeriod } = options
-    const counts = await removeExpiredRows(database, { now, refreshTokenGracePeriod })
+    const counts = await removeExpiredRows(database, { now: now(), refreshTokenGracePeriod })
     const removed = [...counts].filter(([, count]) => count > 0)
     if (invocation.flag('json')) return print(JSON.stringify(Object.fromEntries(removed), null, 2))
-    if (removed.length === 0) return note('no expired rows')
+    if (removed.length === 0) return note('no rows are expired')
     const rows = removed.map(([name, count]) => [name, String(count)])
     const [title = '', ...lines] = table([['TABLE', 'REMOVED'], ...rows]).split('\n')
     print([heading(title), ...lines].join('\n'))

@@ -1,7 +1,4 @@
-import { prepareSchema } from '../authorization-server.ts'
-import { createSecret, hashSecret } from '../keys/secrets.ts'
-import { findClient, rotateClientSecret } from '../repositories/clients.ts'
-import { printCredentials } from './client.ts'
+import { clientsOf, printCredentials } from './client.ts'
 import { type Command, type Invocation, UsageError } from './command.ts'
 import { note } from './terminal.ts'
 
@@ -16,36 +13,27 @@ const overlapOf = (invocation: Invocation): number => {
 /** `latchkey client rotate-secret` */
 export const rotateSecretCommand: Command = {
   name: 'client rotate-secret',
-  summary: 'gives a client a new secret',
+  summary: 'creates a new secret for a client',
   arguments: ['ID'],
   details:
-    'The secret so far stays valid for a while, so that the client can change over; one before it ends at once.\n' +
-    'A secret that a seed names comes back when the seed is run again.',
+    'The current secret stays valid for a while, so that the client can switch over; an older one ends at once.\n' +
+    'If a seed sets the secret, running the seed again restores it.',
   options: {
     keep: {
       type: 'string',
       value: 'SECONDS',
-      help: 'how long the secret so far stays valid; 86400 if not said',
+      help: 'how long the current secret stays valid; 86400 by default',
     },
     json: { type: 'boolean', help: 'print JSON' },
   },
   example: 'latchkey client rotate-secret shop --keep 3600',
   check: overlapOf,
-  async run({ database, options }, invocation) {
+  async run(context, invocation) {
     const [clientId = ''] = invocation.arguments
-    const now = Math.floor(Date.now() / 1000)
-    await prepareSchema(options, database)
-    const client = await findClient(database, { clientId, now })
-    if (!client) throw new Error(`there is no client ${clientId}; see: latchkey client list`)
-    const [current] = client.secretHashes
-    if (current === undefined) throw new Error(`client ${clientId} has no secret`)
-    const secret = createSecret('clientSecret')
-    const currentExpiresAt = now + overlapOf(invocation)
-    const rotation = { clientId, current, next: hashSecret(secret), currentExpiresAt, now }
-    if (!(await rotateClientSecret(database, rotation))) {
-      throw new Error(`client ${clientId} was changed at the same moment; its secret stays what it is now`)
-    }
-    printCredentials({ client_id: clientId, client_secret: secret }, invocation.flag('json'))
-    note(`The secret so far is valid until ${new Date(currentExpiresAt * 1000).toISOString()}.`)
+    const keepPreviousFor = overlapOf(invocation)
+    const rotated = await clientsOf(context).rotateSecret(clientId, { keepPreviousFor })
+    printCredentials(rotated, invocation)
+    const expiry = new Date(rotated.previous_secret_expires_at * 1000).toISOString()
+    note(`The previous secret is valid until ${expiry}.`)
   },
 }

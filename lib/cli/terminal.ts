@@ -5,7 +5,7 @@ import { Cancelled } from './command.ts'
 
 type Style = Parameters<typeof styleText>[0]
 
-/** Adds a style if the stream is a terminal with colours; `NO_COLOR` turns it off. */
+/** Styles the text if the stream is a terminal with colours; `NO_COLOR` turns them off. */
 const styled = (stream: NodeJS.WriteStream, style: Style, text: string): string =>
   stream.isTTY && stream.hasColors() ? styleText(style, text) : text
 
@@ -15,14 +15,14 @@ export const heading = (text: string): string => styled(process.stdout, 'bold', 
 /** Writes a result to standard output. */
 export const print = (text: string): void => void process.stdout.write(`${text}\n`)
 
-/** Writes a note to standard error, which scripts that read the result do not see. */
+/** Writes a note to standard error, where it does not mix with the result. */
 export const note = (text: string): void => void process.stderr.write(`${text}\n`)
 
-/** Writes an error. */
+/** Writes an error message to standard error. */
 export const printError = (text: string): void =>
   note(`${styled(process.stderr, 'red', 'latchkey:')} ${text}`)
 
-/** Lines of columns, each as wide as its widest cell. */
+/** Formats rows as columns, each as wide as its widest cell. */
 export const table = (rows: readonly (readonly string[])[]): string => {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
   return rows
@@ -35,20 +35,20 @@ export const table = (rows: readonly (readonly string[])[]): string => {
     .join('\n')
 }
 
-/** Standard input, without the line break at its end. */
+/** Reads standard input without the line break at its end. */
 export const readInput = async (): Promise<string> => (await textOf(process.stdin)).replace(/\r?\n$/, '')
 
-/** Whether the process runs at a terminal. */
+/** Whether standard input is a terminal. */
 export const isInteractive = (): boolean => process.stdin.isTTY === true
 
 /**
- * Asks for a value that must not appear on the screen.
+ * Asks for a secret without showing it on the screen.
  *
  * @throws Cancelled at Ctrl-C or the end of input
  */
 export const askInSilence = (question: string): Promise<string> =>
   new Promise((resolve, reject) => {
-    // Readline turns off the terminal's echo, and writes nothing itself without an output.
+    // Readline turns the terminal's echo off, and without an output it writes nothing itself.
     const reader = createInterface({ input: process.stdin, terminal: true, historySize: 0 })
     process.stderr.write(question)
     reader.once('line', (line) => {
@@ -61,6 +61,6 @@ export const askInSilence = (question: string): Promise<string> =>
     })
   })
 
-/** A secret: asked for at a terminal, else read from standard input. */
+/** Reads a secret from the terminal, or from standard input if it is piped. */
 export const readSecret = (question: string): Promise<string> =>
   isInteractive() ? askInSilence(question) : readInput()

@@ -7,7 +7,7 @@ import { seedUsers } from '../seed.ts'
 import { type Command, type Invocation, UsageError } from './command.ts'
 import { askInSilence, isInteractive, print, readInput, table } from './terminal.ts'
 
-/** The password is never on the command line, because other users of the machine can read that. */
+/** Not an option: other users of the machine can read the command line. */
 const readPassword = async (): Promise<string> => {
   const given = process.env.LATCHKEY_PASSWORD
   const password = given ?? (isInteractive() ? await chosenPassword() : await readInput())
@@ -18,10 +18,10 @@ const readPassword = async (): Promise<string> => {
 const chosenPassword = async (): Promise<string> => {
   const password = await askInSilence('Password: ')
   if (password === (await askInSilence('Once more: '))) return password
-  throw new Error('the passwords differ')
+  throw new Error('the two passwords differ')
 }
 
-// Refuses values that the database would refuse or that no login form could send.
+/** Refuses what the database cannot store or a login form cannot send. */
 const isPlain = (text: string): boolean =>
   text.trim() === text && text !== '' && text.length <= 255 && !/\p{Cc}/u.test(text)
 
@@ -32,38 +32,36 @@ const assertAccount = (invocation: Invocation): void => {
   for (const option of ['username', 'name', 'email']) {
     if (isPlain(invocation.text(option) ?? 'absent')) continue
     throw new Error(
-      `--${option} must have 1 to 255 characters, no spaces around it and no control characters`,
+      `--${option} must have 1 to 255 characters, without control characters or spaces at either end`,
     )
   }
   const email = invocation.text('email')
   if (email !== undefined && !/^[^\s@]+@[^\s@]+$/.test(email))
     throw new Error('--email must be an e-mail address')
   if (invocation.flag('email-verified') && email === undefined) {
-    throw new UsageError('--email-verified requires --email')
+    throw new UsageError('--email-verified needs --email')
   }
 }
 
 const assertOwnUsers = ({ users }: Options): void => {
   if (users === undefined) return
-  const place = isUserMapping(users)
-    ? `in the table ${users.table} of your app`
-    : 'behind functions of your app'
-  throw new Error(`the option users is set, so accounts live ${place}; create them there`)
+  const place = isUserMapping(users) ? `in your table ${users.table}` : 'behind your functions'
+  throw new Error(`the option users is set, so accounts are ${place}; create them there`)
 }
 
 /** `latchkey user create` */
 export const createUserCommand: Command = {
   name: 'user create',
-  summary: 'creates an account, for an app without a user table of its own',
+  summary: 'creates an account, if your app has no user table',
   usage: '--username NAME',
   details:
-    'Asks for the password, or reads it from piped standard input or from LATCHKEY_PASSWORD.\n' +
-    'Prints the subject identifier of the account, as clients see it.',
+    'Asks for the password, or reads it from LATCHKEY_PASSWORD or from piped standard input.\n' +
+    'Prints the subject identifier, by which clients know the account.',
   options: {
-    username: { type: 'string', value: 'NAME', help: 'the name to sign in with' },
+    username: { type: 'string', value: 'NAME', help: 'the login name' },
     name: { type: 'string', value: 'NAME', help: 'full name, as clients see it' },
     email: { type: 'string', value: 'ADDRESS', help: 'e-mail address, as clients see it' },
-    'email-verified': { type: 'boolean', help: 'the e-mail address is verified' },
+    'email-verified': { type: 'boolean', help: 'the address is verified' },
   },
   example: 'latchkey user create --username ada --name "Ada Lovelace" --email ada@example.com',
   check: assertAccount,
