@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { silence } from '../database/internals.ts'
+import { silenceAll } from '../database/internals.ts'
 import { openDatabase } from '../database/open.ts'
 import { runningVersion } from '../pages/template-version.ts'
 import { OAuthError } from '../protocol/errors.ts'
@@ -44,7 +44,7 @@ const perform = async (command: Command, invocation: Invocation): Promise<void> 
   const options = await loadOptions(invocation.text('config'))
   const opened = openDatabase(options.database, options.tablePrefix, options)
   // Knex logs each failed connection with its stack; the final error has the same message.
-  if (!invocation.flag('debug')) silence(opened.hostKnex)
+  if (!invocation.flag('debug')) silenceAll(opened.hostKnex)
   try {
     await command.run({ ...opened, options, now }, invocation)
   } finally {
