@@ -49,7 +49,10 @@ const errorOf = (name: string, cause: unknown): Error => {
  */
 export const callHost = async <T>(name: string, call: () => T): Promise<Awaited<T>> => {
   try {
-    return await withTimeout(Promise.resolve(call()), timeoutMs, () => {
+    const result = call()
+    // Most host functions are synchronous and need no timer.
+    if (!(typeof result === 'object' && result !== null && 'then' in result)) return await result
+    return await withTimeout(Promise.resolve(result), timeoutMs, () => {
       throw temporarilyUnavailable(new Error(`latchkey: ${name} did not return within ${timeoutMs} ms`))
     })
   } catch (error) {
