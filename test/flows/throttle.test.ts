@@ -10,9 +10,10 @@ import { ada, bob, expectError, post, tokensFor, userinfo, web } from '../suppor
 
 const open: { close(): Promise<void> }[] = []
 afterEach(() => jest.restoreAllMocks())
+// Dropping the tables of every host takes long on a server.
 afterAll(async () => {
   for (const each of open.reverse()) await each.close()
-})
+}, 120_000)
 
 interface Watched extends Host {
   readonly events: AuthEvent[]
