@@ -417,7 +417,7 @@ describe('with a configuration', () => {
     await host.destroy()
   })
 
-  // The timer stands for whatever of the host's would keep the process alive.
+  // The timer keeps the process alive, as a host's connection would.
   const instance = `import knex from 'knex'
 console.log('the configuration is loaded')
 setInterval(() => {}, 60_000)

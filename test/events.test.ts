@@ -27,7 +27,7 @@ test('docs/events.md names every event with its fields, and no other', () => {
   expect(types.length).toBeGreaterThan(12)
 })
 
-test('a login, a consent, a code, its tokens and their end are told in order', async () => {
+test('a login, a consent, a code, its tokens and their end are announced in order', async () => {
   const host = await start()
   const browser = new RawBrowser(host.app)
   const asked = authorizeUrl({ client_id: 'web', scope: 'openid offline_access notes:read' })
@@ -49,8 +49,8 @@ test('a login, a consent, a code, its tokens and their end are told in order', a
   const family = { authorizationId: expect.stringMatching(/^[\w-]{22}$/), clientId: 'web', subject: '1' }
   const scopes = ['openid', 'offline_access', 'notes:read']
   const account = expect.stringMatching(/^[\w-]{43}$/)
-  const told = host.events.map(({ time: _, requestId: __, address: ___, ...event }) => event)
-  expect(told.slice(0, 12)).toEqual([
+  const seen = host.events.map(({ time: _, requestId: __, address: ___, ...event }) => event)
+  expect(seen.slice(0, 12)).toEqual([
     { type: 'login.failed', clientId: 'web', account },
     { type: 'login.succeeded', clientId: 'web', account, subject: '1' },
     { type: 'consent.allowed', clientId: 'web', subject: '1', scopes },
@@ -64,21 +64,21 @@ test('a login, a consent, a code, its tokens and their end are told in order', a
     { type: 'login.succeeded', clientId: 'web', account, subject: '1' },
     { type: 'authorization.issued', ...family, scopes: ['openid'], responseType: 'code' },
   ])
-  expect(told.slice(12).map(({ type }) => type)).toEqual([
+  expect(seen.slice(12).map(({ type }) => type)).toEqual([
     'tokens.issued',
     'authorization.revoked',
     'login.ended',
     'login.ended',
     'user.revoked',
   ])
-  expect(told[13]).toEqual({ type: 'authorization.revoked', ...family, reason: 'code_replayed' })
-  expect(told.at(-1)).toEqual({ type: 'user.revoked', subject: '1', reason: 'left the company' })
+  expect(seen[13]).toEqual({ type: 'authorization.revoked', ...family, reason: 'code_replayed' })
+  expect(seen.at(-1)).toEqual({ type: 'user.revoked', subject: '1', reason: 'left the company' })
   const now = Math.floor(Date.now() / 1000)
   for (const { time } of host.events) expect(Math.abs(time - now)).toBeLessThan(60)
   expect(new Set(host.events.slice(0, 14).map(({ address }) => address))).toEqual(new Set(['127.0.0.1']))
 })
 
-test('a refresh token that is used again outside its window is told with its family', async () => {
+test('a refresh token that is used again outside its window is announced with its family', async () => {
   const host = await start({ refreshTokenGracePeriod: 0 })
   const { refresh_token } = await answerOf(
     redeem(host, await codeFor(host, { scope: 'openid offline_access' })),
@@ -91,7 +91,7 @@ test('a refresh token that is used again outside its window is told with its fam
   })
 })
 
-test('Cancel is told', async () => {
+test('Cancel is announced', async () => {
   const host = await start()
   const browser = new RawBrowser(host.app)
   const consent = await browser.grant(authorizeUrl({ client_id: 'web', scope: 'openid', prompt: 'consent' }))
@@ -109,7 +109,7 @@ test('the id on an error page is that of the event and of the log', async () => 
     users: {
       find: () => undefined,
       authenticate: () => {
-        throw new Error('the directory is away')
+        throw new Error('the directory is unavailable')
       },
     },
   })

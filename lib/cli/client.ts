@@ -68,7 +68,7 @@ const parsedMetadata = (invocation: Invocation): object => {
 
 const assertMetadata = (invocation: Invocation): void => void parsedMetadata(invocation)
 
-// Registration checks the values, whatever their type is here.
+// Registration checks the values and their types.
 const metadataOf = (invocation: Invocation): object => {
   const named = {
     client_name: invocation.text('name'),

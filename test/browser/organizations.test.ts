@@ -85,7 +85,7 @@ describeWith('chromium', 'the choice of a workspace in Chromium', () => {
     )
 
   describe.each([true, false])('with JavaScript: %s', (javaScriptEnabled) => {
-    test('none is ticked at first; without one the page says so, and with one Allow reaches the client', () =>
+    test('none is ticked at first; without one the page shows an error, and with one Allow reaches the client', () =>
       withWatchedPage(browser, { javaScriptEnabled }, async (watched) => {
         const { page } = watched
         await pretendClient(watched)
@@ -137,7 +137,7 @@ describeWith('chromium', 'the choice of a workspace in Chromium', () => {
       await signIn(page)
       const group = page.getByRole('radiogroup', { name: 'Choose a workspace', exact: true })
       expect(await group.getByRole('radio').count()).toBe(4)
-      // Two of one name can be told apart.
+      // Two of one name are distinguishable.
       for (const id of ['twin-1', 'twin-2'])
         await page.getByRole('radio', { name: `${several[2]?.name} ${id}`, exact: true }).waitFor()
       await page.click('#allow')

@@ -190,8 +190,8 @@ describe.each([
   const isActive = async (token: string): Promise<boolean> =>
     (await send('introspection_endpoint', { token })).body.active
 
-  /** Everything that is told of a user anywhere. */
-  const everythingTold = async (): Promise<Set<string>> => {
+  /** All claims of a user that any response contains. */
+  const allClaims = async (): Promise<Set<string>> => {
     const types = listed('response_types_supported')
     const idTokens: string[] = []
     const names: string[] = []
@@ -448,7 +448,7 @@ describe.each([
       expect(said.claim_types_supported).toEqual(['normal'])
     },
     claims_supported: async () => {
-      const told = await everythingTold()
+      const told = await allClaims()
       expect([...told].sort()).toEqual([...listed('claims_supported')].sort())
     },
     prompt_values_supported: async () => {
@@ -653,7 +653,7 @@ describe.each([
       expect(tokens.scope).toBe('openid')
     })
 
-    test('claims are not told, whoever asks for them', async () => {
+    test('claims are not returned to any client', async () => {
       const names = unnamed('claims_supported', ['shoe_size', 'acr', 'password', 'groups'])
       const members = Object.fromEntries(names.map((name) => [name, { essential: true }]))
       const claims = JSON.stringify({ userinfo: members, id_token: members })

@@ -6,7 +6,7 @@ import { codeOf, expectErrorPage } from '../support/outcomes.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
 import { answerOf, redeem, refresh, userinfo, web } from '../support/tokens.ts'
 
-// The host's functions when what they need is away: nothing is decided by that, and nothing is lost.
+// The host's functions when a service that they need is unavailable: nothing is decided and nothing is lost.
 
 const ada = { id: 1, username: 'ada@example.com', email: 'ada@example.com' }
 const acme: Organization = { id: 'acme', name: 'Acme' }
@@ -17,7 +17,7 @@ const works: Fault = async () => {}
 let fault: Fault = works
 const logged: unknown[][] = []
 
-/** Nobody listens there: a connection is refused by the system itself. */
+/** No process listens on this port: the system refuses connections. */
 const refused = async (): Promise<void> => {
   const server = createServer()
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -68,7 +68,7 @@ const introspect = (token: string) =>
 const guarded = (token: string) =>
   supertest(host.app).get('/api/notes').set('Authorization', `Bearer ${token}`)
 
-/** Somebody who is signed in, with a code that was not redeemed yet and tokens of another. */
+/** A signed-in user with an unused code and the tokens of another code. */
 const begun = async () => {
   const browser = new RawBrowser(host.app)
   const scope = 'openid email notes:read offline_access'
@@ -79,7 +79,7 @@ const begun = async () => {
 }
 
 const faults: [string, Fault, number][] = [
-  ['nobody listens where they ask', refused, 503],
+  ['their service refuses connections', refused, 503],
   ['a pool of Knex’s has no connection', throws({ name: 'KnexTimeoutError', message: 'Knex: Timeout' }), 503],
   ['a service that they ask is overloaded', throws(Object.assign(new Error('busy'), { status: 503 })), 503],
   [

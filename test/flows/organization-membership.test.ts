@@ -79,7 +79,7 @@ describe('a user who has left the workspace', () => {
 
 describe('an answer of the host’s that is a fault', () => {
   const faults: [string, unknown][] = [
-    ['an error', new Error('the directory of Acme is away')],
+    ['an error', new Error('the directory of Acme is unavailable')],
     ['an error with a status of its own', Object.assign(new Error('the directory of Acme'), { status: 404 })],
     ['nothing', undefined],
     ['no list', { acme: 'Acme' }],
@@ -157,7 +157,7 @@ describe('connected apps', () => {
     return { agent, acmes: tokens, globexes: (await tokensFor(globex, agent)).tokens }
   }
 
-  test('tell a client once for each workspace, by the names; one that was left by its id', async () => {
+  test('list a client once per workspace, by name; one that the user left by its id', async () => {
     const { agent } = await both()
     expect(await shown(agent)).toEqual(['Web client: Acme &amp; Sons', 'Web client: Globex'])
     members.set('1', [acme])
@@ -244,7 +244,7 @@ describe('connected apps', () => {
 })
 
 describe('what is kept about a user', () => {
-  test('tells the workspaces', async () => {
+  test('contains the workspaces', async () => {
     await tokensFor(globex)
     const { consents, authorizations, receipts } = await host.oauth.users.export(1)
     expect(consents).toMatchObject([{ clientId: 'web', organization: globex.id }])
@@ -277,7 +277,7 @@ describe('actingAs()', () => {
     expect((await get((await actingAs(host.oauth, 2)).headers)).body).toEqual({ organization: initech.id })
   })
 
-  test('refuses what nobody could have', async () => {
+  test('refuses impossible tokens', async () => {
     await expect(actingAs(host.oauth, 1)).rejects.toThrow('several workspaces')
     await expect(actingAs(host.oauth, 1, '', { organization: 'initech' })).rejects.toThrow('does not belong')
     members.set('2', [])
@@ -345,7 +345,7 @@ describe('a host', () => {
     expect(await table('consents')).toEqual([])
   })
 
-  test('is told at once that the option must be a function', async () => {
+  test('is refused if the option is not a function', async () => {
     const wrong = { organizations: ['acme'] } as unknown as AuthRouterOptions
     await expect(startHost({ database: host.database, options: wrong })).rejects.toThrow(
       'organizations must be a function',
@@ -384,7 +384,7 @@ test('costs no statement more', async () => {
   }).toEqual({ 'authorize and token': 8, refresh: 5, userinfo: 1, introspection: 2, guard: 1 })
 })
 
-test('a page of a request that is over says so', async () => {
+test('a page of a finished request shows that it has expired', async () => {
   const { agent, page } = await asked()
   codeOf(await pick(agent, page, acme))
   expectExpiredPage(await pick(agent, page, globex))

@@ -62,7 +62,7 @@ describe('the choice', () => {
     )
   })
 
-  test('is told to whoever listens', async () => {
+  test('is in the events', async () => {
     await tokensFor(globex)
     for (const type of ['consent.allowed', 'authorization.issued', 'tokens.issued'])
       expect(events.filter((event) => event.type === type)).toMatchObject([
@@ -70,7 +70,7 @@ describe('the choice', () => {
       ])
   })
 
-  test('must be made: the page comes back, says so, and keeps what was ticked', async () => {
+  test('is required: the page comes back with an error and keeps what was ticked', async () => {
     const { agent, page } = await asked({ ...request, scope: 'openid notes:write' })
     const { 'scope:notes:write': _, ...fields } = fieldsOf(page, 'value="allow"')
     const again = await agent.post('/oauth/consent', { ...fields, decision: 'allow' })
@@ -92,7 +92,7 @@ describe('the choice', () => {
   })
 
   test.each<[string, readonly [string, string][]]>([
-    ['that nobody has', [['organization', 'nobody']]],
+    ['that does not exist', [['organization', 'nobody']]],
     ['of another user', [['organization', initech.id]]],
     ['in another case', [['organization', 'ACME']]],
     ['with a space at its end, which MariaDB does not see', [['organization', 'acme ']]],
@@ -152,7 +152,7 @@ describe('the choice', () => {
     [{ prompt: 'none' }],
     [{ organization: 'acme' }],
     [{ client_id: 'ours', scope: 'openid' }],
-  ])('of nobody who belongs to none: the client hears access_denied, %j', async (change) => {
+  ])('is impossible for a user without organizations: the client gets access_denied, %j', async (change) => {
     const { agent } = await visit()
     members.set('1', [])
     const answer = await agent.open(authorizeUrl({ ...request, ...change }))
@@ -160,7 +160,7 @@ describe('the choice', () => {
     expect(answer.location?.searchParams.get('error_description')).toContain('belongs to no organization')
   })
 
-  test('of somebody who belonged to some while they read: the client hears it', async () => {
+  test('is impossible for a user who loses all organizations while reading: the client gets access_denied', async () => {
     const { agent, page } = await asked()
     members.set('1', [])
     expectErrorRedirect(await pick(agent, page, acme), 'access_denied', { state: 's' })
@@ -180,7 +180,7 @@ describe('the choice', () => {
     const { agent, page } = await asked()
     expect(aliveIn(page)).toEqual([])
     expect(textOf(page)).toContain('{client} &lt;%= 1 %&gt;')
-    // Two of one name can be told apart.
+    // Two of one name are distinguishable.
     expect(textOf(page)).toMatch(/Twin twin 1.*Twin twin&amp;amp;2/)
     for (const [number, organization] of hostile.entries()) {
       const { answer } = await visit(request, ada, agent)
@@ -311,7 +311,7 @@ describe('a request that names a workspace', () => {
     expectErrorRedirect(twice, 'invalid_request', { state: 's' })
   })
 
-  test('is answered for no other one, whatever the form says', async () => {
+  test('is answered for no other one, even if the form names it', async () => {
     const { agent, page } = await asked({ ...request, organization: 'acme' })
     const again = await agent.decide(page, 'allow', { organization: globex.id })
     expect(again.status).toBe(400)
@@ -331,7 +331,7 @@ describe('a request that names a workspace', () => {
 describe('without a page (prompt=none)', () => {
   const silent = { ...request, prompt: 'none' }
 
-  test('nobody can choose', async () => {
+  test('no choice is possible', async () => {
     const { agent } = await visit()
     expectErrorRedirect(await agent.get(authorizeUrl(silent)), 'interaction_required', { state: 's' })
   })
@@ -346,7 +346,7 @@ describe('without a page (prompt=none)', () => {
     expectErrorRedirect(await agent.get(authorizeUrl(silent)), 'interaction_required', { state: 's' })
   })
 
-  test('the last one is the one used last; of two in one second nobody knows', async () => {
+  test('the last one is the one used last; of two in one second either may be taken', async () => {
     const clock = stopClock()
     const silentOrganization = async (agent: RawBrowser) => {
       const { id_token } = await answerOf(redeem(host, codeOf(await agent.get(authorizeUrl(silent)))))
@@ -449,7 +449,7 @@ describe('where nothing else is left to ask', () => {
     codeOf(await agent.submit(again, 'value="choose"', { decision: 'choose' }))
   })
 
-  test('a choice allows nothing: whoever makes it of a page that asked for more is asked', async () => {
+  test('a choice alone allows nothing: a page that asks for more is shown again', async () => {
     const { agent, page } = await asked()
     const fields = { ...fieldsOf(page, 'value="allow"'), decision: 'choose', organization: globex.id }
     const again = await agent.follow(await agent.post('/oauth/consent', fields))

@@ -15,7 +15,7 @@ import { RawBrowser } from '../support/raw-browser.ts'
 import { services } from '../support/services.ts'
 import { openSilentProxy, type SilentProxy } from '../support/silent-proxy.ts'
 
-// A request waits for the server to be ready, but not for ever: somebody else waits for the request.
+// A request waits a limited time for the server to be ready.
 
 const quiet = { info: () => {}, warn: () => {}, error: () => {} }
 const scopes = { 'notes:read': 'Read your notes', 'notes:write': 'Write notes for you' }

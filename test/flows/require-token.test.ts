@@ -207,7 +207,7 @@ test('a guard may ask for a standard scope', async () => {
   expect(() => host.oauth.requireToken('openid profile offline_access')).not.toThrow()
 })
 
-test('a database that is away is no reason to call a token invalid', async () => {
+test('an unavailable database does not make a token invalid', async () => {
   const { knex, tablePrefix } = host.database
   const token = await clientToken('notes:read')
   await knex.schema.renameTable(`${tablePrefix}access_tokens`, `${tablePrefix}away`)

@@ -64,7 +64,7 @@ const sensitive = ({ html }: Answer): string[] =>
     .map((line) => /<bdi>(.*?)<\/bdi>/.exec(line)?.[1] ?? '')
 const grantedBy = async (done: Answer): Promise<unknown> => (await redeem(host, codeOf(done))).body.scope
 
-describe('a scope that nobody has described', () => {
+describe('an undescribed scope', () => {
   const seed = (more: Partial<ClientSeed>) =>
     seedClients(
       host.database.knex,

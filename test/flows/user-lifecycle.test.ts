@@ -58,11 +58,11 @@ const dead = ['login_required', [401, 401, false, 400], [401, 401, false, 400]]
 
 describe('users.revokeAll(id)', () => {
   test('ends logins and tokens at once, those granted offline too, in every browser of that user alone', async () => {
-    const [here, there, somebodyElse] = [await signedIn(), await signedIn(), await signedIn(bob)]
+    const [here, there, another] = [await signedIn(), await signedIn(), await signedIn(bob)]
     await host.oauth.users.revokeAll(1)
     expect(await standing(here)).toEqual(dead)
     expect(await standing(there)).toEqual(dead)
-    expect(await standing(somebodyElse)).toEqual(alive)
+    expect(await standing(another)).toEqual(alive)
   })
 
   test.each([1, '1'])('takes the id as it is in the table or as the subject says it: %p', async (id) => {
@@ -72,7 +72,7 @@ describe('users.revokeAll(id)', () => {
   })
 
   test.each(['4711', 0, -1, '', ' 1', 'a\0b', '01', '1.0', "1' OR '1'='1", '%', 'ä'.repeat(300)])(
-    'an id that nobody has is harmless: %j',
+    'an unknown id changes nothing: %j',
     async (id) => {
       const person = await signedIn()
       await host.oauth.users.revokeAll(id)
@@ -188,7 +188,7 @@ describe('users.signedOut(req)', () => {
       expect((await userinfo(hosted, access_token)).status).toBe(401)
   })
 
-  test('is harmless twice, and for somebody who was never here', async () => {
+  test('changes nothing a second time, or for an unknown user', async () => {
     const { agent } = await signedIn(undefined, hosted)
     for (const browser of [agent, agent, new RawBrowser(hosted.app)]) {
       expect((await browser.post('/sign-out', {})).html).toBe('bye')

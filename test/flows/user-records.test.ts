@@ -48,13 +48,13 @@ const visit = async (as: { email: string; password: string }, client_id = 'web')
 }
 
 describe('users.export(id)', () => {
-  test('tells all that is kept, as plain JSON without a hash or a secret', async () => {
+  test('returns all stored data as plain JSON, without a hash or a secret', async () => {
     const { tokens } = await visit(ada)
     const now = Math.floor(Date.now() / 1000)
-    const told = await host.oauth.users.export(1)
-    expect(JSON.parse(JSON.stringify(told))).toEqual(told)
+    const exported = await host.oauth.users.export(1)
+    expect(JSON.parse(JSON.stringify(exported))).toEqual(exported)
     const time = expect.any(Number)
-    expect(told.consents).toEqual([
+    expect(exported.consents).toEqual([
       {
         clientId: 'web',
         scopes: ['openid', 'email', 'notes:read', 'offline_access'],
@@ -62,7 +62,7 @@ describe('users.export(id)', () => {
         updatedAt: time,
       },
     ])
-    expect(told.receipts).toMatchObject([
+    expect(exported.receipts).toMatchObject([
       { clientId: 'web', locale: 'en', claims: ['email', 'email_verified'] },
     ])
     const authorization = {
@@ -75,22 +75,19 @@ describe('users.export(id)', () => {
       expiresAt: time,
       revokedAt: null,
     }
-    const refreshedLast = [...told.authorizations].sort((one) => (one.lastUsedAt === null ? -1 : 1))
+    const refreshedLast = [...exported.authorizations].sort((one) => (one.lastUsedAt === null ? -1 : 1))
     expect(refreshedLast).toEqual([authorization, { ...authorization, lastUsedAt: time }])
-    expect(told.logins).toEqual([{ authTime: time, amr: ['pwd'], expiresAt: time, endedAt: null }])
-    expect(Math.abs(Number(told.logins[0]?.authTime) - now)).toBeLessThan(60)
-    const text = JSON.stringify(told)
+    expect(exported.logins).toEqual([{ authTime: time, amr: ['pwd'], expiresAt: time, endedAt: null }])
+    expect(Math.abs(Number(exported.logins[0]?.authTime) - now)).toBeLessThan(60)
+    const text = JSON.stringify(exported)
     const [row] = await table('authorizations')
     for (const hidden of [row.code_hash, row.sid, tokens.access_token, 'lk_'])
       expect(text).not.toContain(hidden)
   })
 
-  test.each(['4711', '', 'a\0b', '01', 'ä'.repeat(300)])(
-    'of an id that nobody has is empty: %j',
-    async (id) => {
-      expect(await host.oauth.users.export(id)).toEqual(nothing)
-    },
-  )
+  test.each(['4711', '', 'a\0b', '01', 'ä'.repeat(300)])('of an unknown id is empty: %j', async (id) => {
+    expect(await host.oauth.users.export(id)).toEqual(nothing)
+  })
 
   test('takes the id as it is in the table or as the subject says it', async () => {
     expect(await host.oauth.users.export('1')).toEqual(await host.oauth.users.export(1))
@@ -100,7 +97,7 @@ describe('users.export(id)', () => {
 describe('users.erase(id)', () => {
   const subjectTables = ['consents', 'consent_receipts', 'authorizations', 'logins']
 
-  test('ends everything at once, leaves no row of the user, and nobody else’s is touched', async () => {
+  test('ends everything at once, leaves no row of the user, and changes no other user', async () => {
     const [one, two] = [await visit(ada), await visit(ada)]
     const bobs = await visit(bob)
     const bobsRows = await host.oauth.users.export(2)
@@ -123,7 +120,7 @@ describe('users.erase(id)', () => {
     expect(events.filter(({ type }) => type === 'user.erased')).toMatchObject([{ subject: '1' }])
   })
 
-  test('tells the clients that asked to hear of it, though what says who they are is gone', async () => {
+  test('notifies the clients that registered for it, although their rows are gone', async () => {
     const { tokens } = await visit(ada, 'told')
     await host.oauth.users.erase(1)
     const [request] = await receiver.requests.until(1)
@@ -145,7 +142,7 @@ describe('users.erase(id)', () => {
   })
 
   test.each(['4711', 0, '', ' 2', '02', 'a\0b', '%', "2' OR '2'='2", 'ä'.repeat(300)])(
-    'an id that nobody has is harmless: %j',
+    'an unknown id changes nothing: %j',
     async (id) => {
       const before = await host.oauth.users.export(2)
       expect(before.logins).not.toEqual([])

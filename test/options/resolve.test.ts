@@ -212,8 +212,8 @@ test.each([
   ['one that is too short among others', [secret, 'short'], 'at least 32 bytes'],
   ['a number', [1e40], 'at least 32 bytes'],
   ['null', [null], 'at least 32 bytes'],
-  ['a text in place of the list', secret, 'must be a list'],
-])('secrets must not hold %s, and the message does not tell it', (_case, secrets, message) => {
+  ['a string in place of the list', secret, 'must be a list'],
+])('secrets must not hold %s, and the message does not contain it', (_case, secrets, message) => {
   const attempt = (): Options => resolve({ secrets }, production)
   expect(attempt).toThrow(message)
   expect(attempt).not.toThrow(secret)
@@ -223,7 +223,7 @@ test('16 characters of two bytes are 32 bytes', () => {
   expect(resolve({ secrets: ['é'.repeat(16)] }).secrets).toEqual(['é'.repeat(16)])
 })
 
-describe('a name that nobody reads is refused with the nearest right one', () => {
+describe('an unknown name is refused with the nearest known one', () => {
   test.each([
     [{ isuer: 'x' }, 'isuer is not an option; did you mean issuer?'],
     [{ secret: 'x' }, 'secret is not an option; did you mean secrets?'],
@@ -378,7 +378,7 @@ test.each<[string, Record<string, unknown>, string]>([
   ['find without authenticate', { users: { find: () => undefined } }, 'the functions find and authenticate'],
   ['functions and a mapping at once', { users: { ...mapping, ...functions } }, 'is not an option'],
   [
-    'isActive beside functions, where nobody would call it',
+    'isActive beside functions, which never call it',
     { users: { ...functions, isActive: () => false } },
     'users.isActive is not an option',
   ],
@@ -394,7 +394,7 @@ test.each<[string, Record<string, unknown>, string]>([
     { login: { url: () => '/login', current: () => undefined } },
     'login.url must be a string',
   ],
-  ['a session nobody knows', { session: 'redis' }, "session must be 'own', 'host' or a session middleware"],
+  ['an unknown session', { session: 'redis' }, "session must be 'own', 'host' or a session middleware"],
   [
     'a session that is switched off',
     { session: false },
@@ -414,12 +414,12 @@ test.each<[string, Record<string, unknown>, string]>([
     "scopes['x'].optional must be a boolean",
   ],
   [
-    'a scope in a group nobody knows',
+    'a scope in an unknown group',
     { scopes: { x: { description: 'x', group: 'admin' } } },
     "scopes['x'].group must be",
   ],
   [
-    'a scope of a risk nobody knows',
+    'a scope of an unknown risk',
     { scopes: { x: { description: 'x', risk: 'low' } } },
     "scopes['x'].risk must be 'normal' or 'high'",
   ],
@@ -450,7 +450,7 @@ test.each<[string, Record<string, unknown>, string]>([
   ],
   ['no method of PKCE', { codeChallengeMethods: [] }, 'codeChallengeMethods must contain'],
   [
-    'a method of PKCE that nobody knows',
+    'an unknown method of PKCE',
     { codeChallengeMethods: ['S256', 'S512'] },
     'codeChallengeMethods must contain',
   ],
@@ -489,7 +489,7 @@ test.each([[null], ['config'], [[]], [5]])('refused is %j in place of the option
   expect(() => resolveOptions(options as never, {})).toThrow('latchkey: options must be an object')
 })
 
-test('whatever a host writes, it is resolved or refused in words', () => {
+test('any options are resolved or refused with an OptionsError', () => {
   const names = [
     'tablePrefix',
     'users',

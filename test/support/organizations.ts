@@ -11,7 +11,7 @@ export const initech: Organization = { id: 'initech', name: 'Initech' }
 
 /** Who belongs where, by subject; what stands here is what the host answers. */
 export const members = new Map<string, unknown>()
-/** Of whom the host was asked. */
+/** The calls of the host's function. */
 export const told: { user: HostUser; hasRequest: boolean }[] = []
 /** What was logged as an error. */
 export const logged: unknown[][] = []
@@ -84,7 +84,7 @@ export const textOf = ({ html }: Answer): string =>
 export const aliveIn = ({ html }: Answer): string[] =>
   ['<script', '<img', "onfocus='", '\u202e', '\0'].filter((text) => withoutOwnScript(html).includes(text))
 
-/** A browser in which somebody is signed in, where the request has led them. */
+/** A browser after the sign-in, on the page to which the request led. */
 export const visit = async (parameters: Record<string, string> = request, as = ada, agent = browser()) => {
   const page = await agent.open(authorizeUrl(parameters))
   const answer = page.url.pathname.endsWith('/login') ? await agent.signIn(page, as.email, as.password) : page
