@@ -11,7 +11,7 @@ export interface Note {
 /** A note from the user, trimmed and checked. `problem` describes in one sentence what to correct. */
 export type NoteInput = { title: string; body: string; problem?: string }
 
-/** Reads a note from a form or a JSON body: a title of at most 120 characters and a text of at most 10,000. */
+/** Reads a note from a form or a JSON body: a title of at most 120 characters and text of at most 10,000. */
 export const readNote = (input: unknown): NoteInput => {
   const fields = (typeof input === 'object' && input !== null ? input : {}) as Record<string, unknown>
   const title = typeof fields.title === 'string' ? fields.title.trim() : ''

@@ -195,9 +195,9 @@ describe('the languages of a host', () => {
     [
       'login.titel',
       'Anmelden',
-      "locales['de'].texts['login.titel'] is not a text of the pages; did you mean 'login.title'?",
+      "locales['de'].texts['login.titel'] is not a key of the pages’ texts; did you mean 'login.title'?",
     ],
-    ['toString', 'x', "locales['de'].texts['toString'] is not a text of the pages"],
+    ['toString', 'x', "locales['de'].texts['toString'] is not a key of the pages’ texts"],
     [
       'login.title',
       'Anmelden bei {client}',

@@ -95,15 +95,6 @@ test('the tests of the API that it shows pass', async () => {
   for (const [, body] of tests) await body()
 })
 
-test('it names every option and no other, and how many attacks there are', () => {
-  const [, list = ''] = /^const names = \[([\s\S]*?)^\] as const/m.exec(read('lib/testing/options.ts')) ?? []
-  const names = [...list.matchAll(/'(\w+)'/g)].map(([, name]) => name)
-  const told = [...page.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name)
-  expect(names).toContain('issuer')
-  expect(told).toEqual(names)
-  expect(page).toContain(`${attacks.length} attacks`)
-})
-
 test('the example of a report is as a report is written', () => {
   const example = fences.find(({ language }) => language === '')?.code ?? ''
   for (const line of example.trim().split('\n').filter(Boolean).slice(1)) {

@@ -49,7 +49,7 @@ const assertTexts = (where: string, texts: LocaleOptions['texts']): void => {
   for (const [key, text] of Object.entries(texts)) {
     const original = Object.entries(en.texts).find(([name]) => name === key)?.[1]
     if (original === undefined && !isClaimText(key)) {
-      refuse(`${where}['${key}'] is not a text of the pages; did you mean '${closest(key, keys)}'?`)
+      refuse(`${where}['${key}'] is not a key of the pages’ texts; did you mean '${closest(key, keys)}'?`)
     }
     const known = placeholdersOf(original ?? '')
     const unknown = placeholdersOf(text).find((name) => !known.includes(name))
@@ -73,7 +73,7 @@ const assertScopeLanguages = ({ scopes }: LanguageOptions, tags: readonly string
 }
 
 /**
- * Prepares the languages of a host. A text that is missing in one of its languages comes from the parent language (`de`
+ * Prepares the languages of a host. Texts that are missing in one of its languages come from the parent language (`de`
  * for `de-AT`), then from the default language, then from English, so that a new text in an update breaks nothing.
  *
  * @throws OptionsError for an unknown text or placeholder, and for a default language that is not enabled

@@ -115,7 +115,7 @@ export const en = {
     'error.expired.next': 'Go back to the site or app you came from and start again.',
     'error.unavailable.title': 'We’ll be right back',
     'error.unavailable.what': '{product} can’t sign anyone in at the moment.',
-    'error.unavailable.next': 'Wait a minute, then reload this page. Nothing of yours is lost.',
+    'error.unavailable.next': 'Wait a minute, then reload this page. Nothing is lost.',
     'error.small-print': 'About this error',
     'error.code': 'Error code',
     'error.id': 'Error id',
@@ -180,7 +180,7 @@ export const en = {
   },
 } as const satisfies Dictionary
 
-/** The key of a text. */
+/** A key of the texts. */
 export type TextKey = keyof typeof en.texts
 
 /** A built-in language: it has exactly the keys of English. */

@@ -1,0 +1,164 @@
+/** Checks the documentation against the code: links, anchors, snippets that parse, tables that list what exists. */
+import { deepStrictEqual, ok } from 'node:assert'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { parseSync } from '@swc/core'
+import { createEndpoints } from '../lib/endpoints/index.ts'
+import { resolveOptions } from '../lib/options/resolve.ts'
+import { clientMetadataNames } from '../lib/protocol/client-metadata.ts'
+import { errorStatuses } from '../lib/protocol/errors.ts'
+import { attacks } from '../lib/testing/attacks/index.ts'
+
+const root = resolve(import.meta.dirname, '..')
+const read = (file: string): string => readFileSync(join(root, file), 'utf8')
+const isMarkdown = (name: string): boolean => name.endsWith('.md')
+const pages = [
+  ...readdirSync(root).filter(isMarkdown),
+  ...['example-app/README.md', 'bench/README.md', 'test/CONFORMANCE.md'],
+  ...readdirSync(join(root, 'docs'))
+    .filter(isMarkdown)
+    .map((name) => `docs/${name}`),
+]
+
+const fences = /^```(\w*)\n([\s\S]*?)^```$/gm
+const prose = (file: string): string => read(file).replaceAll(fences, '')
+const all = (text: string, pattern: RegExp): string[] =>
+  [...text.matchAll(pattern)].map(([, group = '']) => group)
+
+/** The part of a page below a heading, up to the next heading. */
+const section = (file: string, heading: string): string => {
+  const pattern = new RegExp(`^#+ ${heading}\\n([\\s\\S]*?)(?=^#+ |(?![\\s\\S]))`, 'm')
+  const [, text] = pattern.exec(read(file)) ?? []
+  ok(text !== undefined, `${file} has no heading ${heading}`)
+  return text
+}
+
+/** The names in the first column of a table, and the cells beside them. */
+const table = (text: string): [name: string, next: string][] =>
+  [...text.matchAll(/^\| `(\w+)` \|([^|]*)\|/gm)].map(([, name = '', next = '']) => [name, next.trim()])
+const tableNames = (text: string): string[] => table(text).map(([name]) => name)
+
+/** The strings of `const names = […]` in a source file. */
+const namesIn = (file: string): string[] => {
+  const [, list = ''] = /^const names = \[([\s\S]*?)^\]/m.exec(read(file)) ?? []
+  const names = all(list, /'(\w+)'/g)
+  ok(names.includes('issuer'), `${file} has no list of names`)
+  return names
+}
+
+/** GitHub's anchors of the headings. */
+const anchorsOf = (file: string): string[] =>
+  all(prose(file), /^#+ (.*)$/gm).map((heading) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-'),
+  )
+
+const isBroken = (file: string, link: string): boolean => {
+  const [path = '', anchor] = link.split('#')
+  const target = path === '' ? file : join(dirname(file), path)
+  if (!existsSync(join(root, target))) return true
+  return anchor !== undefined && !anchorsOf(target).includes(anchor)
+}
+
+const sameSet = (shown: readonly string[], expected: readonly string[]): void =>
+  deepStrictEqual([...shown].sort(), [...expected].sort())
+
+const checkPage = (file: string): void => {
+  const links = [...prose(file).matchAll(/\]\(([^)\s]+)\)|(?:src|href)="([^"]+)"/g)]
+    .map(([, one, other]) => one ?? other ?? '')
+    .filter((link) => !/^https?:/.test(link))
+  const broken = links.filter((link) => isBroken(file, link))
+  deepStrictEqual(broken, [], 'broken links')
+  for (const [, language = '', code = ''] of read(file).matchAll(fences)) {
+    if (!['js', 'ts'].includes(language) || code.includes('…')) continue
+    parseSync(code, { syntax: 'typescript', target: 'es2022' })
+  }
+}
+
+const checkDefaults = (): void => {
+  const database = { client: 'better-sqlite3', connection: { filename: ':memory:' } }
+  const secrets = ['a secret that is long enough for this']
+  const { lifetimes, refreshTokenGracePeriod, throttle } = resolveOptions({ database, secrets })
+  const shown = table(section('docs/options.md', 'Lifetimes')).map(([name, value]) => [name, Number(value)])
+  deepStrictEqual(Object.fromEntries(shown), { ...lifetimes })
+  const options = new Map(table(section('docs/options.md', 'Options')))
+  deepStrictEqual(options.get('refreshTokenGracePeriod'), `\`${refreshTokenGracePeriod}\``)
+
+  const periods: Readonly<Record<number, string>> = { 60: 'a minute', 900: 'in 15 minutes', 86400: 'a day' }
+  const ofEndpoints = Object.values(createEndpoints())
+    .flat()
+    .map(({ path, limit }) => [path.slice(1), limit] as const)
+  const limits = [...Object.entries(throttle?.limits ?? {}), ...ofEndpoints]
+  ok(limits.length > 5)
+  const rows = new Map(table(section('docs/options.md', 'Throttle')))
+  for (const [name, limit] of limits) {
+    if (limit) deepStrictEqual([name, rows.get(name)], [name, `${limit.failures} ${periods[limit.seconds]}`])
+  }
+}
+
+const checkErrors = (): void => {
+  const rows = [...section('docs/errors.md', 'Codes').matchAll(/^\| (`[^|]+`) \| (\d+) \|/gm)]
+  const shown = rows.flatMap(([, codes = '', status]) =>
+    all(codes, /`(\w+)`/g).map((code) => [code, Number(status)]),
+  )
+  deepStrictEqual(Object.fromEntries(shown), { ...errorStatuses })
+}
+
+const checkCommands = (): void => {
+  const sources = readdirSync(join(root, 'lib/cli')).map((name) => read(`lib/cli/${name}`))
+  const names = sources.flatMap((source) => all(source, /^ {2}name: '([^']+)',\n {2}summary:/gm))
+  ok(names.includes('client create'))
+  const commands = section('docs/cli.md', 'Command line')
+  sameSet(all(commands, /^\| `latchkey ([a-z-]+(?: [a-z][a-z-]+)?)/gm), names)
+  const examples = read('docs/cli.md')
+  deepStrictEqual(
+    names.filter((name) => !examples.includes(`\nnpx latchkey ${name}`)),
+    [],
+    'no example',
+  )
+}
+
+const checkThreats = (): void => {
+  const security = read('SECURITY.md')
+  const sections = all(security, /^\| ([0-9., ]+) \|/gm).flatMap((list) => list.split(', '))
+  const missing = Array.from({ length: 17 }, (_, index) => `4.${index + 1}`).filter(
+    (each) => !sections.includes(each),
+  )
+  deepStrictEqual(missing, [], 'threats of RFC 9700 §4 without an attack')
+  const named = [...security.matchAll(/\]\((test\/[^)]+)\): “([^”]+)”/g)]
+  ok(named.length > 35)
+  for (const [, file = '', title = ''] of named) {
+    ok(read(file).replace(/\s+/g, ' ').includes(title), `${file} has no test “${title}”`)
+  }
+}
+
+const checks: Readonly<Record<string, () => void>> = {
+  'docs/options.md lists every option and no other': () =>
+    sameSet(tableNames(section('docs/options.md', 'Options')), namesIn('lib/options/resolve.ts')),
+  'docs/options.md shows the defaults of lifetimes and limits': checkDefaults,
+  'docs/errors.md lists every error code with its status': checkErrors,
+  'docs/clients.md lists every field of a client and no other': () =>
+    sameSet(tableNames(section('docs/clients.md', 'Client metadata')), [
+      ...['client_id', 'client_secret'],
+      ...clientMetadataNames,
+    ]),
+  'docs/cli.md lists every command and no other, each with an example': checkCommands,
+  'docs/testing.md lists every option of attack() and how many attacks there are': () => {
+    deepStrictEqual(tableNames(read('docs/testing.md')), namesIn('lib/testing/options.ts'))
+    ok(read('docs/testing.md').includes(`${attacks.length} attacks`))
+  },
+  'SECURITY.md names existing attacks for every threat': checkThreats,
+  'README.md has at most 250 lines': () => ok(read('README.md').split('\n').length <= 251),
+  ...Object.fromEntries(pages.map((file) => [`${file}: links and snippets`, () => checkPage(file)])),
+}
+
+for (const [name, check] of Object.entries(checks)) {
+  try {
+    check()
+  } catch (error) {
+    console.error(`${name}\n${error instanceof Error ? error.message : error}\n`)
+    process.exitCode = 1
+  }
+}
