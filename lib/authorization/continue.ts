@@ -4,10 +4,14 @@ import { ownPath } from '../http/urls.ts'
 import { ExpiredRequestError } from '../protocol/errors.ts'
 import { type NextStep, nextStep } from '../protocol/next-step.ts'
 import { decidePendingRequest, selectLogin } from '../repositories/index.ts'
+import { authorizeKind } from './authorize-kind.ts'
 import { authorizationContext, type Changes, type RequestToDecide } from './context.ts'
-import { kindNamed } from './kinds.ts'
 import { loginLocation } from './login-location.ts'
 import { keepPending, type PendingRequest, requestParameter } from './pending-request.ts'
+import type { PendingRequestKind } from './pending-request-kind.ts'
+
+/** Every kind of request that a user can be asked about. A new kind is one file and one entry here. */
+const kinds: readonly PendingRequestKind[] = [authorizeKind]
 
 /** A pending request, to be decided. */
 export const toDecide = (pending: PendingRequest): RequestToDecide => ({
@@ -53,7 +57,8 @@ export const continueRequest = async (
 ): Promise<void> => {
   const { server, res } = context
   const name = asked.pending?.kind ?? newKind
-  const kind = kindNamed(name)
+  const kind = kinds.find((each) => each.name === name)
+  // A kind that this version does not know was stored by a newer process.
   if (kind === undefined) throw new ExpiredRequestError()
   const authorization = await authorizationContext(context, asked, changes)
   const step = nextStep(authorization)

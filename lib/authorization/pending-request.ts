@@ -41,7 +41,7 @@ export interface PendingRequest extends PendingRequestRecord {
  * Stores a validated request until login and consent are done. The oldest requests of the same browser make room, so
  * that no page can fill the table.
  *
- * @param kind how it continues; see `kinds.ts`
+ * @param kind how it continues: the name of a kind
  * @param sid the login of the browser now
  * @returns the secret id that the pages carry
  */

@@ -1,6 +1,7 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { authenticateClient } from '../client-auth/index.ts'
 import type { Context } from '../http/context.ts'
+import { tokenRequest } from '../http/form.ts'
 import type { Endpoint } from '../http/route.ts'
 import { sendJson } from '../http/send.ts'
 import { hashSecret, isSecretOf } from '../keys/secrets.ts'
@@ -13,7 +14,6 @@ import { findRefreshToken } from '../repositories/index.ts'
 import { verifyAccessToken } from '../tokens/access-token.ts'
 import { subjectFor } from '../tokens/subject.ts'
 import { belongsToOrganization } from '../users/organizations.ts'
-import { tokenRequest } from './token-request.ts'
 
 /** RFC 7662 §2.2: the answer for every token that is expired, revoked, unknown or another client's. */
 const inactive = { active: false }

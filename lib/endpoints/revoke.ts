@@ -1,13 +1,13 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { authenticateClient } from '../client-auth/index.ts'
 import type { Context } from '../http/context.ts'
+import { tokenRequest } from '../http/form.ts'
 import type { Endpoint } from '../http/route.ts'
 import { sendJson } from '../http/send.ts'
 import { hashSecret, isSecretOf } from '../keys/secrets.ts'
 import type { Client } from '../protocol/client.ts'
 import type { TokenRequest } from '../protocol/token-request.ts'
 import { findRefreshToken, revokeAccessToken, revokeAuthorization } from '../repositories/index.ts'
-import { tokenRequest } from './token-request.ts'
 
 const revokeRefreshToken = async (
   server: AuthorizationServer,

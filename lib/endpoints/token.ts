@@ -1,9 +1,9 @@
 import { authenticateClient } from '../client-auth/index.ts'
 import { assertGrantAllowed, grantFor } from '../grants/index.ts'
 import type { Context } from '../http/context.ts'
+import { tokenRequest } from '../http/form.ts'
 import type { Endpoint } from '../http/route.ts'
 import { sendJson } from '../http/send.ts'
-import { tokenRequest } from './token-request.ts'
 
 /** RFC 6749 §3.2. */
 export const tokenEndpoint: Endpoint<Context> = {

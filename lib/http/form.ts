@@ -1,6 +1,8 @@
 import type { Request } from 'express'
 import { OAuthError } from '../protocol/errors.ts'
 import { Parameters } from '../protocol/parameters.ts'
+import type { TokenRequest } from '../protocol/token-request.ts'
+import type { Context } from './context.ts'
 
 const formType = 'application/x-www-form-urlencoded'
 
@@ -97,3 +99,14 @@ export const queryOf = (req: Request): URLSearchParams => {
 
 /** The parameters of the query. */
 export const queryParameters = (req: Request): Parameters => Parameters.from(queryOf(req))
+
+/**
+ * A request from a client, read from its form (RFC 6749 §3.2).
+ *
+ * @throws OAuthError `invalid_request`
+ */
+export const tokenRequest = ({ req, info }: Context): TokenRequest => {
+  const parameters = formParameters(req)
+  parameters.assertEachOnce()
+  return { parameters, authorization: req.headers.authorization, info }
+}
