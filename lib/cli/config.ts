@@ -70,7 +70,7 @@ export const loadHostOptions = async (named: string | undefined): Promise<unknow
   if (!existsSync(file)) throw new Error(`${file} does not exist`)
   const options = optionsIn(await load(file))
   if (options === undefined)
-    throw new Error(`${file} has no default export; export the options of authRouter() as default`)
+    throw new Error(`${file} has no default export, which must be the options of authRouter()`)
   return options
 }
 
