@@ -84,22 +84,13 @@ underAttack(
         ['disabled', 'off'],
         ['without redirect URIs', 'machine'],
         ['in another case', 'WEB'],
-        ['in full-width letters', 'ｗｅｂ'],
         ['with a space after', 'web '],
         ['with NUL after', 'web\0'],
-        ['with a zero-width space', 'web\u200b'],
         ['with a line break and a header', 'web\r\nLocation: https://evil.example/'],
         ['named like a property', '__proto__'],
-        ['named like a constructor', 'constructor'],
-        ['named like a method', 'toString'],
         ['with SQL that is always true', "' OR '1'='1"],
-        ['with SQL that ends the statement', "web'; DROP TABLE oauth_clients; --"],
-        ['with a wildcard of LIKE', 'we%'],
-        ['with a path', '../web'],
         ['256 characters long', 'w'.repeat(256)],
-        ['8,000 characters long', 'w'.repeat(8000)],
         ['empty', ''],
-        ['a number of its row', '1'],
       ])('%s', async (_, client_id) => {
         await undisturbed(async () => {
           for (const agent of [browser(), ada]) {
@@ -162,16 +153,9 @@ underAttack(
 
     // OAuth 2.0 Form Post Response Mode §5, RFC 9700 §4.1; CVE-2023-6927 slipped through one mode more.
     describe('with a response mode of the attacker’s choice', () => {
-      test.each([
-        'jwt',
-        'query.jwt',
-        'form_post.jwt',
-        'fragment.jwt',
-        'web_message',
-        'FORM_POST',
-        'query fragment',
-      ])('%s is refused in the query of the registered place', (response_mode) =>
-        expectRefused(authorizeUrl({ response_mode }), 'invalid_request'),
+      test.each(['form_post.jwt', 'web_message', 'FORM_POST'])(
+        '%s is refused in the query of the registered place',
+        (response_mode) => expectRefused(authorizeUrl({ response_mode }), 'invalid_request'),
       )
 
       test('twice, with two values, is refused in the first', () =>
@@ -204,16 +188,10 @@ underAttack(
       const publicly = { client_id: 'native', code_challenge: undefined, code_challenge_method: undefined }
       test.each<[string, Asked]>([
         ['the challenge taken out, for a public client', publicly],
-        ['the challenge emptied, for a public client', { ...publicly, code_challenge: '' }],
-        ['the method left alone, for a public client', { ...publicly, code_challenge_method: 'S256' }],
         ['the method taken out, which would mean plain', { client_id: 'native', code_challenge: challenge }],
-        ['the method emptied', { ...native, code_challenge_method: '' }],
         ['a method nobody knows', { ...native, code_challenge_method: 'none' }],
         ['the method in another case', { ...native, code_challenge_method: 's256' }],
-        ['both methods', { ...native, code_challenge_method: 'S256 plain' }],
-        ['a challenge that anyone can guess', { ...native, code_challenge: 'a' }],
         ['a challenge with padding', { ...native, code_challenge: `${challenge}=` }],
-        ['a challenge with NUL', { ...native, code_challenge: `${challenge}\0` }],
         ['the challenge taken out, for a client registered with it', { client_id: 'strict' }],
       ])('%s: the client hears invalid_request', (_, asked) =>
         expectRefused(authorizeUrl(asked), 'invalid_request'),
@@ -255,13 +233,9 @@ underAttack(
       test.each([
         ['parameters of the answer', `s&code=planted&iss=${evil}&state=other`],
         ['a fragment', `s#code=planted`],
-        ['a semicolon', 's;code=planted'],
         ['encoded line breaks', 's%0d%0aSet-Cookie:x=1'],
-        ['another place', `${evil}#`],
         ['markup', `"><script>alert(1)</script>`],
-        ['a template', '<%= 7*7 %>{{7*7}}'],
         ['direction marks', 's\u202e\u2066x'],
-        ['the name of a property', '__proto__'],
       ])('%s: it comes back once, unchanged, and adds nothing', async (_, state) => {
         expectRefusal(await browser().get(silent({ state })), 'login_required', { state })
         code(await ada.get(silent({ state })), { state })
@@ -269,13 +243,9 @@ underAttack(
 
       test.each([
         ['a line break and a header', 's%0d%0aSet-Cookie:planted=1'],
-        ['a line feed', 's%0ax'],
         ['NUL', 's%00'],
-        ['C1 controls', 's%c2%85'],
         ['bytes that are not UTF-8', 's%ff'],
-        ['half a surrogate', 's%ed%a0%80'],
         ['2,049 characters', 's'.repeat(2049)],
-        ['8,000 characters', 's'.repeat(8000)],
         ['two of them', 's&state=t'],
       ])('%s: it is refused and does not come back', async (_, state) => {
         await undisturbed(async () => {
@@ -387,11 +357,8 @@ underAttack(
       test.each([
         ['a claim that was consented to by itself', 'openid claim"email'],
         ['a quote', 'openid "email'],
-        ['a backslash', 'openid \\email'],
         ['a tab between', 'openid\temail'],
-        ['letters beyond ASCII', 'openid émail'],
         ['only those of others', 'admin phone'],
-        ['a property', '__proto__'],
       ])('%s: the client hears of it', async (_, scope) => {
         const error = scope.includes('\t') ? 'invalid_request' : 'invalid_scope'
         await expectRefused(authorizeUrl({ scope }), error)
@@ -506,15 +473,9 @@ underAttack(
         test.each([
           '__proto__',
           '__proto__[polluted]',
-          'constructor',
           'constructor[prototype][polluted]',
-          'prototype',
-          'hasOwnProperty',
           'toString',
-          'valueOf',
-          '__defineGetter__',
           'then',
-          'length',
         ])('%s is only a name', async (name) => {
           code(await ada.get(silent({ [name]: 'x' })))
           const posted = await browser().post(at('/authorize'), {

@@ -160,12 +160,8 @@ underAttack(
         test.each<[string, (form: Fields) => string]>([
           ['application/json', (form) => JSON.stringify(form)],
           ['text/plain', (form) => new URLSearchParams(form).toString()],
-          ['application/json; x=application/x-www-form-urlencoded', (form) => JSON.stringify(form)],
           ['multipart/form-data; boundary=x', multipart],
-          ['application/xml', () => '<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]><x>&e;</x>'],
-          ['application/x-www-form-urlencoded-like', (form) => new URLSearchParams(form).toString()],
           ['application/x-www-form-urlencoded,text/plain', (form) => new URLSearchParams(form).toString()],
-          ['application/octet-stream', (form) => new URLSearchParams(form).toString()],
         ])('%s is 415', async (type, bodyOf) => {
           const { agent, form, expectUndisturbed } = await attacked()
           const sent = { body: bodyOf(form), headers: { 'Content-Type': type } }
@@ -222,22 +218,23 @@ underAttack(
           await expectUndisturbed()
         })
 
-        test.each(
-          names.flatMap((name) => [`${name}[]`, `${name}[x]`, `${name}[__proto__]`, `${name}[length]`]),
-        )('%s instead of the field signs nobody in', async (odd) => {
-          const { agent, form, expectUndisturbed } = await attacked()
-          const name = odd.replace(/\[.*/, '')
-          const pairs = Object.entries(form).map(([each, value]): [string, string] => [
-            each === name ? odd : each,
-            value,
-          ])
-          const answer = await writesNothing(target(), () => post(agent, '/login', pairs))
-          // A parser of the host's makes lists and objects of such names, and those are no fields.
-          const status = name === 'csrf_token' && !mount.includes('parsers') ? 403 : 400
-          expect({ status: answer.status, location: answer.headers.location }).toEqual({ status })
-          expect(ownCookies(answer)).toEqual([])
-          await expectUndisturbed()
-        })
+        test.each(names.flatMap((name) => [`${name}[]`, `${name}[__proto__]`]))(
+          '%s instead of the field signs nobody in',
+          async (odd) => {
+            const { agent, form, expectUndisturbed } = await attacked()
+            const name = odd.replace(/\[.*/, '')
+            const pairs = Object.entries(form).map(([each, value]): [string, string] => [
+              each === name ? odd : each,
+              value,
+            ])
+            const answer = await writesNothing(target(), () => post(agent, '/login', pairs))
+            // A parser of the host's makes lists and objects of such names, and those are no fields.
+            const status = name === 'csrf_token' && !mount.includes('parsers') ? 403 : 400
+            expect({ status: answer.status, location: answer.headers.location }).toEqual({ status })
+            expect(ownCookies(answer)).toEqual([])
+            await expectUndisturbed()
+          },
+        )
       })
     })
 
@@ -405,33 +402,21 @@ underAttack(
     everyMount(() => {
       describe('leads nowhere else, whatever it is told:', () => {
         const places = [evil, '//evil.example', '/\\evil.example', '/\t/evil.example', 'javascript:alert(1)']
-        const names = [
-          'return_to',
-          'returnTo',
-          'returnUrl',
-          'return_url',
-          'redirect',
-          'redirect_to',
-          'next',
-          'continue',
-        ]
+        const names = ['return_to', 'redirect_to', 'next']
 
-        test.each([...names, 'url', 'callbackUrl', 'redirect_uri', 'RelayState', 'goto', 'service'])(
-          '%s is not heard',
-          async (name) => {
-            for (const place of places) {
-              const agent = browser()
-              const more = name === 'redirect_uri' ? {} : { [name]: place }
-              const asked = await agent.open(authorizeUrl({ prompt: 'consent', ...more }))
-              const page = await agent.get(`${asked.url.href}&${new URLSearchParams({ [name]: place })}`)
-              expect(pageOf(page)).toBe('200 /login')
-              expect(page.html).not.toMatch(/evil|alert\(/)
-              const form = { ...fieldsOf(page, 'name="password"'), ...credentials, [name]: place }
-              const answer = await agent.post(at('/login', { [name]: place }), form)
-              expect(answer.headers.location).toBe(at('/consent', { authorization_request: requestOf(page) }))
-            }
-          },
-        )
+        test.each([...names, 'redirect_uri', 'RelayState'])('%s is not heard', async (name) => {
+          for (const place of places) {
+            const agent = browser()
+            const more = name === 'redirect_uri' ? {} : { [name]: place }
+            const asked = await agent.open(authorizeUrl({ prompt: 'consent', ...more }))
+            const page = await agent.get(`${asked.url.href}&${new URLSearchParams({ [name]: place })}`)
+            expect(pageOf(page)).toBe('200 /login')
+            expect(page.html).not.toMatch(/evil|alert\(/)
+            const form = { ...fieldsOf(page, 'name="password"'), ...credentials, [name]: place }
+            const answer = await agent.post(at('/login', { [name]: place }), form)
+            expect(answer.headers.location).toBe(at('/consent', { authorization_request: requestOf(page) }))
+          }
+        })
       })
     })
 

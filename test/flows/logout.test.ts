@@ -303,8 +303,6 @@ describe('when nobody is signed in', () => {
   })
 })
 
-describe('a form of another site (RP-Initiated Logout §2)', () => {})
-
 describe('what ends with the login', () => {
   const leave = (agent: RawBrowser, { id_token }: TokenAnswer): Promise<Answer> =>
     agent.get(logoutUrl({ id_token_hint: id_token }))
