@@ -233,6 +233,7 @@ underAttack(
       test.each([
         ['parameters of the answer', `s&code=planted&iss=${evil}&state=other`],
         ['a fragment', `s#code=planted`],
+        ['spaces around it', ' s '],
         ['encoded line breaks', 's%0d%0aSet-Cookie:x=1'],
         ['markup', `"><script>alert(1)</script>`],
         ['direction marks', 's\u202e\u2066x'],

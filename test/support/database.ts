@@ -15,12 +15,16 @@ const clientOf = (url: string): string => (url.startsWith('postgres') ? 'pg' : '
 export const connectionTo = (url: string): string | Knex.PgConnectionConfig =>
   url.startsWith('postgres') ? Object.assign({ connectionString: url }, { pipeline: true }) : url
 
-/** @param url where, instead of there */
-export const openTestDatabase = (url = process.env.DATABASE_URL): TestDatabase => {
+/**
+ * @param url where, instead of there
+ * @param content of a database in memory, as SQLite serializes it
+ */
+export const openTestDatabase = (url = process.env.DATABASE_URL, content?: Buffer): TestDatabase => {
   if (url === undefined) {
     const memory = knex({
       client: 'better-sqlite3',
-      connection: { filename: ':memory:' },
+      // better-sqlite3 takes the content of a database in place of its name.
+      connection: { filename: (content as unknown as string) ?? ':memory:' },
       useNullAsDefault: true,
     })
     return { knex: memory, tablePrefix: 'oauth_', close: () => memory.destroy() }

@@ -10,6 +10,7 @@ import {
   seedClients,
 } from '../../lib/index.ts'
 import { openTestDatabase, type TestDatabase } from './database.ts'
+import { openPreparedDatabase } from './prepared-database.ts'
 import { listening } from './told.ts'
 
 export const callback = 'https://client.example.com/callback'
@@ -87,19 +88,27 @@ const createUsers = async ({ knex }: TestDatabase, table: string): Promise<void>
   }
 }
 
+const serverSecret = 'a secret of the tests that is long enough'
+
+/** With tables and keys already, unless the host has a server, or another secret or prefix. */
+const openDatabase = async (options: Partial<AuthRouterOptions> = {}): Promise<TestDatabase> =>
+  process.env.DATABASE_URL === undefined && !('secrets' in options) && !('tablePrefix' in options)
+    ? openPreparedDatabase(serverSecret)
+    : openTestDatabase()
+
 const silent: Logger = { info: () => {}, warn: () => {}, error: () => {} }
 
 /** An app with a user table of its own and the kit mounted in it, on a database of this test file. */
 export const startHost = async (settings: HostSettings = {}): Promise<Host> => {
   const { mount = '/oauth', before = [] } = settings
-  const database = settings.database ?? openTestDatabase()
+  const database = settings.database ?? (await openDatabase(settings.options))
   const usersTable = `${database.tablePrefix}people`
   if (settings.database === undefined) await createUsers(database, usersTable)
   const options: AuthRouterOptions = {
     issuer: `http://localhost:3000${mount === '/' ? '' : mount}`,
     database: database.knex,
     tablePrefix: database.tablePrefix,
-    secrets: ['a secret of the tests that is long enough'],
+    secrets: [serverSecret],
     users: {
       table: usersTable,
       columns: { id: 'id', username: 'email', password: 'password_hash' },
