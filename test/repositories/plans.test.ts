@@ -30,7 +30,7 @@ const growing = [
 ]
 
 /** Tables that stay small. */
-const small = /^SCAN oauth_(signing_keys|salts|migrations)\b/
+const small = /^SCAN (CONSTANT ROW|oauth_(signing_keys|salts|migrations)\b)/
 
 let host: Host
 let count: StatementCount
