@@ -278,10 +278,10 @@ describe('actingAs()', () => {
   })
 
   test('refuses impossible tokens', async () => {
-    await expect(actingAs(host.oauth, 1)).rejects.toThrow('several workspaces')
+    await expect(actingAs(host.oauth, 1)).rejects.toThrow('several organizations')
     await expect(actingAs(host.oauth, 1, '', { organization: 'initech' })).rejects.toThrow('does not belong')
     members.set('2', [])
-    await expect(actingAs(host.oauth, 2)).rejects.toThrow('belongs to no workspace')
+    await expect(actingAs(host.oauth, 2)).rejects.toThrow('belongs to no organization')
   })
 })
 
@@ -307,7 +307,7 @@ describe('a host', () => {
     const metadata = await supertest(plain.app).get('/oauth/.well-known/openid-configuration')
     expect(metadata.body.claims_supported).not.toContain('org_id')
     await expect(actingAs(plain.oauth, 1, '', { organization: 'acme' })).rejects.toThrow(
-      'without the option organizations',
+      'requires the option organizations',
     )
     await plain.close()
   })
