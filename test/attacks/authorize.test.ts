@@ -146,8 +146,7 @@ underAttack(
         code(decided)
         const second = await side.consentPage({ client_id: 'legacy' }, bob)
         const posted = { authorization_request: second.id, csrf_token: second.fields.csrf_token ?? '' }
-        await second.agent.post(at('/consent'), { ...posted, decision: 'allow' })
-        code(await second.agent.get(at('/authorize', { authorization_request: second.id, ...more })))
+        code(await second.agent.post(at('/consent', more), { ...posted, ...more, decision: 'allow' }))
       })
     })
 
