@@ -6,7 +6,7 @@ import { type RedirectUriKind, redirectUriKind } from '../protocol/redirect-uri.
  * Sources for the `form-action` of a page. Browsers check it on every redirect after a POST, so it must include the
  * scheme of the client's redirect URI: otherwise the Allow button seems to do nothing although the code was issued.
  */
-export const formActionFor = (redirectUri: string): string[] => {
+const formActionFor = (redirectUri: string): string[] => {
   const url = new URL(redirectUri)
   const sources: Readonly<Record<RedirectUriKind, readonly string[]>> = {
     https: ['https:'],
@@ -19,39 +19,50 @@ export const formActionFor = (redirectUri: string): string[] => {
   return ["'self'", ...sources[redirectUriKind(redirectUri)]]
 }
 
-const run = (
-  middleware: (req: Request, res: Response, next: (error?: unknown) => void) => void,
-  res: Response,
-): void =>
-  middleware(res.req, res, (error) => {
-    if (error) throw error
+type HeaderMiddleware = (req: Request, res: Response, next: (error?: unknown) => void) => void
+
+const contentSecurityPolicy = (formAction: readonly string[]): HeaderMiddleware =>
+  helmet.contentSecurityPolicy({
+    useDefaults: false,
+    directives: {
+      defaultSrc: ["'none'"],
+      styleSrc: ["'self'"],
+      imgSrc: ["'self'"],
+      scriptSrc: ["'self'"],
+      baseUri: ["'none'"],
+      frameAncestors: ["'none'"],
+      formAction: [...formAction],
+    },
   })
+
+// Made once: helmet checks every directive when it makes a policy.
+const ownPolicy = contentSecurityPolicy(["'self'"])
+const httpsPolicy = contentSecurityPolicy(["'self'", 'https:'])
+const others: readonly HeaderMiddleware[] = [
+  helmet.frameguard({ action: 'deny' }),
+  helmet.noSniff(),
+  // With no-referrer, browsers would send `Origin: null` with our own forms.
+  helmet.referrerPolicy({ policy: 'same-origin' }),
+]
+
+const policyFor = (redirectUri: string | undefined): HeaderMiddleware => {
+  if (redirectUri === undefined) return ownPolicy
+  return redirectUriKind(redirectUri) === 'https'
+    ? httpsPolicy
+    : contentSecurityPolicy(formActionFor(redirectUri))
+}
 
 /**
  * Sets the headers of a page, replacing those of an app-wide helmet.
  *
- * @param formAction sources for `form-action`; only our own origin when no request is pending
+ * @param redirectUri where the pending request will end, so that forms may lead there
  */
-export const setPageHeaders = (res: Response, formAction: readonly string[] = ["'self'"]): void => {
-  run(
-    helmet.contentSecurityPolicy({
-      useDefaults: false,
-      directives: {
-        defaultSrc: ["'none'"],
-        styleSrc: ["'self'"],
-        imgSrc: ["'self'"],
-        scriptSrc: ["'self'"],
-        baseUri: ["'none'"],
-        frameAncestors: ["'none'"],
-        formAction: [...formAction],
-      },
-    }),
-    res,
-  )
-  run(helmet.frameguard({ action: 'deny' }), res)
-  run(helmet.noSniff(), res)
-  // With no-referrer, browsers would send `Origin: null` with our own forms.
-  run(helmet.referrerPolicy({ policy: 'same-origin' }), res)
+export const setPageHeaders = (res: Response, redirectUri?: string): void => {
+  for (const middleware of [policyFor(redirectUri), ...others]) {
+    middleware(res.req, res, (error) => {
+      if (error) throw error
+    })
+  }
   res.setHeader('Cache-Control', 'no-store')
   // A client may sign users in through a popup, which this header would separate from the client.
   res.removeHeader('Cross-Origin-Opener-Policy')

@@ -1,7 +1,7 @@
 import type { PageModels, PageName } from '../pages/page-models.ts'
 import type { Incoming, PageOptions } from './context.ts'
 import { languageChoices } from './language.ts'
-import { formActionFor, setPageHeaders } from './security-headers.ts'
+import { setPageHeaders } from './security-headers.ts'
 import { sendHtml } from './send.ts'
 
 /** Answers with a page in this language. */
@@ -14,6 +14,6 @@ export const sendPage = <Name extends PageName>(
 ): void => {
   const choices = languageChoices(server, page, model, language)
   const html = server.views.render(page, model, { language, choices })
-  setPageHeaders(res, redirectUri === undefined ? undefined : formActionFor(redirectUri))
+  setPageHeaders(res, redirectUri)
   sendHtml(res, html, { status, headers: { 'Content-Language': language, ...headers } })
 }

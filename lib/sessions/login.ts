@@ -35,30 +35,26 @@ export const rememberedSid = (context: PageContext): string | undefined => remem
 const maxSids = 20
 
 /**
- * Moves the session on to a new login. If the same user has logged in again, the earlier login is remembered too, so
- * that its clients hear of the logout. Logins of another user end here.
+ * Stores a new login and moves the session on to it, both at once: without the login, the session names none that is
+ * valid. If the same user has logged in again, the earlier login is remembered too, so that its clients hear of the
+ * logout. Logins of another user end here.
  */
-const rememberLogin = async (
+const storeLogin = async (
   context: PageContext,
-  { earlier, login }: { earlier: readonly string[]; login: Login },
-): Promise<void> => {
-  const { server, session, info } = context
-  const [sid] = earlier
-  const known = sid === undefined ? undefined : await findLogin(server.database, { sid, now: server.now() })
-  const isRenewal = known?.subject === login.subject
-  const sids = isRenewal ? [login.sid, ...earlier].slice(0, maxSids) : [login.sid]
-  Object.assign(session.data(), { [sessionKey(server)]: { sids } })
-  await session.save()
-  if (!isRenewal) await endLogins(server, earlier, info)
-}
-
-const recordLogin = async (
-  server: AuthorizationServer,
+  earlier: readonly string[],
   { subject, authTime, amr }: Omit<Login, 'sid'>,
 ): Promise<Login> => {
+  const { server, session, info } = context
+  const now = server.now()
+  const [sid] = earlier
+  const known = sid === undefined ? undefined : await findLogin(server.database, { sid, now })
   const login = { sid: randomId(), subject, authTime, amr }
-  const expiresAt = server.now() + server.options.lifetimes.sessionAbsolute
-  await createLogin(server.database, { ...login, expiresAt })
+  const isRenewal = known?.subject === subject
+  const sids = isRenewal ? [login.sid, ...earlier].slice(0, maxSids) : [login.sid]
+  Object.assign(session.data(), { [sessionKey(server)]: { sids } })
+  const expiresAt = now + server.options.lifetimes.sessionAbsolute
+  await Promise.all([createLogin(server.database, { ...login, expiresAt }), session.save()])
+  if (!isRenewal) await endLogins(server, earlier, info)
   return login
 }
 
@@ -105,9 +101,7 @@ export const currentLogin = async (
   const subject = String(host.subject)
   const authTime = Math.floor(host.authTime)
   if (known?.subject === subject && known.authTime === authTime) return known
-  const login = await recordLogin(server, { subject, authTime, amr: host.amr ?? ['pwd'] })
-  await rememberLogin(context, { earlier: sids, login })
-  return login
+  return storeLogin(context, sids, { subject, authTime, amr: host.amr ?? ['pwd'] })
 }
 
 /** The current login with its user; a disabled user is not logged in. */
@@ -132,8 +126,7 @@ export const startLogin = async (context: PageContext, user: User): Promise<Acti
   await callHost('login.remember', () => server.options.login.remember?.(req, user.record))
   const host = await hostLogin(context)
   const authTime = host && String(host.subject) === user.subject ? Math.floor(host.authTime) : server.now()
-  const login = await recordLogin(server, { subject: user.subject, authTime, amr: ['pwd'] })
-  await rememberLogin(context, { earlier, login })
+  const login = await storeLogin(context, earlier, { subject: user.subject, authTime, amr: ['pwd'] })
   return { login, user }
 }
 

@@ -78,7 +78,7 @@ const innerAddresses: readonly [string, (port: number) => string][] = [
   ['a link-local address', () => 'https://[fe80::1]/jwks'],
 ]
 
-/** A name that the resolver may not know: no answer instead of a refusal, which is tried again. */
+/** A name that the resolver may not know: no response instead of a refusal, which is tried again. */
 const dotted = (to: number): string => `https://localhost.:${to}/jwks`
 
 const signing = (client_id: string, jwks_uri: string): ClientSeed => ({
@@ -160,7 +160,7 @@ underAttack(
         expect(comparable(refused)).toEqual(comparable(await ask('nobody')))
         const [warning] = await warnings.until(1)
         expect(warning).toMatch(/^latchkey: the keys at http/)
-        expect(warning).toMatch(/not public|only https|no answer/)
+        expect(warning).toMatch(/not public|only https|no response/)
         expect(connections).toBe(0)
       },
     )
@@ -325,9 +325,9 @@ underAttack(
       expect(left.status).toBe(200)
       const told = await warnings.until(named.length)
       for (const client_id of named) {
-        const [warning, ...more] = told.filter((line) => line.includes(`client ${client_id} was not told`))
+        const [warning, ...more] = told.filter((line) => line.includes(`client ${client_id} did not receive`))
         expect(more).toEqual([])
-        expect(warning).toMatch(/not public|only https|no answer/)
+        expect(warning).toMatch(/not public|only https|no response/)
         // Neither the token nor the path is in the log.
         expect(warning).not.toMatch(/eyJ|jwks|meta-data/)
       }
@@ -393,7 +393,7 @@ test('a logout notice does not follow a redirect to an inner address (ASVS 1.3.6
   // A server that closes makes its last attempts at once, and waits for them.
   await target.close()
   expect(new Set(receiver.requests.items.map(({ path }) => path))).toEqual(new Set(['/moved']))
-  expect(warnings.items.join()).toContain('the response has status 307')
+  expect(warnings.items.join()).toContain('it responded with status 307')
   await receiver.close()
 })
 

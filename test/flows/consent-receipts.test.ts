@@ -286,15 +286,6 @@ describe('is asked again at another place of the client', () => {
   })
 })
 
-test('a consent from before there were receipts is asked for once', async () => {
-  const { agent } = await allowed()
-  await table('consents').update({ terms: null })
-  const page = await agent.open(authorizeUrl(web))
-  expect(asks(page)).toBe(true)
-  codeOf(await agent.decide(page, 'allow'))
-  codeOf(await agent.get(authorizeUrl(web)))
-})
-
 describe('an answer is to what was shown:', () => {
   test('a page from before the text changed answers nothing, and is opened again', async () => {
     const { agent, page } = await asked()

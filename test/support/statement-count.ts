@@ -14,7 +14,7 @@ export interface StatementCount {
 
 type Method = (this: { source?: string }, ...values: unknown[]) => unknown
 
-const isControl = /^\s*(BEGIN|COMMIT|ROLLBACK|START TRANSACTION)/i
+const isControl = /^\s*(BEGIN|COMMIT|ROLLBACK|START TRANSACTION|SAVEPOINT|RELEASE)/i
 
 const wrap = (
   target: Record<string, Method>,
