@@ -365,7 +365,7 @@ const onDatabase = (kind: DatabaseKind): void => {
         const { browser, page } = await atLogin()
         return submit(browser, page, 'name="password"', bob)
       },
-      expect: redirectsTo('/oauth/authorize'),
+      expect: redirectsTo('/oauth/consent'),
       leaves: ['logins', 'sessions'],
     },
     {
@@ -396,7 +396,9 @@ const onDatabase = (kind: DatabaseKind): void => {
         const page = await browser.open(authorizeUrl({ ...request, prompt: 'select_account' }))
         return submit(browser, page, 'value="continue"', { decision: 'continue' })
       },
-      expect: redirectsTo('/oauth/authorize'),
+      expect: (answer) => void codeOf(answer),
+      // The request was used up by the answer that was lost.
+      expectRepeated: codeOrGone,
       leaves: ['sessions'],
     },
     {
@@ -416,19 +418,7 @@ const onDatabase = (kind: DatabaseKind): void => {
         const { browser, page } = await atConsent()
         return submit(browser, page, 'value="allow"', { decision: 'allow' })
       },
-      expect: redirectsTo('/oauth/authorize'),
-      leaves: ['sessions'],
-    },
-    {
-      name: 'a code is issued after consent',
-      kind: 'page',
-      prepare: async () => {
-        const { browser, page } = await atConsent()
-        const { location } = await submit(browser, page, 'value="allow"', { decision: 'allow' })()
-        return () => browser.get(location!.href)
-      },
       expect: (answer) => void codeOf(answer),
-      // The request was used up by the answer that was lost.
       expectRepeated: codeOrGone,
       leaves: ['sessions'],
     },
@@ -437,8 +427,7 @@ const onDatabase = (kind: DatabaseKind): void => {
       kind: 'page',
       prepare: async () => {
         const { browser, page } = await atConsent()
-        const { location } = await submit(browser, page, 'value="deny"', { decision: 'deny' })()
-        return () => browser.get(location!.href)
+        return submit(browser, page, 'value="deny"', { decision: 'deny' })
       },
       expect: (answer) => expect(answer.location?.searchParams.get('error')).toBe('access_denied'),
       expectRepeated: (answer) => expectErrorPage(answer, 400),

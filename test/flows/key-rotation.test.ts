@@ -296,7 +296,7 @@ describe('processes', () => {
   test('latchkey keys rotate publishes a successor, --now withdraws what was there', async () => {
     await cli('rollback', '--yes')
     await cli('migrate')
-    expect((await cli('keys', 'list')).stderr).toContain('no keys yet')
+    expect((await cli('keys', 'list')).stderr).toContain('no keys exist yet')
     const [made] = await start(0)
     const before = await list('list')
     expect(before.map(({ state }) => state)).toEqual(signingAlgorithms.map(() => 'signing'))

@@ -293,7 +293,7 @@ describe('keys at jwks_uri', () => {
     expect(await status('ES256')).toBe(200)
     expect(publisher.asked).toBe(2)
     expect(warnings).toEqual([
-      expect.stringMatching(/^latchkey: the keys at http:.* cannot be read: .*no answer$/),
+      expect.stringMatching(/^latchkey: the keys at http:.* cannot be read: .*no response$/),
     ])
     clock.travel(86_400)
     expect(await status('ES256')).toBe(401)
@@ -373,7 +373,7 @@ describe('registration', () => {
   test.each<[string, () => Partial<ClientSeed>, string]>([
     ['no keys', () => ({}), 'jwks or jwks_uri is required'],
     ['both', () => ({ jwks: rsa({}), jwks_uri: 'https://client.example.com/jwks' }), 'must not both'],
-    ['a secret', () => ({ jwks: rsa({}), client_secret: secret }), 'must not be given for private_key_jwt'],
+    ['a secret', () => ({ jwks: rsa({}), client_secret: secret }), 'must not be set for private_key_jwt'],
     [
       'keys over http',
       () => ({ jwks_uri: 'http://client.example.com/jwks' }),
