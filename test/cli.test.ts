@@ -22,6 +22,7 @@ import { rollback } from '../lib/database/migrate.ts'
 import { openDatabase } from '../lib/database/open.ts'
 import { hashSecret } from '../lib/keys/secrets.ts'
 import { findClient } from '../lib/repositories/clients.ts'
+import { type CompiledServers, compileServers } from './support/fault-compile.ts'
 import { locationOf, RawBrowser } from './support/raw-browser.ts'
 
 // Each test runs processes, some of them many.
@@ -29,6 +30,12 @@ jest.setTimeout(180_000)
 
 const root = join(__dirname, '..')
 const loader = ['--import', pathToFileURL(require.resolve('tsx')).href]
+
+let compiled: CompiledServers
+beforeAll(() => {
+  compiled = compileServers()
+})
+afterAll(() => compiled.remove())
 const callback = 'https://shop.example.com/callback'
 const stack = /^\s+at /m
 
@@ -83,7 +90,7 @@ const latchkey = (
   surroundings: Surroundings = {},
 ): Promise<Outcome> =>
   new Promise((resolve) => {
-    const { input = '', env, program = [...loader, join(root, 'lib/cli/index.ts')] } = surroundings
+    const { input = '', env, program = [compiled.cli] } = surroundings
     const settings = { cwd: folder, env: environment(env), timeout: 150_000 }
     const child = execFile(process.execPath, [...program, ...args], settings, (error, stdout, stderr) => {
       resolve({ code: error === null ? 0 : Number(error.code ?? -1), stdout, stderr })
@@ -465,8 +472,9 @@ export default {
         'latchkey.config.ts': typescript,
         'package.json': JSON.stringify({ type }),
       })
-      const scope = ['--scope', 'openid orders:read']
-      await succeeding(folder, ['client', 'create', '--id', 'desk', '--redirect-uri', callback, ...scope])
+      const create = ['client', 'create', '--id', 'desk', '--redirect-uri', callback]
+      const program = [...loader, join(root, 'lib/cli/index.ts')]
+      await succeeding(folder, [...create, '--scope', 'openid orders:read'], { program })
       expect(await rowsOf(folder, 'oauth_clients')).toHaveLength(1)
     },
   )

@@ -86,8 +86,6 @@ export const onConnection = async <T>(
   }
 }
 
-const settled = (work: Promise<unknown>): Promise<unknown> => work.catch(() => undefined)
-
 const assertOpen = (transaction: Transaction): void => {
   if (transaction.isOver) throw new Error('latchkey: a statement was run after the end of its transaction')
 }
@@ -112,9 +110,10 @@ const executeFirst = (
 
 /**
  * Runs a statement of a transaction. BEGIN goes out with the first one. Statements that are run at the same time are
- * sent at the same time if the connection supports pipelining, and else one after the other.
+ * sent at the same time if the connection supports pipelining, and else one after the other. A statement that fails ends
+ * the transaction: MariaDB and SQLite may have rolled it back, and would commit a further statement by itself.
  *
- * @throws Error when the transaction is over, as for work that goes on after a statement beside it has failed
+ * @throws Error when the transaction is over, as for a statement beside one that has failed
  */
 export const executeInTransaction = (
   db: Database,
@@ -129,11 +128,13 @@ export const executeInTransaction = (
     return execute(db, connection, sql, bindings)
   }
   const sendAfter = (before: Promise<unknown>): Promise<Result> => {
-    const isFree = db.driver.isSynchronous || db.driver.supportsPipelining(connection)
-    return (isFree ? before : Promise.all([before, last])).then(send)
+    return (db.driver.supportsPipelining(connection) ? before : Promise.all([before, last])).then(send)
   }
   const answer = begun === undefined ? executeFirst(db, transaction, sql, bindings) : sendAfter(begun)
-  transaction.last = settled(answer)
+  const end = (): void => {
+    transaction.isOver = true
+  }
+  transaction.last = answer.then(() => undefined, end)
   return answer
 }
 

@@ -149,6 +149,19 @@ const transactionsOn = (client: string, more: object, options: DriverOptions = {
     expect(await standing('second-half')).toBeUndefined()
   })
 
+  // After a deadlock MariaDB has rolled back, and SQLite after a full disk: a further statement would commit by itself.
+  test('sends nothing after a statement that has failed, unless both were sent together', async () => {
+    await createLogin(opened.database, login('taken')).catch(() => {})
+    const { db, statements } = watched(opened.database)
+    const work = transaction(db, async (tx) => {
+      await findLogin(tx, { sid: 'any', now })
+      await Promise.all([createLogin(tx, login('taken')), createReplay(tx, replay())])
+    })
+    await expect(work).rejects.toMatchObject({ status: 503 })
+    const areSentTogether = client === 'pg' && !('pipeline' in more) && options.preparedStatements !== false
+    expect(statements.some((sql) => sql.includes('replays'))).toBe(areSentTogether)
+  })
+
   test('sends nothing without a statement', async () => {
     const { db, statements } = watched(opened.database)
     expect(await transaction(db, async () => 'nothing')).toBe('nothing')

@@ -4,10 +4,11 @@ import { join } from 'node:path'
 
 const root = join(__dirname, '../..')
 
-/** The library and the servers of the fault tests as JavaScript, so that a process starts in half the time. */
+/** The library, its CLI and the servers of the fault tests as JavaScript, so that a process starts in half the time. */
 export interface CompiledServers {
   /** The program that `fork` starts. */
   readonly server: string
+  readonly cli: string
   remove(): void
 }
 
@@ -20,12 +21,16 @@ export const compileServers = (): CompiledServers => {
   const folder = mkdtempSync(join(cache, 'latchkey-fault-'))
   const project = join(folder, 'tsconfig.json')
   const options = { rootDir: root, outDir: folder, noEmit: false, noCheck: true }
-  const files = [join(root, 'test/support/fault-server.ts')]
+  const files = ['test/support/fault-server.ts', 'lib/cli/index.ts'].map((file) => join(root, file))
   const settings = { extends: join(root, 'tsconfig.json'), compilerOptions: options, files, include: [] }
   writeFileSync(project, JSON.stringify(settings))
-  writeFileSync(join(folder, 'package.json'), '{ "type": "module" }\n')
+  cpSync(join(root, 'package.json'), join(folder, 'package.json'))
   const tsc = join(root, 'node_modules/typescript/bin/tsc')
   execFileSync(process.execPath, [tsc, '-p', project], { stdio: 'pipe' })
   cpSync(join(root, 'views'), join(folder, 'views'), { recursive: true })
-  return { server: join(folder, 'test/support/fault-server.js'), remove: () => rmSync(folder, removed) }
+  return {
+    server: join(folder, 'test/support/fault-server.js'),
+    cli: join(folder, 'lib/cli/index.js'),
+    remove: () => rmSync(folder, removed),
+  }
 }
