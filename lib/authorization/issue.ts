@@ -142,9 +142,9 @@ const settleConsent = async (
 }
 
 /**
- * Issues what the response type asks for: a code (RFC 6749 §4.1.2), and tokens where a host has turned them on.
- * Signatures come first; then in one transaction the waiting request is used up, the consent is written or held, and
- * the authorization is created.
+ * Issues what the response type asks for: a code (RFC 6749 §4.1.2), and tokens if the host has enabled them. Signatures
+ * come first. Then one transaction consumes the pending request, stores or locks the consent, and creates the
+ * authorization.
  */
 export const issueAuthorizationResponse = async (
   server: AuthorizationServer,
