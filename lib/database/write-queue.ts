@@ -76,7 +76,7 @@ const joined = (db: Database, connection: unknown): Database & { readonly transa
   transaction: { connection, begun: Promise.resolve(), isOver: false },
 })
 
-/** @throws the driver's error when SQLite has rolled back the whole transaction, which removes the savepoint too */
+/** @throws the driver's error when a statement for the savepoint fails; then the whole batch is rolled back */
 const inSavepoint = async (
   tx: Database,
   transaction: Transaction,
@@ -85,15 +85,16 @@ const inSavepoint = async (
   const control = (sql: string): Promise<unknown> => executeInTransaction(tx, transaction, sql, [])
   await control('SAVEPOINT latchkey')
   const own = joined(tx, transaction.connection)
+  let answer: () => void
   try {
     const result = await work(own)
     own.transaction.isOver = true
-    await control('RELEASE latchkey')
-    return () => resolve(result as never)
+    answer = () => resolve(result as never)
   } catch (error) {
     own.transaction.isOver = true
     await control('ROLLBACK TO latchkey')
-    await control('RELEASE latchkey')
-    return () => reject(error)
+    answer = () => reject(error)
   }
+  await control('RELEASE latchkey')
+  return answer
 }
