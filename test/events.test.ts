@@ -122,6 +122,37 @@ test('the id on an error page is that of the event and of the log', async () => 
   expect(page.html).not.toContain('directory')
 })
 
+test.each([
+  [
+    'an unregistered redirect URI',
+    authorizeUrl({ client_id: 'web', redirect_uri: 'https://evil.example/' }),
+    { path: '/authorize', clientId: 'web', reason: 'redirect_uri is not registered for this client' },
+  ],
+  [
+    'an unknown client',
+    authorizeUrl({ client_id: 'nobody' }),
+    { path: '/authorize', code: 'unauthorized_client' },
+  ],
+  ['an expired request', '/oauth/login?authorization_request=x', { path: '/login', code: 'invalid_request' }],
+  ['a path that cannot be decoded', '/oauth/assets/%ff', { path: '/assets/%ff', code: 'invalid_request' }],
+])(
+  'the log and an event explain the error page for %s, under the id on the page',
+  async (_case, url, event) => {
+    const logged: unknown[][] = []
+    const log = (...words: unknown[]): void => void logged.push(words)
+    const host = await start({ logger: { info: log, warn: log, error: log } })
+    logged.length = 0
+    const page = await new RawBrowser(host.app).get(url)
+    const [, id = ''] = /id="error-id">([^<]+)</.exec(page.html) ?? []
+    expect(id).not.toBe('')
+    expect(host.events).toEqual([
+      expect.objectContaining({ ...event, type: 'request.refused', requestId: id, status: page.status }),
+    ])
+    expect(logged).toEqual([[expect.stringContaining(` ${id} at ${event.path}`)]])
+    expect(logged[0]?.[0]).toContain(`: ${Reflect.get(Object(host.events[0]), 'reason')}`)
+  },
+)
+
 test('a listener that throws or rejects changes nothing and is logged', async () => {
   const logged: unknown[][] = []
   const host = await start({

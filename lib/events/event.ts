@@ -66,6 +66,17 @@ export interface EventDetails {
   'user.revoked': { readonly subject: string; readonly reason?: string }
   'user.erased': { readonly subject: string }
   'key.published': { readonly keyId: string; readonly algorithm: string; readonly signsFrom: number }
+  /** A person saw an error page that is not the server's fault, such as for an unregistered redirect URI. */
+  'request.refused': {
+    readonly code: string
+    readonly status: number
+    /** The endpoint, below the mount. */
+    readonly path: string
+    /** The error description, which names what to fix. */
+    readonly reason: string
+    /** The registered client that the refusal is about, if any. */
+    readonly clientId?: string
+  }
   'request.failed': { readonly code: string; readonly status: number }
 }
 

@@ -29,7 +29,22 @@ const report = ({ server, info }: Incoming, error: OAuthError): void => {
   server.events.announce('request.failed', info, { code: error.code, status: error.status })
 }
 
-/** Renders one error that has been logged; the response has not begun. */
+/** Logs and announces why a person sees an error page, under the id on that page. */
+const reportRefusal = (incoming: Incoming, { code, status, message: reason, clientId }: OAuthError): void => {
+  const { server, endpoint, info } = incoming
+  const path = endpoint.path.slice(0, 100)
+  const client = clientId === undefined ? '' : ` for client ${clientId}`
+  server.options.logger.warn(`latchkey: ${code} ${info.requestId} at ${path}${client}: ${reason}`)
+  server.events.announce('request.refused', info, {
+    code,
+    status,
+    path,
+    reason,
+    ...(clientId !== undefined && { clientId }),
+  })
+}
+
+/** Renders one error; the response has not begun. Server errors have been logged. */
 type Renderer = (incoming: Incoming, error: OAuthError) => void
 
 /**
@@ -66,5 +81,6 @@ export const sendErrorPage: Renderer = (incoming, error) => {
     detail: server.options.production ? undefined : error.message,
   }
   const { status, headers } = error
+  if (status < 500) reportRefusal(incoming, error)
   sendPage(incoming, language, 'error', model, { status, headers })
 }

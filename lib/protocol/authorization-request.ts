@@ -60,11 +60,13 @@ export const parseAuthorizationTarget = (
   types: readonly string[] = responseTypes,
 ): VerifiedTarget => {
   if (client === undefined || client.disabledAt !== null) {
-    throw new OAuthError('unauthorized_client', 'client_id does not name a registered client')
+    const about = { clientId: client?.clientId }
+    throw new OAuthError('unauthorized_client', 'client_id does not name a registered client', about)
   }
   const redirectUri = parameters.required('redirect_uri')
   if (!isRegisteredRedirectUri(redirectUri, client.metadata.redirect_uris, { isPublic: isPublic(client) })) {
-    throw new OAuthError('invalid_request', 'redirect_uri is not registered for this client')
+    const about = { clientId: client.clientId }
+    throw new OAuthError('invalid_request', 'redirect_uri is not registered for this client', about)
   }
   const target = { redirectUri, state: stateOf(parameters), responseMode: responseModeOf(parameters, types) }
   return { client, target }

@@ -35,6 +35,8 @@ export interface OAuthErrorOptions {
   cause?: unknown
   /** HTTP status where it differs from the code's own, such as 405, 413 or 415. */
   status?: number
+  /** The registered client that the error is about, for the log and events only. */
+  clientId?: string | undefined
   /** Response headers that belong to the error, such as `Allow`, `Retry-After` or `WWW-Authenticate`. */
   headers?: Readonly<Record<string, string>>
 }
@@ -49,12 +51,14 @@ export class OAuthError extends Error {
   readonly code: ErrorCode
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
+  readonly clientId: string | undefined
 
   constructor(code: ErrorCode, description: string, options: OAuthErrorOptions = {}) {
     super(description, { cause: options.cause })
     this.code = code
     this.status = options.status ?? errorStatuses[code]
     this.headers = options.headers ?? {}
+    this.clientId = options.clientId
   }
 }
 

@@ -11,6 +11,11 @@ export const assertPostLogoutRedirectUri = (uri: string, client: Client | undefi
     throw new OAuthError('invalid_request', 'post_logout_redirect_uri needs a client_id or an id_token_hint')
   }
   if (!client.metadata.post_logout_redirect_uris?.includes(uri)) {
-    throw new OAuthError('invalid_request', 'post_logout_redirect_uri is not registered for this client')
+    const about = { clientId: client.clientId }
+    throw new OAuthError(
+      'invalid_request',
+      'post_logout_redirect_uri is not registered for this client',
+      about,
+    )
   }
 }
