@@ -43,8 +43,12 @@ export interface UserFunctions<User extends HostUser = HostUser> {
 export interface HostLogin {
   /** The user's id, as `users` finds it. */
   subject: string | number
-  /** When the user last authenticated, in epoch seconds. */
-  authTime: number
+  /**
+   * When the user last authenticated, in epoch seconds. Return it if clients ask for a recent login (`max_age`,
+   * `prompt=login`): without it Latchkey cannot see that a user authenticated again.
+   * @default the time at which Latchkey first saw this login
+   */
+  authTime?: number
   /** Authentication methods (RFC 8176). @default ['pwd'] */
   amr?: readonly string[]
 }

@@ -66,11 +66,13 @@ const hostLogin = async ({ server, req }: Context): Promise<HostLogin | undefine
   const { current } = server.options.login
   if (current === undefined) return undefined
   const login = (await callHost('login.current', () => current(req))) || undefined
-  if (login && !(Number.isFinite(login.authTime) && login.authTime < maxTime)) {
-    throw new Error('latchkey: login.current must return authTime in epoch seconds')
+  if (login && !isTime(login.authTime ?? server.now())) {
+    throw new Error('latchkey: login.current must return authTime in epoch seconds, or leave it out')
   }
   return login
 }
+
+const isTime = (seconds: number): boolean => Number.isFinite(seconds) && seconds > 0 && seconds < maxTime
 
 /** Whether no login of the host means no login at all: the host has its own page, or learns of logins on ours. */
 const hostDecides = ({ options: { login } }: AuthorizationServer): boolean =>
@@ -99,8 +101,10 @@ export const currentLogin = async (
     return undefined
   }
   const subject = String(host.subject)
-  const authTime = Math.floor(host.authTime)
-  if (known?.subject === subject && known.authTime === authTime) return known
+  const earlier = known?.subject === subject ? known : undefined
+  // A host that does not know the time: that of the first request in which we saw this login.
+  const authTime = Math.floor(host.authTime ?? earlier?.authTime ?? server.now())
+  if (earlier?.authTime === authTime) return earlier
   return storeLogin(context, sids, { subject, authTime, amr: host.amr ?? ['pwd'] })
 }
 
@@ -125,7 +129,8 @@ export const startLogin = async (context: PageContext, user: User): Promise<Acti
   await session.regenerate()
   await callHost('login.remember', () => server.options.login.remember?.(req, user.record))
   const host = await hostLogin(context)
-  const authTime = host && String(host.subject) === user.subject ? Math.floor(host.authTime) : server.now()
+  const hostTime = host && String(host.subject) === user.subject ? host.authTime : undefined
+  const authTime = Math.floor(hostTime ?? server.now())
   const login = await storeLogin(context, earlier, { subject: user.subject, authTime, amr: ['pwd'] })
   return { login, user }
 }

@@ -5,7 +5,6 @@ import express from 'express'
 import session from 'express-session'
 import { seedUsers } from '../../lib/index.ts'
 import { stopClock } from '../support/clock.ts'
-import { openTestDatabase } from '../support/database.ts'
 import { authorizeUrl, callback, type Host, type HostSettings, startHost } from '../support/host.ts'
 import {
   claimsOf,
@@ -440,10 +439,31 @@ describe("the host's own login page", () => {
     )
   })
 
-  test('a time in milliseconds is an error of the host, not a login', async () => {
+  test('without authTime the first request with a login is its time, until another user signs in', async () => {
+    const clock = stopClock()
+    let subject = 1
+    const untimed = await start({
+      options: { session: 'own', login: { url: '/login', current: () => ({ subject }) } },
+      database: undefined,
+    })
+    const agent = new RawBrowser(untimed.app)
+    const times = async () => (await idTokenFrom(await agent.grant(authorizeUrl(web)), untimed)).auth_time
+    const first = clock.now()
+    expect(await times()).toBe(first)
+    clock.travel(60)
+    expect(await times()).toBe(first)
+    subject = 2
+    expect(await times()).toBe(first + 60)
+  })
+
+  test.each([
+    ['in milliseconds', () => Date.now()],
+    ['of zero', () => 0],
+    ['that is no number', () => Number.NaN],
+  ])('a time %s is an error of the host, not a login', async (_case, authTime) => {
     const wrong = await start({
-      options: { login: { url: '/login', current: () => ({ subject: 1, authTime: Date.now() }) } },
-      database: openTestDatabase(),
+      options: { login: { url: '/login', current: () => ({ subject: 1, authTime: authTime() }) } },
+      database: undefined,
     })
     expectErrorPage(
       await new RawBrowser(wrong.app).get(authorizeUrl({ ...web, redirect_uri: callback })),
