@@ -37,7 +37,10 @@ export const checkedIssuer = (issuer: unknown): string => {
     refuse('issuer must have neither query nor fragment')
   }
   if (url.username !== '' || url.password !== '') refuse('issuer must not contain credentials')
-  if (issuer.endsWith('/')) refuse(`issuer must not end with a slash; write ${issuer.replace(/\/+$/, '')}`)
+  if (issuer.endsWith('/')) {
+    const end = [...issuer].findLastIndex((character) => character !== '/')
+    refuse(`issuer must not end with a slash; write ${issuer.slice(0, end + 1)}`)
+  }
   const normal = url.href.replace(/\/$/, '')
   if (normal !== issuer) refuse(`issuer must be written as ${normal}`)
   return issuer

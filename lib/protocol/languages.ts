@@ -1,15 +1,19 @@
 /** A language range (RFC 4647 §2.1) of bounded length. */
 const range = /^[a-z]{1,8}(?:-[a-z0-9]{1,8}){0,8}$/i
 const maxRanges = 20
+/** How much of a list is read, in UTF-16 code units: many times what browsers send. */
+const maxLength = 1024
 const qualityValue = /^(?:0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)$/
 
 /**
- * Parses a `ui_locales` parameter (OIDC Core §3.1.2.1), preferred language first. Malformed tags are ignored.
+ * Parses a `ui_locales` parameter (OIDC Core §3.1.2.1), preferred language first. Malformed tags are ignored, and so is
+ * what follows the first 1,024 characters.
  *
  * @example parseUiLocales('fr-CA fr en') // ['fr-CA', 'fr', 'en']
  */
 export const parseUiLocales = (value: string | undefined): string[] =>
   (value ?? '')
+    .slice(0, maxLength)
     .split(' ')
     .filter((tag) => range.test(tag))
     .slice(0, maxRanges)
@@ -22,11 +26,15 @@ export interface AcceptedLanguages {
   readonly refused: readonly string[]
 }
 
-/** Ignores malformed members, and `*`, which asks for no particular language. */
+/**
+ * Parses an `Accept-Language` header. Malformed members are ignored, and `*`, which asks for no particular language. So
+ * is what follows the first 1,024 characters.
+ */
 export const parseAcceptLanguage = (header: string | undefined): AcceptedLanguages => {
   const members = (header ?? '')
+    .slice(0, maxLength)
     .split(',', maxRanges)
-    .map((member) => member.trim().split(/[ \t]*;[ \t]*/))
+    .map((member) => member.split(';').map((part) => part.trim()))
     .map(([tag = '', weight, ...rest]) => ({ tag, quality: qualityOf(weight, rest) }))
     .filter(({ tag, quality }) => range.test(tag) && quality !== undefined)
     .sort((one, other) => (other.quality ?? 0) - (one.quality ?? 0))

@@ -32,6 +32,7 @@ describe('ui_locales (OIDC Core §3.1.2.1)', () => {
   test('leaves out what is malformed, and what is too much', () => {
     expect(parseUiLocales('de_AT  de "fr" en')).toEqual(['de', 'en'])
     expect(parseUiLocales('de '.repeat(1000))).toHaveLength(20)
+    expect(parseUiLocales(`fr ${'_ '.repeat(600)}de`)).toEqual(['fr'])
   })
 
   test('returns every list of tags, and from any string only tags', () => {
@@ -74,6 +75,12 @@ describe('Accept-Language (RFC 9110 §12.5.4)', () => {
         expect(wanted.length + refused.length).toBeLessThanOrEqual(20)
       }),
     )
+  })
+
+  test('is read up to its 1,024th character', () => {
+    expect(parseAcceptLanguage(`fr,${' '.repeat(1019)}de`).wanted).toEqual(['fr', 'de'])
+    expect(parseAcceptLanguage(`fr,${' '.repeat(1021)}de`).wanted).toEqual(['fr'])
+    expect(parseAcceptLanguage(`fr;${' '.repeat(65_536)}q=1`).wanted).toEqual([])
   })
 
   test('is sorted by quality, and where that is equal as it came', () => {
