@@ -23,9 +23,9 @@ export const authorizeKind: PendingRequestKind = {
 
   async grant(context, { request, pending }, { authorization, step }) {
     const { server, info } = context
-    const { login, scopes, organization } = step
+    const { login, scopes, claims, organization } = step
     const issued = await issueAuthorizationResponse(server, {
-      ...{ context: authorization, login, user: login.user, scopes, organization },
+      ...{ context: authorization, login, user: login.user, scopes, claims, organization },
       pendingId: pending?.id,
     })
     if (issued === 'gone') throw new ExpiredRequestError()

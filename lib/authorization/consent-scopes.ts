@@ -3,6 +3,8 @@ import type { AuthorizationServer } from '../authorization-server.ts'
 import type { ScopeOptions } from '../options/options.ts'
 import { createText, type Text } from '../pages/i18n/text.ts'
 import type { ClientCard, ConsentScope } from '../pages/page-models.ts'
+import { claimNames } from '../protocol/claims.ts'
+import { allowedScopes, type Client } from '../protocol/client.ts'
 import { type Consent, type ConsentReceipt, claimEntry, type ReceiptScope } from '../protocol/consent.ts'
 import { lookUpLanguage } from '../protocol/languages.ts'
 import type { Parameters } from '../protocol/parameters.ts'
@@ -28,7 +30,7 @@ export const scopeWords = (
   const scope = scopeOptions(server, name)
   if (scope !== undefined) return { ...hostWords(server, scope, language), group: groupOf(name, scope) }
   const text = createText(server.languages.dictionary(language))
-  const claim = name.startsWith(claimEntry('')) ? name.slice(claimEntry('').length) : undefined
+  const claim = claimOf(name)
   if (claim !== undefined) {
     const label = text.has(`claim.${claim}`) ? text.plain(`claim.${claim}`) : claim
     return { description: text.plain('consent.claim', { claim: label }), group: 'identity' }
@@ -57,21 +59,34 @@ const scopeOptions = (
   name: string,
 ): ScopeOptions | undefined => (Object.hasOwn(scopes, name) ? scopes[name] : undefined)
 
+/** The claim of an entry that stands for a single claim. */
+const claimOf = (entry: string): string | undefined =>
+  entry.startsWith(claimEntry('')) ? entry.slice(claimEntry('').length) : undefined
+
+/**
+ * The host's terms for an entry: those of the scope, or for a single claim those of the client's most sensitive scope that
+ * reveals it. Otherwise a client could ask for the claim to avoid the terms of the scope.
+ */
+const termsOf = (server: AuthorizationServer, client: Client, entry: string): ScopeOptions | undefined => {
+  const claim = claimOf(entry)
+  if (claim === undefined) return scopeOptions(server, entry)
+  const owners = allowedScopes(client)
+    .filter((scope) => claimNames([scope], server.scopeClaims).includes(claim))
+    .map((scope) => scopeOptions(server, scope))
+  return (
+    owners.find((scope) => scope?.risk === 'high') ?? owners.find((scope) => scope?.optional) ?? owners[0]
+  )
+}
+
 const groupOf = (name: string, scope?: ScopeOptions): ConsentScope['group'] =>
   scope?.group ?? (changing.test(name) ? 'change' : 'read')
-
-const isOptional = (server: AuthorizationServer, name: string): boolean =>
-  scopeOptions(server, name)?.optional === true
-
-const isHighRisk = (server: AuthorizationServer, name: string): boolean =>
-  scopeOptions(server, name)?.risk === 'high'
 
 /**
  * A hash of what an entry of a consent means. It changes with the description, the claims and the user's choices, but
  * not with the language. Standard scopes and claims mean what OpenID Connect says, unless the host describes them.
  */
-export const meaningOf = (server: AuthorizationServer, name: string): string => {
-  const scope = scopeOptions(server, name)
+export const meaningOf = (server: AuthorizationServer, client: Client, name: string): string => {
+  const scope = termsOf(server, client, name)
   if (scope === undefined) return ''
   const { description, details, claims = [], optional = false, risk = 'normal' } = scope
   const said = JSON.stringify([
@@ -85,29 +100,34 @@ export const meaningOf = (server: AuthorizationServer, name: string): string => 
 /** The scopes as the consent page lists them. New ones are marked only if the user allowed something before. */
 export const consentScopes = (
   server: AuthorizationServer,
+  client: Client,
   requested: readonly string[],
   consent: Consent | undefined,
   language: string,
 ): ConsentScope[] =>
-  requested.map((name) => ({
-    name,
-    ...scopeWords(server, name, language),
-    optional: isOptional(server, name),
-    isNew: consent !== undefined && !consent.scopes.includes(name),
-    checked: !isHighRisk(server, name) || consent?.scopes.includes(name) === true,
-    isHighRisk: isHighRisk(server, name),
-  }))
+  requested.map((name) => {
+    const { optional = false, risk } = termsOf(server, client, name) ?? {}
+    const isAllowed = consent?.scopes.includes(name) === true
+    return {
+      name,
+      ...scopeWords(server, name, language),
+      optional,
+      isNew: consent !== undefined && !isAllowed,
+      checked: risk !== 'high' || isAllowed,
+      isHighRisk: risk === 'high',
+    }
+  })
 
 /** The same lines with their checkboxes as the form has them. */
 export const asFilledIn = (scopes: readonly ConsentScope[], form: Parameters): ConsentScope[] =>
   scopes.map((scope) => ({ ...scope, checked: form.has(`scope:${scope.name}`) }))
 
-/** The requested scopes that the user left ticked. Allow includes every scope that is not optional. */
-export const grantedScopes = (
-  server: AuthorizationServer,
-  requested: readonly string[],
+/** The lines that the user left ticked, by name. Allow includes every one that is not optional. */
+export const grantedEntries = (
+  lines: readonly Pick<ConsentScope, 'name' | 'optional'>[],
   form: Parameters,
-): string[] => requested.filter((name) => !isOptional(server, name) || form.has(`scope:${name}`))
+): string[] =>
+  lines.filter(({ name, optional }) => !optional || form.has(`scope:${name}`)).map(({ name }) => name)
 
 /** What the consent page says about the client and its scopes, before the answer. */
 export interface ShownConsent extends Omit<ConsentReceipt, 'scopes' | 'claims'> {
@@ -116,6 +136,7 @@ export interface ShownConsent extends Omit<ConsentReceipt, 'scopes' | 'claims'> 
 
 export const shownConsent = (
   server: AuthorizationServer,
+  client: Client,
   { name, host, policyUri, tosUri }: ClientCard,
   requested: readonly string[],
   language: string,
@@ -123,7 +144,7 @@ export const shownConsent = (
   locale: language,
   product: server.options.branding.name ?? 'Latchkey',
   client: { name, host, policyUri, tosUri },
-  scopes: consentScopes(server, requested, undefined, language).map((scope) => ({
+  scopes: consentScopes(server, client, requested, undefined, language).map((scope) => ({
     name: scope.name,
     text: scope.description,
     details: scope.details,
@@ -131,7 +152,7 @@ export const shownConsent = (
     group: scope.group,
     optional: scope.optional,
     risk: scope.isHighRisk === true ? 'high' : undefined,
-    meaning: meaningOf(server, scope.name),
+    meaning: meaningOf(server, client, scope.name),
   })),
 })
 

@@ -47,7 +47,7 @@ export const openConsent = async (context: PageContext, pending: PendingRequest)
   const active = await activeLogin(context, { login: known?.login })
   if (active === undefined) throw new ExpiredRequestError()
   const card = clientCard(client, request.redirectUri, language)
-  const shown = shownConsent(server, card, consentEntries(request), language)
+  const shown = shownConsent(server, client, card, consentEntries(request), language)
   const organizations = await findOrganizations(server.options.organizations, active.user, req)
   const named = request.organization
   const offered = named === undefined ? organizations : organizations?.filter(({ id }) => id === named)
@@ -71,7 +71,7 @@ export const allowedBefore = (
   consents: readonly KeptConsent[],
 ): { consent: Consent | undefined; onlyOrganization: boolean } => {
   const consentIn = (organization?: Organization): Consent | undefined =>
-    consentFor(server, request, consents, organization?.id).consent
+    consentFor(server, { client, request }, consents, organization?.id).consent
   const [first, another] = offered
   const asksMore = offered.some((one) => needsConsent({ request, client, consent: consentIn(one) }))
   return {
@@ -97,18 +97,14 @@ export const sharedClaims = async (
   return consentClaims(server, claims, shown.locale)
 }
 
-/** What the page showed and what the user left ticked. A claim has no checkbox: Allow includes it. */
+/** What the page showed and what the user left ticked. */
 export const receiptOf = async (
   server: AuthorizationServer,
   asked: ConsentRequest,
   granted: readonly string[],
   organization: Organization | undefined,
 ): Promise<ConsentReceipt> => {
-  const { scopes } = asked.pending.request
-  const lines = asked.shown.scopes.map((scope) => ({
-    ...scope,
-    allowed: granted.includes(scope.name) || !scopes.includes(scope.name),
-  }))
+  const lines = asked.shown.scopes.map((scope) => ({ ...scope, allowed: granted.includes(scope.name) }))
   const claims = (await sharedClaims(server, asked)).map(({ name }) => name)
   return { ...asked.shown, scopes: lines, claims, ...(organization && { organization }) }
 }

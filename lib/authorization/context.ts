@@ -1,6 +1,5 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { PageContext } from '../http/context.ts'
-import type { AuthorizationRequest } from '../protocol/authorization-request.ts'
 import { type Consent, type ConsentTerms, standingConsent } from '../protocol/consent.ts'
 import type { Login } from '../protocol/login.ts'
 import type { AuthorizationContext, Decision } from '../protocol/next-step.ts'
@@ -48,13 +47,13 @@ export const rememberedConsents = async (
 /** The consent for one organization, or for none if the host has none. */
 export const consentFor = (
   server: AuthorizationServer,
-  { redirectUri }: AuthorizationRequest,
+  { client, request }: Pick<IncomingRequest, 'client' | 'request'>,
   consents: readonly KeptConsent[],
   organization: string | undefined,
 ): Remembered => {
   const terms = consents.find((consent) => consent.organization === (organization ?? noOrganization))?.terms
-  const meaning = (entry: string): string => meaningOf(server, entry)
-  return { terms, consent: terms && standingConsent(terms, redirectUri, meaning) }
+  const meaning = (entry: string): string => meaningOf(server, client, entry)
+  return { terms, consent: terms && standingConsent(terms, request.redirectUri, meaning) }
 }
 
 /** The organization of a request, and what the user allowed the client there. */
@@ -71,7 +70,7 @@ const organizationAndConsent = async (
   const remembered = lastOrganization(consents, organizations)
   const organization = chooseOrganization({ request, organizations, chosen, remembered })
   if (organization.outcome !== 'settled') return { organization, terms: undefined, consent: undefined }
-  return { organization, ...consentFor(server, request, consents, organization.organization) }
+  return { organization, ...consentFor(server, asked, consents, organization.organization) }
 }
 
 /** Everything that the next step of a request depends on. */

@@ -5,7 +5,7 @@ import {
   parseAuthorizationTarget,
 } from '../protocol/authorization-request.ts'
 import { claimsRequest, parseClaims } from '../protocol/claims-request.ts'
-import type { Client } from '../protocol/client.ts'
+import { allowedScopes, type Client } from '../protocol/client.ts'
 import { responseTypes } from '../protocol/client-metadata.ts'
 import { asAuthorizationError, OAuthError } from '../protocol/errors.ts'
 import type { Parameters } from '../protocol/parameters.ts'
@@ -33,6 +33,7 @@ export const supportedResponseTypes = ({
 const serverSideParameters = async (
   server: AuthorizationServer,
   parameters: Parameters,
+  client: Client,
   { scopes }: AuthorizationRequest,
 ): Promise<Pick<AuthorizationRequest, 'claims' | 'hintedSubject' | 'organization'>> => {
   const requested = parseClaims(parameters.optional('claims'))
@@ -43,8 +44,9 @@ const serverSideParameters = async (
   if (hinted && hinted.subject !== hintedSubject) {
     throw new OAuthError('login_required', 'id_token_hint and claims are about different users')
   }
+  const ofScopes = { scopes, allowed: allowedScopes(client) }
   return {
-    ...(requested && { claims: claimsRequest(requested, scopes, server.scopeClaims) }),
+    ...(requested && { claims: claimsRequest(requested, ofScopes, server.scopeClaims) }),
     ...(hintedSubject !== undefined && { hintedSubject }),
     ...(organization !== undefined && { organization }),
   }
@@ -70,7 +72,7 @@ export const readIncomingRequest = async (
   const { codeChallengeMethods } = server.options
   const request = parseAuthorizationRequest(parameters, verified, codeChallengeMethods, types)
   try {
-    const more = await serverSideParameters(server, parameters, request)
+    const more = await serverSideParameters(server, parameters, client, request)
     return { client, request: { ...request, ...more }, known: found?.known }
   } catch (error) {
     throw asAuthorizationError(target, error)

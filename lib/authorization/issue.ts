@@ -3,6 +3,7 @@ import { transaction } from '../database/transaction.ts'
 import type { Database } from '../database/types.ts'
 import { createSecret, hashSecret, randomId } from '../keys/secrets.ts'
 import type { AuthorizationDetails } from '../protocol/authorization.ts'
+import type { ClaimsRequest } from '../protocol/claims-request.ts'
 import { agreedTerms } from '../protocol/consent.ts'
 import type { Login } from '../protocol/login.ts'
 import type { AuthorizationContext } from '../protocol/next-step.ts'
@@ -30,6 +31,8 @@ export interface AuthorizationGrant {
   readonly login: Login
   readonly user: User
   readonly scopes: readonly string[]
+  /** Claims requested individually, as far as they are allowed. */
+  readonly claims?: ClaimsRequest
   /** Undefined if the host has no organizations. */
   readonly organization?: string
   /** Hash of the pending request's id; undefined if the user did not have to be asked. */
@@ -47,12 +50,12 @@ export type AuthorizationOutcome = IssuedAuthorization | 'gone' | 'withdrawn'
 
 const newAuthorization = (
   server: AuthorizationServer,
-  { context: { request, client }, login, scopes, organization }: AuthorizationGrant,
+  { context: { request, client }, login, scopes, claims, organization }: AuthorizationGrant,
   code: string,
 ): NewAuthorization => {
   const { lifetimes } = server.options
   const now = server.now()
-  const { redirectUri, codeChallenge, nonce, claims } = request
+  const { redirectUri, codeChallenge, nonce } = request
   const { authTime, amr } = login
   const details: AuthorizationDetails = {
     redirectUri,

@@ -2,7 +2,7 @@ import type { PageContext } from '../http/context.ts'
 import { languageOf } from '../http/language.ts'
 import { sendPage } from '../http/send-page.ts'
 import { createSecret, hashSecret, isSecretOf } from '../keys/secrets.ts'
-import type { AuthorizationRequest } from '../protocol/authorization-request.ts'
+import { type AuthorizationRequest, stillAuthorizedRequest } from '../protocol/authorization-request.ts'
 import { type Client, isPublic } from '../protocol/client.ts'
 import { ExpiredRequestError } from '../protocol/errors.ts'
 import type { Parameters } from '../protocol/parameters.ts'
@@ -70,6 +70,7 @@ const isStillRegistered = (client: Client, redirectUri: string): boolean =>
  * The pending request that a page or form names, for the browser that started it.
  *
  * @throws ExpiredRequestError if it is unknown, expired, used, or another browser's, and if its client is gone
+ * @throws AuthorizationResponseError if its client is no longer registered for it
  */
 const openPending = async (context: PageContext, parameters: Parameters): Promise<PendingRequest> => {
   const { server } = context
@@ -89,7 +90,8 @@ const openPending = async (context: PageContext, parameters: Parameters): Promis
     throw new ExpiredRequestError()
   }
   const { pending, client, known } = found
-  return { ...pending, secret, client, browser, known }
+  const request = stillAuthorizedRequest(pending.request, client, server.scopeClaims)
+  return { ...pending, request, secret, client, browser, known }
 }
 
 /**

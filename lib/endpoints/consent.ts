@@ -8,7 +8,7 @@ import {
   receiptOf,
   sharedClaims,
 } from '../authorization/consent.ts'
-import { asFilledIn, consentScopes, grantedScopes } from '../authorization/consent-scopes.ts'
+import { asFilledIn, consentScopes, grantedEntries } from '../authorization/consent-scopes.ts'
 import { rememberedConsents } from '../authorization/context.ts'
 import { continueRequest, toDecide } from '../authorization/continue.ts'
 import { type PendingRequest, requestParameter, withPending } from '../authorization/pending-request.ts'
@@ -22,6 +22,7 @@ import type { Decision } from '../protocol/next-step.ts'
 import { lastOrganization, type Organization } from '../protocol/organization.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 import { redirectUriHost, redirectUriKind } from '../protocol/redirect-uri.ts'
+import { intersectScopes } from '../protocol/scope.ts'
 import { assertCsrf, csrfToken } from '../sessions/csrf.ts'
 import { endLogin } from '../sessions/login.ts'
 
@@ -44,7 +45,7 @@ const showPage = async (context: PageContext, asked: ConsentRequest, refused?: R
   const { client, request } = pending
   const consents = await rememberedConsents(server, pending, asked.login)
   const { consent, onlyOrganization: only } = allowedBefore(server, asked, consents)
-  const scopes = only ? [] : consentScopes(server, consentEntries(request), consent, shown.locale)
+  const scopes = only ? [] : consentScopes(server, client, consentEntries(request), consent, shown.locale)
   const chosen =
     refused?.form.optional('organization') ?? chosenBefore(asked) ?? lastOrganization(consents, offered)
   const model = {
@@ -89,14 +90,15 @@ const allow = async (
   const { sid, subject } = login
   const answer = { allowed: true, sid, organization: organization?.id }
   if (form.required('decision') === 'choose') return { ...answer, scopes: [], organizationOnly: true }
-  const scopes = grantedScopes(server, pending.request.scopes, form)
-  const receipt = await receiptOf(server, asked, scopes, organization)
+  const entries = grantedEntries(asked.shown.scopes, form)
+  const receipt = await receiptOf(server, asked, entries, organization)
+  const scopes = intersectScopes(pending.request.scopes, entries)
   const about = { subject, clientId: pending.client.clientId, scopes }
   server.events.announce('consent.allowed', info, {
     ...about,
     ...(organization && { organization: organization.id }),
   })
-  return { ...answer, scopes, receipt }
+  return { ...answer, scopes: entries, receipt }
 }
 
 /** Applies the answer and continues the request. */

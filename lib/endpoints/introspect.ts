@@ -6,9 +6,9 @@ import type { Endpoint } from '../http/route.ts'
 import { sendJson } from '../http/send.ts'
 import { hashSecret, isSecretOf } from '../keys/secrets.ts'
 import { isLive } from '../protocol/authorization.ts'
-import { type Client, isPublic } from '../protocol/client.ts'
+import { allowedScopes, type Client, isPublic } from '../protocol/client.ts'
 import { OAuthError } from '../protocol/errors.ts'
-import { formatScope } from '../protocol/scope.ts'
+import { formatScope, intersectScopes } from '../protocol/scope.ts'
 import { tokenType } from '../protocol/token-binding.ts'
 import { findRefreshToken } from '../repositories/index.ts'
 import { verifyAccessToken } from '../tokens/access-token.ts'
@@ -63,7 +63,7 @@ const describeRefreshToken = async (
     active: true,
     iss: server.issuer,
     client_id: client.clientId,
-    scope: formatScope(found.authorization.scopes),
+    scope: formatScope(intersectScopes(found.authorization.scopes, allowedScopes(client))),
     sub: subjectFor(server, client, user.subject),
     username: user.username,
     exp: found.expiresAt,

@@ -16,7 +16,11 @@ const answer = async ({ server, req, res }: Context): Promise<void> => {
     throw new OAuthError('insufficient_scope', 'the access token was not granted the scope openid')
   }
   const claims = {
-    ...(await userinfoClaims(server, user, token.scopes, details?.claims)),
+    ...(await userinfoClaims(server, user, {
+      client: { metadata: client },
+      scopes: token.scopes,
+      claims: details?.claims,
+    })),
     sub: subjectFor(server, { metadata: client }, user.subject),
     ...(token.organization !== undefined && { org_id: token.organization }),
   }

@@ -1,6 +1,8 @@
 import { transaction } from '../database/transaction.ts'
 import { hashSecret, isSecretOf } from '../keys/secrets.ts'
 import { assertRedeemable } from '../protocol/authorization-code.ts'
+import { allowedScopes } from '../protocol/client.ts'
+import { scopesStillAllowed } from '../protocol/scope.ts'
 import { consumeAuthorizationCode, findAuthorizationByCode } from '../repositories/index.ts'
 import { announceTokens, issueTokens, storeTokens } from '../tokens/issue-tokens.ts'
 import { activeUser, revokeReplayed } from './authorization.ts'
@@ -21,7 +23,8 @@ export const authorizationCode: Grant = {
     const { outcome, authorization } = assertRedeemable(found, presented, server.now())
     if (outcome === 'replay') return revokeReplayed(server, authorization, request, 'code_replayed')
 
-    const { id, scopes, details } = authorization
+    const { id, details } = authorization
+    const scopes = scopesStillAllowed(authorization.scopes, allowedScopes(client))
     const user = await activeUser(server, authorization)
     const grant = { client, user, authorization, scopes, nonce: details.nonce }
     const tokens = await issueTokens(server, grant)

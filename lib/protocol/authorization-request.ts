@@ -1,4 +1,5 @@
-import type { ClaimsRequest } from './claims-request.ts'
+import { claimNames, type ScopeClaims } from './claims.ts'
+import { type ClaimsRequest, narrowedClaims } from './claims-request.ts'
 import { allowedScopes, type Client, isPublic, requiresPkce } from './client.ts'
 import { responseTypes } from './client-metadata.ts'
 import {
@@ -13,7 +14,7 @@ import type { Parameters } from './parameters.ts'
 import { type CodeChallenge, type CodeChallengeMethod, parseCodeChallenge } from './pkce.ts'
 import { isRegisteredRedirectUri } from './redirect-uri.ts'
 import { isFrontChannel, normalResponseType, returnsPart } from './response-type.ts'
-import { grantableScopes, parseScope } from './scope.ts'
+import { grantableScopes, parseScope, scopesStillAllowed } from './scope.ts'
 
 export const promptValues = ['none', 'login', 'consent', 'select_account'] as const
 export type Prompt = (typeof promptValues)[number]
@@ -181,16 +182,44 @@ const responseTypeOf = (parameters: Parameters, client: Client, types: readonly 
   if (type === undefined) {
     throw new OAuthError('unsupported_response_type', `response_type must be ${types.join(', ')}`)
   }
-  const { response_types, grant_types } = client.metadata
-  const mayUseCode = !returnsPart(type, 'code') || grant_types.includes('authorization_code')
-  if (!response_types.some((registered) => registered === type) || !mayUseCode) {
-    throw new OAuthError('unauthorized_client', 'response_type is not registered for this client')
-  }
+  assertRegisteredType(type, client)
   const mode = parameters.optional('response_mode')
   if (mode !== undefined && !(responseModes.some((known) => known === mode) && isAllowedMode(mode, type))) {
     throw new OAuthError('invalid_request', 'response_mode is not supported for this response_type')
   }
   return type
+}
+
+const assertRegisteredType = (type: string, { metadata }: Client): void => {
+  const { response_types, grant_types } = metadata
+  const mayUseCode = !returnsPart(type, 'code') || grant_types.includes('authorization_code')
+  if (!response_types.some((registered) => registered === type) || !mayUseCode) {
+    throw new OAuthError('unauthorized_client', 'response_type is not registered for this client')
+  }
+}
+
+/**
+ * A request that was stored, as its client may make it now: without the scopes that the client has lost meanwhile.
+ *
+ * @throws AuthorizationResponseError if the client may no longer make it at all
+ */
+export const stillAuthorizedRequest = (
+  request: AuthorizationRequest,
+  client: Client,
+  scopeClaims: ScopeClaims,
+): AuthorizationRequest => {
+  const { responseType, redirectUri, state, responseMode, claims } = request
+  try {
+    assertRegisteredType(responseType, client)
+    const allowed = allowedScopes(client)
+    const scopes = scopesStillAllowed(request.scopes, allowed)
+    if (returnsPart(responseType, 'id_token')) assertIdTokenRequest(scopes, request.nonce)
+    const known = claimNames(allowed, scopeClaims)
+    const left = narrowedClaims(claims, (name) => known.includes(name))
+    return { ...request, scopes, ...(left && { claims: left }) }
+  } catch (error) {
+    throw asAuthorizationError({ redirectUri, state, responseMode }, error)
+  }
 }
 
 /** OIDC Core §3.2.2.1 and §3.3.2.11: an ID token in the front channel requires `openid`, and a nonce against replay. */

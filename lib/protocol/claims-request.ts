@@ -2,11 +2,11 @@ import { claimNames, protocolClaims, type ScopeClaims } from './claims.ts'
 import { OAuthError } from './errors.ts'
 import { isObject, parseJsonObject } from './json.ts'
 
-/** Claims that a request names individually (OIDC Core §5.5), reduced to those this server may release. */
+/** Claims that a request names individually (OIDC Core §5.5), reduced to those that the client may get. */
 export interface ClaimsRequest {
   readonly userinfo: readonly string[]
   readonly idToken: readonly string[]
-  /** Claims that no requested scope reveals: the user consents to each. */
+  /** Claims that no requested scope reveals: the user consents to each, on the terms of the scope that reveals it. */
   readonly beyondScopes: readonly string[]
 }
 
@@ -57,13 +57,17 @@ const assertNoEssentialAcr = (acr: unknown): void => {
   }
 }
 
-/** Reduces requested claims to those this server may release, and lists those beyond the requested scopes. */
+/**
+ * Reduces requested claims to those that a scope of the client reveals, and lists those beyond the requested scopes.
+ *
+ * @param allowed the scopes that the client may request
+ */
 export const claimsRequest = (
   requested: RequestedClaims,
-  scopes: readonly string[],
+  { scopes, allowed }: { readonly scopes: readonly string[]; readonly allowed: readonly string[] },
   scopeClaims: ScopeClaims,
 ): ClaimsRequest => {
-  const known = new Set(claimNames(Object.keys(scopeClaims), scopeClaims))
+  const known = new Set(claimNames(allowed, scopeClaims))
   const covered = new Set(claimNames(scopes, scopeClaims))
   const releasable = (names: readonly string[]): string[] =>
     names.filter((name) => known.has(name) && !protocolClaims.has(name))
@@ -72,3 +76,10 @@ export const claimsRequest = (
   const beyondScopes = [...new Set([...userinfo, ...idToken])].filter((name) => !covered.has(name))
   return { userinfo, idToken, beyondScopes }
 }
+
+/** A claims request without the claims beyond the scopes that may not be released. */
+export const narrowedClaims = (
+  claims: ClaimsRequest | undefined,
+  mayRelease: (name: string) => boolean,
+): ClaimsRequest | undefined =>
+  claims && { ...claims, beyondScopes: claims.beyondScopes.filter((name) => mayRelease(name)) }

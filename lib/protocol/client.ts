@@ -30,8 +30,8 @@ export const clientName = (client: Client, language?: string): string =>
   inLanguage(client.metadata, 'client_name', language) ?? client.clientId
 
 /** The scopes a client may request: those it registered, or by default all standard ones. */
-export const allowedScopes = (client: Client): readonly string[] =>
-  client.metadata.scope?.split(' ') ?? standardScopes
+export const allowedScopes = ({ metadata }: Pick<Client, 'metadata'>): readonly string[] =>
+  metadata.scope?.split(' ') ?? standardScopes
 
 /**
  * Whether a remembered consent may skip the consent page. A public client on a loopback address or a private-use scheme

@@ -1,6 +1,13 @@
 import type { AuthorizationRequest } from './authorization-request.ts'
+import { type ClaimsRequest, narrowedClaims } from './claims-request.ts'
 import { type Client, mayRememberConsent } from './client.ts'
-import { type Consent, type ConsentReceipt, type ConsentTerms, consentEntries } from './consent.ts'
+import {
+  type Consent,
+  type ConsentReceipt,
+  type ConsentTerms,
+  claimEntry,
+  consentEntries,
+} from './consent.ts'
 import type { ErrorCode } from './errors.ts'
 import type { Login } from './login.ts'
 import type { OrganizationChoice } from './organization.ts'
@@ -12,6 +19,7 @@ import { intersectScopes, isWithinScopes } from './scope.ts'
 export interface Decision {
   readonly allowed: boolean
   readonly sid: string
+  /** The allowed scopes, and single claims as {@link consentEntries} names them. */
   readonly scopes: readonly string[]
   /** The organization it was made for. */
   readonly organization?: string
@@ -51,6 +59,8 @@ export type NextStep<UserLogin extends Login = Login> =
       readonly step: 'issue'
       readonly login: UserLogin
       readonly scopes: readonly string[]
+      /** The claims requested individually, as far as they are allowed. */
+      readonly claims: ClaimsRequest | undefined
       readonly organization: string | undefined
     }
   | { readonly step: 'error'; readonly code: ErrorCode; readonly description: string }
@@ -87,12 +97,13 @@ export const nextStep = <UserLogin extends Login>(
   // A decision for one organization does not count for another, even if the user has left the first meanwhile.
   if (ownDecision && !ownDecision.organizationOnly && ownDecision.organization === organization) {
     const scopes = intersectScopes(request.scopes, ownDecision.scopes)
-    return { step: 'issue', login, scopes, organization }
+    const claims = narrowedClaims(request.claims, (name) => ownDecision.scopes.includes(claimEntry(name)))
+    return { step: 'issue', login, scopes, claims, organization }
   }
   if (needsConsent(context)) {
     return silent ? failure('consent_required', 'the user must consent') : { step: 'consent', login }
   }
-  return { step: 'issue', login, scopes: request.scopes, organization }
+  return { step: 'issue', login, scopes: request.scopes, claims: request.claims, organization }
 }
 
 /** Any login other than the one at the start is a renewal. Times are not compared, so a replayed URL cannot skip it. */

@@ -1,7 +1,9 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { type AuthorizationDetails, isLive } from '../protocol/authorization.ts'
+import { allowedScopes } from '../protocol/client.ts'
 import type { ClientMetadata } from '../protocol/client-metadata.ts'
 import { OAuthError } from '../protocol/errors.ts'
+import { intersectScopes } from '../protocol/scope.ts'
 import { bearer, type TokenBinding } from '../protocol/token-binding.ts'
 import type { AccessToken } from '../repositories/index.ts'
 import { belongsToOrganization } from '../users/organizations.ts'
@@ -76,7 +78,8 @@ export const verifyAccessToken = async (
   if (found === undefined || found.revokedAt !== null || found.expiresAt <= now || !found.client) {
     throw invalidToken()
   }
-  const { clientId, scopes, createdAt: issuedAt, expiresAt, client, family } = found
+  const { clientId, createdAt: issuedAt, expiresAt, client, family } = found
+  const scopes = intersectScopes(found.scopes, allowedScopes({ metadata: client }))
   const token = { subject: found.subject, clientId, scopes, issuedAt, expiresAt }
   if (found.subject === undefined) {
     return { token, binding: bearer, user: undefined, client, details: undefined }

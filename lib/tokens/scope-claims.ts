@@ -1,6 +1,7 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
-import { releasedClaims } from '../protocol/claims.ts'
+import { claimNames, releasedClaims } from '../protocol/claims.ts'
 import type { ClaimsRequest } from '../protocol/claims-request.ts'
+import { allowedScopes, type Client } from '../protocol/client.ts'
 import type { User } from '../users/users.ts'
 
 /**
@@ -16,14 +17,32 @@ export const userClaims = async (
 ): Promise<Record<string, unknown>> =>
   releasedClaims(await server.users.claims(user, scopes), scopes, server.scopeClaims, further)
 
+/** Which claims of a user a client gets. */
+export interface ClaimsGrant {
+  readonly client: Pick<Client, 'metadata'>
+  readonly scopes: readonly string[]
+  /** The claims that were requested individually, and allowed. */
+  readonly claims: ClaimsRequest | undefined
+}
+
+/** The claims requested individually for one place that the user allowed and that a scope of the client still reveals. */
+const individualClaims = (
+  { scopeClaims }: AuthorizationServer,
+  { client, claims }: ClaimsGrant,
+  place: 'userinfo' | 'idToken',
+): string[] => {
+  if (claims === undefined || claims.beyondScopes.length === 0) return []
+  const known = claimNames(allowedScopes(client), scopeClaims)
+  return claims[place].filter((name) => claims.beyondScopes.includes(name) && known.includes(name))
+}
+
 /** The claims of a UserInfo response: those of the scopes, and those requested individually for it. */
 export const userinfoClaims = (
   server: AuthorizationServer,
   user: User,
-  scopes: readonly string[],
-  claims: ClaimsRequest | undefined,
+  grant: ClaimsGrant,
 ): Promise<Record<string, unknown>> =>
-  userClaims(server, user, scopes, intersect(claims?.userinfo, claims?.beyondScopes))
+  userClaims(server, user, grant.scopes, individualClaims(server, grant, 'userinfo'))
 
 /**
  * The user's claims of an ID token.
@@ -33,13 +52,11 @@ export const userinfoClaims = (
 export const idTokenUserClaims = async (
   server: AuthorizationServer,
   user: User,
-  { scopes, claims, all }: { scopes: readonly string[]; claims: ClaimsRequest | undefined; all: boolean },
+  { all, ...grant }: ClaimsGrant & { all: boolean },
 ): Promise<Record<string, unknown>> => {
+  const { claims, scopes } = grant
   if (!all && !claims?.idToken.length) return {}
-  const revealed = await userClaims(server, user, scopes, intersect(claims?.idToken, claims?.beyondScopes))
+  const revealed = await userClaims(server, user, scopes, individualClaims(server, grant, 'idToken'))
   if (all) return revealed
   return Object.fromEntries(Object.entries(revealed).filter(([name]) => claims?.idToken.includes(name)))
 }
-
-const intersect = (names: readonly string[] = [], allowed: readonly string[] = []): string[] =>
-  names.filter((name) => allowed.includes(name))

@@ -1,6 +1,6 @@
 import { createLocalJWKSet, decodeProtectedHeader, type JWTPayload, jwtVerify } from 'jose'
 import supertest from 'supertest'
-import type { ClientSeed, UserFunctions } from '../../lib/index.ts'
+import type { ClientSeed, ScopeOptions, UserFunctions } from '../../lib/index.ts'
 import { clientAnswer } from '../support/client-answer.ts'
 import { authorizeUrl, callback, type Host, issuer, secret, startHost } from '../support/host.ts'
 import { codeOf } from '../support/outcomes.ts'
@@ -18,10 +18,12 @@ const clients: ClientSeed[] = [
     ...confidential,
     client_id: 'lean',
     id_token_scope_claims: false,
-    scope: `${everyScope} offline_access roles`,
+    scope: `${everyScope} offline_access roles rank`,
   },
   { ...confidential, client_id: 'full', scope: `${everyScope} roles` },
   { ...confidential, client_id: 'ours', first_party: true },
+  { ...confidential, client_id: 'narrow', scope: 'openid' },
+  { ...confidential, client_id: 'payroll', scope: 'openid profile roles salary' },
   ...algorithms.map((algorithm) => ({
     ...confidential,
     client_id: `signed-${algorithm}`,
@@ -37,7 +39,13 @@ let host: Host
 beforeAll(async () => {
   const roles = { description: 'Know your roles', claims: ['roles'], optional: true }
   const rank = { description: 'Know your rank', claims: ['rank'] }
-  host = await startHost({ clients, options: { users, scopes: { roles, rank } } })
+  const salary: ScopeOptions = {
+    description: 'Know your salary',
+    claims: ['salary', 'rank'],
+    optional: true,
+    risk: 'high',
+  }
+  host = await startHost({ clients, options: { users, scopes: { roles, rank, salary } } })
 })
 afterAll(() => host.close())
 beforeEach(async () => {
@@ -352,6 +360,116 @@ describe('acr', () => {
     expect(clientAnswer(await browser().get(asking({ id_token: { acr } })))).toEqual(
       refusal('unmet_authentication_requirements'),
     )
+  })
+})
+
+describe('a claim that no scope of the client reveals', () => {
+  const claims = { userinfo: { name: null, rank: null }, id_token: { salary: null } }
+
+  test('is neither on the page nor released, for a client with few scopes', async () => {
+    said = { salary: 5000 }
+    const agent = browser()
+    const page = await signedIn(agent, asking(claims, { client_id: 'narrow' }))
+    expect(scopeLines(page)).toEqual(['Recognise your account'])
+    const { userinfo, idToken } = await toldBy(await agent.decide(page, 'allow'), 'narrow')
+    expect({ userinfo, idToken }).toEqual({ userinfo: { sub }, idToken: { sub } })
+  })
+
+  test('is not released to a client of the host’s own, which has no page', async () => {
+    said = { salary: 5000 }
+    const done = await signedIn(browser(), asking(claims, { client_id: 'ours' }))
+    const { userinfo, idToken } = await toldBy(done, 'ours')
+    expect(userinfo).toEqual({ sub, name: everyClaim.name })
+    expect(idToken).not.toHaveProperty('salary')
+  })
+})
+
+describe('a claim of a scope that is optional and sensitive', () => {
+  const salary = { id_token: { salary: null } }
+  const line = 'See: salary Sensitive Optional'
+  const box = 'scope:claim"salary'
+  const consentPage = async (agent: RawBrowser): Promise<Answer> => {
+    said = { salary: 5000 }
+    return signedIn(agent, asking(salary, { client_id: 'payroll' }))
+  }
+
+  test('is shown like the scope, and only released if the user ticks it', async () => {
+    const agent = browser()
+    const page = await consentPage(agent)
+    expect(scopeLines(page)).toEqual(['Recognise your account', line])
+    expect((await toldBy(await agent.decide(page, 'allow'), 'payroll')).idToken).not.toHaveProperty('salary')
+    const again = await agent.open(asking(salary, { client_id: 'payroll' }))
+    expect(scopeLines(again)).toEqual(['Recognise your account', 'See: salary New Sensitive Optional'])
+    const done = await agent.decide(again, 'allow', { [box]: 'on' })
+    expect((await toldBy(done, 'payroll')).idToken).toMatchObject({ salary: 5000 })
+    codeOf(await agent.get(asking(salary, { client_id: 'payroll', prompt: 'none' })))
+  })
+
+  test('is on the terms of the most sensitive scope, if the client has several that reveal it', async () => {
+    const page = await signedIn(browser(), asking({ userinfo: { rank: null } }, { client_id: 'payroll' }))
+    expect(scopeLines(page)[1]).toBe('See: rank Sensitive Optional')
+  })
+})
+
+describe('a scope that the client loses', () => {
+  const url = asking({ userinfo: { rank: null } }, { client_id: 'payroll', scope: 'openid profile roles' })
+  const loses = () => host.oauth.clients.update('payroll', { scope: 'openid roles' })
+  afterEach(() => host.oauth.clients.update('payroll', { scope: 'openid profile roles salary' }))
+  const granted = async (agent: RawBrowser): Promise<Answer> =>
+    agent.decide(await signedIn(agent, url), 'allow', { 'scope:claim"rank': 'on', 'scope:roles': 'on' })
+
+  test('before the page is neither shown nor granted', async () => {
+    const agent = browser()
+    const login = await agent.open(url)
+    await loses()
+    const page = await agent.signIn(login, grace.email, grace.password)
+    expect(scopeLines(page)).toEqual(['Recognise your account', 'Know your roles Optional'])
+    const { tokens, userinfo } = await toldBy(
+      await agent.decide(page, 'allow', { 'scope:roles': 'on' }),
+      'payroll',
+    )
+    expect(tokens.scope).toBe('openid roles')
+    expect(userinfo).toEqual({ sub, roles: everyClaim.roles })
+  })
+
+  test('between the page and Allow makes the form invalid', async () => {
+    const agent = browser()
+    const page = await signedIn(agent, url)
+    await loses()
+    const done = await agent.decide(page, 'allow')
+    expect({ status: done.status, location: done.location }).toEqual({ status: 403, location: undefined })
+  })
+
+  test('between Allow and the token is left out of it', async () => {
+    const done = await granted(browser())
+    await loses()
+    const { tokens, idToken } = await toldBy(done, 'payroll')
+    expect(tokens.scope).toBe('openid roles')
+    expect(idToken).toEqual({ sub, roles: everyClaim.roles })
+  })
+
+  test('after the token is no longer in it, nor are its claims', async () => {
+    const { tokens, userinfo: before } = await toldBy(await granted(browser()), 'payroll')
+    expect(before).toMatchObject({ name: everyClaim.name, rank: 7 })
+    await loses()
+    const { body } = await userinfo(host, tokens.access_token)
+    expect(body).toEqual({ sub, roles: everyClaim.roles })
+    for (const token of [tokens.access_token, tokens.refresh_token]) {
+      const introspected = await supertest(host.app)
+        .post('/oauth/introspect')
+        .auth('payroll', secret)
+        .type('form')
+        .send({ token })
+      expect(introspected.body.scope).toBe('openid roles')
+    }
+  })
+
+  test('together with every other that was asked for is an error at the client', async () => {
+    const agent = browser()
+    const login = await agent.open(asking({}, { client_id: 'payroll', scope: 'profile' }))
+    await loses()
+    const done = await agent.signIn(login, grace.email, grace.password)
+    expect(clientAnswer(done)).toEqual(refusal('invalid_scope'))
   })
 })
 

@@ -219,6 +219,18 @@ describe('is asked again when a scope has come to mean something else:', () => {
     expect(kept[0]).not.toBe(kept[1])
   })
 
+  test('for a single claim, whose scope says something else now', async () => {
+    const single = { ...web, scope: 'openid', claims: '{"userinfo":{"rank":null}}' }
+    const { agent } = await allowed(single)
+    const silent = authorizeUrl({ ...single, prompt: 'none' })
+    codeOf(await agent.get(silent))
+    const moved = movedTo(
+      await deployed({ roles: { ...scopes.roles, description: 'Know all roles' } }),
+      agent,
+    )
+    expectErrorRedirect(await moved.get(silent), 'consent_required', { state: 's' })
+  })
+
   test('not while it is not asked for, nor because of another order or another scope', async () => {
     const { agent } = await allowed()
     const next = await deployed({
