@@ -1,5 +1,7 @@
-import type { Browser, Locator, Page } from 'playwright-core'
-import { launchBrowser } from '../support/browser.ts'
+import type { Browser, Page } from 'playwright-core'
+import { launchBrowser, type PageOptions } from '../support/browser.ts'
+import { barriersOf } from '../support/browser-barriers.ts'
+import { press, waitForHeading } from '../support/browser-person.ts'
 import { withWatchedPage } from '../support/browser-watch.ts'
 import { type RunningExample, startExampleApp } from '../support/client-server-example-app.ts'
 import { describeWith } from '../support/services.ts'
@@ -8,12 +10,6 @@ const mira = { email: 'mira@notes.example', password: 'seven green lanterns', na
 const ines = { email: 'ines@notes.example', password: 'paper boats on water', name: 'Ines Dahl' }
 type Person = typeof mira
 
-const press = (page: Page, name: string): Promise<void> =>
-  page.getByRole('button', { name, exact: true }).click()
-
-const waitForHeading = (page: Page, name: string): Promise<void> =>
-  page.getByRole('heading', { level: 1, name, exact: true }).waitFor()
-
 const claimsIn = (page: Page, id: string): Promise<Record<string, string>> =>
   page
     .locator(`#${id} > div`)
@@ -21,11 +17,7 @@ const claimsIn = (page: Page, id: string): Promise<Record<string, string>> =>
       Object.fromEntries(rows.map((row) => [...row.children].map((cell) => cell.textContent ?? ''))),
     )
 
-/** The consent page, or Journal where the same person has consented before. */
-const passwordAccepted = (page: Page): Locator =>
-  page.getByRole('button', { name: 'Allow' }).or(page.getByRole('button', { name: 'Fetch my notes' }))
-
-/** Every page that the browser has been shown, in order; redirects are not pages. */
+/** The paths of all pages that the browser shows from now on; redirects are not pages. */
 const pagesOf = (page: Page): string[] => {
   const paths: string[] = []
   page.on('response', (response) => {
@@ -38,134 +30,180 @@ const pagesOf = (page: Page): string[] => {
 // A browser on a busy machine takes its time; each wait for one thing ends sooner (support/browser.ts).
 jest.setTimeout(60_000)
 
-describeWith('chromium', 'Notes and Journal in Chromium', () => {
+/** The example app in a process of its own, and Chromium. */
+const useExample = (...flags: string[]) => {
   let browser: Browser
+  let example: RunningExample
   beforeAll(async () => {
-    browser = await launchBrowser()
+    ;[browser, example] = await Promise.all([launchBrowser(), startExampleApp(...flags)])
   })
-  afterAll(() => browser?.close())
-
-  describe.each([true, false])('with JavaScript: %s', (javaScriptEnabled) => {
-    let example: RunningExample
-    beforeAll(async () => {
-      example = await startExampleApp()
-    })
-    afterAll(() => example?.close())
-
-    const startAtJournal = async (page: Page): Promise<void> => {
+  afterAll(() => Promise.all([browser?.close(), example?.close()]))
+  return {
+    get urls() {
+      return example
+    },
+    visit: (run: (page: Page) => Promise<void>, options: PageOptions = {}) =>
+      withWatchedPage(browser, options, ({ page }) => run(page)),
+    toLogin: async (page: Page): Promise<void> => {
       await page.goto(example.journalUrl)
       await page.getByRole('link', { name: 'Sign in with Notes' }).click()
-    }
+    },
+  }
+}
 
-    const enter = async (page: Page, { email }: Person, password: string): Promise<void> => {
-      await page.getByLabel('Email or username').fill(email)
-      await page.getByLabel('Password').fill(password)
+const enter = async (page: Page, { email, password }: Pick<Person, 'email' | 'password'>): Promise<void> => {
+  await page.fill('#username', email)
+  await page.fill('#password', password)
+  await page.click('#submit')
+}
+
+describeWith('chromium', 'Notes and Journal in Chromium', () => {
+  const example = useExample()
+
+  /** Signs in and allows Journal, if it asks. */
+  const allow = async (page: Page, person: Person): Promise<void> => {
+    await example.toLogin(page)
+    await enter(page, person)
+    const allowing = page.getByRole('button', { name: 'Allow' })
+    await allowing.or(page.getByRole('button', { name: 'Fetch my notes' })).waitFor()
+    if (await allowing.isVisible()) await press(page, 'Allow')
+    await waitForHeading(page, `Hello, ${person.name}`)
+  }
+
+  test.each([true, false])(
+    'Journal shows verified claims, refreshes and calls the API; a second visit asks for nothing; with JavaScript: %s',
+    (javaScriptEnabled) =>
+      example.visit(
+        async (page) => {
+          await allow(page, mira)
+          const claims = { sub: '1', name: mira.name, email: mira.email, email_verified: 'true' }
+          const iss = `${example.urls.notesUrl}/oauth`
+          expect(await claimsIn(page, 'id-token')).toMatchObject({ iss, aud: 'journal', ...claims })
+          expect(await claimsIn(page, 'userinfo')).toEqual(claims)
+          await press(page, 'Refresh the token')
+          await page.getByText('The token was refreshed.').waitFor()
+          expect(await claimsIn(page, 'access')).toMatchObject({ 'refresh token': 'yes, used 1 times' })
+          await press(page, 'Fetch my notes')
+          await page.locator('#notes').waitFor()
+          expect(await page.locator('#notes').textContent()).toContain('Sourdough, third try')
+          await press(page, 'Sign out of Journal')
+          await waitForHeading(page, 'Your days, in your own words')
+          const pages = pagesOf(page)
+          await page.getByRole('link', { name: 'Sign in with Notes' }).click()
+          await waitForHeading(page, `Hello, ${mira.name}`)
+          expect(pages).toEqual(['/'])
+        },
+        { javaScriptEnabled },
+      ),
+  )
+
+  test('after signing out at Notes the login form leads straight to the client that was allowed', () =>
+    example.visit(async (page) => {
+      await allow(page, ines)
+      await press(page, 'Sign out of Journal')
+      await page.goto(example.urls.notesUrl)
+      await waitForHeading(page, 'Your notes')
+      await press(page, 'Sign out')
+      await waitForHeading(page, 'Sign in to Notes')
+      const pages = pagesOf(page)
+      await example.toLogin(page)
+      await enter(page, ines)
+      await waitForHeading(page, `Hello, ${ines.name}`)
+      expect(pages).toEqual(['/', '/oauth/login', '/'])
+      expect(await claimsIn(page, 'id-token')).toMatchObject({ sub: '2', email_verified: 'false' })
+    }))
+
+  test('a login at Notes holds for Journal; storage is empty, and no script can read a cookie', () =>
+    example.visit(async (page) => {
+      await page.goto(`${example.urls.notesUrl}/login`)
+      await page.getByLabel('Email').fill(mira.email)
+      await page.getByLabel('Password').fill(mira.password)
       await press(page, 'Sign in')
-    }
+      await waitForHeading(page, 'Your notes')
+      await example.toLogin(page)
+      const allowing = page.getByRole('button', { name: 'Allow' })
+      await allowing.or(page.getByRole('button', { name: 'Fetch my notes' })).waitFor()
+      if (await allowing.isVisible()) await press(page, 'Allow')
+      await waitForHeading(page, `Hello, ${mira.name}`)
+      for (const url of [example.urls.journalUrl, example.urls.notesUrl]) {
+        await page.goto(url)
+        const seen = await page.evaluate('[localStorage.length, sessionStorage.length, document.cookie]')
+        expect(seen).toEqual([0, 0, ''])
+      }
+      const cookies = await page.context().cookies()
+      expect(cookies.map(({ name }) => name)).toEqual(expect.arrayContaining(['notes.sid', 'journal.sid']))
+      for (const { name, httpOnly, sameSite } of cookies)
+        expect({ name, httpOnly, sameSite }).toEqual({ name, httpOnly: true, sameSite: 'Lax' })
+    }))
+})
 
-    /** Signs in from nothing and allows Journal in, whether it is asked or was before. */
-    const allow = async (page: Page, person: Person): Promise<void> => {
-      await startAtJournal(page)
-      await enter(page, person, person.password)
-      await passwordAccepted(page).waitFor()
-      if (await page.getByRole('button', { name: 'Allow' }).isVisible()) await press(page, 'Allow')
-      await waitForHeading(page, `Hello, ${person.name}`)
-    }
+describeWith('chromium', 'the example app with its theme', () => {
+  const example = useExample('--theme')
 
-    const inPage = (run: (page: Page) => Promise<void>) =>
-      withWatchedPage(browser, { javaScriptEnabled }, ({ page }) => run(page))
+  test.each([
+    ['light', 1280],
+    ['dark', 320],
+  ] as const)('%s, %i pixels wide: meets WCAG 2.2 AA from login to consent', (colorScheme, width) =>
+    example.visit(
+      async (page) => {
+        const barriers: Record<string, string[]> = {}
+        await example.toLogin(page)
+        await page.waitForSelector('#password')
+        barriers.login = await barriersOf(page)
+        await enter(page, { ...mira, password: 'not the password' })
+        await page.waitForSelector('#error')
+        barriers.error = await barriersOf(page)
+        await enter(page, mira)
+        await page.waitForSelector('#allow')
+        barriers.consent = await barriersOf(page)
+        expect(barriers).toEqual({ login: [], error: [], consent: [] })
+      },
+      { colorScheme, viewport: { width, height: 720 } },
+    ),
+  )
 
-    test('signs in, consents, and Journal shows verified claims, refreshes and calls the API', () =>
-      inPage(async (page) => {
-        await allow(page, mira)
-        expect(await claimsIn(page, 'id-token')).toMatchObject({
-          iss: `${example.notesUrl}/oauth`,
-          aud: 'journal',
-          sub: '1',
-          name: mira.name,
-          email: mira.email,
-          email_verified: 'true',
-        })
-        expect(await claimsIn(page, 'userinfo')).toEqual({
-          sub: '1',
-          name: mira.name,
-          email: mira.email,
-          email_verified: 'true',
-        })
-        await press(page, 'Refresh the token')
-        await page.getByText('The token was refreshed.').waitFor()
-        expect(await claimsIn(page, 'access')).toMatchObject({ 'refresh token': 'yes, used 1 times' })
-        await press(page, 'Fetch my notes')
-        await page.locator('#notes').waitFor()
-        expect(await page.locator('#notes').textContent()).toContain('Sourdough, third try')
-      }))
-
-    test('a second visit asks for neither password nor consent, and a second browser only for the password', async () => {
-      await inPage(async (page) => {
-        await allow(page, mira)
-        await press(page, 'Sign out of Journal')
-        await waitForHeading(page, 'Your days, in your own words')
-        const pages = pagesOf(page)
-        await page.getByRole('link', { name: 'Sign in with Notes' }).click()
-        await waitForHeading(page, `Hello, ${mira.name}`)
-        expect(pages).toEqual(['/'])
-      })
-      await inPage(async (page) => {
-        const pages = pagesOf(page)
-        await startAtJournal(page)
-        await enter(page, mira, mira.password)
-        await waitForHeading(page, `Hello, ${mira.name}`)
-        expect(pages).toEqual(['/', '/oauth/login', '/'])
-      })
-    })
-
-    test('signed out at Notes, allowed before: the login form itself ends at the client', () =>
-      inPage(async (page) => {
-        await allow(page, ines)
-        await press(page, 'Sign out of Journal')
-        await page.goto(example.notesUrl)
-        await press(page, 'Sign out')
+  test('the theme sets layout, colours and logo, and the page after signing out leads back to Notes', () =>
+    example.visit(
+      async (page) => {
+        await example.toLogin(page)
+        await page.waitForSelector('#password')
+        await page.waitForLoadState()
+        const seen = await page.evaluate(`({
+          button: getComputedStyle(document.querySelector('#submit')).backgroundColor,
+          page: getComputedStyle(document.body).backgroundColor,
+          logo: document.querySelector('img.mark').naturalWidth > 0,
+          cover: document.querySelector('.cover').getBoundingClientRect().height >= innerHeight,
+        })`)
+        const expected = { button: 'rgb(47, 107, 79)', page: 'rgb(246, 243, 234)', logo: true, cover: true }
+        expect(seen).toEqual(expected)
+        await page.setViewportSize({ width: 600, height: 720 })
+        expect(await page.locator('.cover').isVisible()).toBe(false)
+        await enter(page, mira)
+        await page.waitForSelector('#allow')
+        await page.goto(`${example.urls.notesUrl}/oauth/logout`)
+        await page.click('#submit')
+        await waitForHeading(page, 'You’re signed out')
+        await page.getByRole('link', { name: 'Back to Notes' }).click()
         await waitForHeading(page, 'Sign in to Notes')
-        const pages = pagesOf(page)
-        await startAtJournal(page)
-        await enter(page, ines, ines.password)
-        await waitForHeading(page, `Hello, ${ines.name}`)
-        expect(pages).toEqual(['/', '/oauth/login', '/'])
-        expect(await claimsIn(page, 'id-token')).toMatchObject({ sub: '2', email_verified: 'false' })
-      }))
+      },
+      { viewport: { width: 1280, height: 720 } },
+    ))
 
-    test('whoever signs in on the way to Journal is signed in at Notes, and the other way round', async () => {
-      await inPage(async (page) => {
-        await allow(page, mira)
-        await page.goto(example.notesUrl)
-        await waitForHeading(page, 'Your notes')
-      })
-      await inPage(async (page) => {
-        await page.goto(`${example.notesUrl}/login`)
-        await page.getByLabel('Email').fill(mira.email)
-        await page.getByLabel('Password').fill(mira.password)
-        await press(page, 'Sign in')
-        await waitForHeading(page, 'Your notes')
-        await startAtJournal(page)
-        await waitForHeading(page, `Hello, ${mira.name}`)
-      })
-    })
-
-    test('nothing lies in browser storage, and no script reads a cookie', () =>
-      inPage(async (page) => {
-        await allow(page, mira)
-        for (const url of [example.journalUrl, example.notesUrl]) {
-          await page.goto(url)
-          const seen = await page.evaluate('[localStorage.length, sessionStorage.length, document.cookie]')
-          expect(seen).toEqual([0, 0, ''])
-        }
-        const cookies = await page.context().cookies()
-        expect(cookies.map((cookie) => cookie.name)).toEqual(
-          expect.arrayContaining(['notes.sid', 'journal.sid']),
-        )
-        expect(cookies.map((cookie) => [cookie.name, cookie.httpOnly, cookie.sameSite])).toEqual(
-          cookies.map((cookie) => [cookie.name, true, 'Lax']),
-        )
-      }))
-  })
+  test('a Dutch browser gets Dutch pages, and other languages can be chosen', () =>
+    example.visit(
+      async (page) => {
+        await example.toLogin(page)
+        await waitForHeading(page, 'Inloggen')
+        expect(await page.locator('html').getAttribute('lang')).toBe('nl')
+        expect(await page.locator('.saying').textContent()).toBe('Schrijf het op.Laat het los.')
+        await enter(page, mira)
+        await page.getByRole('heading', { name: 'Journal wil toegang tot je account bij Notes' }).waitFor()
+        expect(await page.locator('main').textContent()).toContain('Je notities lezen')
+        await page.getByRole('link', { name: 'Deutsch' }).click()
+        await page.getByText('Ihre Notizen lesen').waitFor()
+        await page.getByRole('link', { name: 'Nederlands' }).click()
+        await page.getByRole('button', { name: 'Toestaan' }).waitFor()
+      },
+      { locale: 'nl-NL' },
+    ))
 })

@@ -1,138 +1,88 @@
-import helmet from 'helmet'
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import type { Organization } from '../../lib/index.ts'
-import { launchBrowser } from '../support/browser.ts'
+import { useBrowserApp } from '../support/browser-app.ts'
 import { tabTo } from '../support/browser-barriers.ts'
-import { answerFor, type WatchedPage, withWatchedPage } from '../support/browser-watch.ts'
-import { openServer, type TestServer } from '../support/client-server.ts'
-import {
-  authorizeUrl,
-  callback,
-  clients,
-  type Host,
-  people,
-  pkce,
-  secret,
-  startHost,
-} from '../support/host.ts'
+import { press, waitForHeading } from '../support/browser-person.ts'
+import { callback, clients, people, secret } from '../support/host.ts'
 import { describeWith } from '../support/services.ts'
 
 const ada = people[0]!
+const long = 'Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft'
 
 const several: Organization[] = [
   { id: 'acme', name: 'Acme' },
   { id: 'globex', name: 'Globex Corporation' },
-  { id: 'twin-1', name: 'Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft' },
-  { id: 'twin-2', name: 'Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft' },
+  { id: 'twin-1', name: long },
+  { id: 'twin-2', name: long },
 ]
 
 jest.setTimeout(60_000)
 
 describeWith('chromium', 'the choice of a workspace in Chromium', () => {
-  let browser: Browser
-  let server: TestServer
-  let host: Host
-  let organizations = several
-  beforeAll(async () => {
-    browser = await launchBrowser()
-    server = await openServer()
-    host = await startHost({
-      options: { issuer: `${server.origin}/oauth`, organizations: () => organizations },
-      clients: [
-        ...clients,
-        { client_id: 'own', client_secret: secret, redirect_uris: [callback], first_party: true },
-      ],
-      before: [helmet()],
-    })
-    server.serve(host.app)
+  const app = useBrowserApp({
+    options: { organizations: () => several },
+    clients: [
+      ...clients,
+      { client_id: 'own', client_secret: secret, redirect_uris: [callback], first_party: true },
+    ],
   })
-  afterAll(async () => {
-    await browser?.close()
-    await server?.close()
-    await host?.close()
-  })
+  const consents = () => app.host.database.knex(`${app.host.database.tablePrefix}consents`)
   beforeEach(async () => {
-    organizations = several
-    for (const name of ['consents', 'authorizations'])
-      await host.database.knex(`${host.database.tablePrefix}${name}`).delete()
+    await consents().delete()
+    await app.host.database.knex(`${app.host.database.tablePrefix}authorizations`).delete()
   })
 
-  const url = (client_id = 'web'): string =>
-    server.origin +
-    authorizeUrl({
-      client_id,
-      scope: 'openid email notes:write',
-      code_challenge: pkce().challenge,
-      code_challenge_method: 'S256',
-    })
+  const url = (client_id = 'web'): string => app.url({ client_id, scope: 'openid email notes:write' })
   const signIn = async (page: Page): Promise<void> => {
     await page.fill('#username', ada.email)
     await page.fill('#password', ada.password)
     await page.click('#submit')
     await page.waitForSelector('#allow, #choose')
   }
-  const pretendClient = ({ session }: WatchedPage): Promise<void> =>
-    answerFor(session, ['https://client.example.com/*'])
-  /** Presses a button, and waits for the client. */
-  const leaveBy = async (page: Page, press: () => Promise<void>): Promise<URL> => {
-    await Promise.all([page.getByRole('heading', { name: 'Back at the client' }).waitFor(), press()])
-    return new URL(page.url())
-  }
   const focusOn = (page: Page, id: string): Promise<void> => page.locator(`#${id}:focus`).waitFor()
   const allowedFor = async (): Promise<string[]> =>
-    (await host.database.knex(`${host.database.tablePrefix}consents`)).map(({ organization }) =>
-      String(organization),
-    )
+    (await consents()).map(({ organization }) => String(organization))
 
-  describe.each([true, false])('with JavaScript: %s', (javaScriptEnabled) => {
-    test('none is ticked at first; without one the page shows an error, and with one Allow reaches the client', () =>
-      withWatchedPage(browser, { javaScriptEnabled }, async (watched) => {
-        const { page } = watched
-        await pretendClient(watched)
-        await page.goto(url())
-        await signIn(page)
-        expect(await page.getByRole('radio', { checked: true }).count()).toBe(0)
-        await page.click('#allow')
-        await page.getByRole('alert').waitFor()
-        expect(await page.title()).toMatch(/^Error: /)
-        await focusOn(page, 'organization-0')
-        await page.getByRole('radio', { name: 'Globex Corporation', exact: true }).check()
-        const back = await leaveBy(page, () => page.click('#allow'))
-        expect(back.searchParams.get('code')).toMatch(/^lk_ac_/)
-        expect(await allowedFor()).toEqual(['globex'])
-      }))
+  test.each([true, false])(
+    'a choice is required, works and is remembered, with JavaScript: %s',
+    (javaScriptEnabled) =>
+      app.visit(
+        async (page) => {
+          await page.goto(url())
+          await signIn(page)
+          expect(await page.getByRole('radio', { checked: true }).count()).toBe(0)
+          await page.click('#allow')
+          await page.getByRole('alert').waitFor()
+          expect(await page.title()).toMatch(/^Error: /)
+          await focusOn(page, 'organization-0')
+          await page.getByRole('radio', { name: 'Globex Corporation', exact: true }).check()
+          const back = await app.toClient(page, () => page.click('#allow'))
+          expect(back.searchParams.get('code')).toMatch(/^lk_ac_/)
+          expect(await allowedFor()).toEqual(['globex'])
+          await page.goto(url())
+          await page.waitForSelector('#allow')
+          expect(await page.getByRole('radio', { checked: true }).getAttribute('value')).toBe('globex')
+        },
+        { javaScriptEnabled },
+      ),
+  )
 
-    test('where nothing else is to ask, it asks for the workspace alone', () =>
-      withWatchedPage(browser, { javaScriptEnabled }, async (watched) => {
-        const { page } = watched
-        await pretendClient(watched)
+  test('a client that needs no consent asks for the workspace alone', () =>
+    app.visit(
+      async (page) => {
         await page.goto(url('own'))
         await signIn(page)
-        await page.getByRole('heading', { name: 'Choose a workspace', level: 1, exact: true }).waitFor()
+        await waitForHeading(page, 'Choose a workspace')
         await page.getByRole('radio', { name: 'Acme', exact: true }).check()
-        const press = (): Promise<void> => page.getByRole('button', { name: 'Continue', exact: true }).click()
-        const back = await leaveBy(page, press)
+        const back = await app.toClient(page, () => press(page, 'Continue'))
         expect(back.searchParams.get('code')).toMatch(/^lk_ac_/)
         expect(await allowedFor()).toEqual(['acme'])
-      }))
+      },
+      { javaScriptEnabled: false },
+    ))
 
-    test('the one that was chosen before is ticked', () =>
-      withWatchedPage(browser, { javaScriptEnabled }, async (watched) => {
-        const { page } = watched
-        await pretendClient(watched)
-        await page.goto(url())
-        await signIn(page)
-        await page.getByRole('radio', { name: 'Acme', exact: true }).check()
-        await leaveBy(page, () => page.click('#allow'))
-        await page.goto(url())
-        await page.waitForSelector('#allow')
-        expect(await page.getByRole('radio', { checked: true }).getAttribute('value')).toBe('acme')
-      }))
-  })
-
-  test('the group is named by its legend, required, and the words of the error belong to it', () =>
-    withWatchedPage(browser, {}, async (watched) => {
-      const { page } = watched
+  test('the group is named by its legend, required, and described by its error', () =>
+    app.visit(async (page) => {
       await page.goto(url())
       await signIn(page)
       const group = page.getByRole('radiogroup', { name: 'Choose a workspace', exact: true })
@@ -150,12 +100,10 @@ describeWith('chromium', 'the choice of a workspace in Chromium', () => {
     }))
 
   test('by keyboard alone: arrows choose, Enter decides nothing, Allow sends the choice', () =>
-    withWatchedPage(browser, {}, async (watched) => {
-      const { page } = watched
-      await pretendClient(watched)
+    app.visit(async (page) => {
       await page.goto(url())
       await signIn(page)
-      await tabTo(page, 'organization-0')
+      await tabTo(page, '#organization-0')
       await page.keyboard.press('ArrowDown')
       await page.locator('#organization-1:focus:checked').waitFor()
       await page.keyboard.press('ArrowUp')
@@ -165,20 +113,18 @@ describeWith('chromium', 'the choice of a workspace in Chromium', () => {
       page.on('request', (request) => void (request.method() === 'POST' && posts.push(request.url())))
       await page.keyboard.press('Enter')
       expect(new URL(page.url()).pathname).toBe('/oauth/consent')
-      await tabTo(page, 'allow')
+      await tabTo(page, '#allow')
       expect(posts).toEqual([])
-      const back = await leaveBy(page, () => page.keyboard.press('Enter'))
+      const back = await app.toClient(page, () => page.keyboard.press('Enter'))
       expect(back.searchParams.get('code')).toMatch(/^lk_ac_/)
       expect(await allowedFor()).toEqual(['globex'])
     }))
 
   test('Cancel needs no choice', () =>
-    withWatchedPage(browser, { javaScriptEnabled: false }, async (watched) => {
-      const { page } = watched
-      await pretendClient(watched)
+    app.visit(async (page) => {
       await page.goto(url())
       await signIn(page)
-      const back = await leaveBy(page, () => page.click('#deny'))
+      const back = await app.toClient(page, () => page.click('#deny'))
       expect(back.searchParams.get('error')).toBe('access_denied')
     }))
 })

@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core'
 const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8')
 const guidelines = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
 
-const runAxe = `axe.run({ runOnly: ${JSON.stringify(guidelines)} }).then(({ violations, passes }) => [
+const runAxe = `axe.run({ runOnly: ${JSON.stringify(guidelines)}, resultTypes: ['violations'] }).then(({ violations, passes }) => [
   ...(passes.length === 0 ? ['axe-core had nothing to look at'] : []),
   ...violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html).join(' | ')),
 ])`
@@ -21,11 +21,15 @@ export const barriersOf = async (page: Page): Promise<string[]> => {
 /** Which control has the focus, by its id. */
 export const focused = (page: Page): Promise<string> => page.evaluate('document.activeElement?.id ?? ""')
 
-/** Presses Tab until a control has the focus, as somebody without a mouse does. */
-export const tabTo = async (page: Page, id: string): Promise<void> => {
-  for (let presses = 0; presses < 30; presses += 1) {
-    if ((await focused(page)) === id) return
-    await page.keyboard.press('Tab')
+/** Presses Tab, or Shift+Tab, until a control has the focus, as users without a mouse do. */
+export const tabTo = async (
+  page: Page,
+  selector: string,
+  key: 'Tab' | 'Shift+Tab' = 'Tab',
+): Promise<void> => {
+  for (let presses = 0; presses < 40; presses += 1) {
+    if (await page.evaluate(`document.activeElement.matches(${JSON.stringify(selector)})`)) return
+    await page.keyboard.press(key)
   }
-  throw new Error(`Tab does not lead to #${id}`)
+  throw new Error(`${key} does not lead to ${selector}`)
 }

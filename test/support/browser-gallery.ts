@@ -7,6 +7,8 @@ import { samples } from './page-samples.ts'
 /** Every page in every state, without a server behind it. */
 export interface Gallery {
   readonly names: readonly string[]
+  /** The state of each page with the longest document. */
+  readonly fullest: readonly string[]
   /** Opens a state, in English unless told otherwise; what it posts or refreshes to does not exist. */
   show(page: Page, name: string, language?: string): Promise<void>
   close(): Promise<void>
@@ -47,6 +49,12 @@ export const openGallery = async (): Promise<Gallery> => {
   const prepared = new WeakSet<Page>()
   return {
     names: samples.map(({ name }) => name),
+    fullest: [...new Set(samples.map(({ page }) => page))].map((kind) => {
+      const lengths = samples
+        .filter(({ page }) => page === kind)
+        .map(({ name }) => ({ name, length: documentOf(name, 'en')?.length ?? 0 }))
+      return lengths.reduce((one, other) => (other.length > one.length ? other : one)).name
+    }),
     show: async (page, name, language = 'en') => {
       if (!prepared.has(page)) await page.addInitScript({ path: join(__dirname, 'in-page.js') })
       prepared.add(page)

@@ -10,9 +10,9 @@ import { createServer, request as httpsRequest } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { text } from 'node:stream/consumers'
-import { type Browser, chromium } from 'playwright-core'
-import { createCertificate } from './browser-certificate.ts'
-import { services } from './services.ts'
+import type { Browser } from 'playwright-core'
+import { launchBrowser } from './browser.ts'
+import { certificate } from './browser-certificate.ts'
 
 /** A request that came to a site which is not ours. */
 export interface Received {
@@ -54,22 +54,6 @@ export const sendPage = (res: ServerResponse, body: string): void => {
   res.end(`<!doctype html><html lang="en"><title>A page of another site</title><body>${body}</body></html>`)
 }
 
-const launch = (pin: string): Promise<Browser> =>
-  chromium.launch({
-    executablePath: services.chromium,
-    headless: true,
-    args: [
-      '--no-sandbox',
-      '--disable-gpu',
-      '--disable-background-networking',
-      '--disable-component-update',
-      '--disable-sync',
-      '--no-first-run',
-      '--host-resolver-rules=MAP *.test 127.0.0.1',
-      `--ignore-certificate-errors-spki-list=${pin}`,
-    ],
-  })
-
 const listen = (server: Server, host: string, port = 0): Promise<number> =>
   new Promise((resolve, reject) => {
     server.once('error', reject).listen(port, host, () => resolve((server.address() as AddressInfo).port))
@@ -86,7 +70,7 @@ const urlOf = (req: IncomingMessage, scheme: string): URL =>
   new URL(`${scheme}://${req.headers.host}${req.url}`)
 
 /** Starts servers and browser; close it in `afterAll`. */
-export const openWeb = async (names: readonly string[]): Promise<Web> => {
+export const openWeb = async (): Promise<Web> => {
   const apps = new Map<string, RequestListener>()
   const answers = new Map<string, RequestListener>()
   const received: Received[] = []
@@ -108,15 +92,14 @@ export const openWeb = async (names: readonly string[]): Promise<Web> => {
       // Only a broken connection fails here, and then nobody waits for an answer.
       else site(req, res, url).catch(() => res.destroy())
     }
-  const { key, cert, pin } = createCertificate(names)
-  const secure = createServer({ key, cert }, listener('https'))
+  const secure = createServer(certificate, listener('https'))
   const plain = createHttpServer(listener('http'))
   const plainIpv6 = createHttpServer(listener('http'))
   const securePort = await listen(secure, '127.0.0.1')
   const plainPort = await listen(plain, '127.0.0.1')
   const ipv6Port = hasIpv6 ? await listen(plainIpv6, '::1') : 0
   const servers = [secure, plain, ...(hasIpv6 ? [plainIpv6] : [])]
-  const browser = await launch(pin).catch(async (error: unknown) => {
+  const browser = await launchBrowser().catch(async (error: unknown) => {
     await Promise.all(servers.map(close))
     throw error
   })
@@ -127,7 +110,7 @@ export const openWeb = async (names: readonly string[]): Promise<Web> => {
     serve: (name, app) => void apps.set(name, app),
     answer: (address, reply) => void answers.set(address, reply),
     received,
-    post: (url, form) => post(url, form, cert),
+    post,
     close: async () => {
       await browser.close()
       await Promise.all(servers.map(close))
@@ -138,7 +121,6 @@ export const openWeb = async (names: readonly string[]): Promise<Web> => {
 const post = (
   address: string,
   form: Readonly<Record<string, string>>,
-  ca: string,
 ): Promise<{ status: number; body: string }> =>
   new Promise((resolve, reject) => {
     const { hostname, host, port, pathname } = new URL(address)
@@ -150,7 +132,7 @@ const post = (
       path: pathname,
       method: 'POST',
       headers,
-      ca,
+      rejectUnauthorized: false,
     }
     const request = httpsRequest(options, (res) => {
       text(res).then((body) => resolve({ status: res.statusCode ?? 0, body }), reject)

@@ -1,0 +1,187 @@
+import type { Page } from 'playwright-core'
+import { useBrowserApp } from '../support/browser-app.ts'
+import { focused, tabTo } from '../support/browser-barriers.ts'
+import { press, signIn, waitForHeading } from '../support/browser-person.ts'
+import { people } from '../support/host.ts'
+import { describeWith } from '../support/services.ts'
+
+const [ada, bob] = [people[0]!, people[1]!]
+const scope = 'openid profile email notes:read notes:write'
+const withoutScripts = { javaScriptEnabled: false }
+
+// A browser on a busy machine takes its time; each wait for one thing ends sooner (support/browser.ts).
+jest.setTimeout(60_000)
+
+/** What a password manager does: it sets the values, tells the page, and sends the form as its button would. */
+const fillAndSend = (page: Page, secret: string): Promise<void> =>
+  page.evaluate(`(() => {
+    const form = document.querySelector('[type=password]').form
+    const values = { username: ${JSON.stringify(ada.email)}, 'current-password': ${JSON.stringify(secret)} }
+    for (const [purpose, value] of Object.entries(values)) {
+      const field = form.querySelector('[autocomplete=' + purpose + ']')
+      if (field.readOnly) continue
+      field.value = value
+      field.dispatchEvent(new Event('input', { bubbles: true }))
+      field.dispatchEvent(new Event('change', { bubbles: true }))
+    }
+    form.requestSubmit()
+  })()`)
+
+/** Collects the POSTs that a page sends from now on. */
+const postsOf = (page: Page): URLSearchParams[] => {
+  const posts: URLSearchParams[] = []
+  page.on('request', (request) => {
+    if (request.method() === 'POST') posts.push(new URLSearchParams(request.postData() ?? ''))
+  })
+  return posts
+}
+
+describeWith('chromium', 'login and consent in Chromium, in an app with helmet()', () => {
+  const app = useBrowserApp()
+  const asked = (): string => app.url({ prompt: 'consent', scope })
+
+  test('by keyboard alone, from a mistyped password through its error summary and consent to the client', () =>
+    app.visit(async (page) => {
+      const type = (text: string): Promise<void> => page.keyboard.insertText(text)
+      await page.goto(asked())
+      await page.locator('#username:focus').waitFor()
+      await type(ada.email)
+      await page.keyboard.press('Tab')
+      await type('mistyped')
+      await page.keyboard.press('Enter')
+      await page.locator('#error').waitFor()
+      await page.locator('#password:focus').waitFor()
+      await tabTo(page, '#error a', 'Shift+Tab')
+      await page.keyboard.press('Enter')
+      await page.locator('#username:focus').waitFor()
+      await page.keyboard.press('Tab')
+      expect(await focused(page)).toBe('password')
+      await type(ada.password)
+      await tabTo(page, '#submit')
+      await page.keyboard.press('Space')
+      await waitForHeading(page, 'Web client wants to access your Latchkey account')
+      await tabTo(page, '#switch')
+      await tabTo(page, '[type=checkbox]')
+      const box = page.getByRole('checkbox')
+      const before = await box.isChecked()
+      const posts = postsOf(page)
+      // Enter on a checkbox decides nothing.
+      await page.keyboard.press('Enter')
+      expect(await box.isChecked()).toBe(before)
+      await page.keyboard.press('Space')
+      expect(await box.isChecked()).toBe(!before)
+      await tabTo(page, '#allow')
+      await tabTo(page, '#deny', 'Shift+Tab')
+      await tabTo(page, '#allow')
+      expect(posts).toEqual([])
+      const back = await app.toClient(page, () => page.keyboard.press('Space'))
+      expect(back.searchParams.get('code')).toMatch(/^lk_ac_/)
+      expect(posts).toHaveLength(1)
+      expect(posts[0]?.get('decision')).toBe('allow')
+      expect(posts[0]?.has('scope:notes:write')).toBe(!before)
+    }))
+
+  test('without JavaScript a failed login shows its error, and Allow sends the scopes that are left', () =>
+    app.visit(async (page) => {
+      await page.setContent('<title>off</title><script>document.title = "on"</script>')
+      expect(await page.title()).toBe('off')
+      await page.goto(asked())
+      await signIn(page, { ...ada, password: 'mistyped' })
+      await page.locator('#error').waitFor()
+      expect(await page.inputValue('#username')).toBe(ada.email)
+      await page.click('#error a')
+      await page.locator('#username:focus').waitFor()
+      await signIn(page)
+      const box = page.getByRole('checkbox')
+      await page.locator('label', { has: box }).click()
+      expect(await box.isChecked()).toBe(false)
+      const posts = postsOf(page)
+      const back = await app.toClient(page, () => page.click('#allow'))
+      expect(back.searchParams.get('code')).toMatch(/^lk_ac_/)
+      expect(posts[0]?.has('scope:notes:write')).toBe(false)
+    }, withoutScripts))
+
+  test('without JavaScript “Not you?” lets another user sign in to the same request, and Cancel ends it', () =>
+    app.visit(async (page) => {
+      await page.goto(app.url({ prompt: 'consent', state: 'the same' }))
+      await signIn(page)
+      await tabTo(page, '#switch')
+      await page.keyboard.press('Enter')
+      await waitForHeading(page, 'Sign in')
+      await signIn(page, bob)
+      await page.locator('#allow').waitFor()
+      expect(await page.textContent('.account')).toContain(bob.email)
+      const back = await app.toClient(page, () => press(page, 'Cancel'))
+      expect(Object.fromEntries(back.searchParams)).toMatchObject({
+        error: 'access_denied',
+        state: 'the same',
+      })
+    }, withoutScripts))
+
+  test('without JavaScript errors are explained, with an id for support', () =>
+    app.visit(async (page) => {
+      await page.goto(app.url({ client_id: 'unknown' }))
+      await waitForHeading(page, 'This request can’t be completed')
+      expect(await page.textContent('#error-id')).toMatch(/^\S{8,}$/)
+      await page.goto(`${app.origin}/oauth/consent?authorization_request=gone`)
+      await waitForHeading(page, 'This sign-in took too long')
+    }, withoutScripts))
+
+  test('a language chosen in the footer stays through login and consent', () =>
+    app.visit(
+      async (page) => {
+        await page.goto(asked())
+        await page.getByRole('heading', { name: 'Anmelden' }).waitFor()
+        const { search } = new URL(page.url())
+        await page.getByRole('link', { name: 'العربية' }).click()
+        await page.getByRole('heading', { name: 'تسجيل الدخول' }).waitFor()
+        expect(new URL(page.url()).search).toBe(search)
+        await signIn(page)
+        await page.waitForSelector('#allow')
+        expect(await page.locator('html').getAttribute('dir')).toBe('rtl')
+        const [allow, deny] = await Promise.all(
+          ['#allow', '#deny'].map((id) => page.locator(id).boundingBox()),
+        )
+        expect(allow!.x).toBeLessThan(deny!.x)
+        const back = await app.toClient(page, () => page.click('#allow'))
+        expect(back.searchParams.get('code')).toMatch(/^lk_ac_/)
+      },
+      { locale: 'de-AT' },
+    ))
+
+  test('a password manager fills both login forms; only the username stays after a failure', () =>
+    app.visit(async (page) => {
+      const expectFailure = async (): Promise<void> => {
+        await fillAndSend(page, 'an old password of hers')
+        await page.locator('#error').waitFor()
+        expect(await page.inputValue('#username')).toBe(ada.email)
+        expect(await page.inputValue('#password')).toBe('')
+        expect(await page.content()).not.toContain('old password')
+      }
+      await page.goto(asked())
+      await expectFailure()
+      await fillAndSend(page, ada.password)
+      await page.locator('#allow').waitFor()
+      expect(await page.locator('[type=password]').count()).toBe(0)
+      expect(await page.content()).not.toContain(ada.password)
+      await app.toClient(page, () => page.click('#allow'))
+      await page.goto(app.url({ prompt: 'login' }))
+      await waitForHeading(page, 'Confirm it’s you')
+      await expectFailure()
+      const back = await app.toClient(page, () => fillAndSend(page, ada.password))
+      expect(back.searchParams.get('code')).toMatch(/^lk_ac_/)
+    }))
+
+  test('a long password can be pasted', () =>
+    app.visit(async (page) => {
+      await page.goto(app.url())
+      const long = `${'correct horse battery staple '.repeat(8)}ß`
+      await page.fill('#username', long)
+      await page.focus('#username')
+      await page.keyboard.press('Control+A')
+      await page.keyboard.press('Control+C')
+      await page.focus('#password')
+      await page.keyboard.press('Control+V')
+      expect(await page.inputValue('#password')).toBe(long)
+    }))
+})

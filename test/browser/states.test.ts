@@ -1,0 +1,276 @@
+import type { Browser, Page } from 'playwright-core'
+import { launchBrowser, type PageOptions, withPage } from '../support/browser.ts'
+import { barriersOf } from '../support/browser-barriers.ts'
+import { type Gallery, openGallery } from '../support/browser-gallery.ts'
+import { describeWith } from '../support/services.ts'
+
+// Many pages, each examined in many ways: a busy machine takes its time.
+jest.setTimeout(180_000)
+
+const isExhaustive = process.env.TEST_ALL === '1'
+
+/** 1280 × 1024 at 400 % (WCAG 2.2 §1.4.10), a phone, a desktop. */
+const zoomed = { width: 320, height: 256 }
+const desktop = { width: 1280, height: 1024 }
+
+/** What readers may set without losing anything (WCAG 2.2 §1.4.12). */
+const spacing = `* { line-height: 1.5 !important; letter-spacing: 0.12em !important; word-spacing: 0.16em !important }
+  p { margin-bottom: 2em !important }`
+/** Text alone at 200 % (WCAG 2.2 §1.4.4). */
+const largeText = ':root { font-size: 200% !important }'
+
+/** Layout faults: of the plain page with its details open, and with the reader's own text styles. */
+const layout = `(() => {
+  for (const details of document.querySelectorAll('details')) details.open = true
+  return {
+    plain: [...inPage.layoutFaults(), ...inPage.smallTargets()],
+    spaced: inPage.faultsWith(${JSON.stringify(spacing)}),
+    large: inPage.faultsWith(${JSON.stringify(largeText)}),
+  }
+})()`
+
+/** Elements that move or fade, in every state that a style gives them. */
+const moving = `[...document.querySelectorAll('*')].flatMap((element) =>
+  [undefined, '::before', '::after'].flatMap((part) => {
+    const style = getComputedStyle(element, part)
+    const lasts = (durations) => durations.split(',').some((duration) => parseFloat(duration) > 0)
+    const isAnimated = lasts(style.animationDuration) && style.animationName !== 'none'
+    return lasts(style.transitionDuration) || isAnimated || style.scrollBehavior === 'smooth' ? [element.localName] : []
+  }))`
+
+/** The forms with a password as a password manager finds them, as short lines. */
+const passwordForms = `[...document.forms].filter((form) => form.querySelector('[type=password]')).map((form) =>
+  [form.method, ...[...form.elements].filter(({ type }) => type !== 'hidden').map((field) =>
+    [field.type, field.name, field.id, field.autocomplete, field.labels[0]?.textContent,
+      field.checkVisibility() ? '' : 'unseen', field.readOnly ? 'fixed' : ''].join(' ').trim())])`
+
+const facts = `({
+  direction: getComputedStyle(document.querySelector('h1')).direction,
+  order: inPage.readingOrder(),
+  focus: inPage.focus()?.name ?? '',
+  moving: ${moving},
+  forms: ${passwordForms},
+  withoutAutocomplete: document.querySelectorAll('[autocomplete=off]').length,
+})`
+
+interface Facts {
+  readonly direction: string
+  readonly order: readonly number[]
+  readonly focus: string
+  readonly moving: readonly string[]
+  readonly forms: readonly string[][]
+  readonly withoutAutocomplete: number
+}
+
+const password = 'password password password current-password Password'
+const signInForm = ['post', 'text username username username Email or username', password, 'submit  submit']
+const confirmForm = ['post', 'text username username username  unseen fixed', password, 'submit  submit']
+
+const formsIn = (name: string): string[][] => {
+  if (name.startsWith('login-confirm')) return [confirmForm]
+  return name.startsWith('login') ? [signInForm] : []
+}
+
+/** On consent pages neither answer has the focus at first, so that no key decides; a missing choice has it. */
+const focusOnConsent = (name: string): string =>
+  name === 'consent-organizations-gone' || name === 'consent-organizations-long' ? 'input#organization-0' : ''
+
+const modes: readonly (readonly [string, string, PageOptions])[] = [
+  ['on a desktop', 'en', { viewport: desktop }],
+  ['at 400 % and dark', 'en', { viewport: zoomed, colorScheme: 'dark' }],
+  ['at 400 % from right to left', 'ar', { viewport: zoomed }],
+  ['at 400 % in the longest words', 'de', { viewport: zoomed }],
+  ['at 400 % in words without spaces', 'ja', { viewport: zoomed }],
+]
+
+/** Every control that the key reaches in one round, from the first control of the page. */
+const walkOnce = async (page: Page, key: 'Tab' | 'Shift+Tab', count: number): Promise<number[]> => {
+  const found: number[] = []
+  // From the last control to the first the focus may pass through the browser itself.
+  for (let rounds = 0; rounds < 2 && found.length < count; rounds += 1) {
+    for (let presses = 0; presses <= count; presses += 1) await page.keyboard.press(key)
+    const trail = (await page.evaluate('inPage.takeTrail()')) as { number: number; isInView: boolean }[]
+    for (const { number, isInView } of trail) if (isInView && !found.includes(number)) found.push(number)
+  }
+  const round = key === 'Tab' ? found : found.reverse()
+  const first = round.indexOf(0)
+  return [...round.slice(first), ...round.slice(0, first)]
+}
+
+/** The same; after a walk out of order, as a busy browser may report a key too late, another two must be in order. */
+const walk = async (page: Page, key: 'Tab' | 'Shift+Tab', all: readonly number[]): Promise<number[]> => {
+  const isInOrder = (found: number[]): boolean => found.join() === all.join()
+  const found = await walkOnce(page, key, all.length)
+  if (isInOrder(found)) return found
+  const again = await walkOnce(page, key, all.length)
+  return isInOrder(again) ? walkOnce(page, key, all.length) : again
+}
+
+const planted = `#deny { position: relative; left: 40px; top: 40px; }
+  p.lead { height: 1em; overflow: hidden }
+  .small-print a { display: inline-block; height: 20px; line-height: 20px; padding: 0 }
+  .tag { width: 92px; white-space: nowrap }`
+
+describeWith('chromium', 'every state of every page', () => {
+  let browser: Browser
+  let gallery: Gallery
+  beforeAll(async () => {
+    browser = await launchBrowser()
+    gallery = await openGallery()
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await gallery?.close()
+  })
+
+  /** One state of each page, the one with most in it; all of them with TEST_ALL=1. */
+  const sampled = (): readonly string[] => (isExhaustive ? gallery.names : gallery.fullest)
+
+  test.each(modes)(
+    '%s meets WCAG 2.2 AA, without a fault in layout, reading order or focus',
+    (_, language, options) =>
+      withPage(browser, { reducedMotion: 'reduce', ...options }, async (page) => {
+        // Colours and markup are the same in every language.
+        const hasAxe = isExhaustive || language === 'en'
+        for (const name of gallery.names) {
+          await gallery.show(page, name, language)
+          const found: Facts = await page.evaluate(facts)
+          const barriers = hasAxe ? await barriersOf(page) : []
+          const faults = await page.evaluate(layout)
+          expect({ name, ...found, barriers, faults }).toEqual({
+            ...{ name, direction: language === 'ar' ? 'rtl' : 'ltr', moving: [], withoutAutocomplete: 0 },
+            order: found.order.map((_number, index) => index),
+            focus: name.startsWith('consent') ? focusOnConsent(name) : found.focus,
+            forms: language === 'en' ? formsIn(name) : found.forms,
+            ...{ barriers: [], faults: { plain: [], spaced: [], large: [] } },
+          })
+        }
+      }),
+  )
+
+  test('otherwise only fields and buttons change gradually', () =>
+    withPage(browser, {}, async (page) => {
+      await gallery.show(page, 'login')
+      expect(await page.evaluate(moving)).toEqual(['input', 'input', 'button'])
+    }))
+
+  test('Tab and Shift+Tab reach every control in reading order, and scroll it into view', () =>
+    withPage(browser, { viewport: zoomed }, async (page) => {
+      for (const name of sampled()) {
+        await gallery.show(page, name)
+        const order = (await page.evaluate('inPage.readingOrder()')) as number[]
+        const all = order.map((_number, index) => index)
+        const walks = [await walk(page, 'Tab', all), await walk(page, 'Shift+Tab', all)]
+        expect({ name, walks }).toEqual({ name, walks: [all, all] })
+      }
+    }))
+
+  test('the focus is visible in light, dark and forced colours', () =>
+    withPage(browser, {}, async (page) => {
+      for (const name of sampled()) {
+        await gallery.show(page, name)
+        await page.keyboard.press('Tab')
+        for (const forcedColors of ['none', 'active'] as const)
+          for (const colorScheme of ['light', 'dark'] as const) {
+            await page.emulateMedia({ forcedColors, colorScheme })
+            const unseen = await page.evaluate('inPage.unseenFocus()')
+            expect({ name, colorScheme, forcedColors, unseen }).toEqual({
+              ...{ name, colorScheme, forcedColors, unseen: [] },
+            })
+          }
+      }
+    }))
+
+  test('planted faults of layout and focus are found', () =>
+    withPage(browser, { viewport: zoomed }, async (page) => {
+      await gallery.show(page, 'consent')
+      await page.addStyleTag({ content: planted })
+      const found = (await page.evaluate(layout)) as Record<string, string[]>
+      expect(found.plain).toEqual(
+        expect.arrayContaining([
+          expect.stringMatching(/^scrolls sideways: \d+ of 320$/),
+          'button#deny.secondary is beyond the edge',
+          'button#deny.secondary and button#allow.primary overlap',
+          'p.lead cuts off what it holds',
+          'a is 20 high',
+        ]),
+      )
+      expect(found.plain?.join()).not.toContain('Sensitive')
+      expect(found.spaced).toContain('“Sensitive” runs out of span.tag.risk')
+      expect(found.large).toContain('“Sensitive” runs out of span.tag.risk')
+      await gallery.show(page, 'login')
+      await page.addStyleTag({
+        content: `#username:focus-visible { outline: none !important }
+          #password:focus-visible { outline-width: 1px !important }
+          #submit:focus-visible { outline-color: rgb(225 225 230) !important }
+          a[href="/help"] { outline: 2px solid }`,
+      })
+      await page.keyboard.press('Tab')
+      expect(await page.evaluate('inPage.unseenFocus()')).toEqual([
+        'input#username has a ring of 0 px with a contrast of 0',
+        expect.stringMatching(/^input#password has a ring of 1 px/),
+        expect.stringMatching(/^button#submit.primary has a ring of 2 px with a contrast of 1/),
+        'a looks focused when it is not',
+      ])
+    }))
+
+  test('details open and close by keyboard', () =>
+    withPage(browser, {}, async (page) => {
+      await gallery.show(page, 'consent')
+      await page.locator('summary').first().focus()
+      const keys = [
+        ['Enter', true],
+        ['Space', false],
+        ['Space', true],
+      ] as const
+      for (const [key, isOpen] of keys) {
+        await page.keyboard.press(key)
+        expect(await page.evaluate('document.querySelector("details").open')).toBe(isOpen)
+      }
+      expect(await page.getByText('Every order of the last five years').isVisible()).toBe(true)
+      await page.keyboard.press('Tab')
+      expect(await page.evaluate('document.activeElement.id')).toBe('scope-4')
+    }))
+
+  describe('in forced colours', () => {
+    const picture = async (page: Page, selector: string): Promise<string> => {
+      // The pointer changes colours too.
+      await page.mouse.move(0, 0)
+      const pixels = await page
+        .locator(selector)
+        .first()
+        .screenshot({ animations: 'disabled', caret: 'hide' })
+      return pixels.toString('base64')
+    }
+
+    test.each(['light', 'dark'] as const)(
+      '%s: a tick, a choice, a focus and the primary button are visible',
+      (colorScheme) =>
+        withPage(browser, {}, async (page) => {
+          await page.emulateMedia({ forcedColors: 'active', colorScheme })
+          await gallery.show(page, 'consent')
+          const row = '.scope:has(#scope-4)'
+          const ticked = await picture(page, row)
+          await page.uncheck('#scope-4')
+          await page.evaluate('document.activeElement.blur()')
+          const unticked = await picture(page, row)
+          await page.keyboard.press('Tab')
+          await page.focus('#scope-4')
+          expect(new Set([ticked, unticked, await picture(page, row)]).size).toBe(3)
+          const contrasts =
+            await page.evaluate(`['#allow', '#deny', '.tag', 'a[href]', 'summary', '.icon', 'dt']
+          .map((selector) => [selector, inPage.contrastOf(selector)]).filter(([, contrast]) => !(contrast >= 4.5))`)
+          expect(contrasts).toEqual([])
+          const fill = (id: string) =>
+            page.evaluate(`getComputedStyle(document.getElementById('${id}')).backgroundColor`)
+          expect(await fill('allow')).not.toBe(await fill('deny'))
+          await gallery.show(page, 'consent-organizations')
+          const choice = 'li:has(#organization-0)'
+          const other = await picture(page, choice)
+          await page.check('#organization-0')
+          await page.evaluate('document.activeElement.blur()')
+          expect(await picture(page, choice)).not.toBe(other)
+        }),
+    )
+  })
+})
