@@ -123,6 +123,7 @@ export const createAuthorizationServer = (
     if (newer.length > 0) {
       options.logger.info(`latchkey: the database is newer than this version, by ${newer.join(', ')}`)
     }
+    await setup.users.assertTable?.()
     const keyPublished = (key: EventDetails['key.published']): void =>
       events.announce('key.published', undefined, key)
     const pairwiseSalt = await openPairwiseSalt(database, options.secrets)

@@ -55,6 +55,13 @@ export const isMissingTable = (error: unknown): boolean => {
   return code === 'SQLITE_ERROR' && String(error).includes('no such table')
 }
 
+/** Whether a column does not exist. */
+export const isMissingColumn = (error: unknown): boolean => {
+  const code = codeOf(error)
+  if (code === '42703' || code === 'ER_BAD_FIELD_ERROR') return true
+  return code === 'SQLITE_ERROR' && String(error).includes('no such column')
+}
+
 /** The error for a client when the database, or a service that a host function needs, is unavailable: 503, try again. */
 export const temporarilyUnavailable = (cause: unknown): OAuthError =>
   new OAuthError('temporarily_unavailable', 'the service is temporarily unavailable', {

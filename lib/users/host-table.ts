@@ -1,3 +1,4 @@
+import { isMissingColumn, isMissingTable } from '../database/errors.ts'
 import { mapResponse } from '../database/internals.ts'
 import { query } from '../database/statement.ts'
 import type { Database } from '../database/types.ts'
@@ -7,6 +8,8 @@ import { isLookup } from './subject.ts'
 
 /** Queries on the host's user table, with the host's Knex instance: rows and names are as the host's code sees them. */
 export interface HostTable {
+  /** @throws Error that names the option, if the table or a column of it does not exist */
+  assertExists(): Promise<void>
   byId(id: string): Promise<UserRow | undefined>
   /** Rows with exactly this username, or else those that differ only in case. Always one query. */
   byUsername(username: string): Promise<readonly UserRow[]>
@@ -47,6 +50,39 @@ export const columnOf = (mapping: UserMapping, row: UserRow, name: keyof UserMap
 export const textOf = (value: unknown): string =>
   value === null || value === undefined ? '' : String(value).trimEnd()
 
+/** Reads no row: the database only checks the names. */
+const assertReadable = async (
+  table: string,
+  columns: readonly string[],
+  database: Database,
+): Promise<void> => {
+  await query<Record<never, never>>((from) => from(table).select(columns).limit(0, { skipBinding: true }))(
+    database,
+    {},
+  )
+}
+
+/** What is wrong with the mapping, given the error of a statement that names all of it. */
+const mappingError = async (
+  { table, columns }: UserMapping,
+  database: Database,
+  error: unknown,
+): Promise<unknown> => {
+  const cause = error instanceof OAuthError ? error.cause : error
+  if (isMissingTable(cause)) {
+    return new Error(`latchkey: users.table is ${table}, a table that the database does not have`, { cause })
+  }
+  for (const [name, column] of isMissingColumn(cause) ? Object.entries(columns) : []) {
+    const exists = await assertReadable(table, [column], database).then(
+      () => true,
+      () => false,
+    )
+    const message = `latchkey: users.columns.${name} is ${column}, a column that ${table} does not have`
+    if (!exists) return new Error(message, { cause })
+  }
+  return error
+}
+
 /** @param database the host's tables */
 export const hostTable = (mapping: UserMapping, database: Database): HostTable => {
   const { table, columns } = mapping
@@ -66,6 +102,14 @@ export const hostTable = (mapping: UserMapping, database: Database): HostTable =
   const postProcess = <T>(response: T): T => mapResponse(database.knex, response)
   const usernameOf = (row: UserRow): unknown => columnOf(mapping, row, 'username')
   return {
+    async assertExists() {
+      try {
+        await assertReadable(table, Object.values(columns), database)
+      } catch (error) {
+        throw await mappingError(mapping, database, error)
+      }
+    },
+
     async byId(id) {
       const [row] = await read(firstById(database, { id }))
       return row && postProcess(row)

@@ -34,6 +34,8 @@ export const createMappedUsers = ({
   const learnCost = once(() => learn(table, passwords))
   const warnAbout = warnOnce(logger)
   return {
+    assertTable: () => table.assertExists(),
+
     async find(subject) {
       if (!isLookup(subject)) return undefined
       const row = await table.byId(subject)

@@ -13,6 +13,12 @@ export interface User {
 
 /** The users of the server: in the host's table, behind the host's functions, or in the kit's own table. */
 export interface Users<Kind extends User = User> {
+  /**
+   * Checks the host's table once, when the server starts. Absent for other users.
+   *
+   * @throws Error that names the option `users` and what is wrong with it
+   */
+  assertTable?(): Promise<void>
   /** The user with this subject; undefined if they do not exist or are disabled. */
   find(subject: string): Promise<Kind | undefined>
   /**

@@ -1,6 +1,6 @@
 import express from 'express'
 import supertest from 'supertest'
-import { type AuthRouter, authRouter, migrate } from '../../lib/index.ts'
+import { type AuthRouter, type AuthRouterOptions, authRouter, migrate } from '../../lib/index.ts'
 import { openTestDatabase, type TestDatabase } from '../support/database.ts'
 
 const secret = 'a secret of the tests that is long enough'
@@ -23,7 +23,7 @@ afterEach(async () => {
   await database.close()
 })
 
-const serve = (secrets = [secret]) => {
+const serve = (secrets = [secret], options: Partial<AuthRouterOptions> = {}) => {
   const { knex, tablePrefix } = database
   const oauth = authRouter({
     issuer: 'http://localhost:3000/oauth',
@@ -31,6 +31,7 @@ const serve = (secrets = [secret]) => {
     tablePrefix,
     secrets,
     logger: log,
+    ...options,
   })
   routers.push(oauth)
   const app = express()
@@ -99,6 +100,27 @@ test('the keys cannot be opened: 503', async () => {
   await migrate(database.knex, { tablePrefix: database.tablePrefix })
   await serve().oauth.ready()
   isUnavailable(await serve(['another secret, under which nothing was sealed']).probe())
+})
+
+test('a wrong name in the option users is an error at the start and 503, until the table has it', async () => {
+  const { knex, tablePrefix } = database
+  const table = `${tablePrefix}people`
+  const columns = { id: 'id', username: 'email', password: 'password_hash' }
+  const { oauth, probe } = serve([secret], { users: { table, columns } })
+  await expect(oauth.ready()).rejects.toThrow(
+    `users.table is ${table}, a table that the database does not have`,
+  )
+  isUnavailable(await probe())
+  await knex.schema.createTable(table, (people) => {
+    people.increments('id')
+    people.string('email')
+  })
+  await expect(oauth.ready()).rejects.toThrow('users.columns.password is password_hash, a column that')
+  await knex.schema.alterTable(table, (people) => void people.string('password_hash'))
+  await oauth.ready()
+  time += 1001
+  isHealthy(await probe())
+  await knex.schema.dropTable(table)
 })
 
 test('however many ask, the database is asked once a second', async () => {

@@ -355,6 +355,23 @@ const idLookup = (config: () => Knex.Config) => {
     }
   })
 
+  test('a mapping is usable if the table has its columns; else the error names what is wrong', async () => {
+    const table = 'people_to_check'
+    const assertTable = (columns: Partial<UserMapping['columns']> = {}) =>
+      observed(knex, { table, columns: { ...mapping.columns, ...columns } }).users.assertTable?.()
+    await knex.schema.dropTableIfExists(table)
+    await expect(assertTable()).rejects.toThrow('users.table is people_to_check')
+    try {
+      await knex.schema.createTable(table, (builder) => {
+        for (const name of ['id', 'email', 'password_hash']) builder.string(name)
+      })
+      await expect(assertTable()).resolves.toBeUndefined()
+      await expect(assertTable({ username: 'login' })).rejects.toThrow('users.columns.username is login')
+    } finally {
+      await knex.schema.dropTableIfExists(table)
+    }
+  })
+
   test('a username that is a number is found by itself and by no similar string', async () => {
     await knex.schema.dropTableIfExists('people_by_number')
     try {
