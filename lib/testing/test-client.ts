@@ -1,7 +1,8 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
+import { knownScopes } from '../options/scopes.ts'
 import type { Client } from '../protocol/client.ts'
-import { parseClientMetadata } from '../protocol/client-metadata.ts'
-import { createClient, findClient } from '../repositories/index.ts'
+import { type ClientMetadata, parseClientMetadata } from '../protocol/client-metadata.ts'
+import { createClient, findClient, updateClient } from '../repositories/index.ts'
 
 /** @throws Error if it does not exist or is disabled */
 export const registeredClient = async (server: AuthorizationServer, clientId: string): Promise<Client> => {
@@ -13,19 +14,22 @@ export const registeredClient = async (server: AuthorizationServer, clientId: st
 const clientId = 'latchkey-testing'
 
 /** It has neither redirect URI nor secret, so it cannot be used outside tests. */
-const metadata = parseClientMetadata({
-  client_name: 'latchkey/testing',
-  grant_types: ['client_credentials'],
-  token_endpoint_auth_method: 'client_secret_basic',
-})
+const metadataWith = (scope: string): ClientMetadata =>
+  parseClientMetadata({
+    client_name: 'latchkey/testing',
+    grant_types: ['client_credentials'],
+    token_endpoint_auth_method: 'client_secret_basic',
+    scope,
+  })
 
-/** The client of test tokens, created when needed. */
+/** The client of test tokens, created when needed. It may have every scope. */
 export const clientForTests = async (server: AuthorizationServer): Promise<Client> => {
   const now = server.now()
   const known = await findClient(server.database, { clientId, now })
-  if (known === undefined) {
-    // Another test file may have created it meanwhile; it is then found below.
-    await createClient(server.database, { clientId, secretHash: null, metadata, now }).catch(() => undefined)
-  }
+  const scope = knownScopes(server.options).join(' ')
+  const stored = { clientId, secretHash: null, metadata: metadataWith(scope), now }
+  // Another test file may have created it meanwhile; it is then found below.
+  if (known === undefined) await createClient(server.database, stored).catch(() => undefined)
+  else if (known.metadata.scope !== scope) await updateClient(server.database, stored)
   return registeredClient(server, clientId)
 }

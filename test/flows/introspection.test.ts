@@ -80,10 +80,22 @@ describe('an active token is described in full and in nothing else (RFC 7662 §2
     })
   })
 
-  test('a narrowed one after a refresh', async () => {
+  test('a narrowed one after a refresh, which no longer reveals the username', async () => {
     const { refresh_token } = await userTokens()
     const { access_token } = await answerOf(refresh(host, refresh_token, { scope: 'openid' }))
-    expect((await introspect(access_token)).body).toMatchObject({ active: true, scope: 'openid' })
+    const { body } = await introspect(access_token)
+    expect(body).toMatchObject({ active: true, scope: 'openid' })
+    expect(body).not.toHaveProperty('username')
+  })
+
+  test.each([
+    ['openid notes:read', undefined],
+    ['openid profile', 'ada@example.com'],
+    ['openid email', 'ada@example.com'],
+  ])('with the scopes %s the username of a refresh token is %s', async (granted, username) => {
+    const { refresh_token } = await userTokens({ scope: granted })
+    const { body } = await introspect(refresh_token)
+    expect({ active: body.active, username: body.username }).toEqual({ active: true, username })
   })
 
   test('a client’s own access token speaks for no user', async () => {

@@ -1,23 +1,37 @@
 import { decodeJwt } from 'jose'
 import supertest from 'supertest'
+import type { ClientSeed } from '../../lib/index.ts'
 import { authorizeUrl, type Host, secret, startHost } from '../support/host.ts'
 import { locationOf, RawBrowser } from '../support/raw-browser.ts'
 
-const client = (client_id: string, host: string) => ({
+const client = (client_id: string, redirect_uri: string, more: Partial<ClientSeed> = {}): ClientSeed => ({
+  ...more,
   client_id,
   client_secret: secret,
   subject_type: 'pairwise' as const,
-  redirect_uris: [`https://${host}/callback`],
+  redirect_uris: [redirect_uri],
   scope: 'openid email',
   first_party: true,
 })
 
+/** Redirect URIs of two vendors' apps on the device of the user. */
+const onDevice = [
+  ['private-use', 'com.example.one:/callback', 'com.example.two:/callback'],
+  ['loopback', 'http://127.0.0.1/callback', 'http://127.0.0.1/callback'],
+  ['localhost', 'http://localhost:5000/callback', 'http://localhost:5000/callback'],
+] as const
+
 let host: Host
 beforeAll(async () => {
   const clients = [
-    client('one', 'a.example.com'),
-    client('two', 'a.example.com'),
-    client('three', 'b.example.com'),
+    client('one', 'https://a.example.com/callback'),
+    client('two', 'https://a.example.com/callback'),
+    client('three', 'https://b.example.com/callback'),
+    ...onDevice.flatMap(([name, uri, other]) => [
+      client(name, uri),
+      client(`other-${name}`, other),
+      client(`${name}-by-sector`, uri, { sector_identifier_uri: 'https://a.example.com/sector.json' }),
+    ]),
   ]
   host = await startHost({ clients })
 })
@@ -44,12 +58,27 @@ test('one user is one subject to clients of one host, and another to clients of 
   expect(subjects[2]).not.toBe(subjects[0])
   const userinfo = await supertest(host.app).get('/oauth/userinfo').auth(one.access_token, { type: 'bearer' })
   expect(userinfo.body).toEqual({ sub: subjects[0], email: 'ada@example.com', email_verified: true })
+  // Whoever correlates users could otherwise do it by their login, or by their username.
+  expect(new Set([one, two, three].map(({ id_token }) => decodeJwt(id_token).sid)).size).toBe(3)
   const introspected = await supertest(host.app)
     .post('/oauth/introspect')
     .auth('one', secret)
     .type('form')
     .send({ token: one.access_token })
   expect(introspected.body).toMatchObject({ active: true, sub: subjects[0] })
+  expect(introspected.body).not.toHaveProperty('username')
+})
+
+test.each(onDevice)('apps with a %s redirect URI are not one sector', async (name, uri, other) => {
+  const agent = new RawBrowser(host.app)
+  const subjectAt = async (id: string, redirectUri: string): Promise<string | undefined> =>
+    decodeJwt((await tokensOf(agent, id, redirectUri)).id_token).sub
+  const subject = await subjectAt(name, uri)
+  expect(subject).toMatch(/^[\w-]{43}$/)
+  expect(await subjectAt(`other-${name}`, other)).not.toBe(subject)
+  expect(await subjectAt(`${name}-by-sector`, uri)).toBe(
+    await subjectAt('one', 'https://a.example.com/callback'),
+  )
 })
 
 test('a hint speaks of the user under the name that its client knows', async () => {
@@ -70,7 +99,7 @@ test('the salt survives a restart and a change of secrets', async () => {
   const agent = new RawBrowser(host.app)
   const before = decodeJwt((await tokensOf(agent, 'one', 'https://a.example.com/callback')).id_token).sub
   const secrets = ['another secret that is long enough, too', 'a secret of the tests that is long enough']
-  const clients = [client('one', 'a.example.com')]
+  const clients = [client('one', 'https://a.example.com/callback')]
   const again = await startHost({ database: host.database, clients, options: { secrets } })
   const first = host
   host = again
