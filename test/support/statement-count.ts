@@ -7,7 +7,7 @@ export interface StatementCount {
   readonly transactions: string[]
   /** Statements that SQLite compiled, or PostgreSQL and MariaDB were sent without having them prepared. */
   readonly prepared: string[]
-  /** Statements whose LIMIT is bound, of any table: SQLite makes their plan anew each time they run. */
+  /** Statements that SQLite plans anew each time they run: their LIMIT is bound, or a value of a join is not `+?`. */
   readonly replanned: string[]
   reset(): void
 }
@@ -46,9 +46,11 @@ export const countStatements = async (knex: Knex, ignored: readonly string[]): P
     prepared: [] as string[],
     replanned: [] as string[],
   }
+  const { driverName } = knex.client
+  const replanned = driverName === 'better-sqlite3' ? /limit \?|join .*[^+]\?/i : /limit (\?|\$\d)/i
   const isIgnored = (sql: string): boolean => ignored.some((table) => sql.includes(table))
   const note = (sql: string): void => {
-    if (/limit (\?|\$\d)/i.test(sql)) count.replanned.push(sql)
+    if (replanned.test(sql)) count.replanned.push(sql)
     if (isControl.test(sql)) count.transactions.push(sql)
     else if (!isIgnored(sql)) count.ours.push(sql)
   }
@@ -56,7 +58,6 @@ export const countStatements = async (knex: Knex, ignored: readonly string[]): P
     if (!isControl.test(sql) && !isIgnored(sql)) count.prepared.push(sql)
   }
   const connection = await knex.client.acquireConnection()
-  const { driverName } = knex.client
   if (driverName === 'better-sqlite3') {
     const statement = Object.getPrototypeOf(connection.prepare('SELECT 1'))
     for (const name of ['all', 'run', 'get', 'iterate'])
