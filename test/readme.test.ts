@@ -1,11 +1,11 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
-import { join, relative } from 'node:path'
+import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { hash } from '@node-rs/bcrypt'
 import createKnex from 'knex'
 import supertest from 'supertest'
+import { freePort, type HostFolder, openHostFolder } from './support/host-folder.ts'
 import { locationOf, RawBrowser } from './support/raw-browser.ts'
 
 const root = join(__dirname, '..')
@@ -31,56 +31,10 @@ const section = (file: string, heading: string): string => {
 }
 
 describe('the three files of README', () => {
-  const artifacts = join(__dirname, '.artifacts')
   const person = { email: 'ada@example.com', full_name: 'Ada Lovelace', password: 'correct horse battery' }
-  const running: ChildProcess[] = []
-  let folder: string
+  let folder: HostFolder
   let host: string
   let client: string
-  let hostPort: number
-
-  /** Makes the program send a message as soon as it listens. */
-  const announce = `data:text/javascript,${encodeURIComponent(`
-    import net from 'node:net'
-    const { listen } = net.Server.prototype
-    net.Server.prototype.listen = function (...args) {
-      this.once('listening', () => process.send?.('listening'))
-      return listen.apply(this, args)
-    }`)}`
-
-  const environment = (extra: Readonly<Record<string, string>>) => ({
-    ...process.env,
-    ...extra,
-    NODE_ENV: 'development',
-    TSX_TSCONFIG_PATH: join(folder, 'tsconfig.json'),
-  })
-
-  const start = (file: string, extra: Readonly<Record<string, string>>): Promise<void> => {
-    const child = spawn(process.execPath, ['--import', 'tsx', '--import', announce, file], {
-      cwd: folder,
-      env: environment(extra),
-      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-    })
-    running.push(child)
-    let output = ''
-    for (const stream of [child.stdout, child.stderr]) {
-      stream?.on('data', (chunk) => {
-        output += chunk
-      })
-    }
-    return new Promise((resolve, reject) => {
-      child.on('message', () => resolve())
-      child.on('exit', (status) => reject(new Error(`${file} ended with ${status}\n${output}`)))
-    })
-  }
-
-  const freePort = (): Promise<number> =>
-    new Promise((resolve) => {
-      const server = createServer().listen(0, 'localhost', () => {
-        const address = server.address()
-        server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0))
-      })
-    })
 
   const knexfile = {
     client: 'better-sqlite3',
@@ -89,7 +43,7 @@ describe('the three files of README', () => {
   }
 
   const createUsers = async () => {
-    const knex = createKnex({ ...knexfile, connection: { filename: join(folder, 'app.sqlite') } })
+    const knex = createKnex({ ...knexfile, connection: { filename: join(folder.path, 'app.sqlite') } })
     await knex.schema.createTable('users', (table) => {
       table.increments('id')
       table.string('email')
@@ -107,44 +61,33 @@ describe('the three files of README', () => {
     const terminal = 'data:text/javascript,process.stdout.isTTY=true'
     const { stdout } = await promisify(execFile)(
       process.execPath,
-      ['--import', terminal, '--import', 'tsx', knexCli, 'seed:run'],
-      { cwd: folder, env: environment({}) },
+      ['--import', terminal, knexCli, 'seed:run'],
+      { cwd: folder.path, env: { ...process.env, NODE_ENV: 'development' } },
     )
     return stdout
   }
 
   beforeAll(async () => {
-    mkdirSync(artifacts, { recursive: true })
-    folder = mkdtempSync(join(artifacts, 'readme-'))
-    mkdirSync(join(folder, 'seeds'))
-    hostPort = await freePort()
-    const clientPort = await freePort()
+    const [hostPort, clientPort] = [await freePort(), await freePort()]
     host = `http://localhost:${hostPort}`
     client = `http://localhost:${clientPort}`
-    // Inside the project the name of the package is its source.
-    const paths = { latchkey: [join(relative(folder, root), 'lib/index.ts')] }
-    writeFileSync(
-      join(folder, 'tsconfig.json'),
-      JSON.stringify({ compilerOptions: { allowJs: true, paths } }),
-    )
-    writeFileSync(join(folder, 'package.json'), JSON.stringify({ type: 'module' }))
-    writeFileSync(join(folder, 'knexfile.js'), `export default ${JSON.stringify(knexfile)}\n`)
-    writeFileSync(join(folder, 'app.js'), snippet('app.js'))
-    writeFileSync(
-      join(folder, 'seeds/clients.js'),
-      snippet('seeds/clients.js').replace(':4000', `:${clientPort}`),
-    )
-    writeFileSync(join(folder, 'client.js'), snippet('client.js'))
+    folder = openHostFolder({
+      'knexfile.js': `export default ${JSON.stringify(knexfile)}\n`,
+      'app.js': snippet('app.js'),
+      'seeds/clients.js': snippet('seeds/clients.js').replace(':4000', `:${clientPort}`),
+      'client.js': snippet('client.js'),
+    })
     await createUsers()
     const [secret = ''] = /lk_cs_[\w-]+/.exec(await seed()) ?? []
-    await start('app.js', { PORT: String(hostPort) })
-    await start('client.js', { PORT: String(clientPort), ISSUER: `${host}/oauth`, SHOP_SECRET: secret })
+    await folder.start('app.js', { PORT: String(hostPort) })
+    await folder.start('client.js', {
+      PORT: String(clientPort),
+      ISSUER: `${host}/oauth`,
+      SHOP_SECRET: secret,
+    })
   }, 60_000)
 
-  afterAll(() => {
-    for (const child of running) child.kill('SIGKILL')
-    rmSync(folder, { recursive: true, force: true })
-  })
+  afterAll(() => folder.remove())
 
   test('app.js has about fifteen lines', () => {
     const lines = snippet('app.js')

@@ -1,13 +1,12 @@
-import { type ChildProcess, fork } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join, relative } from 'node:path'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { hash } from '@node-rs/bcrypt'
 import createKnex, { type Knex } from 'knex'
 import { createClient } from 'redis'
 import { migrate, seedClients } from '../lib/index.ts'
 import { type FaultProxy, openFaultProxy } from './support/fault-proxy.ts'
 import { authorizeUrl, callback, secret } from './support/host.ts'
+import { type HostFolder, openHostFolder } from './support/host-folder.ts'
 import { codeOf, expectErrorPage, expectErrorRedirect } from './support/outcomes.ts'
 import { RawBrowser } from './support/raw-browser.ts'
 import { describeWith, services } from './support/services.ts'
@@ -31,8 +30,7 @@ const app = express()
 const database = knex({ client: 'better-sqlite3', connection: { filename: 'app.sqlite' }, useNullAsDefault: true })
 const users = { table: 'users', columns: { id: 'id', username: 'email', password: 'password_hash' } }
 ${code}
-const server = app.listen(0, '127.0.0.1', () => process.send(server.address().port))
-process.on('disconnect', () => process.exit(0))
+app.listen(0, '127.0.0.1')
 `
 
 /** The other form that the page tells of. */
@@ -47,58 +45,24 @@ const idOf = (agent: RawBrowser): string =>
 
 describeWith('redis', 'sessions in Redis', () => {
   const redis = createClient({ url: services.redis })
-  const running: ChildProcess[] = []
   const ids = new Set<string>()
-  let folder: string
+  let folder: HostFolder
   let database: Knex
   let proxy: FaultProxy
 
   /** One process; its Redis is behind the proxy. */
-  const start = async (file: string): Promise<string> => {
-    const child = fork(file, {
-      cwd: folder,
-      execArgv: ['--import', 'tsx'],
-      env: {
-        ...process.env,
-        NODE_ENV: 'development',
-        TSX_TSCONFIG_PATH: join(folder, 'tsconfig.json'),
-        PORT: '3000',
-        REDIS_URL: proxy.url,
-        SESSION_SECRET: 'of the tests',
-      },
-      silent: true,
-    })
-    running.push(child)
-    let output = ''
-    child.stderr?.on('data', (chunk) => {
-      output += chunk
-    })
-    const ended = (status: number | null): never => {
-      throw new Error(`${file} ended with ${status}\n${output}`)
-    }
-    const [port] = await Promise.race([
-      once(child, 'message'),
-      once(child, 'exit').then(([status]) => ended(status)),
-    ])
-    return `http://127.0.0.1:${port}`
+  const start = async (form: string): Promise<string> => {
+    const env = { PORT: '3000', REDIS_URL: proxy.url, SESSION_SECRET: 'of the tests' }
+    return `http://127.0.0.1:${await folder.start(`${form}.js`, env)}`
   }
 
   beforeAll(async () => {
     await redis.connect()
     proxy = await openFaultProxy(services.redis, 6379)
-    const artifacts = join(__dirname, '.artifacts')
-    mkdirSync(artifacts, { recursive: true })
-    folder = mkdtempSync(join(artifacts, 'redis-'))
-    // Inside the project the name of the package is its source.
-    const paths = { latchkey: [join(relative(folder, root), 'lib/index.ts')] }
-    writeFileSync(
-      join(folder, 'tsconfig.json'),
-      JSON.stringify({ compilerOptions: { allowJs: true, paths } }),
-    )
-    writeFileSync(join(folder, 'package.json'), JSON.stringify({ type: 'module' }))
+    folder = openHostFolder({ 'host.js': programOf(snippet), 'sessions.js': programOf(asMiddleware) })
     database = createKnex({
       client: 'better-sqlite3',
-      connection: { filename: join(folder, 'app.sqlite') },
+      connection: { filename: join(folder.path, 'app.sqlite') },
       useNullAsDefault: true,
     })
     await database.schema.createTable('users', (table) => {
@@ -113,17 +77,16 @@ describeWith('redis', 'sessions in Redis', () => {
   })
 
   afterAll(async () => {
-    for (const child of running) child.kill('SIGKILL')
+    folder.remove()
     for (const id of ids) await redis.del(`sess:${id}`)
     await redis.close()
     await database.destroy()
     await proxy.close()
-    rmSync(folder, { recursive: true, force: true })
   })
 
   const forms = [
-    ["session: 'host'", snippet],
-    ['session: sessions', asMiddleware],
+    ["session: 'host'", snippet, 'host'],
+    ['session: sessions', asMiddleware, 'sessions'],
   ] as const
 
   test('the page has the snippet, and tells of both forms', () => {
@@ -131,15 +94,13 @@ describeWith('redis', 'sessions in Redis', () => {
     expect(asMiddleware).not.toContain('app.use(sessions)')
   })
 
-  describe.each(forms)('%s', (form, code) => {
+  describe.each(forms)('%s', (form, _code, program) => {
     let one: string
     let other: string
     beforeAll(async () => {
-      const file = join(folder, `${form.replace(/\W+/g, '-')}.js`)
-      writeFileSync(file, programOf(code))
       // The first writes the secret of development, which the second reads.
-      one = await start(file)
-      other = await start(file)
+      one = await start(program)
+      other = await start(program)
     })
     beforeEach(() => proxy.heal())
 

@@ -8,6 +8,7 @@ import knex, { type Knex } from 'knex'
 import supertest from 'supertest'
 import { seedClients, seedUsers } from '../../lib/index.ts'
 import { hashSecret } from '../../lib/keys/secrets.ts'
+import { compiledProgram } from '../support/compiled.ts'
 import { authorizeUrl, callback, clients, issuer, secret } from '../support/host.ts'
 import { codeOf } from '../support/outcomes.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
@@ -35,7 +36,7 @@ let ownKnex: Knex
 
 /** A server process on the file; resolves when it listens. */
 const startServer = async (): Promise<void> => {
-  const child = fork(join(__dirname, '../support/server-process.ts'), { execArgv: ['--import', 'tsx'] })
+  const child = fork(compiledProgram('test/support/server-process.ts'), { execArgv: [] })
   server = child
   await once(child, 'message')
   child.send(settings)

@@ -1,4 +1,5 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,6 +8,11 @@ import { join } from 'node:path'
 export interface RunningExample {
   readonly notesUrl: string
   readonly journalUrl: string
+  /** The folder of its data. */
+  readonly data: string
+  readonly process: ChildProcess
+  /** Settles when it has ended. */
+  readonly ended: Promise<unknown>
   close(): Promise<void>
 }
 
@@ -20,9 +26,7 @@ export const startExampleApp = async (...flags: string[]): Promise<RunningExampl
     env: { ...process.env, NODE_ENV: 'development', PORT: '0', JOURNAL_PORT: '0', NOTES_DATA: data },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  const ended = new Promise<void>((resolve) => {
-    child.once('exit', () => resolve())
-  })
+  const ended = once(child, 'exit')
   const close = async (): Promise<void> => {
     child.kill('SIGTERM')
     await ended
@@ -43,5 +47,5 @@ export const startExampleApp = async (...flags: string[]): Promise<RunningExampl
     throw error
   })
   const url = (name: string): string => new RegExp(`${name} +(http://localhost:\\d+)`).exec(output)?.[1] ?? ''
-  return { notesUrl: url('Notes'), journalUrl: url('Journal'), close }
+  return { notesUrl: url('Notes'), journalUrl: url('Journal'), data, process: child, ended, close }
 }

@@ -1,4 +1,4 @@
-// The kit in a process of its own, as a host runs it, on a pool that it opens itself; run with `node --import tsx`.
+// The kit in a process of its own, as a host runs it, on a pool that it opens itself.
 // What it logs, it prints.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

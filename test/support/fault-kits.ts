@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { join } from 'node:path'
 import { migrate, seedClients, seedUsers } from '../../lib/index.ts'
+import { compiledProgram } from './compiled.ts'
 import type { FaultDatabase } from './fault-databases.ts'
 import { faultClients } from './fault-family.ts'
 import type { KitReport, StartKit } from './fault-kit.ts'
@@ -24,7 +24,7 @@ export interface Kit {
  * @param options may come later: it takes a while to load
  */
 export const startKit = async (options: StartKit | Promise<StartKit>): Promise<Kit> => {
-  const child = fork(join(__dirname, 'fault-kit.ts'), { execArgv: ['--import', 'tsx'], silent: true })
+  const child = fork(compiledProgram('test/support/fault-kit.ts'), { execArgv: [], silent: true })
   const exit = once(child, 'exit')
   let printed = ''
   for (const stream of [child.stdout, child.stderr]) {

@@ -1,4 +1,4 @@
-// A server in a process of its own that can be killed at any statement; run with `node --import tsx`.
+// A server in a process of its own that can be killed at any statement.
 // It loads everything, says so, and starts when the parent asks.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

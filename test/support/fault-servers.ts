@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { type CompiledServers, compileServers } from './fault-compile.ts'
+import { compiledProgram } from './compiled.ts'
 import type { DeathPoint, FaultServerMessage, FaultServerReport, StartFaultServer } from './fault-server.ts'
 
 /** A server in a process of its own. */
@@ -36,8 +36,8 @@ interface Loaded {
   readonly ended: Promise<unknown>
 }
 
-const load = async ({ server }: CompiledServers): Promise<Loaded> => {
-  const child = fork(server, { execArgv: [] })
+const load = async (): Promise<Loaded> => {
+  const child = fork(compiledProgram('test/support/fault-server.ts'), { execArgv: [] })
   const ended = once(child, 'exit')
   await reportOf(child)
   return { child, ended }
@@ -73,12 +73,11 @@ export interface FaultServers {
  * @param spare how many wait loaded while others serve, where servers are killed often
  */
 export const openServers = (spare = 0): FaultServers => {
-  const compiled = compileServers()
   const started: FaultServer[] = []
-  const waiting = Array.from({ length: spare }, () => load(compiled))
+  const waiting = Array.from({ length: spare }, () => load())
   const start = async (options: StartFaultServer): Promise<FaultServer> => {
-    const loaded = waiting.shift() ?? load(compiled)
-    if (waiting.length < spare) waiting.push(load(compiled))
+    const loaded = waiting.shift() ?? load()
+    if (waiting.length < spare) waiting.push(load())
     const server = await serve(await loaded, options)
     started.push(server)
     return server
@@ -93,7 +92,6 @@ export const openServers = (spare = 0): FaultServers => {
         await ended
       }
       await Promise.all(started.map((server) => server.kill()))
-      compiled.remove()
     },
   }
 }

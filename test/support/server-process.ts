@@ -1,4 +1,4 @@
-// A server in a process of its own, for tests of several on one database; run with `node --import tsx`.
+// A server in a process of its own, for tests of several on one database.
 // It loads everything, says so, and starts a server each time the parent asks, all at the same moment.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

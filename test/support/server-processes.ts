@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { join } from 'node:path'
+import { compiledProgram } from './compiled.ts'
 import type { ServerReport, StartServer } from './server-process.ts'
 
 /** Several processes that each run servers on a database they share. */
@@ -28,9 +28,8 @@ const originOf = async (child: ChildProcess): Promise<string> => {
 
 /** Forks processes that have loaded the kit and wait. */
 export const forkServers = async (count: number): Promise<ServerProcesses> => {
-  const children = Array.from({ length: count }, () =>
-    fork(join(__dirname, 'server-process.ts'), { execArgv: ['--import', 'tsx'] }),
-  )
+  const program = compiledProgram('test/support/server-process.ts')
+  const children = Array.from({ length: count }, () => fork(program, { execArgv: [] }))
   await Promise.all(children.map(reportOf))
   return {
     start(settings) {

@@ -1,0 +1,92 @@
+import { silenceAll } from '../database/internals.ts'
+import { openDatabase } from '../database/open.ts'
+import { runningVersion } from '../pages/template-version.ts'
+import { OAuthError } from '../protocol/errors.ts'
+import { createClientCommand, updateClientCommand } from './client.ts'
+import { listClientsCommand, showClientCommand } from './client-list.ts'
+import { deleteClientCommand, disableClientCommand, enableClientCommand } from './client-state.ts'
+import { Cancelled, type Command, type Invocation, UsageError } from './command.ts'
+import { readCommandLine } from './command-line.ts'
+import { loadOptions } from './config.ts'
+import { ejectViewsCommand } from './eject-views.ts'
+import { helpOn } from './help.ts'
+import { listKeysCommand, rotateKeysCommand } from './keys.ts'
+import { migrateCommand, rollbackCommand } from './migrate.ts'
+import { pruneCommand } from './prune.ts'
+import { rotateSecretCommand } from './rotate-secret.ts'
+import { print, printError } from './terminal.ts'
+import { createUserCommand } from './user.ts'
+
+const commands: readonly Command[] = [
+  migrateCommand,
+  rollbackCommand,
+  createClientCommand,
+  listClientsCommand,
+  showClientCommand,
+  updateClientCommand,
+  disableClientCommand,
+  enableClientCommand,
+  deleteClientCommand,
+  rotateSecretCommand,
+  createUserCommand,
+  listKeysCommand,
+  rotateKeysCommand,
+  pruneCommand,
+  ejectViewsCommand,
+]
+
+const now = (): number => Math.floor(Date.now() / 1000)
+
+const perform = async (command: Command, invocation: Invocation): Promise<void> => {
+  command.check?.(invocation)
+  if ('runAlone' in command) return command.runAlone(invocation)
+  const options = await loadOptions(invocation.text('config'))
+  const opened = openDatabase(options.database, options.tablePrefix, options)
+  // Knex logs each failed connection with its stack; the final error has the same message.
+  if (!invocation.flag('debug')) silenceAll(opened.hostKnex)
+  try {
+    await command.run({ ...opened, options, now }, invocation)
+  } finally {
+    // Even if the configuration opened the pool: the process ends here.
+    await opened.hostKnex.destroy()
+  }
+}
+
+const answer = async (args: string[]): Promise<void> => {
+  const line = readCommandLine(args, commands)
+  if (line.wants === 'version') return print(runningVersion())
+  if (line.wants === 'help') return print(helpOn(commands, line.words))
+  await perform(line.command, line.invocation)
+}
+
+/** Some drivers report the reason as a code, or in an AggregateError. */
+const reasonOf = (error: unknown): string => {
+  if (!(error instanceof Error)) return String(error)
+  if (error.message !== '') return error.message
+  if (error instanceof AggregateError && error.errors.length > 0) return reasonOf(error.errors[0])
+  return 'code' in error ? String(error.code) : error.name
+}
+
+/** Shows the cause of a 503, such as why the database is unavailable. Clients never see it. */
+const messageOf = (error: unknown): string => {
+  const message = reasonOf(error).replace(/^latchkey: /, '')
+  const isFault = error instanceof OAuthError && error.status >= 500 && error.cause !== undefined
+  return isFault ? `${message}: ${reasonOf(error.cause)}` : message
+}
+
+const exitCodeOf = (error: unknown): number => {
+  if (error instanceof Cancelled) return 130
+  return error instanceof UsageError ? 2 : 1
+}
+
+/** Runs the command that the arguments name, prints its result or its error, and returns the exit code. */
+export const main = async (args: string[]): Promise<number> => {
+  try {
+    await answer(args)
+    return 0
+  } catch (error) {
+    printError(messageOf(error))
+    if (args.includes('--debug')) console.error(error)
+    return exitCodeOf(error)
+  }
+}

@@ -1,0 +1,304 @@
+import { randomBytes } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { openDatabase } from '../../lib/database/open.ts'
+import { hashSecret } from '../../lib/keys/secrets.ts'
+import { findClient } from '../../lib/repositories/clients.ts'
+import { field, openCommandLine, program, rowsOf, stack, withDatabase } from '../support/command-line.ts'
+
+const cli = openCommandLine()
+afterAll(() => cli.close())
+
+const callback = 'https://shop.example.com/callback'
+const { version } = JSON.parse(readFileSync(join(__dirname, '../../package.json'), 'utf8'))
+
+/** Every byte of the default database, also what stands in its journal. */
+const bytesOf = (folder: string): string =>
+  readdirSync(folder)
+    .filter((name) => name.startsWith('latchkey.sqlite'))
+    .map((name) => readFileSync(join(folder, name), 'latin1'))
+    .join('\n')
+
+describe('help', () => {
+  test('lists the commands, each of which explains itself with an example', async () => {
+    const folder = cli.folder()
+    const { stdout } = await cli.succeed(folder, ['--help'])
+    const commands = [
+      'migrate',
+      'rollback',
+      'client create',
+      'client list',
+      'client show',
+      'client update',
+      'client disable',
+      'client enable',
+      'client delete',
+      'client rotate-secret',
+      'user create',
+      'keys list',
+      'keys rotate',
+      'prune',
+      'eject-views',
+    ]
+    for (const command of commands) expect(stdout).toMatch(new RegExp(`^  ${command} {2,}\\w`, 'm'))
+    const helps = await Promise.all(commands.map((name) => cli.run(folder, [...name.split(' '), '--help'])))
+    commands.forEach((name, index) => {
+      expect(helps[index]).toMatchObject({ code: 0, stderr: '' })
+      expect(helps[index]!.stdout).toMatch(new RegExp(`\nExample\n  latchkey ${name}`))
+    })
+    expect((await cli.run(folder, ['help', 'client', 'create'])).stdout).toBe(helps[2]!.stdout)
+    expect(readdirSync(folder)).toEqual([])
+  })
+
+  test('--version is that of the package', async () => {
+    expect((await cli.succeed(cli.folder(), ['--version'])).stdout).toBe(`${version}\n`)
+  })
+
+  test.each([
+    [['clinet', 'create'], 'unknown command clinet create; did you mean: latchkey client create'],
+    [['migrat'], 'did you mean: latchkey migrate'],
+    [['client'], 'client needs one of: create, list, show, update, disable, enable, delete, rotate-secret'],
+    [['frobnicate'], 'unknown command frobnicate; see: latchkey --help'],
+    [['client', 'create', '--redirect-url', callback], 'did you mean --redirect-uri?'],
+    [['client', 'create', '--redirect-uri'], '--redirect-uri <value>'],
+    [['client', 'list', 'shop'], 'unexpected argument shop'],
+    [['client', 'rotate-secret'], 'client rotate-secret needs ID'],
+    [['user', 'create', '--username', 'ada', '--password', 'pass-phrase'], '--password is not an option'],
+    [['rollback'], 'add --yes'],
+    [['client', 'delete', 'shop'], 'add --yes'],
+    [['client', 'update', 'shop', '--metadata', '{'], '--metadata must be a JSON object'],
+    [['keys', 'rotate', '--alg', 'HS256'], '--alg must be one of RS256, PS256, ES256, EdDSA'],
+    [['keys', 'rotate', '--alg', ''], '--alg must be one of'],
+    [['eject-views', 'logni'], 'unknown template logni; did you mean login?'],
+    [['eject-views', 'xyz'], 'unknown template xyz; the templates are: account-sign-in.eta, account.eta, '],
+    [['eject-views', 'login'], 'no folder to copy to: set the option views, or add --to DIR'],
+    [[], 'see: latchkey --help'],
+  ])('%j is a wrong command line', async (args, message) => {
+    const folder = cli.folder()
+    const { code, stdout, stderr } = await cli.run(folder, args)
+    expect(stderr).toContain(message)
+    expect(stderr).not.toMatch(stack)
+    expect(stderr).not.toContain('pass-phrase')
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(readdirSync(folder)).toEqual([])
+  })
+})
+
+describe('with the defaults of development', () => {
+  test('migrate creates the tables, and the second time says that nothing is to do', async () => {
+    const folder = cli.folder()
+    const first = await cli.succeed(folder, ['migrate'])
+    expect(first.stdout).toMatch(/^001_clients\n002_users\n/)
+    expect(await rowsOf(folder, 'oauth_clients')).toEqual([])
+    expect(await cli.run(folder, ['migrate'])).toEqual({
+      code: 0,
+      stdout: '',
+      stderr: 'the tables are up to date\n',
+    })
+  })
+
+  test('client create prints the secret once and stores its hash alone; list shows the client', async () => {
+    const folder = cli.folder()
+    const web = [...['client', 'create', '--id', 'shop', '--name', 'Shop'], '--redirect-uri', callback]
+    const created = await cli.succeed(folder, [...web, '--redirect-uri', 'http://127.0.0.1/callback'])
+    const secret = field(created.stdout, 'client_secret')
+    expect(secret).toMatch(/^lk_cs_[\w-]{43}$/)
+    expect(field(created.stdout, 'client_id')).toBe('shop')
+    expect((created.stdout + created.stderr).split(secret)).toHaveLength(2)
+    expect(await rowsOf(folder, 'oauth_clients')).toEqual([
+      expect.objectContaining({ client_id: 'shop', secret_hash: hashSecret(secret) }),
+    ])
+    expect(bytesOf(folder)).toContain(hashSecret(secret))
+    expect(bytesOf(folder)).not.toContain(secret)
+
+    const native = ['client', 'create', '--public', '--first-party', '--scope', 'openid email']
+    const made = await cli.succeed(folder, [
+      ...native,
+      '--redirect-uri',
+      'com.example.app:/callback',
+      '--json',
+    ])
+    const { client_id, ...rest } = JSON.parse(made.stdout)
+    expect(rest).toEqual({})
+    const listed = JSON.parse((await cli.succeed(folder, ['client', 'list', '--json'])).stdout)
+    expect(listed).toHaveLength(2)
+    expect(listed).toContainEqual(
+      expect.objectContaining({
+        client_id,
+        token_endpoint_auth_method: 'none',
+        first_party: true,
+        scope: 'openid email',
+        redirect_uris: ['com.example.app:/callback'],
+      }),
+    )
+    const { stdout } = await cli.succeed(folder, ['client', 'list'])
+    expect(stdout).toMatch(/^shop +Shop +confidential +https:\/\/shop\.example\.com\/callback$/m)
+    expect(stdout).toMatch(/^ +http:\/\/127\.0\.0\.1\/callback$/m)
+    expect(stdout + JSON.stringify(listed)).not.toContain(hashSecret(secret))
+  })
+
+  test('a secret brought along is read from standard input and not printed', async () => {
+    const folder = cli.folder()
+    const args = ['client', 'create', '--id', 'shop', '--redirect-uri', callback, '--secret-from-stdin']
+    const short = await cli.run(folder, args, { input: 'too-short\n' })
+    expect(short).toMatchObject({ code: 1, stdout: '' })
+    expect(short.stderr).toContain('client_secret must have at least 32 characters')
+    const own = 'a-secret-of-the-administrator-with-48-characters'
+    const { stdout, stderr } = await cli.succeed(folder, args, { input: `${own}\n` })
+    expect(stdout + stderr).not.toContain(own)
+    expect(await rowsOf(folder, 'oauth_clients')).toMatchObject([{ secret_hash: hashSecret(own) }])
+  })
+
+  test('what the rules of seeds refuse is refused with their sentence, and nothing is written', async () => {
+    const folder = cli.folder()
+    const create = ['client', 'create', '--id', 'shop']
+    await cli.succeed(folder, [...create, '--redirect-uri', callback])
+    const refusals: [string[], string][] = [
+      [['client', 'create', '--redirect-uri', 'http://shop.example.com/callback'], 'redirect_uri must'],
+      [['client', 'create', '--redirect-uri', `${callback}#part`], 'redirect_uri must'],
+      [['client', 'create', '--redirect-uri', callback, '--scope', 'orders:read'], 'orders:read'],
+      [
+        ['client', 'create', '--redirect-uri', callback, '--grant-type', 'password'],
+        'grant_types must be one of',
+      ],
+      [['client', 'create'], 'redirect_uris is required'],
+      [[...create, '--redirect-uri', 'https://evil.example/'], 'client_id: shop is already registered'],
+      [['client', 'rotate-secret', 'nobody'], 'client nobody is not registered'],
+    ]
+    const outcomes = await Promise.all(refusals.map(([args]) => cli.run(folder, args)))
+    refusals.forEach(([, message], index) => {
+      expect(outcomes[index]).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining(message) })
+      expect(outcomes[index]!.stderr).not.toMatch(stack)
+    })
+    expect(await rowsOf(folder, 'oauth_clients')).toHaveLength(1)
+    expect((await cli.run(folder, ['client', 'create', '--debug'])).stderr).toMatch(stack)
+  })
+
+  test('disable, enable, update, show and delete change one client and no other', async () => {
+    const folder = cli.folder()
+    const client = (...words: string[]) => cli.succeed(folder, ['client', ...words])
+    await client('create', '--id', 'shop', '--redirect-uri', callback)
+    await client('create', '--id', 'other', '--redirect-uri', callback)
+    const [other] = (await rowsOf(folder, 'oauth_clients')).filter(({ client_id }) => client_id === 'other')
+
+    expect((await client('disable', 'shop')).stderr).toBe('client shop is disabled\n')
+    expect((await client('list')).stdout).toMatch(/^shop +shop +confidential, disabled /m)
+    await client('enable', 'shop')
+    const change = ['--name', 'Shop', '--metadata', '{"client_uri":"https://shop.example.com"}']
+    expect((await client('update', 'shop', ...change)).stdout).toBe('client_id  shop\n')
+    expect(JSON.parse((await client('show', 'shop', '--json')).stdout)).toMatchObject({
+      disabled: false,
+      client_name: 'Shop',
+      client_uri: 'https://shop.example.com',
+      redirect_uris: [callback],
+    })
+    await client('delete', 'shop', '--yes')
+    expect(await rowsOf(folder, 'oauth_clients')).toEqual([other])
+    expect(await cli.run(folder, ['client', 'show', 'shop'])).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: 'latchkey: client shop is not registered\n',
+    })
+  })
+
+  test('rotate-secret lets both secrets stand for a while, or ends the old one at once', async () => {
+    const folder = cli.folder()
+    const created = await cli.succeed(folder, [
+      'client',
+      'create',
+      '--id',
+      'shop',
+      '--redirect-uri',
+      callback,
+    ])
+    const first = field(created.stdout, 'client_secret')
+    const rotated = await cli.succeed(folder, ['client', 'rotate-secret', 'shop', '--keep', '3600'])
+    const second = field(rotated.stdout, 'client_secret')
+    const connection = { filename: join(folder, 'latchkey.sqlite') }
+    const { database, close } = openDatabase({ client: 'better-sqlite3', connection }, 'oauth_')
+    const validAfter = async (seconds: number) => {
+      const now = Math.floor(Date.now() / 1000) + seconds
+      return (await findClient(database, { clientId: 'shop', now }))?.secretHashes
+    }
+    expect(await validAfter(0)).toEqual([hashSecret(second), hashSecret(first)])
+    expect(await validAfter(3601)).toEqual([hashSecret(second)])
+    const third = await cli.succeed(folder, ['client', 'rotate-secret', 'shop', '--keep', '0', '--json'])
+    expect(await validAfter(0)).toEqual([hashSecret(JSON.parse(third.stdout).client_secret)])
+    await close()
+  })
+
+  test('prune removes expired rows, says how many of each table, and leaves the others', async () => {
+    const folder = cli.folder()
+    await cli.succeed(folder, ['migrate'])
+    const now = Math.floor(Date.now() / 1000)
+    const tokens = (count: number, expires_at: number) =>
+      Array.from({ length: count }, () => ({
+        ...{ hash: randomBytes(32).toString('base64url'), client_id: 'shop', scopes: '' },
+        ...{ created_at: 1, expires_at },
+      }))
+    const fill = () =>
+      withDatabase(folder, async (database) => {
+        const rows = [...tokens(230, now - 61), ...tokens(2, now + 3600)]
+        await database.batchInsert('oauth_access_tokens', rows, 50)
+        await database('oauth_replays').insert([
+          { hash: randomBytes(9).toString('hex'), expires_at: 1 },
+          { hash: randomBytes(9).toString('hex'), expires_at: now + 60 },
+        ])
+      })
+    await fill()
+    const { stdout } = await cli.succeed(folder, ['prune'])
+    expect(stdout).toBe('TABLE          REMOVED\naccess_tokens  230\nreplays        1\n')
+    expect(await rowsOf(folder, 'oauth_access_tokens')).toHaveLength(2)
+    expect(await rowsOf(folder, 'oauth_replays')).toHaveLength(1)
+    expect(await cli.run(folder, ['prune'])).toEqual({
+      code: 0,
+      stdout: '',
+      stderr: 'no rows are expired\n',
+    })
+
+    await fill()
+    const both = await Promise.all(
+      [1, 2].map(() => cli.succeed(folder, ['prune', '--json'], { program: [program()] })),
+    )
+    const counts = both.map((each): Record<string, number> => JSON.parse(each.stdout))
+    const total = (name: string) => counts.reduce((sum, removed) => sum + (removed[name] ?? 0), 0)
+    expect([total('access_tokens'), total('replays')]).toEqual([230, 1])
+    expect(await rowsOf(folder, 'oauth_access_tokens')).toHaveLength(4)
+  })
+
+  test('user create takes the password from standard input or the environment, and stores its hash', async () => {
+    const folder = cli.folder()
+    const ada = ['user', 'create', '--username', 'ada', '--name', 'Ada Lovelace']
+    const created = await cli.succeed(folder, [...ada, '--email', 'ada@example.com', '--email-verified'], {
+      input: 'correct horse battery\n',
+    })
+    const bob = { env: { LATCHKEY_PASSWORD: 'staple of the environment' } }
+    await cli.succeed(folder, ['user', 'create', '--username', 'bob'], bob)
+    expect(await rowsOf(folder, 'oauth_users')).toMatchObject([
+      {
+        id: field(created.stdout, 'subject'),
+        username: 'ada',
+        name: 'Ada Lovelace',
+        email: 'ada@example.com',
+        email_verified: 1,
+        password_hash: expect.stringMatching(/^\$argon2id\$/),
+      },
+      { username: 'bob', email: null, email_verified: 0 },
+    ])
+    expect(bytesOf(folder)).not.toMatch(/correct horse|staple of/)
+    expect(created.stdout + created.stderr).not.toContain('correct horse')
+    const refusals: [string[], string, string, number][] = [
+      [ada, 'another password', 'user ada already exists', 1],
+      [['user', 'create', '--username', 'eve'], '', 'the password must have 1 to 1024 characters', 1],
+      [['user', 'create', '--username', ' eve'], 'x', '--username must have', 1],
+      [['user', 'create', '--username', 'eve', '--email', 'eve'], 'x', 'must be an e-mail address', 1],
+      [['user', 'create', '--username', 'eve', '--email-verified'], 'x', '--email-verified needs --email', 2],
+      [['user', 'create'], 'x', 'needs --username', 2],
+    ]
+    const outcomes = await Promise.all(refusals.map(([args, input]) => cli.run(folder, args, { input })))
+    refusals.forEach(([, , message, code], index) => {
+      expect(outcomes[index]).toMatchObject({ code, stdout: '', stderr: expect.stringContaining(message) })
+    })
+    expect(await rowsOf(folder, 'oauth_users')).toHaveLength(2)
+  })
+})

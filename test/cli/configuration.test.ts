@@ -1,0 +1,135 @@
+import { randomBytes } from 'node:crypto'
+import { cpSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import knex from 'knex'
+import { rollback } from '../../lib/database/migrate.ts'
+import { openCommandLine, program, rowsOf, stack } from '../support/command-line.ts'
+import { compiledPackage } from '../support/compiled.ts'
+
+const root = join(__dirname, '../..')
+const cli = openCommandLine()
+afterAll(() => cli.close())
+
+const callback = 'https://shop.example.com/callback'
+
+describe('with a configuration', () => {
+  const url = process.env.DATABASE_URL
+  const prefix = `t${randomBytes(4).toString('hex')}_`
+  const sqlite = { client: 'better-sqlite3', connection: { filename: 'host.sqlite' }, useNullAsDefault: true }
+  const settings =
+    url === undefined ? sqlite : { client: url.startsWith('postgres') ? 'pg' : 'mysql2', connection: url }
+  const common = `
+    issuer: 'https://app.example.com/oauth',
+    secrets: ['a secret of the tests that is long enough'],
+    tablePrefix: '${prefix}',
+    scopes: { 'orders:read': 'See your orders' },`
+  // The kit's tables are gone when the test below passes; Knex keeps its own bookkeeping.
+  afterAll(async () => {
+    if (url === undefined) return
+    const host = knex(settings)
+    await rollback(host, { tablePrefix: prefix })
+    await host.schema.dropTableIfExists(`${prefix}migrations`).dropTableIfExists(`${prefix}migrations_lock`)
+    await host.destroy()
+  })
+
+  // The timer keeps the process alive, as a host's connection would.
+  const instance = `import knex from 'knex'
+console.log('the configuration is loaded')
+setInterval(() => {}, 60_000)
+export default {${common}
+  database: knex(${JSON.stringify(settings)}),
+}
+`
+  const typescript = `import type { AuthRouterOptions } from 'latchkey'
+enum Scope { Orders = 'orders:read' }
+export default {
+  scopes: { [Scope.Orders]: 'See your orders' },
+} satisfies AuthRouterOptions
+`
+
+  test('a Knex instance in latchkey.config.mjs: production asks for migrate, then all works, rollback clears', async () => {
+    const folder = cli.folder({ 'latchkey.config.mjs': instance })
+    // Each a process: the configuration opens a pool, prints a line and leaves a timer.
+    const production = { env: { NODE_ENV: 'production' }, program: [program()] }
+    const create = [
+      'client',
+      'create',
+      '--id',
+      'desk',
+      '--redirect-uri',
+      callback,
+      '--scope',
+      'openid orders:read',
+    ]
+    const refused = await cli.run(folder, create, production)
+    expect(refused).toMatchObject({ code: 1, stdout: '' })
+    expect(refused.stderr).toMatch(/the database lacks 001_clients, .*; run: npx latchkey migrate$/m)
+    await cli.succeed(folder, ['migrate'], production)
+    await cli.succeed(folder, create, production)
+    const [client] = JSON.parse((await cli.succeed(folder, ['client', 'list', '--json'], production)).stdout)
+    expect(client).toMatchObject({ client_id: 'desk', scope: 'openid orders:read' })
+    const { stdout } = await cli.succeed(folder, ['rollback', '--yes'], production)
+    expect(stdout).toMatch(/001_clients\n$/)
+  })
+
+  test.each([['commonjs'], ['module']])(
+    'latchkey.config.ts in a %s package, through a loader',
+    async (type) => {
+      const folder = cli.folder({
+        'latchkey.config.ts': typescript,
+        'package.json': JSON.stringify({ type }),
+      })
+      const create = ['client', 'create', '--id', 'desk', '--redirect-uri', callback]
+      const loading = ['--import', 'tsx', join(root, 'lib/cli/index.ts')]
+      await cli.succeed(folder, [...create, '--scope', 'openid orders:read'], { program: loading })
+      expect(await rowsOf(folder, 'oauth_clients')).toHaveLength(1)
+    },
+  )
+
+  test('the built command says how to load TypeScript, and that works', async () => {
+    const folder = cli.folder({ 'latchkey.config.ts': typescript })
+    cpSync(compiledPackage(), join(folder, 'dist'), { recursive: true })
+    const args = ['client', 'create', '--name', 'A & B', '--redirect-uri', callback]
+    const refused = await cli.run(folder, args, { program: ['dist/lib/cli/index.js'] })
+    const command = `--import tsx dist/lib/cli/index.js client create --name 'A & B' --redirect-uri ${callback}`
+    expect(refused).toMatchObject({ code: 1, stdout: '' })
+    expect(refused.stderr).toContain(`run: node ${command}\n`)
+    await cli.succeed(folder, args, { program: ['--import', 'tsx', 'dist/lib/cli/index.js'] })
+    expect(await rowsOf(folder, 'oauth_clients')).toHaveLength(1)
+  })
+
+  test('--config names another file; what is wrong with one is said', async () => {
+    const users = `{ table: 'people', columns: { id: 'id', username: 'email', password: 'hash' } }`
+    const folder = cli.folder({
+      'host.mjs': `export default { users: ${users} }`,
+      'wrong.mjs': `export default { isuer: 'https://app.example.com' }`,
+      'empty.mjs': `export const options = {}`,
+      'broken.mjs': `throw new Error('DATABASE_URL is not set')`,
+      'away.mjs': `export default { database: { client: 'pg', connection: 'postgres://127.0.0.1:1/x' } }`,
+    })
+    const list = ['client', 'list', '--config']
+    const refusals: [string[], string][] = [
+      [['user', 'create', '--username', 'ada', '--config', 'host.mjs'], 'in your table people'],
+      [[...list, 'wrong.mjs'], 'isuer is not an option; did you mean issuer?'],
+      [[...list, 'empty.mjs'], 'empty.mjs has no default export'],
+      [[...list, 'broken.mjs'], 'broken.mjs could not be loaded: DATABASE_URL is not set'],
+      [[...list, 'away.mjs'], 'ECONNREFUSED'],
+      [[...list, 'absent.mjs'], 'absent.mjs does not exist'],
+    ]
+    const outcomes = await Promise.all(refusals.map(([args]) => cli.run(folder, args, { input: 'pw\n' })))
+    refusals.forEach(([, message], index) => {
+      expect(outcomes[index]).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining(message) })
+      expect(outcomes[index]!.stderr).not.toMatch(stack)
+    })
+  })
+
+  test('production refuses the defaults of development and writes no file', async () => {
+    const folder = cli.folder()
+    const refused = await cli.run(folder, ['migrate'], { env: { NODE_ENV: 'production' } })
+    expect(refused).toMatchObject({ code: 1, stdout: '' })
+    expect(refused.stderr).toMatch(
+      /issuer is required in production[\s\S]*No configuration file found \(latchkey\.config\.js/,
+    )
+    expect(readdirSync(folder)).toEqual([])
+  })
+})

@@ -1,0 +1,75 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
+import { dirname, join } from 'node:path'
+import { compiledPackage } from './compiled.ts'
+
+/** A folder of a host that has installed the package and all packages of this project. */
+export interface HostFolder {
+  readonly path: string
+  /** Runs a file of the folder and resolves with the port on which it listens; rejects with its output if it ends. */
+  start(file: string, env?: Readonly<Record<string, string>>): Promise<number>
+  /** Ends what was started, and removes the folder. */
+  remove(): void
+}
+
+/** Makes a program send its port as soon as it listens. */
+const announce = `data:text/javascript,${encodeURIComponent(`
+  import net from 'node:net'
+  const { listen } = net.Server.prototype
+  net.Server.prototype.listen = function (...args) {
+    this.once('listening', () => process.send?.(this.address().port))
+    return listen.apply(this, args)
+  }`)}`
+
+/** @param files their texts by their paths in the folder */
+export const openHostFolder = (files: Readonly<Record<string, string>>): HostFolder => {
+  const artifacts = join(__dirname, '../.artifacts')
+  mkdirSync(artifacts, { recursive: true })
+  const path = mkdtempSync(join(artifacts, 'host-'))
+  const running: ChildProcess[] = []
+  const manifest = JSON.stringify({ type: 'module' })
+  for (const [name, text] of Object.entries({ 'package.json': manifest, ...files })) {
+    mkdirSync(dirname(join(path, name)), { recursive: true })
+    writeFileSync(join(path, name), text)
+  }
+  mkdirSync(join(path, 'node_modules'))
+  symlinkSync(compiledPackage(), join(path, 'node_modules/latchkey'))
+  return {
+    path,
+    start: (file, env = {}) => {
+      const child = fork(join(path, file), {
+        cwd: path,
+        execArgv: ['--import', announce],
+        env: { ...process.env, NODE_ENV: 'development', ...env },
+        silent: true,
+      })
+      running.push(child)
+      let output = ''
+      for (const stream of [child.stdout, child.stderr]) {
+        stream?.on('data', (chunk) => {
+          output += chunk
+        })
+      }
+      return new Promise((resolve, reject) => {
+        child.once('message', (port: number) => resolve(port))
+        child.once('exit', (status) => reject(new Error(`${file} ended with ${status}\n${output}`)))
+      })
+    },
+    remove: () => {
+      for (const child of running) child.kill('SIGKILL')
+      rmSync(path, { recursive: true, force: true })
+    },
+  }
+}
+
+/** A port that is free now, for programs that must know theirs before they listen. */
+export const freePort = async (): Promise<number> => {
+  const probe = createServer().listen(0, 'localhost')
+  await once(probe, 'listening')
+  const { port } = probe.address() as AddressInfo
+  probe.close()
+  await once(probe, 'close')
+  return port
+}
