@@ -152,7 +152,8 @@ for (const [service, client] of kinds) {
     })
 
     test('while every connection is silent each request gets 503; afterwards requests succeed again', async () => {
-      const { clientCredentials } = await serve(config(single))
+      const { clientCredentials } = await serve({ ...config(single), connection: impatient() })
+      hurry()
       proxy.fallSilent()
       const answers = await Promise.all([clientCredentials(), clientCredentials(), clientCredentials()])
       expect(answers.map(({ status }) => status)).toEqual([503, 503, 503])
@@ -174,9 +175,8 @@ for (const [service, client] of kinds) {
       expect(knex.client.pool.numUsed()).toBe(0)
     })
 
-    // The timers of mysql2 cannot be shortened, so this takes four seconds.
     test('the driver times out on a server that accepts connections and does not answer', async () => {
-      const db = open(config())
+      const db = open({ ...config(), connection: impatient() })
       proxy.fallSilent()
       const error: unknown = await createReplay(db, replay()).catch((thrown: unknown) => thrown)
       expect(error).toEqual(unavailable)
@@ -185,21 +185,19 @@ for (const [service, client] of kinds) {
       expect(await createReplay(db, replay())).toBe(true)
     })
 
-    test('settings that a function returns have the same timeout', async () => {
-      const connection = async () => settingsOf(proxy.url)
-      const { database, hostKnex: own } = openBoth({ ...config(), connection } as Knex.Config)
-      expect(await createReplay(database, replay())).toBe(true)
-      const name = client === 'pg' ? 'connectionTimeoutMillis' : 'connectTimeout'
-      expect(own.client.connectionSettings).toMatchObject({ [name]: 4000 })
-    })
+    /** The timers of mysql2 cannot be shortened from outside. */
+    const timeoutName = client === 'pg' ? 'connectionTimeoutMillis' : 'connectTimeout'
+    const impatient = () => ({ ...settingsOf(proxy.url), [timeoutName]: 200 })
 
-    test('a timeout that the host has set is kept', () => {
-      const connection = { ...settingsOf(proxy.url), connectionTimeoutMillis: 1234, connectTimeout: 1234 }
-      const { knex } = open({ ...config(), connection })
-      expect(knex.client.connectionSettings).toMatchObject({
-        connectionTimeoutMillis: 1234,
-        connectTimeout: 1234,
-      })
+    test.each([
+      ['of a URL is four seconds', () => proxy.url, 4000],
+      ['of settings that a function returns is four seconds', () => async () => settingsOf(proxy.url), 4000],
+      ['that the host has set is kept', () => impatient(), 200],
+    ])('a timeout %s', async (_, connection, expected) => {
+      const settings = { ...config(), connection: connection() } as Knex.Config
+      const { database, hostKnex: own } = openBoth(settings)
+      expect(await createReplay(database, replay())).toBe(true)
+      expect(own.client.connectionSettings).toMatchObject({ [timeoutName]: expected })
     })
 
     test('work that lost a race, even at COMMIT, runs again as a whole and writes its rows once', async () => {
