@@ -1,7 +1,4 @@
 import type { Prompt } from '../../lib/protocol/authorization-request.ts'
-import type { Client } from '../../lib/protocol/client.ts'
-import { parseClientMetadata } from '../../lib/protocol/client-metadata.ts'
-import { type AuthorizationContext, type NextStep, nextStep } from '../../lib/protocol/next-step.ts'
 import {
   chooseOrganization,
   lastOrganization,
@@ -68,6 +65,8 @@ describe('what a host answers', () => {
 const asking = (organization?: string, prompt: readonly Prompt[] = []) => ({
   request: { prompt, ...(organization !== undefined && { organization }) },
 })
+const silently = asking(undefined, ['none'])
+const both = [acme, globex]
 const settled = (organization: string | undefined): OrganizationChoice => ({
   outcome: 'settled',
   organization,
@@ -78,7 +77,7 @@ const denied = (words: string): OrganizationChoice => ({
 })
 const open: OrganizationChoice = { outcome: 'open' }
 
-describe('for which workspace a request is', () => {
+describe('the organization of a request', () => {
   test.each<[string, Parameters<typeof chooseOrganization>[0], OrganizationChoice]>([
     ['the host knows none', { ...asking(), organizations: undefined }, settled(undefined)],
     [
@@ -97,55 +96,39 @@ describe('for which workspace a request is', () => {
       { ...asking('acme'), organizations: [] },
       denied('no organization'),
     ],
-    [
-      'the user is in none, prompt=none',
-      { ...asking(undefined, ['none']), organizations: [] },
-      denied('no organization'),
-    ],
+    ['the user is in none, prompt=none', { ...silently, organizations: [] }, denied('no organization')],
     ['the only one', { ...asking(), organizations: [acme] }, settled('acme')],
-    ['the only one, prompt=none', { ...asking(undefined, ['none']), organizations: [acme] }, settled('acme')],
-    ['one of several, named', { ...asking('globex'), organizations: [acme, globex] }, settled('globex')],
-    ['a stranger’s, named', { ...asking('initech'), organizations: [acme, globex] }, denied('organization')],
+    ['the only one, prompt=none', { ...silently, organizations: [acme] }, settled('acme')],
+    ['one of several, named', { ...asking('globex'), organizations: both }, settled('globex')],
+    ['a stranger’s, named', { ...asking('initech'), organizations: both }, denied('organization')],
     [
       'a stranger’s, named, and only one',
       { ...asking('initech'), organizations: [acme] },
       denied('organization'),
     ],
-    ['another case, named', { ...asking('ACME'), organizations: [acme, globex] }, denied('organization')],
+    ['another case, named', { ...asking('ACME'), organizations: both }, denied('organization')],
     [
       'one named, another chosen',
-      { ...asking('acme'), organizations: [acme, globex], chosen: 'globex' },
+      { ...asking('acme'), organizations: both, chosen: 'globex' },
       settled('acme'),
     ],
-    ['several', { ...asking(), organizations: [acme, globex] }, open],
+    ['several', { ...asking(), organizations: both }, open],
+    ['several, one was chosen', { ...asking(), organizations: both, chosen: 'globex' }, settled('globex')],
+    ['several, a stranger’s was chosen', { ...asking(), organizations: both, chosen: 'initech' }, open],
+    ['several, an earlier one', { ...asking(), organizations: both, remembered: 'acme' }, open],
     [
-      'several, one was chosen',
-      { ...asking(), organizations: [acme, globex], chosen: 'globex' },
-      settled('globex'),
-    ],
-    [
-      'several, a stranger’s was chosen',
-      { ...asking(), organizations: [acme, globex], chosen: 'initech' },
-      open,
-    ],
-    [
-      'several, one some other time',
-      { ...asking(), organizations: [acme, globex], remembered: 'acme' },
-      open,
-    ],
-    [
-      'several, one some other time, prompt=none',
-      { ...asking(undefined, ['none']), organizations: [acme, globex], remembered: 'acme' },
+      'several, an earlier one, prompt=none',
+      { ...silently, organizations: both, remembered: 'acme' },
       settled('acme'),
     ],
     [
-      'several, one some other time that the user has left, prompt=none',
-      { ...asking(undefined, ['none']), organizations: [acme, globex], remembered: 'initech' },
+      'several, an earlier one that the user left, prompt=none',
+      { ...silently, organizations: both, remembered: 'initech' },
       open,
     ],
-    ['several, prompt=none', { ...asking(undefined, ['none']), organizations: [acme, globex] }, open],
+    ['several, prompt=none', { ...silently, organizations: both }, open],
     [
-      'the chosen one was left for the only one',
+      'the user left the chosen one for the only one',
       { ...asking(), organizations: [acme], chosen: 'globex' },
       settled('acme'),
     ],
@@ -188,129 +171,14 @@ describe('the last choice', () => {
     ['the first of several', used(['globex', 6], ['acme', 5]), 'globex'],
     ['the first that the user belongs to', used(['initech', 7], ['acme', 5]), 'acme'],
     ['only one that the user has left', used(['initech', 7]), undefined],
-    ['what was allowed without a workspace', used(['', 7]), undefined],
+    ['what was allowed without an organization', used(['', 7]), undefined],
     ['two in one second', used(['globex', 5], ['acme', 5]), undefined],
     ['two in one second, one of them left', used(['initech', 5], ['acme', 5]), 'acme'],
   ])('%s', (_, consents, organization) => {
     expect(lastOrganization(consents, [acme, globex])).toBe(organization)
   })
 
-  test('is none where the host knows no workspaces', () => {
+  test('is none where the host knows no organizations', () => {
     expect(lastOrganization(used(['acme', 5]), undefined)).toBeUndefined()
-  })
-})
-
-describe('the next step', () => {
-  const redirectUri = 'https://app.example.com/cb'
-  const clientOf = (metadata: Record<string, unknown> = {}): Client => ({
-    clientId: 'journal',
-    secretHashes: [],
-    metadata: parseClientMetadata({ redirect_uris: [redirectUri], ...metadata }),
-    disabledAt: null,
-  })
-  const request: AuthorizationContext['request'] = {
-    clientId: 'journal',
-    redirectUri,
-    responseType: 'code',
-    responseMode: 'query',
-    scopes: ['openid'],
-    prompt: [],
-  }
-  const plain: AuthorizationContext = {
-    request,
-    client: clientOf(),
-    login: { sid: 's-1', subject: '1', authTime: 1000, amr: ['pwd'] },
-    consent: undefined,
-    decision: undefined,
-    sidAtStart: 's-1',
-    now: 1000,
-  }
-  const silent = { request: { ...request, prompt: ['none'] as const } }
-  const consent = { scopes: ['openid'] }
-  const firstParty = { client: clientOf({ first_party: true }) }
-  const allowed = { allowed: true, sid: 's-1', scopes: ['openid'] }
-  const summary = (step: NextStep): string => {
-    if (step.step === 'issue') return `issue for ${step.organization}`
-    return step.step === 'error' ? step.code : step.step
-  }
-
-  test.each<[string, Partial<AuthorizationContext>, string]>([
-    ['open', { organization: open }, 'consent'],
-    ['open, and consented somewhere', { organization: open, consent }, 'consent'],
-    ['open, a client of the host’s own', { organization: open, ...firstParty }, 'consent'],
-    ['open, prompt=none', { organization: open, ...silent }, 'interaction_required'],
-    [
-      'open, prompt=none, a client of the host’s own',
-      { organization: open, ...silent, ...firstParty },
-      'interaction_required',
-    ],
-    ['open, no login', { organization: undefined, login: undefined }, 'login'],
-    ['open, prompt=login', { organization: open, request: { ...request, prompt: ['login'] } }, 'login'],
-    ['open, an answer without a workspace', { organization: open, decision: allowed }, 'consent'],
-    [
-      'open, the user denied',
-      { organization: open, decision: { ...allowed, allowed: false } },
-      'access_denied',
-    ],
-    ['in none', { organization: denied('') }, 'access_denied'],
-    ['in none, although consented', { organization: denied(''), consent }, 'access_denied'],
-    ['in none, although allowed', { organization: denied(''), decision: allowed }, 'access_denied'],
-    ['in none, a client of the host’s own', { organization: denied(''), ...firstParty }, 'access_denied'],
-    ['in none, no login', { organization: undefined, login: undefined, ...silent }, 'login_required'],
-    ['settled, not consented', { organization: settled('acme') }, 'consent'],
-    ['settled, not consented, prompt=none', { organization: settled('acme'), ...silent }, 'consent_required'],
-    ['settled and consented', { organization: settled('acme'), consent }, 'issue for acme'],
-    [
-      'settled and consented, prompt=none',
-      { organization: settled('acme'), consent, ...silent },
-      'issue for acme',
-    ],
-    [
-      'settled, a client of the host’s own',
-      { organization: settled('acme'), ...firstParty },
-      'issue for acme',
-    ],
-    [
-      'settled and allowed',
-      { organization: settled('acme'), decision: { ...allowed, organization: 'acme' } },
-      'issue for acme',
-    ],
-    [
-      'settled, and another one was allowed',
-      { organization: settled('acme'), decision: { ...allowed, organization: 'globex' } },
-      'consent',
-    ],
-    [
-      'settled, and another one was allowed, and consented before',
-      { organization: settled('acme'), consent, decision: { ...allowed, organization: 'globex' } },
-      'issue for acme',
-    ],
-    ['settled, allowed without one', { organization: settled('acme'), decision: allowed }, 'consent'],
-    [
-      'settled, allowed under another login',
-      { organization: settled('acme'), decision: { ...allowed, organization: 'acme', sid: 's-0' } },
-      'consent',
-    ],
-    ...(
-      [
-        ['not consented', {}, 'consent'],
-        ['consented', { consent }, 'issue for acme'],
-        ['a client of the host’s own', firstParty, 'issue for acme'],
-        ['prompt=consent', { consent, request: { ...request, prompt: ['consent'] } }, 'consent'],
-        ['denied', { decision: { ...allowed, allowed: false, organizationOnly: true } }, 'access_denied'],
-      ] as [string, Partial<AuthorizationContext>, string][]
-    ).map(([name, change, step]): [string, Partial<AuthorizationContext>, string] => [
-      `settled by a choice alone, ${name}`,
-      {
-        organization: settled('acme'),
-        decision: { ...allowed, scopes: [], organization: 'acme', organizationOnly: true },
-        ...change,
-      },
-      step,
-    ]),
-    ['the host knows none, one was allowed', { decision: { ...allowed, organization: 'acme' } }, 'consent'],
-    ['the host knows none, allowed', { decision: allowed }, 'issue for undefined'],
-  ])('%s', (_, change, step) => {
-    expect(summary(nextStep({ ...plain, ...change }))).toBe(step)
   })
 })
