@@ -1,6 +1,7 @@
 import type { Request } from 'express'
 import type { ServerSetup } from '../authorization-server.ts'
 import { revokeAuthorizationsOfSubject } from '../repositories/index.ts'
+import { accountOf } from '../sessions/device-cookie.ts'
 import { endLoginsOf, hostSignedOut } from '../sessions/login.ts'
 import { isLookup } from '../users/subject.ts'
 import { eraseUser, exportUser, type UserExport } from './user-records.ts'
@@ -37,6 +38,12 @@ export interface UserLifecycle {
    * @example await oauth.users.erase(user.id)
    */
   erase(id: string | number): Promise<void>
+  /**
+   * Returns what events have as `account` for a login name, however it is spelt. It is a hash with a key of your database.
+   *
+   * @example const account = await oauth.users.accountOf('ada@example.com')
+   */
+  accountOf(username: string): Promise<string>
 }
 
 export const userLifecycle = (setup: ServerSetup): UserLifecycle => ({
@@ -66,4 +73,5 @@ export const userLifecycle = (setup: ServerSetup): UserLifecycle => ({
     await eraseUser(server, subject)
     setup.events.announce('user.erased', undefined, { subject })
   },
+  accountOf: async (username) => accountOf(await setup.ready(), username),
 })

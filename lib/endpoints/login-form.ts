@@ -1,7 +1,7 @@
 import type { PageContext } from '../http/context.ts'
 import type { PageModels } from '../pages/page-models.ts'
 import type { Parameters } from '../protocol/parameters.ts'
-import { accountOf, rememberDevice } from '../sessions/device-cookie.ts'
+import { rememberDevice } from '../sessions/device-cookie.ts'
 import { type ActiveLogin, startLogin } from '../sessions/login.ts'
 import { attemptLogin } from '../sessions/login-attempt.ts'
 
@@ -54,6 +54,6 @@ export const logIn = async (
     return undefined
   }
   const active = await startLogin(context, attempt.user)
-  if (context.server.options.throttle) rememberDevice(context, accountOf(username))
+  if (context.server.options.throttle) rememberDevice(context, username, active.user.subject)
   return active
 }

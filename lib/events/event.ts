@@ -13,7 +13,7 @@ interface AuthorizationFields {
 }
 
 interface LoginAttempt {
-  /** A hash of the login name that was typed, because people sometimes type passwords there. */
+  /** A keyed hash of the login name that was typed, because people sometimes type passwords there. */
   readonly account: string
   /** The client that asked for the login; undefined when the user opened the account page. */
   readonly clientId?: string

@@ -50,7 +50,11 @@ export const deriveKey = (secret: string, purpose: string): Buffer =>
  * An HMAC-SHA-256 over a purpose and a list of parts, encoded as JSON, so that no two inputs are the same.
  * The purpose is part of the message, not of a derived key: HKDF for each form would take ten times as long.
  */
-export const authenticationCode = (secret: string, purpose: string, parts: readonly string[]): string =>
+export const authenticationCode = (
+  secret: string | Buffer,
+  purpose: string,
+  parts: readonly string[],
+): string =>
   createHmac('sha256', secret)
     .update(JSON.stringify([purpose, ...parts]))
     .digest('base64url')

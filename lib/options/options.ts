@@ -126,7 +126,9 @@ export interface Limits {
   loginAccountAddress: Limit | false
   /** Wrong passwords from one address. @default 20 in 15 minutes */
   loginAddress: Limit | false
-  /** Wrong passwords for one account, except from browsers in which it was used before. @default 50 in a day */
+  /** Wrong passwords from one /48 of IPv6 addresses, which one subscriber may have whole. @default 200 in 15 minutes */
+  loginNetwork: Limit | false
+  /** Wrong passwords for one account from all addresses. @default 50 in a day */
   loginAccount: Limit | false
   /** Failed client authentication at `/token`, per client and address. @default 30 in a minute */
   token: Limit | false

@@ -9,14 +9,21 @@ export interface Throttling {
 }
 
 /** The limits on wrong passwords. */
-export type LoginLimits = Pick<Limits, 'loginAccountAddress' | 'loginAddress' | 'loginAccount'>
+export type LoginLimits = Pick<
+  Limits,
+  'loginAccountAddress' | 'loginAddress' | 'loginNetwork' | 'loginAccount'
+>
 
 const quarterHour = 900
 const day = 86_400
 
+/** Of a browser in which an account was used before, if `loginAccountAddress` is off. */
+export const defaultDeviceLimit: Limit = { failures: 5, seconds: quarterHour }
+
 export const defaultLoginLimits: LoginLimits = {
   loginAccountAddress: { failures: 5, seconds: quarterHour },
   loginAddress: { failures: 20, seconds: quarterHour },
+  loginNetwork: { failures: 200, seconds: quarterHour },
   loginAccount: { failures: 50, seconds: day },
 }
 

@@ -18,7 +18,7 @@ export interface Throttle {
 export type NewThrottle = Omit<Throttle, 'points'>
 
 /** The most keys of one statement. */
-const maxKeys = 4
+const maxKeys = 6
 const places = Array.from({ length: maxKeys }, (_, place) => place)
 
 type Values = Readonly<Record<string, string | number>>
@@ -62,7 +62,7 @@ const increment = (
   )
 }
 
-const counts = [1, 2, 3]
+const counts = [1, 2, 3, 4, 5]
 const incrementReturning = counts.map((count) =>
   commandReturning<Values>((...parameters) =>
     increment(count, { isMysql: false }, ...parameters).returning(columns),
@@ -99,7 +99,7 @@ const incrementAll = async (db: Database, count: number, values: Values): Promis
 }
 
 /**
- * Counts one more under each of at most three keys, in one statement. It locks rows in the order of their keys, so that
+ * Counts one more under each of at most five keys, in one statement. It locks rows in the order of their keys, so that
  * requests do not wait for each other in a circle.
  *
  * @param now epoch seconds
@@ -148,6 +148,25 @@ const decrementLockedKeys = command<Values>((table, v, _name, raw) => {
   const locked = table('throttles').select('key').whereIn('key', keysIn(v)).orderBy('key').forUpdate()
   return decrement(v, table('throttles').whereIn('key', locked), raw)
 })
+
+/**
+ * The counts under at most six keys, in the order of the keys; zero where none stands.
+ *
+ * @param now epoch seconds
+ */
+export const readThrottles = async (
+  db: Database,
+  keys: readonly string[],
+  { now }: { now: number },
+): Promise<Throttle[]> => {
+  if (keys.length === 0) return []
+  const rows = await byKeys(db, keyValues(keys))
+  return keys.map((key) => {
+    const row = rows.find((one) => text(one, 'key') === key)
+    const expiresAt = row === undefined ? now : number(row, 'expires_at')
+    return { key, points: row && expiresAt > now ? number(row, 'points') : 0, expiresAt }
+  })
+}
 
 /** Counts one less under each key of `decrement`, and nothing any more under those of `reset`: one statement. */
 export const decrementThrottles = async (

@@ -1,48 +1,74 @@
+import type { AuthorizationServer } from '../authorization-server.ts'
 import type { Incoming } from '../http/context.ts'
 import { readCookie, setCookie } from '../http/cookies.ts'
-import { authenticationCode, hashSecret, isEqual, randomId } from '../keys/secrets.ts'
+import { authenticationCode, isEqual, randomId } from '../keys/secrets.ts'
+import type { KnownDevice } from '../throttle/login-throttle.ts'
+import { maxLookupLength } from '../users/subject.ts'
 
-/** Accounts in one cookie; the one whose login is the longest ago is dropped first. */
-const maxAccounts = 5
+/** Marks in one cookie; the one whose login is the longest ago is dropped first. */
+const maxMarks = 5
 /** Seconds; a year. */
 const lifetime = 31_536_000
 
-/** Stands for a typed username in counters and events: equal for every spelling, and not readable. */
-export const accountOf = (username: string): string =>
-  hashSecret(username.normalize('NFKC').trim().toLowerCase())
-
-const marksOf = ({ server, req }: Incoming): string[] => {
-  const value = readCookie(server, req, 'known') ?? ''
-  return value
-    .split('~')
-    .filter((mark) => /^[\w-]{22}\.[\w-]{43}$/.test(mark))
-    .slice(0, maxAccounts)
+/**
+ * Stands for a typed login name in counters and events: equal for every spelling, and not readable without a key of this
+ * database. Only as much of a name is normalized as can be one.
+ */
+export const accountOf = ({ pairwiseSalt }: AuthorizationServer, username: string): string => {
+  const name = username.slice(0, maxLookupLength + 1)
+  return authenticationCode(pairwiseSalt, 'login name', [name.normalize('NFKC').trim().toLowerCase()])
 }
 
-const codeUnder = (secret: string, account: string, nonce: string): string =>
-  authenticationCode(secret, 'known browser', [account, nonce])
-
-const isMarkOf = ({ server }: Incoming, account: string, mark: string): boolean => {
-  const [nonce = '', code = ''] = mark.split('.')
-  return server.options.secrets.some((secret) => isEqual(codeUnder(secret, account, nonce), code))
+/** A login in this browser: the name exactly as it was typed, and the user that it turned out to be. */
+interface Mark {
+  readonly id: string
+  readonly nameCode: string
+  readonly subjectCode: string
 }
+
+const textOf = ({ id, nameCode, subjectCode }: Mark): string => `${id}.${nameCode}.${subjectCode}`
+
+const marksOf = ({ server, req }: Incoming): Mark[] =>
+  (readCookie(server, req, 'known') ?? '')
+    .split('~', maxMarks)
+    .filter((mark) => /^[\w-]{22}\.[\w-]{43}\.[\w-]{43}$/.test(mark))
+    .map((mark) => {
+      const [id = '', nameCode = '', subjectCode = ''] = mark.split('.')
+      return { id, nameCode, subjectCode }
+    })
+
+const nameCodeOf = (secret: string, id: string, username: string): string =>
+  authenticationCode(secret, 'name in a known browser', [id, username])
+const subjectCodeOf = (secret: string, id: string, subject: string): string =>
+  authenticationCode(secret, 'user of a known browser', [id, subject])
+
+const isOfName = ({ server }: Incoming, { id, nameCode }: Mark, username: string): boolean =>
+  server.options.secrets.some((secret) => isEqual(nameCodeOf(secret, id, username), nameCode))
+const isOfSubject = ({ server }: Incoming, { id, subjectCode }: Mark, subject: string): boolean =>
+  server.options.secrets.some((secret) => isEqual(subjectCodeOf(secret, id, subject), subjectCode))
 
 /**
- * The device id of a browser in which this account has logged in before. Its failures are counted separately, so that
+ * This browser, if exactly this login name has been used in it before. Its failures are counted separately, so that
  * guesses from elsewhere cannot lock the user out. The cookie gives no access.
  */
-export const deviceOf = (context: Incoming, account: string): string | undefined =>
-  marksOf(context)
-    .find((mark) => isMarkOf(context, account, mark))
-    ?.split('.')[0]
+export const deviceOf = (context: Incoming, username: string): KnownDevice | undefined => {
+  const mark = marksOf(context).find((each) => isOfName(context, each, username))
+  return mark && { id: mark.id, isOf: (subject) => isOfSubject(context, mark, subject) }
+}
 
-/** Remembers in the cookie that this account has logged in in this browser. */
-export const rememberDevice = (context: Incoming, account: string): void => {
+/** Remembers in the cookie that this user has logged in in this browser, under this name. */
+export const rememberDevice = (context: Incoming, username: string, subject: string): void => {
   const { server, res } = context
   const marks = marksOf(context)
-  const known = marks.find((mark) => isMarkOf(context, account, mark))
-  const nonce = known?.split('.')[0] ?? randomId()
-  const mark = `${nonce}.${codeUnder(server.options.secrets[0], account, nonce)}`
-  const others = marks.filter((each) => each !== known).slice(0, maxAccounts - 1)
-  setCookie(server, res, { purpose: 'known', value: [mark, ...others].join('~'), maxAge: lifetime })
+  const named = marks.find((mark) => isOfName(context, mark, username))
+  const id = named && isOfSubject(context, named, subject) ? named.id : randomId()
+  const [secret] = server.options.secrets
+  const mark = {
+    id,
+    nameCode: nameCodeOf(secret, id, username),
+    subjectCode: subjectCodeOf(secret, id, subject),
+  }
+  const others = marks.filter((each) => each !== named).slice(0, maxMarks - 1)
+  const value = [mark, ...others].map(textOf).join('~')
+  setCookie(server, res, { purpose: 'known', value, maxAge: lifetime })
 }

@@ -20,9 +20,9 @@ export const attemptLogin = async (
   { username, password, clientId }: Credentials,
 ): Promise<LoginOutcome<User>> => {
   const { server, req, info } = context
-  const account = accountOf(username)
+  const account = accountOf(server, username)
   const result = await server.throttle.login.attempt(
-    { account, address: info.address, browser: deviceOf(context, account) },
+    { account, address: info.address, device: deviceOf(context, username) },
     () => server.users.authenticate(username, password, req),
   )
   const details = clientId === undefined ? { account } : { clientId, account }

@@ -7,7 +7,13 @@ import {
 import type { Database } from '../database/types.ts'
 import type { Limit } from '../options/options.ts'
 import type { Throttling } from '../options/throttle.ts'
-import { decrementThrottles, incrementThrottles, setThrottle } from '../repositories/throttles.ts'
+import {
+  decrementThrottles,
+  incrementThrottles,
+  readThrottles,
+  setThrottle,
+  type Throttle,
+} from '../repositories/throttles.ts'
 
 /** What counts failures of one kind: its name and its limit. */
 export interface Counter {
@@ -25,6 +31,8 @@ export interface Count {
 
 /** Counts failures in one store. */
 export interface Counters {
+  /** The counts, in the same order; writes nothing. */
+  read(counters: readonly Counter[]): Promise<readonly Count[]>
   /** Counts one more in each counter, and returns the new counts in the same order. */
   increment(counters: readonly Counter[]): Promise<readonly Count[]>
   /** Counts one less in each counter, and resets others to zero. */
@@ -41,8 +49,17 @@ export interface CountersContext {
 
 const keyOf = ({ name, key }: Counter): string => `${name}:${key}`
 
+const countOf = ({ points, expiresAt }: Throttle, now: number): Count => ({
+  failures: points,
+  seconds: Math.max(1, expiresAt - now),
+})
+
 /** Counters in the kit's own table, on every database. */
 const databaseCounters = ({ database, now }: CountersContext): Counters => ({
+  read: async (counters) => {
+    const found = await readThrottles(database, counters.map(keyOf), { now: now() })
+    return found.map((throttle) => countOf(throttle, now()))
+  },
   increment: async (counters) => {
     const time = now()
     const throttles = counters.map((counter) => ({
@@ -50,10 +67,7 @@ const databaseCounters = ({ database, now }: CountersContext): Counters => ({
       expiresAt: time + counter.limit.seconds,
     }))
     const counted = await incrementThrottles(database, throttles, { now: time })
-    return counted.map(({ points, expiresAt }) => ({
-      failures: points,
-      seconds: Math.max(1, expiresAt - now()),
-    }))
+    return counted.map((throttle) => countOf(throttle, now()))
   },
   decrement: (counters, reset = []) =>
     decrementThrottles(database, { decrement: counters.map(keyOf), reset: reset.map(keyOf) }),
@@ -71,10 +85,12 @@ export const memoryLimiter = (name: string, { failures, seconds }: Limit): RateL
 
 type CreateLimiter = (name: string, limit: Limit) => RateLimiterAbstract
 
-const countOf = ({ consumedPoints, msBeforeNext }: RateLimiterRes): Count => ({
-  failures: consumedPoints,
-  seconds: Math.max(1, Math.ceil(msBeforeNext / 1000)),
-})
+const noFailures: Count = { failures: 0, seconds: 1 }
+
+const countIn = (state: RateLimiterRes | null): Count =>
+  state === null
+    ? noFailures
+    : { failures: state.consumedPoints, seconds: Math.max(1, Math.ceil(state.msBeforeNext / 1000)) }
 
 /** Counters of rate-limiter-flexible, which counts in one at a time. */
 const limiterCounters = (createLimiter: CreateLimiter): Counters => {
@@ -85,9 +101,11 @@ const limiterCounters = (createLimiter: CreateLimiter): Counters => {
     return limiter
   }
   return {
+    read: (counters) =>
+      Promise.all(counters.map(async (counter) => countIn(await limiterOf(counter).get(counter.key)))),
     increment: async (counters) => {
       const counts: Count[] = []
-      for (const counter of counters) counts.push(countOf(await limiterOf(counter).penalty(counter.key)))
+      for (const counter of counters) counts.push(countIn(await limiterOf(counter).penalty(counter.key)))
       return counts
     },
     decrement: async (counters, reset = []) => {

@@ -1,14 +1,21 @@
-import type { LoginLimits } from '../options/throttle.ts'
+import { defaultDeviceLimit, type LoginLimits } from '../options/throttle.ts'
 import type { Counter, Counters } from './counters.ts'
-import { networkOf } from './network.ts'
+import { networkOf, siteOf } from './network.ts'
+import { type Counts, createReserve, type Group } from './reservation.ts'
+
+/** A browser in which the login name that was typed has been used before. */
+export interface KnownDevice {
+  readonly id: string
+  /** Whether this user was the one who logged in. */
+  isOf(subject: string): boolean
+}
 
 /** Who tries to log in. */
 export interface LoginAttempt {
-  /** Stands for the login name that was entered, whether or not it exists. */
+  /** Stands for the login name that was entered and all that look like it, whether or not they exist. */
   readonly account: string
   readonly address: string
-  /** A browser in which this account has logged in before. */
-  readonly browser: string | undefined
+  readonly device?: KnownDevice | undefined
 }
 
 /** The result of an attempt; times are seconds until the next attempt is allowed. */
@@ -22,9 +29,12 @@ export interface LoginThrottle {
    * Checks the credentials if the limits allow one more failure. It reserves that failure first, and gives it back if
    * the credentials are right, so that concurrent attempts cannot exceed the limit.
    *
+   * A known device has a count of its own besides: while the limits for everyone refuse, it lets in the user that the
+   * device knows, and no other, so that failures elsewhere cannot lock that user out.
+   *
    * @param authenticate checks the credentials; if it throws, the attempt does not count
    */
-  attempt<User>(
+  attempt<User extends { readonly subject: string }>(
     attempt: LoginAttempt,
     authenticate: () => Promise<User | undefined>,
   ): Promise<LoginOutcome<User>>
@@ -33,65 +43,96 @@ export interface LoginThrottle {
 const day = 86_400
 /** Seconds; no lock lasts longer, unless the limit itself does. */
 const maxLock = 3600
+/** Counters that lock when they reach their limit; the others only fill up. */
+const locking = ['loginAccountAddress', 'loginDevice']
 
-/** @param counters in a store that all processes share */
-export const createLoginThrottle = (limits: LoginLimits, counters: Counters): LoginThrottle => {
-  const counterOf = (name: keyof LoginLimits, key: string): Counter[] => {
+/** How often a counter was locked during a day; no limit. */
+const locksOf = ({ key }: Counter): Counter => ({
+  name: 'loginLocks',
+  limit: { failures: Number.MAX_SAFE_INTEGER, seconds: day },
+  key,
+})
+
+/**
+ * @param counters in a store that all processes share
+ * @param now epoch seconds
+ */
+export const createLoginThrottle = (
+  limits: LoginLimits,
+  counters: Counters,
+  now: () => number,
+): LoginThrottle => {
+  const reserve = createReserve(counters, now)
+
+  const counterOf = (name: keyof LoginLimits, key: string | undefined): Group => {
     const limit = limits[name]
-    return limit ? [{ name, limit, key }] : []
+    return limit && key !== undefined ? [{ name, limit, key }] : []
   }
 
-  /** A browser that the account knows has its own count: failures elsewhere cannot lock its user out. */
-  const countersOf = ({ account, address, browser }: LoginAttempt) => {
+  const forEveryone = ({ account, address }: LoginAttempt): Group => {
     const network = networkOf(address)
-    const [own] = counterOf('loginAccountAddress', `${account}:${browser ?? network}`)
-    const others =
-      browser === undefined
-        ? [...counterOf('loginAddress', network), ...counterOf('loginAccount', account)]
-        : []
-    return { own, others }
+    return [
+      ...counterOf('loginAccountAddress', `${account}:${network}`),
+      ...counterOf('loginAddress', network),
+      ...counterOf('loginNetwork', siteOf(address)),
+      ...counterOf('loginAccount', account),
+    ]
   }
 
-  /** How often an account was locked during a day; no limit. */
-  const locksOf = ({ key }: Counter): Counter => ({
-    name: 'loginLocks',
-    limit: { failures: Number.MAX_SAFE_INTEGER, seconds: day },
-    key,
-  })
+  const forDevice = ({ device }: LoginAttempt): Group =>
+    device === undefined
+      ? []
+      : [{ name: 'loginDevice', limit: limits.loginAccountAddress || defaultDeviceLimit, key: device.id }]
 
-  /** The last allowed failure locks, and each lock of a day lasts twice as long as the one before. */
-  const lock = async (own: Counter): Promise<number> => {
-    const [count] = await counters.increment([locksOf(own)])
-    const { seconds: base } = own.limit
+  /** Each lock of a day lasts twice as long as the one before. */
+  const lock = async (counter: Counter): Promise<number> => {
+    const [count] = await counters.increment([locksOf(counter)])
+    const { seconds: base } = counter.limit
     const seconds = Math.min(base * 2 ** ((count?.failures ?? 1) - 1), Math.max(base, maxLock))
-    await counters.block(own, seconds)
+    await counters.block(counter, seconds)
     return seconds
+  }
+
+  /** Locks those of which this failure was the last that is allowed. */
+  const lockFull = async (group: Group, counts: Counts): Promise<number | undefined> => {
+    const full = group.filter(
+      (counter) => locking.includes(counter.name) && counts.get(counter)?.failures === counter.limit.failures,
+    )
+    const locks: number[] = []
+    for (const counter of full) locks.push(await lock(counter))
+    return locks.length > 0 ? Math.max(...locks) : undefined
   }
 
   return {
     attempt: async (attempt, authenticate) => {
-      const { own, others } = countersOf(attempt)
-      const reserved = own ? [own, ...others] : others
-      const counts = await counters.increment(reserved)
-      const refused = counts.find(({ failures }, place) => failures > (reserved[place]?.limit.failures ?? 0))
-      if (refused) {
-        // Undone, so that a burst does not extend the lock.
-        await counters.decrement(reserved)
-        return { outcome: 'refused', retryAfter: refused.seconds }
+      const [everyone, device] = [forEveryone(attempt), forDevice(attempt)]
+      // Without limits for everyone, a device needs no exemption from them.
+      const groups = [everyone, device].filter((group) => group.length > 0 && everyone.length > 0)
+      if (groups.length === 0) {
+        const user = await authenticate()
+        return user ? { outcome: 'succeeded', user } : { outcome: 'failed', lockedFor: undefined }
       }
-      let user: Awaited<ReturnType<typeof authenticate>>
-      try {
-        user = await authenticate()
-      } catch (error) {
+      const { open, counts, reserved, beyond, retryAfter } = await reserve(groups)
+      if (open.length === 0) {
+        // Undone, so that a burst does not extend the lock.
+        await counters.decrement(beyond)
+        return { outcome: 'refused', retryAfter }
+      }
+      const user = await authenticate().catch(async (error: unknown) => {
         await counters.decrement(reserved)
         throw error
+      })
+      const isKnown = user !== undefined && attempt.device?.isOf(user.subject) === true
+      if (user === undefined || !(open.includes(everyone) || isKnown)) {
+        await counters.decrement(beyond)
+        return { outcome: 'failed', lockedFor: await lockFull(open.flat(), counts) }
       }
-      if (user === undefined) {
-        const isLast = own !== undefined && counts[0]?.failures === own.limit.failures
-        return { outcome: 'failed', lockedFor: isLast ? await lock(own) : undefined }
-      }
-      // Someone who knows the password has nothing to guess.
-      await counters.decrement(others, own ? [own, locksOf(own)] : [])
+      // Only the browser's own count: others may have failed in the rest.
+      const reset = isKnown ? device.flatMap((counter) => [counter, locksOf(counter)]) : []
+      await counters.decrement(
+        reserved.filter((counter) => !reset.includes(counter)),
+        reset,
+      )
       return { outcome: 'succeeded', user }
     },
   }

@@ -10,6 +10,13 @@ const groupsOf = (address: string): string[] => {
   return [...first, ...Array<string>(8 - first.length - last.length).fill('0'), ...last]
 }
 
+/** An address without its zone; one that is mapped to IPv6 as IPv4. */
+const plain = (address: string): string => {
+  const [bare = ''] = address.split('%')
+  const mapped = /^::ffff:([0-9.]+)$/i.exec(bare)?.[1]
+  return mapped !== undefined && isIPv4(mapped) ? mapped : bare
+}
+
 /**
  * The network to count an address under. An IPv4 address counts by itself, also if it is mapped to IPv6. An IPv6 address
  * counts by its /64, because one household or server has all of it. Anything else, which a trusted proxy may send, counts
@@ -18,9 +25,17 @@ const groupsOf = (address: string): string[] => {
  * @example networkOf('2001:db8::1') // '2001:db8:0:0::/64'
  */
 export const networkOf = (address: string): string => {
-  const [bare = ''] = address.split('%')
-  const mapped = /^::ffff:([0-9.]+)$/i.exec(bare)?.[1]
-  if (mapped !== undefined && isIPv4(mapped)) return mapped
+  const bare = plain(address)
   if (isIPv4(bare)) return bare
   return isIPv6(bare) ? `${groupsOf(bare).slice(0, 4).join(':')}::/64` : 'unknown'
+}
+
+/**
+ * The site of an IPv6 address: its /48, the most that a subscriber commonly gets (RFC 6177). Undefined for all others.
+ *
+ * @example siteOf('2001:db8:7:1::1') // '2001:db8:7::/48'
+ */
+export const siteOf = (address: string): string | undefined => {
+  const bare = plain(address)
+  return isIPv6(bare) ? `${groupsOf(bare).slice(0, 3).join(':')}::/48` : undefined
 }

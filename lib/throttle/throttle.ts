@@ -1,6 +1,6 @@
 import { assertNames } from '../options/check.ts'
 import type { Limit } from '../options/options.ts'
-import { defaultLoginLimits, type Throttling } from '../options/throttle.ts'
+import { defaultLoginLimits, type LoginLimits, type Throttling } from '../options/throttle.ts'
 import { type CountersContext, countersIn } from './counters.ts'
 import { createFailureThrottle, type FailureThrottle } from './failure-throttle.ts'
 import { createLoginThrottle, type LoginThrottle } from './login-throttle.ts'
@@ -22,7 +22,12 @@ export interface Throttle {
 
 const nameOf = ({ path }: LimitedEndpoint): string => path.slice(1)
 
-const noLoginLimits = { loginAccountAddress: false, loginAddress: false, loginAccount: false } as const
+const noLoginLimits: LoginLimits = {
+  loginAccountAddress: false,
+  loginAddress: false,
+  loginNetwork: false,
+  loginAccount: false,
+}
 
 /**
  * @param throttling undefined turns every limit off
@@ -46,7 +51,7 @@ export const createThrottle = (
   )
   const unlimited = createFailureThrottle('', false)
   return {
-    login: createLoginThrottle(limits, countersIn(throttling?.store ?? 'memory', context)),
+    login: createLoginThrottle(limits, countersIn(throttling?.store ?? 'memory', context), context.now),
     of: ({ path }) => throttles.get(path) ?? unlimited,
   }
 }

@@ -1,9 +1,9 @@
 /** Maximum length of a subject or username: the limit of `sub` (OIDC Core §2), and longer than any e-mail address. */
-const maxLength = 255
+export const maxLookupLength = 255
 
 /** Whether this can be an id or a username; PostgreSQL reports an error for NUL. */
 export const isLookup = (value: unknown): value is string =>
-  typeof value === 'string' && value !== '' && value.length <= maxLength && !value.includes('\0')
+  typeof value === 'string' && value !== '' && value.length <= maxLookupLength && !value.includes('\0')
 
 /**
  * Converts a user's id to a subject identifier (OIDC Core §2).
@@ -22,7 +22,7 @@ export const subjectOf = (id: unknown, where: string): string => {
   const subject = typeof id === 'string' || typeof id === 'number' || typeof id === 'bigint' ? String(id) : ''
   if (!isLookup(subject)) {
     throw new TypeError(
-      `latchkey: ${where} must be a number, or a string of 1 to ${maxLength} characters without NUL`,
+      `latchkey: ${where} must be a number, or a string of 1 to ${maxLookupLength} characters without NUL`,
     )
   }
   return subject

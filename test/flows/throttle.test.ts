@@ -1,5 +1,6 @@
 import { createClient } from 'redis'
 import type { AuthEvent, AuthRouterOptions, ThrottleOptions } from '../../lib/index.ts'
+import { hashSecret } from '../../lib/keys/secrets.ts'
 import { networkOf } from '../../lib/throttle/network.ts'
 import { stopClock } from '../support/clock.ts'
 import { authorizeUrl, type Host, startHost } from '../support/host.ts'
@@ -26,11 +27,14 @@ const start = async (throttle: ThrottleOptions | false | undefined, host?: Host)
   const options: Partial<AuthRouterOptions> = {
     throttle,
     users: {
-      find: (id) => (id === '1' ? { id } : undefined),
-      authenticate: async (username, password) => {
+      find: (id) => ({ id }),
+      authenticate: async (username, password, req) => {
         evaluated.push(password)
         await new Promise((resolve) => setImmediate(resolve))
-        return username === ada.email && password === ada.password ? { id: '1' } : undefined
+        if (username === ada.email && password === ada.password) return { id: '1' }
+        // In this table every spelling is a name of its own, and one name is in use in two tenants.
+        if (username !== ada.email && password === twin) return { id: `owner of ${username}` }
+        return password === `${ada.password} of ${req.headers['x-tenant']}` ? { id: '2' } : undefined
       },
     },
   }
@@ -42,14 +46,20 @@ const start = async (throttle: ThrottleOptions | false | undefined, host?: Host)
   return { ...started, events, evaluated }
 }
 
-const from = (host: Host, address: string): RawBrowser =>
-  new RawBrowser(host.app, undefined, { 'X-Forwarded-For': address })
+const twin = 'the password of the twin'
+
+const from = (host: Host, address: string, headers: Readonly<Record<string, string>> = {}): RawBrowser =>
+  new RawBrowser(host.app, undefined, { 'X-Forwarded-For': address, ...headers })
 
 const url = authorizeUrl({ client_id: 'web', scope: 'openid' })
 
 /** One attempt in a browser that keeps its cookies. */
 const attempt = async (browser: RawBrowser, password: string, email = ada.email): Promise<Answer> =>
   browser.signIn(await browser.open(url), email, password)
+
+/** One more attempt in a browser that may be logged in. */
+const again = async (browser: RawBrowser, password = ada.password, email = ada.email): Promise<Answer> =>
+  browser.signIn(await browser.open(`${url}&prompt=login`), email, password)
 
 const statuses = (answers: readonly Answer[]): number[] => answers.map(({ status }) => status)
 
@@ -99,14 +109,65 @@ describe.each(stores)('wrong passwords, counted in %s', (_, throttle) => {
     expectThrottled(await attempt(browser, 'wrong', ' NOBODY@example.com '), 900)
   })
 
-  test('success resets the count', async () => {
+  test('success resets the count of its browser', async () => {
     const browser = from(host, '198.51.100.1')
     for (let turn = 0; turn < 3; turn += 1) {
-      await many(4, () => attempt(browser, 'wrong'))
-      codeOf(await browser.grant(authorizeUrl({ client_id: 'web', scope: 'openid', prompt: 'login' })))
-      browser.cookies.clear()
+      await many(4, () => again(browser, 'wrong'))
+      codeOf(await browser.grant(`${url}&prompt=login`))
     }
     expect(host.events.filter(({ type }) => type === 'login.refused')).toEqual([])
+  })
+
+  test.each([
+    ['has the twin of a letter', ada.email.replace('d', 'ｄ')],
+    ['is in capitals', ada.email.toUpperCase()],
+    ['ends with a space', `${ada.email} `],
+  ])('the owner of a name that %s cannot sign in between guesses', async (_case, name) => {
+    const browser = from(host, '198.51.100.1')
+    const guesses = await many(12, async (index) => {
+      if (index % 3 === 2) codeOf(await browser.grant(`${url}&prompt=login`, name, twin))
+      return again(browser, 'wrong')
+    })
+    expect(statuses(guesses)).toEqual([...Array(5).fill(400), ...Array(7).fill(429)])
+    expectThrottled(await again(browser), 900)
+    // Nor does their own browser stand for the account that they guess at, wherever they carry it.
+    const moved = from(host, '198.51.100.2')
+    for (const [cookie, value] of browser.cookies) moved.cookies.set(cookie, value)
+    expect(statuses(await many(6, () => again(moved, 'wrong')))).toEqual([...Array(5).fill(400), 429])
+  })
+
+  test('a browser known to one user of a name cannot sign in another whose name is locked', async () => {
+    const known = from(host, '198.51.100.1', { 'X-Tenant': 'theirs' })
+    codeOf(await known.grant(url))
+    await many(5, () => attempt(from(host, '198.51.100.1'), 'wrong'))
+    const theirs = `${ada.password} of theirs`
+    const [wrong, right] = [await again(known, 'wrong'), await again(known, theirs)]
+    expect([wrong.status, right.status]).toEqual([400, 400])
+    const shown = ({ html }: Answer) => html.replace(/value="[^"]*"|lk_ar_[\w-]+/g, '')
+    expect(shown(right)).toBe(shown(wrong))
+    codeOf(await again(known))
+    // Where nothing is locked, the password alone decides.
+    codeOf(await from(host, '198.51.100.2', { 'X-Tenant': 'theirs' }).grant(url, ada.email, theirs))
+  })
+
+  test('success takes nothing from what others at its address have failed', async () => {
+    const address = '198.51.100.9'
+    await many(19, (index) => attempt(from(host, address), 'wrong', `person-${index}@example.com`))
+    codeOf(await from(host, address).grant(url))
+    expect((await attempt(from(host, address), 'wrong', 'person-19@example.com')).status).toBe(400)
+    expectThrottled(await attempt(from(host, address), 'wrong', 'person-20@example.com'), 900)
+  })
+
+  test('refused attempts write nothing, whatever names and addresses they use', async () => {
+    const { knex, tablePrefix } = host.database
+    const rows = () => knex(`${tablePrefix}throttles`).select().orderBy('key')
+    await many(20, (index) => attempt(from(host, '198.51.100.9'), 'wrong', `person-${index}@example.com`))
+    const refuse = (index: number) =>
+      attempt(from(host, '198.51.100.9'), 'wrong', `other-${index}@example.com`)
+    expectThrottled(await refuse(0), 900)
+    const before = await rows()
+    for (const answer of await many(5, (index) => refuse(index + 1))) expectThrottled(answer, 900)
+    expect(await rows()).toEqual(before)
   })
 
   test('twenty from one address lock it for every account, except in browsers that the account knows', async () => {
@@ -125,8 +186,7 @@ describe.each(stores)('wrong passwords, counted in %s', (_, throttle) => {
     expect(new Set(statuses(answers))).toEqual(new Set([400]))
     const stranger = await attempt(from(host, '203.0.113.99'), ada.password)
     expect(stranger.status).toBe(429)
-    const again = await known.open(authorizeUrl({ client_id: 'web', scope: 'openid', prompt: 'login' }))
-    codeOf(await known.signIn(again))
+    codeOf(await again(known))
     // Other accounts are not affected.
     expect((await attempt(from(host, '203.0.113.99'), 'wrong', bob.email)).status).toBe(400)
   })
@@ -134,10 +194,8 @@ describe.each(stores)('wrong passwords, counted in %s', (_, throttle) => {
   test('a known browser that guesses is locked too', async () => {
     const known = from(host, '198.51.100.200')
     codeOf(await known.grant(url))
-    const renewed = authorizeUrl({ client_id: 'web', scope: 'openid', prompt: 'login' })
-    for (let index = 0; index < 5; index += 1)
-      expect((await known.signIn(await known.open(renewed), ada.email, 'wrong')).status).toBe(400)
-    expectThrottled(await known.signIn(await known.open(renewed)), 900)
+    expect(statuses(await many(5, () => again(known, 'wrong')))).toEqual(Array(5).fill(400))
+    expectThrottled(await again(known), 900)
     // A device cookie of one account does not count for another.
     const other = known.clone()
     other.cookies.delete([...other.cookies.keys()].find((name) => name.endsWith('_session')) ?? '')
@@ -175,7 +233,13 @@ describe.each(stores)('wrong passwords, counted in %s', (_, throttle) => {
     expect(logins[5]).toMatchObject({ address: '198.51.100.1', clientId: 'web', seconds: 900 })
     expect(logins[5]?.requestId).toBe(logins[4]?.requestId)
     expect(new Set(logins.map(({ requestId }) => requestId)).size).toBe(6)
-    expect(JSON.stringify(host.events)).not.toMatch(/secret guess|ada@example/)
+    const rows = await host.database.knex(`${host.database.tablePrefix}throttles`)
+    const kept = JSON.stringify([host.events, rows])
+    expect(kept).not.toMatch(/secret guess|ada@example/)
+    expect(kept).not.toContain(hashSecret(ada.email))
+    expect(logins[0]).toMatchObject({
+      account: await host.oauth.users.accountOf(` ${ada.email.toUpperCase()}`),
+    })
   })
 })
 
@@ -207,6 +271,14 @@ describe('locks', () => {
   })
 })
 
+test('one IPv6 site has a limit of its own, however many of its networks and names it uses', async () => {
+  const host = await start({ limits: { loginNetwork: { failures: 3, seconds: 60 } } })
+  const fail = (site: number) => (index: number) =>
+    attempt(from(host, `2001:db8:${site}:${index}::1`), 'wrong', `person-${index}@example.com`)
+  expect(statuses(await many(5, fail(7)))).toEqual([400, 400, 400, 429, 429])
+  expect(statuses(await many(1, fail(8)))).toEqual([400])
+})
+
 test('each limit can be changed or turned off', async () => {
   const host = await start({
     limits: { loginAccountAddress: { failures: 2, seconds: 60 }, loginAddress: false, loginAccount: false },
@@ -215,6 +287,15 @@ test('each limit can be changed or turned off', async () => {
   expect(statuses(await many(3, () => attempt(browser, 'wrong')))).toEqual([400, 400, 429])
   const strangers = await many(25, (index) => attempt(browser, 'wrong', `person-${index}@example.com`))
   expect(new Set(statuses(strangers))).toEqual(new Set([400]))
+})
+
+test('without the limit per account and address, a known browser still has one of its own', async () => {
+  const limits = { loginAccountAddress: false, loginAccount: { failures: 3, seconds: 60 } } as const
+  const host = await start({ limits })
+  const known = from(host, '198.51.100.1')
+  codeOf(await known.grant(url))
+  const answers = await many(7, () => again(known, 'wrong'))
+  expect(statuses(answers)).toEqual([...Array(5).fill(400), 429, 429])
 })
 
 test('throttle: false turns all limits off, and sets no device cookie', async () => {

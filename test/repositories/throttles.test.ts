@@ -117,20 +117,21 @@ const countingOn = (config: Knex.Config, { lacksReturning = false } = {}): void 
 
   describe('a sign-in', () => {
     const statements: string[] = []
-    const attempt = (user: string | undefined, account = 'ada') =>
+    const ada = { subject: 'ada' }
+    const attempt = (user: typeof ada | undefined, account = 'ada') =>
       createThrottle(checkedThrottle({}), [], {
         database: watched(db, statements),
         now: () => now,
-      }).login.attempt({ account, address: '198.51.100.1', browser: undefined }, async () => user)
+      }).login.attempt({ account, address: '198.51.100.1' }, async () => user)
     beforeEach(async () => {
       // Learns what the server can do.
-      await attempt('ada')
+      await attempt(ada)
       statements.length = 0
     })
     const control = /^(begin|commit|start|rollback)/i
 
     test('that succeeds costs two statements and no transaction', async () => {
-      expect(await attempt('ada')).toEqual({ outcome: 'succeeded', user: 'ada' })
+      expect(await attempt(ada)).toEqual({ outcome: 'succeeded', user: ada })
       const expected = lacksReturning ? 3 : 2
       expect(statements.filter((sql) => !control.test(sql))).toHaveLength(expected)
       expect(statements.some((sql) => control.test(sql))).toBe(lacksReturning)
