@@ -1,5 +1,5 @@
 // A network between the kit and its database that resets connections, refuses them, loses answers and falls silent.
-// Chains of 12 refreshes, of 200 with TEST_ALL=1, have a cut every few of them.
+// Chains of 8 refreshes, of 200 with TEST_ALL=1, have a cut every few of them.
 
 import express from 'express'
 import { type AuthRouter, authRouter } from '../../lib/index.ts'
@@ -31,12 +31,13 @@ import { authorizeUrl, type Host } from '../support/host.ts'
 import { codeOf, expectErrorPage } from '../support/outcomes.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
 import { services } from '../support/services.ts'
+import { shortenTimeouts } from '../support/short-timeouts.ts'
 import { answerOf, redeem, userinfo } from '../support/tokens.ts'
 
 jest.setTimeout(120_000)
 
 const refreshTokenGracePeriod = 3600
-const loops = rounds(12, 200)
+const loops = rounds(8, 200)
 const places = {
   PostgreSQL: { url: services.postgresql, port: 5432 },
   MariaDB: { url: services.mariadb, port: 3306 },
@@ -74,6 +75,7 @@ const through = (kind: Exclude<DatabaseKind, 'SQLite'>): void => {
     listener = await listen(app)
   })
   beforeEach(() => proxy.heal())
+  afterEach(() => jest.restoreAllMocks())
   afterAll(async () => {
     await listener.close()
     await oauth.close()
@@ -182,7 +184,7 @@ const through = (kind: Exclude<DatabaseKind, 'SQLite'>): void => {
   test('a code whose answer is cut off is unused, or used once', async () => {
     for (let round = 0; round < loops; round += 1) {
       const code = await ada.code()
-      proxy.cutAfter(1 + (round % 12))
+      proxy.cutAfter(1 + ((round * 5) % 12))
       const { status, body } = await send(redemption(code))
       proxy.cut()
       // COMMIT may be with the server already when the answer to what came before is lost.
@@ -208,6 +210,7 @@ const through = (kind: Exclude<DatabaseKind, 'SQLite'>): void => {
   test('a database that falls silent is 503, and afterwards everything is as it was', async () => {
     const code = await ada.code()
     const tokens = await answerOf(redeem(host, code))
+    shortenTimeouts()
     proxy.blackHole()
     const silent = [send(refreshing(tokens.refresh_token)), send(refreshing(tokens.refresh_token))]
     const page = new RawBrowser(app).get(authorizeUrl({ client_id: 'web', scope: 'openid' }))
@@ -215,6 +218,7 @@ const through = (kind: Exclude<DatabaseKind, 'SQLite'>): void => {
     expect(keys.status).toBe(200)
     for (const answer of await Promise.all(silent)) expectUnavailable(answer)
     expectErrorPage(await page, 503)
+    jest.restoreAllMocks()
     proxy.heal()
     const { status } = await insist(refreshing(tokens.refresh_token), timeoutMs)
     expect(status).toBe(200)

@@ -20,7 +20,7 @@ import { describeUnless, until } from '../support/fault-programs.ts'
 jest.setTimeout(120_000)
 
 const refreshTokenGracePeriod = 3600
-const rounds = isExhaustive ? 50 : 10
+const rounds = isExhaustive ? 50 : 6
 
 describeUnless(missingGalera(), 'a Galera cluster that is written to at both ends', () => {
   let cluster: Cluster | undefined

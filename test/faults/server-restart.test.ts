@@ -1,5 +1,5 @@
 // A database server that is restarted every two seconds, by turns politely and by SIGKILL, while clients refresh.
-// For six seconds; with FAULTS_LONG=1 for a minute, and then it says how it went.
+// For four seconds; with FAULTS_LONG=1 for a minute, and then it says how it went.
 import supertest from 'supertest'
 import { type FaultDatabase, openFaultDatabase, silence } from '../support/fault-databases.ts'
 import {
@@ -18,7 +18,7 @@ import { describeUnless, until } from '../support/fault-programs.ts'
 jest.setTimeout(180_000)
 
 const isLong = process.env.FAULTS_LONG === '1'
-const lasting = isLong ? 60_000 : 6000
+const lasting = isLong ? 60_000 : 4000
 const period = 2000
 /** Milliseconds from the return of the database until everybody is served; a loaded machine may be slower. */
 const timeoutMs = isLong ? 5000 : 15_000

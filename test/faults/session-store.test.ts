@@ -24,6 +24,7 @@ import {
 import { authorizeUrl, type Host, startHost } from '../support/host.ts'
 import { codeOf, expectErrorPage, expectErrorRedirect } from '../support/outcomes.ts'
 import { type Answer, RawBrowser } from '../support/raw-browser.ts'
+import { shortenTimeouts } from '../support/short-timeouts.ts'
 import { web } from '../support/tokens.ts'
 
 jest.setTimeout(120_000)
@@ -35,7 +36,10 @@ const unhandled: unknown[] = []
 const noteUnhandled = (error: unknown) => void unhandled.push(error)
 beforeAll(() => void process.on('unhandledRejection', noteUnhandled))
 afterAll(() => void process.off('unhandledRejection', noteUnhandled))
-afterEach(() => expect(unhandled).toEqual([]))
+afterEach(() => {
+  jest.restoreAllMocks()
+  expect(unhandled).toEqual([])
+})
 
 /** A host that listens, Ada who is signed in there, and somebody who is about to. */
 interface Scene {
@@ -85,8 +89,9 @@ const expectUnavailable = (page: Answer): void => {
   expect(page.html).not.toContain('on fire')
 }
 
-/** While the store is away, all of this at once, as on a busy day. */
+/** While the store is unavailable, all of this at once. */
 const expectOutage = async (scene: Scene): Promise<void> => {
+  shortenTimeouts()
   const { ada, stranger, signInPage } = scene
   const pages = [
     ada.browser.clone().get(silent),
@@ -96,6 +101,7 @@ const expectOutage = async (scene: Scene): Promise<void> => {
   ]
   await expectApiUnaffected(scene)
   for (const page of await Promise.all(pages)) expectUnavailable(page)
+  jest.restoreAllMocks()
 }
 
 const expectRecovery = async (scene: Scene, { forgets = false } = {}): Promise<void> => {
@@ -216,6 +222,7 @@ describe("sessions of the host's that the kit runs itself, while their store is"
   test('silent for writes alone: nobody waits for ever, and nobody is signed in', async () => {
     const scene = await openScene(listener)
     const { ada, stranger, signInPage } = scene
+    shortenTimeouts()
     store.state = 'silent for writes'
     const hungUp = ada.browser
       .clone()
@@ -249,6 +256,7 @@ describe("the host's own session, once its store has said that it is gone", () =
       // It fails only when the login is to be kept: middleware of the host's has let the request through.
       const person = new RawBrowser(listener.origin)
       const page = await person.open(authorizeUrl(request))
+      shortenTimeouts()
       for (const state of ['failing', 'silent'] as const) {
         store.state = state
         expectUnavailable(await person.signIn(page))

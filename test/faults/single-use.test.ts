@@ -1,4 +1,5 @@
-// Many requests at the same moment (50; 200 with TEST_ALL=1), each on a connection of its own, spread over four processes.
+// Many requests at the same moment (24; 200 with TEST_ALL=1), each on a connection of its own, spread over two processes
+// (four with TEST_ALL=1).
 import { createChance } from '../support/fault-chance.ts'
 import {
   type DatabaseKind,
@@ -27,7 +28,8 @@ import { web } from '../support/tokens.ts'
 
 jest.setTimeout(120_000)
 
-const crowd = rounds(50, 200)
+const crowd = rounds(24, 200)
+const processes = rounds(2, 4)
 const chance = createChance()
 
 let servers: FaultServers
@@ -39,7 +41,7 @@ afterAll(() => servers.close())
 const times = <T>(count: number, make: (index: number) => T): T[] =>
   Array.from({ length: count }, (_, index) => make(index))
 
-const onFourProcesses = (
+const onProcesses = (
   kind: DatabaseKind,
   refreshTokenGracePeriod: number,
   tests: (place: Place) => void,
@@ -49,7 +51,10 @@ const onFourProcesses = (
   beforeAll(async () => {
     place.database = openFaultDatabase(kind)
     host = await startSharedHost(place.database, { refreshTokenGracePeriod })
-    const started = await servers.startAll(4, sharedOptions(place.database, { refreshTokenGracePeriod }))
+    const started = await servers.startAll(
+      processes,
+      sharedOptions(place.database, { refreshTokenGracePeriod }),
+    )
     place.origins = started.map(({ origin }) => origin)
     place.ada = await signIn(host.app)
   })
@@ -67,14 +72,15 @@ interface Place {
 const atOnce = ({ origins }: Place, forms: Parameters<typeof postAtOnce>[2]) =>
   postAtOnce(origins, '/oauth/token', forms)
 
-/** What every one of the four says of an access token. */
-const userinfos = ({ origins }: Place, token: unknown): Promise<number[]> =>
-  Promise.all(origins.map((origin) => userinfoStatus(origin, token)))
+/** The distinct statuses of UserInfo with an access token at every process. */
+const userinfos = async ({ origins }: Place, token: unknown): Promise<number[]> => [
+  ...new Set(await Promise.all(origins.map((origin) => userinfoStatus(origin, token)))),
+]
 
 const first = ({ origins: [origin = ''] }: Place): string => origin
 
 describeOnEach(`${crowd} requests at once, with the replay window`, (kind) => {
-  onFourProcesses(kind, 3600, (place) => {
+  onProcesses(kind, 3600, (place) => {
     test('that redeem one code rightly: one success, one child, and a dead family', async () => {
       const code = await place.ada.code()
       const answers = await atOnce(
@@ -83,7 +89,7 @@ describeOnEach(`${crowd} requests at once, with the replay window`, (kind) => {
       )
       expect(tally(answers)).toEqual({ '200 ok': 1, '400 invalid_grant': crowd - 1 })
       const [tokens] = successesOf(answers)
-      expect(await userinfos(place, tokens?.access_token)).toEqual([401, 401, 401, 401])
+      expect(await userinfos(place, tokens?.access_token)).toEqual([401])
       expect(await isActive(first(place), tokens?.refresh_token)).toBe(false)
       expect(await familyOf(place.database, code)).toEqual({
         consumed: true,
@@ -107,7 +113,7 @@ describeOnEach(`${crowd} requests at once, with the replay window`, (kind) => {
       const answers = await atOnce(place, chance.shuffled([right, ...invalid]))
       expect(tally(answers)).toEqual({ '200 ok': 1, '400 invalid_grant': crowd - 1 })
       const [tokens] = successesOf(answers)
-      expect(await userinfos(place, tokens?.access_token)).toEqual([200, 200, 200, 200])
+      expect(await userinfos(place, tokens?.access_token)).toEqual([200])
       // Nor does it die of them when they come late.
       expect(tally(await atOnce(place, invalid))).toEqual({ '400 invalid_grant': crowd - 1 })
       const { status } = await postToken(first(place), refreshing(tokens?.refresh_token))
@@ -152,11 +158,11 @@ describeOnEach(`${crowd} requests at once, with the replay window`, (kind) => {
       const answers = await atOnce(place, chance.shuffled([right, ...invalid]))
       expect(tally(answers)).toEqual({ '200 ok': 1, '400 invalid_grant': crowd - 1 })
       const [next] = successesOf(answers)
-      expect(await userinfos(place, next?.access_token)).toEqual([200, 200, 200, 200])
+      expect(await userinfos(place, next?.access_token)).toEqual([200])
       expect((await postToken(first(place), refreshing(next?.refresh_token))).status).toBe(200)
     })
 
-    test('that redeem two hundred codes of one user all succeed, and so do their refreshes', async () => {
+    test('that redeem many codes of one user all succeed, and so do their refreshes', async () => {
       const codes: string[] = []
       for (let more = 0; more < crowd; more += 1) codes.push(await place.ada.code())
       const answers = await atOnce(
@@ -185,7 +191,7 @@ describeOnEach(`${crowd} requests at once, with the replay window`, (kind) => {
 })
 
 describeOnEach(`${crowd} requests at once, without a replay window`, (kind) => {
-  onFourProcesses(kind, 0, (place) => {
+  onProcesses(kind, 0, (place) => {
     test('that refresh one token: one success, one successor, and a dead family', async () => {
       const code = await place.ada.code()
       const { body: tokens } = await postToken(first(place), redemption(code))
@@ -195,7 +201,7 @@ describeOnEach(`${crowd} requests at once, without a replay window`, (kind) => {
       )
       expect(tally(answers)).toEqual({ '200 ok': 1, '400 invalid_grant': crowd - 1 })
       const [next] = successesOf(answers)
-      expect(await userinfos(place, next?.access_token)).toEqual([401, 401, 401, 401])
+      expect(await userinfos(place, next?.access_token)).toEqual([401])
       expect(await isActive(first(place), next?.refresh_token)).toBe(false)
       expect(await familyOf(place.database, code)).toMatchObject({
         revoked: true,

@@ -21,6 +21,10 @@ export interface Cluster {
   close(): Promise<void>
 }
 
+/** Short, so that a node soon knows that it has lost the others. */
+const timeouts =
+  ';gcache.size=16M;evs.keepalive_period=PT0.3S;evs.inactive_check_period=PT0.3S;evs.suspect_timeout=PT1.5S;evs.inactive_timeout=PT4S'
+
 const openNode = async (ports: readonly number[], members: readonly number[]): Promise<Instance> => {
   const [sql, group, increments, snapshots] = ports
   const folder = openServerFolder('mysql')
@@ -37,7 +41,7 @@ const openNode = async (ports: readonly number[], members: readonly number[]): P
       `--wsrep-cluster-address=gcomm://${members.map((port) => `127.0.0.1:${port}`).join(',')}`,
       ...['--wsrep-node-address=127.0.0.1', `--wsrep-node-name=node-${sql}`, '--wsrep-sst-method=rsync'],
       `--wsrep-sst-receive-address=127.0.0.1:${snapshots}`,
-      `--wsrep-provider-options=gmcast.listen_addr=tcp://127.0.0.1:${group};ist.recv_addr=127.0.0.1:${increments};gcache.size=16M`,
+      `--wsrep-provider-options=gmcast.listen_addr=tcp://127.0.0.1:${group};ist.recv_addr=127.0.0.1:${increments}${timeouts}`,
       // A node answers a question when it has caught up with what the others had told it before.
       '--wsrep-sync-wait=1',
     ],
