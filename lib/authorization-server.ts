@@ -149,6 +149,7 @@ export const createAuthorizationServer = (
       branding: options.branding,
       basePath: options.basePath,
       languages,
+      ...(options.production && { cache: true }),
     }),
     now,
     ready: async () => {

@@ -5,7 +5,7 @@ import { type ClientAdministration, clientAdministration } from './clients/admin
 import { wellKnownNames } from './endpoints/discovery.ts'
 import { healthEndpoint } from './endpoints/health.ts'
 import { createEndpoints, type Endpoints } from './endpoints/index.ts'
-import { apiKind, fileKind, pageKind, rootKind } from './endpoints/kinds.ts'
+import { apiKind, fileKind, pageKind, proxyCheck, rootKind } from './endpoints/kinds.ts'
 import type { EventListeners } from './events/events.ts'
 import type { Incoming } from './http/context.ts'
 import { createRequestInfo } from './http/request-info.ts'
@@ -55,7 +55,8 @@ const expressErrors =
 /** Mounts every endpoint. API routes stand first and outermost: they cost no session and the fewest steps. */
 const mount = (server: ServerSetup, { api, pages, discovery, files }: Endpoints): Router => {
   const router = express.Router()
-  const [forPrograms, forBrowsers] = [apiKind(server), pageKind(server)]
+  const checkProxy = proxyCheck(server)
+  const [forPrograms, forBrowsers] = [apiKind(server, checkProxy), pageKind(server, checkProxy)]
   for (const endpoint of api) route(router, server, forPrograms, endpoint)
   for (const endpoint of discovery) route(router, server, forPrograms, endpoint)
   for (const endpoint of pages) route(router, server, forBrowsers, endpoint)

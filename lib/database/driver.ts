@@ -121,5 +121,9 @@ export const driverOf = (knex: Knex, { preparedStatements = true }: DriverOption
   if (name === 'better-sqlite3') return sqlite()
   if (name === 'pg') return postgresql(preparedStatements)
   if (name === 'mysql2') return mysql(preparedStatements)
-  throw new Error(`latchkey: database client ${name} is not supported; use better-sqlite3, pg or mysql2`)
+  const remedy =
+    name === 'sqlite3'
+      ? 'use better-sqlite3 in your whole app. Never open one file with both in one process: their locks do not see each other, and the process can crash'
+      : 'use better-sqlite3, pg or mysql2'
+  throw new Error(`latchkey: database client ${name} is not supported; ${remedy}`)
 }

@@ -52,15 +52,40 @@ const issuerCheck = (server: ServerSetup): ((req: Request) => void) => {
   }
 }
 
+/**
+ * Warns once if the app trusts every proxy: then `X-Forwarded-For` says what the client likes, and it can
+ * evade every limit per address.
+ *
+ * @returns a function to call with each request
+ */
+export const proxyCheck = ({ options }: ServerSetup): ((req: Request) => void) => {
+  let isDone = false
+  return ({ app }) => {
+    if (isDone) return
+    isDone = true
+    if (app?.get('trust proxy') !== true) return
+    options.logger.warn(
+      "latchkey: with app.set('trust proxy', true) clients choose their own address, which defeats the limits on wrong passwords; set the number of your proxies, such as app.set('trust proxy', 1)",
+    )
+  }
+}
+
+type RequestCheck = (req: Request) => void
+
 /** The most bytes of a form from a client, and of a form of our own pages. */
 const maxClientForm = 65_536
 const maxPageForm = 16_384
 
 /** What comes before every endpoint: the request arrived at the issuer, the server is ready, and its form is read. */
-const opener = (server: ServerSetup, bodyLimit: number): ((incoming: Incoming) => Promise<Context>) => {
+const opener = (
+  server: ServerSetup,
+  bodyLimit: number,
+  checkProxy: RequestCheck,
+): ((incoming: Incoming) => Promise<Context>) => {
   const [assertSecure, assertIssuer] = [secureCheck(server), issuerCheck(server)]
   return async (incoming) => {
     const { req } = incoming
+    checkProxy(req)
     assertSecure(req)
     assertIssuer(req)
     const ready: AuthorizationServer = server.current() ?? (await readyInTime(server))
@@ -70,14 +95,14 @@ const opener = (server: ServerSetup, bodyLimit: number): ((incoming: Incoming) =
 }
 
 /** Endpoints that programs call: no session, no cookie, errors as JSON. */
-export const apiKind = (server: ServerSetup): EndpointKind<Context> => ({
-  open: opener(server, maxClientForm),
+export const apiKind = (server: ServerSetup, checkProxy: RequestCheck): EndpointKind<Context> => ({
+  open: opener(server, maxClientForm, checkProxy),
   renderError: errorRenderer(sendJsonError),
 })
 
 /** Endpoints that browsers open: session, language, pages; errors as pages or, by redirect, to the client. */
-export const pageKind = (server: ServerSetup): EndpointKind<PageContext> => {
-  const open = opener(server, maxPageForm)
+export const pageKind = (server: ServerSetup, checkProxy: RequestCheck): EndpointKind<PageContext> => {
+  const open = opener(server, maxPageForm, checkProxy)
   const openSession = sessionOpener(server)
   return {
     async open(incoming, { usesSession = () => true, offersLanguages = true }) {

@@ -2,6 +2,27 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, linkSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { Knex } from 'knex'
+import { isLoopbackHost } from '../protocol/redirect-uri.ts'
+import type { Logger } from './options.ts'
+
+const isLoopback = (issuer: unknown): boolean =>
+  typeof issuer === 'string' && URL.canParse(issuer) && isLoopbackHost(new URL(issuer).hostname)
+
+/**
+ * Whether the rules of production apply: with NODE_ENV=production, and with any name that we do not know, such as
+ * `staging`, unless the issuer is on this machine.
+ */
+export const isProduction = ({ NODE_ENV = '' }: NodeJS.ProcessEnv, issuer: unknown): boolean =>
+  NODE_ENV === 'production' || !(['', 'development', 'test'].includes(NODE_ENV) || isLoopback(issuer))
+
+/** The warning for what is probably a server, although NODE_ENV is not set. */
+export const environmentWarning = (
+  { NODE_ENV = '' }: NodeJS.ProcessEnv,
+  issuer: string,
+): string | undefined =>
+  NODE_ENV === '' && !isLoopback(issuer)
+    ? 'latchkey: NODE_ENV is not set, so the rules of development apply: error pages show details, and tables are created without asking; on a server set NODE_ENV=production'
+    : undefined
 
 /** The default issuer in development. A PORT that is not a number is ignored. */
 export const developmentIssuer = ({ PORT = '' }: NodeJS.ProcessEnv): string => {
@@ -28,16 +49,17 @@ const secretFile = (database: Knex | Knex.Config): string => {
 }
 
 /**
- * Reads the development secret, or writes it once, readable by the file's owner only. `link` creates the complete file
+ * Reads the development secret, or writes it once, readable by the file's owner only, and logs where. `link` creates the complete file
  * in one step and fails if it exists, so that two processes that start together use the same secret.
  */
-export const developmentSecret = (database: Knex | Knex.Config): string => {
+export const developmentSecret = (database: Knex | Knex.Config, logger: Pick<Logger, 'info'>): string => {
   const file = secretFile(database)
   if (existsSync(file)) return readFileSync(file, 'utf8').trim()
   const draft = `${file}.${process.pid}-${randomBytes(4).toString('hex')}`
   writeFileSync(draft, `${randomBytes(32).toString('base64url')}\n`, { mode: 0o600, flag: 'wx' })
   try {
     linkSync(draft, file)
+    logger.info(`latchkey: wrote a secret for development to ${file}; add this file to .gitignore`)
   } catch (error) {
     // `instanceof Error` fails under jest, where errors from Node's modules belong to another realm.
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error

@@ -19,7 +19,13 @@ import {
   checkedSession,
   checkedViews,
 } from './checks.ts'
-import { developmentDatabase, developmentIssuer, developmentSecret } from './development.ts'
+import {
+  developmentDatabase,
+  developmentIssuer,
+  developmentSecret,
+  environmentWarning,
+  isProduction,
+} from './development.ts'
 import { checkedDefaultLocale, checkedLocales } from './locales.ts'
 import type {
   AuthRouterOptions,
@@ -79,6 +85,7 @@ const names = [
 /**
  * Checks the options and fills in the defaults. In production `issuer`, `database` and `secrets` are required.
  *
+ * @param environment NODE_ENV decides whether this is production
  * @throws OptionsError naming the option and what it should be
  * @example resolveOptions({ issuer: 'https://app.example.com/oauth', database, secrets: [secret] })
  */
@@ -88,18 +95,21 @@ export const resolveOptions = (
 ): Options => {
   assertRecord('options', options)
   assertNames('', options, names)
-  const production = environment.NODE_ENV === 'production'
-  if (production) assertProduction(options)
+  const production = isProduction(environment, options.issuer)
+  if (production) assertProduction(options, environment)
 
   const issuer = checkedIssuer(options.issuer ?? developmentIssuer(environment))
   const database = checkedDatabase(options.database ?? developmentDatabase())
+  const logger = checkedLogger(options.logger ?? console)
+  const warning = environmentWarning(environment, issuer)
+  if (warning !== undefined) logger.warn(warning)
   return {
     issuer,
     basePath: new URL(issuer).pathname.replace(/\/$/, ''),
     issuerIsGuess: (options.issuer ?? undefined) === undefined,
     production,
     database,
-    secrets: checkedSecrets(options.secrets ?? [developmentSecret(database)]),
+    secrets: checkedSecrets(options.secrets ?? [developmentSecret(database, logger)]),
     preparedStatements: checkedFlag('preparedStatements', options.preparedStatements ?? true),
     tablePrefix: checkedPrefix(options.tablePrefix ?? 'oauth_'),
     prune: checkedFlag('prune', options.prune ?? true),
@@ -118,22 +128,22 @@ export const resolveOptions = (
     locales: checkedLocales(options.locales ?? {}),
     branding: checkedBranding(options.branding ?? {}),
     outbound: checkedOutbound(options.outbound ?? {}),
-    logger: checkedLogger(options.logger ?? console),
+    logger,
   }
 }
 
-const assertProduction = (options: AuthRouterOptions): void => {
-  if ((options.issuer ?? undefined) === undefined) {
+const assertProduction = (options: AuthRouterOptions, { NODE_ENV }: NodeJS.ProcessEnv): void => {
+  const missing = (name: string, remedy: string): never =>
     refuse(
-      "issuer is required in production: the public https URL of the mount, such as issuer: 'https://app.example.com/oauth'",
+      `${name} is required in production${NODE_ENV === 'production' ? '' : `, and NODE_ENV=${NODE_ENV} counts as production`}: ${remedy}`,
     )
+  if ((options.issuer ?? undefined) === undefined) {
+    missing('issuer', "the public https URL of the mount, such as issuer: 'https://app.example.com/oauth'")
   }
   if ((options.database ?? undefined) === undefined) {
-    refuse('database is required in production: a Knex instance or configuration, such as database: knex')
+    missing('database', 'a Knex instance or configuration, such as database: knex')
   }
   if ((options.secrets ?? undefined) === undefined) {
-    refuse(
-      'secrets is required in production: secrets: [process.env.LATCHKEY_SECRET], generated with `openssl rand -base64 32`',
-    )
+    missing('secrets', 'secrets: [process.env.LATCHKEY_SECRET], generated with `openssl rand -base64 32`')
   }
 }

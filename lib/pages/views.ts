@@ -130,8 +130,7 @@ const templateGlobals = (branding: Branding, asset: (name: string) => string, di
  *   its `assets/theme.css` is appended to the stylesheet instead
  * @param options.basePath path of the mount, `''` for the root
  * @param options.languages languages of the pages; by default Latchkey's own
- * @param options.cache false reads templates and assets again for each page; the default with a `directory` outside
- *   production
+ * @param options.cache false reads templates and assets again for each page; the default with a `directory`
  * @throws Error when the folder does not exist or a template does not compile
  */
 export const createViews = (options: {
@@ -145,7 +144,7 @@ export const createViews = (options: {
   if (directory !== undefined && !statSync(directory, { throwIfNoEntry: false })?.isDirectory())
     throw new Error(`views: folder ${directory} does not exist`)
   const directories = directory === undefined ? [ownViews] : [resolve(directory), ownViews]
-  const cache = options.cache ?? (directory === undefined || process.env.NODE_ENV === 'production')
+  const cache = options.cache ?? directory === undefined
   const engine = createEngine(directories, cache)
   const kept = readAssets(directories, branding)
   const asset = (name: string): Asset | undefined =>

@@ -413,6 +413,21 @@ test('two routers in one process and one browser do not meet', async () => {
   codeOf(await agent.open(authorizeUrl({ ...web, prompt: 'none' }, '/id')), twoIssuer)
 })
 
+test.each([
+  [true, 1],
+  [1, 0],
+  ['loopback', 0],
+])('trust proxy %j is warned of %i times, however many requests come', async (setting, times) => {
+  const warnings: string[] = []
+  const logger = { info: () => {}, warn: (line: string) => void warnings.push(line), error: () => {} }
+  const host = await startHost({ options: { logger } })
+  open.push(host)
+  host.app.set('trust proxy', setting)
+  await new RawBrowser(host.app).open(authorizeUrl(web))
+  await redeem(host, 'no code')
+  expect(warnings.filter((line) => line.includes("app.set('trust proxy', 1)"))).toHaveLength(times)
+})
+
 describe('in production', () => {
   const environment = process.env.NODE_ENV
   afterEach(() => {

@@ -9,7 +9,7 @@ const resolve = (options: Record<string, unknown>) =>
       secrets: ['s'.repeat(32)],
       ...options,
     },
-    {},
+    { NODE_ENV: 'test' },
   )
 const scope = (more: object) => ({ scopes: { 'orders:read': { description: 'See your orders', ...more } } })
 

@@ -15,8 +15,10 @@ const right: AuthRouterOptions = {
 }
 const production = { NODE_ENV: 'production' }
 /** Options as a host without TypeScript may write them. */
-const resolve = (options: Record<string, unknown> = {}, environment: NodeJS.ProcessEnv = {}): Options =>
-  resolveOptions({ ...right, ...options }, environment)
+const resolve = (
+  options: Record<string, unknown> = {},
+  environment: NodeJS.ProcessEnv = { NODE_ENV: 'test' },
+): Options => resolveOptions({ ...right, ...options }, environment)
 
 const folders: string[] = []
 const temporaryFolder = (): string => {
@@ -100,9 +102,15 @@ describe('defaults', () => {
 })
 
 describe('the secret of a development machine', () => {
+  const said: string[] = []
+  const info = (line: string): void => void said.push(line)
+  beforeEach(() => {
+    said.length = 0
+  })
   const start = (folder: string): Options =>
     resolve({
       secrets: undefined,
+      logger: { info, warn: info, error: info },
       database: { client: 'better-sqlite3', connection: { filename: join(folder, 'app.sqlite') } },
     })
 
@@ -115,6 +123,7 @@ describe('the secret of a development machine', () => {
     expect(statSync(file).mode & 0o777).toBe(0o600)
     expect(readFileSync(file, 'utf8').trim()).toBe(secrets[0])
     expect(start(folder).secrets).toEqual(secrets)
+    expect(said).toEqual([`latchkey: wrote a secret for development to ${file}; add this file to .gitignore`])
   })
 
   test('differs from machine to machine', () => {
@@ -161,6 +170,36 @@ describe('production', () => {
 
   test('does not start with no options at all', () => {
     expect(() => resolveOptions(undefined, production)).toThrow(OptionsError)
+  })
+
+  const issuers = { host: 'https://app.example.com/oauth', here: 'http://localhost:3000/oauth' }
+  test.each([
+    [undefined, { host: false, here: false }],
+    ['development', { host: false, here: false }],
+    ['test', { host: false, here: false }],
+    ['staging', { host: true, here: false }],
+    ['Production', { host: true, here: false }],
+    ['production', { host: true, here: true }],
+  ])('with NODE_ENV=%s is meant on a host and on this machine: %j', (NODE_ENV, expected) => {
+    const logger = { info: () => {}, warn: () => {}, error: () => {} }
+    const isMeant = (issuer: string) => resolve({ issuer, logger }, { NODE_ENV }).production
+    expect({ host: isMeant(issuers.host), here: isMeant(issuers.here) }).toEqual(expected)
+  })
+
+  test('by an unknown name of the environment is explained where an option is missing', () => {
+    expect(() => resolveOptions({}, { NODE_ENV: 'staging' })).toThrow('NODE_ENV=staging counts as production')
+  })
+
+  test('is asked for if the issuer is public and NODE_ENV is not set', () => {
+    const warnings = (issuer: string, environment: NodeJS.ProcessEnv): string[] => {
+      const said: string[] = []
+      const logger = { info: () => {}, warn: (line: string) => void said.push(line), error: () => {} }
+      resolve({ issuer, logger }, environment)
+      return said
+    }
+    expect(warnings(issuers.host, {})).toEqual([expect.stringContaining('set NODE_ENV=production')])
+    expect(warnings(issuers.here, {})).toEqual([])
+    expect(warnings(issuers.host, { NODE_ENV: 'development' })).toEqual([])
   })
 })
 

@@ -1,7 +1,8 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import createKnex from 'knex'
+import createKnex, { type Knex } from 'knex'
+import { driverOf } from '../../lib/database/driver.ts'
 import { assertSqliteRuns, installedSqlite, sqliteProblem } from '../../lib/database/sqlite-version.ts'
 import { authRouter } from '../../lib/index.ts'
 
@@ -61,4 +62,9 @@ describe('authRouter', () => {
       /^latchkey: better-sqlite3 \d+\.\d+\.\d+ crashes Node 20; run: npm install better-sqlite3@12$/,
     )
   })
+})
+
+test('the error for the client sqlite3 warns of both libraries on one file', () => {
+  const knex = { client: { driverName: 'sqlite3' } } as unknown as Knex
+  expect(() => driverOf(knex)).toThrow(/use better-sqlite3 in your whole app. Never open one file with both/)
 })
