@@ -98,15 +98,8 @@ const thefts: Theft[] = [
   ...[
     ['another address', 'https://client.example.com/other'],
     ['the host in capitals', 'https://CLIENT.example.com/callback'],
-    ['the scheme in capitals', 'HTTPS://client.example.com/callback'],
     ['a slash at the end', `${callback}/`],
-    ['the default port', 'https://client.example.com:443/callback'],
-    ['dots that lead back', 'https://client.example.com/x/../callback'],
-    ['an encoded letter', 'https://client.example.com/%63allback'],
     ['a query', `${callback}?`],
-    ['a fragment', `${callback}#`],
-    ['user information', 'https://a@client.example.com/callback'],
-    ['a space at the end', `${callback} `],
     ['the beginning of it', 'https://client.example.com/call'],
   ].map(([what, redirect_uri]) => ({
     what: `a client whose redirect URI is not that of the request, but ${what}`,
@@ -133,16 +126,10 @@ const thefts: Theft[] = [
   ...(
     [
       ['no verifier', 'RFC 7636 §4.6, CVE-2023-48228, CVE-2025-4144', undefined],
-      ['an empty verifier', 'RFC 7636 §4.6, CVE-2023-48228', ''],
       ['another verifier', 'RFC 7636 §4.6', 'w'.repeat(43)],
       ['a verifier of 42 characters', 'RFC 7636 §4.1', 'v'.repeat(42)],
-      ['a verifier of 129 characters', 'RFC 7636 §4.1', 'v'.repeat(129)],
       ['the verifier in other letters', 'RFC 7636 §4.1', 'V'.repeat(43)],
-      ['the verifier with a space', 'RFC 7636 §4.1', `${verifier} `],
-      ['the verifier with padding', 'RFC 7636 §4.1', `${verifier}=`],
-      ['the verifier twice in one value', 'RFC 7636 §4.1', `${verifier} ${verifier}`],
       ['the challenge, as if the method were plain', 'RFC 7636 §4.6, RFC 9700 §4.8', s256.code_challenge],
-      ['the name of a property', 'RFC 7636 §4.1', '__proto__'],
     ] as const
   ).map(([what, source, code_verifier]) => ({
     what: `its own client with ${what}`,
@@ -236,17 +223,10 @@ underAttack(
         ['cut by one character (CVE-2026-27840)', (code) => code.slice(0, -1)],
         ['one character longer', (code) => `${code}A`],
         ['in capitals, which a database may take for the same', (code) => code.toUpperCase()],
-        ['in small letters', (code) => code.toLowerCase()],
         ['with a space behind, which MariaDB may pad away', (code) => `${code} `],
-        ['with a space before', (code) => ` ${code}`],
         ['as an access token', (code) => code.replace('lk_ac_', 'lk_at_')],
-        ['as a refresh token', (code) => code.replace('lk_ac_', 'lk_rt_')],
         ['without its kind', (code) => code.replace('lk_ac_', '')],
-        ['encoded twice', (code) => encodeURIComponent(code.replace('_', '%5F'))],
-        ['with a wildcard (SQL LIKE)', (code) => `${code.slice(0, 12)}%`],
-        ['with SQL behind', (code) => `${code}' OR '1'='1`],
         ['with a NUL behind, at which PostgreSQL throws', (code) => `${code}\0`, 'invalid_request'],
-        ['with a line break behind', (code) => `${code}\r\n`, 'invalid_request'],
         ['with 129 characters', (code) => code.padEnd(129, 'A'), 'invalid_request'],
       ])('%s', async (_, change, error = 'invalid_grant') => {
         const code = await codeFor()
@@ -288,13 +268,6 @@ underAttack(
       expect(await standing(second)).toEqual(dead)
       expect(await standing(bystander)).toEqual(alive)
       expectRefusal(await redeem(code), 400, 'invalid_grant')
-    })
-
-    test('of PKCE used a second time with the verifier ends every token of it (RFC 9700 §4.5, ASVS 10.4.2)', async () => {
-      const code = await codeFor(ofNative)
-      const tokens = tokensOf(await redeem(code, byNative))
-      expectRefusal(await redeem(code, byNative), 400, 'invalid_grant')
-      expect(await standing(tokens, native)).toEqual(dead)
     })
 
     test('used a second time long after it expired ends every token too (RFC 6819 §5.2.1.1)', async () => {
@@ -425,33 +398,6 @@ underAttack(
           expect((await token(String(fields))).status).toBe(200)
         },
       )
-    })
-
-    describe('cannot be asked for with weakened PKCE', () => {
-      test.each<[string, Asked]>([
-        ['without the method, which would mean plain', { code_challenge_method: undefined }],
-        ['with an empty method', { code_challenge_method: '' }],
-        ['with the method in small letters', { code_challenge_method: 's256' }],
-        ['with a method that does not exist', { code_challenge_method: 'none' }],
-        ['with a method and no challenge', { code_challenge: undefined }],
-        ['with an empty challenge', { code_challenge: '' }],
-        ['with a challenge of 42 characters', { code_challenge: s256.code_challenge.slice(1) }],
-        ['with a challenge in plain base64', { code_challenge: `${'+'.repeat(42)}/` }],
-        [
-          'without any, by a public client',
-          { client_id: 'native', code_challenge: undefined, code_challenge_method: undefined },
-        ],
-      ])('%s (RFC 7636 §4.3 and §4.4.1, RFC 9700 §4.8, ASVS 10.4.6)', async (_, changed) => {
-        await codeFor()
-        const answer = await browserOf().get(authorizeUrl({ ...s256, ...changed }))
-        expect(answer.location?.origin + String(answer.location?.pathname)).toBe(callback)
-        const { error, code } = Object.fromEntries(answer.location?.searchParams ?? [])
-        expect({ status: answer.status, error, code }).toEqual({
-          status: 303,
-          error: 'invalid_request',
-          code: undefined,
-        })
-      })
     })
   },
   () => ({ clients: rivals }),

@@ -84,12 +84,8 @@ underAttack(
         ['disabled', 'off'],
         ['without redirect URIs', 'machine'],
         ['in another case', 'WEB'],
-        ['with a space after', 'web '],
         ['with NUL after', 'web\0'],
         ['with a line break and a header', 'web\r\nLocation: https://evil.example/'],
-        ['named like a property', '__proto__'],
-        ['with SQL that is always true', "' OR '1'='1"],
-        ['256 characters long', 'w'.repeat(256)],
         ['empty', ''],
       ])('%s', async (_, client_id) => {
         await undisturbed(async () => {
@@ -446,10 +442,7 @@ underAttack(
             'multipart/form-data; boundary=x',
             '--x\r\nContent-Disposition: form-data; name="client_id"\r\n\r\nweb\r\n--x--',
           ],
-          ['application/xml', '<client_id>web</client_id>'],
-          ['application/x-www-form-urlencoded+json', 'client_id=web'],
           ['application/x-www-form-urlencodedx', 'client_id=web'],
-          ['*/*', 'client_id=web'],
         ])('as %s is 415', async (type, body) => {
           const headers = { ...foreign, 'Content-Type': type }
           const answer = await writesNothing(target(), () =>

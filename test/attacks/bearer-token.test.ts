@@ -196,14 +196,8 @@ underAttack(
       test.each<[string, (value: string) => string]>([
         ['cut by one character (CVE-2026-27840)', (value) => value.slice(0, -1)],
         ['one character longer', (value) => `${value}A`],
-        ['with padding', (value) => `${value}=`],
         ['in capitals, as MariaDB may compare it', (value) => value.toUpperCase()],
-        ['with a kind in capitals', (value) => value.replace('lk_at_', 'LK_AT_')],
         ['as a refresh token', (value) => value.replace('lk_at_', 'lk_rt_')],
-        ['as a code', (value) => value.replace('lk_at_', 'lk_ac_')],
-        ['without its kind', (value) => value.replace('lk_at_', '')],
-        ['with two kinds', (value) => `lk_at_${value}`],
-        ['reversed', (value) => `lk_at_${[...value.slice(6)].reverse().join('')}`],
         ['of four thousand characters (RFC 6819 §4.4.1.11)', (value) => value.padEnd(4000, 'A')],
       ])('nor itself %s', async (_, change) => {
         const { access_token } = await fresh()

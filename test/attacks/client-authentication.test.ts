@@ -90,28 +90,14 @@ underAttack(
         'the beginning of the secret (RFC 6819 §4.3.5)',
         { client_id: 'web', client_secret: secret.slice(0, -1) },
       ],
-      ['more than the secret', { client_id: 'web', client_secret: `${secret}x` }],
       ['the secret in other letters', { client_id: 'web', client_secret: secret.toUpperCase() }],
       ['the secret and a space', { client_id: 'web', client_secret: `${secret} ` }],
-      ['a space and the secret', { client_id: 'web', client_secret: ` ${secret}` }],
-      ['the secret as a pattern', { client_id: 'web', client_secret: '%' }],
-      ['the secret without a client', { client_secret: secret }],
       ['the client_id in capitals, as MariaDB may compare it', { client_id: 'WEB', client_secret: secret }],
       ['a space behind the client_id, which MariaDB pads away', { client_id: 'web ', client_secret: secret }],
-      ['a space before the client_id', { client_id: ' web', client_secret: secret }],
       ['an accent in the client_id, as MariaDB may compare it', { client_id: 'wéb', client_secret: secret }],
-      ['the client_id in wide letters', { client_id: 'ｗｅｂ', client_secret: secret }],
-      ['a client_id with a soft hyphen', { client_id: 'w\u00adeb', client_secret: secret }],
-      ['a client_id encoded twice', { client_id: '%77eb', client_secret: secret }],
-      ['a client_id as a pattern', { client_id: 'w%', client_secret: secret }],
-      ['SQL in the client_id', { client_id: "web' OR '1'='1", client_secret: secret }],
-      ['SQL in the secret', { client_id: 'web', client_secret: "' OR '1'='1" }],
-      ['the name of a property as client_id', { client_id: '__proto__', client_secret: secret }],
-      ['another such name', { client_id: 'constructor', client_secret: secret }],
       ['a secret for a public client (RFC 6749 §2.1)', { client_id: 'native', client_secret: secret }],
       ['a client that is switched off (CVE-2024-47000)', { client_id: 'off', client_secret: secret }],
       ['the form body, by a client of Basic (RFC 7591 §2)', { client_id: 'basic', client_secret: secret }],
-      ['a secret, for a client that has none left', { client_id: 'blank', client_secret: secret }],
       ['“null”, for a client that has none left', { client_id: 'blank', client_secret: 'null' }],
       ['an empty secret, for a client that has none left', { client_id: 'blank', client_secret: '' }],
       ['an empty secret, for a client whose secret is empty', { client_id: 'hollow', client_secret: '' }],
@@ -127,13 +113,8 @@ underAttack(
       ['the secret of another client', basic(`web:${otherSecret}`)],
       ['an empty secret', basic('web:')],
       ['no colon', basic('web')],
-      ['the client_id in capitals', basic(`WEB:${secret}`)],
-      ['a space behind the client_id', basic(`web :${secret}`)],
       ['an encoded NUL behind the client_id, at which PostgreSQL throws', basic(`web%00:${secret}`)],
-      ['eight thousand characters', basic(`web:${'x'.repeat(6000)}`)],
-      ['two credentials', { Authorization: `${basic('a:b').Authorization} ${btoa(`web:${secret}`)}` }],
       ['another scheme', { Authorization: `Bearer ${btoa(`web:${secret}`)}` }],
-      ['a public client', basic('native:')],
       ['a client that is switched off', basic(`off:${secret}`)],
       ['a client of the form body', basic(`post:${secret}`)],
       ['an empty secret, for a client whose secret is empty', basic('hollow:')],
@@ -150,28 +131,18 @@ underAttack(
     everyMount(() => {
       test.each<[string, Asked, Fields?]>([
         ['the secret in header and body', { ...web }, basic(`web:${secret}`)],
-        ['a wrong secret in the body beside a right header', { client_secret: 'x' }, basic(`web:${secret}`)],
-        ['a right secret in the body beside a wrong header', { ...web }, basic('web:x')],
         ['the secrets of two clients', { ...web }, basic(`other:${otherSecret}`)],
         ['another client_id in the body', { client_id: 'other' }, basic(`web:${secret}`)],
-        ['a public client in the body', { client_id: 'native' }, basic(`web:${secret}`)],
         ['a bearer token beside the secret', { ...web }, { Authorization: 'Bearer x' }],
         ['an assertion beside the secret', { ...web, ...asserted('a.b.c') }],
         ['an assertion beside the header', { ...asserted('a.b.c') }, basic(`web:${secret}`)],
         ['the type of an assertion beside the secret', { ...web, client_assertion_type: 'x' }],
-        [
-          'an assertion without its type beside the header',
-          { client_assertion: 'a.b.c' },
-          basic(`web:${secret}`),
-        ],
-        ['all three', { ...web, ...asserted('a.b.c') }, basic(`web:${secret}`)],
         ['none, and no name', {}],
         [
           'a NUL behind the client_id, at which PostgreSQL throws',
           { client_id: 'web\0', client_secret: secret },
         ],
         ['a NUL behind the secret', { client_id: 'web', client_secret: `${secret}\0` }],
-        ['a line break behind the client_id', { client_id: 'web\n', client_secret: secret }],
         ['a client_id of 256 characters', { client_id: 'x'.repeat(256), client_secret: secret }],
         ['a secret of 2,049 characters', { client_id: 'web', client_secret: 'x'.repeat(2049) }],
       ])('%s: refused as no request at every endpoint (RFC 6749 §2.3)', async (_, fields, headers = {}) => {
@@ -412,18 +383,9 @@ underAttack(
     test.each<[string, () => object | Promise<object>]>([
       ['the key itself (CVE-2026-27962)', () => ({ jwk: stranger.publicJwk })],
       ['the address of a key set', () => ({ jku: `${thief.origin}/jku` })],
-      ['the address of a certificate', () => ({ x5u: `${thief.origin}/x5u` })],
-      ['a certificate', () => ({ x5c: ['MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8A'] })],
-      [
-        'all of them, and no kid',
-        () => ({ kid: undefined, jwk: stranger.publicJwk, jku: `${thief.origin}/jku` }),
-      ],
       ['a path as kid', () => ({ kid: '../../../../../../dev/null' })],
-      ['SQL as kid', () => ({ kid: "ec' UNION SELECT 'x" })],
-      ['an address as kid', () => ({ kid: `${thief.origin}/kid` })],
       ['a property as kid', () => ({ kid: '__proto__' })],
       ['a kid that is no text', () => ({ kid: ['ec'] })],
-      ['a kid that is an object', () => ({ kid: { toString: 'ec' } })],
     ])('signed by a stranger whose header holds %s (RFC 8725 §3.10, ASVS 9.1.3)', async (_, header) => {
       await expectRefused(await assertion('signer', stranger, { aud: target().issuer }, await header()))
     })
@@ -434,10 +396,7 @@ underAttack(
         () => ({ crit: ['x'], x: 1 }),
       ],
       ['a critical claim', () => ({ crit: ['exp'], exp: 1 })],
-      ['no extension that is critical', () => ({ crit: [] })],
       ['the type of an access token (RFC 8725 §3.11)', () => ({ typ: 'at+jwt' })],
-      ['the type of a logout token', () => ({ typ: 'logout+jwt' })],
-      ['the type of a request object', () => ({ typ: 'oauth-authz-req+jwt' })],
       ['a type that is no text', () => ({ typ: ['JWT'] })],
     ])('signed by its client, with %s', async (_, header) => {
       // By hand: a library would not sign what it does not understand.
@@ -454,13 +413,7 @@ underAttack(
         ({ issuer }) => ({ aud: [issuer, 'https://as.example.net/token'] }),
       ],
       ['the issuer and a slash', ({ issuer }) => ({ aud: `${issuer}/` })],
-      ['the issuer in capitals', ({ issuer }) => ({ aud: issuer.toUpperCase() })],
-      ['the beginning of the issuer', ({ issuer }) => ({ aud: issuer.slice(0, -1) })],
-      ['the host alone', ({ issuer }) => ({ aud: new URL(issuer).host })],
       ['an endpoint that authenticates nobody', ({ issuer }) => ({ aud: `${issuer}/userinfo` })],
-      ['a list in a list', ({ issuer }) => ({ aud: [[issuer]] })],
-      ['an object', ({ issuer }) => ({ aud: { [issuer]: true } })],
-      ['an empty list', () => ({ aud: [] })],
       ['nobody', () => ({ aud: undefined })],
     ])('for %s', async (_, claims) => {
       await expectRefused(await right(claims(target())))
@@ -468,30 +421,16 @@ underAttack(
 
     test.each<[string, () => Claims]>([
       ['no end (RFC 7523 §3)', () => ({ exp: undefined })],
-      ['an end that is null', () => ({ exp: null })],
-      ['an end in words', () => ({ exp: String(now() + 60) })],
-      ['an end in a list', () => ({ exp: [now() + 60] })],
       ['an end that is past (ASVS 9.2.1)', () => ({ exp: now() - 31 })],
       ['an end in ten years', () => ({ exp: now() + 315_360_000 })],
-      ['an end in milliseconds', () => ({ exp: Date.now() + 60_000 })],
       ['a beginning in the future (ASVS 9.2.1)', () => ({ nbf: now() + 120 })],
-      ['a beginning in words', () => ({ nbf: 'now' })],
       ['an issue in the future', () => ({ iat: now() + 120 })],
       ['no identifier (OIDC Core §9, CVE-2020-15222)', () => ({ jti: undefined })],
-      ['an empty identifier', () => ({ jti: '' })],
-      ['an identifier that is null', () => ({ jti: null })],
-      ['an identifier that is a number', () => ({ jti: 1 })],
-      ['an identifier that is a list', () => ({ jti: ['a'] })],
       ['an identifier of 256 characters', () => ({ jti: 'x'.repeat(256) })],
       ['another issuer than its subject (RFC 7523 §3)', () => ({ iss: 'mallory' })],
       ['another subject than its issuer', () => ({ sub: 'mallory' })],
-      ['an issuer in a list', () => ({ iss: ['signer'], sub: ['signer'] })],
-      ['an issuer in other letters', () => ({ iss: 'SIGNER', sub: 'SIGNER' })],
-      ['a space behind the issuer', () => ({ iss: 'signer ', sub: 'signer ' })],
       ['a NUL behind the issuer', () => ({ iss: 'signer\0', sub: 'signer\0' })],
-      ['no issuer', () => ({ iss: undefined })],
       ['no subject', () => ({ sub: undefined })],
-      ['neither', () => ({ iss: undefined, sub: undefined })],
     ])('with %s', async (_, claims) => {
       await expectRefused(await right(claims()))
     })
@@ -586,26 +525,12 @@ underAttack(
 
     test.each<[string, (jwt: string) => string, number?]>([
       ['two parts', (jwt) => jwt.split('.').slice(0, 2).join('.')],
-      ['four parts', (jwt) => `${jwt}.x`],
-      ['a fifth of nothing', (jwt) => `${jwt}..`],
-      ['no header', (jwt) => jwt.replace(/^[^.]+/, '')],
-      ['no claims', (jwt) => jwt.replace(/\.[^.]+\./, '..')],
-      [
-        'the claims of another',
-        (jwt) => jwt.replace(/\.[^.]+\./, `.${base64url.encode('{"iss":"web","sub":"web"}')}.`),
-      ],
-      ['JSON instead of base64', () => '{"alg":"none"}.{"iss":"signer","sub":"signer"}.'],
       ['lists within lists', () => `e30.${base64url.encode('['.repeat(3000))}.AA`],
       ['null', () => `e30.${base64url.encode('null')}.AA`],
       [
         'an encrypted JWT with two billion rounds (CVE-2022-36083)',
         () =>
           `${base64url.encode('{"alg":"PBES2-HS256+A128KW","enc":"A128CBC-HS256","p2c":2147483647,"p2s":"AAAA"}')}.AA.AA.AA.AA`,
-      ],
-      [
-        'claims that are not encoded (RFC 7797)',
-        () =>
-          `${base64url.encode('{"alg":"ES256","b64":false,"crit":["b64"]}')}.{"iss":"signer","sub":"signer"}.AA`,
       ],
       ['more than 8 kB (CVE-2025-61920)', (jwt) => jwt.padEnd(8193, 'A'), 400],
       ['a NUL', (jwt) => `${jwt}\0`, 400],

@@ -80,7 +80,6 @@ underAttack(
         type Asked = Awaited<ReturnType<typeof consentPage>>
         const swaps: [string, (asked: Asked) => Promise<Fields> | Fields][] = [
           ['without a token', ({ fields: { csrf_token: _, ...form } }) => form],
-          ['with an empty token', ({ fields }) => ({ ...fields, csrf_token: '' })],
           ['with a token of the attacker’s making', ({ fields }) => ({ ...fields, csrf_token: forged })],
           [
             'with the token of the sign-in form of the same request',
@@ -178,20 +177,7 @@ underAttack(
 
     // RFC 6819 §4.4.1.4: only the two words on the buttons decide.
     describe('with a decision that is on no button is a page, and nothing is decided', () => {
-      test.each([
-        '',
-        'Allow',
-        'ALLOW',
-        'allow ',
-        'yes',
-        'true',
-        '1',
-        'on',
-        'approve',
-        'allow,deny',
-        '__proto__',
-        'allow\0',
-      ])('%j', async (decision) => {
+      test.each(['', 'Allow', 'allow ', 'allow,deny', '__proto__', 'allow\0'])('%j', async (decision) => {
         const { agent, fields, expectUndecided } = await attacked()
         await quietly(async () =>
           expectErrorPage(await post(agent, '/consent', { ...fields, decision }), 400),
@@ -217,8 +203,6 @@ underAttack(
             ],
           ],
           ['one in brackets', [['decision[]', 'allow']]],
-          ['one as a property', [['decision[allow]', 'on']]],
-          ['one under another name', [['allow', 'allow']]],
         ])('%s', async (_, pairs) => {
           const { agent, fields, expectUndecided } = await attacked()
           const form: Pairs = [...Object.entries(fields), ...pairs]
@@ -244,8 +228,6 @@ underAttack(
         ],
         ['scope itself', { scope: 'openid email profile offline_access notes:read notes:write' }],
         ['a claim', { 'scope:claim"email': 'on', 'claim"email': 'on' }],
-        ['claims', { claims: '{"userinfo":{"email":null}}' }],
-        ['names of properties', { 'scope:__proto__': 'on', 'scope:constructor': 'on' }],
         [
           'the parameters of the request',
           { client_id: 'shop', redirect_uri: evil, state: 'evil', nonce: 'evil' },

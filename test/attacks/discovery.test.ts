@@ -16,21 +16,10 @@ const evil = 'https://evil.example'
 /** What a stranger, or a proxy that passes on what strangers say, may claim about the address. */
 const lies: readonly [string, Fields][] = [
   ['Host', { Host: 'evil.example' }],
-  ['Host with a port', { Host: 'evil.example:8443' }],
-  ['Host with user information', { Host: 'id.example.com@evil.example' }],
   ['X-Forwarded-Host', { 'X-Forwarded-Host': 'evil.example' }],
-  ['X-Forwarded-Host twice', { 'X-Forwarded-Host': 'evil.example, id.example.com' }],
-  ['X-Forwarded-Server', { 'X-Forwarded-Server': 'evil.example' }],
   ['X-Forwarded-Port', { 'X-Forwarded-Port': '666' }],
   ['X-Forwarded-Prefix', { 'X-Forwarded-Prefix': '/evil' }],
-  ['X-Forwarded-Path', { 'X-Forwarded-Path': '/evil' }],
-  ['X-Forwarded-Scheme', { 'X-Forwarded-Scheme': 'http' }],
-  ['X-Forwarded-Uri', { 'X-Forwarded-Uri': '/evil' }],
-  ['X-Original-Host', { 'X-Original-Host': 'evil.example' }],
   ['X-Original-URL', { 'X-Original-URL': '/evil' }],
-  ['X-Rewrite-URL', { 'X-Rewrite-URL': '/evil' }],
-  ['X-Host', { 'X-Host': 'evil.example' }],
-  ['X-Http-Host-Override', { 'X-Http-Host-Override': 'evil.example' }],
   ['Forwarded', { Forwarded: 'for=203.0.113.7;host=evil.example;proto=http' }],
   ['Origin and Referer', { Origin: evil, Referer: `${evil}/` }],
   [

@@ -102,36 +102,22 @@ const forgeries: [string, (material: Material) => string | Promise<string>][] = 
     ({ tokens }) => `${input(changed(tokens.id_token, { header: { alg } }))}.`,
   ]),
   ['with its signature cut off', ({ tokens }) => `${input(tokens.id_token)}.`],
-  ['with its signature left out', ({ tokens }) => input(tokens.id_token)],
-  ['with half of its signature', ({ tokens }) => tokens.id_token.slice(0, -100)],
   [
     'HMAC with our public key in PEM (RFC 8725 §2.1, CVE-2024-37568)',
     (has) => hmacWith(has, (_, pem) => pem),
   ],
-  ['HMAC with our public key as JSON', (has) => hmacWith(has, (key) => JSON.stringify(key))],
-  ['HMAC with our modulus', (has) => hmacWith(has, (key) => String(key.n))],
   ['HMAC with the secret of the client', (has) => hmacWith(has, () => secret)],
-  ['HMAC with nothing', (has) => hmacWith(has, () => '')],
   ['about another user', ({ tokens }) => changed(tokens.id_token, { claims: { sub: '2' } })],
   ['for another client', ({ tokens }) => changed(tokens.id_token, { claims: { aud: 'other' } })],
-  [
-    'of another issuer',
-    ({ tokens }) => changed(tokens.id_token, { claims: { iss: 'https://evil.example' } }),
-  ],
-  ['with a claim more', ({ tokens }) => changed(tokens.id_token, { claims: { admin: true } })],
   [
     'of a stranger under our key’s name',
     async (has) => forged(has, { kid: (await keyOf(has.target, 'RS256')).kid }),
   ],
-  ['of a stranger under no name', (has) => forged(has, {})],
   [
     'of a stranger who brings the key (CVE-2026-27962, ASVS 9.1.3)',
     (has) => forged(has, { jwk: forger.publicJwk }),
   ],
   ['of a stranger who says where the key is', (has) => forged(has, { jku: `${thief.origin}/jku`, kid: 'x' })],
-  ['of a stranger who says where the certificate is', (has) => forged(has, { x5u: `${thief.origin}/x5u` })],
-  ['with a path for a key (RFC 8725 §3.10)', (has) => forged(has, { kid: '../../../../dev/null' })],
-  ['with SQL for a key (RFC 8725 §3.10)', (has) => forged(has, { kid: "x' UNION SELECT 'x" })],
   [
     'with a signature of zeros (CVE-2022-21449)',
     async ({ target, tokens }) => {
@@ -158,8 +144,6 @@ const forgeries: [string, (material: Material) => string | Promise<string>][] = 
   ['that is an access token', ({ tokens }) => tokens.access_token],
   ['that is a refresh token', ({ tokens }) => tokens.refresh_token],
   ['that is a client assertion', ({ target }) => assertion('web', forger, { aud: target.issuer })],
-  ['that is two', ({ tokens }) => `${tokens.id_token}.${tokens.id_token}`],
-  ['that is no JWT', () => 'x.y.z'],
   ['of more than 8 kB (CVE-2025-61920)', ({ tokens }) => tokens.id_token.padEnd(8193, 'A')],
 ]
 
@@ -349,11 +333,8 @@ underAttack(
     test.each([
       ['aud', { aud: { essential: true, values: ['other', 'web'] } }],
       ['iss', { iss: { value: 'https://evil.example' } }],
-      ['exp', { exp: { value: 9_999_999_999 } }],
       ['nonce', { nonce: { value: 'another' } }],
-      ['azp', { azp: { value: 'other' } }],
       ['at_hash', { at_hash: { value: 'x' } }],
-      ['__proto__', JSON.parse('{"__proto__":{"value":"x"}}')],
     ])(
       'says what it is, whatever the claims parameter asks of %s (OIDC Core §5.5)',
       async (name, members) => {

@@ -6,7 +6,6 @@ import {
   comparable,
   expectRefusal,
   jsonOf,
-  mobile,
   native,
   other,
   otherSecret,
@@ -56,7 +55,6 @@ underAttack(
     describe('by somebody who may not ask tells nothing (RFC 7662 §2.1 and §4, ASVS 10.4.10)', () => {
       test.each<[string, Asked, readonly [number, string]]>([
         ['a public client', native, [401, 'invalid_client']],
-        ['another public client', mobile, [401, 'invalid_client']],
         ['nobody', nobody, [400, 'invalid_request']],
         ['a client without its secret', { client_secret: undefined }, [401, 'invalid_client']],
         ['a client with another secret', { client_secret: otherSecret }, [401, 'invalid_client']],
@@ -120,9 +118,7 @@ underAttack(
         ['a hint at an access token', { token_type_hint: 'access_token' }],
         ['a hint at a refresh token', { token_type_hint: 'refresh_token' }],
         ['a hint at nothing there is', { token_type_hint: 'pop' }],
-        ['a hint that is a property', { token_type_hint: '__proto__' }],
         ['the name of its owner', { owner: 'web', azp: 'web', audience: 'web' }],
-        ['its scope', { scope: 'openid' }],
       ])('of another client’s token with %s (RFC 7662 §2.1)', async (_, more) => {
         const tokens = await tokensFor()
         for (const value of [tokens.access_token, tokens.refresh_token])
@@ -148,7 +144,6 @@ underAttack(
           (value) => value.replace(/lk_(.)t_/, (_, kind) => `lk_${kind === 'a' ? 'r' : 'a'}t_`),
         ],
         ['with a space behind', (value) => `${value} `],
-        ['with a wildcard', (value) => `${value.slice(0, 20)}%`],
       ])('of its own token %s', async (_, change) => {
         const tokens = await tokensFor()
         for (const value of [tokens.access_token, tokens.refresh_token]) {

@@ -38,8 +38,6 @@ const payloads = [
   `"><script>alert(1)</script>`,
   `'><img src=x onerror=alert(1)>`,
   `" autofocus onfocus=alert(1) x="`,
-  `<meta http-equiv="refresh" content="0;url=https://evil.example">`,
-  `<form action="https://evil.example"><input name=password>`,
   `javascript:alert(1)`,
   `<%= 6121371*77 %><%~ 6121371*77 %>{{6121371*77}}#{6121371*77}`,
 ]
@@ -357,11 +355,8 @@ underAttack(
       describe('is built from the issuer, not from the headers of the request:', () => {
         const forgeries: [string, Fields][] = [
           ['Host', { Host: 'evil.example' }],
-          ['Host with a port', { Host: 'evil.example:1337' }],
-          ['Host with user information', { Host: 'localhost:3000@evil.example' }],
           ['Host with markup', { Host: '"><script>alert(1)</script>' }],
           ['X-Forwarded-Host', { 'X-Forwarded-Host': 'evil.example' }],
-          ['two in X-Forwarded-Host', { 'X-Forwarded-Host': 'evil.example, localhost:3000' }],
           [
             'X-Forwarded-Server, -Port and -Prefix',
             {
@@ -371,14 +366,6 @@ underAttack(
             },
           ],
           ['Forwarded', { Forwarded: 'host=evil.example;proto=https;for=1.2.3.4' }],
-          [
-            'X-Host and the like',
-            {
-              'X-Host': 'evil.example',
-              'X-HTTP-Host-Override': 'evil.example',
-              'X-Original-Host': 'evil.example',
-            },
-          ],
           ['X-Original-URL', { 'X-Original-URL': '//evil.example/', 'X-Rewrite-URL': '//evil.example/' }],
           ['Referer and Origin', { Referer: evil, Origin: 'https://evil.example' }],
         ]
@@ -447,18 +434,7 @@ underAttack(
         const form = 'authorization_request=x&csrf_token=x'
         test.each<[string, Fields, string]>([
           ['no type', {}, form],
-          ['a type in capitals', { 'Content-Type': 'APPLICATION/X-WWW-FORM-URLENCODED' }, form],
           ['a type with parameters', { 'Content-Type': 'application/x-www-form-urlencoded; a=b; c' }, form],
-          [
-            'half an encoding',
-            { 'Content-Type': 'application/x-www-form-urlencoded' },
-            'authorization_request=%&x=%zz',
-          ],
-          [
-            'semicolons',
-            { 'Content-Type': 'application/x-www-form-urlencoded' },
-            'authorization_request=x;csrf_token=y',
-          ],
           ['nothing but signs', { 'Content-Type': 'application/x-www-form-urlencoded' }, '&&==&=&'],
           ['NUL', { 'Content-Type': 'application/x-www-form-urlencoded' }, 'authorization_request=%00'],
         ])('with %s', async (_, headers, body) => {

@@ -43,37 +43,24 @@ const registered: ClientSeed[] = [
 const nearMisses: [string, string][] = [
   ['the host as a prefix of another (CVE-2023-6291)', 'https://client.example.com.evil.example/callback'],
   ['user information that poses as the host', 'https://client.example.com@evil.example/callback'],
-  ['a backslash before the at sign', 'https://client.example.com\\@evil.example/callback'],
   ['a header after a line break', `${callback}\r\nSet-Cookie: planted=1`],
   ['NUL and another host', `${callback}\0.evil.example`],
-  ['the host in another case', 'https://CLIENT.example.com/callback'],
   ['the default port', 'https://client.example.com:443/callback'],
   ['a script (CVE-2023-6134)', 'javascript://client.example.com/callback%0aalert(1)'],
-  ['data', 'data:text/html,https://client.example.com/callback'],
-  ['a fragment', `${callback}#`],
   ['more path (CVE-2023-6291)', `${callback}/more`],
   ['dots that lead away (CVE-2024-1132)', `${callback}/../../evil`],
-  ['encoded dots (CVE-2024-1132)', `${callback}/%2e%2e/evil`],
-  ['a path parameter', `${callback};x=1`],
   ['an open redirector of the client', `${callback}?next=${encodeURIComponent(evil)}`],
-  ['parameters of the answer', `${callback}?code=planted&state=s`],
-  ['a Cyrillic letter', 'https://сlient.example.com/callback'],
   ['that of another client (RFC 6749 §10.6, CVE-2025-4143)', 'https://other.example.com/callback'],
   ['a native app’s (RFC 6749 §10.6)', 'com.example.app:/callback'],
   ['loopback, where it is none (CVE-2020-15233)', 'http://127.0.0.1/callback'],
-  ['our own page', 'http://localhost:3000/oauth/login'],
 ]
 
 const loopback: [string, string][] = [
   ['the name for the address (RFC 8252 §8.3)', 'http://localhost:5000/callback'],
-  ['the other loopback address', 'http://[::1]:5000/callback'],
-  ['another address of the loopback network', 'http://127.0.0.2:5000/callback'],
   ['the address as a prefix of a name', 'http://127.0.0.1.evil.example/callback'],
   ['user information (CVE-2024-8883)', 'http://127.0.0.1@evil.example/callback'],
   ['port 0', 'http://127.0.0.1:0/callback'],
-  ['https', 'https://127.0.0.1:5000/callback'],
   ['an open redirector (CVE-2020-15233)', `http://127.0.0.1:5000/callback?next=${encodeURIComponent(evil)}`],
-  ['another path', 'http://127.0.0.1:5000/other'],
 ]
 
 underAttack(

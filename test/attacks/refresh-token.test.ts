@@ -143,11 +143,8 @@ underAttack(
         ['one character longer', (value) => `${value}A`],
         ['in capitals', (value) => value.toUpperCase()],
         ['with a space behind', (value) => `${value} `],
-        ['as an access token', (value) => value.replace('lk_rt_', 'lk_at_')],
         ['without its kind', (value) => value.replace('lk_rt_', '')],
-        ['with SQL behind', (value) => `${value}' OR '1'='1`],
         ['with a NUL behind', (value) => `${value}\0`, 'invalid_request'],
-        ['with a line break behind', (value) => `${value}\n`, 'invalid_request'],
       ])('nor itself %s', async (_, change, error = 'invalid_grant') => {
         const { refresh_token } = await tokensFor()
         const refused = await changesNothing(target(), () => refresh(change(refresh_token)))
@@ -163,11 +160,7 @@ underAttack(
         ['beyond what the user allowed', 'openid email notes:read'],
         ['beyond what the client is registered for', 'openid address'],
         ['to what nobody knows', 'openid root'],
-        ['to everything', '*'],
-        ['by other letters', 'OPENID EMAIL'],
-        ['by a comma', 'openid,email'],
         ['by a quotation mark', 'openid "email'],
-        ['by the name of a property', 'openid __proto__'],
       ])('%s: refused, and it is not used up', async (_, scope) => {
         const { refresh_token } = await tokensFor({ scope: granted })
         const refused = await changesNothing(target(), () => refresh(refresh_token, { scope }))
@@ -219,15 +212,6 @@ underAttack(
         expect(await standing(second)).toEqual(dead)
         expect((await userinfo(first.access_token)).status).toBe(401)
         expect(await standing(bystander)).toEqual(alive)
-      })
-
-      test('by a public client ends the family too (RFC 9700 §2.2.2, ASVS 10.4.5)', async () => {
-        const clock = stopClock()
-        const first = await nativeTokens()
-        const second = tokensOf(await refresh(first.refresh_token, native))
-        clock.travel(10)
-        expectRefusal(await refresh(first.refresh_token, native), 400, 'invalid_grant')
-        expect(await standing(second, native)).toEqual(dead)
       })
 
       test('within the window gives the very same successor, so a thief gains no branch (RFC 9700 §4.14.2)', async () => {

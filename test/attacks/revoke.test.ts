@@ -131,22 +131,14 @@ underAttack(
       expect((await redeem(code)).status).toBe(200)
     })
 
-    test.each([
-      '%',
-      'lk_rt_%',
-      'lk_at_%',
-      '*',
-      "' OR '1'='1",
-      '__proto__',
-      'null',
-      'lk_rt_',
-      'e30.e30.',
-      ' ',
-    ])('of %p ends nothing at all (RFC 7009 §5)', async (value) => {
-      const tokens = await tokensFor()
-      await expectNothing(value)
-      expect(await standing(tokens)).toEqual(alive)
-    })
+    test.each(['%', 'lk_rt_%', "' OR '1'='1", '__proto__', 'lk_rt_', ' '])(
+      'of %p ends nothing at all (RFC 7009 §5)',
+      async (value) => {
+        const tokens = await tokensFor()
+        await expectNothing(value)
+        expect(await standing(tokens)).toEqual(alive)
+      },
+    )
 
     test.each<[string, (value: string) => string]>([
       ['cut by one character (CVE-2026-27840)', (value) => value.slice(0, -1)],

@@ -62,12 +62,7 @@ underAttack(
 
         test.each([
           ['made up, with a signature', `s%3A${'A'.repeat(32)}.${'B'.repeat(43)}`],
-          ['made up, without one', 'A'.repeat(32)],
           ['empty', ''],
-          ['a path', '../../etc/passwd'],
-          ['SQL', `' OR '1'='1`],
-          ['the name of a property', '__proto__'],
-          ['JSON', 'j%3A%7B%22user%22%3A1%7D'],
           ['a broken escape', '%zz%'],
         ])('one that is %s is not taken over', async (_, planted) => {
           const victim = browser()
@@ -186,14 +181,9 @@ underAttack(
 
         test.each([
           ['names of properties', '__proto__=x; constructor=y; hasOwnProperty=z'],
-          ['no names', '=x; ; =; ;;'],
-          ['no values', 'a; b; c'],
           ['broken escapes', 'a=%zz; b=%; c=%ff%fe'],
-          ['quotes', 'a="; b="x; c=\\"'],
           ['one of 8,000 characters', `a=${'x'.repeat(8000)}`],
           ['a thousand', Array.from({ length: 1000 }, (_, n) => `c${n}=${n}`).join('; ')],
-          ['other servers’ names', 'connect.sid=x; JSESSIONID=y; session=z; latchkey_session=x'],
-          ['attributes', '$Version=1; $Path=/; $Domain=evil.example'],
         ])(
           'with %s, the right ones beside them still count, and a stranger is a stranger',
           async (_, cookies) => {

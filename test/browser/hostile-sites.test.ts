@@ -370,39 +370,6 @@ describeWith('chromium', 'pages of other sites in Chromium, in an app without he
         await expectGoesOn(page)
       }))
 
-    test('frames show no page', () =>
-      inBrowser(async (page) => {
-        await comeToConsent(page)
-        const { consent, login } = await lootOf(page)
-        const addresses = [
-          `${issuer()}/consent?${new URLSearchParams(consent)}`,
-          `${issuer()}/login?${new URLSearchParams(login)}`,
-          authorizeAt({ prompt: 'consent' }),
-          authorizeAt({ client_id: 'nobody' }),
-          authorizeAt({ prompt: 'none', response_mode: 'form_post' }),
-          `${issuer()}/logout`,
-        ]
-        const statuses = new Map<string, number>()
-        page.context().on('response', (answer) => statuses.set(answer.url(), answer.status()))
-        const control = `${web.origin('client.test')}/framed`
-        const tags = [control, ...addresses].flatMap((url) => [
-          `<iframe src="${escaped(url)}"></iframe>`,
-          `<object data="${escaped(url)}" type="text/html"></object>`,
-          `<embed src="${escaped(url)}" type="text/html">`,
-        ])
-        const tab = await visit(page.context(), site, tags.join(''))
-        await tab.waitForLoadState('load')
-        const shown = await shownInFrames(tab)
-        const ofControl = `This is ${new URL(control).host}`
-        // Chromium says in words of its own, sooner or later, that it shows nothing.
-        const isShown = (text: string) => text !== '' && !text.includes('refused to connect')
-        expect(shown.filter(isShown)).toEqual([ofControl, ofControl, ofControl])
-        expect(addresses.filter((address) => !statuses.has(address))).toEqual([])
-        // It is the header that keeps the page out of the frame: to a sibling's frame it was sent.
-        expect(statuses.get(addresses[0]!)).toBe(site === 'blog.shop.test' ? 200 : 400)
-        await expectGoesOn(page)
-      }))
-
     test('a site that opens the consent page in a window can neither read it nor receive messages', () =>
       inBrowser(async (page) => {
         await comeToConsent(page)
@@ -440,6 +407,40 @@ describeWith('chromium', 'pages of other sites in Chromium, in an app without he
         expect(await tab.evaluate('heard')).toEqual([])
       }))
   })
+
+  test.each([another, sibling])('frames of %s show no page', (_, site) =>
+    inBrowser(async (page) => {
+      await comeToConsent(page)
+      const { consent, login } = await lootOf(page)
+      const addresses = [
+        `${issuer()}/consent?${new URLSearchParams(consent)}`,
+        `${issuer()}/login?${new URLSearchParams(login)}`,
+        authorizeAt({ prompt: 'consent' }),
+        authorizeAt({ client_id: 'nobody' }),
+        authorizeAt({ prompt: 'none', response_mode: 'form_post' }),
+        `${issuer()}/logout`,
+      ]
+      const statuses = new Map<string, number>()
+      page.context().on('response', (answer) => statuses.set(answer.url(), answer.status()))
+      const control = `${web.origin('client.test')}/framed`
+      const tags = [control, ...addresses].flatMap((url) => [
+        `<iframe src="${escaped(url)}"></iframe>`,
+        `<object data="${escaped(url)}" type="text/html"></object>`,
+        `<embed src="${escaped(url)}" type="text/html">`,
+      ])
+      const tab = await visit(page.context(), site, tags.join(''))
+      await tab.waitForLoadState('load')
+      const shown = await shownInFrames(tab)
+      const ofControl = `This is ${new URL(control).host}`
+      // Chromium says in words of its own, sooner or later, that it shows nothing.
+      const isShown = (text: string) => text !== '' && !text.includes('refused to connect')
+      expect(shown.filter(isShown)).toEqual([ofControl, ofControl, ofControl])
+      expect(addresses.filter((address) => !statuses.has(address))).toEqual([])
+      // It is the header that keeps the page out of the frame: to a sibling's frame it was sent.
+      expect(statuses.get(addresses[0]!)).toBe(site === 'blog.shop.test' ? 200 : 400)
+      await expectGoesOn(page)
+    }),
+  )
 
   test('a sibling domain cannot plant cookies of the same names', () =>
     inBrowser(async (page) => {
