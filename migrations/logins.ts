@@ -1,6 +1,9 @@
 import { byteForByte, hashLength, type SchemaChange } from './migration.ts'
 
-/** Logins. Ending one ends everything granted under it without `offline_access`. */
+/**
+ * Logins. Ending one ends everything granted under it without `offline_access`. `host_login_hash` is unique, so that
+ * parallel requests record a login of the host once; it is null for our own logins and for those that have ended.
+ */
 export const logins: SchemaChange = {
   up: ({ schema, name, collation }) =>
     schema.createTable(name('logins'), (table) => {
@@ -12,6 +15,14 @@ export const logins: SchemaChange = {
         .index(`${name('logins')}_subject`)
       table.bigInteger('auth_time').notNullable()
       table.string('amr', 255).notNullable()
+      table
+        .string('browser_hash', hashLength)
+        .nullable()
+        .index(`${name('logins')}_browser`)
+      table
+        .string('host_login_hash', hashLength)
+        .nullable()
+        .unique(`${name('logins')}_host_login`)
       table
         .bigInteger('expires_at')
         .notNullable()

@@ -93,6 +93,7 @@ export const authorizationContext = async (
     terms: remembered?.terms,
     sidAtStart: pending ? pending.sid : login?.sid,
     selectedSid: changes.selectedSid ?? pending?.selectedSid,
+    requestedAt: pending?.createdAt ?? server.now(),
     now: server.now(),
   }
 }

@@ -15,7 +15,7 @@ import {
   removeOldestPendingRequests,
 } from '../repositories/index.ts'
 import { type Browser, bindBrowser, boundBrowser } from '../sessions/browser-binding.ts'
-import { rememberedSid } from '../sessions/login.ts'
+import { rememberedSid } from '../sessions/browser-logins.ts'
 import { renderPageError } from './response.ts'
 
 /** The parameter by which our own pages name the request they are about. */
@@ -33,6 +33,8 @@ export interface PendingRequest extends PendingRequestRecord {
   readonly secret: string
   readonly client: Client
   readonly browser: Browser
+  /** Whether any user is logged in in this browser. */
+  readonly browserHasLogins: boolean
   /** The login that the session remembers, if it is valid. */
   readonly known: KnownLogin | undefined
 }
@@ -89,9 +91,9 @@ const openPending = async (context: PageContext, parameters: Parameters): Promis
   ) {
     throw new ExpiredRequestError()
   }
-  const { pending, client, known } = found
+  const { pending, client, known, browserHasLogins } = found
   const request = stillAuthorizedRequest(pending.request, client, server.scopeClaims)
-  return { ...pending, request, secret, client, browser, known }
+  return { ...pending, request, secret, client, browser, browserHasLogins, known }
 }
 
 /**

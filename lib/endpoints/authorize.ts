@@ -8,7 +8,7 @@ import type { Endpoint } from '../http/route.ts'
 import { sendRedirect } from '../http/send.ts'
 import { ownPath } from '../http/urls.ts'
 import type { Parameters } from '../protocol/parameters.ts'
-import { rememberedSid } from '../sessions/login.ts'
+import { rememberedSid } from '../sessions/browser-logins.ts'
 
 /** Our own pages name a pending request; a request with a client_id is a new one. */
 const isResumed = (parameters: Parameters): boolean =>

@@ -14,6 +14,8 @@ export interface LoginPage {
   /** Where the pending request will end. */
   readonly redirectUri?: string
   readonly clientId?: string
+  /** Whether the browser is known to have no login of any user, which saves a statement. */
+  readonly isFirstLogin?: boolean
   /** The account that must log in again, if it is fixed. */
   readonly account?: string
 }
@@ -53,7 +55,7 @@ export const logIn = async (
     showLogin(context, page, { ...shown, error: 'throttled', retryAfter: attempt.retryAfter })
     return undefined
   }
-  const active = await startLogin(context, attempt.user)
+  const active = await startLogin(context, attempt.user, { isFirst: page.isFirstLogin })
   if (context.server.options.throttle) rememberDevice(context, username, active.user.subject)
   return active
 }

@@ -23,6 +23,7 @@ const pageFor = ({ server, language }: PageContext, pending: PendingRequest): Lo
   },
   redirectUri: pending.request.redirectUri,
   clientId: pending.client.clientId,
+  isFirstLogin: !pending.browserHasLogins,
 })
 
 /**

@@ -21,12 +21,18 @@ export interface Context extends Incoming {
 
 /** The session that a page route uses: the host's or Latchkey's own. */
 export interface BrowserSession {
+  /** Whether it is Latchkey's own: it holds nothing of the host's. */
+  readonly isOwn: boolean
+  /** The id of the session, if it has one. */
+  id(): string | undefined
   /** @throws OAuthError `temporarily_unavailable` when the request has no session */
   data(): Record<string, unknown>
   /** Gives the session a new id, so that an id known before the login is worthless after it. */
   regenerate(): Promise<void>
   /** Stores the session. Await it before a redirect: express-session would send the redirect first. */
   save(): Promise<void>
+  /** Empties the session, under a new id. Does nothing if the host has destroyed it. */
+  clear(): Promise<void>
 }
 
 export interface PageOptions {

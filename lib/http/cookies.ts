@@ -7,6 +7,13 @@ import { cookieName, isSecure } from './urls.ts'
 export const readCookie = (server: ServerSetup, req: Request, purpose: string): string | undefined =>
   parse(req.headers.cookie ?? '')[cookieName(server, purpose)]
 
+/** The value of one of our cookies that this response sets already. */
+export const cookieOfResponse = (server: ServerSetup, res: Response, purpose: string): string | undefined => {
+  const name = cookieName(server, purpose)
+  const lines = [res.getHeader('Set-Cookie') ?? []].flat().map(String)
+  return lines.map((line) => parse(line)[name]).findLast((value) => value !== undefined)
+}
+
 /**
  * Sets one of our cookies: HttpOnly, SameSite=Lax, and Secure under an https issuer.
  *

@@ -79,10 +79,11 @@ export const checkedFlag = (name: string, flag: unknown): boolean =>
 
 export const checkedLogin = (login: LoginOptions): LoginOptions => {
   assertRecord('login', login)
-  assertNames('login.', login, ['url', 'current', 'remember'])
+  assertNames('login.', login, ['url', 'current', 'remember', 'forget'])
   assertType('login.url', login.url, 'string')
   assertType('login.current', login.current, 'function')
   assertType('login.remember', login.remember, 'function')
+  assertType('login.forget', login.forget, 'function')
   if (login.url !== undefined && login.current === undefined) {
     refuse(
       'login.current is required with login.url: it returns the user who is logged in when the browser comes back',

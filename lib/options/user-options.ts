@@ -1,4 +1,4 @@
-import type { Request } from 'express'
+import type { Request, Response } from 'express'
 
 /** A row of the host's user table, as the host's own Knex instance returns it. */
 export type UserRow = Record<string, unknown>
@@ -63,4 +63,10 @@ export interface LoginOptions {
   ) => HostLogin | undefined | null | false | '' | 0 | Promise<HostLogin | undefined | null | false>
   /** Logs the user in to the host's session after a login on the built-in page. @default none */
   remember?: (req: Request, user: HostUser) => void | Promise<void>
+  /**
+   * Ends the host's own login when the user signs out on a page of Latchkey. It must not answer the request. Only needed
+   * if the login that `current` returns is not in the session that Latchkey uses, which is emptied anyway.
+   * @default none: the page says that the user is still signed in to the app
+   */
+  forget?: (req: Request, res: Response) => void | Promise<void>
 }

@@ -7,4 +7,6 @@ export interface Login {
   readonly authTime: number
   /** Authentication methods (RFC 8176). */
   readonly amr: readonly string[]
+  /** Whether the host reported it (`login.current`): it counts only while the host does. */
+  readonly fromHost?: boolean
 }

@@ -47,6 +47,8 @@ export interface AuthorizationContext<UserLogin extends Login = Login> {
   readonly sidAtStart: string | undefined
   /** The login that the user selected on the account selection page. */
   readonly selectedSid?: string
+  /** When the request arrived, in epoch seconds. */
+  readonly requestedAt: number
   /** Epoch seconds. */
   readonly now: number
 }
@@ -106,13 +108,23 @@ export const nextStep = <UserLogin extends Login>(
   return { step: 'issue', login, scopes: request.scopes, claims: request.claims, organization }
 }
 
-/** Any login other than the one at the start is a renewal. Times are not compared, so a replayed URL cannot skip it. */
 const mustRenewLogin = (context: AuthorizationContext, login: Login): boolean => {
   const { request, sidAtStart, now } = context
   const tooOld = request.maxAge !== undefined && now - login.authTime > request.maxAge
   const requested = request.prompt.includes('login') || request.maxAge === 0
-  return (requested || tooOld || isUnexpectedUser(context, login)) && login.sid === sidAtStart
+  if (requested || tooOld) return !isRenewed(context, login)
+  return isUnexpectedUser(context, login) && login.sid === sidAtStart
 }
+
+/** Seconds by which the clock of a host, or of its database, may be behind ours. */
+const maxClockDifference = 10
+
+/**
+ * A login on our own page is a renewal if it is not the one at the start. The host may report a login that is older than
+ * the request, such as that of another of its sessions.
+ */
+const isRenewed = ({ sidAtStart, requestedAt }: AuthorizationContext, login: Login): boolean =>
+  login.sid !== sidAtStart && (!login.fromHost || login.authTime >= requestedAt - maxClockDifference)
 
 /** The user selects an account by continuing with the current login, or by signing in again. */
 const mustSelectAccount = (

@@ -1,21 +1,28 @@
-import { json, number, numberOrNull, text } from '../database/row.ts'
+import { isUniqueViolation } from '../database/errors.ts'
+import { json, number, numberOrNull, text, textOrNull } from '../database/row.ts'
 import { command, query } from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
 import type { Login } from '../protocol/login.ts'
 
 export interface LoginRecord extends Login {
   readonly expiresAt: number
+  /** Hash of the cookie of the browser in which the user logged in. */
+  readonly browserHash?: string
 }
 
 /** Named, because a column that a newer version adds would break prepared `SELECT *` statements. */
-export const loginColumns = ['sid', 'subject', 'auth_time', 'amr', 'expires_at']
+export const loginColumns = [
+  ...['sid', 'subject', 'auth_time', 'amr', 'expires_at', 'browser_hash', 'host_login_hash'],
+]
 
 export const loginOf = (row: Row): LoginRecord => ({
   sid: text(row, 'sid'),
   subject: text(row, 'subject'),
   authTime: number(row, 'auth_time'),
   amr: json<string[]>(row, 'amr'),
+  fromHost: textOrNull(row, 'host_login_hash') !== null,
   expiresAt: number(row, 'expires_at'),
+  browserHash: textOrNull(row, 'browser_hash') ?? undefined,
 })
 
 const activeBySid = query<{ sid: string; now: number }>((table, v) =>
@@ -35,24 +42,78 @@ export const findLogin = async (
   return row && loginOf(row)
 }
 
-const insert = command<{ sid: string; subject: string; authTime: number; amr: string; expiresAt: number }>(
-  (table, v) =>
-    table('logins').insert({
-      sid: v.sid,
-      subject: v.subject,
-      auth_time: v.authTime,
-      amr: v.amr,
-      expires_at: v.expiresAt,
-    }),
+interface LoginValues {
+  sid: string
+  subject: string
+  authTime: number
+  amr: string
+  expiresAt: number
+  browserHash: string | null
+  hostLoginHash: string | null
+}
+
+const insert = command<LoginValues>((table, v) =>
+  table('logins').insert({
+    sid: v.sid,
+    subject: v.subject,
+    auth_time: v.authTime,
+    amr: v.amr,
+    expires_at: v.expiresAt,
+    browser_hash: v.browserHash,
+    host_login_hash: v.hostLoginHash,
+  }),
 )
 
-export const createLogin = async (db: Database, login: LoginRecord): Promise<void> => {
-  const { sid, subject, authTime, amr, expiresAt } = login
-  await insert(db, { sid, subject, authTime, amr: JSON.stringify(amr), expiresAt })
+const store = async (db: Database, login: LoginRecord, hostLoginHash: string | null): Promise<void> => {
+  const { sid, subject, authTime, amr, expiresAt, browserHash = null } = login
+  const values = { sid, subject, authTime, amr: JSON.stringify(amr), expiresAt }
+  await insert(db, { ...values, browserHash, hostLoginHash })
+}
+
+/** Stores a login on our own page. */
+export const createLogin = (db: Database, login: LoginRecord): Promise<void> => store(db, login, null)
+
+const ofHost = query<{ hostLoginHash: string; now: number }>((table, v) =>
+  table('logins')
+    .select(loginColumns)
+    .where({ host_login_hash: v.hostLoginHash })
+    .where('expires_at', '>', v.now),
+)
+const releaseHash = command<{ hostLoginHash: string; now: number }>((table, v) =>
+  table('logins')
+    .where({ host_login_hash: v.hostLoginHash })
+    .where('expires_at', '<=', v.now)
+    .update({ host_login_hash: null }),
+)
+
+/**
+ * Stores a login that the host reports, unless a parallel request has just stored it.
+ *
+ * @param hostLoginHash equal for requests that report the same login of the host
+ * @returns the login that is stored
+ */
+export const createHostLogin = async (
+  db: Database,
+  { login, hostLoginHash, now }: { login: LoginRecord; hostLoginHash: string; now: number },
+): Promise<LoginRecord> => {
+  try {
+    await store(db, login, hostLoginHash)
+    return { ...login, fromHost: true }
+  } catch (error) {
+    if (!isUniqueViolation(error)) throw error
+  }
+  const [row] = await ofHost(db, { hostLoginHash, now })
+  if (row) return loginOf(row)
+  // The stored one has expired, or has ended meanwhile: the host's login has outlived it.
+  await releaseHash(db, { hostLoginHash, now })
+  return createHostLogin(db, { login, hostLoginHash, now })
 }
 
 const end = command<{ sid: string; now: number }>((table, v) =>
-  table('logins').where({ sid: v.sid }).whereNull('ended_at').update({ ended_at: v.now }),
+  table('logins')
+    .where({ sid: v.sid })
+    .whereNull('ended_at')
+    .update({ ended_at: v.now, host_login_hash: null }),
 )
 
 /**
@@ -74,6 +135,40 @@ const ofSubject = query<{ subject: string; now: number }>((table, v) =>
 /** The sids of a user's active logins. */
 export const listLogins = async (db: Database, values: { subject: string; now: number }): Promise<string[]> =>
   (await ofSubject(db, values)).map((row) => text(row, 'sid'))
+
+const ofBrowsers = query<{ one: string; other: string; now: number }>((table, v) =>
+  table('logins')
+    .select(loginColumns)
+    .whereIn('browser_hash', [v.one, v.other])
+    .whereNull('ended_at')
+    .where('expires_at', '>', v.now)
+    .orderBy('expires_at', 'desc'),
+)
+
+/**
+ * The active logins of a browser, the newest first.
+ *
+ * @param hashes of its cookie; two if the browser lost the cookie that it had before
+ */
+export const listLoginsOfBrowser = async (
+  db: Database,
+  { hashes: [one, other = one], now }: { hashes: readonly [string, string?]; now: number },
+): Promise<LoginRecord[]> => (await ofBrowsers(db, { one, other, now })).map(loginOf)
+
+const move = command<{ from: string; to: string; subject: string }>((table, v) =>
+  table('logins')
+    .where({ browser_hash: v.from, subject: v.subject })
+    .whereNull('ended_at')
+    .update({ browser_hash: v.to }),
+)
+
+/** Moves a user's logins to the new cookie of their browser. */
+export const moveLogins = async (
+  db: Database,
+  values: { from: string; to: string; subject: string },
+): Promise<void> => {
+  await move(db, values)
+}
 
 /** A login, active or not. */
 export interface LoginHistory extends LoginRecord {

@@ -1,3 +1,4 @@
+import type { Knex } from 'knex'
 import { json, jsonOrUndefined, number, numberOrNull, text, textOrNull } from '../database/row.ts'
 import { command, query } from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
@@ -19,6 +20,8 @@ export interface PendingRequestRecord {
   readonly selectedSid: string | undefined
   readonly request: AuthorizationRequest
   readonly decision: Decision | undefined
+  /** When the request arrived, in epoch seconds. */
+  readonly createdAt: number
   readonly expiresAt: number
   readonly consumedAt: number | null
 }
@@ -26,14 +29,23 @@ export interface PendingRequestRecord {
 const pendingRequestOf = (row: Row): PendingRequestRecord => ({
   id: text(row, 'id'),
   kind: text(row, 'kind'),
-  browserHash: text(row, 'browser_hash'),
+  browserHash: text(row, 'pending_browser_hash'),
   sid: textOrNull(row, 'pending_sid') ?? undefined,
   selectedSid: textOrNull(row, 'selected_sid') ?? undefined,
   request: json(row, 'request'),
   decision: jsonOrUndefined(row, 'decision'),
+  createdAt: number(row, 'pending_created_at'),
   expiresAt: number(row, 'pending_expires_at'),
   consumedAt: numberOrNull(row, 'consumed_at'),
 })
+
+/** Counts the active logins of the browser of a request. */
+const activeLogins = (logins: Knex.QueryBuilder, v: { readonly now: Knex.Value }): Knex.QueryBuilder =>
+  logins
+    .count()
+    .whereRaw('?? = ??', ['others.browser_hash', 'pending.browser_hash'])
+    .whereNull('others.ended_at')
+    .where('others.expires_at', '>', v.now)
 
 const byId = query<{ id: string; sid: string | null; now: number }>((table, v, name) =>
   joinLoginAndConsents(
@@ -46,10 +58,14 @@ const byId = query<{ id: string; sid: string | null; now: number }>((table, v, n
     v,
   )
     .select([
-      ...['id', 'kind', 'browser_hash', 'selected_sid', 'request', 'decision', 'consumed_at'].map(
+      ...['id', 'kind', 'selected_sid', 'request', 'decision', 'consumed_at'].map(
         (column) => `pending.${column}`,
       ),
-      ...['pending.sid as pending_sid', 'pending.expires_at as pending_expires_at'],
+      // Columns that the other tables have, too.
+      ...['sid', 'browser_hash', 'created_at', 'expires_at'].map(
+        (column) => `pending.${column} as pending_${column}`,
+      ),
+      activeLogins(table('logins as others'), v).as('browser_logins'),
       ...lookupColumns,
     ])
     .where('pending.id', v.id),
@@ -58,6 +74,8 @@ const byId = query<{ id: string; sid: string | null; now: number }>((table, v, n
 /** A pending request with what else decides its next step. */
 export interface PendingRequestLookup extends AuthorizeLookup {
   readonly pending: PendingRequestRecord
+  /** Whether its browser has an active login of any user. */
+  readonly browserHasLogins: boolean
 }
 
 /**
@@ -72,7 +90,9 @@ export const findPendingRequest = async (
 ): Promise<PendingRequestLookup | undefined> => {
   const rows = await byId(db, { id, sid: sid ?? null, now })
   const [row] = rows
-  return row && { pending: pendingRequestOf(row), ...lookupOf(row, rows, now) }
+  if (row === undefined) return undefined
+  const browserHasLogins = number(row, 'browser_logins') > 0
+  return { pending: pendingRequestOf(row), browserHasLogins, ...lookupOf(row, rows, now) }
 }
 
 const insert = command<{

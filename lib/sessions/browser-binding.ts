@@ -1,5 +1,5 @@
 import type { Incoming } from '../http/context.ts'
-import { readCookie, setCookie } from '../http/cookies.ts'
+import { cookieOfResponse, readCookie, setCookie } from '../http/cookies.ts'
 import { createSecret, hashSecret, isSecretOf } from '../keys/secrets.ts'
 
 /** The browser that a pending request is bound to, by a random cookie that does not depend on the host's session. */
@@ -11,18 +11,21 @@ export interface Browser {
   readonly isNew: boolean
 }
 
+const browserOf = (secret: string | undefined, isNew: boolean): Browser | undefined =>
+  secret === undefined || !isSecretOf('browser', secret)
+    ? undefined
+    : { secret, hash: hashSecret(secret), isNew }
+
 /** The browser of this request, if it has our cookie. */
-export const boundBrowser = ({ server, req }: Incoming): Browser | undefined => {
-  const secret = readCookie(server, req, 'browser')
-  if (secret === undefined || !isSecretOf('browser', secret)) return undefined
-  return { secret, hash: hashSecret(secret), isNew: false }
-}
+export const boundBrowser = ({ server, req }: Pick<Incoming, 'server' | 'req'>): Browser | undefined =>
+  browserOf(readCookie(server, req, 'browser'), false)
 
 /** The browser of this request; a new one gets its cookie with this response. */
 export const bindBrowser = (context: Incoming): Browser => {
-  const known = boundBrowser(context)
+  const { server, res } = context
+  const known = boundBrowser(context) ?? browserOf(cookieOfResponse(server, res, 'browser'), true)
   if (known) return known
   const secret = createSecret('browser')
-  setCookie(context.server, context.res, { purpose: 'browser', value: secret })
+  setCookie(server, res, { purpose: 'browser', value: secret })
   return { secret, hash: hashSecret(secret), isNew: true }
 }

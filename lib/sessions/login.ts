@@ -1,16 +1,14 @@
 import type { Request } from 'express'
 import type { AuthorizationServer } from '../authorization-server.ts'
-import type { Context, PageContext } from '../http/context.ts'
+import type { PageContext } from '../http/context.ts'
 import { createRequestInfo } from '../http/request-info.ts'
-import { sessionKey } from '../http/urls.ts'
-import { randomId } from '../keys/secrets.ts'
-import type { HostLogin } from '../options/options.ts'
 import type { Login } from '../protocol/login.ts'
-import type { RequestInfo } from '../protocol/request-info.ts'
-import { createLogin, endLogin as endStoredLogin, findLogin, listLogins } from '../repositories/index.ts'
-import { announceLogout, type EndedLogin } from '../tokens/back-channel-logout.ts'
+import { findLogin, type LoginRecord, listLogins } from '../repositories/index.ts'
 import { callHost } from '../users/host-function.ts'
 import type { User } from '../users/users.ts'
+import { boundBrowser } from './browser-binding.ts'
+import { end, endLoginsOfBrowser, rememberedSid, sidIn, storeLogin } from './browser-logins.ts'
+import { forgetHostLogin, hostDecides, hostLogin, hostLoginHash } from './host-login.ts'
 import { hostSessionData } from './session.ts'
 
 /** A login and its user, as the host's table has them now. */
@@ -19,64 +17,15 @@ export interface ActiveLogin {
   readonly user: User
 }
 
-const sidsIn = (server: AuthorizationServer, session: Readonly<Record<string, unknown>>): string[] => {
-  const data = session[sessionKey(server)]
-  const sids: unknown = typeof data === 'object' && data !== null && 'sids' in data ? data.sids : []
-  return Array.isArray(sids) ? sids.filter((sid) => typeof sid === 'string') : []
-}
+const findKnown = async (
+  server: AuthorizationServer,
+  sid: string | undefined,
+): Promise<LoginRecord | undefined> =>
+  sid === undefined ? undefined : findLogin(server.database, { sid, now: server.now() })
 
-/** The logins that the session of this browser remembers, the current one first. */
-const rememberedSids = ({ server, session }: PageContext): string[] => sidsIn(server, session.data())
-
-/** The login that the session of this browser remembers, valid or not. */
-export const rememberedSid = (context: PageContext): string | undefined => rememberedSids(context)[0]
-
-// Bounds the size of a session however often a user logs in.
-const maxSids = 20
-
-/**
- * Stores a new login and moves the session on to it, both at once: without the login, the session names none that is
- * valid. If the same user has logged in again, the earlier login is remembered too, so that its clients hear of the
- * logout. Logins of another user end here.
- */
-const storeLogin = async (
-  context: PageContext,
-  earlier: readonly string[],
-  { subject, authTime, amr }: Omit<Login, 'sid'>,
-): Promise<Login> => {
-  const { server, session, info } = context
-  const now = server.now()
-  const [sid] = earlier
-  const known = sid === undefined ? undefined : await findLogin(server.database, { sid, now })
-  const login = { sid: randomId(), subject, authTime, amr }
-  const isRenewal = known?.subject === subject
-  const sids = isRenewal ? [login.sid, ...earlier].slice(0, maxSids) : [login.sid]
-  Object.assign(session.data(), { [sessionKey(server)]: { sids } })
-  const expiresAt = now + server.options.lifetimes.sessionAbsolute
-  await Promise.all([createLogin(server.database, { ...login, expiresAt }), session.save()])
-  if (!isRenewal) await endLogins(server, earlier, info)
-  return login
-}
-
-// Every time in seconds is below this for three thousand years; every time in milliseconds is above it.
-const maxTime = 100_000_000_000
-
-/** Who is logged in at the host, by the option `login.current`. */
-const hostLogin = async ({ server, req }: Context): Promise<HostLogin | undefined> => {
-  const { current } = server.options.login
-  if (current === undefined) return undefined
-  const login = (await callHost('login.current', () => current(req))) || undefined
-  if (login && !isTime(login.authTime ?? server.now())) {
-    throw new Error('latchkey: login.current must return authTime in epoch seconds, or leave it out')
-  }
-  return login
-}
-
-const isTime = (seconds: number): boolean => Number.isFinite(seconds) && seconds > 0 && seconds < maxTime
-
-/** Whether no login of the host means no login at all: the host has its own page, or learns of logins on ours. */
-const hostDecides = ({ options: { login } }: AuthorizationServer): boolean =>
-  login.current !== undefined && (login.url !== undefined || login.remember !== undefined)
+/** Ends every login of this browser. */
+const endHere = (context: PageContext, known: LoginRecord | undefined): Promise<void> =>
+  endLoginsOfBrowser(context.server, known, boundBrowser(context), context.info)
 
 /**
  * The current login of this browser, by our login or by the host's.
@@ -85,33 +34,34 @@ const hostDecides = ({ options: { login } }: AuthorizationServer): boolean =>
  */
 export const currentLogin = async (
   context: PageContext,
-  read?: { readonly login: Login | undefined },
-): Promise<Login | undefined> => {
-  const { server, info } = context
-  const sids = rememberedSids(context)
-  const [sid] = sids
-  const find = (): Promise<Login | undefined> | undefined =>
-    sid === undefined ? undefined : findLogin(server.database, { sid, now: server.now() })
-  const known = read ? read.login : await find()
+  read?: { readonly login: LoginRecord | undefined },
+): Promise<LoginRecord | undefined> => {
+  const { server, session } = context
+  const known = read ? read.login : await findKnown(server, rememberedSid(context))
   const host = await hostLogin(context)
   if (host === undefined) {
-    if (!known || !hostDecides(server)) return known
-    // The user has logged out at the host.
-    await endLogins(server, sids, info)
+    if (!hostDecides(server) && !known?.fromHost) return known
+    // The user has logged out at the host, or the host's login is that of another browser.
+    await endHere(context, known)
     return undefined
   }
   const subject = String(host.subject)
   const earlier = known?.subject === subject ? known : undefined
   // A host that does not know the time: that of the first request in which we saw this login.
   const authTime = Math.floor(host.authTime ?? earlier?.authTime ?? server.now())
-  if (earlier?.authTime === authTime) return earlier
-  return storeLogin(context, sids, { subject, authTime, amr: host.amr ?? ['pwd'] })
+  // On our own page the user may have logged in after the host's login.
+  if (earlier && (earlier.fromHost ? earlier.authTime === authTime : earlier.authTime >= authTime))
+    return earlier
+  const login = { subject, authTime, amr: host.amr ?? ['pwd'], hostLoginHash: hostLoginHash(context, host) }
+  // An id that was known before must not lead to the new login. A session of the host's would lose its content.
+  if (session.isOwn) await session.regenerate()
+  return storeLogin(context, login, { known })
 }
 
 /** The current login with its user; a disabled user is not logged in. */
 export const activeLogin = async (
   context: PageContext,
-  read?: { readonly login: Login | undefined },
+  read?: { readonly login: LoginRecord | undefined },
 ): Promise<ActiveLogin | undefined> => {
   const login = await currentLogin(context, read)
   const user = login && (await context.server.users.find(login.subject))
@@ -121,52 +71,50 @@ export const activeLogin = async (
 /**
  * Records that a user has just authenticated, under a new session id.
  *
+ * @param isFirst whether the browser is known to have no login of any user
  * @throws OAuthError `temporarily_unavailable` if session or database cannot store it; the user is then not logged in
  */
-export const startLogin = async (context: PageContext, user: User): Promise<ActiveLogin> => {
+export const startLogin = async (
+  context: PageContext,
+  user: User,
+  { isFirst = false }: { isFirst?: boolean } = {},
+): Promise<ActiveLogin> => {
   const { server, session, req } = context
-  const earlier = rememberedSids(context)
+  const { subject } = user
+  const known = await findKnown(server, rememberedSid(context))
   await session.regenerate()
   await callHost('login.remember', () => server.options.login.remember?.(req, user.record))
   const host = await hostLogin(context)
-  const hostTime = host && String(host.subject) === user.subject ? host.authTime : undefined
-  const authTime = Math.floor(hostTime ?? server.now())
-  const login = await storeLogin(context, earlier, { subject: user.subject, authTime, amr: ['pwd'] })
+  const hostTime = host && String(host.subject) === subject ? host.authTime : undefined
+  // The host may remember an earlier time, but the password was checked now.
+  const authTime = Math.max(Math.floor(hostTime ?? 0), server.now())
+  const login = await storeLogin(context, { subject, authTime, amr: ['pwd'] }, { known, isFirst })
   return { login, user }
 }
 
-/** Ends a login; the process that ends it first notifies the clients. */
-const end = async (server: AuthorizationServer, login: EndedLogin, info?: RequestInfo): Promise<void> => {
-  if (!(await endStoredLogin(server.database, { sid: login.sid, now: server.now() }))) return
-  server.events.announce('login.ended', info, { subject: login.subject })
-  announceLogout(server, login)
-}
-
-const endLogins = async (
-  server: AuthorizationServer,
-  sids: readonly string[],
-  info: RequestInfo,
-): Promise<void> => {
-  for (const sid of sids) {
-    const login = await findLogin(server.database, { sid, now: server.now() })
-    if (login) await end(server, login, info)
-  }
-}
-
-/** Logs the user out in this browser. What was granted without `offline_access` ends with it, and clients are notified. */
-export const endLogin = async (context: PageContext): Promise<void> => {
-  const { server, session, info } = context
-  const sids = rememberedSids(context)
+/**
+ * Logs the user out in this browser, and at the host if it says how (`login.forget`). What was granted without
+ * `offline_access` ends with it, and clients are notified.
+ *
+ * @returns whether the host still reports a login to this request
+ */
+export const endLogin = async (context: PageContext): Promise<boolean> => {
+  const { server, session } = context
+  const sid = rememberedSid(context)
   // A session without our login belongs to the host only: a link of another site must not end it.
-  if (sids.length === 0) return
-  await endLogins(server, sids, info)
-  await session.regenerate()
-  await session.save()
+  if (sid === undefined && !(await hostLogin(context))) return false
+  const known = await findKnown(server, sid)
+  await forgetHostLogin(context)
+  await endHere(context, known)
+  await session.clear()
+  return (await hostLogin(context)) !== undefined
 }
 
-/** Ends the login of this browser, on a route of the host that is about to end its own session. */
-export const hostSignedOut = (server: AuthorizationServer, req: Request): Promise<void> =>
-  endLogins(server, sidsIn(server, hostSessionData(req)), createRequestInfo(req))
+/** Ends the logins of this browser, on a route of the host that is about to end its own session. */
+export const hostSignedOut = async (server: AuthorizationServer, req: Request): Promise<void> => {
+  const known = await findKnown(server, sidIn(server, hostSessionData(req)))
+  await endLoginsOfBrowser(server, known, boundBrowser({ server, req }), createRequestInfo(req))
+}
 
 /** Ends every login of a user. */
 export const endLoginsOf = async (server: AuthorizationServer, subject: string): Promise<void> => {

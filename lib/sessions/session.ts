@@ -78,7 +78,12 @@ const runMiddleware = (middleware: RequestHandler, req: Request, res: Response):
   })
 
 /** The session that lives on this request object. */
-const sessionOn = (holder: Request): BrowserSession => ({
+const sessionOn = (holder: Request, isOwn: boolean): BrowserSession => ({
+  isOwn,
+  id: () => {
+    const id: unknown = holder.session?.id
+    return typeof id === 'string' ? id : undefined
+  },
   data: () => {
     const { session } = holder
     if (!isUsable(session)) throw unavailable()
@@ -86,15 +91,23 @@ const sessionOn = (holder: Request): BrowserSession => ({
   },
   regenerate: () => finished(holder, (session, done) => session.regenerate(done)),
   save: () => finished(holder, (session, done) => session.save(done)),
+  clear: async () => {
+    if (!isUsable(holder.session)) return
+    await finished(holder, (session, done) => session.regenerate(done))
+    await finished(holder, (session, done) => session.save(done))
+  },
 })
 
 /** For a request that must neither read nor start a session, such as a form of another site. */
 export const noSession: BrowserSession = {
+  isOwn: true,
+  id: () => undefined,
   data: () => {
     throw unavailable()
   },
   regenerate: () => Promise.reject(unavailable()),
   save: () => Promise.reject(unavailable()),
+  clear: () => Promise.reject(unavailable()),
 }
 
 const warnOfMemory = (server: ServerSetup, req: Request): void => {
@@ -121,7 +134,7 @@ const ownSession = (server: ServerSetup): ((incoming: Incoming) => Promise<Brows
       sessionStore: { value: undefined, writable: true, configurable: true },
     })
     await runMiddleware(middleware, child, res)
-    return sessionOn(child)
+    return sessionOn(child, true)
   }
 }
 
@@ -140,7 +153,7 @@ export const sessionOpener = (server: ServerSetup): ((incoming: Incoming) => Pro
     endInTime(res, (error) => logger.error('latchkey: the session could not be stored', error))
     if (production && !warned) warnOfMemory(server, req)
     warned = true
-    return sessionOn(req)
+    return sessionOn(req, false)
   }
 
   return async (incoming) => {

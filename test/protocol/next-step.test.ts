@@ -38,6 +38,7 @@ const plain: AuthorizationContext = {
   consent,
   decision: undefined,
   sidAtStart: 's-1',
+  requestedAt: now,
   now,
 }
 const asking = (change: Partial<AuthorizationRequest>): Pick<AuthorizationContext, 'request'> => ({
@@ -218,6 +219,7 @@ const situations: fc.Arbitrary<AuthorizationContext> = fc.record({
       subject: fc.constantFrom('1', '2'),
       authTime: fc.constantFrom(now, now - 61, now - 9999),
       amr: fc.constant([]),
+      fromHost: fc.boolean(),
     }),
     { nil: undefined },
   ),
@@ -225,6 +227,7 @@ const situations: fc.Arbitrary<AuthorizationContext> = fc.record({
   decision: fc.option(fc.record({ allowed: fc.boolean(), sid, scopes }), { nil: undefined }),
   sidAtStart: fc.option(sid, { nil: undefined }),
   selectedSid: fc.option(sid, { nil: undefined }),
+  requestedAt: fc.constant(now),
   now: fc.constant(now),
 })
 const always = (name: string, rule: (context: AuthorizationContext, step: NextStep) => void): void => {
@@ -276,6 +279,13 @@ always('a new login is required until the login has changed', (context, step) =>
   const { request: asked, login: standing, sidAtStart } = context
   const wanted = asked.prompt.includes('login') || asked.maxAge === 0
   if (wanted && standing?.sid === sidAtStart) expect(['login', 'login_required']).toContain(summary(step))
+})
+always('a login of the host that is older than the request renews nothing', (context, step) => {
+  const { request: asked, login: standing, requestedAt } = context
+  const tooOld = asked.maxAge !== undefined && now - (standing?.authTime ?? 0) > asked.maxAge
+  const wanted = asked.prompt.includes('login') || asked.maxAge === 0 || tooOld
+  if (wanted && standing?.fromHost && standing.authTime < requestedAt - 10)
+    expect(['login', 'login_required']).toContain(summary(step))
 })
 always('no code is issued before the user has selected an account', (context, step) => {
   const { request: asked, login: standing, sidAtStart, selectedSid } = context

@@ -57,6 +57,7 @@ const grantUnder = async (sid: string, scopes: string[]) => {
     consent: undefined,
     decision: { allowed: true, sid, scopes, receipt },
     sidAtStart: undefined,
+    requestedAt: now,
     now,
   }
   const user = { subject, username: 'ada', record: { id: 1 } }

@@ -1,0 +1,44 @@
+import type { AuthorizationServer } from '../authorization-server.ts'
+import type { Context, PageContext } from '../http/context.ts'
+import { hashSecret, randomId } from '../keys/secrets.ts'
+import type { HostLogin } from '../options/options.ts'
+import { callHost } from '../users/host-function.ts'
+
+// Every time in seconds is below this for three thousand years; every time in milliseconds is above it.
+const maxTime = 100_000_000_000
+
+const isTime = (seconds: number): boolean => Number.isFinite(seconds) && seconds > 0 && seconds < maxTime
+
+/** Who is logged in at the host, by the option `login.current`. */
+export const hostLogin = async ({ server, req }: Context): Promise<HostLogin | undefined> => {
+  const { current } = server.options.login
+  if (current === undefined) return undefined
+  const login = (await callHost('login.current', () => current(req))) || undefined
+  if (login && !isTime(login.authTime ?? server.now())) {
+    throw new Error('latchkey: login.current must return authTime in epoch seconds, or leave it out')
+  }
+  return login
+}
+
+/** Whether no login of the host means no login at all: the host has its own page, or learns of logins on ours. */
+export const hostDecides = ({ options: { login } }: AuthorizationServer): boolean =>
+  login.current !== undefined && (login.url !== undefined || login.remember !== undefined)
+
+/** Lets the host end its own login, by the option `login.forget`. */
+export const forgetHostLogin = async ({ server, req, res }: Context): Promise<void> => {
+  await callHost('login.forget', () => server.options.login.forget?.(req, res))
+}
+
+/**
+ * What requests have in common that report the same login of the host: the session that the browser named, else all of
+ * its cookies. Parallel first requests have no session yet. Without cookies every request stands alone.
+ */
+export const hostLoginHash = (
+  { session, req }: PageContext,
+  { subject, authTime }: Pick<HostLogin, 'subject' | 'authTime'>,
+): string => {
+  const { cookie = '' } = req.headers
+  const id = session.id()
+  const browser = id !== undefined && cookie.includes(id) ? id : cookie
+  return hashSecret(JSON.stringify([browser || randomId(), String(subject), authTime ?? null]))
+}

@@ -1,0 +1,260 @@
+import session from 'express-session'
+import type { AuthRouterOptions } from '../../lib/index.ts'
+import { stopClock } from '../support/clock.ts'
+import { authorizeUrl, callback, type Host, type HostSettings, secret, startHost } from '../support/host.ts'
+import { claimsOf, codeOf, expectErrorRedirect } from '../support/outcomes.ts'
+import { RawBrowser } from '../support/raw-browser.ts'
+import { answerOf, redeem, type TokenAnswer, userinfo } from '../support/tokens.ts'
+
+// Logins that the host reports (`login.current`). This host keeps them in a cookie of its own: `subject@time`.
+
+const open: Host[] = []
+afterAll(() => Promise.all(open.map((each) => each.close())))
+afterEach(() => jest.restoreAllMocks())
+
+type LoginOptions = NonNullable<AuthRouterOptions['login']>
+
+const current: LoginOptions['current'] = ({ headers }) => {
+  const [, subject, time] = /host_user=(\w+)@(\d+)/.exec(headers.cookie ?? '') ?? []
+  return subject && { subject, authTime: Number(time) }
+}
+const hostSession = () =>
+  session({ secret: 'of the host', resave: false, saveUninitialized: false, name: 'host.sid' })
+
+const start = async (login: LoginOptions = {}, settings: HostSettings = {}): Promise<Host> => {
+  const host = await startHost({
+    clients: [
+      {
+        client_id: 'web',
+        client_secret: secret,
+        redirect_uris: [callback],
+        scope: 'openid',
+        first_party: true,
+      },
+    ],
+    ...settings,
+    options: { session: 'own', ...settings.options, login: { current, ...login } },
+  })
+  open.push(host)
+  return host
+}
+
+const seconds = (): number => Math.floor(Date.now() / 1000)
+const atHost = (agent: RawBrowser, subject: number, time = seconds()): void =>
+  agent.cookies.set('host_user', `${subject}@${time}`)
+const browser = (host: Host, subject?: number): RawBrowser => {
+  const agent = new RawBrowser(host.app)
+  if (subject !== undefined) atHost(agent, subject)
+  return agent
+}
+
+const web = { client_id: 'web', scope: 'openid' }
+const silent = authorizeUrl({ ...web, prompt: 'none' })
+const tokensOf = async (host: Host, agent: RawBrowser): Promise<TokenAnswer> =>
+  answerOf(redeem(host, codeOf(await agent.get(silent))))
+const subjectOf = ({ id_token }: TokenAnswer): unknown => claimsOf(id_token).sub
+const standing = async (host: Host, tokens: readonly TokenAnswer[]): Promise<boolean[]> => {
+  const answers = await Promise.all(tokens.map(({ access_token }) => userinfo(host, access_token)))
+  return answers.map(({ status }) => status === 200)
+}
+const signOut = async (agent: RawBrowser): Promise<void> => {
+  const done = await agent.submit(await agent.get('/oauth/logout'), 'csrf_token')
+  expect(done.status).toBe(200)
+}
+const isOfSession = (name: string): boolean => name.endsWith('_session') || name === 'host.sid'
+
+/** Where a session can be: Latchkey's own, the host's, and one that the router runs for its pages. */
+const places: [string, () => HostSettings][] = [
+  ['own', () => ({})],
+  ['host', () => ({ options: { session: 'host' }, before: [hostSession()] })],
+  ['middleware', () => ({ options: { session: hostSession() } })],
+]
+
+describe('a session cookie that somebody noted', () => {
+  test('before another user signed in at the host is worthless, and changes nothing for that user', async () => {
+    const host = await start()
+    const agent = browser(host, 1)
+    await tokensOf(host, agent)
+    const noted = agent.clone()
+    noted.cookies.delete('host_user')
+    atHost(agent, 2, seconds() + 1)
+    const tokens = await tokensOf(host, agent)
+    expect(subjectOf(tokens)).toBe('2')
+    expectErrorRedirect(await noted.get(silent), 'login_required')
+    expect(await standing(host, [tokens])).toEqual([true])
+  })
+
+  test.each(places)('gives no code without the login at the host: %s', async (_place, settings) => {
+    const host = await start({}, settings())
+    const agent = browser(host, 1)
+    await tokensOf(host, agent)
+    const thief = new RawBrowser(host.app)
+    for (const [name, value] of agent.cookies) if (isOfSession(name)) thief.cookies.set(name, value)
+    expect(thief.cookies.size).toBe(1)
+    expectErrorRedirect(await thief.get(silent), 'login_required')
+  })
+
+  test('each change of the login has a new one', async () => {
+    const host = await start()
+    const agent = browser(host, 1)
+    const seen = new Set<string>()
+    for (const time of [1, 2, 3]) {
+      atHost(agent, 1, time)
+      await tokensOf(host, agent)
+      await tokensOf(host, agent)
+      for (const [name, value] of agent.cookies) if (isOfSession(name)) seen.add(value)
+    }
+    expect(seen.size).toBe(3)
+  })
+})
+
+describe('signing out ends what was granted', () => {
+  test.each(places)('to parallel first requests, which share one login: %s', async (_place, settings) => {
+    const host = await start({}, settings())
+    const agent = browser(host, 1)
+    const answers = await Promise.all([1, 2, 3, 4].map(() => agent.get(silent)))
+    const tokens = await Promise.all(answers.map((answer) => answerOf(redeem(host, codeOf(answer)))))
+    expect(new Set(tokens.map(({ id_token }) => claimsOf(id_token).sid)).size).toBe(1)
+    await signOut(agent)
+    expect(await standing(host, tokens)).toEqual([false, false, false, false])
+  })
+
+  test('under a login that the host reports again afterwards, as a new one', async () => {
+    const clock = stopClock()
+    const host = await start({}, { options: { lifetimes: { sessionAbsolute: 3600 } } })
+    const agent = browser(host, 1)
+    const first = await tokensOf(host, agent)
+    await signOut(agent)
+    const second = await tokensOf(host, agent)
+    expect(claimsOf(second.id_token).sid).not.toBe(claimsOf(first.id_token).sid)
+    // So does one that outlives the longest login here.
+    clock.travel(3601)
+    const third = await tokensOf(host, agent)
+    expect(await standing(host, [first, second, third])).toEqual([false, false, true])
+  })
+
+  test('under earlier logins of the same browser, although the session named only the last', async () => {
+    const host = await start()
+    const agent = browser(host)
+    const ended: unknown[] = []
+    host.oauth.events.on('login.ended', (event) => ended.push(event.subject))
+    const tokens: TokenAnswer[] = []
+    for (const time of [1, 2, 3]) {
+      atHost(agent, 1, time)
+      // A host that regenerates or destroys its session, and a browser that lost our cookie.
+      const lost = time === 2 ? isOfSession : (name: string) => name.endsWith('_browser')
+      for (const name of agent.cookies.keys()) if (lost(name)) agent.cookies.delete(name)
+      tokens.push(await tokensOf(host, agent))
+    }
+    expect(await standing(host, tokens)).toEqual([true, true, true])
+    await signOut(agent)
+    expect(await standing(host, tokens)).toEqual([false, false, false])
+    expect(ended).toEqual(['1', '1', '1'])
+  })
+
+  test('under twenty logins of one browser; beyond that, the oldest ends at once', async () => {
+    const clock = stopClock()
+    const host = await start()
+    const agent = browser(host)
+    const tokens: TokenAnswer[] = []
+    for (let time = 1; time <= 21; time += 1) {
+      if (time === 21) expect(await standing(host, tokens)).toEqual(tokens.map(() => true))
+      clock.travel(1)
+      atHost(agent, 1, time)
+      tokens.push(await tokensOf(host, agent))
+    }
+    expect(await standing(host, tokens)).toEqual(tokens.map((_, index) => index > 0))
+    await signOut(agent)
+    expect(await standing(host, tokens)).toEqual(tokens.map(() => false))
+  })
+
+  test('nothing in another browser of the same user', async () => {
+    const host = await start()
+    const [here, there] = [browser(host), browser(host)]
+    atHost(here, 1, 1)
+    atHost(there, 1, 2)
+    const tokens = [await tokensOf(host, here), await tokensOf(host, there)]
+    await signOut(here)
+    expect(await standing(host, tokens)).toEqual([false, true])
+  })
+})
+
+describe('a host that destroys its session', () => {
+  const loseSession = (agent: RawBrowser): void => agent.cookies.delete('host.sid')
+  const settings = (): HostSettings => ({ options: { session: 'host' }, before: [hostSession()] })
+
+  test('when the next user signs in, the logins of the last one end', async () => {
+    const host = await start({}, settings())
+    const agent = browser(host, 1)
+    const tokens = [await tokensOf(host, agent)]
+    loseSession(agent)
+    atHost(agent, 2)
+    tokens.push(await tokensOf(host, agent))
+    expect(await standing(host, tokens)).toEqual([false, true])
+  })
+
+  test('with its own page, Latchkey notices the sign-out at the next visit', async () => {
+    const host = await start({ url: '/sign-in' }, settings())
+    const agent = browser(host, 1)
+    const tokens = [await tokensOf(host, agent)]
+    loseSession(agent)
+    agent.cookies.delete('host_user')
+    expectErrorRedirect(await agent.get(silent), 'login_required')
+    expect(await standing(host, tokens)).toEqual([false])
+  })
+
+  test('users.signedOut(req) knows the browser also without a session, and with session: own', async () => {
+    for (const given of [settings(), {}]) {
+      const host = await start({}, given)
+      host.app.post('/sign-out', (req, res, next) => {
+        host.oauth.users.signedOut(req).then(() => res.send('bye'), next)
+      })
+      const agent = browser(host, 1)
+      const tokens = [await tokensOf(host, agent)]
+      loseSession(agent)
+      await agent.post('/sign-out', {})
+      expect(await standing(host, tokens)).toEqual([false])
+    }
+  })
+})
+
+describe('a request that asks for a new login', () => {
+  /** Opens a request, and comes back from the host's page with another login. */
+  const comeBack = async (host: Host, demand: Record<string, string>, age: number) => {
+    const agent = browser(host)
+    atHost(agent, 1, seconds() - 5000)
+    const page = await agent.get(authorizeUrl({ ...web, state: 's', ...demand }))
+    const returnTo = page.location?.searchParams.get('return_to') ?? ''
+    atHost(agent, 1, seconds() - age)
+    const { html } = await agent.get(returnTo)
+    const link = /id="continue" href="([^"]+)"/.exec(html)?.[1]?.replaceAll('&amp;', '&') ?? ''
+    return agent.get(link)
+  }
+
+  test.each<Record<string, string>>([{ prompt: 'login' }, { max_age: '0' }, { max_age: '1000' }])(
+    'with %j takes none that is older than itself',
+    async (demand) => {
+      stopClock()
+      const host = await start({ url: '/sign-in' })
+      expectErrorRedirect(await comeBack(host, demand, 4000), 'login_required', { state: 's' })
+      codeOf(await comeBack(host, demand, 0))
+      // The clock of the host's database may be a little late.
+      codeOf(await comeBack(host, demand, 10))
+    },
+  )
+
+  test('on our own page takes that login, and its time is that of the password', async () => {
+    const clock = stopClock()
+    const host = await start()
+    const agent = browser(host)
+    atHost(agent, 1, clock.now() - 5000)
+    const page = await agent.open(authorizeUrl({ ...web, max_age: '1000' }))
+    const tokens = await answerOf(redeem(host, codeOf(await agent.signIn(page))))
+    expect(claimsOf(tokens.id_token).auth_time).toBe(clock.now())
+    // The host still reports the earlier one.
+    expect(claimsOf((await tokensOf(host, agent)).id_token)).toMatchObject({
+      auth_time: clock.now(),
+      sid: claimsOf(tokens.id_token).sid,
+    })
+  })
+})
