@@ -14,9 +14,28 @@ import { findRefreshToken } from '../repositories/index.ts'
 import { verifyAccessToken } from '../tokens/access-token.ts'
 import { subjectFor } from '../tokens/subject.ts'
 import { belongsToOrganization } from '../users/organizations.ts'
+import type { User } from '../users/users.ts'
 
 /** RFC 7662 §2.2: the answer for every token that is expired, revoked, unknown or another client's. */
 const inactive = { active: false }
+
+/**
+ * Who the user is. The username is often an e-mail address: only a client with a scope that reveals such a name gets it, and
+ * none for which the subject hides who the user is (OIDC Core §8.1).
+ */
+const aboutUser = (
+  server: AuthorizationServer,
+  client: Client,
+  user: User,
+  scopes: readonly string[],
+): object => {
+  const mayKnowName = scopes.includes('profile') || scopes.includes('email')
+  const isPairwise = client.metadata.subject_type === 'pairwise'
+  return {
+    sub: subjectFor(server, client, user.subject),
+    ...(mayKnowName && !isPairwise && { username: user.username }),
+  }
+}
 
 const describeAccessToken = async (
   server: AuthorizationServer,
@@ -38,9 +57,7 @@ const describeAccessToken = async (
     iat: token.issuedAt,
     exp: token.expiresAt,
     // The subject of a client's own token is the client (RFC 9068 §2.2).
-    ...(user === undefined
-      ? { sub: token.clientId }
-      : { sub: subjectFor(server, client, user.subject), username: user.username }),
+    ...(user === undefined ? { sub: token.clientId } : aboutUser(server, client, user, token.scopes)),
     ...(token.organization === undefined ? {} : { org_id: token.organization }),
   }
 }
@@ -57,15 +74,15 @@ const describeRefreshToken = async (
     return undefined
   const user = await server.users.find(found.authorization.subject)
   const { organization } = found.authorization.details
+  const scopes = intersectScopes(found.authorization.scopes, allowedScopes(client))
   if (user === undefined || !(await belongsToOrganization(server.options.organizations, user, organization)))
     return undefined
   return {
     active: true,
     iss: server.issuer,
     client_id: client.clientId,
-    scope: formatScope(intersectScopes(found.authorization.scopes, allowedScopes(client))),
-    sub: subjectFor(server, client, user.subject),
-    username: user.username,
+    scope: formatScope(scopes),
+    ...aboutUser(server, client, user, scopes),
     exp: found.expiresAt,
     ...(organization === undefined ? {} : { org_id: organization }),
   }

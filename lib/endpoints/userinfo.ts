@@ -15,13 +15,14 @@ const answer = async ({ server, req, res }: Context): Promise<void> => {
   if (user === undefined || !token.scopes.includes('openid')) {
     throw new OAuthError('insufficient_scope', 'the access token was not granted the scope openid')
   }
+  const owner = { clientId: token.clientId, metadata: client }
   const claims = {
     ...(await userinfoClaims(server, user, {
-      client: { metadata: client },
+      client: owner,
       scopes: token.scopes,
       claims: details?.claims,
     })),
-    sub: subjectFor(server, { metadata: client }, user.subject),
+    sub: subjectFor(server, owner, user.subject),
     ...(token.organization !== undefined && { org_id: token.organization }),
   }
   const algorithm = client.userinfo_signed_response_alg

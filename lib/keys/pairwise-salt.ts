@@ -40,8 +40,13 @@ const createFirstSalt = async (db: Database, secret: string): Promise<string> =>
   }
 }
 
+const digest = (salt: Buffer, parts: readonly string[]): string =>
+  createHmac('sha256', salt).update(JSON.stringify(parts)).digest('base64url')
+
 /** The subject identifier for the clients of one sector, which other sectors cannot correlate (OIDC Core §8.1). */
 export const pairwiseSubject = (salt: Buffer, sector: string, subject: string): string =>
-  createHmac('sha256', salt)
-    .update(JSON.stringify([sector, subject]))
-    .digest('base64url')
+  digest(salt, [sector, subject])
+
+/** The identifier of a login for one client, which other clients cannot correlate (Back-Channel Logout §2.1). */
+export const pairwiseSid = (salt: Buffer, clientId: string, sid: string): string =>
+  digest(salt, ['sid', clientId, sid]).slice(0, 22)

@@ -41,6 +41,14 @@ export const allowedScopes = ({ metadata }: Pick<Client, 'metadata'>): readonly 
 export const mayRememberConsent = (client: Client, redirectUri: string): boolean =>
   !isPublic(client) || redirectUriKind(redirectUri) === 'https'
 
-/** The sector of a client with pairwise subjects: all clients of one sector see the same `sub` for a user (OIDC Core §8.1). */
-export const sectorOf = ({ sector_identifier_uri, redirect_uris }: ClientMetadata): string =>
-  new URL(sector_identifier_uri ?? redirect_uris[0] ?? 'https://invalid').host
+/**
+ * The sector of a client with pairwise subjects: all clients of one sector see the same `sub` for a user (OIDC Core §8.1).
+ * A redirect URI on the device says nothing about who made the client, so that client is a sector of its own.
+ */
+export const sectorOf = ({ clientId, metadata }: Pick<Client, 'clientId' | 'metadata'>): string => {
+  const { sector_identifier_uri: sector, redirect_uris } = metadata
+  const [uri] = redirect_uris
+  if (sector !== undefined) return new URL(sector).host
+  // No host contains a space.
+  return uri !== undefined && redirectUriKind(uri) === 'https' ? new URL(uri).host : `client ${clientId}`
+}

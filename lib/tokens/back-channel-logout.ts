@@ -4,7 +4,7 @@ import { signJwt } from '../keys/jwt.ts'
 import { randomId } from '../keys/secrets.ts'
 import { OutboundError } from '../outbound/outbound.ts'
 import { findClientsOfLogin, type LoggedInClient } from '../repositories/index.ts'
-import { subjectFor } from './subject.ts'
+import { sidFor, subjectFor } from './subject.ts'
 
 const logoutEvent = 'http://schemas.openid.net/event/backchannel-logout'
 
@@ -35,7 +35,7 @@ const logoutToken = (
     exp: iat + tokenLifetime,
     jti: randomId(),
     events: { [logoutEvent]: {} },
-    sid,
+    sid: sidFor(server, client, sid),
   }
   return signJwt(server.keys.signingKey(client.metadata.id_token_signed_response_alg), claims, 'logout+jwt')
 }

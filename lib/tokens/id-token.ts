@@ -6,7 +6,7 @@ import type { Client } from '../protocol/client.ts'
 import type { SigningAlgorithm } from '../protocol/client-metadata.ts'
 import type { User } from '../users/users.ts'
 import { idTokenUserClaims } from './scope-claims.ts'
-import { subjectFor } from './subject.ts'
+import { sidFor, subjectFor } from './subject.ts'
 
 /** OIDC Core §3.1.3.6: the left half of the hash of the signature algorithm; Ed25519 uses SHA-512. */
 const leftHalfHash = (value: string, algorithm: SigningAlgorithm): string => {
@@ -52,7 +52,7 @@ const idTokenClaims = async (
     auth_time: authTime,
     ...(nonce !== undefined && { nonce }),
     amr,
-    sid: authorization.sid,
+    sid: sidFor(server, client, authorization.sid),
     ...(organization !== undefined && { org_id: organization }),
     ...(accessToken !== undefined && { at_hash: leftHalfHash(accessToken, algorithm) }),
     ...(code !== undefined && { c_hash: leftHalfHash(code, algorithm) }),

@@ -1,7 +1,6 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
-import { pairwiseSubject } from '../keys/pairwise-salt.ts'
-import { sectorOf } from '../protocol/client.ts'
-import type { ClientMetadata } from '../protocol/client-metadata.ts'
+import { pairwiseSid, pairwiseSubject } from '../keys/pairwise-salt.ts'
+import { type Client, sectorOf } from '../protocol/client.ts'
 
 /**
  * The subject identifier of a user for a client (OIDC Core §8): the user's id, or for a client with pairwise subjects
@@ -9,9 +8,16 @@ import type { ClientMetadata } from '../protocol/client-metadata.ts'
  */
 export const subjectFor = (
   server: AuthorizationServer,
-  client: { readonly metadata: ClientMetadata },
+  client: Pick<Client, 'clientId' | 'metadata'>,
   subject: string,
 ): string => {
   if (client.metadata.subject_type !== 'pairwise') return subject
-  return pairwiseSubject(server.pairwiseSalt, sectorOf(client.metadata), subject)
+  return pairwiseSubject(server.pairwiseSalt, sectorOf(client), subject)
 }
+
+/** The `sid` of a login in the ID tokens and logout tokens of a client (Back-Channel Logout §2.1, §2.4). */
+export const sidFor = (
+  server: AuthorizationServer,
+  { clientId }: Pick<Client, 'clientId'>,
+  sid: string,
+): string => pairwiseSid(server.pairwiseSalt, clientId, sid)
