@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { migrateDatabase } from './database/migrate.ts'
 import { openDatabase } from './database/open.ts'
 import { schemaVersion } from './database/schema-version.ts'
@@ -37,6 +38,8 @@ export interface EndpointDescription {
 export interface ServerSetup {
   readonly options: Options
   readonly issuer: string
+  /** Short and stable for one issuer, so that two routers of one process or host share neither cookies nor session data. */
+  readonly fingerprint: string
   readonly endpoints: readonly EndpointDescription[]
   readonly database: Database
   readonly users: Users
@@ -135,6 +138,7 @@ export const createAuthorizationServer = (
   const setup: ServerSetup = {
     options,
     issuer: options.issuer,
+    fingerprint: createHash('sha256').update(options.issuer).digest('hex').slice(0, 8),
     endpoints,
     database,
     users: createUsers({ users: options.users, knex: hostKnex, database, logger: options.logger }),

@@ -8,6 +8,7 @@ import {
   type ClientRecord,
   deleteClient,
   findClient,
+  findClientRecord,
   listClients,
   rotateClientSecret,
   setClientDisabled,
@@ -155,7 +156,7 @@ export const clientAdministration = (context: AdministrationContext): ClientAdmi
     events.announce(type, undefined, { clientId })
 
   const find = async (clientId: string): Promise<RegisteredClient | undefined> => {
-    const client = await findClient(database, { clientId, now: now() })
+    const client = await findClientRecord(database, { clientId, now: now() })
     return client && registered(client)
   }
   const saved = async ({ client_id, client_secret }: ClientCredentials): Promise<SavedClient> => {

@@ -1,18 +1,14 @@
-import { createHash } from 'node:crypto'
 import type { ServerSetup } from '../authorization-server.ts'
-
-/** Short and stable for one issuer, so that two routers of one process or host share neither cookies nor session data. */
-const fingerprint = (issuer: string): string => createHash('sha256').update(issuer).digest('hex').slice(0, 8)
 
 /** Whether cookies are Secure: the issuer decides, never the request. */
 export const isSecure = (server: ServerSetup): boolean => server.issuer.startsWith('https:')
 
 /** The name of a cookie; `__Host-` makes the browser insist on Secure, Path=/ and no Domain. */
 export const cookieName = (server: ServerSetup, purpose: string): string =>
-  `${isSecure(server) ? '__Host-' : ''}latchkey_${fingerprint(server.issuer)}_${purpose}`
+  `${isSecure(server) ? '__Host-' : ''}latchkey_${server.fingerprint}_${purpose}`
 
 /** The key of our data in a session. */
-export const sessionKey = (server: ServerSetup): string => `latchkey:${fingerprint(server.issuer)}`
+export const sessionKey = (server: ServerSetup): string => `latchkey:${server.fingerprint}`
 
 /** The path of an endpoint as a browser sees it, with a query. */
 export const ownPath = (

@@ -2,7 +2,8 @@ import type { Knex } from 'knex'
 import { text, textOrNull } from '../database/row.ts'
 import { query } from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
-import { type ClientRecord, clientColumns, clientOf } from './clients.ts'
+import type { Client } from '../protocol/client.ts'
+import { clientColumns, clientOf } from './clients.ts'
 import { type KeptConsent, keptConsentsOf } from './consents.ts'
 import { type LoginRecord, loginColumns, loginOf } from './logins.ts'
 
@@ -14,7 +15,7 @@ export interface KnownLogin {
 
 /** What the database knows about an authorization request: its client and, if it is valid, the login of the session. */
 export interface AuthorizeLookup {
-  readonly client: ClientRecord
+  readonly client: Client
   /** Undefined if the login is no longer valid. */
   readonly known: KnownLogin | undefined
 }

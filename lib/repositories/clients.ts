@@ -4,10 +4,10 @@ import type { Database, Row } from '../database/types.ts'
 import type { Client } from '../protocol/client.ts'
 import type { ClientMetadata } from '../protocol/client-metadata.ts'
 
-/** A client with its administrative dates. */
+/** A client as its administrators see it. */
 export interface ClientRecord extends Client {
+  /** Epoch seconds. */
   readonly createdAt: number
-  readonly updatedAt: number
 }
 
 /** Named, because a column that a newer version adds would break prepared `SELECT *` statements. */
@@ -18,11 +18,9 @@ export const clientColumns = [
   'previous_secret_expires_at',
   'metadata',
   'disabled_at',
-  'created_at',
-  'updated_at',
 ]
 
-export const clientOf = (row: Row, now: number): ClientRecord => {
+export const clientOf = (row: Row, now: number): Client => {
   const current = textOrNull(row, 'secret_hash')
   const previous = textOrNull(row, 'previous_secret_hash')
   const previousStands = (numberOrNull(row, 'previous_secret_expires_at') ?? 0) > now
@@ -31,31 +29,54 @@ export const clientOf = (row: Row, now: number): ClientRecord => {
     secretHashes: [current, previousStands ? previous : null].filter((hash) => hash !== null),
     metadata: json<ClientMetadata>(row, 'metadata'),
     disabledAt: numberOrNull(row, 'disabled_at'),
-    createdAt: number(row, 'created_at'),
-    updatedAt: number(row, 'updated_at'),
   }
 }
+
+const recordColumns = [...clientColumns, 'created_at']
+
+const recordOf = (row: Row, now: number): ClientRecord => ({
+  ...clientOf(row, now),
+  createdAt: number(row, 'created_at'),
+})
 
 const byId = query<{ clientId: string }>((table, v) =>
   table('clients').select(clientColumns).where({ client_id: v.clientId }),
 )
+const recordById = query<{ clientId: string }>((table, v) =>
+  table('clients').select(recordColumns).where({ client_id: v.clientId }),
+)
 const all = query<Record<never, never>>((table) =>
-  table('clients').select(clientColumns).orderBy('client_id'),
+  table('clients').select(recordColumns).orderBy('client_id'),
 )
 
+interface Lookup {
+  clientId: string
+  /** Epoch seconds. */
+  now: number
+}
+
+/** MySQL before 8.0.17 ignores trailing spaces when it compares: 'web ' would find 'web'. */
+const exact = ([row]: readonly Row[], clientId: string): Row | undefined =>
+  row && text(row, 'client_id') === clientId ? row : undefined
+
 /** The client with this id; which of its secrets are valid depends on the time. */
-export const findClient = async (
+export const findClient = async (db: Database, { clientId, now }: Lookup): Promise<Client | undefined> => {
+  const row = exact(await byId(db, { clientId }), clientId)
+  return row && clientOf(row, now)
+}
+
+/** The same client as its administrators see it. */
+export const findClientRecord = async (
   db: Database,
-  { clientId, now }: { clientId: string; now: number },
+  { clientId, now }: Lookup,
 ): Promise<ClientRecord | undefined> => {
-  const [row] = await byId(db, { clientId })
-  // MySQL before 8.0.17 ignores trailing spaces when it compares: 'web ' would find 'web'.
-  return row && text(row, 'client_id') === clientId ? clientOf(row, now) : undefined
+  const row = exact(await recordById(db, { clientId }), clientId)
+  return row && recordOf(row, now)
 }
 
 /** Every client, in the order of their ids. */
 export const listClients = async (db: Database, { now }: { now: number }): Promise<ClientRecord[]> =>
-  (await all(db, {})).map((row) => clientOf(row, now))
+  (await all(db, {})).map((row) => recordOf(row, now))
 
 export interface ClientRow {
   clientId: string

@@ -26,8 +26,8 @@ export interface PendingRequestRecord {
   readonly consumedAt: number | null
 }
 
-const pendingRequestOf = (row: Row): PendingRequestRecord => ({
-  id: text(row, 'id'),
+const pendingRequestOf = (row: Row, id: string): PendingRequestRecord => ({
+  id,
   kind: text(row, 'kind'),
   browserHash: text(row, 'pending_browser_hash'),
   sid: textOrNull(row, 'pending_sid') ?? undefined,
@@ -58,9 +58,7 @@ const byId = query<{ id: string; sid: string | null; now: number }>((table, v, n
     v,
   )
     .select([
-      ...['id', 'kind', 'selected_sid', 'request', 'decision', 'consumed_at'].map(
-        (column) => `pending.${column}`,
-      ),
+      ...['kind', 'selected_sid', 'request', 'decision', 'consumed_at'].map((column) => `pending.${column}`),
       // Columns that the other tables have, too.
       ...['sid', 'browser_hash', 'created_at', 'expires_at'].map(
         (column) => `pending.${column} as pending_${column}`,
@@ -92,7 +90,7 @@ export const findPendingRequest = async (
   const [row] = rows
   if (row === undefined) return undefined
   const browserHasLogins = number(row, 'browser_logins') > 0
-  return { pending: pendingRequestOf(row), browserHasLogins, ...lookupOf(row, rows, now) }
+  return { pending: pendingRequestOf(row, id), browserHasLogins, ...lookupOf(row, rows, now) }
 }
 
 const insert = command<{

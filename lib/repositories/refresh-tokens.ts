@@ -5,8 +5,8 @@ import type { RefreshToken } from '../protocol/refresh-token.ts'
 import { authorizationColumns, authorizationOf } from './authorizations.ts'
 import { type BatchParams, batchParams, batchSize, isLast, keysIn } from './pruning/batch.ts'
 
-const refreshTokenOf = (row: Row): RefreshToken => ({
-  hash: text(row, 'hash'),
+const refreshTokenOf = (row: Row, hash: string): RefreshToken => ({
+  hash,
   authorization: authorizationOf(row),
   expiresAt: number(row, 'expires_at'),
   consumedAt: numberOrNull(row, 'consumed_at'),
@@ -17,13 +17,7 @@ const byHash = query<{ hash: string }>((table, v, name) =>
   table('refresh_tokens as tokens')
     .join(name('authorizations as authorizations'), 'authorizations.id', 'tokens.authorization_id')
     .leftJoin(name('logins as logins'), 'logins.sid', 'authorizations.sid')
-    .select([
-      'tokens.hash',
-      'tokens.expires_at',
-      'tokens.consumed_at',
-      'tokens.successor',
-      ...authorizationColumns,
-    ])
+    .select(['tokens.expires_at', 'tokens.consumed_at', 'tokens.successor', ...authorizationColumns])
     .where('tokens.hash', v.hash),
 )
 
@@ -32,7 +26,7 @@ export const findRefreshToken = async (
   values: { hash: string },
 ): Promise<RefreshToken | undefined> => {
   const [row] = await byHash(db, values)
-  return row && refreshTokenOf(row)
+  return row && refreshTokenOf(row, values.hash)
 }
 
 interface NewRefreshToken {
