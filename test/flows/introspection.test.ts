@@ -167,8 +167,6 @@ describe('anything else is {"active":false} and nothing more', () => {
   })
 })
 
-describe('refused', () => {})
-
 test.each(['access_tokens', 'refresh_tokens', 'authorizations', 'clients', 'people'])(
   'with %s away the answer is 503, never that a token is inactive',
   async (name) => {

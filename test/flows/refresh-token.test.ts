@@ -127,8 +127,6 @@ describe('reuse', () => {
   })
 })
 
-describe('scope', () => {})
-
 describe('lifetimes', () => {
   test('use within the idle time gives a successor with all of it', async () => {
     let { refresh_token } = await tokensOf('idle')

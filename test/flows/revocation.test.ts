@@ -133,5 +133,3 @@ describe('what is not there to be revoked is answered alike and changes nothing 
     expectDone(await revoke(tokens.refresh_token))
   })
 })
-
-describe('refused', () => {})

@@ -9,12 +9,17 @@ import { type Answer, RawBrowser } from '../support/raw-browser.ts'
 import { describeWith, services } from '../support/services.ts'
 import { ada, bob, expectError, post, tokensFor, userinfo, web } from '../support/tokens.ts'
 
-const open: { close(): Promise<void> }[] = []
+/** All hosts use its database. */
+let first: Host
+beforeAll(async () => {
+  first = await startHost()
+})
+afterAll(() => first.close())
+beforeEach(async () => {
+  for (const name of ['throttles', 'consents', 'sessions'])
+    await first.database.knex(first.database.tablePrefix + name).delete()
+})
 afterEach(() => jest.restoreAllMocks())
-// Dropping the tables of every host takes long on a server.
-afterAll(async () => {
-  for (const each of open.reverse()) await each.close()
-}, 120_000)
 
 interface Watched extends Host {
   readonly events: AuthEvent[]
@@ -22,7 +27,7 @@ interface Watched extends Host {
   readonly evaluated: string[]
 }
 
-const start = async (throttle: ThrottleOptions | false | undefined, host?: Host): Promise<Watched> => {
+const start = async (throttle: ThrottleOptions | false | undefined): Promise<Watched> => {
   const evaluated: string[] = []
   const options: Partial<AuthRouterOptions> = {
     throttle,
@@ -38,9 +43,8 @@ const start = async (throttle: ThrottleOptions | false | undefined, host?: Host)
       },
     },
   }
-  const started = await startHost({ options, ...(host && { database: host.database, clients: [] }) })
+  const started = await startHost({ options, database: first.database, clients: [] })
   started.app.set('trust proxy', true)
-  open.push(host ? { close: () => started.oauth.close() } : started)
   const events: AuthEvent[] = []
   started.oauth.events.on('*', (event) => events.push(event))
   return { ...started, events, evaluated }
@@ -272,7 +276,7 @@ describe('locks', () => {
 
   test('apply to every process on the same database', async () => {
     const host = await start(undefined)
-    const other = await start(undefined, host)
+    const other = await start(undefined)
     await many(3, () => attempt(from(host, '198.51.100.1'), 'wrong'))
     await many(2, () => attempt(from(other, '198.51.100.1'), 'wrong'))
     expect((await attempt(from(host, '198.51.100.1'), ada.password)).status).toBe(429)
@@ -357,7 +361,7 @@ describeWith('redis', 'Redis', () => {
     const host = await start({ store: client })
     const counts = (): Promise<string[]> => client.keys(`latchkey:${host.database.tablePrefix}*`)
     for (const key of await counts()) await client.del(key)
-    const other = await start({ store: client }, host)
+    const other = await start({ store: client })
     await many(3, () => attempt(from(host, '198.51.100.1'), 'wrong'))
     await many(2, () => attempt(from(other, '198.51.100.1'), 'wrong'))
     expect((await attempt(from(host, '198.51.100.1'), ada.password)).status).toBe(429)
