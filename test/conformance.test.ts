@@ -32,7 +32,7 @@ const hasTest = (file: string, title: string): boolean => {
   )
 }
 
-test('no module stands twice, and each of the five profiles is there', () => {
+test('no module is listed twice, and each of the five profiles is listed', () => {
   const modules = rows.map(({ module }) => module)
   expect(new Set(modules).size).toBe(modules.length)
   for (const [prefix, count] of [
@@ -51,9 +51,9 @@ test.each(rows.map(({ module, tests }) => [module, tests] as const))('%s has its
     expect({ file, title, exists: hasTest(file, title) }).toMatchObject({ exists: true })
 })
 
-test('a title that nobody has is missed', () => {
+test('a title that no test has is reported', () => {
   expect(
-    hasTest('conformance.test.ts', 'no module stands twice, and each of the five profiles is there'),
+    hasTest('conformance.test.ts', 'no module is listed twice, and each of the five profiles is listed'),
   ).toBe(true)
-  expect(hasTest('conformance.test.ts', 'no module stands twice')).toBe(false)
+  expect(hasTest('conformance.test.ts', 'no module is listed twice')).toBe(false)
 })

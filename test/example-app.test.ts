@@ -28,7 +28,7 @@ const heard = (socket: Socket): Promise<string> =>
     socket.on('error', reject)
   })
 
-test('Notes says that it is healthy', async () => {
+test('the health endpoint of Notes answers ok', async () => {
   const { status, body } = await supertest(example.notesUrl).get('/healthz')
   expect({ status, body }).toEqual({ status: 200, body: { status: 'ok' } })
 })

@@ -89,7 +89,7 @@ describeWith('redis', 'sessions in Redis', () => {
     ['session: sessions', asMiddleware, 'sessions'],
   ] as const
 
-  test('the page has the snippet, and tells of both forms', () => {
+  test('the page has the snippet for both forms', () => {
     for (const [form, code] of forms) expect(code).toContain(form)
     expect(asMiddleware).not.toContain('app.use(sessions)')
   })
@@ -126,7 +126,7 @@ describeWith('redis', 'sessions in Redis', () => {
       codeOf(await at(other, agent).get(silent))
     })
 
-    test('the id is a new one after each login, and the one before is worth nothing', async () => {
+    test('each login creates a new id, and the previous one is invalid', async () => {
       const agent = await signedIn()
       const before = at(one, agent)
       const again = authorizeUrl({ client_id: 'web', scope: 'openid', prompt: 'login' })
@@ -146,7 +146,7 @@ describeWith('redis', 'sessions in Redis', () => {
       await expectNobody(thief)
     })
 
-    test('a visit renews the time that Redis keeps it, which is ttl, and after that nobody is signed in', async () => {
+    test('a visit renews the expiry in Redis, after which no user is signed in', async () => {
       const agent = await signedIn()
       const key = `sess:${idOf(agent)}`
       await redis.expire(key, 100)
@@ -160,7 +160,7 @@ describeWith('redis', 'sessions in Redis', () => {
       await expectNobody(agent)
     })
 
-    test('while Redis is away requests fail at once, nobody is signed in or out, and afterwards all is as it was', async () => {
+    test('while Redis is unavailable requests fail at once, and logins are valid afterwards', async () => {
       const agent = await signedIn()
       proxy.refuse()
       const answer = await agent.get(silent)

@@ -85,7 +85,7 @@ describe('help', () => {
 })
 
 describe('with the defaults of development', () => {
-  test('migrate creates the tables, and the second time says that nothing is to do', async () => {
+  test('migrate creates the tables; run again, it changes nothing and says so', async () => {
     const folder = cli.folder()
     const first = await cli.succeed(folder, ['migrate'])
     expect(first.stdout).toMatch(/^001_clients\n002_users\n/)
@@ -137,7 +137,7 @@ describe('with the defaults of development', () => {
     expect(stdout + JSON.stringify(listed)).not.toContain(hashSecret(secret))
   })
 
-  test('a secret brought along is read from standard input and not printed', async () => {
+  test('--secret-from-stdin reads the secret from standard input and does not print it', async () => {
     const folder = cli.folder()
     const args = ['client', 'create', '--id', 'shop', '--redirect-uri', callback, '--secret-from-stdin']
     const short = await cli.run(folder, args, { input: 'too-short\n' })
@@ -149,7 +149,7 @@ describe('with the defaults of development', () => {
     expect(await rowsOf(folder, 'oauth_clients')).toMatchObject([{ secret_hash: hashSecret(own) }])
   })
 
-  test('what the rules of seeds refuse is refused with their sentence, and nothing is written', async () => {
+  test('invalid clients are refused with the message of seeds, and nothing is written', async () => {
     const folder = cli.folder()
     const create = ['client', 'create', '--id', 'shop']
     await cli.succeed(folder, [...create, '--redirect-uri', callback])
@@ -201,7 +201,7 @@ describe('with the defaults of development', () => {
     })
   })
 
-  test('rotate-secret lets both secrets stand for a while, or ends the old one at once', async () => {
+  test('rotate-secret keeps both secrets valid for a while, or ends the old one at once', async () => {
     const folder = cli.folder()
     const created = await cli.succeed(folder, [
       'client',
@@ -227,7 +227,7 @@ describe('with the defaults of development', () => {
     await close()
   })
 
-  test('prune removes expired rows, says how many of each table, and leaves the others', async () => {
+  test('prune removes expired rows, prints the number for each table, and keeps the others', async () => {
     const folder = cli.folder()
     await cli.succeed(folder, ['migrate'])
     const now = Math.floor(Date.now() / 1000)

@@ -86,7 +86,7 @@ export default {
     },
   )
 
-  test('the built command says how to load TypeScript, and that works', async () => {
+  test('the built command names the command that loads TypeScript, and that command works', async () => {
     const folder = cli.folder({ 'latchkey.config.ts': typescript })
     cpSync(compiledPackage(), join(folder, 'dist'), { recursive: true })
     const args = ['client', 'create', '--name', 'A & B', '--redirect-uri', callback]
@@ -98,7 +98,7 @@ export default {
     expect(await rowsOf(folder, 'oauth_clients')).toHaveLength(1)
   })
 
-  test('--config names another file; what is wrong with one is said', async () => {
+  test('--config names another file; its errors are printed without a stack', async () => {
     const users = `{ table: 'people', columns: { id: 'id', username: 'email', password: 'hash' } }`
     const folder = cli.folder({
       'host.mjs': `export default { users: ${users} }`,

@@ -15,7 +15,7 @@ describe('eject-views', () => {
       .filter((name) => /\.\w+$/.test(name))
       .sort()
 
-  test('copies the templates named to the folder of the configuration, which need not be there yet', async () => {
+  test('copies the named templates to the configured folder, and creates it', async () => {
     const config = `export default { issuer: 7, views: './pages/oauth' }`
     const folder = cli.folder({ 'latchkey.config.mjs': config })
     const { stdout, stderr } = await cli.succeed(folder, ['eject-views', 'login', 'footer', 'style.css'])
@@ -32,7 +32,7 @@ describe('eject-views', () => {
     expect(readdirSync(folder).sort()).toEqual(['latchkey.config.mjs', 'pages'])
   })
 
-  test('copies all of them where none is named, leaves what was changed, and brings the rest up to date', async () => {
+  test('copies all templates without a name, keeps changed ones, and updates the rest', async () => {
     const folder = cli.folder()
     const eject = (...args: string[]) => cli.succeed(folder, ['eject-views', '--to', 'views', ...args])
     const first = await eject()

@@ -69,7 +69,7 @@ test('the first probe waits until the server is ready', async () => {
   isHealthy(await serve().probe())
 })
 
-test('the database goes away and comes back: 503 without a word of why, 200 again, each told once', async () => {
+test('503 without a reason while the database is unavailable, then 200; each change is logged once', async () => {
   const { oauth, probe } = serve()
   await oauth.ready()
   isHealthy(await probe())
@@ -87,7 +87,7 @@ test('the database goes away and comes back: 503 without a word of why, 200 agai
   expect(log.info.mock.calls.filter(([message]) => message === 'latchkey: healthy again')).toHaveLength(1)
 })
 
-test('the tables are not those of this version: 503', async () => {
+test('503 if the tables are not those of this version', async () => {
   const { oauth, probe } = serve()
   await oauth.ready()
   const name = `${database.tablePrefix}signing_keys`
@@ -140,7 +140,7 @@ test('however many ask, the database is asked once a second', async () => {
   expect(await crowd()).toBe(1)
 })
 
-test('a database that says nothing is 503 before a probe gives up, and is not asked again meanwhile', async () => {
+test('a silent database is 503 before a probe times out, and is not queried again meanwhile', async () => {
   const { oauth, probe } = serve()
   await oauth.ready()
   const real = globalThis.setTimeout

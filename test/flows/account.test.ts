@@ -105,7 +105,7 @@ describe('without a login', () => {
     return page
   }
 
-  test('asks to sign in, for nobody but the user, and then shows the list', async () => {
+  test('shows a sign-in form that names no client, and then the list', async () => {
     const agent = browser()
     const page = await signInPage(agent)
     expect(textOf(page)).not.toContain('continue')
@@ -116,7 +116,7 @@ describe('without a login', () => {
     expect(await table('pending_requests')).toEqual([])
   })
 
-  test('leads nowhere else, whatever the address or the form says', async () => {
+  test('no parameter of the URL or the form redirects anywhere else', async () => {
     for (const name of ['return_to', 'redirect_uri', 'next', 'url', 'client_uri', 'removed']) {
       const agent = browser()
       const page = await signInPage(agent, `${account}?${name}=https://evil.example/`)
@@ -134,7 +134,7 @@ describe('without a login', () => {
     }
   })
 
-  test('a wrong password is told as on every sign-in page, and nobody is signed in', async () => {
+  test('a wrong password is a 400 with the name kept, and signs no user in', async () => {
     const agent = browser()
     const wrong = await agent.signIn(await signInPage(agent), ada.email, 'wrong')
     expect(wrong.status).toBe(400)
@@ -148,7 +148,7 @@ describe('without a login', () => {
     expect(events.at(-1)).not.toHaveProperty('clientId')
   })
 
-  test('guessing is limited as on the other sign-in page, and by the same count', async () => {
+  test('failures count together with those of the other sign-in page', async () => {
     const strict = await startHost({ options: { throttle: { store: 'memory' } } })
     const agent = new RawBrowser(strict.app)
     const login = await agent.open(authorizeUrl({ client_id: 'web', scope: 'openid' }))
@@ -161,7 +161,7 @@ describe('without a login', () => {
     await strict.close()
   })
 
-  test('a session id that was planted before is worth nothing after it', async () => {
+  test('a session id that was planted before the login is invalid after it', async () => {
     const attacker = browser()
     await attacker.signIn(await attacker.open(account), bob.email, bob.password)
     const victim = attacker.clone()
@@ -189,7 +189,7 @@ describe('without a login', () => {
         return { ...fields, csrf_token: fieldsOf(login, 'name="password"').csrf_token ?? '' }
       },
     ],
-  ])('a form %s signs nobody in', async (_, change) => {
+  ])('a form %s signs no user in', async (_, change) => {
     const agent = browser()
     const page = await signInPage(agent)
     const fields = await change(fieldsOf(page, 'name="password"'), page)
@@ -203,7 +203,7 @@ describe('without a login', () => {
     { 'Sec-Fetch-Site': 'cross-site' },
     { 'Sec-Fetch-Site': 'same-site' },
     { Origin: 'https://evil.example' },
-  ])('a form from elsewhere signs nobody in: %j', async (headers) => {
+  ])('a form of another site signs no user in: %j', async (headers) => {
     const agent = browser()
     const fields = fieldsOf(await signInPage(agent), 'name="password"')
     const credentials = { username: ada.email, password: ada.password }
@@ -211,7 +211,7 @@ describe('without a login', () => {
     await signInPage(agent)
   })
 
-  test('a disabled user is nobody', async () => {
+  test('a disabled user is asked to sign in', async () => {
     const agent = browser()
     await agent.signIn(await signInPage(agent), bob.email, bob.password)
     const person = () => host.database.knex(host.usersTable).where({ email: bob.email })
@@ -251,7 +251,7 @@ describe("with the host's own login page", () => {
     expect(textOf(back)).toContain('Signed in as ada@example.com')
   })
 
-  test('who comes back as nobody is not sent round again, and can try once more', async () => {
+  test('a user who returns without a login gets a page with a link, not another redirect', async () => {
     const back = await new RawBrowser(hosted.app).get(`${account}?returned=1`)
     expect({ status: back.status, text: textOf(back) }).toEqual({
       status: 200,
@@ -260,7 +260,7 @@ describe("with the host's own login page", () => {
     expect(back.html).toContain('href="/sign-in?return_to=%2Foauth%2Faccount%3Freturned%3D1"')
   })
 
-  test('a page at another origin is told the whole address', async () => {
+  test('a login page at another origin gets an absolute return URL', async () => {
     const elsewhere = await startHost({
       options: { login: { url: 'https://id.example.com/login', current: () => undefined } },
     })
@@ -272,7 +272,7 @@ describe("with the host's own login page", () => {
 })
 
 describe('the list', () => {
-  test('is empty at first, and says what will be there', async () => {
+  test('is empty at first, and explains itself', async () => {
     const agent = browser()
     const list = await agent.signIn(await agent.open(account))
     expect(textOf(list)).toContain('No app or site can use your Latchkey account.')
@@ -281,7 +281,7 @@ describe('the list', () => {
     expect(list.html).toContain('<a class="link" id="sign-out" href="/oauth/logout">')
   })
 
-  test('names each client, its host, what it can do, since when, when it was used last and how often it is signed in', async () => {
+  test('names each client, its host, scopes, first and last use, and number of sessions', async () => {
     const clock = stopClock()
     const start = clock.now()
     const { agent } = await allowed({ client_id: 'web', scope: 'openid email notes:read' })
@@ -312,7 +312,7 @@ describe('the list', () => {
     ])
   })
 
-  test('counts what can still be used, and nothing that is over', async () => {
+  test('counts what is still valid, and nothing that has ended', async () => {
     const clock = stopClock()
     const sessions = async (agent: RawBrowser) => {
       let page = await agent.open(account)
@@ -338,7 +338,7 @@ describe('the list', () => {
     expect(await sessions(browser())).toEqual(['0'])
   })
 
-  test('shows a client of the host’s own, which was never asked about', async () => {
+  test('shows a first-party client, which needs no consent', async () => {
     const { agent } = await allowed({ client_id: 'ours', scope: 'openid profile' })
     expect(await table('consents')).toEqual([])
     expect(clientsOf(await agent.open(account))).toMatchObject([
@@ -347,7 +347,7 @@ describe('the list', () => {
     expect(textOf(await confirmOf(agent, 'Ours'))).toContain('It belongs to Latchkey')
   })
 
-  test('says what older tokens can still do after a scope was unticked', async () => {
+  test('shows the scopes of older tokens after a scope was unticked', async () => {
     const { agent } = await allowed({ client_id: 'web', scope: 'openid notes:write' })
     const page = await agent.open(
       authorizeUrl({ client_id: 'web', scope: 'openid notes:write', prompt: 'consent' }),
@@ -357,7 +357,7 @@ describe('the list', () => {
     expect(clientsOf(await agent.open(account))[0]?.scopes).toContain('Write notes for you')
   })
 
-  test('is of the user alone who is signed in', async () => {
+  test('shows only clients of the signed-in user', async () => {
     const { agent } = await allowed()
     const bobs = await allowed(otherWeb, bob)
     expect(namesOf(await agent.open(account))).toEqual(['Web client'])
@@ -367,13 +367,13 @@ describe('the list', () => {
     expect(namesOf(list)).toEqual(['Web client'])
   })
 
-  test('is where the consent page leads to', async () => {
+  test('is linked from the consent page', async () => {
     const agent = browser()
     const consent = await agent.signIn(await agent.open(authorizeUrl(web)))
     expect(consent.html).toContain('<a href="/oauth/account">Connected apps</a>')
   })
 
-  test('a client that is gone can be removed all the same', async () => {
+  test('a deleted client can still be removed', async () => {
     const { agent } = await allowed(otherWeb)
     const row = await table('clients').where({ client_id: 'other' }).first()
     await table('clients').where({ client_id: 'other' }).delete()
@@ -413,7 +413,7 @@ describe('last used', () => {
 })
 
 describe('removing', () => {
-  test('asks first, and says how soon it takes effect', async () => {
+  test('shows a confirmation first, and how soon it takes effect', async () => {
     const { agent, tokens } = await allowed()
     const page = await confirmOf(agent, 'Web client')
     expect(textOf(page)).toContain('Remove access?')
@@ -464,7 +464,7 @@ describe('removing', () => {
     expect(namesOf(await bobs.agent.open(account))).toEqual(['Web client'])
   })
 
-  test('what is allowed again afterwards stands', async () => {
+  test('a later consent is valid', async () => {
     const { agent } = await allowed()
     await remove(agent, 'Web client')
     const { tokens } = await allowed(web, ada, agent)
@@ -472,7 +472,7 @@ describe('removing', () => {
     expect(clientsOf(await agent.open(account))).toMatchObject([{ name: 'Web client', sessions: '1' }])
   })
 
-  test('a client of the host’s own loses its tokens likewise, and comes back by a new sign-in alone', async () => {
+  test('a first-party client loses its tokens, and gets new ones without consent', async () => {
     const { agent, tokens } = await allowed({ client_id: 'ours', scope: 'openid profile offline_access' })
     expect(clientsOf(await remove(agent, 'Ours'))).toEqual([])
     expect((await userinfo(host, tokens.access_token)).status).toBe(401)
@@ -480,14 +480,14 @@ describe('removing', () => {
     codeOf(await agent.get(authorizeUrl({ client_id: 'ours', scope: 'openid profile', prompt: 'none' })))
   })
 
-  test('twice, or from a page that was left open, is harmless and told once', async () => {
+  test('sending the form twice is harmless and emits one event', async () => {
     const { agent } = await allowed()
     const page = await confirmOf(agent, 'Web client')
     for (const _ of [1, 2]) expect((await agent.submit(page, 'csrf_token')).url.pathname).toBe(account)
     expect(events.filter(({ type }) => type === 'consent.removed')).toHaveLength(1)
   })
 
-  test('the notice is no lie, whoever made the link', async () => {
+  test('a link cannot make the page claim a removal', async () => {
     const { agent } = await allowed()
     for (const removed of ['web', 'nobody', '<b>']) {
       const page = await agent.open(`${account}?${new URLSearchParams({ removed })}`)
@@ -497,7 +497,7 @@ describe('removing', () => {
     expect(textOf(page)).toContain('Native client can no longer use your account')
   })
 
-  test('after the session has ended asks to sign in, and removes nothing', async () => {
+  test('after the session ended, the form leads to the sign-in page and removes nothing', async () => {
     const { agent, tokens } = await allowed()
     const page = await confirmOf(agent, 'Web client')
     await agent.submit(await agent.open('/oauth/logout'), 'csrf_token')
@@ -535,7 +535,7 @@ describe('removing', () => {
     expect(namesOf(await agent.open(account)).sort()).toEqual(['Other client', 'Web client'])
   })
 
-  test('of whoever was signed in when it was asked, not of who is signed in now', async () => {
+  test('the form of one user removes nothing for the next one who signs in', async () => {
     const { agent } = await allowed()
     const bobs = await allowed(web, bob)
     const page = await confirmOf(agent, 'Web client')
@@ -553,21 +553,21 @@ describe('removing', () => {
     { 'Sec-Fetch-Site': 'cross-site' },
     { 'Sec-Fetch-Site': 'same-site' },
     { Origin: 'https://evil.example' },
-  ])('a form from elsewhere removes nothing: %j', async (headers) => {
+  ])('a form of another site removes nothing: %j', async (headers) => {
     const { agent } = await allowed()
     const fields = fieldsOf(await confirmOf(agent, 'Web client'), 'csrf_token')
     expectErrorPage(await agent.post(account, fields, headers), 403)
     expect(namesOf(await agent.open(account))).toEqual(['Web client'])
   })
 
-  test('by GET never happens', async () => {
+  test('a GET removes nothing', async () => {
     const { agent } = await allowed()
     const fields = fieldsOf(await confirmOf(agent, 'Web client'), 'csrf_token')
     await agent.open(`${account}?${new URLSearchParams({ ...fields, decision: 'remove', removed: 'web' })}`)
     expect(namesOf(await agent.open(account))).toEqual(['Web client'])
   })
 
-  test('while codes are issued leaves none alive', async () => {
+  test('no code that is issued at the same time stays valid', async () => {
     const challenge = pkce()
     const request = authorizeUrl({
       ...web,

@@ -52,13 +52,13 @@ describe('before client and redirect URI are verified every error is a page', ()
     expect(answer.setCookies).toEqual([])
   })
 
-  test('a disabled client is as unknown', async () => {
+  test('a disabled client is treated as unknown', async () => {
     await table('clients').where({ client_id: 'shop' }).update({ disabled_at: 1 })
     expectErrorPage(await browser().get(authorizeUrl({ ...web, client_id: 'shop' })), 400)
     await table('clients').where({ client_id: 'shop' }).update({ disabled_at: null })
   })
 
-  test('what was sent is not on the page', async () => {
+  test('the page does not repeat the request', async () => {
     const attack = `"'><script>alert(1)</script>`
     for (const name of ['client_id', 'redirect_uri', 'state', 'scope']) {
       const { html } = await browser().get(authorizeUrl({ ...web, client_id: 'nobody', [name]: attack }))
@@ -66,7 +66,7 @@ describe('before client and redirect URI are verified every error is a page', ()
     }
   })
 
-  test('in development the page says to the developer what was wrong', async () => {
+  test('in development the page shows the reason', async () => {
     const described = await browser().get(authorizeUrl({ ...web, client_id: 'nobody' }))
     expect(described.html).toContain('client_id does not name a registered client')
   })
@@ -98,7 +98,7 @@ describe('afterwards every error goes to the client', () => {
     if (!/prompt=/.test(url)) expectErrorRedirect(await browser().get(`${url}&prompt=none`), error, { state })
   })
 
-  test('a client that may not use codes hears so', async () => {
+  test('a client without the code grant gets unauthorized_client', async () => {
     const metadata = (grants: string[]) => ({ redirect_uris: [callback], grant_types: grants })
     const [row] = await table('clients').where({ client_id: 'shop' })
     await table('clients')

@@ -158,8 +158,8 @@ describe('the logout token (Back-Channel Logout §2.4)', () => {
   })
 })
 
-describe('who is told', () => {
-  test('each client of the login once, however much it was granted, and nobody else', async () => {
+describe('which clients are notified', () => {
+  test('each client of the login once, and no other client', async () => {
     const app = await start([
       client('shop'),
       client('news'),
@@ -219,7 +219,7 @@ describe('who is told', () => {
 })
 
 describe('a client that does not answer as it should', () => {
-  test('does not delay the user, nor the other clients', async () => {
+  test('delays neither the user nor other clients', async () => {
     const events: string[] = []
     const app = await start([client('slow'), client('shop')])
     const agent = new RawBrowser(app.app)
@@ -245,7 +245,7 @@ describe('a client that does not answer as it should', () => {
     expect(warnings.items).toEqual([])
   })
 
-  test('is left after the time limit, and asked three times in all', async () => {
+  test('is given up after the timeout, and tried three times in all', async () => {
     const limits: AbortController[] = []
     jest.spyOn(AbortSignal, 'timeout').mockImplementation((milliseconds) => {
       expect(milliseconds).toBeLessThanOrEqual(5000)
@@ -270,7 +270,7 @@ describe('a client that does not answer as it should', () => {
     expect(mockPauses).toEqual([1000, 5000])
   })
 
-  test('is asked again after a fault of its own, with a fresh token', async () => {
+  test('is tried again after a 5xx answer, with a new token', async () => {
     const app = await start([client('shop')])
     receiver.answer('/shop', (res, count) => res.writeHead(count === 1 ? 500 : 200).end())
     const agent = new RawBrowser(app.app)
@@ -283,7 +283,7 @@ describe('a client that does not answer as it should', () => {
     expect(warnings.items).toEqual([])
   })
 
-  test('is not asked again when it has refused the token (§2.8)', async () => {
+  test('is not tried again if it refused the token (§2.8)', async () => {
     const app = await start([client('shop')])
     receiver.answer('/shop', (res) => res.writeHead(400).end('{"error":"invalid_request"}'))
     const agent = new RawBrowser(app.app)
@@ -325,7 +325,7 @@ describe('a client that does not answer as it should', () => {
       expect(warning).not.toContain(hidden)
   })
 
-  test('is not asked at an address of this machine or network, and not tried again', async () => {
+  test('is not called at a private address, and not tried again', async () => {
     const { app } = await afterSignOut({}, { options: { outbound: { allow: [] } } })
     const [warning] = await warnings.until(1)
     await settled(app)
@@ -346,7 +346,7 @@ describe('a client that does not answer as it should', () => {
   )
 })
 
-describe('what tells them', () => {
+describe('what notifies them', () => {
   test('the confirmation page', async () => {
     const app = await start([client('shop')])
     const agent = new RawBrowser(app.app)
@@ -367,7 +367,7 @@ describe('what tells them', () => {
     expect(claimsOf(receiver.requests.items[0]?.token ?? '').sid).toBe(sidOf(tokens))
   })
 
-  test('another user who signs in in the same browser', async () => {
+  test('a login of another user in the same browser', async () => {
     const app = await start([client('shop')])
     const agent = new RawBrowser(app.app)
     const tokens = await grant(app, agent, 'shop')
@@ -380,7 +380,7 @@ describe('what tells them', () => {
     expect(told).toEqual([expect.objectContaining({ sub: '1', sid: sidOf(tokens) })])
   })
 
-  test('the host, of a user who changed: every login in every browser', async () => {
+  test('users.revokeAll(): every login in every browser', async () => {
     const app = await start([client('shop')])
     const [one, two, other] = [new RawBrowser(app.app), new RawBrowser(app.app), new RawBrowser(app.app)]
     const tokens = [await grant(app, one, 'shop'), await grant(app, two, 'shop')]
@@ -430,7 +430,7 @@ describe('what tells them', () => {
       return app
     }
 
-    test('when the host says that it ends: signedOut(req)', async () => {
+    test('when the host calls signedOut(req)', async () => {
       const app = await hosted()
       const agent = new RawBrowser(app.app)
       const tokens = await grant(app, agent, 'shop')
@@ -442,7 +442,7 @@ describe('what tells them', () => {
       expect(paths()).toEqual(['/shop'])
     })
 
-    test('when login.current says that nobody is there', async () => {
+    test('when login.current returns no user', async () => {
       const app = await hosted()
       const agent = new RawBrowser(app.app)
       const tokens = await grant(app, agent, 'shop')
@@ -454,7 +454,7 @@ describe('what tells them', () => {
       expect(claimsOf(request?.token ?? '')).toMatchObject({ sub: '1', sid: sidOf(tokens) })
     })
 
-    test('when login.current says that somebody else is', async () => {
+    test('when login.current returns another user', async () => {
       const app = await hosted()
       const agent = new RawBrowser(app.app)
       const tokens = await grant(app, agent, 'shop')
@@ -465,7 +465,7 @@ describe('what tells them', () => {
       expect(told).toEqual([expect.objectContaining({ sub: '1', sid: sidOf(tokens) })])
     })
 
-    test('when a client signs the user out of it', async () => {
+    test('when a client ends the session', async () => {
       const app = await hosted()
       const agent = new RawBrowser(app.app)
       const tokens = await grant(app, agent, 'shop')
@@ -475,7 +475,7 @@ describe('what tells them', () => {
     })
   })
 
-  test('not a revocation, nor a page that was only looked at', async () => {
+  test('neither a revocation nor a page view', async () => {
     const app = await start([client('shop')])
     const agent = new RawBrowser(app.app)
     const { refresh_token: token } = await grant(app, agent, 'shop')
@@ -490,7 +490,7 @@ describe('what tells them', () => {
 })
 
 describe('close()', () => {
-  test('does not sit through the pause before the next attempt, which comes at once and is the last', async () => {
+  test('makes the next attempt at once, as the last one', async () => {
     mockHolds = true
     const app = await start([client('shop')])
     receiver.answer('/shop', (res) => res.writeHead(503).end())
@@ -508,7 +508,7 @@ describe('close()', () => {
     expect(warnings.items).toHaveLength(1)
   })
 
-  test('waits for an attempt under way as long as that may last, and makes no other', async () => {
+  test('waits for a running attempt, and makes no other', async () => {
     const limit = new AbortController()
     jest.spyOn(AbortSignal, 'timeout').mockReturnValue(limit.signal)
     const app = await start([client('shop')])

@@ -123,18 +123,18 @@ describe('the standard scopes', () => {
     ['openid address', { address }],
     ['openid phone', { phone_number, phone_number_verified }],
     [everyScope, standardClaims],
-  ])('%s tells exactly that, in UserInfo', async (scope, claims) => {
+  ])('%s returns exactly its claims in UserInfo', async (scope, claims) => {
     const { idToken, userinfo } = await told(authorizeUrl({ ...lean, scope }))
     expect(userinfo).toEqual({ sub, ...claims })
     expect(idToken).toEqual({ sub })
   })
 
-  test('stand in the ID token too for a client that is registered so', async () => {
+  test('are in the ID token too if the client is registered with id_token_scope_claims', async () => {
     const { idToken } = await told(authorizeUrl({ ...lean, client_id: 'full', scope: everyScope }), 'full')
     expect(idToken).toEqual({ sub, ...standardClaims })
   })
 
-  test('have the types of OpenID Connect whatever a database makes of them', async () => {
+  test('have the types of OpenID Connect on every database', async () => {
     said = {
       email_verified: 1,
       phone_number_verified: '0',
@@ -153,7 +153,7 @@ describe('the standard scopes', () => {
     })
   })
 
-  test('leave out what is null, empty or no value of that type', async () => {
+  test('are left out if null, empty or of another type', async () => {
     said = {
       ...{ name: '', family_name: null, given_name: undefined, email: '', picture: {}, birthdate: 'soon' },
       ...{ email_verified: 'perhaps', address: 'Main Street', updated_at: 'long ago', phone_number: null },
@@ -181,7 +181,7 @@ describe('the claims parameter', () => {
     ['values', { values: ['A', 'B'] }],
     ['unknown members', { purpose: 'why not', essential: 'yes' }],
     ['no object at all', 7],
-  ])('with %s gives the claim where it was asked for', async (_, member) => {
+  ])('with %s returns the claim where it was requested', async (_, member) => {
     const inUserinfo = await told(asking({ userinfo: { name: member } }))
     expect({ ...inUserinfo, tokens: 0 }).toEqual({
       tokens: 0,
@@ -196,7 +196,7 @@ describe('the claims parameter', () => {
     })
   })
 
-  test('may ask for different ones in each place, of several scopes, and of the host’s own', async () => {
+  test('may request different claims for each place, also custom ones', async () => {
     const claims = {
       userinfo: { given_name: null, address: { essential: true } },
       id_token: { email: { essential: true }, rank: null, auth_time: { essential: true } },
@@ -206,13 +206,13 @@ describe('the claims parameter', () => {
     expect(idToken).toEqual({ sub, email: everyClaim.email, rank: 7 })
   })
 
-  test('puts into the ID token what a scope reveals in UserInfo alone', async () => {
+  test('puts a scope’s claim into the ID token', async () => {
     const { userinfo, idToken } = await told(asking({ id_token: { email: null } }, { scope: 'openid email' }))
     expect(userinfo).toEqual({ sub, email, email_verified })
     expect(idToken).toEqual({ sub, email })
   })
 
-  test('is no obstacle with what is unknown, empty or absent', async () => {
+  test('is accepted if it is unknown, empty or absent', async () => {
     said = { name: '', nickname: null }
     const members = { name: null, nickname: { essential: true }, shoe_size: { essential: true } }
     const claims = { userinfo: members, id_token: members, other: { name: null } }
@@ -257,14 +257,14 @@ describe('the claims parameter', () => {
     expect(claims).toMatchObject({ iss: issuer, sub, aud: 'lean', amr: ['pwd'] })
   })
 
-  test('holds for a refresh too', async () => {
+  test('applies after a refresh', async () => {
     const { tokens } = await told(asking({ userinfo: { nickname: null }, id_token: { gender: null } }))
     const refreshed = await answerOf(refresh(host, tokens.refresh_token, credentials))
     expect(ofTheUser(await verify(refreshed.id_token, 'lean'))).toEqual({ sub, gender: 'female' })
     expect((await userinfo(host, refreshed.access_token)).body).toEqual({ sub, nickname: 'Amazing Grace' })
   })
 
-  test('counts for a client of the host’s own without a page', async () => {
+  test('applies to a first-party client without a page', async () => {
     const agent = browser()
     const done = await signedIn(agent, asking({ userinfo: { birthdate: null } }, { client_id: 'ours' }))
     expect((await toldBy(done, 'ours')).userinfo).toEqual({ sub, birthdate: everyClaim.birthdate })
@@ -286,11 +286,11 @@ describe('the claims parameter', () => {
     '{"userinfo":{"name":null},}',
     "{'userinfo':{}}",
     '{"userinfo":{"name":null}}garbage',
-  ])('%s is an invalid_request, told by redirect', async (claims) => {
+  ])('%s is invalid_request by redirect', async (claims) => {
     expect(clientAnswer(await browser().get(asking(claims)))).toEqual(refusal('invalid_request'))
   })
 
-  test('too long, twice or with control characters likewise', async () => {
+  test('too long, twice or with control characters is invalid_request', async () => {
     const long = JSON.stringify({ userinfo: { name: { value: 'x'.repeat(2048) } } })
     const twice = `${asking('{}')}&claims=${encodeURIComponent('{}')}`
     for (const url of [asking(long), twice, asking('{"userinfo":{}}\u0000')]) {
@@ -298,7 +298,7 @@ describe('the claims parameter', () => {
     }
   })
 
-  test('nested as deep as it may be long is no obstacle', async () => {
+  test('deep nesting is accepted', async () => {
     const deep = `{"userinfo":{"name":${'['.repeat(950)}${']'.repeat(950)}}}`
     expect((await told(asking(deep))).userinfo).toEqual({ sub, name: everyClaim.name })
   })
@@ -348,7 +348,7 @@ describe('acr', () => {
     ['essential whatever it is', { essential: true }],
     ['preferred', { values: ['urn:mace:incommon:iap:silver'] }],
     ['preferred, and said not to be essential', { essential: false, value: 'gold' }],
-  ])('%s is accepted, and none is invented', async (_, acr) => {
+  ])('%s is accepted, and no acr is returned', async (_, acr) => {
     const { tokens } = await told(asking({ id_token: { acr } }))
     expect(await verify(tokens.id_token, 'lean')).not.toHaveProperty('acr')
   })
@@ -524,7 +524,7 @@ describe('consent', () => {
     codeOf(await agent.get(asking(phone, { prompt: 'none' })))
   })
 
-  test('to single claims is none to the scope, nor to another client', async () => {
+  test('to single claims covers neither the scope nor another client', async () => {
     const agent = browser()
     const whole = { userinfo: { phone_number: null, phone_number_verified: null } }
     codeOf(await agent.decide(await signedIn(agent, asking(whole)), 'allow'))
@@ -637,7 +637,7 @@ describe('signed UserInfo', () => {
     expect(clientAnswer(hinted)).toEqual(refusal('invalid_request'))
   })
 
-  test('errors are JSON all the same', async () => {
+  test('errors stay JSON', async () => {
     expectError(await userinfo(host, `lk_at_${'A'.repeat(43)}`), 401, 'invalid_token')
   })
 })

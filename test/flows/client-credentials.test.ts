@@ -60,7 +60,7 @@ test('a client registered without scopes gets a token without any', async () => 
   expect(tokens).not.toHaveProperty('refresh_token')
 })
 
-test('lasts as long as the client says', async () => {
+test('lasts for the client’s access_token_lifetime', async () => {
   const clock = stopClock()
   const tokens = await answerOf(own(batch))
   expect(tokens.expires_in).toBe(300)

@@ -269,7 +269,7 @@ describe('is asked again at another place of the client', () => {
     codeOf(await agent.get(at(callback)))
   })
 
-  test('for what it was allowed there, not elsewhere', async () => {
+  test('for what was allowed there, not elsewhere', async () => {
     const { agent } = await allowed()
     const page = await agent.open(at(elsewhere, { scope: 'openid' }))
     codeOf(await agent.decide(page, 'allow'), { redirectUri: elsewhere })
@@ -320,7 +320,7 @@ describe('an answer is to what was shown:', () => {
     codeOf(await agent.get(authorizeUrl(web)))
   })
 
-  test('a page that was shown to somebody else answers nothing', async () => {
+  test('a page that was shown to another user decides nothing', async () => {
     const { agent, page } = await asked()
     const choice = await agent.open(authorizeUrl({ ...web, prompt: 'select_account' }))
     await agent.signIn(

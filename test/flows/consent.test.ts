@@ -57,8 +57,8 @@ const linesOf = (page: Answer) =>
         .trim(),
   )
 
-describe('what the page says', () => {
-  test('who asks, for whom, for what, with which data, and where it leads', async () => {
+describe('the page', () => {
+  test('names the client, the user, the scopes with their data, and the destination', async () => {
     const { page } = await asked({
       ...web,
       scope: 'openid profile email offline_access notes:read notes:write',
@@ -95,7 +95,7 @@ describe('what the page says', () => {
     ])
   })
 
-  test('nobody sees it without a login', async () => {
+  test('is not shown without a login', async () => {
     const { agent, page } = await asked()
     agent.cookies.delete([...agent.cookies.keys()].find((name) => name.endsWith('_session')) ?? '')
     expectExpiredPage(await agent.get(page.url.href))
@@ -215,7 +215,7 @@ describe('the answer', () => {
     expect(isConsent(await agent.open(authorizeUrl(web)))).toEqual(consentPage)
   })
 
-  test('deny leaves an earlier consent as it was', async () => {
+  test('deny keeps an earlier consent', async () => {
     const { agent, page } = await asked()
     codeOf(await agent.decide(page, 'allow'))
     const wider = await agent.open(authorizeUrl({ ...web, scope: 'openid email' }))
@@ -223,7 +223,7 @@ describe('the answer', () => {
     codeOf(await agent.get(authorizeUrl(web)))
   })
 
-  test('“Not you?” ends the login with all that hangs on it, and another person can go on', async () => {
+  test('“Not you?” ends the login with its tokens, and another user can continue', async () => {
     const { agent, page } = await asked({ ...web, scope: 'openid email' })
     const first = await agent.decide(page, 'allow')
     const { body } = await redeem(host, codeOf(first))
@@ -247,7 +247,7 @@ describe('the answer', () => {
     expect(claimsOf(token.id_token).sub).toBe('2')
   })
 
-  test('a client of the host’s own is not asked about, unless it asks', async () => {
+  test('a first-party client gets no consent page without prompt=consent', async () => {
     const agent = browser()
     const ours = { client_id: 'ours', scope: 'openid profile', state: 's' }
     codeOf(await agent.signIn(await agent.open(authorizeUrl(ours))))
@@ -256,7 +256,7 @@ describe('the answer', () => {
   })
 })
 
-describe('a form that is not ours', () => {
+describe('a form of another site', () => {
   test.each([
     { 'Sec-Fetch-Site': 'same-origin', Origin: 'http://localhost:3000' },
     { 'Sec-Fetch-Site': 'none' },

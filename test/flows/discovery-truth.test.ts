@@ -541,7 +541,7 @@ describe.each([
   const probed = implicit
     ? Object.keys(probes)
     : ['response_types_supported', 'grant_types_supported', 'claims_supported']
-  test.each(probed)('%s is as it says', (name) => probes[name]!(), 60_000)
+  test.each(probed)('%s is true', (name) => probes[name]!(), 60_000)
 
   describe('what is not named is refused', () => {
     const unnamed = (name: string, candidates: readonly string[]): string[] =>

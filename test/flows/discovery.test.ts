@@ -48,7 +48,7 @@ describe.each([
   })
   afterAll(() => host.close())
 
-  test('both documents are one', async () => {
+  test('both documents are identical', async () => {
     const [openid, oauthServer] = await Promise.all(
       documents.map((name) => supertest(host.app).get(`${base}/.well-known/${name}`)),
     )
@@ -57,12 +57,12 @@ describe.each([
     expect(oauthServer?.text).toBe(openid?.text)
   })
 
-  test.each(documents)('%s stands at the root too, with the path of the issuer behind', async (name) => {
+  test.each(documents)('%s is at the root too, followed by the path of the issuer', async (name) => {
     const res = await supertest(host.app).get(`/.well-known/${name}${base}`)
     expect({ status: res.status, body: res.body }).toEqual({ status: 200, body: await metadata() })
   })
 
-  test.each(documents)('%s may be read by any origin, and kept for a while', async (name) => {
+  test.each(documents)('%s may be read by any origin, and cached', async (name) => {
     for (const url of [`${base}/.well-known/${name}`, `/.well-known/${name}${base}`]) {
       const res = await supertest(host.app).get(url).set('Origin', 'https://spa.example.com')
       expect(res.headers).toMatchObject({
@@ -120,7 +120,7 @@ describe.each([
     expect(put.headers.allow).toBe('GET, HEAD')
   })
 
-  test('the document of another path at the root is not ours', async () => {
+  test('the document of another issuer path is 404', async () => {
     const res = await supertest(host.app).get('/.well-known/oauth-authorization-server/elsewhere')
     expect(res.status).toBe(404)
   })

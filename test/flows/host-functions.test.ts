@@ -93,7 +93,7 @@ const faults: [string, Fault, number][] = [
 describe.each(faults)('where %s', (_, cause, status) => {
   const error = status === 503 ? 'temporarily_unavailable' : 'server_error'
 
-  test('clients and APIs hear so, and go on with what they have afterwards', async () => {
+  test('clients and APIs get 503, and their tokens work afterwards', async () => {
     const { tokens, code } = await begun()
     const { access_token, refresh_token } = tokens
     fault = cause
@@ -133,7 +133,7 @@ describe.each(faults)('where %s', (_, cause, status) => {
     codeOf(await browser.decide(consent, 'allow'))
   })
 
-  test('the log says which function it was', async () => {
+  test('the log names the function', async () => {
     const { tokens } = await begun()
     fault = cause
     await userinfo(host, tokens.access_token).expect(status)

@@ -78,7 +78,7 @@ describe.each([
   })
 })
 
-test('in a router within a router, below a pattern of the host’s', async () => {
+test('in nested routers, below a pattern', async () => {
   const inner = express.Router()
   const outer = express.Router()
   const host = await start({ mount: '/never-used', options: { issuer: 'http://localhost:3000/v1/id/oauth' } })
@@ -178,7 +178,7 @@ describe('beside what the host has already', () => {
     },
   )
 
-  test('JSON that the host parsed is 415 on our pages all the same', async () => {
+  test('JSON that the host parsed is 415 on pages', async () => {
     const agent = browser()
     const page = await agent.open(authorizeUrl(web))
     const body = JSON.stringify({ ...fieldsOf(page, 'name="password"'), username: ada[0], password: ada[1] })
@@ -186,7 +186,7 @@ describe('beside what the host has already', () => {
     expectErrorPage(await agent.send('POST', '/oauth/login', { body, headers }), 415)
   })
 
-  test('a query is read as it was sent, whatever the host’s parser makes of it', async () => {
+  test('a query is read as it was sent, with every query parser', async () => {
     const agent = browser()
     const silent = authorizeUrl({ ...web, prompt: 'none' })
     expectErrorRedirect(await agent.get(`${silent}&state[x]=1&scope[]=email`), 'login_required', {
@@ -252,7 +252,7 @@ describe('beside what the host has already', () => {
       expectHeaders(await agent.post('/oauth/login', {}), "'self'")
     })
 
-    test('and pages hold neither style nor a script but the one of ours, nor anything of another origin', async () => {
+    test('pages contain no inline style, no other script, and nothing of another origin', async () => {
       const agent = browser()
       const login = await agent.open(authorizeUrl({ ...web, prompt: 'consent' }))
       for (const { html } of [login, await agent.signIn(login), await agent.get('/oauth/authorize')]) {
@@ -345,7 +345,7 @@ describe('assets', () => {
   })
 })
 
-describe('an issuer that nobody has named', () => {
+describe('an issuer that is guessed', () => {
   let app: Express
   const lines: string[] = []
   beforeAll(async () => {
@@ -364,7 +364,7 @@ describe('an issuer that nobody has named', () => {
     app = express().use('/oauth', oauth).use('/elsewhere', oauth)
   })
 
-  test('is served where it was guessed', async () => {
+  test('is served at the guessed address', async () => {
     const page = await new RawBrowser(app).open(authorizeUrl(web))
     expect({ status: page.status, path: page.url.pathname }).toEqual({ status: 200, path: '/oauth/login' })
   })

@@ -43,7 +43,7 @@ const verified = async (idToken: string, audience = 'web', algorithm = 'RS256'):
 const halfHash = (value: string): string =>
   createHash('sha256').update(value).digest().subarray(0, 16).toString('base64url')
 
-test('says who, for whom, by whom and when, and nothing that was not asked for', async () => {
+test('has sub, aud, iss and times, and no claim that was not requested', async () => {
   const tokens = await tokensFor(host, { scope: 'openid', nonce: 'n-0S6_WzA2Mj' })
   expect(await verified(tokens.id_token)).toEqual({
     iss: issuer,
@@ -69,7 +69,7 @@ test('returns a nonce of 512 characters as it came', async () => {
   expect(await verified((await tokensFor(host, { nonce })).id_token)).toHaveProperty('nonce', nonce)
 })
 
-test('tells the time of the login, not of the code', async () => {
+test('has the time of the login, not of the code', async () => {
   const agent = new RawBrowser(host.app)
   const loginTime = clock.now()
   const first = await verified((await tokensFor(host, {}, {}, { agent })).id_token)
@@ -126,7 +126,7 @@ test('is signed with ES256 for a client that registered it', async () => {
   expect(await verified(id_token, 'es256', 'ES256')).toMatchObject({ sub: '1', aud: 'es256' })
 })
 
-test('lasts as long as the client says', async () => {
+test('lasts for the client’s id_token_lifetime', async () => {
   const { id_token } = await tokensFor(host, { client_id: 'brief' }, { client_id: 'brief' })
   expect(await verified(id_token, 'brief')).toHaveProperty('exp', clock.now() + 120)
 })

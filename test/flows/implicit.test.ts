@@ -234,7 +234,7 @@ describe.each(types)('%s', (type) => {
       )
     })
 
-    test('binds its ID token to what stands beside it', async () => {
+    test('binds the ID token to the code and token beside it', async () => {
       for (const [client_id, algorithm] of [
         ['web', 'sha256'],
         ['eddsa', 'sha512'],
@@ -249,7 +249,7 @@ describe.each(types)('%s', (type) => {
       }
     })
 
-    test('tells of the user in the ID token when there is no access token to ask with', async () => {
+    test('has the user’s claims in the ID token if there is no access token', async () => {
       const { fields } = await grantedTo({ response_type: type })
       const claims = await verified(fields.id_token)
       expect(claims.name).toBe(type === 'id_token' ? everyClaim.name : undefined)
@@ -350,7 +350,7 @@ describe.each(types)('%s', (type) => {
       expect((await refresh(on, tokens.refresh_token)).status).toBe(200)
     })
   } else {
-    test('gives no refresh token, and offline_access says nothing', async () => {
+    test('issues no refresh token, and ignores offline_access', async () => {
       const agent = new RawBrowser(on.app)
       const asked = { response_type: type, scope: 'openid offline_access', prompt: 'consent' }
       const login = await agent.open(authorizeUrl({ ...web, ...asked }))
@@ -371,7 +371,7 @@ describe.each(types)('%s', (type) => {
     })
   }
 
-  test('is given in silence on https alone, where nobody else on the device can listen', async () => {
+  test('is issued without a page only to https redirect URIs', async () => {
     const agent = new RawBrowser(on.app)
     for (const client_id of ['web', 'ours']) {
       const asked = { ...web, client_id, response_type: type }

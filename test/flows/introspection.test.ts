@@ -113,7 +113,7 @@ describe('an active token is described in full and in nothing else (RFC 7662 §2
     })
   })
 
-  test('a refresh token that is kept tells its new expiry', async () => {
+  test('a refresh token without rotation has its new expiry', async () => {
     const kept = { client_id: 'kept' }
     const { refresh_token } = await userTokens(kept)
     clock.travel(300)
@@ -131,7 +131,7 @@ describe('an active token is described in full and in nothing else (RFC 7662 §2
     },
   )
 
-  test('asked by Basic, and never kept by anybody', async () => {
+  test('with Basic authentication; the answer is not cacheable', async () => {
     const { access_token } = await userTokens()
     const res = await supertest(host.app)
       .post('/oauth/introspect')

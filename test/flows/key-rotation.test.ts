@@ -138,7 +138,7 @@ describe('a rotation by age', () => {
     expect(await kids('RS256')).toEqual([successor])
   })
 
-  test('an ID token of a key that is gone still says at logout for whom it was', async () => {
+  test('an ID token of a removed key still identifies the user at logout', async () => {
     const { id_token } = await tokensFor(host)
     for (const step of [3 * hour, hour, 2 * hour, hour]) {
       clock.travel(step)

@@ -182,7 +182,7 @@ describe('the language of a page', () => {
     expect([again.status, languageOf(again)]).toEqual([200, 'de'])
   })
 
-  test('is told to the host’s own login page, which cannot know it otherwise', async () => {
+  test('is passed to the host’s own login page', async () => {
     const own = await start({ login: { url: '/login', current: () => undefined } })
     const location = (await browserOf(own).get(authorizeUrl({ ...web, ui_locales: 'fr x_y de' }))).location
     expect(location?.searchParams.get('ui_locales')).toBe('fr de')
@@ -192,7 +192,7 @@ describe('the language of a page', () => {
 })
 
 describe('the choice in the footer', () => {
-  test('offers every other language in its own words, on the page that it stands on', async () => {
+  test('offers every other language under its own name, on the same page', async () => {
     const login = await browserOf(host).open(authorizeUrl(web))
     const { authorization_request } = fieldsOf(login, 'name="password"')
     const choices = choicesOf(login)
@@ -203,7 +203,7 @@ describe('the choice in the footer', () => {
     expect(login.html).toContain('<span lang="en" aria-current="true"><bdi>English</bdi></span>')
   })
 
-  test('holds for a year before all else, in a cookie of ours, and leads back without the parameter', async () => {
+  test('is kept in a cookie for a year, has priority, and redirects without the parameter', async () => {
     const agent = speaking('de')
     const login = await agent.open(authorizeUrl({ ...web, ui_locales: 'ja' }))
     const before = new Map(agent.cookies)
@@ -226,7 +226,7 @@ describe('the choice in the footer', () => {
     expect(languageOf(await agent.open(authorizeUrl({ client_id: 'nobody', ui_locales: 'es' })))).toBe('fr')
   })
 
-  test('is on the answer to a form too, and leads to the page of that form', async () => {
+  test('is also on the answer to a form, and leads to that form’s page', async () => {
     const agent = browserOf(host)
     const failed = await agent.signIn(await agent.open(authorizeUrl(web)), 'ada@example.com', 'wrong')
     expect(failed.status).toBe(400)
@@ -268,7 +268,7 @@ describe('the choice in the footer', () => {
     expect(login.html).not.toContain('<footer')
   })
 
-  test('leads nowhere but to the page itself, whatever stands in the address', async () => {
+  test('leads only to the page itself', async () => {
     const agent = browserOf(host)
     for (const path of ['/login', '/select-account', '/consent', '/account', '/logout']) {
       const answer = await agent.get(`/oauth${path}?next=//evil.example&language=de&x=1&x=%0d%0aSet-Cookie:a`)
@@ -313,7 +313,7 @@ describe('the choice in the footer', () => {
     ])
   })
 
-  test('a cookie that names no language of ours is ignored', async () => {
+  test('a cookie with an unknown language is ignored', async () => {
     const agent = browserOf(host)
     await agent.get('/oauth/account?language=fr')
     const [name = ''] = agent.cookies.keys()
@@ -349,7 +349,7 @@ describe('the words of scopes and clients', () => {
   }
   const receipt = async () => (await host.oauth.users.export(1)).receipts.at(-1)
 
-  test('are those of the language; what has none is marked as the default’s', async () => {
+  test('are in the language of the page; untranslated ones are marked with the default’s', async () => {
     const { page } = await consentIn('de')
     expect(page.html).toContain('<bdi>Netzanwendung</bdi> möchte auf Ihr Konto bei <bdi>Acme</bdi> zugreifen')
     expect(page.html).toContain('<bdi>Ihre E-Mail-Adresse sehen</bdi>')
@@ -380,7 +380,7 @@ describe('the words of scopes and clients', () => {
     })
   })
 
-  test('an answer is to the page that was read, whatever was chosen in another tab since', async () => {
+  test('the receipt has the language of the page that was answered', async () => {
     const { agent, page } = await consentIn('de')
     await agent.get('/oauth/account?language=ja')
     codeOf(await agent.decide(page, 'allow'))
@@ -442,7 +442,7 @@ describe('the words of scopes and clients', () => {
 })
 
 describe('a host', () => {
-  test('may add a language, and its words for ours; the rest is the default’s', async () => {
+  test('may add a language; untranslated texts are the default’s', async () => {
     const own = await start({
       defaultLocale: 'de',
       locales: {

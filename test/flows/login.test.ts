@@ -157,7 +157,7 @@ describe('every failure is one answer', () => {
   })
 })
 
-describe('a form that is not ours', () => {
+describe('a form of another site', () => {
   const attempt = async (
     change: (
       fields: Record<string, string>,
@@ -242,7 +242,7 @@ describe('users behind functions', () => {
     })
   })
 
-  test('authenticate, find and claims are asked, and cannot forge what the protocol says', async () => {
+  test('authenticate, find and claims are called, and cannot override protocol claims', async () => {
     const agent = new RawBrowser(own.app)
     const page = await agent.open(authorizeUrl({ ...web, scope: 'openid profile' }))
     expect(isLogin(await agent.signIn(page, 'grace', 'p'))).toEqual(refusal)
@@ -257,7 +257,7 @@ describe('users behind functions', () => {
     users.set('u-1', { id: 'u-1', username: 'Grace', disabled: false })
   })
 
-  test('what they throw is an error page without a word of it, and nobody is logged in', async () => {
+  test('their errors are an error page without details, and no user is logged in', async () => {
     const agent = new RawBrowser(own.app)
     const answer = await agent.signIn(await agent.open(authorizeUrl(web)), 'broken', 'x')
     expectErrorPage(answer, 500)
@@ -418,7 +418,7 @@ describe("the host's own login page", () => {
     expect((await idTokenFrom(done, own)).sub).toBe('2')
   })
 
-  test('somebody whom users does not find is nobody', async () => {
+  test('a user that users.find does not return is not logged in', async () => {
     const agent = new RawBrowser(own.app)
     await agent.post('/login', { id: '3', return_to: '/' })
     await expectNobody(agent)

@@ -87,7 +87,7 @@ const expectSentTo = (answer: Answer, uri: string, parameters: Fields = {}): voi
 const confirm = (agent: RawBrowser, page: Answer, fields: Fields = {}): Promise<Answer> =>
   agent.submit(page, 'csrf_token', fields)
 
-describe('with an ID token of the user who is signed in', () => {
+describe('with an ID token of the signed-in user', () => {
   test('the user is signed out at once and redirected to the registered URI', async () => {
     const { agent, tokens } = await visitor()
     const hint = { id_token_hint: tokens.id_token, post_logout_redirect_uri: bye, state: 'a state' }
@@ -156,14 +156,14 @@ describe('with an ID token of the user who is signed in', () => {
     await expectSignedOut(agent)
   })
 
-  test('and client_id that says the same', async () => {
+  test('and the same client_id', async () => {
     const { agent, tokens } = await visitor()
     const hint = { id_token_hint: tokens.id_token, client_id: 'shop', post_logout_redirect_uri: bye }
     expectSentTo(await agent.get(logoutUrl(hint)), bye)
     await expectSignedOut(agent)
   })
 
-  test('parameters that nobody knows are ignored', async () => {
+  test('unknown parameters are ignored', async () => {
     const { agent, tokens } = await visitor()
     const hint = { id_token_hint: tokens.id_token, post_logout_redirect_uri: bye, ui_locales: 'de', x: '1' }
     expectSentTo(await agent.get(logoutUrl(hint)), bye)
@@ -205,7 +205,7 @@ describe('without a hint the user is asked', () => {
     expect(done.html).toContain('href="https://client.example.com/home"')
   })
 
-  test('with a client that nobody knows, as with none', async () => {
+  test('with an unknown client, as without one', async () => {
     const { agent } = await visitor()
     const page = await agent.get(logoutUrl({ client_id: '<script>' }))
     expectConfirmation(page)
@@ -243,7 +243,7 @@ describe('the confirmation counts only from our own page in this browser', () =>
     await expectSignedIn(agent)
   })
 
-  test('pressed twice, the second time nobody is signed in any more', async () => {
+  test('pressed twice, the second time no user is signed in', async () => {
     const { agent, fields } = await asked()
     const twin = agent.clone()
     expectSentTo(await agent.post('/oauth/logout', fields), bye, { state: 's' })
@@ -286,7 +286,7 @@ describe('post_logout_redirect_uri must be registered to the letter; else a page
   })
 })
 
-describe('when nobody is signed in', () => {
+describe('without a login', () => {
   test('the browser goes straight to where the client registered', async () => {
     const state = { state: 's' }
     const named = { client_id: 'shop', post_logout_redirect_uri: bye, ...state }
@@ -296,7 +296,7 @@ describe('when nobody is signed in', () => {
     expectSentTo(await browser().get(logoutUrl(hinted)), bye, state)
   })
 
-  test('or to a page that says so, and no session begins', async () => {
+  test('or shows a page, and no session begins', async () => {
     const page = await browser().get('/oauth/logout')
     expectSignedOutPage(page)
     expect(page.setCookies).toEqual([])
@@ -357,7 +357,7 @@ describe('what ends with the login', () => {
 })
 
 describe('a disabled user', () => {
-  test('has nobody to ask, and is signed out for good', async () => {
+  test('signs out without asking if no user is signed in', async () => {
     const { agent } = await visitor({ as: 'bob' })
     const person = () => host.database.knex(host.usersTable).where({ email: bob.email })
     await person().update({ disabled_at: 1 })
@@ -391,7 +391,7 @@ describe("in the host's session", () => {
   afterAll(() => hosted.close())
   const seenBy = async (agent: RawBrowser): Promise<object> => JSON.parse((await agent.get('/me')).html)
 
-  test('everything of the host’s goes too, under a new id', async () => {
+  test('the host’s data is deleted too, and the id changes', async () => {
     const agent = browser(hosted)
     const tokens = await signedIn(agent, { of: hosted })
     await agent.get('/cart')
@@ -447,7 +447,7 @@ describe('id_token_hint at the authorization endpoint (OIDC Core §3.1.2.1)', ()
     expect(await subjectOf(done.location ? done : await agent.decide(done, 'allow'))).toBe('2')
   })
 
-  test('when nobody is signed in: only the right one may answer', async () => {
+  test('without a login: only the browser of the page may answer', async () => {
     const { tokens } = await visitor({ as: 'bob' })
     const [right, wrong] = [browser(), browser()]
     expect(await subjectOf(await right.grant(ask(tokens.id_token), bob.email, bob.password))).toBe('2')

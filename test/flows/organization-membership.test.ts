@@ -31,7 +31,7 @@ import { answerOf, bob, expectError, redeem, refresh, userinfo } from '../suppor
 
 withOrganizations()
 
-describe('a user who has left the workspace', () => {
+describe('a user who has left the organization', () => {
   test('gets no tokens for a code, until they are back', async () => {
     const { agent, page } = await asked()
     const code = codeOf(await pick(agent, page, acme))
@@ -41,7 +41,7 @@ describe('a user who has left the workspace', () => {
     await redeem(host, code).expect(200)
   })
 
-  test('has no token that works, until they are back; those of other workspaces stay', async () => {
+  test('has no valid token until they are back; those of other organizations stay', async () => {
     const { agent, tokens } = await tokensFor(acme)
     const other = (await tokensFor(globex, agent)).tokens
     members.set('1', [globex])
@@ -66,7 +66,7 @@ describe('a user who has left the workspace', () => {
     expect((await guarded(other)).status).toBe(401)
   })
 
-  test('is no theft: a token that was used goes on to be one', async () => {
+  test('a used refresh token is still reuse', async () => {
     const { tokens } = await tokensFor(acme)
     const next = await answerOf(refresh(host, tokens.refresh_token))
     members.set('1', [])
@@ -77,7 +77,7 @@ describe('a user who has left the workspace', () => {
   })
 })
 
-describe('an answer of the host’s that is a fault', () => {
+describe('an invalid answer of the host', () => {
   const faults: [string, unknown][] = [
     ['an error', new Error('the directory of Acme is unavailable')],
     ['an error with a status of its own', Object.assign(new Error('the directory of Acme'), { status: 404 })],
@@ -290,7 +290,7 @@ describe('a host', () => {
     startHost({ database: host.database, options: { ...users(), ...more } })
   const users = (): Partial<AuthRouterOptions> => ({ ...options, organizations: undefined })
 
-  test('that knows no workspaces sees nothing of them', async () => {
+  test('without organizations shows nothing of them', async () => {
     const plain = await startHost()
     const agent = new RawBrowser(plain.app)
     const named = authorizeUrl({ ...request, organization: 'a\0b' })
@@ -312,7 +312,7 @@ describe('a host', () => {
     await plain.close()
   })
 
-  test('that begins to have some goes on with what it gave before, and asks for a workspace from then on', async () => {
+  test('that adds organizations keeps its tokens, and asks for an organization from then on', async () => {
     const before = await other({})
     const agent = new RawBrowser(before.app)
     const page = await agent.signIn(await agent.open(authorizeUrl(request)))
@@ -330,7 +330,7 @@ describe('a host', () => {
     )
   })
 
-  test('that has none any more goes on with what it gave, and its users see each client once', async () => {
+  test('that removes organizations keeps its tokens, and its users see each client once', async () => {
     const { agent, tokens } = await tokensFor(acme)
     await tokensFor(globex, agent)
     const after = await other({})

@@ -44,7 +44,7 @@ describe('the choice', () => {
     )
   })
 
-  test('stands in the ID token, in UserInfo, in introspection and in req.auth', async () => {
+  test('is in the ID token, UserInfo, introspection and req.auth', async () => {
     const { tokens } = await tokensFor(globex)
     expect(claimsOf(tokens.id_token)).toMatchObject({ sub: '1', org_id: globex.id })
     expect((await userinfo(host, tokens.access_token)).body).toMatchObject({
@@ -250,7 +250,7 @@ describe('what was chosen before', () => {
 })
 
 describe('a request that names a workspace', () => {
-  test('shows that one alone, and needs no page where it was allowed before', async () => {
+  test('shows only that one, and needs no page if it was allowed before', async () => {
     const agent = browser()
     for (const organization of [acme, globex]) {
       const named = { ...request, organization: organization.id }
@@ -336,7 +336,7 @@ describe('without a page (prompt=none)', () => {
     expectErrorRedirect(await agent.get(authorizeUrl(silent)), 'interaction_required', { state: 's' })
   })
 
-  test('the last choice is taken while it stands', async () => {
+  test('the last choice is used while it is valid', async () => {
     const { agent } = await tokensFor(globex)
     const { id_token } = await answerOf(redeem(host, codeOf(await agent.get(authorizeUrl(silent)))))
     expect(claimsOf(id_token).org_id).toBe(globex.id)
@@ -385,7 +385,7 @@ describe('where nothing else is left to ask', () => {
   const choose = (agent: RawBrowser, page: Answer, { id: organization }: Organization) =>
     agent.submit(page, 'value="choose"', { decision: 'choose', organization })
 
-  test('the page asks for the workspace alone: a client of the host’s own', async () => {
+  test('the page asks only for the organization: a first-party client', async () => {
     const { agent, page } = await choosePage(ours)
     expect(choicesOf(page).map(({ checked }) => checked)).toEqual([false, false])
     const code = codeOf(await choose(agent, page, globex))
@@ -404,7 +404,7 @@ describe('where nothing else is left to ask', () => {
     ).toEqual(consentPage)
   })
 
-  test('nor is there a page for a client of the host’s own where there is one', async () => {
+  test('a first-party client with one organization gets no page', async () => {
     const { answer } = await visit(ours, bob)
     const { id_token } = await answerOf(redeem(host, codeOf(answer), { client_id: 'ours' }))
     expect(claimsOf(id_token).org_id).toBe(initech.id)

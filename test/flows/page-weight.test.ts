@@ -79,7 +79,7 @@ describe('the stylesheet of a host with an accent', () => {
   afterAll(() => host?.close())
   const browser = () => new RawBrowser(host.app)
 
-  test('is linked by its content, kept for a year, and not sent again to whoever has it, compressed or not', async () => {
+  test('has a URL with its hash, is cached for a year, and is 304 for a known tag, compressed or not', async () => {
     const { html } = await browser().get('/oauth/authorize')
     const address = / href="([^"]+style\.css[^"]*)"/.exec(html)?.[1] ?? ''
     const { status, headers, html: style } = await browser().get(address)

@@ -81,7 +81,7 @@ test.each(onDevice)('apps with a %s redirect URI are not one sector', async (nam
   )
 })
 
-test('a hint speaks of the user under the name that its client knows', async () => {
+test('a hint contains the pairwise subject of its client', async () => {
   const agent = new RawBrowser(host.app)
   const redirect_uri = 'https://a.example.com/callback'
   const { id_token } = await tokensOf(agent, 'one', redirect_uri)

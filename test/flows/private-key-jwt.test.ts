@@ -163,7 +163,7 @@ describe('an assertion', () => {
     ['nbf in the future', () => ({ nbf: now() + 60 }), 'nbf'],
     ['iat in the future', () => ({ iat: now() + 60 }), 'iat'],
     ['no jti', () => ({ jti: undefined }), 'jti'],
-  ])('with %s is refused, and says why', async (_what, claims, reason) => {
+  ])('with %s is refused with the reason', async (_what, claims, reason) => {
     const res = await askAs('signer', 'ES256', claims())
     expectError(res, 401, 'invalid_client')
     expect(res.body.error_description).toContain(reason)

@@ -132,7 +132,7 @@ describe('prompt=none', () => {
     codeOf(await silently(agent, { id_token_hint: idToken.raw }))
   })
 
-  test('with a hint that is none of ours is invalid_request', async () => {
+  test('with a hint of another issuer is invalid_request', async () => {
     const { agent, idToken } = await visited()
     const [header, payload, signature] = idToken.raw.split('.')
     const forged = Buffer.from(JSON.stringify({ ...decodeJwt(idToken.raw), sub: '2' })).toString('base64url')
@@ -168,7 +168,7 @@ describe('prompt=none', () => {
     'none select_account',
     'none login consent select_account',
     'none create',
-  ])('%s is an invalid_request, whoever is signed in', async (prompt) => {
+  ])('%s is invalid_request, with and without a login', async (prompt) => {
     const { agent } = await visited()
     for (const somebody of [agent, browser()]) {
       const answer = await somebody.get(authorizeUrl({ ...web, prompt }))
@@ -195,7 +195,7 @@ describe.each(['login', 'login select_account', 'select_account login', 'login l
   (prompt) => {
     const request = { ...web, prompt }
 
-    test('asks to sign in although somebody is, and the new login is another', async () => {
+    test('asks a signed-in user to sign in again, and creates a new login', async () => {
       const { agent, idToken } = await visited()
       const page = await agent.open(authorizeUrl(request))
       expect(pathOf(page)).toBe(loginPage)
@@ -205,7 +205,7 @@ describe.each(['login', 'login select_account', 'select_account login', 'login l
       expect(sid).not.toBe(idToken.sid)
     })
 
-    test('asks once where nobody is signed in', async () => {
+    test('asks once without a login', async () => {
       const agent = browser()
       const page = await agent.open(authorizeUrl(request))
       expect(pathOf(page)).toBe(loginPage)
@@ -230,7 +230,7 @@ describe.each(['login', 'login select_account', 'select_account login', 'login l
       expect(pathOf(await agent.open(authorizeUrl(request)))).toBe(loginPage)
     })
 
-    test('a login of another tab does count: the person has just shown who they are', async () => {
+    test('accepts a new login of another tab', async () => {
       const { agent } = await visited()
       const [one, two] = [await agent.open(authorizeUrl(request)), await agent.open(authorizeUrl(request))]
       clock.travel(5)
@@ -243,7 +243,7 @@ describe.each(['login', 'login select_account', 'select_account login', 'login l
 )
 
 describe('prompt=consent', () => {
-  test('asks although it was allowed, and the login stays', async () => {
+  test('asks despite an earlier consent, and keeps the login', async () => {
     const { agent, idToken } = await visited()
     const page = await agent.open(authorizeUrl({ ...web, prompt: 'consent' }))
     expect(pathOf(page)).toBe(consentPage)
@@ -266,7 +266,7 @@ describe('prompt=consent', () => {
     },
   )
 
-  test('of one who answers under the old login does not count under the new one', async () => {
+  test('an answer under the old login does not count under the new one', async () => {
     const { agent } = await visited()
     const login = await agent.open(authorizeUrl({ ...web, prompt: 'login consent' }))
     const id = login.url.searchParams.get('authorization_request') ?? ''
@@ -277,7 +277,7 @@ describe('prompt=consent', () => {
   })
 })
 
-test('prompt=select_account lets somebody else in, prompt=login only whoever was there', async () => {
+test('prompt=select_account lets another user in, prompt=login only the same one', async () => {
   const { agent } = await visited()
   const choice = await agent.open(authorizeUrl({ ...web, prompt: 'select_account' }))
   const select = await agent.submit(choice, 'value="another"', { decision: 'another' })
@@ -341,7 +341,7 @@ describe('max_age', () => {
 })
 
 describe('default_max_age of a client', () => {
-  test('counts where the request says nothing', async () => {
+  test('applies if the request has none', async () => {
     const { agent, idToken } = await visited(impatient, 100)
     const answer = await agent.get(authorizeUrl(impatient))
     expect((await idTokenOf(answer, 'impatient')).auth_time).toBe(idToken.auth_time)
@@ -377,7 +377,7 @@ describe('default_max_age of a client', () => {
 })
 
 describe('id_token_hint', () => {
-  test('of somebody else asks to sign in, names nobody, and takes nobody else', async () => {
+  test('of another user asks to sign in, shows no name, and accepts no other user', async () => {
     const other = browser()
     const bobs = await idTokenOf(await other.grant(authorizeUrl(web), bob.email, bob.password))
     const { agent } = await visited()
@@ -392,13 +392,13 @@ describe('id_token_hint', () => {
     expect((await idTokenOf(done)).sub).toBe('2')
   })
 
-  test('of the user who is signed in changes nothing', async () => {
+  test('of the signed-in user changes nothing', async () => {
     const { agent, idToken } = await visited()
     const done = await agent.get(authorizeUrl({ ...web, id_token_hint: idToken.raw }))
     expect((await idTokenOf(done)).auth_time).toBe(idToken.auth_time)
   })
 
-  test('says nothing of the clock: prompt=login beside it still asks', async () => {
+  test('does not replace prompt=login', async () => {
     const { agent, idToken } = await visited()
     const page = await agent.open(authorizeUrl({ ...web, prompt: 'login', id_token_hint: idToken.raw }))
     expect(pathOf(page)).toBe(loginPage)
@@ -436,7 +436,7 @@ describe('what is only a wish', () => {
     }
   })
 
-  test('login_hint fills in the name, of nobody who is signed in', async () => {
+  test('login_hint fills in the name if no user is signed in', async () => {
     const page = await browser().open(authorizeUrl({ ...web, login_hint: bob.email }))
     expect(fieldsOf(page, 'name="password"').username).toBe(bob.email)
     const { agent, idToken } = await visited()

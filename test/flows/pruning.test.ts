@@ -437,7 +437,7 @@ describe('the timer', () => {
     expect(await count('access_tokens')).toBe(1)
   })
 
-  test('logs a failure once per outage, and goes on', async () => {
+  test('logs a failure once per outage, and continues', async () => {
     const timers = holdLongTimers()
     const error = await withLog(undefined)
     const { knex, tablePrefix } = host.database

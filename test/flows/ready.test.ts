@@ -157,7 +157,7 @@ const onServer = (kind: Exclude<DatabaseKind, 'SQLite'>): void => {
     await insist(served)
   })
 
-  test('connections of the host’s that have fallen silent before the start are 503, and given up', async () => {
+  test('silent connections of the host’s pool are 503, and closed', async () => {
     own = createKnex({ ...config(), pool: { min: 0, max: 2 }, acquireConnectionTimeout: 60_000 })
     await own.raw('select 1')
     void proxy.forget()

@@ -46,7 +46,7 @@ const tokensOf = (client_id: string, scope = 'openid profile email'): Promise<To
   tokensFor(host, { client_id, scope }, { client_id })
 
 describe('rotation', () => {
-  test('each use gives a new refresh token, and the chain goes on', async () => {
+  test('each use returns a new refresh token, several times in a row', async () => {
     let { refresh_token } = await tokensFor(host)
     const chain = new Set([refresh_token])
     for (let use = 1; use <= 3; use += 1) {
@@ -83,7 +83,7 @@ describe('rotation', () => {
 })
 
 describe('a lost answer', () => {
-  test('may be had again within the window: the same successor, a fresh access token', async () => {
+  test('is repeated within the grace period: the same successor, a new access token', async () => {
     const { refresh_token } = await tokensFor(host)
     const answers = [await answerOf(refresh(host, refresh_token))]
     clock.travel(9)
@@ -144,7 +144,7 @@ describe('lifetimes', () => {
     expect(second.expires_in).toBe(30)
   })
 
-  test('an access token lives as long as its client says', async () => {
+  test('an access token lasts for the client’s access_token_lifetime', async () => {
     const { access_token, expires_in } = await tokensOf('short')
     expect(expires_in).toBe(60)
     clock.travel(59)
@@ -174,7 +174,7 @@ describe('the login', () => {
 })
 
 describe('who may refresh', () => {
-  test('a disabled user gets no lost answer again either', async () => {
+  test('a disabled user gets no repeated answer', async () => {
     const users = () => host.database.knex(host.usersTable).where({ email: bob.email })
     const { refresh_token } = await tokensFor(host, {}, {}, { as: bob })
     await answerOf(refresh(host, refresh_token))

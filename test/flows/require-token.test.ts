@@ -141,13 +141,13 @@ test.each(['Bearer', 'Bearer a b', 'Bearer =', 'Bearer "x"'])('a malformed heade
   expectRefused(res, 400, 'invalid_request', /^Bearer realm="api", error="invalid_request"/)
 })
 
-test('a token in the query is not looked at', async () => {
+test('a token in the query is ignored', async () => {
   const access_token = await clientToken('notes:read')
   const res = await supertest(host.app).get('/api/read').query({ access_token })
   expectRefused(res, 401, 'invalid_token', /^Bearer realm="api"$/)
 })
 
-test('a token in a form body is not looked at', async () => {
+test('a token in a form body is ignored', async () => {
   const access_token = await clientToken('notes:read')
   const res = await supertest(host.app).post('/api/any').type('form').send({ access_token })
   expectRefused(res, 401, 'invalid_token', /^Bearer realm="api"$/)

@@ -120,7 +120,7 @@ describe('the form of form_post', () => {
       ['type', 'name'].map((name) => new RegExp(`\\s${name}="([^"]*)"`).exec(tag)?.[1] ?? ''),
     )
 
-  test('is the only one on a page that nobody keeps, with the parameters and nothing else', async () => {
+  test('is the only form on an uncacheable page, and has only the parameters', async () => {
     for (const page of [
       await granted({ response_mode: 'form_post' }),
       await refused({ response_mode: 'form_post' }),
@@ -144,7 +144,7 @@ describe('the form of form_post', () => {
     }
   })
 
-  test('may be sent to the client, and runs no script but ours', async () => {
+  test('may be sent to the client, and runs only our script', async () => {
     const page = await granted({ response_mode: 'form_post', state: hostileState })
     const policy = page.headers['content-security-policy']
     expect(policy).toMatch(/(^|;)\s*default-src 'none'(;|$)/)
@@ -155,7 +155,7 @@ describe('the form of form_post', () => {
     expect(page.html).not.toMatch(/\son\w+=|javascript:/i)
   })
 
-  test('is answered to the form of a client of the host’s own right after the login', async () => {
+  test('follows the login of a first-party client', async () => {
     const agent = browser()
     const login = await agent.open(authorizeUrl({ ...web, client_id: 'own', response_mode: 'form_post' }))
     expect(login.headers['content-security-policy']).toContain("form-action 'self' https:")

@@ -19,7 +19,7 @@ afterAll(() => host.close())
 
 const request = authorizeUrl({ client_id: 'web', scope: 'openid offline_access notes:read' })
 
-test('after the statements of the page every code, token and login is dead, and people sign in again', async () => {
+test('after the documented statements every code, token and login is invalid, and users can sign in', async () => {
   const agent = new RawBrowser(host.app)
   const tokens = await answerOf(redeem(host, codeOf(await agent.grant(request))))
   const unused = codeOf(await agent.get(request))

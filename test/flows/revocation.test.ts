@@ -76,7 +76,7 @@ const expectDone = (res: supertest.Response): void => {
 }
 
 describe('a client revokes a token of its own (RFC 7009 §2.1)', () => {
-  test('a refresh token that does not rotate ends likewise', async () => {
+  test('a refresh token without rotation', async () => {
     const kept = { client_id: 'kept' }
     const tokens = await userTokens(kept)
     await answerOf(refresh(host, tokens.refresh_token, kept))

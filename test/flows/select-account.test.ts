@@ -46,7 +46,7 @@ const asked = async (request: Record<string, string> = select) => {
   return { agent, idToken, page, waiting: `/oauth/authorize?authorization_request=${id}` }
 }
 
-test('who is signed in is asked whether to go on or to use another account', async () => {
+test('a signed-in user can continue or use another account', async () => {
   const { page } = await asked()
   const text = page.html.replace(/<[^>]+>/g, ' ').replace(/\s+/g, ' ')
   expect(text).toContain('Choose an account to continue to Web client ( client.example.com )')
@@ -57,7 +57,7 @@ test('who is signed in is asked whether to go on or to use another account', asy
   expect(page.headers['content-security-policy']).toContain("form-action 'self' https:")
 })
 
-test('who is not signed in is asked to sign in, and not to choose after that', async () => {
+test('without a login the user signs in, and is not asked to choose', async () => {
   const agent = browser()
   const page = await agent.open(authorizeUrl(select))
   expect(pathOf(page)).toBe(loginPage)
@@ -65,7 +65,7 @@ test('who is not signed in is asked to sign in, and not to choose after that', a
 })
 
 describe('“Continue”', () => {
-  test('goes on with the login there is, however old', async () => {
+  test('uses the current login, however old', async () => {
     const clock = stopClock()
     const { agent, idToken } = await visited()
     clock.travel(1000)
@@ -146,7 +146,7 @@ describe('“Continue”', () => {
     expect(pathOf(await agent.open(page.url.href))).toBe(loginPage)
   })
 
-  test('goes on only as the user of the id_token_hint', async () => {
+  test('accepts only the user of the id_token_hint', async () => {
     const other = browser()
     const done = await other.grant(authorizeUrl(web), bob.email, bob.password)
     const { id_token: bobsToken } = await answerOf(redeem(host, codeOf(done)))
@@ -158,7 +158,7 @@ describe('“Continue”', () => {
 })
 
 describe('“Use another account”', () => {
-  test('shows an empty sign-in form, and ends nothing until somebody has signed in', async () => {
+  test('shows an empty sign-in form, and keeps the login until another user signs in', async () => {
     const agent = browser()
     const tokens = await answerOf(redeem(host, codeOf(await agent.grant(authorizeUrl(web)))))
     const open = async () => (await table('logins').where({ subject: '1' }).whereNull('ended_at')).length
@@ -176,7 +176,7 @@ describe('“Use another account”', () => {
     expect((await userinfo(host, tokens.access_token)).status).toBe(401)
   })
 
-  test('can be taken back: the same page still goes on with the account there was', async () => {
+  test('can be undone: the same page still accepts the current account', async () => {
     const { agent, page } = await asked()
     await choose(agent, page, 'another')
     expect((await idTokenOf(await choose(agent, page, 'continue'))).sub).toBe('1')
@@ -196,7 +196,7 @@ describe('“Use another account”', () => {
   })
 })
 
-describe('a form that is not ours', () => {
+describe('a form of another site', () => {
   test.each<[string, (fields: Record<string, string>) => Promise<Record<string, string>>]>([
     ['without a token', async ({ csrf_token: _, ...fields }) => fields],
     ['with a wrong token', async (fields) => ({ ...fields, csrf_token: 'A'.repeat(43) })],
@@ -262,7 +262,7 @@ describe('a form that is not ours', () => {
   })
 })
 
-test('the host’s own login page is asked to let the user choose, and its word is final', async () => {
+test('the host’s own login page gets the prompt, and decides', async () => {
   const user = { id: 1, at: 1_700_000_000 }
   const hosted = await startHost({
     options: { login: { url: '/sign-in', current: () => ({ subject: user.id, authTime: user.at }) } },

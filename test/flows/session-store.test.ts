@@ -91,7 +91,7 @@ test('visits prolong a session once in a thirtieth of its idle lifetime, and no 
   await expectSoon(end, first + 60)
 })
 
-test('a visit that cannot be written down is answered all the same, and the session lives on', async () => {
+test('a visit that cannot be stored is answered, and the session stays valid', async () => {
   const { travel } = stopClock()
   const { agent, end } = await signedIn()
   const before = await end()
@@ -114,7 +114,7 @@ test('a visit that cannot be written down is answered all the same, and the sess
   await expectSoon(end, before + 61)
 })
 
-test('while it cannot be read nobody is signed in or out, and nothing is left unhandled', async () => {
+test('while it cannot be read, no user is signed in or out, and no rejection is unhandled', async () => {
   const { agent } = await signedIn()
   const bringBack = await takeAway()
   try {
@@ -126,7 +126,7 @@ test('while it cannot be read nobody is signed in or out, and nothing is left un
   codeOf(await agent.get(silent))
 })
 
-test('signing out removes the row, and the cookie of before is worth nothing', async () => {
+test('signing out removes the row, and the old cookie is invalid', async () => {
   const { agent, row } = await signedIn()
   const thief = agent.clone()
   expect(await row()).toBeDefined()
@@ -135,7 +135,7 @@ test('signing out removes the row, and the cookie of before is worth nothing', a
   expectErrorRedirect(await thief.get(silent), 'login_required')
 })
 
-test('a session at its end is nobody’s though its row is still there', async () => {
+test('an expired session is invalid even if its row exists', async () => {
   const { travel } = stopClock()
   const { agent, row } = await signedIn()
   travel(1800)

@@ -127,7 +127,7 @@ describe("the kit's own session", () => {
     codeOf(await later.signIn(page))
   })
 
-  test('while its table is away pages answer 503, the API goes on, and nobody is logged in', async () => {
+  test('without its table pages answer 503, the API works, and no user is logged in', async () => {
     const agent = await loggedIn()
     const stranger = browser()
     const page = await stranger.open(authorizeUrl(web))
@@ -183,7 +183,7 @@ describe("the host's session", () => {
   const browser = () => new RawBrowser(host.app)
   const me = async (agent: RawBrowser) => JSON.parse((await agent.get('/me')).html)
 
-  test('is the only one, and is told of the login', async () => {
+  test('is the only session, and its hook gets the login', async () => {
     const agent = browser()
     await agent.get('/cart')
     codeOf(await agent.grant(authorizeUrl(web)))
@@ -192,7 +192,7 @@ describe("the host's session", () => {
     expect(await subjectOf(host, agent)).toBe('1')
   })
 
-  test('has a new id after the login; one that was planted is worthless', async () => {
+  test('has a new id after the login; a planted one is invalid', async () => {
     const agent = browser()
     await agent.get('/cart')
     const planted = agent.clone()
@@ -218,7 +218,7 @@ describe("the host's session", () => {
     expect((await refresh(host, body.refresh_token)).body.error).toBe('invalid_grant')
   })
 
-  test('while its store is away pages answer 503, and nobody is logged in', async () => {
+  test('without its store pages answer 503, and no user is logged in', async () => {
     const agent = browser()
     codeOf(await agent.grant(authorizeUrl(web)))
     const stranger = browser()
@@ -234,7 +234,7 @@ describe("the host's session", () => {
     codeOf(await stranger.signIn(page))
   })
 
-  test('a store that cannot save logs nobody in, and the next one is served', async () => {
+  test('a store that cannot save logs no user in, and the next request works', async () => {
     const agent = browser()
     const page = await agent.open(authorizeUrl(web))
     const failing = jest
@@ -278,7 +278,7 @@ test("session: 'own' leaves a session of the host's as it is", async () => {
   expect(idIn(agent.cookies.get(nameOf(agent, 'session')))).toMatch(/^[\w-]{32}$/)
 })
 
-test('session: a middleware of the host’s is run by the router, on its pages alone', async () => {
+test('session: a middleware runs on the router’s pages only', async () => {
   const seen: string[] = []
   const middleware = hostSession({ name: 'given.sid' })
   const host = await start({

@@ -74,7 +74,7 @@ test('each has a consent, a login and tokens of their own, and sees no other’s
   }
 })
 
-test.each([0, 1])('what changed for one of them ends nothing of the others: %#', async (index) => {
+test.each([0, 1])('revokeAll() for one of them ends nothing of the others: %#', async (index) => {
   const id = ids[index] ?? ''
   const visitors = await everybody()
   await host.oauth.users.revokeAll(id)
@@ -84,7 +84,7 @@ test.each([0, 1])('what changed for one of them ends nothing of the others: %#',
   expect(await standing(visitors.filter((visitor) => visitor.id !== id))).toEqual(without(id))
 })
 
-test.each([0, 1])('one who is erased takes nothing of the others along: %#', async (index) => {
+test.each([0, 1])('erasing one of them removes nothing of the others: %#', async (index) => {
   const id = ids[index] ?? ''
   const visitors = await everybody()
   const before = await Promise.all(without(id).map((other) => host.oauth.users.export(other)))
@@ -102,7 +102,7 @@ test.each([0, 1])('one who is erased takes nothing of the others along: %#', asy
   }
 })
 
-test.each([0, 1])('one who removes the client removes it for nobody else: %#', async (index) => {
+test.each([0, 1])('removing a client for one of them removes it for no other: %#', async (index) => {
   const id = ids[index] ?? ''
   const visitors = await everybody()
   const agent = visitors[index]?.agent ?? new RawBrowser(host.app)

@@ -146,7 +146,7 @@ describe('the authorization code exchange', () => {
     expectError(res, 403, 'insufficient_scope')
   })
 
-  test('tells in scope what was granted of what was asked', async () => {
+  test('returns the granted scope if it differs from the requested one', async () => {
     const tokens = await tokensFor(host, { scope: 'openid unheard_of notes:read' })
     expect(tokens.scope).toBe('openid notes:read')
   })

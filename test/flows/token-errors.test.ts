@@ -158,7 +158,7 @@ describe('a host that parses bodies before us', () => {
       expectError(await post(parsed, body), 400, 'invalid_request')
     })
 
-    test('a client_id in brackets is none', async () => {
+    test('a client_id in brackets is no client_id', async () => {
       const res = await post(parsed, `${own}&client_id[x]=web&client_secret=${secret}`)
       if (name === 'urlencoded, extended') expectError(res, 400, 'invalid_request')
       else expectError(res, 401, 'invalid_client')
@@ -195,7 +195,7 @@ describe('settings of the host', () => {
     }
   })
 
-  test('headers that the host put on every answer do not make ours cacheable', async () => {
+  test('headers of the host do not make our answers cacheable', async () => {
     const set = await startHost({
       before: [
         (_req, res, next) => void next(res.set({ 'Cache-Control': 'public, max-age=60' }) && undefined),

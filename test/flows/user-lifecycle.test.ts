@@ -57,7 +57,7 @@ const alive = ['signed in', [200, 200, true, 200], [200, 200, true, 200]]
 const dead = ['login_required', [401, 401, false, 400], [401, 401, false, 400]]
 
 describe('users.revokeAll(id)', () => {
-  test('ends logins and tokens at once, those granted offline too, in every browser of that user alone', async () => {
+  test('ends logins and tokens of that user in every browser, offline ones too', async () => {
     const [here, there, another] = [await signedIn(), await signedIn(), await signedIn(bob)]
     await host.oauth.users.revokeAll(1)
     expect(await standing(here)).toEqual(dead)
@@ -65,7 +65,7 @@ describe('users.revokeAll(id)', () => {
     expect(await standing(another)).toEqual(alive)
   })
 
-  test.each([1, '1'])('takes the id as it is in the table or as the subject says it: %p', async (id) => {
+  test.each([1, '1'])('takes the id of the table or the subject: %p', async (id) => {
     const person = await signedIn()
     await host.oauth.users.revokeAll(id)
     expect(await standing(person)).toEqual(dead)
@@ -98,7 +98,7 @@ describe('users.revokeAll(id)', () => {
     expectError(await refresh(host, next.refresh_token), 400, 'invalid_grant')
   })
 
-  test('the pages ask for the password again, and what is granted then stands', async () => {
+  test('pages ask for the password again, and later grants are valid', async () => {
     const { agent } = await signedIn()
     const before = agent.clone()
     await host.oauth.users.revokeAll(1)
@@ -117,7 +117,7 @@ describe('users.revokeAll(id)', () => {
     expectErrorPage(await agent.decide(consent, 'allow'), 400)
   })
 
-  test('what the user allowed a client is remembered: they, not their consent, have changed', async () => {
+  test('keeps consents', async () => {
     await signedIn()
     await host.oauth.users.revokeAll(1)
     const agent = new RawBrowser(host.app)

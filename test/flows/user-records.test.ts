@@ -89,7 +89,7 @@ describe('users.export(id)', () => {
     expect(await host.oauth.users.export(id)).toEqual(nothing)
   })
 
-  test('takes the id as it is in the table or as the subject says it', async () => {
+  test('takes the id of the table or the subject', async () => {
     expect(await host.oauth.users.export('1')).toEqual(await host.oauth.users.export(1))
   })
 })
@@ -151,7 +151,7 @@ describe('users.erase(id)', () => {
     },
   )
 
-  test('goes on where it stopped when it is called again', async () => {
+  test('continues where it stopped when it is called again', async () => {
     await visit(ada)
     const { knex, tablePrefix } = host.database
     await knex.schema.renameTable(`${tablePrefix}consents`, `${tablePrefix}away`)
@@ -161,7 +161,7 @@ describe('users.erase(id)', () => {
     expect(await host.oauth.users.export(1)).toEqual(nothing)
   })
 
-  test('leaves the host’s own table alone; an account in ours goes too', async () => {
+  test('keeps the host’s table; an account in our table is deleted', async () => {
     expect(await host.database.knex(host.usersTable).where({ id: 1 })).toHaveLength(1)
     const database = openTestDatabase()
     const own = await startHost({ database, options: { users: undefined } })

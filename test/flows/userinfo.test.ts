@@ -14,7 +14,7 @@ afterEach(() => jest.restoreAllMocks())
 const get = () => supertest(host.app).get('/oauth/userinfo')
 const postForm = (body: string) => supertest(host.app).post('/oauth/userinfo').type('form').send(body)
 
-describe('tells', () => {
+describe('returns', () => {
   const claimsOf = async (scope: string, as = undefined as typeof bob | undefined) =>
     (await userinfo(host, (await tokensFor(host, { scope }, {}, as ? { as } : {})).access_token)).body
 
@@ -41,7 +41,7 @@ describe('tells', () => {
     expect((await userinfo(host, tokens.access_token)).body.sub).toBe(decodeJwt(tokens.id_token).sub)
   })
 
-  test('what the user is called now, and leaves out what is empty', async () => {
+  test('the current name, and leaves out what is empty', async () => {
     const users = () => host.database.knex(host.usersTable).where({ id: 2 })
     const { access_token } = await tokensFor(host, { scope: 'openid profile' }, {}, { as: bob })
     await users().update({ full_name: '' })

@@ -142,7 +142,7 @@ describe('the body of a form', () => {
     })
   })
 
-  test('that is too large is refused before all of it is there, and the connection goes on', async () => {
+  test('that is too large is refused before it is complete, and the connection stays usable', async () => {
     const socket = await connected(server)
     const refused = answer(socket)
     socket.write(`${head('Content-Length: 100000')}${'x'.repeat(10)}`)
@@ -153,7 +153,7 @@ describe('the body of a form', () => {
     socket.destroy()
   })
 
-  test('of a client that hangs up is a bad request, and no fault of ours', async () => {
+  test('of a client that hangs up is a bad request, not a server error', async () => {
     const socket = await connected(server)
     socket.write(`${head('Content-Length: 100')}half`)
     socket.end()
@@ -168,7 +168,7 @@ describe('the body of a form', () => {
     expect((await sent(server, head(coding, 'Content-Length: 3'), 'a=1')).status).toBe(415)
   })
 
-  test('with the coding that is none is read', async () => {
+  test('with the coding identity is read', async () => {
     const found = await sent(server, head('Content-Encoding: Identity', 'Content-Length: 3'), 'a=1')
     expect(found).toEqual({ status: 200, body: 'a=1' })
   })

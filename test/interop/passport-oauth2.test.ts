@@ -47,7 +47,7 @@ describe.each(kinds)('passport-oauth2 as %s', (_, registration, clientSecret) =>
   })
   afterAll(() => client?.close())
 
-  test('signs a user in with PKCE and state, and UserInfo tells by its token who it is', async () => {
+  test('signs a user in with PKCE and state, and its token works at UserInfo', async () => {
     const { request, page } = await client.signIn('/login')
     expect(Object.fromEntries(request.searchParams)).toMatchObject({
       ...{ code_challenge_method: 'S256', code_challenge: expect.any(String), state: expect.any(String) },

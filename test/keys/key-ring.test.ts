@@ -311,14 +311,14 @@ describe('secrets', () => {
     expect(await listSigningKeys(db)).toEqual(before)
   })
 
-  test('a new one is put over all keys at the next start, and the old one can be dropped', async () => {
+  test('a new one re-encrypts all keys at the next start, and the old one can be removed', async () => {
     const { jwks } = await openRing()
     expect((await openRing(optionsWith([second, first]))).jwks).toEqual(jwks)
     expect((await openRing(optionsWith([second]))).jwks).toEqual(jwks)
     await expect(openRing()).rejects.toThrow(/secrets decrypts/)
   })
 
-  test('a running process goes on with what it has when a newer one seals under a secret it lacks', async () => {
+  test('a running process keeps its keys if a newer one encrypts them with an unknown secret', async () => {
     const ring = await openRing()
     const { jwks } = ring
     await openRing(optionsWith([second, first]))

@@ -31,7 +31,7 @@ afterAll(() => {
 })
 
 describe('defaults', () => {
-  test('are those that the reference names', () => {
+  test('are those of docs/options.md', () => {
     expect(resolve()).toMatchObject({
       issuer: 'https://app.example.com/oauth',
       basePath: '/oauth',
@@ -60,7 +60,7 @@ describe('defaults', () => {
     })
   })
 
-  test('stay where an option is undefined, as an unset environment variable leaves it', () => {
+  test('apply if an option is undefined, such as an unset environment variable', () => {
     const names = Object.keys(resolve()).filter(
       (name) => !['issuerIsGuess', 'production', 'basePath', ...Object.keys(right)].includes(name),
     )
@@ -153,7 +153,7 @@ describe('production', () => {
     ['issuer', 'https://app.example.com/oauth'],
     ['database', 'database: knex'],
     ['secrets', 'openssl rand -base64 32'],
-  ])('does not start without %s, and says how to give it', (name, hint) => {
+  ])('does not start without %s, and names the fix', (name, hint) => {
     for (const value of [undefined, null]) {
       expect(() => resolve({ [name]: value }, production)).toThrow(
         `latchkey: ${name} is required in production`,

@@ -81,7 +81,7 @@ describe('a page, and never a redirect, answers', () => {
     })
   })
 
-  test('an unknown and a disabled client with the same words', () => {
+  test('an unknown and a disabled client with the same message', () => {
     const message = (client: Client | undefined): string => {
       try {
         parseAuthorizationTarget(parametersOf(plainest), client)
@@ -310,7 +310,7 @@ describe('a request is read', () => {
     'audience',
     'access_type',
     '__proto__',
-  ])('and %s is tolerated, whatever it holds', (name) => {
+  ])('and %s may have any value', (name) => {
     const sent: [string, string][] = [...Object.entries(plainest), [name, 'x'.repeat(9000)]]
     expect(authorize(sent)).toEqual(authorize(plainest))
   })
@@ -385,7 +385,7 @@ describe('response_type and response_mode', () => {
   })
 })
 
-test('whatever is sent, the answer goes to a registered address or stays on a page', () => {
+test('every answer goes to a registered address or is a page', () => {
   const name = fc.constantFrom(
     'response_type',
     'redirect_uri',

@@ -34,7 +34,7 @@ describe('a scope reveals its claims and no others (OIDC Core §5.4)', () => {
     expect(released(user, scopes)).toEqual(claims)
   })
 
-  test('a scope of the host’s reveals the claims that the host named, as they are', () => {
+  test('a custom scope reveals the claims that the host named, unchanged', () => {
     const scopeClaims = { ...standardScopeClaims, roles: ['roles', 'organization'], quiet: [] }
     const claims = { ...user, organization: { id: 7, tags: ['a'] } }
     expect(released(claims, ['roles'], scopeClaims)).toEqual({
@@ -177,7 +177,7 @@ describe('types (OIDC Core §5.1)', () => {
   })
 })
 
-test('whatever a row holds, standard claims go out with their types, and JSON can carry them', () => {
+test('standard claims of any row have their types, and are JSON', () => {
   const value = fc.oneof(
     fc.anything({ withBigInt: true, withDate: true, withNullPrototype: true }),
     fc.date({ noInvalidDate: false }),
@@ -201,6 +201,6 @@ test('whatever a row holds, standard claims go out with their types, and JSON ca
   )
 })
 
-test('what stands for a single claim in a consent can be the name of no scope', () => {
+test('the entry of a single claim in a consent is never a scope name', () => {
   expect(() => parseScope(claimEntry('email'))).toThrow(expect.objectContaining({ code: 'invalid_scope' }))
 })

@@ -159,7 +159,7 @@ describe('refused is', () => {
     expect(() => parse({ [name]: value })).toThrow(refused(description))
   })
 
-  test('__proto__ as JSON brings it, and nothing is polluted', () => {
+  test('__proto__ in JSON, and no prototype is changed', () => {
     const hostile = JSON.parse(
       '{"redirect_uris":["https://app.example.com/cb"],"__proto__":{"first_party":true}}',
     )

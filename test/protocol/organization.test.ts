@@ -55,7 +55,7 @@ describe('what a host answers', () => {
     expect(() => parseOrganizations(answer)).toThrow(TypeError)
   })
 
-  test('is refused without a word of what was in it', () => {
+  test('is refused without repeating it', () => {
     expect(() => parseOrganizations([{ id: 'secret\0id', name: 'X' }])).toThrow(
       /^organizations must return ids[^\0]*$/,
     )

@@ -104,7 +104,7 @@ describe('code_verifier', () => {
     )
   })
 
-  test('whatever the verifier, only it verifies', () => {
+  test('only the verifier of the challenge verifies', () => {
     const unreserved = [...'ABCXYZabcxyz0189-._~']
     const verifiers = fc.string({ unit: fc.constantFrom(...unreserved), minLength: 43, maxLength: 128 })
     fc.assert(

@@ -230,7 +230,7 @@ const changed = (uri: fc.Arbitrary<string>): fc.Arbitrary<string> =>
       edits.reduce((now, [at, length, put]) => now.slice(0, at) + put + now.slice(at + length), text),
     )
 
-test('whatever is presented beside whatever is registered, only a loopback port may differ', () => {
+test('only a loopback port may differ from a registered URI', () => {
   fc.assert(
     fc.property(
       fc.array(registeredUris, { maxLength: 3 }),

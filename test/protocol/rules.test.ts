@@ -96,7 +96,7 @@ describe('redeeming a code', () => {
     expect(() => assertRedeemable(undefined, right, now)).toThrow(invalidGrant('unknown'))
   })
 
-  test('says the same of an unknown code and of another client’s', () => {
+  test('has the same message for an unknown code and another client’s code', () => {
     const words = (rule: () => unknown): string => {
       try {
         return String(rule())
@@ -135,7 +135,7 @@ describe('redeeming a code', () => {
     expect(check({ loginStands: false, offline: true })).toBe('redeem')
   })
 
-  test('whatever is wrong, only what is right in every binding is redeemed or a replay', () => {
+  test('only a code with all its bindings is redeemed or a replay', () => {
     fc.assert(
       fc.property(
         fc.record({

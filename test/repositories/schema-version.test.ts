@@ -93,7 +93,7 @@ test('an empty database lacks every migration, and the check creates no table', 
     expect(await database.knex.schema.hasTable(database.tablePrefix + name)).toBe(false)
 })
 
-test('in production nothing migrates by itself: the server names what is missing and creates no table', async () => {
+test('in production the server does not migrate: it names what is missing and creates no table', async () => {
   await expect(boot('production')).rejects.toThrow(
     /the database lacks 001_clients, .*; run: npx latchkey migrate$/,
   )

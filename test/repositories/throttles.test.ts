@@ -94,7 +94,7 @@ const countingOn = (config: Knex.Config, { lacksReturning = false } = {}): void 
     expect(await pointsOf('a')).toEqual([0])
   })
 
-  test('gives each of many requests at once a count of its own, whatever the order of its keys', async () => {
+  test('gives each of many parallel requests its own count, in any order of keys', async () => {
     const orders = [
       ['x', 'y', 'z'],
       ['z', 'y', 'x'],

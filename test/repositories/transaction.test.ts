@@ -128,7 +128,7 @@ const transactionsOn = (client: string, more: object, options: DriverOptions = {
     expect(await createReplay(opened.database, used)).toBe(true)
   })
 
-  test('refuses statements of work that goes on after a failure', async () => {
+  test('refuses statements of work that continues after a failure', async () => {
     let late: Promise<unknown> = Promise.resolve()
     const work = transaction(opened.database, async (tx) => {
       const goesOn = async (): Promise<void> => {

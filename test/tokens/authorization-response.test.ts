@@ -66,7 +66,7 @@ const grantUnder = async (sid: string, scopes: string[]) => {
 const rows = (): Promise<{ sid: string; request: string }[]> =>
   host.database.knex(`${host.database.tablePrefix}authorizations`)
 
-test('a login that ended after it was read is granted nothing that outlives it, and nothing is remembered', async () => {
+test('a login that ended meanwhile gets no lasting grant and no consent', async () => {
   const grant = await grantUnder('ended', ['openid', 'offline_access'])
   await endLogin(server.database, { sid: 'ended', now: server.now() })
   expect(await issueAuthorizationResponse(server, grant)).toBe('gone')
@@ -74,7 +74,7 @@ test('a login that ended after it was read is granted nothing that outlives it, 
   expect(await findConsents(server.database, { subject, clientId })).toEqual([])
 })
 
-test('one that stands is', async () => {
+test('a valid login gets both', async () => {
   const grant = await grantUnder('standing', ['openid', 'offline_access'])
   expect(await issueAuthorizationResponse(server, grant)).toEqual({
     authorizationId: expect.stringMatching(/^[\w-]{22}$/),

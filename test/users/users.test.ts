@@ -64,7 +64,7 @@ const withPeople = async (people: readonly UserRow[], options: Partial<UserMappi
 }
 
 describe("the host's table", () => {
-  test('a user proves who they are, and is found by the subject', async () => {
+  test('a user signs in, and is found by the subject', async () => {
     const { users } = await withPeople([
       { id: 7, email: 'ada@example.com', password_hash: await bcrypt('secret'), full_name: 'Ada' },
     ])
@@ -75,7 +75,7 @@ describe("the host's table", () => {
     await expect(users.find('8')).resolves.toBeUndefined()
   })
 
-  test('one answer and one verification of one kind, for every user and every reason', async () => {
+  test('every failure has one answer and one verification of one kind', async () => {
     const hash = await bcrypt('secret')
     const { knex, users, hashes } = await withPeople([
       { email: 'ada@example.com', password_hash: hash },
@@ -105,7 +105,7 @@ describe("the host's table", () => {
     }
   })
 
-  test('a login name is looked for as it was typed, then in lower case', async () => {
+  test('a login name is searched as typed, then in lower case', async () => {
     const { users } = await withPeople([
       { id: 1, email: 'ada@example.com', password_hash: await bcrypt('lower') },
       { id: 2, email: 'Ada@example.com', password_hash: await bcrypt('mixed') },
@@ -531,7 +531,7 @@ describe("the kit's own table", () => {
     return own
   }
 
-  test('a user proves who they are, is found, and has claims', async () => {
+  test('a user signs in, is found, and has claims', async () => {
     const { users } = await withAccounts()
     const user = await users.authenticate('ADA', 'secret', req)
     expect(user).toMatchObject({ subject: 'u-1', username: 'ada', record: { id: 'u-1' } })
@@ -550,7 +550,7 @@ describe("the kit's own table", () => {
     })
   })
 
-  test('one answer and one verification of one kind, for every user and every reason', async () => {
+  test('every failure has one answer and one verification of one kind', async () => {
     const { users, hashes } = await withAccounts()
     for (const [username, password] of [
       ['unknown', 'secret'],
