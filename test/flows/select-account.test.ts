@@ -1,5 +1,6 @@
 import { decodeJwt } from 'jose'
 import { stopClock } from '../support/clock.ts'
+import { forgedForms } from '../support/forged-forms.ts'
 import { authorizeUrl, callback, clients, type Host, secret, startHost } from '../support/host.ts'
 import { codeOf, expectErrorPage, expectErrorRedirect, expectExpiredPage } from '../support/outcomes.ts'
 import { type Answer, fieldsOf, RawBrowser } from '../support/raw-browser.ts'
@@ -197,34 +198,14 @@ describe('“Use another account”', () => {
 })
 
 describe('a form of another site', () => {
-  test.each<[string, (fields: Record<string, string>) => Promise<Record<string, string>>]>([
-    ['without a token', async ({ csrf_token: _, ...fields }) => fields],
-    ['with a wrong token', async (fields) => ({ ...fields, csrf_token: 'A'.repeat(43) })],
-    [
-      'with the token of another browser',
-      async (fields) => {
-        const { page } = await asked()
-        return { ...fields, csrf_token: fieldsOf(page, 'value="continue"').csrf_token ?? '' }
-      },
-    ],
-  ])('%s is 403 and chooses nothing', async (_, change) => {
+  const foreign = { 'another browser': async () => fieldsOf((await asked()).page, 'value="continue"') }
+  test.each(forgedForms(foreign))('%s is 403 and chooses nothing', async (_, forge) => {
     const { agent, page, waiting } = await asked()
-    for (const decision of ['continue', 'another']) {
-      const fields = await change(fieldsOf(page, 'value="continue"'))
-      expectErrorPage(await agent.post('/oauth/select-account', { ...fields, decision }), 403)
-    }
+    const { fields, headers } = await forge(fieldsOf(page, 'value="continue"'), agent)
+    for (const decision of ['continue', 'another'])
+      expectErrorPage(await agent.post('/oauth/select-account', { ...fields, decision }, headers), 403)
     expect(pathOf(await agent.open(waiting))).toBe(choicePage)
   })
-
-  test.each<Record<string, string>>([{ 'Sec-Fetch-Site': 'cross-site' }, { Origin: 'https://evil.example' }])(
-    'from elsewhere is 403: %j',
-    async (headers) => {
-      const { agent, page, waiting } = await asked()
-      const fields = { ...fieldsOf(page, 'value="continue"'), decision: 'continue' }
-      expectErrorPage(await agent.post('/oauth/select-account', fields, headers), 403)
-      expect(pathOf(await agent.open(waiting))).toBe(choicePage)
-    },
-  )
 
   test.each<Record<string, string>>([{}, { decision: 'maybe' }])(
     'with the decision %j is a page',

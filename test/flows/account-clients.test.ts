@@ -1,0 +1,174 @@
+import supertest from 'supertest'
+import { stopClock } from '../support/clock.ts'
+import {
+  account,
+  allowedIn,
+  clientsOf,
+  confirmOf,
+  namesOf,
+  otherWeb,
+  remove,
+  settings,
+  textOf,
+  web,
+} from '../support/connected-clients.ts'
+import { authorizeUrl, clients, type Host, secret, startHost } from '../support/host.ts'
+import { codeOf } from '../support/outcomes.ts'
+import { fieldsOf, RawBrowser } from '../support/raw-browser.ts'
+import { ada, answerOf, bob, redeem, refresh } from '../support/tokens.ts'
+
+let host: Host
+beforeAll(async () => {
+  host = await startHost(settings)
+})
+afterAll(() => host.close())
+afterEach(() => jest.restoreAllMocks())
+beforeEach(async () => {
+  for (const name of ['consents', 'authorizations', 'logins']) await table(name).delete()
+})
+
+const table = (name: string) => host.database.knex(`${host.database.tablePrefix}${name}`)
+const browser = () => new RawBrowser(host.app)
+type Visit = Parameters<typeof allowedIn> extends [unknown, ...infer Rest] ? Rest : never
+const allowed = (...visit: Visit) => allowedIn(host, ...visit)
+
+describe('the list', () => {
+  test('is empty at first, and explains itself', async () => {
+    const agent = browser()
+    const list = await agent.signIn(await agent.open(account))
+    expect(textOf(list)).toContain('No app or site can use your Latchkey account.')
+    expect(clientsOf(list)).toEqual([])
+    expect(list.headers['cache-control']).toBe('no-store')
+    expect(list.html).toContain('<a class="link" id="sign-out" href="/oauth/logout">')
+  })
+
+  test('names each client, its host, scopes, first and last use, and number of sessions', async () => {
+    const clock = stopClock()
+    const start = clock.now()
+    const { agent } = await allowed({ client_id: 'web', scope: 'openid email notes:read' })
+    clock.travel(100)
+    await allowed(otherWeb, ada, agent)
+    clock.travel(100)
+    await allowed({ client_id: 'web', scope: 'openid email notes:read' }, ada, agent)
+    const iso = (seconds: number) => new Date(seconds * 1000).toISOString()
+    expect(clientsOf(await agent.open(account))).toEqual([
+      {
+        name: 'Web client',
+        place: 'client.example.com',
+        scopes: ['Recognise your account', 'See your email address', 'Read your notes'],
+        since: iso(start),
+        lastUsed: iso(start + 200),
+        sessions: '2',
+        remove: '/oauth/account?client_id=web',
+      },
+      {
+        name: 'Other client',
+        place: 'other.example.com',
+        scopes: ['Recognise your account'],
+        since: iso(start + 100),
+        lastUsed: iso(start + 100),
+        sessions: '1',
+        remove: '/oauth/account?client_id=other',
+      },
+    ])
+  })
+
+  test('counts what is still valid, and nothing that has ended', async () => {
+    const clock = stopClock()
+    const sessions = async (agent: RawBrowser) => {
+      let page = await agent.open(account)
+      if (page.html.includes('name="password"')) page = await agent.signIn(page)
+      return clientsOf(page).map((client) => client.sessions)
+    }
+    const { agent, tokens } = await allowed({ client_id: 'web', scope: 'openid' })
+    await agent.get(authorizeUrl({ client_id: 'web', scope: 'openid' }))
+    expect(await sessions(agent)).toEqual(['2'])
+    // The code was not redeemed.
+    clock.travel(61)
+    expect(await sessions(agent)).toEqual(['1'])
+    await supertest(host.app)
+      .post('/oauth/revoke')
+      .type('form')
+      .send({ token: tokens.refresh_token, client_id: 'web', client_secret: secret })
+    expect(await sessions(agent)).toEqual(['0'])
+    await allowed(web, ada, agent)
+    clock.travel(13 * 3600)
+    // The login is over by now; what was allowed to go on without it does.
+    expect(await sessions(browser())).toEqual(['1'])
+    clock.travel(31 * 86_400)
+    expect(await sessions(browser())).toEqual(['0'])
+  })
+
+  test('shows a first-party client, which needs no consent', async () => {
+    const { agent } = await allowed({ client_id: 'ours', scope: 'openid profile' })
+    expect(await table('consents')).toEqual([])
+    expect(clientsOf(await agent.open(account))).toMatchObject([
+      { name: 'Ours', scopes: ['Recognise your account', 'See your name and profile'], sessions: '1' },
+    ])
+    expect(textOf(await confirmOf(agent, 'Ours'))).toContain('It belongs to Latchkey')
+  })
+
+  test('shows the scopes of older tokens after a scope was unticked', async () => {
+    const { agent } = await allowed({ client_id: 'web', scope: 'openid notes:write' })
+    const page = await agent.open(
+      authorizeUrl({ client_id: 'web', scope: 'openid notes:write', prompt: 'consent' }),
+    )
+    const { 'scope:notes:write': _, ...fields } = fieldsOf(page, 'value="allow"')
+    await agent.follow(await agent.post('/oauth/consent', { ...fields, decision: 'allow' }))
+    expect(clientsOf(await agent.open(account))[0]?.scopes).toContain('Write notes for you')
+  })
+
+  test('shows only clients of the signed-in user', async () => {
+    const { agent } = await allowed()
+    const bobs = await allowed(otherWeb, bob)
+    expect(namesOf(await agent.open(account))).toEqual(['Web client'])
+    expect(namesOf(await bobs.agent.open(account))).toEqual(['Other client'])
+    // A client that is not hers is no page of its own, by whatever address.
+    const list = await agent.open(`${account}?client_id=other`)
+    expect(namesOf(list)).toEqual(['Web client'])
+  })
+
+  test('is linked from the consent page', async () => {
+    const agent = browser()
+    const consent = await agent.signIn(await agent.open(authorizeUrl(web)))
+    expect(consent.html).toContain('<a href="/oauth/account">Connected apps</a>')
+  })
+
+  test('a deleted client can still be removed', async () => {
+    const { agent } = await allowed(otherWeb)
+    const row = await table('clients').where({ client_id: 'other' }).first()
+    await table('clients').where({ client_id: 'other' }).delete()
+    expect(namesOf(await agent.open(account))).toEqual(['other'])
+    expect(namesOf(await remove(agent, 'other'))).toEqual([])
+    await table('clients').insert(row)
+  })
+
+  test.each(['HEAD', 'PUT', 'DELETE'])('%s is 405', async (method) => {
+    const refused = await browser().send(method, account)
+    expect({ status: refused.status, allow: refused.headers.allow }).toEqual({
+      status: 405,
+      allow: 'GET, POST',
+    })
+  })
+})
+
+describe('last used', () => {
+  test.each([
+    ['with rotation', true],
+    ['without rotation', false],
+  ])('is the last refresh, %s', async (_, rotation) => {
+    const clock = stopClock()
+    const rotated = clients.map((one) => ({ ...one, refresh_token_rotation: rotation }))
+    const own = await startHost({ ...settings, clients: rotated })
+    const agent = new RawBrowser(own.app)
+    const code = codeOf(await agent.grant(authorizeUrl(web)))
+    let tokens = await answerOf(redeem(own, code))
+    for (const seconds of [1000, 30]) {
+      clock.travel(seconds)
+      tokens = await answerOf(refresh(own, tokens.refresh_token))
+      const [client] = clientsOf(await agent.open(account))
+      expect(client?.lastUsed).toBe(new Date(clock.now() * 1000).toISOString())
+    }
+    await own.close()
+  })
+})

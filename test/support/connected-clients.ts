@@ -1,0 +1,72 @@
+import { authorizeUrl, callback, clients, type Host, type HostSettings, secret } from './host.ts'
+import { codeOf } from './outcomes.ts'
+import { type Answer, RawBrowser } from './raw-browser.ts'
+import { ada, answerOf, redeem, type TokenAnswer } from './tokens.ts'
+
+export const account = '/oauth/account'
+const others = 'https://other.example.com/callback'
+
+/** A host with a client of another site and a first-party client. */
+export const settings: HostSettings = {
+  clients: [
+    ...clients,
+    { client_id: 'other', client_name: 'Other client', client_secret: secret, redirect_uris: [others] },
+    {
+      client_id: 'ours',
+      client_name: 'Ours',
+      client_secret: secret,
+      redirect_uris: [callback],
+      scope: 'openid profile offline_access',
+      first_party: true,
+    },
+  ],
+  options: { throttle: false },
+}
+
+/** Authorization requests of two clients. */
+export const web = { client_id: 'web', scope: 'openid notes:read offline_access' }
+export const otherWeb = { client_id: 'other', scope: 'openid', redirect_uri: others }
+
+/** The text of a page. */
+export const textOf = ({ html }: Answer): string =>
+  html
+    .replace(/<head>[\s\S]*<\/head>|<[^>]+>/g, ' ')
+    .replace(/\s+/g, ' ')
+    .trim()
+
+/** The clients of the list: name, host, scopes, dates and number of sessions. */
+export const clientsOf = ({ html }: Answer) =>
+  (html.match(/<section class="client">[\s\S]*?<\/section>/g) ?? []).map((section) => {
+    const all = (pattern: RegExp) => [...section.matchAll(pattern)].map(([, text = '']) => text)
+    const [name] = all(/<h2><bdi>(.*?)<\/bdi>/g)
+    const [place] = all(/<p><bdi>(.*?)<\/bdi><\/p>/g)
+    const [since, lastUsed] = all(/<time datetime="(.*?)"/g)
+    const [sessions] = all(/<dd>(\d+)<\/dd>/g)
+    const [remove = ''] = all(/<a class="button secondary" href="(.*?)"/g)
+    return { name, place, scopes: all(/<li>[\s\S]*?<bdi>(.*?)<\/bdi>/g), since, lastUsed, sessions, remove }
+  })
+export const namesOf = (page: Answer) => clientsOf(page).map(({ name }) => name)
+
+/** A browser in which a user has allowed a client, and its tokens. */
+export const allowedIn = async (
+  host: Pick<Host, 'app'>,
+  request: Record<string, string> = web,
+  as = ada,
+  agent = new RawBrowser(host.app),
+): Promise<{ agent: RawBrowser; tokens: TokenAnswer }> => {
+  const done = await agent.grant(authorizeUrl(request), as.email, as.password)
+  const redirectUri = request.redirect_uri ?? callback
+  const fields = { client_id: request.client_id, redirect_uri: redirectUri }
+  return { agent, tokens: await answerOf(redeem(host, codeOf(done, { redirectUri }), fields)) }
+}
+
+/** The page that asks whether to remove a client. */
+export const confirmOf = async (agent: RawBrowser, name: string): Promise<Answer> => {
+  const client = clientsOf(await agent.open(account)).find((one) => one.name === name)
+  if (client === undefined) throw new Error(`${name} is not in the list`)
+  return agent.open(client.remove)
+}
+
+/** Removes a client and returns the list. */
+export const remove = async (agent: RawBrowser, name: string): Promise<Answer> =>
+  agent.submit(await confirmOf(agent, name), 'csrf_token')

@@ -1,0 +1,37 @@
+import type { RawBrowser } from './raw-browser.ts'
+
+type Fields = Readonly<Record<string, string>>
+
+/** What another site, or a user who edits the page, sends in place of a form. */
+export interface ForgedForm {
+  readonly fields: Record<string, string>
+  readonly headers?: Fields
+}
+
+type Forgery = (fields: Fields, agent: RawBrowser) => Promise<ForgedForm>
+
+const crossSite: Fields[] = [
+  { 'Sec-Fetch-Site': 'cross-site' },
+  { 'Sec-Fetch-Site': 'same-site' },
+  { Origin: 'https://evil.example' },
+]
+
+/**
+ * Forms that every page must refuse with 403, by name.
+ *
+ * @param foreign fields of other forms, by what they belong to; a form of the same browser is opened in `agent`
+ */
+export const forgedForms = (
+  foreign: Readonly<Record<string, (agent: RawBrowser) => Promise<Fields>>>,
+): [string, Forgery][] => [
+  ['without a token', async ({ csrf_token: _, ...fields }) => ({ fields })],
+  ['with a wrong token', async (fields) => ({ fields: { ...fields, csrf_token: 'A'.repeat(43) } })],
+  ...crossSite.map((headers): [string, Forgery] => [
+    `with ${JSON.stringify(headers)}`,
+    async (fields) => ({ fields, headers }),
+  ]),
+  ...Object.entries(foreign).map(([name, form]): [string, Forgery] => [
+    `with the token of ${name}`,
+    async (fields, agent) => ({ fields: { ...fields, csrf_token: (await form(agent)).csrf_token ?? '' } }),
+  ]),
+]
