@@ -1,7 +1,8 @@
-import { secretsTold, stopListening } from './told.ts'
+import { closedAfterFile, secretsTold, stopListening } from './told.ts'
 
-// Runs in every test file: whatever it was about, nothing it logged, announced or showed as an error holds a secret.
-afterAll(() => {
+// Runs in every test file: what it logged, emitted or showed as an error contains no secret.
+afterAll(async () => {
+  for (const router of closedAfterFile) await router.close()
   stopListening()
   expect(secretsTold()).toEqual([])
 })

@@ -11,7 +11,7 @@ import {
 } from '../../lib/index.ts'
 import { openTestDatabase, type TestDatabase } from './database.ts'
 import { openPreparedDatabase } from './prepared-database.ts'
-import { listening } from './told.ts'
+import { closedAfterFile, listening } from './told.ts'
 
 export const callback = 'https://client.example.com/callback'
 export const issuer = 'http://localhost:3000/oauth'
@@ -98,12 +98,6 @@ const openDatabase = async (options: Partial<AuthRouterOptions> = {}): Promise<T
 
 const silent: Logger = { info: () => {}, warn: () => {}, error: () => {} }
 
-const routers: AuthRouter[] = []
-// The timer of a router that a test leaves open would query a closed database after the file.
-afterAll(async () => {
-  for (const router of routers) await router.close()
-})
-
 /** An app with a user table of its own and the kit mounted in it, on a database of this test file. */
 export const startHost = async (settings: HostSettings = {}): Promise<Host> => {
   const { mount = '/oauth', before = [] } = settings
@@ -129,7 +123,7 @@ export const startHost = async (settings: HostSettings = {}): Promise<Host> => {
     logger: listening(settings.options?.logger ?? silent),
   }
   const oauth = authRouter(options)
-  routers.push(oauth)
+  closedAfterFile.push(oauth)
   await oauth.ready()
   await seedClients(database.knex, settings.clients ?? clients, options)
   const app = express()

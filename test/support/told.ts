@@ -9,6 +9,9 @@ export const note = (...parts: readonly unknown[]): void => {
   told.push(parts.map((part) => (typeof part === 'string' ? part : inspect(part, { depth: 8 }))).join(' '))
 }
 
+/** Routers of this test file: the timer of one that a test leaves open would query a closed database after the file. */
+export const closedAfterFile: { close(): Promise<void> }[] = []
+
 const noteEvent = (event: unknown): void => note(event)
 subscribe('latchkey', noteEvent)
 
