@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
+import { databaseLocation } from './database/location.ts'
 import { migrateDatabase } from './database/migrate.ts'
-import { openDatabase } from './database/open.ts'
+import { type OpenedDatabase, openDatabase } from './database/open.ts'
 import { schemaVersion } from './database/schema-version.ts'
 import type { Database } from './database/types.ts'
 import type { EventDetails } from './events/event.ts'
@@ -80,18 +81,31 @@ export interface AuthorizationServer extends ServerSetup {
 }
 
 /**
- * Brings the schema up to date. In development it migrates by itself; in production you run `npx latchkey migrate`.
+ * Requires the tables of this version.
  *
  * @returns migrations that only a newer version knows: during a deployment, old code runs on the new schema
  * @throws Error naming what the database lacks and the command to run, or that this version is too old for it
  */
-export const prepareSchema = async (options: Options, database: Database): Promise<readonly string[]> => {
+export const assertSchema = async (database: Database): Promise<readonly string[]> => {
   const { pending, newer } = await schemaVersion(database)
-  if (pending.length > 0 && options.production) {
+  if (pending.length > 0) {
     throw new Error(`latchkey: the database lacks ${pending.join(', ')}; run: npx latchkey migrate`)
   }
-  if (pending.length > 0) await migrateDatabase(database)
   return newer
+}
+
+/** Creates or updates the tables in development. In production you run `npx latchkey migrate`. */
+const migrateInDevelopment = async (
+  { production, logger }: Options,
+  { database, hostKnex }: OpenedDatabase,
+): Promise<void> => {
+  if (production) return
+  const names = await migrateDatabase(database)
+  // The first one makes the first table.
+  if (!names.some((name) => name.startsWith('001_'))) return
+  logger.info(
+    `latchkey: created its tables in ${databaseLocation(hostKnex)}; next, register a client: npx latchkey client create --help`,
+  )
 }
 
 /**
@@ -104,7 +118,8 @@ export const createAuthorizationServer = (
   options: Options,
   endpoints: readonly EndpointDescription[],
 ): ServerSetup => {
-  const { database, hostKnex, close } = openDatabase(options.database, options.tablePrefix, options)
+  const opened = openDatabase(options.database, options.tablePrefix, options)
+  const { database, hostKnex, close } = opened
   const now = (): number => Math.floor(Date.now() / 1000)
   const events = createEvents(options.logger, now)
   const outbound = createOutbound(options.outbound)
@@ -122,7 +137,8 @@ export const createAuthorizationServer = (
   }
 
   const start = async (): Promise<AuthorizationServer> => {
-    const newer = await prepareSchema(options, database)
+    await migrateInDevelopment(options, opened)
+    const newer = await assertSchema(database)
     if (newer.length > 0) {
       options.logger.info(`latchkey: the database is newer than this version, by ${newer.join(', ')}`)
     }

@@ -1,4 +1,4 @@
-import { prepareSchema } from '../authorization-server.ts'
+import { assertSchema } from '../authorization-server.ts'
 import { type ClientAdministration, clientAdministration } from '../clients/administration.ts'
 import type { ClientChanges, ClientCredentials, ClientRegistration } from '../clients/register.ts'
 import { type Command, type CommandContext, type Invocation, UsageError } from './command.ts'
@@ -10,7 +10,7 @@ export const clientsOf = ({ database, options, now }: CommandContext): ClientAdm
     database,
     options,
     now,
-    ready: () => prepareSchema(options, database),
+    ready: () => assertSchema(database),
     // No host listens in this process.
     events: { announce: () => {} },
   })
@@ -68,6 +68,18 @@ const parsedMetadata = (invocation: Invocation): object => {
 
 const assertMetadata = (invocation: Invocation): void => void parsedMetadata(invocation)
 
+/** Clients that send users somewhere need the address, by default. */
+const assertRedirectUri = (invocation: Invocation): void => {
+  const metadata = metadataOf(invocation)
+  if ('redirect_uris' in metadata) return
+  const types: unknown = 'grant_types' in metadata ? metadata.grant_types : undefined
+  if (Array.isArray(types) && !types.some((type) => type === 'authorization_code' || type === 'implicit'))
+    return
+  throw new UsageError(
+    'client create needs --redirect-uri, or --grant-type client_credentials for a client without users; see: latchkey client create --help',
+  )
+}
+
 // Registration checks the values and their types.
 const metadataOf = (invocation: Invocation): object => {
   const named = {
@@ -100,7 +112,7 @@ export const createClientCommand: Command = {
     json: { type: 'boolean', help: 'print JSON' },
   },
   example: 'latchkey client create --name Shop --redirect-uri https://shop.example.com/callback',
-  check: assertMetadata,
+  check: assertRedirectUri,
   async run(context, invocation) {
     const registration: ClientRegistration = {
       ...metadataOf(invocation),

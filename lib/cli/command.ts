@@ -42,6 +42,8 @@ interface Description {
   readonly usage?: string
   readonly options: Readonly<Record<string, CommandOption>>
   readonly example: string
+  /** Whether it may create an SQLite file. @default false, so that no command works on a new, empty database */
+  readonly createsDatabase?: boolean
   /** Checks the invocation before the database is opened. */
   check?(invocation: Invocation): void
 }

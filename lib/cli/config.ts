@@ -2,8 +2,10 @@ import { existsSync, realpathSync } from 'node:fs'
 import { relative, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { OptionsError } from '../options/check.ts'
+import { defaultFilename } from '../options/development.ts'
 import type { AuthRouterOptions } from '../options/options.ts'
 import { type Options, resolveOptions } from '../options/resolve.ts'
+import type { Command } from './command.ts'
 
 const names = ['latchkey.config.js', 'latchkey.config.mjs', 'latchkey.config.ts']
 
@@ -47,16 +49,29 @@ const optionsIn = (exported: unknown): unknown =>
     ? exported.default
     : exported
 
+const noFile = `No configuration file found (${names.join(', ')} in this directory, or --config FILE).`
+
 const withoutConfig = (): Options => {
   try {
     return resolveOptions()
   } catch (error) {
     if (!(error instanceof OptionsError)) throw error
-    throw new OptionsError(
-      `${error.message}\nNo configuration file found (${names.join(', ')} in this directory, or --config FILE).`,
-    )
+    throw new OptionsError(`${error.message}\n${noFile}`)
   }
 }
+
+/** Refuses to guess: the app may use another database than the default one. */
+const assertDefaultDatabase = (): void => {
+  if (existsSync(defaultFilename)) return
+  throw new Error(
+    `which database does your app use? ${noFile}\n` +
+      `If your app passes options to authRouter(), export the same options from ${names[0]}.\n` +
+      `If it passes none, its database is ${defaultFilename}, which does not exist yet: start your app first.`,
+  )
+}
+
+const configFile = (named: string | undefined): string | undefined =>
+  named ?? names.find((name) => existsSync(name))
 
 /**
  * Loads the host's options without checking them: the default export of the named file, or of `latchkey.config.*` in the
@@ -65,7 +80,7 @@ const withoutConfig = (): Options => {
  * @throws Error when the file is missing or cannot be loaded
  */
 export const loadHostOptions = async (named: string | undefined): Promise<unknown> => {
-  const file = named ?? names.find((name) => existsSync(name))
+  const file = configFile(named)
   if (file === undefined) return undefined
   if (!existsSync(file)) throw new Error(`${file} does not exist`)
   const options = optionsIn(await load(file))
@@ -74,13 +89,26 @@ export const loadHostOptions = async (named: string | undefined): Promise<unknow
   return options
 }
 
+/** Checked options, and the file that they come from. */
+export interface LoadedOptions {
+  readonly options: Options
+  /** Undefined for the defaults of development. */
+  readonly file: string | undefined
+}
+
 /**
- * Loads and checks the options. Without a file, the development defaults apply.
+ * Loads and checks the options. Without a file, the development defaults apply, if their database exists.
  *
  * @throws OptionsError for invalid options, Error when the file is missing or cannot be loaded
  */
-export const loadOptions = async (named: string | undefined): Promise<Options> => {
-  const options = await loadHostOptions(named)
+export const loadOptions = async (
+  named: string | undefined,
+  { createsDatabase = false }: Pick<Command, 'createsDatabase'>,
+): Promise<LoadedOptions> => {
+  const given = await loadHostOptions(named)
+  const file = configFile(named)
   // resolveOptions checks every field.
-  return options === undefined ? withoutConfig() : resolveOptions(options as AuthRouterOptions)
+  if (given !== undefined) return { options: resolveOptions(given as AuthRouterOptions), file }
+  if (!createsDatabase) assertDefaultDatabase()
+  return { options: withoutConfig(), file }
 }

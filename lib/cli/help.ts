@@ -39,7 +39,7 @@ const overview = (commands: readonly Command[]): string =>
     table([...commandRows(commands), ['  help COMMAND', 'show the options of a command']]),
     '',
     'The configuration is the default export of latchkey.config.{js,mjs,ts} in this directory, or of --config FILE:',
-    'the options of authRouter(). Without a file, the development defaults apply.',
+    'the options of authRouter(). Without a file, commands use ./latchkey.sqlite if it exists.',
     '',
     heading('Example'),
     '  latchkey client create --name Shop --redirect-uri https://shop.example.com/callback',

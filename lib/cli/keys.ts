@@ -1,4 +1,4 @@
-import { prepareSchema } from '../authorization-server.ts'
+import { assertSchema } from '../authorization-server.ts'
 import { replaceKeys, rotateKeys } from '../keys/key-rotation.ts'
 import { freshnessOf, stateOf } from '../keys/key-schedule.ts'
 import { type SigningAlgorithm, signingAlgorithms } from '../protocol/client-metadata.ts'
@@ -44,7 +44,7 @@ export const listKeysCommand: Command = {
   options: { json: { type: 'boolean', help: 'print JSON' } },
   example: 'latchkey keys list',
   async run(context, invocation) {
-    await prepareSchema(context.options, context.database)
+    await assertSchema(context.database)
     await printKeys(context, invocation.flag('json'))
   },
 }
@@ -80,7 +80,7 @@ export const rotateKeysCommand: Command = {
   async run(context, invocation) {
     const { database, options } = context
     const request = { algorithms: algorithmsOf(invocation), now: context.now() }
-    await prepareSchema(options, database)
+    await assertSchema(database)
     if (invocation.flag('now')) await replaceKeys(database, options, request)
     else await rotateKeys(database, options, request)
     await printKeys(context, invocation.flag('json'))

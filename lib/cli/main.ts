@@ -1,4 +1,5 @@
 import { silenceAll } from '../database/internals.ts'
+import { databaseLocation, lacksFile } from '../database/location.ts'
 import { openDatabase } from '../database/open.ts'
 import { runningVersion } from '../pages/template-version.ts'
 import { OAuthError } from '../protocol/errors.ts'
@@ -14,8 +15,9 @@ import { listKeysCommand, rotateKeysCommand } from './keys.ts'
 import { migrateCommand, rollbackCommand } from './migrate.ts'
 import { pruneCommand } from './prune.ts'
 import { rotateSecretCommand } from './rotate-secret.ts'
-import { print, printError } from './terminal.ts'
+import { note, print, printError } from './terminal.ts'
 import { createUserCommand } from './user.ts'
+import { disableUserCommand, enableUserCommand } from './user-state.ts'
 
 const commands: readonly Command[] = [
   migrateCommand,
@@ -29,6 +31,8 @@ const commands: readonly Command[] = [
   deleteClientCommand,
   rotateSecretCommand,
   createUserCommand,
+  disableUserCommand,
+  enableUserCommand,
   listKeysCommand,
   rotateKeysCommand,
   pruneCommand,
@@ -40,11 +44,16 @@ const now = (): number => Math.floor(Date.now() / 1000)
 const perform = async (command: Command, invocation: Invocation): Promise<void> => {
   command.check?.(invocation)
   if ('runAlone' in command) return command.runAlone(invocation)
-  const options = await loadOptions(invocation.text('config'))
+  const { options, file } = await loadOptions(invocation.text('config'), command)
   const opened = openDatabase(options.database, options.tablePrefix, options)
   // Knex logs each failed connection with its stack; the final error has the same message.
   if (!invocation.flag('debug')) silenceAll(opened.hostKnex)
   try {
+    const location = databaseLocation(opened.hostKnex)
+    note(`database: ${location} (${file ?? 'default options: this folder has no configuration file'})`)
+    if (!command.createsDatabase && lacksFile(opened.hostKnex)) {
+      throw new Error(`${location} does not exist; start your app first, or run: npx latchkey migrate`)
+    }
     await command.run({ ...opened, options, now }, invocation)
   } finally {
     // Even if the configuration opened the pool: the process ends here.

@@ -13,6 +13,7 @@ export const migrateCommand: Command = {
   summary: 'creates the tables or updates them',
   details: 'Prints the migrations that ran. You can run it again, and in several processes at once.',
   options: {},
+  createsDatabase: true,
   example: 'latchkey migrate',
   async run({ database }) {
     const names = await migrateDatabase(database)

@@ -1,4 +1,4 @@
-import { prepareSchema } from '../authorization-server.ts'
+import { assertSchema } from '../authorization-server.ts'
 import { removeExpiredRows } from '../repositories/pruning/schedule.ts'
 import type { Command } from './command.ts'
 import { heading, note, print, table } from './terminal.ts'
@@ -14,7 +14,7 @@ export const pruneCommand: Command = {
   options: { json: { type: 'boolean', help: 'print JSON' } },
   example: 'latchkey prune',
   async run({ database, options, now }, invocation) {
-    await prepareSchema(options, database)
+    await assertSchema(database)
     const { refreshTokenGracePeriod } = options
     const counts = await removeExpiredRows(database, { now: now(), refreshTokenGracePeriod })
     const removed = [...counts].filter(([, count]) => count > 0)

@@ -1,4 +1,4 @@
-import { prepareSchema } from '../authorization-server.ts'
+import { assertSchema } from '../authorization-server.ts'
 import type { Options } from '../options/resolve.ts'
 import { isUserMapping } from '../options/users.ts'
 import { isPassword, maxPasswordLength } from '../passwords/passwords.ts'
@@ -7,12 +7,17 @@ import { seedUsers } from '../seed.ts'
 import { type Command, type Invocation, UsageError } from './command.ts'
 import { askInSilence, isInteractive, print, readInput, table } from './terminal.ts'
 
+/** NIST SP 800-63B §5.1.1.2. */
+const minPasswordLength = 8
+
 /** Not an option: other users of the machine can read the command line. */
 const readPassword = async (): Promise<string> => {
   const given = process.env.LATCHKEY_PASSWORD
   const password = given ?? (isInteractive() ? await chosenPassword() : await readInput())
-  if (isPassword(password)) return password
-  throw new Error(`the password must have 1 to ${maxPasswordLength} characters, none of them NUL`)
+  if (isPassword(password) && [...password].length >= minPasswordLength) return password
+  throw new Error(
+    `the password must have ${minPasswordLength} to ${maxPasswordLength} characters, none of them NUL`,
+  )
 }
 
 const chosenPassword = async (): Promise<string> => {
@@ -43,10 +48,11 @@ const assertAccount = (invocation: Invocation): void => {
   }
 }
 
-const assertOwnUsers = ({ users }: Options): void => {
+/** @throws Error if accounts are not in Latchkey's own table */
+export const assertOwnUsers = ({ users }: Options, action: string): void => {
   if (users === undefined) return
   const place = isUserMapping(users) ? `in your table ${users.table}` : 'behind your functions'
-  throw new Error(`the option users is set, so accounts are ${place}; create them there`)
+  throw new Error(`the option users is set, so accounts are ${place}; ${action} them there`)
 }
 
 /** `latchkey user create` */
@@ -55,7 +61,7 @@ export const createUserCommand: Command = {
   summary: 'creates an account, if your app has no user table',
   usage: '--username NAME',
   details:
-    'Asks for the password, or reads it from LATCHKEY_PASSWORD or from piped standard input.\n' +
+    'Asks for a password of at least 8 characters, or reads it from LATCHKEY_PASSWORD or from piped standard input.\n' +
     'Prints the subject identifier, by which clients know the account.',
   options: {
     username: { type: 'string', value: 'NAME', help: 'the login name' },
@@ -66,8 +72,8 @@ export const createUserCommand: Command = {
   example: 'latchkey user create --username ada --name "Ada Lovelace" --email ada@example.com',
   check: assertAccount,
   async run({ database, hostKnex, options }, invocation) {
-    assertOwnUsers(options)
-    await prepareSchema(options, database)
+    assertOwnUsers(options, 'create')
+    await assertSchema(database)
     const username = invocation.text('username') ?? ''
     if (await findUserByUsername(database, { username })) throw new Error(`user ${username} already exists`)
     const account = {

@@ -53,8 +53,8 @@ const issuerCheck = (server: ServerSetup): ((req: Request) => void) => {
 }
 
 /**
- * Warns once if the app trusts every proxy: then `X-Forwarded-For` says what the client likes, and it can
- * evade every limit per address.
+ * Warns once if the app trusts every proxy: then clients choose their address with `X-Forwarded-For`, and evade every
+ * limit per address.
  *
  * @returns a function to call with each request
  */

@@ -30,10 +30,13 @@ export const developmentIssuer = ({ PORT = '' }: NodeJS.ProcessEnv): string => {
   return /^[0-9]+$/.test(PORT) && URL.canParse(guess) ? new URL(guess).href : 'http://localhost:3000/oauth'
 }
 
+/** The SQLite file of development. */
+export const defaultFilename = './latchkey.sqlite'
+
 /** The default database in development: an SQLite file in the current directory. */
 export const developmentDatabase = (): Knex.Config => ({
   client: 'better-sqlite3',
-  connection: { filename: './latchkey.sqlite' },
+  connection: { filename: defaultFilename },
   useNullAsDefault: true,
 })
 

@@ -123,3 +123,22 @@ const remove = command<{ id: string }>((table, v) => table('users').where({ id: 
 export const removeUser = async (db: Database, values: { id: string }): Promise<void> => {
   await remove(db, values)
 }
+
+const setDisabledAt = command<{ username: string; disabledAt: number | null; now: number }>((table, v) =>
+  table('users').where({ username: v.username }).update({ disabled_at: v.disabledAt, updated_at: v.now }),
+)
+
+/**
+ * Disables or enables the account with this login name.
+ *
+ * @returns whether it exists
+ */
+export const setUserDisabled = async (
+  db: Database,
+  { username, isDisabled, now }: { username: string; isDisabled: boolean; now: number },
+): Promise<boolean> => {
+  const account = await findUserByUsername(db, { username })
+  if (account === undefined) return false
+  await setDisabledAt(db, { username: account.username, disabledAt: isDisabled ? now : null, now })
+  return true
+}

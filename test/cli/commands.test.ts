@@ -35,6 +35,8 @@ describe('help', () => {
       'client delete',
       'client rotate-secret',
       'user create',
+      'user disable',
+      'user enable',
       'keys list',
       'keys rotate',
       'prune',
@@ -61,6 +63,11 @@ describe('help', () => {
     [['frobnicate'], 'unknown command frobnicate; see: latchkey --help'],
     [['client', 'create', '--redirect-url', callback], 'did you mean --redirect-uri?'],
     [['client', 'create', '--redirect-uri'], '--redirect-uri <value>'],
+    [['client', 'create', '--name', 'Shop'], 'client create needs --redirect-uri'],
+    [
+      ['client', 'create', '--metadata', '{"grant_types":["implicit"]}'],
+      'client create needs --redirect-uri',
+    ],
     [['client', 'list', 'shop'], 'unexpected argument shop'],
     [['client', 'rotate-secret'], 'client rotate-secret needs ID'],
     [['user', 'create', '--username', 'ada', '--password', 'pass-phrase'], '--password is not an option'],
@@ -84,21 +91,61 @@ describe('help', () => {
   })
 })
 
+/** The line about the default database. */
+const place = 'database: ./latchkey.sqlite (default options: this folder has no configuration file)\n'
+
+/** A folder whose default database has its tables. */
+const migrated = async (): Promise<string> => {
+  const folder = cli.folder()
+  await cli.succeed(folder, ['migrate'])
+  return folder
+}
+
 describe('with the defaults of development', () => {
   test('migrate creates the tables; run again, it changes nothing and says so', async () => {
     const folder = cli.folder()
     const first = await cli.succeed(folder, ['migrate'])
     expect(first.stdout).toMatch(/^001_clients\n002_users\n/)
     expect(await rowsOf(folder, 'oauth_clients')).toEqual([])
-    expect(await cli.run(folder, ['migrate'])).toEqual({
-      code: 0,
-      stdout: '',
-      stderr: 'the tables are up to date\n',
+    const second = await cli.run(folder, ['migrate'])
+    expect(second).toEqual({ code: 0, stdout: '', stderr: `${place}the tables are up to date\n` })
+  })
+
+  test.each([
+    ['client', 'list'],
+    ['client', 'create', '--redirect-uri', callback],
+    ['keys', 'list'],
+    ['user', 'create', '--username', 'ada'],
+    ['prune'],
+  ])('%s %s without a configuration or a database asks for one and creates nothing', async (...args) => {
+    const folder = cli.folder()
+    const { code, stdout, stderr } = await cli.run(folder, args)
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(stderr).toMatch(
+      /which database does your app use\? .*export the same options from latchkey.config.js/s,
+    )
+    expect(readdirSync(folder)).toEqual([])
+  })
+
+  test.each([
+    ['client', 'list'],
+    ['client', 'create', '--redirect-uri', callback],
+  ])('%s %s creates no tables in a database that has none', async (...args) => {
+    const folder = cli.folder()
+    await withDatabase(folder, (database) =>
+      database.schema.createTable('people', (table) => table.increments()),
+    )
+    const { code, stderr } = await cli.run(folder, args)
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringContaining('run: npx latchkey migrate'),
     })
+    const tables = await withDatabase(folder, (database) => database('sqlite_master').pluck('name'))
+    expect(tables).not.toContain('oauth_clients')
   })
 
   test('client create prints the secret once and stores its hash alone; list shows the client', async () => {
-    const folder = cli.folder()
+    const folder = await migrated()
     const web = [...['client', 'create', '--id', 'shop', '--name', 'Shop'], '--redirect-uri', callback]
     const created = await cli.succeed(folder, [...web, '--redirect-uri', 'http://127.0.0.1/callback'])
     const secret = field(created.stdout, 'client_secret')
@@ -138,7 +185,7 @@ describe('with the defaults of development', () => {
   })
 
   test('--secret-from-stdin reads the secret from standard input and does not print it', async () => {
-    const folder = cli.folder()
+    const folder = await migrated()
     const args = ['client', 'create', '--id', 'shop', '--redirect-uri', callback, '--secret-from-stdin']
     const short = await cli.run(folder, args, { input: 'too-short\n' })
     expect(short).toMatchObject({ code: 1, stdout: '' })
@@ -150,7 +197,7 @@ describe('with the defaults of development', () => {
   })
 
   test('invalid clients are refused with the message of seeds, and nothing is written', async () => {
-    const folder = cli.folder()
+    const folder = await migrated()
     const create = ['client', 'create', '--id', 'shop']
     await cli.succeed(folder, [...create, '--redirect-uri', callback])
     const refusals: [string[], string][] = [
@@ -161,7 +208,6 @@ describe('with the defaults of development', () => {
         ['client', 'create', '--redirect-uri', callback, '--grant-type', 'password'],
         'grant_types must be one of',
       ],
-      [['client', 'create'], 'redirect_uris is required'],
       [[...create, '--redirect-uri', 'https://evil.example/'], 'client_id: shop is already registered'],
       [['client', 'rotate-secret', 'nobody'], 'client nobody is not registered'],
     ]
@@ -171,17 +217,17 @@ describe('with the defaults of development', () => {
       expect(outcomes[index]!.stderr).not.toMatch(stack)
     })
     expect(await rowsOf(folder, 'oauth_clients')).toHaveLength(1)
-    expect((await cli.run(folder, ['client', 'create', '--debug'])).stderr).toMatch(stack)
+    expect((await cli.run(folder, ['client', 'show', 'nobody', '--debug'])).stderr).toMatch(stack)
   })
 
   test('disable, enable, update, show and delete change one client and no other', async () => {
-    const folder = cli.folder()
+    const folder = await migrated()
     const client = (...words: string[]) => cli.succeed(folder, ['client', ...words])
     await client('create', '--id', 'shop', '--redirect-uri', callback)
     await client('create', '--id', 'other', '--redirect-uri', callback)
     const [other] = (await rowsOf(folder, 'oauth_clients')).filter(({ client_id }) => client_id === 'other')
 
-    expect((await client('disable', 'shop')).stderr).toBe('client shop is disabled\n')
+    expect((await client('disable', 'shop')).stderr).toBe(`${place}client shop is disabled\n`)
     expect((await client('list')).stdout).toMatch(/^shop +shop +confidential, disabled /m)
     await client('enable', 'shop')
     const change = ['--name', 'Shop', '--metadata', '{"client_uri":"https://shop.example.com"}']
@@ -197,12 +243,12 @@ describe('with the defaults of development', () => {
     expect(await cli.run(folder, ['client', 'show', 'shop'])).toEqual({
       code: 1,
       stdout: '',
-      stderr: 'latchkey: client shop is not registered\n',
+      stderr: `${place}latchkey: client shop is not registered\n`,
     })
   })
 
   test('rotate-secret keeps both secrets valid for a while, or ends the old one at once', async () => {
-    const folder = cli.folder()
+    const folder = await migrated()
     const created = await cli.succeed(folder, [
       'client',
       'create',
@@ -228,8 +274,7 @@ describe('with the defaults of development', () => {
   })
 
   test('prune removes expired rows, prints the number for each table, and keeps the others', async () => {
-    const folder = cli.folder()
-    await cli.succeed(folder, ['migrate'])
+    const folder = await migrated()
     const now = Math.floor(Date.now() / 1000)
     const tokens = (count: number, expires_at: number) =>
       Array.from({ length: count }, () => ({
@@ -253,7 +298,7 @@ describe('with the defaults of development', () => {
     expect(await cli.run(folder, ['prune'])).toEqual({
       code: 0,
       stdout: '',
-      stderr: 'no rows are expired\n',
+      stderr: `${place}no rows are expired\n`,
     })
 
     await fill()
@@ -267,7 +312,7 @@ describe('with the defaults of development', () => {
   })
 
   test('user create takes the password from standard input or the environment, and stores its hash', async () => {
-    const folder = cli.folder()
+    const folder = await migrated()
     const ada = ['user', 'create', '--username', 'ada', '--name', 'Ada Lovelace']
     const created = await cli.succeed(folder, [...ada, '--email', 'ada@example.com', '--email-verified'], {
       input: 'correct horse battery\n',
@@ -289,7 +334,9 @@ describe('with the defaults of development', () => {
     expect(created.stdout + created.stderr).not.toContain('correct horse')
     const refusals: [string[], string, string, number][] = [
       [ada, 'another password', 'user ada already exists', 1],
-      [['user', 'create', '--username', 'eve'], '', 'the password must have 1 to 1024 characters', 1],
+      [['user', 'create', '--username', 'eve'], '', 'the password must have 8 to 1024 characters', 1],
+      [['user', 'create', '--username', 'eve'], 'sevenly', 'the password must have 8 to 1024 characters', 1],
+      [['user', 'disable', 'eve'], '', 'user eve does not exist', 1],
       [['user', 'create', '--username', ' eve'], 'x', '--username must have', 1],
       [['user', 'create', '--username', 'eve', '--email', 'eve'], 'x', 'must be an e-mail address', 1],
       [['user', 'create', '--username', 'eve', '--email-verified'], 'x', '--email-verified needs --email', 2],
@@ -300,5 +347,13 @@ describe('with the defaults of development', () => {
       expect(outcomes[index]).toMatchObject({ code, stdout: '', stderr: expect.stringContaining(message) })
     })
     expect(await rowsOf(folder, 'oauth_users')).toHaveLength(2)
+
+    const states = async () => (await rowsOf(folder, 'oauth_users')).map((row) => row.disabled_at !== null)
+    expect((await cli.succeed(folder, ['user', 'disable', 'ada'])).stderr).toBe(
+      `${place}user ada is disabled\n`,
+    )
+    expect(await states()).toEqual([true, false])
+    await cli.succeed(folder, ['user', 'enable', 'ada'])
+    expect(await states()).toEqual([false, false])
   })
 })

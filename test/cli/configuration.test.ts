@@ -61,6 +61,14 @@ export default {
       '--scope',
       'openid orders:read',
     ]
+    if (url === undefined) {
+      const early = await cli.run(folder, ['client', 'list'], production)
+      expect(early.stderr).toContain('database: host.sqlite (latchkey.config.mjs)\n')
+      expect(early.stderr).toContain('host.sqlite does not exist; start your app first')
+      expect(readdirSync(folder)).toEqual(['latchkey.config.mjs'])
+      await cli.succeed(folder, ['migrate'], production)
+      await cli.succeed(folder, ['rollback', '--yes'], production)
+    }
     const refused = await cli.run(folder, create, production)
     expect(refused).toMatchObject({ code: 1, stdout: '' })
     expect(refused.stderr).toMatch(/the database lacks 001_clients, .*; run: npx latchkey migrate$/m)
@@ -81,6 +89,7 @@ export default {
       })
       const create = ['client', 'create', '--id', 'desk', '--redirect-uri', callback]
       const loading = ['--import', 'tsx', join(root, 'lib/cli/index.ts')]
+      await cli.succeed(folder, ['migrate'], { program: loading })
       await cli.succeed(folder, [...create, '--scope', 'openid orders:read'], { program: loading })
       expect(await rowsOf(folder, 'oauth_clients')).toHaveLength(1)
     },
@@ -94,7 +103,9 @@ export default {
     const command = `--import tsx dist/lib/cli/index.js client create --name 'A & B' --redirect-uri ${callback}`
     expect(refused).toMatchObject({ code: 1, stdout: '' })
     expect(refused.stderr).toContain(`run: node ${command}\n`)
-    await cli.succeed(folder, args, { program: ['--import', 'tsx', 'dist/lib/cli/index.js'] })
+    const program = ['--import', 'tsx', 'dist/lib/cli/index.js']
+    await cli.succeed(folder, ['migrate'], { program })
+    await cli.succeed(folder, args, { program })
     expect(await rowsOf(folder, 'oauth_clients')).toHaveLength(1)
   })
 
@@ -105,21 +116,28 @@ export default {
       'wrong.mjs': `export default { isuer: 'https://app.example.com' }`,
       'empty.mjs': `export const options = {}`,
       'broken.mjs': `throw new Error('DATABASE_URL is not set')`,
-      'away.mjs': `export default { database: { client: 'pg', connection: 'postgres://127.0.0.1:1/x' } }`,
+      'away.mjs': `export default { database: { client: 'pg', connection: 'postgres://u:pass@127.0.0.1:1/x' } }`,
     })
+    await cli.succeed(folder, ['migrate', '--config', 'host.mjs'])
     const list = ['client', 'list', '--config']
     const refusals: [string[], string][] = [
-      [['user', 'create', '--username', 'ada', '--config', 'host.mjs'], 'in your table people'],
+      [
+        ['user', 'create', '--username', 'ada', '--config', 'host.mjs'],
+        'in your table people; create them there',
+      ],
+      [['user', 'disable', 'ada', '--config', 'host.mjs'], 'in your table people; disable them there'],
       [[...list, 'wrong.mjs'], 'isuer is not an option; did you mean issuer?'],
       [[...list, 'empty.mjs'], 'empty.mjs has no default export'],
       [[...list, 'broken.mjs'], 'broken.mjs could not be loaded: DATABASE_URL is not set'],
       [[...list, 'away.mjs'], 'ECONNREFUSED'],
+      [[...list, 'away.mjs'], 'database: 127.0.0.1:1/x (away.mjs)\n'],
       [[...list, 'absent.mjs'], 'absent.mjs does not exist'],
     ]
     const outcomes = await Promise.all(refusals.map(([args]) => cli.run(folder, args, { input: 'pw\n' })))
     refusals.forEach(([, message], index) => {
       expect(outcomes[index]).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining(message) })
       expect(outcomes[index]!.stderr).not.toMatch(stack)
+      expect(outcomes[index]!.stderr).not.toContain('u:pass')
     })
   })
 

@@ -103,6 +103,15 @@ test('in production the server does not migrate: it names what is missing and cr
   expect(messages(log.info)).toEqual([])
 })
 
+test('in development the first start says where the tables are and what comes next, and later ones say nothing', async () => {
+  await boot('development')
+  expect(messages(log.info)).toEqual([
+    expect.stringMatching(/^latchkey: created its tables in \S+; next, .*npx latchkey client create/),
+  ])
+  await boot('development')
+  expect(messages(log.info)).toHaveLength(1)
+})
+
 test('a single missing migration is named', async () => {
   await migrated()
   const last = [...migrations.keys()].at(-1)
