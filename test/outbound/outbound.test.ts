@@ -10,24 +10,7 @@ import type { AddressInfo, LookupFunction } from 'node:net'
 import { resolveOptions } from '../../lib/options/resolve.ts'
 import { createOutbound, OutboundError } from '../../lib/outbound/outbound.ts'
 import { isPublicAddress } from '../../lib/outbound/public-address.ts'
-
-/** A certificate for client.test that nobody has signed, and its key, which secures nothing. */
-const key = `-----BEGIN PRIVATE KEY-----
-MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQggp09ME++fSaCUUBE
-bnunrwNbk0imppMa8xiTWAMHeeyhRANCAASL6tnda7hx+5lEgD5L8RFBUFzBibdz
-fHwoU58zsygXQNzAy2rtw5mCM83Gkmz6j5tDqcQDs2pgJQmr8yVIyuLo
------END PRIVATE KEY-----`
-const cert = `-----BEGIN CERTIFICATE-----
-MIIBmjCCAUGgAwIBAgIUaaMNvMdjpLT413i1/clcEq7+srEwCgYIKoZIzj0EAwIw
-FjEUMBIGA1UEAwwLY2xpZW50LnRlc3QwIBcNMjYxMTIxMDI0ODAzWhgPMjEyNjEw
-MjgwMjQ4MDNaMBYxFDASBgNVBAMMC2NsaWVudC50ZXN0MFkwEwYHKoZIzj0CAQYI
-KoZIzj0DAQcDQgAEi+rZ3Wu4cfuZRIA+S/ERQVBcwYm3c3x8KFOfM7MoF0DcwMtq
-7cOZgjPNxpJs+o+bQ6nEA7NqYCUJq/MlSMri6KNrMGkwHQYDVR0OBBYEFBuc0nBU
-hyQ8hjMS5YIPnlmuCwOhMB8GA1UdIwQYMBaAFBuc0nBUhyQ8hjMS5YIPnlmuCwOh
-MA8GA1UdEwEB/wQFMAMBAf8wFgYDVR0RBA8wDYILY2xpZW50LnRlc3QwCgYIKoZI
-zj0EAwIDRwAwRAIgORlRqRBrp3Y0rduxN+gQm8RHBIaTFRMtGzhaWjrxFv4CIGSW
-xd/fpWWRfWlAqqZ+DrObDLYi1hPPRkGAWdGx8zn4
------END CERTIFICATE-----`
+import { certificate } from '../support/certificate.ts'
 
 const servers: Server[] = []
 afterEach(async () => {
@@ -217,7 +200,7 @@ describe('the connection', () => {
     const names: string[] = []
     let answered = false
     const server = createTlsServer(
-      { key, cert, SNICallback: (name, done) => done(null, void names.push(name)) },
+      { ...certificate, SNICallback: (name, done) => done(null, void names.push(name)) },
       () => {
         answered = true
       },

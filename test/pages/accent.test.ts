@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { clampChroma, wcagContrast as contrast, converter, differenceEuclidean, formatHex } from 'culori'
 import { type AccentColours, accentColours, accentRules, surfaces } from '../../lib/pages/theme/accent.ts'
 import { createViews } from '../../lib/pages/views.ts'
-import { fc } from '../support/property.ts'
+import { fc, runs } from '../support/property.ts'
 
 const oklch = converter('oklch')
 const differenceOf = differenceEuclidean('oklab')
@@ -12,6 +12,8 @@ const differenceOf = differenceEuclidean('oklab')
 const toOklch = (colour: string) => oklch(colour) ?? { mode: 'oklch', l: 0, c: 0 }
 
 const schemes = ['light', 'dark'] as const
+/** Examples of each property. */
+const numRuns = runs(25)
 const hex = fc.integer({ min: 0, max: 0xffffff }).map((number) => `#${number.toString(16).padStart(6, '0')}`)
 /** The whole circle in steps, with all that is pale, dark or grey, since chance seldom meets the edges. */
 const swatches = [0, 0x33, 0x66, 0x99, 0xcc, 0xff].flatMap((red, _, steps) =>
@@ -59,7 +61,8 @@ describe('accentColours', () => {
 describe.each(schemes)('an accent colour on %s pages', (scheme) => {
   it('can be read and seen, whichever it is', () => {
     expect(swatches.flatMap((swatch) => broken(accentColours(swatch, scheme), scheme))).toEqual([])
-    fc.assert(fc.property(hex, (colour) => expect(broken(accentColours(colour, scheme), scheme)).toEqual([])))
+    const isSound = (colour: string) => expect(broken(accentColours(colour, scheme), scheme)).toEqual([])
+    fc.assert(fc.property(hex, isSound), { numRuns })
   })
 
   it('keeps its hue', () => {
@@ -68,6 +71,7 @@ describe.each(schemes)('an accent colour on %s pages', (scheme) => {
         const { accentText: _, ...derived } = accentColours(colour, scheme)
         for (const each of Object.values(derived)) expect(turn(colour, each)).toBeLessThan(8)
       }),
+      { numRuns },
     )
   })
 
@@ -78,6 +82,7 @@ describe.each(schemes)('an accent colour on %s pages', (scheme) => {
         if (least(colour, scheme) >= 4.5) expect(link).toBe(colour)
         if (least(colour, scheme) >= 3) expect(focus).toBe(colour)
       }),
+      { numRuns },
     )
   })
 
@@ -92,6 +97,7 @@ describe.each(schemes)('an accent colour on %s pages', (scheme) => {
         const before = formatHex(clampChroma({ ...own, mode: 'oklch', l }, 'oklch'))
         expect(Math.abs(way) < 0.012 || least(before, scheme) < 4.5).toBe(true)
       }),
+      { numRuns },
     )
   })
 
@@ -102,6 +108,7 @@ describe.each(schemes)('an accent colour on %s pages', (scheme) => {
         const [white, black] = [contrast('#fdfdfe', accent), contrast('#11151f', accent)]
         expect(contrast(accentText, accent)).toBe(Math.max(white, black))
       }),
+      { numRuns },
     )
   })
 })

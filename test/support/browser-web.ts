@@ -12,7 +12,7 @@ import { networkInterfaces } from 'node:os'
 import { text } from 'node:stream/consumers'
 import type { Browser } from 'playwright-core'
 import { launchBrowser } from './browser.ts'
-import { certificate } from './browser-certificate.ts'
+import { certificate } from './certificate.ts'
 
 /** A request that came to a site which is not ours. */
 export interface Received {
