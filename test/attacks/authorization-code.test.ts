@@ -169,7 +169,7 @@ underAttack(
     describe.each(thefts)('redeemed by $what ($source)', ({ asked, right = {}, wrong, refusal }) => {
       const [status, error] = refusal ?? [400, 'invalid_grant']
 
-      test('is refused, writes nothing, and is still good for its owner', async () => {
+      test('is refused, writes nothing, and its owner can still redeem it', async () => {
         const code = await codeFor(asked)
         const refused = await changesNothing(target(), () => redeem(code, { ...right, ...wrong }))
         expectRefusal(refused, status, error)
@@ -279,7 +279,7 @@ underAttack(
       expect(await standing(tokens)).toEqual(dead)
     })
 
-    test('is worthless after a minute, to the second (RFC 6819 §5.1.5.3, ASVS 10.4.3)', async () => {
+    test('expires after a minute, to the second (RFC 6819 §5.1.5.3, ASVS 10.4.3)', async () => {
       const clock = stopClock()
       const [early, late] = [await codeFor(), await codeFor()]
       clock.travel(59)
@@ -467,7 +467,7 @@ describe('two processes on one database (RFC 6749 §10.5, RFC 9700 §4.14.2)', (
     ])
   })
 
-  test('a revocation among twenty refreshes leaves nothing alive, whoever was first', async () => {
+  test('a revocation among twenty refreshes leaves no valid token, in any order', async () => {
     const { refresh_token } = await tokensOfHost(host)
     const answers = await Promise.all(
       Array.from({ length: 21 }, (_, turn) =>

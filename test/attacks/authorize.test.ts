@@ -184,7 +184,7 @@ underAttack(
       test.each<[string, Asked]>([
         ['the challenge taken out, for a public client', publicly],
         ['the method taken out, which would mean plain', { client_id: 'native', code_challenge: challenge }],
-        ['a method nobody knows', { ...native, code_challenge_method: 'none' }],
+        ['an unknown method', { ...native, code_challenge_method: 'none' }],
         ['the method in another case', { ...native, code_challenge_method: 's256' }],
         ['a challenge with padding', { ...native, code_challenge: `${challenge}=` }],
         ['the challenge taken out, for a client registered with it', { client_id: 'strict' }],
@@ -211,7 +211,7 @@ underAttack(
         expect(await redeem(bound, { code_verifier: verifier })).toMatchObject({ token_type: 'Bearer' })
       })
 
-      test('a challenge that comes with the waiting request is not heard', async () => {
+      test('a challenge sent with the consent form is ignored', async () => {
         const { agent, page } = await side.consentPage(s256)
         const other = pkce('w'.repeat(43)).challenge
         const evilChallenge = { code_challenge: other, code_challenge_method: 'S256' }
@@ -422,7 +422,7 @@ underAttack(
       describe('posted by another site', () => {
         const foreign = { Origin: 'https://evil.example', 'Sec-Fetch-Site': 'cross-site' }
 
-        test('neither reads a login nor sets a cookie of ours, and writes nothing', async () => {
+        test('neither reads a login nor sets a cookie, and writes nothing', async () => {
           const form = { response_type: 'code', client_id: 'web', redirect_uri: callback, scope: 'openid' }
           // A session that is read now would be put off to a later end.
           stopClock().travel(60)
@@ -511,7 +511,7 @@ underAttack(
       })
 
       test.each(['display', 'ui_locales', 'claims_locales', 'acr_values', 'color'])(
-        '%s, which nobody reads: ignored, and not returned',
+        '%s, which is not read: ignored, and not returned',
         async (name) => {
           for (const value of ['%00', '%ff', '%0d%0aSet-Cookie:planted=1', 'x'.repeat(9000)])
             code(await ada.get(raw(`${name}=${value}&prompt=none`)))
@@ -520,7 +520,7 @@ underAttack(
     })
 
     // OIDC Core §3.1.2.6: silence says nothing to a client that was not allowed.
-    test('prompt=none tells who is signed in only to a client at its registered place (CVE-2019-9837)', async () => {
+    test('prompt=none shows whether a user is signed in only to a registered redirect URI (CVE-2019-9837)', async () => {
       for (const agent of [browser(), ada]) {
         expectPage(await agent.get(silent({ redirect_uri: evil })))
         expectPage(await agent.get(silent({ client_id: 'nobody' })))

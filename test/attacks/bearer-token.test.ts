@@ -265,7 +265,7 @@ underAttack(
         expect(refused.html).not.toContain('subject')
       })
 
-      test('without openid it tells nothing of the user (OIDC Core §5.3, ASVS 10.3.2)', async () => {
+      test('without openid it shows nothing about the user (OIDC Core §5.3, ASVS 10.3.2)', async () => {
         const { access_token } = await tokensFor({ scope: 'email profile notes:read' })
         const refused = await userinfo(access_token)
         expectRefusal(refused, 403, 'insufficient_scope')
@@ -293,7 +293,7 @@ underAttack(
         expect(jsonOf(await guarded(access_token))).toEqual({ subject: null })
       })
 
-      test('of one user tells of no other, whoever is named beside it (CWE-639)', async () => {
+      test('of one user shows no other user, whatever the request names (CWE-639)', async () => {
         const { access_token } = await tokensFor({ scope: 'openid email' }, {}, bob)
         const query = '?sub=1&user=1&username=ada@example.com&id=1'
         const told = await atUserinfo({ Authorization: `Bearer ${access_token}`, 'X-User': '1' }, query)
@@ -401,7 +401,7 @@ underAttack(
     })
 
     everyMount(() => {
-      test('gives UserInfo to nobody’s cache (RFC 6750 §5.3, RFC 9111 §3.5)', async () => {
+      test('gets UserInfo that no cache may store (RFC 6750 §5.3, RFC 9111 §3.5)', async () => {
         const { access_token } = await fresh()
         const first = await userinfo(access_token)
         expect(first.headers).toMatchObject({

@@ -150,7 +150,7 @@ underAttack(
       })
     })
 
-    test('nobody learns who is registered, for what, and who is switched off (ASVS 6.3.8, RFC 6749 §5.2)', async () => {
+    test('refusals do not show which clients are registered, for what, or disabled (ASVS 6.3.8, RFC 6749 §5.2)', async () => {
       const wrong = 'w'.repeat(40)
       const inForm = [
         { client_id: 'nobody', client_secret: wrong },
@@ -361,7 +361,7 @@ underAttack(
       ['PS384', 'sha384'],
       ['PS512', 'sha512'],
     ])(
-      'signed by its own key with %s, which nobody offered (RFC 8725 §3.1, ASVS 9.1.2)',
+      'signed by its own key with %s, which is not offered (RFC 8725 §3.1, ASVS 9.1.2)',
       async (alg, digest) => {
         const input = unsigned({ alg, kid: 'rsa' }, usual(target()))
         const key = KeyObject.from(rsa.privateKey)
@@ -391,10 +391,7 @@ underAttack(
     })
 
     test.each<[string, () => object]>([
-      [
-        'a critical extension that nobody knows (RFC 7515 §4.1.11, CVE-2025-59420)',
-        () => ({ crit: ['x'], x: 1 }),
-      ],
+      ['an unknown critical extension (RFC 7515 §4.1.11, CVE-2025-59420)', () => ({ crit: ['x'], x: 1 })],
       ['a critical claim', () => ({ crit: ['exp'], exp: 1 })],
       ['the type of an access token (RFC 8725 §3.11)', () => ({ typ: 'at+jwt' })],
       ['a type that is no text', () => ({ typ: ['JWT'] })],
@@ -413,8 +410,8 @@ underAttack(
         ({ issuer }) => ({ aud: [issuer, 'https://as.example.net/token'] }),
       ],
       ['the issuer and a slash', ({ issuer }) => ({ aud: `${issuer}/` })],
-      ['an endpoint that authenticates nobody', ({ issuer }) => ({ aud: `${issuer}/userinfo` })],
-      ['nobody', () => ({ aud: undefined })],
+      ['an endpoint that authenticates no client', ({ issuer }) => ({ aud: `${issuer}/userinfo` })],
+      ['no audience', () => ({ aud: undefined })],
     ])('for %s', async (_, claims) => {
       await expectRefused(await right(claims(target())))
     })
@@ -473,7 +470,7 @@ underAttack(
         expectRefusal(refused, 400, 'invalid_request')
       })
 
-      test('by an ID token or an access token of ours (RFC 8725 §3.12)', async () => {
+      test('by an ID token or an access token of this server (RFC 8725 §3.12)', async () => {
         const tokens = await tokensFor()
         for (const value of [tokens.id_token, tokens.access_token, tokens.refresh_token])
           await expectRefused(value)
@@ -516,7 +513,7 @@ underAttack(
         await expectRefused(await right({ jti, aud: `${target().issuer}/token`, exp: now() + 300 }, {}, rsa))
       })
 
-      test('and is not used up by whoever cannot sign it', async () => {
+      test('and is not used up by an assertion with a wrong signature', async () => {
         const jti = randomUUID()
         await expectRefused(await assertion('signer', stranger, { aud: target().issuer, jti }))
         expect((await send(await right({ jti }))).status).toBe(200)

@@ -310,7 +310,7 @@ underAttack(
 
     // RFC 6819 §5.2.4.1: one decision, once.
     describe('replayed', () => {
-      test('after it was used, to allow or to deny, it is the page that it took too long', async () => {
+      test('after it was used it is the page for expired requests', async () => {
         const { agent, page, fields } = await consentPage()
         code(await agent.decide(page, 'allow'))
         const before = await table('authorizations')
@@ -481,7 +481,7 @@ underAttack(
     })
 
     everyMount(() => {
-      test('sets no cookie of ours, and carries nothing of the protocol that could be changed', async () => {
+      test('sets no cookie, and its form has no field of the protocol that could be changed', async () => {
         const { page, fields } = await consentPage({ nonce: 'n', ...s256 })
         expect(ownCookies(page)).toEqual([])
         expect(Object.keys(fields).sort()).toEqual(['authorization_request', 'csrf_token', 'locale'])

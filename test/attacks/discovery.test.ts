@@ -133,7 +133,7 @@ underAttack(
         expect(metadata.introspection_endpoint_auth_methods_supported).not.toContain('none')
       })
 
-      test('no word of the inside: tables, paths, versions, clients (RFC 8414 §6)', async () => {
+      test('no internals: tables, paths, versions, clients (RFC 8414 §6)', async () => {
         for (const path of documents) {
           const { html, headers } = await at(path)
           expect(html).not.toMatch(/oauth_|node_modules|127\.0\.0\.1|latchkey\/|"web"|"native"/)
@@ -197,7 +197,7 @@ underAttack(
             })
 
         test.each(open)(
-          'may read %s without credentials alone, whoever they are (CVE-2024-41657)',
+          'may read %s without credentials only, from any origin (CVE-2024-41657)',
           async (path) => {
             for (const Origin of origins) {
               const asked = await preflight(path, Origin)
@@ -279,7 +279,7 @@ underAttack(
     })
 
     everyMount(() => {
-      test('a proxy that tells http for https is not believed by halves (RFC 9700 §4.13)', async () => {
+      test('a proxy that reports http for an https issuer gets no mixed answer (RFC 9700 §4.13)', async () => {
         const isHttps = target().issuer.startsWith('https:')
         for (const path of documents) {
           const answer = await at(path, { 'X-Forwarded-Proto': 'http' })

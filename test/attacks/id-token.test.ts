@@ -139,7 +139,7 @@ const forgeries: [string, (material: Material) => string | Promise<string>][] = 
   ['by our own key, of another issuer (RFC 8725 §3.8)', ours({}, { iss: 'https://evil.example' })],
   ['by our own key, without an end, as UserInfo is (OIDC Core §5.3.2)', ours({}, { exp: undefined })],
   ['by our own key, for several clients (OIDC Core §2)', ours({}, { aud: ['web', 'other'] })],
-  ['by our own key, about nobody', ours({}, { sub: undefined })],
+  ['by our own key, without a subject', ours({}, { sub: undefined })],
   ['by our own key, said to be another algorithm (RFC 8725 §3.1)', ours({ alg: 'PS256' })],
   ['that is an access token', ({ tokens }) => tokens.access_token],
   ['that is a refresh token', ({ tokens }) => tokens.refresh_token],
@@ -203,7 +203,7 @@ underAttack(
     })
 
     describe('that is right, as a hint,', () => {
-      test('signs nobody in (OIDC Core §3.1.2.1)', async () => {
+      test('signs no user in (OIDC Core §3.1.2.1)', async () => {
         const { id_token: id_token_hint } = await tokensFor()
         const answer = await silently({ id_token_hint }, target().browser())
         expect(answer.location?.searchParams.get('error')).toBe('login_required')
@@ -217,7 +217,7 @@ underAttack(
         codeOf(await silently({ id_token_hint: mine.id_token }), { iss: target().issuer })
       })
 
-      test('of another user signs nobody out without being asked (RP-Initiated Logout §2)', async () => {
+      test('of another user does not sign out without a question (RP-Initiated Logout §2)', async () => {
         const [, { id_token: id_token_hint }] = [await tokensFor(), await tokensFor({}, {}, bob)]
         const page = await browserOf().get(
           `${target().base}/logout?${new URLSearchParams({ id_token_hint })}`,
@@ -286,7 +286,7 @@ underAttack(
         expect((await verified(next.id_token)).at_hash).toBe(halfHash(next.access_token))
       })
 
-      test('to the user of whom UserInfo tells (OIDC Core §5.3.4)', async () => {
+      test('to the user of UserInfo (OIDC Core §5.3.4)', async () => {
         for (const as of [undefined, bob]) {
           const tokens = await tokensFor({}, {}, as)
           expect(jsonOf(await userinfo(tokens.access_token)).sub).toBe((await verified(tokens.id_token)).sub)
@@ -353,7 +353,7 @@ underAttack(
       },
     )
 
-    test('is about nobody whom the claims parameter names (OIDC Core §5.5.1)', async () => {
+    test('is not about another user whom the claims parameter requests (OIDC Core §5.5.1)', async () => {
       await tokensFor()
       const claims = JSON.stringify({ id_token: { sub: { value: '2' } } })
       const answer = await silently({ claims })

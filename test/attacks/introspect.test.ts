@@ -52,10 +52,10 @@ underAttack(
       expect(jsonOf(await introspect(value, asker))).toMatchObject({ active: true })
     }
 
-    describe('by somebody who may not ask tells nothing (RFC 7662 §2.1 and §4, ASVS 10.4.10)', () => {
+    describe('by a client that may not ask shows nothing (RFC 7662 §2.1 and §4, ASVS 10.4.10)', () => {
       test.each<[string, Asked, readonly [number, string]]>([
         ['a public client', native, [401, 'invalid_client']],
-        ['nobody', nobody, [400, 'invalid_request']],
+        ['no client', nobody, [400, 'invalid_request']],
         ['a client without its secret', { client_secret: undefined }, [401, 'invalid_client']],
         ['a client with another secret', { client_secret: otherSecret }, [401, 'invalid_client']],
         ['a client that does not exist', { client_id: 'nobody' }, [401, 'invalid_client']],
@@ -202,7 +202,7 @@ underAttack(
       })
     })
 
-    test('tells no more than RFC 7662 §2.2 names, and nothing of a refresh token that makes it a bearer token', async () => {
+    test('returns only members of RFC 7662 §2.2, and no token_type for a refresh token', async () => {
       const tokens = await tokensFor({ scope: 'openid email notes:read' })
       const told = jsonOf(await introspect(tokens.access_token))
       const names = ['active', 'client_id', 'exp', 'iat', 'iss', 'scope', 'sub', 'token_type', 'username']
@@ -268,7 +268,7 @@ underAttack(
     })
 
     everyMount(() => {
-      test('is kept by nobody (RFC 7662 §4)', async () => {
+      test('is stored by no cache (RFC 7662 §4)', async () => {
         const { access_token } = await tokensFor()
         for (const value of [access_token, unknown]) {
           const { headers } = await introspect(value)

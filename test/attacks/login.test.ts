@@ -159,7 +159,7 @@ underAttack(
     // ASVS 3.5.3 and 14.2.1: a link signs nobody in.
     everyMount(() => {
       describe('by a link', () => {
-        test('shows the form, signs nobody in, and does not show the password', async () => {
+        test('shows the form, does not sign in, and does not show the password', async () => {
           const { agent, form, expectUndisturbed } = await attacked()
           const page = await writesNothing(target(), () => agent.get(at('/login', form)))
           expect(pageOf(page)).toBe('200 /login')
@@ -198,7 +198,7 @@ underAttack(
         })
 
         test.each(names.flatMap((name) => [`${name}[]`, `${name}[__proto__]`]))(
-          '%s instead of the field signs nobody in',
+          '%s instead of the field does not sign in',
           async (odd) => {
             const { agent, form, expectUndisturbed } = await attacked()
             const name = odd.replace(/\[.*/, '')
@@ -218,7 +218,7 @@ underAttack(
     })
 
     // The attacker begins the request and makes the victim go on with it, or the other way round.
-    describe('of a request that another browser began is the page that it took too long', () => {
+    describe('of a request that another browser began is the page for expired requests', () => {
       test('opened, posted or resumed by the attacker (CVE-2022-39222, RFC 6819 §4.4.1.10)', async () => {
         const { id, form, expectUndisturbed } = await attacked()
         const thief = await signedIn(bob)
@@ -258,7 +258,7 @@ underAttack(
     })
 
     // RFC 6819 §5.1.5.4, ASVS 7.4.1: the back button.
-    describe('of a request that is over is the page that it took too long', () => {
+    describe('of a request that has ended is the page for expired requests', () => {
       test('after it was used', async () => {
         const { agent, page, id } = await consentPage()
         const login = await agent.get(at('/login', { authorization_request: id }))
@@ -307,7 +307,7 @@ underAttack(
     })
 
     // ASVS 6.3.8, 6.2.8: what can be learned from a wrong answer.
-    describe('tells nothing about accounts', () => {
+    describe('shows nothing about accounts', () => {
       const visible = ({ status, html, headers }: Answer, name: string) => ({
         status,
         html: html.replace(/value="[^"]*" autocomplete="username"/, `value="" autocomplete="username"`),
@@ -370,11 +370,11 @@ underAttack(
 
     // RFC 9700 §4.11.2, ASVS 3.7.2; CVE-2024-39694, in which a path was no path.
     everyMount(() => {
-      describe('leads nowhere else, whatever it is told:', () => {
+      describe('leads nowhere else:', () => {
         const places = [evil, '//evil.example', '/\\evil.example', '/\t/evil.example', 'javascript:alert(1)']
         const names = ['return_to', 'redirect_to', 'next']
 
-        test.each([...names, 'redirect_uri', 'RelayState'])('%s is not heard', async (name) => {
+        test.each([...names, 'redirect_uri', 'RelayState'])('%s is ignored', async (name) => {
           for (const place of places) {
             const agent = browser()
             const more = name === 'redirect_uri' ? {} : { [name]: place }
@@ -392,7 +392,7 @@ underAttack(
 
     // OIDC Core §3.1.2.1, ASVS 7.5.3: a renewed login cannot be skipped by the parameters of the way back.
     test.each([{ prompt: 'login' }, { max_age: '0' }, { prompt: 'select_account' }])(
-      'is not skipped by whoever resumes the request with other parameters: %j',
+      'is not skipped by resuming the request with other parameters: %j',
       async (demand) => {
         const agent = await signedIn()
         const { id, page } = await loginPage(demand, agent)
@@ -413,7 +413,7 @@ underAttack(
     )
 
     // RFC 6819 §4.4.1.4: the page that confirms an account takes no other.
-    test('that confirms one account lets nobody in with another’s password', async () => {
+    test('that confirms one account does not accept another’s password', async () => {
       const agent = await signedIn()
       const { page, fields } = await loginPage({ prompt: 'login' }, agent)
       expect(fields.username).toBe(ada.email)

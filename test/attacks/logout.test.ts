@@ -226,7 +226,7 @@ underAttack(
     })
 
     // RP-Initiated Logout §3, RFC 9700 §4.11.2, ASVS 3.7.2; CVE-2024-39694 took other sites for paths of its own.
-    describe('redirects only to registered addresses, and signs nobody out for another place:', () => {
+    describe('redirects only to registered addresses, and does not sign out for others:', () => {
       const places: [string, string][] = [
         ['another site', evil],
         ['a path that is none', '//evil.example'],
@@ -358,7 +358,7 @@ underAttack(
     })
 
     // ASVS 7.4.1: the back button and what other tabs show.
-    test('leaves nothing behind: no tab, no form, no copy of the cookies goes on', async () => {
+    test('ends every tab, form and copy of the cookies', async () => {
       const agent = await signedIn()
       const thief = agent.clone()
       const waiting = code(await agent.get(silent()))

@@ -137,7 +137,7 @@ underAttack(
     ]
 
     test.each(inner as [string, string][])(
-      'are not fetched from %s, and the refusal tells nothing of it (CVE-2026-22752, ASVS 1.3.6)',
+      'are not fetched from %s, and the refusal does not show it (CVE-2026-22752, ASVS 1.3.6)',
       async (_, clientId) => {
         const refused = await ask(clientId)
         expectRefusal(refused, 401, 'invalid_client')
@@ -248,7 +248,7 @@ underAttack(
       expectRefusal(await slow, 401, 'invalid_client')
     })
 
-    test('are fetched no oftener than once a minute for keys that somebody makes up (RFC 6819 §4.4.1.11)', async () => {
+    test('are fetched at most once a minute for unknown keys (RFC 6819 §4.4.1.11)', async () => {
       const clock = stopClock()
       clock.travel(3600)
       expect((await ask('good')).status).toBe(200)

@@ -449,7 +449,7 @@ underAttack(
       })
     })
 
-    test('a code in an address is on no page of ours (RFC 9700 §4.2 and §4.3)', async () => {
+    test('a code in an address appears on no page (RFC 9700 §4.2 and §4.3)', async () => {
       const agent = await signedIn()
       const value = code(await agent.get(silent()))
       for (const path of ['/login', '/consent', '/logout', '/authorize']) {

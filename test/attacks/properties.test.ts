@@ -54,7 +54,7 @@ describe('scope (RFC 6749 §3.3 and §6)', () => {
     )
   })
 
-  test('spaces, repeats and order give nobody a scope more', () => {
+  test('spaces, repeats and order add no scope', () => {
     fc.assert(
       fc.property(some, fc.array(fc.nat(5)), fc.nat(3), (scopes, repeats, spaces) => {
         const again = repeats.flatMap((index) => scopes[index] ?? [])
@@ -387,7 +387,7 @@ describe('tokens', () => {
     )
   })
 
-  test('a successor is read by the bearer of its predecessor alone, and by nobody once it was changed (RFC 6819 §4.5.2)', () => {
+  test('a sealed successor opens only under its predecessor, and not after a change (RFC 6819 §4.5.2)', () => {
     fc.assert(
       fc.property(secret, secret, secret, fc.nat(70), (token, other, successor, at) => {
         const sealed = sealUnder(token, successor)

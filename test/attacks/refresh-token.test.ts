@@ -67,7 +67,7 @@ underAttack(
           [401, 'invalid_client'],
         ],
         [
-          'a stranger who names nobody (RFC 6749 §6)',
+          'a stranger without a client_id (RFC 6749 §6)',
           { client_id: undefined, client_secret: undefined },
           [400, 'invalid_request'],
         ],
@@ -159,7 +159,7 @@ underAttack(
       test.each([
         ['beyond what the user allowed', 'openid email notes:read'],
         ['beyond what the client is registered for', 'openid address'],
-        ['to what nobody knows', 'openid root'],
+        ['to an unknown scope', 'openid root'],
         ['by a quotation mark', 'openid "email'],
       ])('%s: refused, and it is not used up', async (_, scope) => {
         const { refresh_token } = await tokensFor({ scope: granted })
@@ -203,7 +203,7 @@ underAttack(
     })
 
     describe('used again', () => {
-      test('after the window, by whoever it may be, ends the family (RFC 9700 §4.14.2, ASVS 10.4.5)', async () => {
+      test('after the window ends the family (RFC 9700 §4.14.2, ASVS 10.4.5)', async () => {
         const clock = stopClock()
         const [first, bystander] = [await tokensFor(), await tokensFor()]
         const second = tokensOf(await refresh(first.refresh_token))
@@ -282,7 +282,7 @@ underAttack(
       })
     })
 
-    describe('is worthless', () => {
+    describe('is refused', () => {
       test('once it was revoked, and so are the one before it and every access token (RFC 7009 §2.1)', async () => {
         stopClock()
         const first = await tokensFor()

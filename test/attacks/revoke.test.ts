@@ -59,7 +59,7 @@ underAttack(
     describe('of what belongs to another leaves it alive, and does not tell that it is (RFC 7009 §2.1, RFC 6819 §5.2.2.2)', () => {
       test.each<[string, Asked]>([
         ['a confidential client', other],
-        ['a public client, which anybody can be', native],
+        ['a public client', native],
         ['another public client', mobile],
       ])('asked by %s', async (_, thief) => {
         const tokens = await tokensFor()
@@ -87,13 +87,13 @@ underAttack(
       })
     })
 
-    describe('by somebody who does not prove who it is changes nothing (RFC 7009 §2.1, ASVS 10.4.10)', () => {
+    describe('by a client that is not authenticated changes nothing (RFC 7009 §2.1, ASVS 10.4.10)', () => {
       test.each<[string, Asked, readonly [number, string]]>([
         ['its owner without the secret', { client_secret: undefined }, [401, 'invalid_client']],
         ['its owner with an empty secret', { client_secret: '' }, [401, 'invalid_client']],
         ['its owner with another’s secret', { client_secret: otherSecret }, [401, 'invalid_client']],
         ['a client that does not exist', { client_id: 'nobody' }, [401, 'invalid_client']],
-        ['nobody', { client_id: undefined, client_secret: undefined }, [400, 'invalid_request']],
+        ['no client', { client_id: undefined, client_secret: undefined }, [400, 'invalid_request']],
       ])('%s', async (_, thief, [status, error]) => {
         const tokens = await tokensFor()
         for (const value of [tokens.access_token, tokens.refresh_token]) {
@@ -195,7 +195,7 @@ underAttack(
           expectRefusal(await refresh(value), 400, 'invalid_grant')
       })
 
-      test('against refreshes at the same moment, whoever comes first (CVE-2026-53517)', async () => {
+      test('against refreshes at the same moment, in any order (CVE-2026-53517)', async () => {
         const tokens = await tokensFor()
         const [done, ...answers] = await Promise.all([
           revoke(tokens.refresh_token),

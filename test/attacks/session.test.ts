@@ -35,7 +35,7 @@ underAttack(
     // ASVS 7.2.4, RFC 6819 §4.4.1.10; CVE-2022-25896 and CVE-2026-7507 kept a session that the attacker knew.
     everyMount(() => {
       describe('that was fixed before the login is worthless after it', () => {
-        test('one that the server gave the attacker, or nobody', async () => {
+        test('one that the server gave the attacker, or none', async () => {
           const attacker = browser()
           await attacker.open(authorizeUrl())
           const victim = attacker.clone()
@@ -207,7 +207,7 @@ underAttack(
           expectExpiredPage(await thief.get(at('/login', { authorization_request: id })))
         })
 
-        test('with the cookies in another case they are nobody’s', async () => {
+        test('with the cookie names in another case there is no session', async () => {
           const agent = await signedIn()
           const thief = browser()
           for (const [name, value] of agent.cookies) thief.cookies.set(name.toUpperCase(), value)
@@ -218,7 +218,7 @@ underAttack(
 
     // ASVS 3.3.1 to 3.3.5, RFC 6265bis §4.1.3.
     everyMount(() => {
-      test('its cookies are HttpOnly, Lax, for the whole host and nobody else, and on https Secure with __Host-', async () => {
+      test('its cookies are HttpOnly and Lax, for one host only, and on https Secure with __Host-', async () => {
         const agent = browser()
         const answers: Answer[] = []
         const send = agent.send.bind(agent)
@@ -295,7 +295,7 @@ underAttack(
         await expectNobody(owner)
       })
 
-      test('when its owner signs in again, or somebody else does', async () => {
+      test('when its owner or another user signs in again', async () => {
         for (const [demand, person] of [
           ['login', ada],
           ['select_account', bob],

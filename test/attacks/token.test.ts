@@ -34,7 +34,7 @@ underAttack(
       expect((await own()).status).toBe(200)
     })
 
-    describe('exchanges nothing for', () => {
+    describe('refuses', () => {
       const sources: Readonly<Record<string, string>> = {
         password: 'RFC 9700 §2.4, ASVS 10.4.4',
         implicit: 'RFC 9700 §2.1.2',
@@ -225,9 +225,9 @@ underAttack(
       test.each([
         ['GET', 'a form that is a link (RFC 6749 §3.2)'],
         ['HEAD', 'what proxies and previews send'],
-        ['PUT', 'a method that nobody asked for'],
-        ['PATCH', 'a method that nobody asked for'],
-        ['DELETE', 'a method that nobody asked for'],
+        ['PUT', 'another method'],
+        ['PATCH', 'another method'],
+        ['DELETE', 'another method'],
       ])('answers %s, %s, with 405', async (method) => {
         const [code, { refresh_token }] = [await codeFor(), await tokensFor()]
         const grants: Record<string, string>[] = [
@@ -270,7 +270,7 @@ underAttack(
         ['who the user is', 'openid'],
         ['a refresh token', 'offline_access'],
         ['the name of a user', 'profile'],
-        ['what nobody knows', 'root'],
+        ['an unknown scope', 'root'],
         ['what another client may have', 'notes:write'],
       ])('not %s: the scope %s (RFC 9700 §4.15, CVE-2024-52287, ASVS 10.4.11)', async (_, scope) => {
         const batch = { client_id: 'batch', client_secret: secret, scope }
@@ -351,7 +351,7 @@ underAttack(
         expect(answer.setCookies.filter((cookie) => /latchkey/i.test(cookie))).toEqual([])
       })
 
-      test('gives nobody a token to keep in a cache (RFC 6749 §5.1)', async () => {
+      test('sends responses that no cache may store (RFC 6749 §5.1)', async () => {
         const answers = [await redeem(await codeFor()), await own(), await own({ client_secret: 'x' })]
         for (const { headers } of answers) {
           expect(headers['cache-control']).toBe('no-store')

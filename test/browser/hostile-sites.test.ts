@@ -492,7 +492,7 @@ describeWith('chromium', 'pages of other sites in Chromium, in an app without he
       ['a code', { prompt: 'consent' }],
       ['a response by form_post', { prompt: 'consent', response_mode: 'form_post' }],
       ['an error', { prompt: 'none' }],
-    ] as const)('%s tells the client nothing but its answer', (_, parameters) =>
+    ] as const)('%s sends the client nothing but its answer', (_, parameters) =>
       inBrowser(async (page) => {
         const requests = await receivedDuring(async () => {
           await begin(page, parameters)
@@ -507,7 +507,7 @@ describeWith('chromium', 'pages of other sites in Chromium, in an app without he
       }),
     )
 
-    test('the login form that ends at the client tells it nothing but its answer', () =>
+    test('the login form that ends at the client sends it nothing but its answer', () =>
       inBrowser(async (page) => {
         await comeToConsent(page)
         await expectGoesOn(page)

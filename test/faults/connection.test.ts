@@ -230,7 +230,7 @@ const through = (kind: Exclude<DatabaseKind, 'SQLite'>): void => {
     await expectChain(await chain(2, () => {}), 2)
   })
 
-  test('a person who was about to sign in goes on where they were', async () => {
+  test('a user at the login page continues when the database is back', async () => {
     const browser = new RawBrowser(app)
     const request = authorizeUrl({ client_id: 'web', scope: 'openid email' })
     const page = await browser.open(request)

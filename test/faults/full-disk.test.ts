@@ -90,7 +90,7 @@ const onDisk = (openDisk: () => Disk, cause: RegExp, isAlone: boolean): void => 
       return rows
     })
 
-  test('stops what writes with 503 and nothing else, and costs nobody anything', async () => {
+  test('answers writes with 503, serves reads, and loses nothing', async () => {
     const { origin } = kit!
     const post = (path: string, fields: object) =>
       supertest(origin)
@@ -192,7 +192,7 @@ const onServer = ({ kind, parameters = [], code: faultCode, ...space }: FullServ
     await instance?.close()
   })
 
-  test('costs no token, and it goes on when there is space again', async () => {
+  test('costs no token, and writes work when there is space again', async () => {
     const { origin } = kit!
     const ada = await signIn(origin)
     const code = await ada.code()

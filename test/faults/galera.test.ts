@@ -170,7 +170,7 @@ describeUnless(missingGalera(), 'a Galera cluster that is written to at both end
     }
   })
 
-  test('a node that has lost the others is 503, and costs nobody a token', async () => {
+  test('a node that has lost the others is 503, and costs no token', async () => {
     const [here, there] = origins as [string, string]
     const { body } = await served(here, redemption(await ada.code()))
     const survivor = await impatient()

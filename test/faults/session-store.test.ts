@@ -116,7 +116,7 @@ const expectRecovery = async (scene: Scene, { forgets = false } = {}): Promise<v
 const allow = async (browser: RawBrowser, page: Answer): Promise<Answer> =>
   page.url.pathname.endsWith('/consent') ? browser.decide(page, 'allow') : page
 
-describeOnEach("the kit's own sessions while their table is away", (kind: DatabaseKind) => {
+describeOnEach("Latchkey's own sessions without their table", (kind: DatabaseKind) => {
   let database: FaultDatabase
   let host: Host
   let listener: Listener
@@ -130,7 +130,7 @@ describeOnEach("the kit's own sessions while their table is away", (kind: Databa
     await host.close()
   })
 
-  test('pages say so, and the API goes on', async () => {
+  test('pages are 503, and the API works', async () => {
     const scene = await openScene(listener)
     const { knex, tablePrefix } = database
     const [here, gone] = [`${tablePrefix}sessions`, `${tablePrefix}gone`]
@@ -140,7 +140,7 @@ describeOnEach("the kit's own sessions while their table is away", (kind: Databa
   })
 })
 
-describeOnServers("the kit's own sessions while their table never answers", (kind) => {
+describeOnServers("Latchkey's own sessions while their table never answers", (kind) => {
   let database: FaultDatabase
   let host: Host
   let listener: Listener
@@ -156,7 +156,7 @@ describeOnServers("the kit's own sessions while their table never answers", (kin
     await host.close()
   })
 
-  test('pages say so in time, and the API goes on', async () => {
+  test('pages are 503 in time, and the API works', async () => {
     const scene = await openScene(listener)
     const lock = await database.knex.client.acquireConnection()
     const run = (sql: string) => database.knex.raw(sql).connection(lock)
@@ -185,7 +185,7 @@ const tolerant: RequestHandler = (req, res, next) => {
   else next()
 }
 
-describe("sessions of the host's that the kit runs itself, while their store is", () => {
+describe('a session middleware in options, while its store is', () => {
   let store: FickleStore
   let host: Host
   let listener: Listener
@@ -203,7 +203,7 @@ describe("sessions of the host's that the kit runs itself, while their store is"
   })
 
   test.each<StoreState>(['failing', 'throwing', 'silent'])(
-    '%s: pages say so in time, and the API goes on',
+    '%s: pages are 503 in time, and the API works',
     async (state) => {
       const scene = await openScene(listener)
       store.state = state
@@ -213,13 +213,13 @@ describe("sessions of the host's that the kit runs itself, while their store is"
     },
   )
 
-  test('slow: everything goes on', async () => {
+  test('slow: everything works', async () => {
     const scene = await openScene(listener)
     store.state = 'slow'
     await expectRecovery(scene)
   })
 
-  test('silent for writes alone: nobody waits for ever, and nobody is signed in', async () => {
+  test('silent for writes only: every request ends, and no user is signed in', async () => {
     const scene = await openScene(listener)
     const { ada, stranger, signInPage } = scene
     shortenTimeouts()
@@ -239,8 +239,8 @@ describe("sessions of the host's that the kit runs itself, while their store is"
   })
 })
 
-describe("the host's own session, once its store has said that it is gone", () => {
-  test('pages say so, and everything goes on when it is back', async () => {
+describe("the host's own session, after its store has disconnected", () => {
+  test('pages are 503, and everything works when it is back', async () => {
     const store = new FickleStore()
     const host = await startHost({
       options: { session: 'host', throttle: false },

@@ -240,7 +240,7 @@ const onDatabase = (kind: DatabaseKind): void => {
       expect: ok,
     },
     {
-      name: 'a lost answer is had again',
+      name: 'a lost answer is repeated',
       kind: 'json',
       prepare: async () => {
         const fields = refreshing((await tokens()).refresh_token)
@@ -359,7 +359,7 @@ const onDatabase = (kind: DatabaseKind): void => {
       expect: ok,
     },
     {
-      name: 'somebody signs in',
+      name: 'a user signs in',
       kind: 'page',
       prepare: async () => {
         const { browser, page } = await atLogin()
@@ -369,7 +369,7 @@ const onDatabase = (kind: DatabaseKind): void => {
       leaves: ['logins', 'sessions'],
     },
     {
-      name: 'somebody signs in with a wrong password',
+      name: 'a user signs in with a wrong password',
       kind: 'page',
       prepare: async () => {
         const { browser, page } = await atLogin()
@@ -378,7 +378,7 @@ const onDatabase = (kind: DatabaseKind): void => {
       expect: ({ status }) => expect(status).toBe(400),
     },
     {
-      name: 'it is asked which account it shall be',
+      name: 'the choice of an account is shown',
       kind: 'page',
       prepare: async () => {
         const browser = ada.browser.clone()
@@ -412,7 +412,7 @@ const onDatabase = (kind: DatabaseKind): void => {
       leaves: ['sessions'],
     },
     {
-      name: 'somebody allows',
+      name: 'a user allows',
       kind: 'page',
       prepare: async () => {
         const { browser, page } = await atConsent()
@@ -423,7 +423,7 @@ const onDatabase = (kind: DatabaseKind): void => {
       leaves: ['sessions'],
     },
     {
-      name: 'somebody refuses',
+      name: 'a user denies',
       kind: 'page',
       prepare: async () => {
         const { browser, page } = await atConsent()
@@ -444,7 +444,7 @@ const onDatabase = (kind: DatabaseKind): void => {
       leaves: ['sessions'],
     },
     {
-      name: 'somebody signs out',
+      name: 'a user signs out',
       kind: 'page',
       prepare: async () => {
         const { browser } = await atConsent()
@@ -464,7 +464,7 @@ const onDatabase = (kind: DatabaseKind): void => {
       leaves: ['sessions'],
     },
     {
-      name: 'somebody signs in on the account page',
+      name: 'a user signs in on the account page',
       kind: 'page',
       prepare: async () => {
         const browser = bare()
@@ -474,7 +474,7 @@ const onDatabase = (kind: DatabaseKind): void => {
       leaves: ['logins', 'sessions'],
     },
     {
-      name: 'somebody removes a client',
+      name: 'a user removes a client',
       kind: 'page',
       prepare: async () => {
         const browser = await allowed()
@@ -545,7 +545,7 @@ const onDatabase = (kind: DatabaseKind): void => {
     })
   })
 
-  test('what a host tells of a user is told to the host as failed, and works the next time', async () => {
+  test('users.revokeAll() rejects, and works the next time', async () => {
     for (const way of ways) {
       await table('logins').where({ subject: '2' }).delete()
       const tell = (): Promise<unknown> =>

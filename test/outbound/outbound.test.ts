@@ -196,7 +196,7 @@ describe('the connection', () => {
     expect(asked).toEqual(['client.test', 'client.test'])
   })
 
-  test('asks for the name by TLS and refuses a certificate that nobody has signed', async () => {
+  test('sends the name by TLS and refuses a self-signed certificate', async () => {
     const names: string[] = []
     let answered = false
     const server = createTlsServer(
@@ -215,7 +215,7 @@ describe('the connection', () => {
     expect(answered).toBe(false)
   })
 
-  test('to nobody is no answer', async () => {
+  test('to a closed port is an error', async () => {
     const { origin } = await serve(() => {})
     await Promise.all(servers.splice(0).map((server) => new Promise((closed) => server.close(closed))))
     const error = await failure(allowing(origin).request(origin))
@@ -224,7 +224,7 @@ describe('the connection', () => {
 })
 
 describe('the request', () => {
-  test('GET carries what it accepts and nothing of ours', async () => {
+  test('GET has only the headers that it needs', async () => {
     const { origin, requests } = await serve((_req, res) => res.end('{}'))
     await allowing(origin).request(`${origin}/keys?a=b#c`, { accept: 'application/jwk-set+json' })
     const [request] = requests

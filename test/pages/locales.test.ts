@@ -58,7 +58,7 @@ describe.each(all.map((each) => [each.language, each] as const))('%s', (language
     expect(translation.language).toBe(language)
   })
 
-  it('tells numbers, times and durations in its own way', () => {
+  it('formats numbers, times and durations', () => {
     const text = createText(translation)
     const number = new Intl.NumberFormat(language).format(1234)
     expect(text.number(1234)).toBe(number)
@@ -208,7 +208,7 @@ describe('the languages of a host', () => {
     expect(() => languages({ de: { texts: { [key]: text } } })).toThrow(message)
   })
 
-  it('refuse words of a scope in a language that no page is in, but not in one of ours that is off', () => {
+  it('refuse scope texts in an unknown language, but not in a built-in one that is off', () => {
     const words = (tag: string) => ({
       'orders:read': { description: 'See', locales: { [tag]: { description: 'x' } } },
     })

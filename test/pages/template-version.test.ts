@@ -55,7 +55,7 @@ describe('copies of our templates', () => {
     expect(render(copied)).toEqual(render(createViews({ directory: undefined, ...options })))
   })
 
-  it('say which version they came from, and whether somebody changed them', () => {
+  it('show the version they came from, and whether they were changed', () => {
     const text = withOrigin('login.eta', '<h1>Hi</h1>\n', '1.2.3-beta.1')
     expect(originOf(text)).toEqual({ version: '1.2.3-beta.1', isChanged: false })
     expect(originOf(text.replaceAll('\n', '\r\n'))).toEqual({ version: '1.2.3-beta.1', isChanged: false })

@@ -131,7 +131,7 @@ describe('documents', () => {
     return: views.render('return', { url: '/oauth/authorize?request=1' }),
   })
 
-  it('are complete, name their language, and use one stylesheet, at most a script of ours and no inline style', () => {
+  it('are complete, name their language, and use one stylesheet, at most one own script and no inline style', () => {
     for (const html of Object.values(all())) {
       expect(html).toMatch(/^<!doctype html>\n<html lang="en" dir="ltr">/)
       expect(html.trimEnd().endsWith('</html>')).toBe(true)
@@ -304,7 +304,7 @@ describe('consent page', () => {
       expect(links(bad)).toEqual([])
   })
 
-  it('marks a client that nobody has checked', () => {
+  it('marks an unverified client', () => {
     expect(views.render('consent', consent)).not.toContain('Unverified')
     expect(views.render('consent', { ...consent, client: { ...client, unverified: true } })).toContain(
       'Unverified',
@@ -330,7 +330,7 @@ describe('the page on which an account is chosen', () => {
     expect(html).toContain('<input type="hidden" name="csrf" value="token-1">')
   })
 
-  it('names no host where there is none, and marks a client that nobody has checked', () => {
+  it('shows no host if there is none, and marks an unverified client', () => {
     const html = views.render('select-account', {
       ...select,
       client: { ...client, host: '', unverified: true },
@@ -358,7 +358,7 @@ describe('connected apps', () => {
     expect(html).not.toContain('role="status"')
   })
 
-  it('are said to be none where there are none, and a removal is told', () => {
+  it('show a message if there are none, and after a removal', () => {
     const html = views.render('account', { ...account, clients: [], removed: 'Order Desk' })
     expect(html).toContain('No app or site can use your <bdi>Acme</bdi> account.')
     expect(html).not.toContain('These apps')

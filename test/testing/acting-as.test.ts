@@ -44,7 +44,7 @@ describe('actingAs', () => {
     expect({ status: res.status, body: res.body }).toEqual({ status: 200, body: { subject: '1' } })
   })
 
-  test('tells the route the scopes, the client and five minutes', async () => {
+  test('gives the route the scopes, the client and an expiry in five minutes', async () => {
     const clock = stopClock()
     const app = express().get('/', host.oauth.requireToken(), (req, res) => void res.json(req.auth))
     const { headers } = await actingAs(host.oauth, ada.id, ['notes:read', 'email'])
@@ -90,7 +90,7 @@ describe('actingAs', () => {
     })
   })
 
-  test('may be held by a registered client, which can introspect it and nobody else', async () => {
+  test('may belong to a registered client, and only that client can introspect it', async () => {
     const { token } = await actingAs(host.oauth, ada.id, 'openid notes:read', { client: 'web' })
     expect((await introspect(token)).body).toMatchObject({
       active: true,
@@ -176,8 +176,8 @@ describe('actingAs', () => {
   })
 
   test.each([
-    ['nobody', 404, 'there is no active user whose id is 404'],
-    ['somebody who is disabled', cut.id, 'there is no active user whose id is 3'],
+    ['an unknown user', 404, 'there is no active user whose id is 404'],
+    ['a disabled user', cut.id, 'there is no active user whose id is 3'],
     ['an object without an id', { name: 'Ada' }, 'there is no active user whose id is undefined'],
   ])('refuses %s', async (_, user, message) => {
     await expect(actingAs(host.oauth, user, 'notes:read')).rejects.toThrow(message)
@@ -217,7 +217,7 @@ describe('the client that exists for tests', () => {
   })
 
   test.each(['https://client.example.com/callback', '', 'http://127.0.0.1/'])(
-    'can redirect nobody to %j',
+    'cannot redirect to %j',
     async (redirect_uri) => {
       const query = { client_id: 'latchkey-testing', response_type: 'code', redirect_uri }
       const res = await supertest(host.app).get('/oauth/authorize').query(query)
@@ -284,7 +284,7 @@ describe('actingAsClient', () => {
   })
 })
 
-describe('neither is of any use to others', () => {
+describe('neither works outside tests', () => {
   const environment = process.env.NODE_ENV
   afterEach(() => {
     process.env.NODE_ENV = environment
@@ -314,14 +314,11 @@ describe('neither is of any use to others', () => {
     await expect(actingAsClient(host.oauth, 'web')).rejects.toThrow('NODE_ENV=production')
   })
 
-  test.each([[express.Router()], [express()], [{}], [undefined]])(
-    '%# is no router of ours',
-    async (other) => {
-      const given = other as unknown as AuthRouter
-      await expect(actingAs(given, 1)).rejects.toThrow('the router that authRouter() returned')
-      await expect(actingAsClient(given, 'web')).rejects.toThrow('the router that authRouter() returned')
-    },
-  )
+  test.each([[express.Router()], [express()], [{}], [undefined]])('%# is not the router', async (other) => {
+    const given = other as unknown as AuthRouter
+    await expect(actingAs(given, 1)).rejects.toThrow('the router that authRouter() returned')
+    await expect(actingAsClient(given, 'web')).rejects.toThrow('the router that authRouter() returned')
+  })
 
   test('the router shows nothing of the server behind it', () => {
     const { oauth } = host

@@ -8,7 +8,7 @@ jest.mock('express', () => jest.requireActual('express-4'))
 
 test('this file has Express 4', () => expect('query' in express).toBe(true))
 
-test('nothing is found in a host on Express 4', async () => {
+test('the report has no finding for a host on Express 4', async () => {
   const sessions = session({
     secret: 'of the host',
     resave: false,

@@ -32,7 +32,7 @@ const proxy = (app: Express): RequestListener => {
 
 const hosts: Record<string, AttackedHost> = {
   'mounted at /oauth': {},
-  'that is found by the path of its mount': { told: { issuer: '/oauth' } },
+  'given as the path of its mount': { told: { issuer: '/oauth' } },
   'mounted at /': { mount: '/', told: { issuer: 'http://localhost:3000' } },
   'mounted in a nested path': {
     mount: '/v1/id/oauth',
@@ -54,7 +54,7 @@ const hosts: Record<string, AttackedHost> = {
   },
   'whose client is public, at an https address': { told: native('https://client.example.com/callback') },
   'whose client is public, at a loopback address': { told: native('http://127.0.0.1/callback') },
-  'whose client is public, at an address of its own scheme': { told: native('com.example.app:/callback') },
+  'whose client is public, at a private-use scheme': { told: native('com.example.app:/callback') },
   'whose client sends its secret in the form': {
     clients: [
       {
@@ -87,7 +87,7 @@ const hosts: Record<string, AttackedHost> = {
   },
 }
 
-describe('nothing is found in a host', () => {
+describe('the report has no finding for a host', () => {
   test.each(Object.entries(hosts))('%s', async (_, host) => {
     const report = await attackHost(host)
     expectFindings(report, {})
@@ -95,18 +95,18 @@ describe('nothing is found in a host', () => {
   })
 })
 
-describe('what could not be tried is said, with the reason', () => {
+describe('skipped attacks are reported with the reason', () => {
   const skippedIn = async (host: AttackedHost): Promise<Record<string, string>> =>
     Object.fromEntries((await attackHost(host)).skipped.map(({ attack: name, why }) => [name, why]))
 
-  test('with a confidential client and everything told', async () => {
+  test('with a confidential client and all options', async () => {
     expect(await skippedIn({})).toEqual({
       'the host’s login page as an open redirector': 'the login page is Latchkey’s',
       'plain http under an https issuer': 'the issuer is http',
     })
   })
 
-  test('with a public client and nothing else told', async () => {
+  test('with a public client and no other options', async () => {
     const told = { ...native('https://client.example.com/callback'), otherClient: undefined, api: undefined }
     const skipped = await skippedIn({ told: { ...told, wrongPasswords: undefined } })
     expect(skipped).toMatchObject({
@@ -198,7 +198,7 @@ describe('the app', () => {
     ['a wrong password', { user: { ...user, password: 'x' } }, /expected a code from .*login/],
     ['an unknown client', { client: { ...client, client_id: 'nobody' } }, /expected a code from .*400/],
     [
-      'a redirect URI nobody registered',
+      'an unregistered redirect URI',
       { client: { ...client, redirect_uri: 'https://x.example/' } },
       /expected a code/,
     ],
