@@ -10,6 +10,7 @@ import { type KeyRing, openKeyRing } from './keys/key-ring.ts'
 import { openPairwiseSalt } from './keys/pairwise-salt.ts'
 import type { Limit } from './options/options.ts'
 import type { Options } from './options/resolve.ts'
+import { warnOnce } from './options/warn-once.ts'
 import { type ClientJwks, createClientJwks } from './outbound/client-jwks.ts'
 import { createOutbound, type Outbound } from './outbound/outbound.ts'
 import { createLanguages, type Languages } from './pages/i18n/languages.ts'
@@ -55,6 +56,8 @@ export interface ServerSetup {
   /** Claims by scope: the standard ones and the host's. */
   readonly scopeClaims: ScopeClaims
   readonly views: Views
+  /** Logs a warning the first time that it is given. */
+  warnOnce(message: string): void
   /** Epoch seconds. */
   now(): number
   /**
@@ -171,6 +174,7 @@ export const createAuthorizationServer = (
       languages,
       ...(options.production && { cache: true }),
     }),
+    warnOnce: warnOnce(options.logger),
     now,
     ready: async () => {
       starting ??= start().catch((error: unknown) => {

@@ -179,7 +179,7 @@ export const requireTokenOf = (setup: ServerSetup): RequireToken => {
             endpoint: { path: req.path },
             req,
             res,
-            info: createRequestInfo(req),
+            info: createRequestInfo(setup, req),
           }
           sendError(incoming, withBearerChallenge(error), next)
         },

@@ -47,7 +47,7 @@ const expressErrors =
       endpoint: { path: req.path },
       req,
       res,
-      info: createRequestInfo(req),
+      info: createRequestInfo(server, req),
     }
     renderError(incoming, error, next)
   }

@@ -68,7 +68,7 @@ export const route = <C extends Incoming>(
       if (req.method === 'OPTIONS') return sendEmpty(res, 204, preflight(allow))
       res.setHeader('Access-Control-Expose-Headers', 'WWW-Authenticate')
     }
-    const incoming = { server, endpoint, req, res, info: createRequestInfo(req) }
+    const incoming = { server, endpoint, req, res, info: createRequestInfo(server, req) }
     serve(incoming).catch((error: unknown) => kind.renderError(incoming, error, next))
   })
 }

@@ -113,7 +113,7 @@ export const endLogin = async (context: PageContext): Promise<boolean> => {
 /** Ends the logins of this browser, on a route of the host that is about to end its own session. */
 export const hostSignedOut = async (server: AuthorizationServer, req: Request): Promise<void> => {
   const known = await findKnown(server, sidIn(server, hostSessionData(req)))
-  await endLoginsOfBrowser(server, known, boundBrowser({ server, req }), createRequestInfo(req))
+  await endLoginsOfBrowser(server, known, boundBrowser({ server, req }), createRequestInfo(server, req))
 }
 
 /** Ends every login of a user. */

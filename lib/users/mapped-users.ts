@@ -1,5 +1,6 @@
 import type { Database } from '../database/types.ts'
 import type { Logger, UserMapping, UserRow } from '../options/options.ts'
+import { warnOnce } from '../options/warn-once.ts'
 import type { PasswordVerifier } from '../passwords/password-verifier.ts'
 import { callHost } from './host-function.ts'
 import { columnOf, type HostTable, hostTable, textOf } from './host-table.ts'
@@ -121,13 +122,5 @@ const once = (work: () => Promise<void>): (() => Promise<void>) => {
       throw error
     })
     return done
-  }
-}
-
-const warnOnce = (logger: Logger): ((message: string) => void) => {
-  const warned = new Set<string>()
-  return (message) => {
-    if (!warned.has(message)) logger.warn(`latchkey: ${message}`)
-    warned.add(message)
   }
 }

@@ -25,12 +25,15 @@ interface Watched extends Host {
   readonly events: AuthEvent[]
   /** Passwords that were checked. */
   readonly evaluated: string[]
+  readonly warnings: string[]
 }
 
 const start = async (throttle: ThrottleOptions | false | undefined): Promise<Watched> => {
   const evaluated: string[] = []
+  const warnings: string[] = []
   const options: Partial<AuthRouterOptions> = {
     throttle,
+    logger: { info: () => {}, warn: (message) => void warnings.push(String(message)), error: () => {} },
     users: {
       find: (id) => ({ id }),
       authenticate: async (username, password, req) => {
@@ -47,7 +50,7 @@ const start = async (throttle: ThrottleOptions | false | undefined): Promise<Wat
   started.app.set('trust proxy', true)
   const events: AuthEvent[] = []
   started.oauth.events.on('*', (event) => events.push(event))
-  return { ...started, events, evaluated }
+  return { ...started, events, evaluated, warnings }
 }
 
 const twin = 'the password of the twin'
@@ -290,6 +293,21 @@ test('one IPv6 site has a limit of its own, however many of its networks and nam
     attempt(from(host, `2001:db8:${site}:${index}::1`), 'wrong', `person-${index}@example.com`)
   expect(statuses(await many(5, fail(7)))).toEqual([400, 400, 400, 429, 429])
   expect(statuses(await many(1, fail(8)))).toEqual([400])
+})
+
+test.each([
+  ['198.51.100.1:51004', '198.51.100.2:51004', '198.51.100.1', 'addresses with a port'],
+  ['[2001:db8:1::1]:51004', '[2001:db8:2::1]:443', '2001:db8:1::1', 'addresses with a port'],
+  ['[2001:db8:1::1]', '[2001:db8:2::1]', '2001:db8:1::1', 'addresses with a port'],
+  ['198.51.100.1', 'not an address', '198.51.100.1', 'no IP address'],
+])('%s and %s count separately, and one warning names the proxy', async (one, other, address, warning) => {
+  const host = await start({ limits: { loginAddress: { failures: 1, seconds: 60 } } })
+  const attempts = [one, other, address, other]
+  expect(statuses(await many(4, (index) => attempt(from(host, attempts[index]!), 'wrong')))).toEqual([
+    400, 400, 429, 429,
+  ])
+  expect(host.events[0]?.address).toBe(address)
+  expect(host.warnings).toEqual([expect.stringContaining(warning)])
 })
 
 test('each limit can be changed or turned off', async () => {
