@@ -160,7 +160,7 @@ export const createAuthorizationServer = (
     fingerprint: createHash('sha256').update(options.issuer).digest('hex').slice(0, 8),
     endpoints,
     database,
-    users: createUsers({ users: options.users, knex: hostKnex, database, logger: options.logger }),
+    users: createUsers({ ...options, secret: options.secrets[0], knex: hostKnex, database }),
     events,
     throttle: createThrottle(options.throttle, endpoints, { database, now }),
     outbound,

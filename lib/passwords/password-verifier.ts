@@ -1,12 +1,12 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import { OAuthError } from '../protocol/errors.ts'
 import { ownDummyHash, parsePasswordHash, UnsupportedPasswordHashError } from './password-hash.ts'
 import { isPassword, verifyPassword } from './passwords.ts'
+import { createQueue } from './queue.ts'
 
 export interface PasswordVerifierOptions {
   /** Maximum number of concurrent verifications. @default UV_THREADPOOL_SIZE − 2, at least 1: signatures need the other threads */
   concurrency?: number
-  /** Maximum number of waiting verifications. @default 100 */
+  /** Maximum number of waiting verifications, for known browsers and for all others each. @default 100 */
   queue?: number
   /** Checks one password against one hash. @default {@link verifyPassword} */
   verify?: (password: string, hash: string) => Promise<boolean>
@@ -14,22 +14,33 @@ export interface PasswordVerifierOptions {
   wait?: (milliseconds: number) => Promise<unknown>
 }
 
+/** A password that is checked, and what is stored for it. */
+export interface PasswordCheck {
+  readonly password: string
+  /** Undefined for an unknown user, and for one without a password. */
+  readonly hash: string | undefined
+  /** Checks hashes of unknown formats. */
+  readonly verifyOther?: (() => boolean | Promise<boolean>) | undefined
+  /**
+   * Orders the kinds of hashes for a dummy: the least one is taken. It must be secret and the same for each login name,
+   * so that an unknown name is checked like one kind of user at all times.
+   */
+  readonly preference?: (kind: string) => string
+  /** Whether the user has logged in in this browser before: strangers cannot take its turn. */
+  readonly isKnown?: boolean
+}
+
 export interface PasswordVerifier {
   /**
-   * Checks one password with exactly one verification. Without a hash (an unknown or disabled user, or one without a
-   * password) it is a dummy, at the cost of the hash that was seen last. `verifyOther` checks hashes of unknown formats;
-   * a dummy then waits as long as its last call took. That hides the difference in response times, but not in processor
-   * load.
+   * Checks one password with exactly one verification. Without a hash it is a dummy, at the cost of one kind of the hashes
+   * that were seen. `verifyOther` counts as a kind: its dummy waits as long as its last call took. That hides the
+   * difference in response times, but not in processor load.
    *
    * @throws OAuthError `temporarily_unavailable` if too many verifications are waiting
    * @throws UnsupportedPasswordHashError for a hash of unknown format without `verifyOther`, after a dummy
    */
-  verify(
-    password: string,
-    hash: string | undefined,
-    verifyOther?: () => boolean | Promise<boolean>,
-  ): Promise<boolean>
-  /** Makes the dummy cost as much as this hash. */
+  verify(check: PasswordCheck): Promise<boolean>
+  /** Makes dummies that cost as much as this hash. */
   learn(hash: string): void
 }
 
@@ -48,16 +59,20 @@ const maxWait = 5000
  *
  * @example
  * const passwords = createPasswordVerifier()
- * const matches = await passwords.verify(password, row?.password_hash)
+ * const matches = await passwords.verify({ password, hash: row?.password_hash })
  */
 export const createPasswordVerifier = (options: PasswordVerifierOptions = {}): PasswordVerifier => {
   const { concurrency = threads(), queue = 100, verify = verifyPassword } = options
   const enqueue = createQueue(concurrency, queue)
-  let verifyDummy = (password: string): Promise<unknown> => verify(password, ownDummyHash)
+  const kinds = new Map<string, Dummy>()
+
+  const add = (kind: string, dummy: Dummy): void => {
+    if (kinds.size < maxKinds || kinds.has(kind)) kinds.set(kind, dummy)
+  }
 
   const learn = (hash: string): void => {
     const parsed = parsePasswordHash(hash)
-    if (parsed) verifyDummy = (password) => verify(password, parsed.dummy)
+    if (parsed) add(parsed.dummy, (password) => verify(password, parsed.dummy))
   }
 
   const verifyByHost = async (verifyOther: () => boolean | Promise<boolean>): Promise<boolean> => {
@@ -66,48 +81,49 @@ export const createPasswordVerifier = (options: PasswordVerifierOptions = {}): P
       return (await verifyOther()) === true
     } finally {
       const milliseconds = Math.min(performance.now() - start, maxWait)
-      verifyDummy = () => (options.wait ?? wait)(milliseconds)
+      add(ofHost, () => (options.wait ?? wait)(milliseconds))
     }
   }
+
+  const dummyOf = (preference: PasswordCheck['preference']): Dummy => {
+    const [kind] = inOrder([...kinds.keys()], preference)
+    return kinds.get(kind ?? '') ?? ((password) => verify(password, ownDummyHash))
+  }
+
+  /** Invalid passwords cost what the hash of this user costs. */
+  const verifyKnown = (given: string, hash: string, dummy: string): Promise<boolean> =>
+    isPassword(given) ? verify(given, hash) : verify('refused', dummy).then(() => false)
 
   return {
     learn,
-    verify: (given, hash, verifyOther) =>
+    verify: ({ password, hash, verifyOther, preference, isKnown = false }) =>
       enqueue(async () => {
-        const password = isPassword(given) ? given : 'refused'
-        const known = hash !== undefined && parsePasswordHash(hash) !== undefined
-        if (known) learn(hash)
-        if (isPassword(given) && known) return verify(password, hash)
-        if (isPassword(given) && hash && verifyOther) return verifyByHost(verifyOther)
-        await verifyDummy(password)
-        if (hash && !known && !verifyOther) throw new UnsupportedPasswordHashError()
+        // Chosen for every check, so that the choice takes no time of its own for unknown users.
+        const dummy = dummyOf(preference)
+        const parsed = hash === undefined ? undefined : parsePasswordHash(hash)
+        if (hash !== undefined && parsed) {
+          learn(hash)
+          return verifyKnown(password, hash, parsed.dummy)
+        }
+        const isOther = Boolean(hash) && verifyOther !== undefined
+        if (isOther && isPassword(password)) return verifyByHost(verifyOther)
+        const equal = isOther ? kinds.get(ofHost) : undefined
+        await (equal ?? dummy)(isPassword(password) ? password : 'refused')
+        if (hash && !isOther) throw new UnsupportedPasswordHashError()
         return false
-      }),
+      }, isKnown),
   }
 }
 
-type Queue = <T>(task: () => Promise<T>) => Promise<T>
+type Dummy = (password: string) => Promise<unknown>
 
-const createQueue = (concurrency: number, maxWaiting: number): Queue => {
-  const waiting: (() => void)[] = []
-  let running = 0
-  return async (task) => {
-    if (running < concurrency) {
-      running += 1
-    } else if (waiting.length < maxWaiting) {
-      await new Promise<void>((resolve) => waiting.push(resolve))
-    } else {
-      throw new OAuthError('temporarily_unavailable', 'too many logins at once; try again in a moment', {
-        headers: { 'Retry-After': '5' },
-      })
-    }
-    try {
-      return await task()
-    } finally {
-      // The next task takes over this slot directly; `running` stays the same.
-      const next = waiting.shift()
-      if (next) next()
-      else running -= 1
-    }
-  }
-}
+/** Kinds of hashes that are remembered: a table has a few, and a bound keeps each choice cheap. */
+const maxKinds = 16
+/** The kind of hashes that only the host can check. */
+const ofHost = 'host'
+
+const inOrder = (kinds: readonly string[], preference: (kind: string) => string = () => ''): string[] =>
+  kinds
+    .map((kind) => ({ kind, rank: preference(kind) }))
+    .sort((one, other) => (one.rank < other.rank ? -1 : Number(one.rank > other.rank)))
+    .map(({ kind }) => kind)

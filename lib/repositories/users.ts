@@ -63,6 +63,14 @@ export const findUserByUsername = async (
   return row && text(row, 'username') === values.username ? accountOf(row) : undefined
 }
 
+const withPassword = query<Record<never, never>>((table) =>
+  table('users').whereNotNull('password_hash').select('password_hash').limit(100, { skipBinding: true }),
+)
+
+/** Password hashes of a hundred accounts. */
+export const listPasswordHashes = async (db: Database): Promise<string[]> =>
+  (await withPassword(db, {})).map((row) => text(row, 'password_hash'))
+
 interface AccountValues {
   id: string
   username: string

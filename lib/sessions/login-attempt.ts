@@ -21,9 +21,9 @@ export const attemptLogin = async (
 ): Promise<LoginOutcome<User>> => {
   const { server, req, info } = context
   const account = accountOf(server, username)
-  const result = await server.throttle.login.attempt(
-    { account, address: info.address, device: deviceOf(context, username) },
-    () => server.users.authenticate(username, password, req),
+  const device = deviceOf(context, username)
+  const result = await server.throttle.login.attempt({ account, address: info.address, device }, () =>
+    server.users.authenticate(username, password, req, device !== undefined),
   )
   const details = clientId === undefined ? { account } : { clientId, account }
   switch (result.outcome) {

@@ -13,8 +13,8 @@ export interface HostTable {
   byId(id: string): Promise<UserRow | undefined>
   /** Rows with exactly this username, or else those that differ only in case. Always one query. */
   byUsername(username: string): Promise<readonly UserRow[]>
-  /** The password hash of any user, to measure the cost of the hashes in this table. */
-  anyPassword(): Promise<string | undefined>
+  /** Password hashes of a hundred users, from which the kinds of hashes in this table are learnt. */
+  somePasswords(): Promise<readonly string[]>
 }
 
 // PostgreSQL compares by the type of the column and reports an error for a string that is not a number or UUID, or out of
@@ -96,7 +96,7 @@ export const hostTable = (mapping: UserMapping, database: Database): HostTable =
     from(table).whereIn(columns.username, [v.one, v.other]),
   )
   const withPassword = query<Record<never, never>>((from) =>
-    from(table).whereNotNull(columns.password).first(columns.password),
+    from(table).whereNotNull(columns.password).select(columns.password).limit(100, { skipBinding: true }),
   )
   /** Applies the host's `postProcessResponse`, to one row or an array of rows, as Knex does. */
   const postProcess = <T>(response: T): T => mapResponse(database.knex, response)
@@ -125,9 +125,9 @@ export const hostTable = (mapping: UserMapping, database: Database): HostTable =
       return exact.length > 0 ? exact : same
     },
 
-    async anyPassword() {
-      const [row] = await read(withPassword(database, {}))
-      return row && textOf(postProcess(row)[columns.password])
+    async somePasswords() {
+      const rows = postProcess(await read(withPassword(database, {})))
+      return rows.map((row) => textOf(row[columns.password]))
     },
   }
 }

@@ -19,6 +19,8 @@ export interface UsersContext {
   /** The kit's database, for its own table. */
   readonly database: Database
   readonly logger: Logger
+  /** Decides what unknown login names cost; the same in every process. */
+  readonly secret: string
   /** @default a new verifier */
   readonly passwords?: PasswordVerifier
 }
@@ -29,9 +31,11 @@ export interface UsersContext {
  * @example createUsers({ users: options.users, knex: opened.hostKnex, database: opened.database, logger })
  */
 export const createUsers = (context: UsersContext): Users => {
-  const { users, knex, database, logger, passwords = createPasswordVerifier() } = context
-  if (users === undefined) return createOwnUsers({ database, passwords, logger })
-  if (isUserMapping(users))
-    return createMappedUsers({ mapping: users, database: hostTables(database, knex), passwords, logger })
+  const { users, knex, database, logger, secret, passwords = createPasswordVerifier() } = context
+  if (users === undefined) return createOwnUsers({ database, passwords, logger, secret })
+  if (isUserMapping(users)) {
+    const tables = hostTables(database, knex)
+    return createMappedUsers({ mapping: users, database: tables, passwords, logger, secret })
+  }
   return createFunctionUsers(users)
 }

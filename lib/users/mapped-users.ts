@@ -1,38 +1,34 @@
 import type { Database } from '../database/types.ts'
 import type { Logger, UserMapping, UserRow } from '../options/options.ts'
 import { warnOnce } from '../options/warn-once.ts'
-import type { PasswordVerifier } from '../passwords/password-verifier.ts'
 import { callHost } from './host-function.ts'
-import { columnOf, type HostTable, hostTable, textOf } from './host-table.ts'
+import { columnOf, hostTable, textOf } from './host-table.ts'
+import { once } from './once.ts'
 import { isLookup, subjectOf } from './subject.ts'
 import { definedClaims, type User, type Users } from './users.ts'
-import { type Candidate, verifiedUser } from './verified-user.ts'
+import { type Candidate, type VerificationContext, verifiedUser } from './verified-user.ts'
 
 /** A user of the host's table, with its row. */
 export interface MappedUser extends User {
   readonly row: UserRow
 }
 
-export interface MappedUsersContext {
+export interface MappedUsersContext extends VerificationContext {
   readonly mapping: UserMapping
   /** The host's tables. */
   readonly database: Database
-  readonly passwords: PasswordVerifier
-  readonly logger: Logger
 }
 
 /**
- * Users in the host's table. Every login attempt takes one query and one verification, real or dummy, at the cost of the
- * hashes in this table. For hashes that `verify` checks, only the duration is matched; see {@link PasswordVerifier}.
+ * Users in the host's table. Every login attempt takes one query and one verification, real or dummy, at the cost of a
+ * kind of hashes in this table. For hashes that `verify` checks, only the duration is matched; see {@link PasswordVerifier}.
  */
-export const createMappedUsers = ({
-  mapping,
-  database,
-  passwords,
-  logger,
-}: MappedUsersContext): Users<MappedUser> => {
+export const createMappedUsers = (context: MappedUsersContext): Users<MappedUser> => {
+  const { mapping, database, passwords, logger } = context
   const table = hostTable(mapping, database)
-  const learnCost = once(() => learn(table, passwords))
+  const learnCosts = once(async () => {
+    for (const hash of await table.somePasswords()) passwords.learn(hash)
+  })
   const warnAbout = warnOnce(logger)
   return {
     assertTable: () => table.assertExists(),
@@ -46,11 +42,11 @@ export const createMappedUsers = ({
       return user.subject === subject && (await isActive(mapping, row)) ? user : undefined
     },
 
-    async authenticate(username, password) {
-      await learnCost()
+    async authenticate(username, password, _req, isKnown = false) {
+      await learnCosts()
       const row = await onlyActive(mapping, logger, await table.byUsername(username))
       const candidate = row && candidateOf(mapping, row, password)
-      const user = await verifiedUser(passwords, logger, password, candidate)
+      const user = await verifiedUser(context, { username, password, isKnown }, candidate)
       // Last, so that the duration of an asynchronous isActive does not reveal who has an account.
       return user && (await isActive(mapping, user.row)) ? user : undefined
     },
@@ -106,21 +102,4 @@ const onlyActive = async (
     `latchkey: users.columns.username is not unique: ${others.length + 1} active users have one username`,
   )
   return undefined
-}
-
-const learn = async (table: HostTable, passwords: PasswordVerifier): Promise<void> => {
-  const hash = await table.anyPassword()
-  if (hash !== undefined) passwords.learn(hash)
-}
-
-/** Runs the work on the first call only, and again if it failed. */
-const once = (work: () => Promise<void>): (() => Promise<void>) => {
-  let done: Promise<void> | undefined
-  return () => {
-    done ??= work().catch((error: unknown) => {
-      done = undefined
-      throw error
-    })
-    return done
-  }
 }

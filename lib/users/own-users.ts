@@ -1,52 +1,57 @@
 import type { Database } from '../database/types.ts'
-import type { Logger } from '../options/options.ts'
-import type { PasswordVerifier } from '../passwords/password-verifier.ts'
-import { findUser, findUserByUsername, type UserAccount } from '../repositories/users.ts'
+import { findUser, findUserByUsername, listPasswordHashes, type UserAccount } from '../repositories/users.ts'
+import { once } from './once.ts'
 import { isLookup } from './subject.ts'
 import { definedClaims, type User, type Users } from './users.ts'
-import { verifiedUser } from './verified-user.ts'
+import { type VerificationContext, verifiedUser } from './verified-user.ts'
 
 /** A user of the kit's own table. */
 export interface OwnUser extends User {
   readonly account: UserAccount
 }
 
-export interface OwnUsersContext {
+export interface OwnUsersContext extends VerificationContext {
   readonly database: Database
-  readonly passwords: PasswordVerifier
-  readonly logger: Logger
 }
 
 /** Users in the kit's own table, for a host without users. */
-export const createOwnUsers = ({ database, passwords, logger }: OwnUsersContext): Users<OwnUser> => ({
-  async find(subject) {
-    const account = isLookup(subject) ? await findUser(database, { id: subject }) : undefined
-    return account?.id === subject && isEnabled(account) ? ownUser(account) : undefined
-  },
+export const createOwnUsers = (context: OwnUsersContext): Users<OwnUser> => {
+  const { database, passwords } = context
+  const learnCosts = once(async () => {
+    for (const hash of await listPasswordHashes(database)) passwords.learn(hash)
+  })
+  return {
+    async find(subject) {
+      const account = isLookup(subject) ? await findUser(database, { id: subject }) : undefined
+      return account?.id === subject && isEnabled(account) ? ownUser(account) : undefined
+    },
 
-  async authenticate(username, password) {
-    const account = await byUsername(database, username)
-    const enabled = account && isEnabled(account) ? account : undefined
-    return verifiedUser(
-      passwords,
-      logger,
-      password,
-      enabled && { id: enabled.id, hash: enabled.passwordHash ?? undefined, user: () => ownUser(enabled) },
-    )
-  },
+    async authenticate(username, password, _req, isKnown = false) {
+      await learnCosts()
+      const account = await byUsername(database, username)
+      const candidate = account && {
+        id: account.id,
+        hash: account.passwordHash ?? undefined,
+        user: () => ownUser(account),
+      }
+      const user = await verifiedUser(context, { username, password, isKnown }, candidate)
+      // Last, so that a disabled user takes as long as before.
+      return user && isEnabled(user.account) ? user : undefined
+    },
 
-  async claims({ account }) {
-    const { username, name, email, emailVerified, updatedAt, claims } = account
-    return definedClaims([
-      ...Object.entries(claims),
-      ['name', name],
-      ['email', email],
-      ['email_verified', email === null ? undefined : emailVerified],
-      ['preferred_username', username],
-      ['updated_at', updatedAt],
-    ])
-  },
-})
+    async claims({ account }) {
+      const { username, name, email, emailVerified, updatedAt, claims } = account
+      return definedClaims([
+        ...Object.entries(claims),
+        ['name', name],
+        ['email', email],
+        ['email_verified', email === null ? undefined : emailVerified],
+        ['preferred_username', username],
+        ['updated_at', updatedAt],
+      ])
+    },
+  }
+}
 
 /** The exact username, or else its lower case. Both are always read, so that timing does not depend on the first. */
 const byUsername = async (database: Database, username: string): Promise<UserAccount | undefined> => {

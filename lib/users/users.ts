@@ -25,9 +25,10 @@ export interface Users<Kind extends User = User> {
    * The user with these credentials; undefined for an unknown user, a wrong password and a disabled user, which all take
    * equally long except with the host's functions.
    *
+   * @param isKnown whether the user has logged in in this browser before, so that strangers cannot delay them
    * @throws OAuthError `temporarily_unavailable` if too many verifications are waiting, or the database is unavailable
    */
-  authenticate(username: string, password: string, req: Request): Promise<Kind | undefined>
+  authenticate(username: string, password: string, req: Request, isKnown?: boolean): Promise<Kind | undefined>
   /** Raw values by claim name; the caller releases only those that the scopes reveal. */
   claims(user: Kind, scopes: readonly string[]): Promise<Record<string, unknown>>
 }

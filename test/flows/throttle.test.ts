@@ -337,6 +337,54 @@ test('throttle: false turns all limits off, and sets no device cookie', async ()
   expect([...browser.cookies.keys()].filter((name) => name.includes('known'))).toEqual([])
 })
 
+test('a crowd that fills the queue of password checks does not keep a known browser out', async () => {
+  const checks: (() => void)[] = []
+  const { database, usersTable, close } = await startHost()
+  open.push({ close })
+  await database.knex(usersTable).update({ password_hash: 'of another kind' })
+  const own = await startHost({
+    database,
+    clients: [],
+    options: {
+      throttle: { limits: { loginAccountAddress: false, loginAccount: false } },
+      users: {
+        table: usersTable,
+        columns: { id: 'id', username: 'email', password: 'password_hash' },
+        verify: async (password) => {
+          if (password !== ada.password) await new Promise<void>((resolve) => checks.push(resolve))
+          return password === ada.password
+        },
+      },
+    },
+  })
+  own.app.set('trust proxy', true)
+  const known = from(own, '198.51.100.1')
+  codeOf(await known.grant(url))
+  const renewed = await known.open(`${url}&prompt=login`)
+  let turnedAway = 0
+  const crowd = Array.from({ length: 110 }, async (_, index) => {
+    const answer = await attempt(from(own, `203.0.113.${index}`), 'wrong')
+    if (answer.status === 503) turnedAway += 1
+    return answer.status
+  })
+  // Until there is no place left, however many checks this machine runs at once.
+  while (turnedAway === 0) await new Promise((resolve) => setImmediate(resolve))
+  const letIn = known.signIn(renewed)
+  for (const status of statuses(await many(3, () => attempt(from(own, '203.0.113.200'), 'wrong'))))
+    expect(status).toBe(503)
+  const everyone = Promise.all(crowd)
+  let isOver = false
+  void everyone.then(() => {
+    isOver = true
+  })
+  while (!isOver) {
+    checks.shift()?.()
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  codeOf(await letIn)
+  expect(new Set(await everyone)).toEqual(new Set([400, 503]))
+})
+
 describe('clients', () => {
   const token = (host: Host, fields: Record<string, string>, address = '198.51.100.1') =>
     post(host, { grant_type: 'client_credentials', ...fields }).set('X-Forwarded-For', address)

@@ -170,10 +170,10 @@ describe('one cost', () => {
   ])('a dummy is a %s verification once such a hash was seen', async (_name, make) => {
     const { calls, passwords } = observed()
     const hash = await make()
-    await passwords.verify('wrong', hash)
-    await passwords.verify('wrong', undefined)
-    await passwords.verify('', hash)
-    await passwords.verify('a\0b', hash)
+    await passwords.verify({ password: 'wrong', hash })
+    await passwords.verify({ password: 'wrong', hash: undefined })
+    await passwords.verify({ password: '', hash })
+    await passwords.verify({ password: 'a\0b', hash })
     expect(calls).toHaveLength(4)
     expect(calls.map((call) => kindOf(call.hash))).toEqual(Array(4).fill(kindOf(hash)))
     expect(calls.every((call) => isPasswordHash(call.hash))).toBe(true)
@@ -181,9 +181,9 @@ describe('one cost', () => {
 
   test('a dummy uses the default hash until another was seen, and never matches', async () => {
     const { calls, passwords } = observed({ verify: undefined })
-    await expect(passwords.verify('refused', undefined)).resolves.toBe(false)
+    await expect(passwords.verify({ password: 'refused', hash: undefined })).resolves.toBe(false)
     const seen = observed({ verify: async (_given, hash) => calls.push({ password: '', hash }) > 0 })
-    await expect(seen.passwords.verify(password, undefined)).resolves.toBe(false)
+    await expect(seen.passwords.verify({ password, hash: undefined })).resolves.toBe(false)
     expect(calls.map(({ hash }) => kindOf(hash))).toEqual([kindOf(await hashPassword('x'))])
   })
 
@@ -192,36 +192,61 @@ describe('one cost', () => {
     const hash = await bcrypt('another password')
     passwords.learn(hash)
     passwords.learn('nonsense')
-    await passwords.verify(password, undefined)
+    await passwords.verify({ password, hash: undefined })
     expect(calls.map((call) => kindOf(call.hash))).toEqual([kindOf(hash)])
+  })
+
+  test('in a table of several kinds, each name that does not exist is checked like one of them, always', async () => {
+    const { calls, passwords } = observed({
+      verify: async (_given, hash) => calls.push({ password: '', hash }) < 0,
+    })
+    const kinds = ['$2b$04$', '$argon2id$v=19$m=64,t=1,p=1', '$scrypt$ln=4,r=8,p=1']
+    const hashes = [await bcrypt('x'), await argon2Hash('x', cheap), scryptHash.replace('ln=14', 'ln=4')]
+    for (const hash of hashes) passwords.learn(hash)
+    // An order by name: the first prefers the first kind, and so on.
+    const preferenceOf = (favourite: string | undefined) => (kind: string) =>
+      `${favourite !== undefined && kind.startsWith(favourite) ? 0 : 1}`
+    for (const seen of hashes) {
+      // Whatever kind was seen last makes no difference, and an invalid password costs what its own user costs.
+      await passwords.verify({ password: 'wrong', hash: seen, preference: preferenceOf(kinds[0]) })
+      await passwords.verify({ password: '', hash: seen, preference: preferenceOf(kinds[0]) })
+      expect(calls.splice(0).map(({ hash }) => kindOf(hash))).toEqual([kindOf(seen), kindOf(seen)])
+      for (const kind of kinds)
+        await passwords.verify({ password, hash: undefined, preference: preferenceOf(kind) })
+      expect(calls.splice(0).map(({ hash }) => kindOf(hash))).toEqual(hashes.map(kindOf))
+    }
   })
 
   test('a hash of another kind is checked by the host once, and then matched in duration', async () => {
     const { calls, waits, passwords } = observed()
     const verifyOther = jest.fn(async () => true)
-    await expect(passwords.verify(password, 'other:hash', verifyOther)).resolves.toBe(true)
+    await expect(passwords.verify({ password, hash: 'other:hash', verifyOther })).resolves.toBe(true)
     expect([verifyOther.mock.calls.length, calls.length, waits.length]).toEqual([1, 0, 0])
-    await expect(passwords.verify(password, undefined, verifyOther)).resolves.toBe(false)
-    await expect(passwords.verify('', 'other:hash', verifyOther)).resolves.toBe(false)
+    await expect(passwords.verify({ password, hash: undefined, verifyOther })).resolves.toBe(false)
+    await expect(passwords.verify({ password: '', hash: 'other:hash', verifyOther })).resolves.toBe(false)
     expect([verifyOther.mock.calls.length, calls.length, waits.length]).toEqual([1, 0, 2])
   })
 
   test('a host that answers anything but true has not matched', async () => {
     const { passwords } = observed()
     const truthy = (() => ({ user: 1 })) as unknown as () => boolean
-    await expect(passwords.verify(password, 'other:hash', truthy)).resolves.toBe(false)
+    await expect(passwords.verify({ password, hash: 'other:hash', verifyOther: truthy })).resolves.toBe(false)
   })
 
   test("the host's check is never asked about a hash known here", async () => {
     const { passwords } = observed()
     const verifyOther = jest.fn(() => true)
-    await expect(passwords.verify('wrong', await bcrypt(password), verifyOther)).resolves.toBe(false)
+    await expect(
+      passwords.verify({ password: 'wrong', hash: await bcrypt(password), verifyOther }),
+    ).resolves.toBe(false)
     expect(verifyOther).not.toHaveBeenCalled()
   })
 
   test('a hash of unknown format costs a dummy before it is refused', async () => {
     const { calls, passwords } = observed()
-    await expect(passwords.verify(password, 'other:hash')).rejects.toThrow(UnsupportedPasswordHashError)
+    await expect(passwords.verify({ password, hash: 'other:hash' })).rejects.toThrow(
+      UnsupportedPasswordHashError,
+    )
     expect(calls).toHaveLength(1)
   })
 })
@@ -251,7 +276,7 @@ describe('turns', () => {
     const { passwords, running, most } = held(2, 100)
     const hash = await bcrypt('x')
     const done: number[] = []
-    const start = (n: number) => passwords.verify('x', hash).then(() => done.push(n))
+    const start = (n: number) => passwords.verify({ password: 'x', hash }).then(() => done.push(n))
     const all = [0, 1, 2, 3, 4].map(start)
     for (let late = 5; done.length < 12; late += 1) {
       running.shift()?.()
@@ -265,8 +290,10 @@ describe('turns', () => {
 
   test('beyond the queue the answer is temporarily_unavailable, and a later attempt is served', async () => {
     const { passwords, running } = held(1, 2)
-    const waiting = [1, 2, 3].map(() => passwords.verify('x', undefined))
-    const error = await passwords.verify('x', undefined).catch((reason: unknown) => reason)
+    const waiting = [1, 2, 3].map(() => passwords.verify({ password: 'x', hash: undefined }))
+    const error = await passwords
+      .verify({ password: 'x', hash: undefined })
+      .catch((reason: unknown) => reason)
     expect(error).toBeInstanceOf(OAuthError)
     expect(error).toMatchObject({ code: 'temporarily_unavailable', status: 503 })
     expect((error as OAuthError).headers['Retry-After']).toBe('5')
@@ -275,10 +302,26 @@ describe('turns', () => {
       running.shift()?.()
       await attempt
     }
-    const later = passwords.verify('x', undefined)
+    const later = passwords.verify({ password: 'x', hash: undefined })
     await settle()
     running.shift()?.()
     await expect(later).resolves.toBe(false)
+  })
+
+  test('known browsers get every other turn, and places of their own', async () => {
+    const { passwords, running } = held(1, 3)
+    const done: string[] = []
+    const start = (name: string, isKnown: boolean): Promise<unknown> =>
+      passwords.verify({ password: 'x', hash: undefined, isKnown }).then(() => done.push(name))
+    const attempts = ['running', 'a', 'b', 'c'].map((name) => start(name, false))
+    await expect(start('too many', false)).rejects.toMatchObject({ status: 503 })
+    attempts.push(...['A', 'B', 'C'].map((name) => start(name, true)))
+    await expect(start('too many', true)).rejects.toMatchObject({ status: 503 })
+    while (done.length < attempts.length) {
+      await settle()
+      running.shift()?.()
+    }
+    expect(done).toEqual(['running', 'A', 'a', 'B', 'b', 'C', 'c'])
   })
 
   test('a verification that throws gives its turn back', async () => {
@@ -286,9 +329,12 @@ describe('turns', () => {
       throw new Error('broken')
     })
     const passwords = createPasswordVerifier({ concurrency: 1, queue: 1, verify })
-    const attempts = [passwords.verify('x', undefined), passwords.verify('x', undefined)]
+    const attempts = [
+      passwords.verify({ password: 'x', hash: undefined }),
+      passwords.verify({ password: 'x', hash: undefined }),
+    ]
     for (const attempt of await Promise.allSettled(attempts)) expect(attempt.status).toBe('rejected')
-    await expect(passwords.verify('x', undefined)).rejects.toThrow('broken')
+    await expect(passwords.verify({ password: 'x', hash: undefined })).rejects.toThrow('broken')
     expect(verify).toHaveBeenCalledTimes(3)
   })
 
@@ -305,7 +351,7 @@ describe('turns', () => {
     const { passwords, running } = held(undefined, 100)
     if (before === undefined) delete process.env.UV_THREADPOOL_SIZE
     else process.env.UV_THREADPOOL_SIZE = before
-    const attempts = Array.from({ length: 10 }, () => passwords.verify('x', undefined))
+    const attempts = Array.from({ length: 10 }, () => passwords.verify({ password: 'x', hash: undefined }))
     await settle()
     expect(running).toHaveLength(expected)
     for (const attempt of attempts) {

@@ -39,7 +39,12 @@ export const observed = (knex: Knex, users: UserMapping | UserFunctions | undefi
   })
   const logger = { info: write, warn: write, error: write }
   const { database } = openDatabase(knex, 'oauth_')
-  return { users: createUsers({ users, knex, database, logger, passwords }), hashes, log, database }
+  return {
+    users: createUsers({ users, knex, database, logger, passwords, secret: 'of the tests' }),
+    hashes,
+    log,
+    database,
+  }
 }
 
 export const mapping: UserMapping = {

@@ -1,3 +1,4 @@
+import { hash as argon2Hash } from '@node-rs/argon2'
 import { migrateDatabase } from '../../lib/database/migrate.ts'
 import type { UserFunctions, UserMapping, UserRow } from '../../lib/options/options.ts'
 import { hashPassword } from '../../lib/passwords/passwords.ts'
@@ -5,6 +6,36 @@ import { OAuthError } from '../../lib/protocol/errors.ts'
 import { createUser } from '../../lib/repositories/users.ts'
 import { bcrypt, mapping, observed, req, sqlite } from '../support/observed-users.ts'
 import { countStatements } from '../support/statement-count.ts'
+
+/** Hashes of two kinds, as in a table that is being moved from one to the other. */
+const mixedHashes = async (): Promise<[older: string, newer: string]> => [
+  await bcrypt('secret'),
+  await argon2Hash('secret', { memoryCost: 64, timeCost: 1, parallelism: 1 }),
+]
+
+/** @param people login names of users with `mixedHashes()`, in the same order */
+const expectSteadyCosts = async (
+  { users, hashes }: Pick<ReturnType<typeof observed>, 'users' | 'hashes'>,
+  people: readonly string[],
+): Promise<void> => {
+  const costOf = async (name: string, password: string): Promise<string[]> => {
+    hashes.length = 0
+    await users.authenticate(name, password, req)
+    return hashes.map((hash) => hash.slice(0, 4))
+  }
+  const costs = async (nameOf: (index: number) => string): Promise<string[]> => {
+    const found: string[] = []
+    for (let index = 0; index < 20; index += 1) found.push(...(await costOf(nameOf(index), 'secret')))
+    return found
+  }
+  const before = await costs((index) => `nobody-${index}`)
+  expect(new Set(before)).toEqual(new Set(['$2b$', '$arg']))
+  for (const name of people) {
+    const own = await costOf(name, 'wrong')
+    expect(await costOf(name, '')).toEqual(own)
+    expect(await costs((index) => `Nobody-${index}`)).toEqual(before)
+  }
+}
 
 const withPeople = async (people: readonly UserRow[], options: Partial<UserMapping> = {}) => {
   const knex = sqlite()
@@ -56,6 +87,15 @@ describe("the host's table", () => {
       expect(hashes.map((used) => used.slice(0, 7))).toEqual(['$2b$04$'])
       expect(count.ours.filter((sql) => sql.includes('in ('))).toHaveLength(1)
     }
+  })
+
+  test('with hashes of two kinds, each unknown name is checked like one of them, whoever logs in meanwhile', async () => {
+    const [older, newer] = await mixedHashes()
+    const table = await withPeople([
+      { email: 'ada', password_hash: older },
+      { email: 'bob', password_hash: newer },
+    ])
+    await expectSteadyCosts(table, ['ada', 'bob'])
   })
 
   test('a login name is searched as typed, then in lower case', async () => {
@@ -412,6 +452,21 @@ describe("the kit's own table", () => {
       preferred_username: 'bob',
       updated_at: 1_800_000_000,
     })
+  })
+
+  test('with hashes of two kinds, each unknown name is checked like one of them, and a disabled user as before', async () => {
+    const own = await withAccounts()
+    const [older, newer] = await mixedHashes()
+    const update = (id: string, change: object) =>
+      own.database.knex('oauth_users').where({ id }).update(change)
+    await update('u-1', { password_hash: older })
+    await update('u-2', { password_hash: newer, disabled_at: 1 })
+    await update('u-3', { password_hash: older })
+    await expectSteadyCosts(own, ['ada', 'bob', 'gone'])
+    own.hashes.length = 0
+    for (const name of ['bob', 'gone'])
+      await expect(own.users.authenticate(name, 'secret', req)).resolves.toBeUndefined()
+    expect(own.hashes).toEqual([newer, older])
   })
 
   test('every failure has one answer and one verification of one kind', async () => {
