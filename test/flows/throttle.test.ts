@@ -47,7 +47,7 @@ const start = async (throttle: ThrottleOptions | false | undefined): Promise<Wat
     },
   }
   const started = await startHost({ options, database: first.database, clients: [] })
-  started.app.set('trust proxy', true)
+  started.app.set('trust proxy', 1)
   const events: AuthEvent[] = []
   started.oauth.events.on('*', (event) => events.push(event))
   return { ...started, events, evaluated, warnings }
@@ -339,8 +339,7 @@ test('throttle: false turns all limits off, and sets no device cookie', async ()
 
 test('a crowd that fills the queue of password checks does not keep a known browser out', async () => {
   const checks: (() => void)[] = []
-  const { database, usersTable, close } = await startHost()
-  open.push({ close })
+  const { database, usersTable } = first
   await database.knex(usersTable).update({ password_hash: 'of another kind' })
   const own = await startHost({
     database,
@@ -357,7 +356,7 @@ test('a crowd that fills the queue of password checks does not keep a known brow
       },
     },
   })
-  own.app.set('trust proxy', true)
+  own.app.set('trust proxy', 1)
   const known = from(own, '198.51.100.1')
   codeOf(await known.grant(url))
   const renewed = await known.open(`${url}&prompt=login`)
