@@ -68,6 +68,8 @@ export interface ServerSetup {
   ready(): Promise<AuthorizationServer>
   /** The server, if {@link ready} would have nothing to do. */
   current(): AuthorizationServer | undefined
+  /** Counts an authorization; true after every part of the option `maxAuthorizationsPerClient`. */
+  isSurplusCheckDue(): boolean
   /** Runs background work; logs failures; {@link close} waits for it. */
   runInBackground(work: Promise<void>): void
   /** Aborted by {@link close}, so that background work ends. */
@@ -129,6 +131,10 @@ export const createAuthorizationServer = (
   const languages = createLanguages(options)
   const closing = new AbortController()
   const background = new Set<Promise<void>>()
+  // A user may have a third more than the option says until the next check, so that most codes need none.
+  const { maxAuthorizationsPerClient: maxAuthorizations } = options
+  const checkEvery = Math.max(1, Math.floor((maxAuthorizations || 0) / 3))
+  let issued = 0
   let ready: AuthorizationServer | undefined
   let starting: Promise<AuthorizationServer> | undefined
 
@@ -186,6 +192,10 @@ export const createAuthorizationServer = (
       return server
     },
     current: () => (ready?.keys.isFresh() ? ready : undefined),
+    isSurplusCheckDue: () => {
+      issued = (issued + 1) % checkEvery
+      return issued === 0
+    },
     runInBackground,
     closing: closing.signal,
     close: async () => {

@@ -83,6 +83,8 @@ export const dutch: Readonly<Record<string, string>> = {
   'account.since': 'Toegang sinds',
   'account.last-used': 'Laatst gebruikt',
   'account.sessions': 'Actieve sessies',
+  'account.previous': 'Vorige pagina',
+  'account.next': 'Volgende pagina',
   'account.remove': 'Toegang intrekken',
   'account.remove.of': 'van {client}',
   'account.remove.of.organization': 'van {client} tot de werkruimte {organization}',

@@ -6,8 +6,11 @@ import { redirectUriHost } from '../protocol/redirect-uri.ts'
 import {
   type AuthorizationRecord,
   type ConsentRecord,
-  listAuthorizations,
+  findClients,
+  listAuthorizationsOfClient,
+  listClientsOfUser,
   listConsents,
+  othersFirst,
 } from '../repositories/index.ts'
 
 /** A client that has access for a user, or would get it again without asking; in one organization, if the host has any. */
@@ -26,7 +29,7 @@ export interface ConnectedClient {
   readonly since: number
   /** Epoch seconds of the last sign-in or refresh. */
   readonly lastUsed: number
-  /** How many of its authorizations are still in use. */
+  /** How many of its newest 200 authorizations are still in use. */
   readonly sessions: number
 }
 
@@ -41,7 +44,7 @@ const lastUse = ({ createdAt, consumedAt, lastUsedAt }: AuthorizationRecord): nu
   Math.max(createdAt, consumedAt ?? 0, lastUsedAt ?? 0)
 
 const hostOf = (inUse: readonly AuthorizationRecord[], client: ClientMetadata | undefined): string => {
-  const uri = inUse.at(-1)?.details.redirectUri ?? client?.redirect_uris[0]
+  const uri = inUse[0]?.details.redirectUri ?? client?.redirect_uris[0]
   return uri === undefined ? '' : redirectUriHost(uri)
 }
 
@@ -50,15 +53,15 @@ interface Grants {
   readonly clientId: string
   readonly organization: string | undefined
   readonly consents: ConsentRecord[]
+  /** Newest first. */
   readonly inUse: AuthorizationRecord[]
 }
 
 const connectedClient = (
   { clientId, organization, consents, inUse }: Grants,
+  client: ClientMetadata | undefined,
   language: string,
 ): ConnectedClient => {
-  const [record] = [...consents, ...inUse]
-  const client = record?.client
   return {
     clientId,
     ...(organization !== undefined && { organization }),
@@ -72,19 +75,12 @@ const connectedClient = (
   }
 }
 
-/**
- * The clients of a user, the last used one first. A client with access to several organizations appears once for each.
- *
- * @param language of their names
- */
-export const connectedClients = async (
+/** What a user granted to some clients, by client and organization. */
+const grantsOf = async (
   server: AuthorizationServer,
   subject: string,
-  language: string,
-): Promise<ConnectedClient[]> => {
-  const consents = await listConsents(server.database, { subject })
-  const now = server.now()
-  const inUse = (await listAuthorizations(server.database, { subject })).filter((one) => isInUse(one, now))
+  clientIds: readonly string[],
+): Promise<Grants[]> => {
   const given = new Map<string, Grants>()
   const givenTo = (clientId: string, ofOrganization: string | undefined): Grants => {
     const organization = server.options.organizations && ofOrganization
@@ -93,14 +89,71 @@ export const connectedClients = async (
     given.set(key, found)
     return found
   }
+  const now = server.now()
+  const consents = await listConsents(server.database, { subject, clientIds })
   for (const consent of consents) givenTo(consent.clientId, consent.organization).consents.push(consent)
-  for (const one of inUse) givenTo(one.clientId, one.details.organization).inUse.push(one)
+  for (const clientId of clientIds) {
+    await othersFirst()
+    const granted = await listAuthorizationsOfClient(server.database, { subject, clientId })
+    for (const one of granted)
+      if (isInUse(one, now)) givenTo(clientId, one.details.organization).inUse.push(one)
+  }
   return [...given.values()]
-    .map((each) => connectedClient(each, language))
+}
+
+/**
+ * What some clients can do for a user, the last used client first. A client with access to several organizations appears
+ * once for each.
+ *
+ * @param clientIds at most 100
+ * @param language of their names
+ */
+export const connectedClients = async (
+  server: AuthorizationServer,
+  subject: string,
+  clientIds: readonly string[],
+  language: string,
+): Promise<ConnectedClient[]> => {
+  if (clientIds.length === 0) return []
+  const clients = await findClients(server.database, { clientIds, now: server.now() })
+  const metadata = new Map(clients.map((client) => [client.clientId, client.metadata]))
+  return (await grantsOf(server, subject, clientIds))
+    .map((each) => connectedClient(each, metadata.get(each.clientId), language))
     .sort(
       (one, other) =>
         other.lastUsed - one.lastUsed ||
         one.name.localeCompare(other.name) ||
         (one.organization ?? '').localeCompare(other.organization ?? ''),
     )
+}
+
+/** Clients on one page of the list. */
+const pageSize = 20
+
+/** One page of a user's clients. */
+export interface ClientPage {
+  readonly clients: readonly ConnectedClient[]
+  /** From 1; the last page if a later one was asked for. */
+  readonly number: number
+  readonly isLast: boolean
+}
+
+/**
+ * The clients of a user, 20 on a page: those with the last sign-ins come first.
+ *
+ * @param page from 1
+ * @param language of their names
+ */
+export const connectedClientsPage = async (
+  server: AuthorizationServer,
+  subject: string,
+  page: number,
+  language: string,
+): Promise<ClientPage> => {
+  const ids = await listClientsOfUser(server.database, { subject })
+  const pages = Math.max(1, Math.ceil(ids.length / pageSize))
+  const number = Math.min(page, pages)
+  const clientIds = ids.slice((number - 1) * pageSize, number * pageSize)
+  const clients = await connectedClients(server, subject, clientIds, language)
+  return { clients, number, isLast: number === pages }
 }

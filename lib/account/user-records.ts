@@ -60,7 +60,7 @@ export const exportUser = async (server: AuthorizationServer, subject: string): 
   const authorizations = await listAuthorizations(database, { subject })
   const logins = await listLoginHistory(database, { subject })
   return {
-    consents: consents.map(({ client: _, ...consent }) => consent),
+    consents,
     receipts,
     authorizations: authorizations.map((authorization) => {
       const { id, clientId, scopes, details, createdAt, lastUsedAt, expiresAt, revokedAt } = authorization

@@ -9,6 +9,7 @@ import { consumePendingRequest } from '../repositories/index.ts'
 import { issueAuthorizationResponse } from './issue.ts'
 import type { PendingRequestKind } from './pending-request-kind.ts'
 import { sendAuthorizationResponse } from './response.ts'
+import { endSurplus } from './surplus.ts'
 
 const targetOf = ({ redirectUri, state, responseMode }: AuthorizationRequest): AuthorizationTarget => ({
   redirectUri,
@@ -42,6 +43,8 @@ export const authorizeKind: PendingRequestKind = {
       ...(organization !== undefined && { organization }),
     })
     sendAuthorizationResponse(context, targetOf(request), issued.parameters)
+    const offline = scopes.includes('offline_access')
+    endSurplus(server, { subject: login.subject, clientId: request.clientId, offline }, info)
   },
 
   async refuse({ server }: PageContext, { request, pending }, { code, description }) {

@@ -1,4 +1,4 @@
-import { connectedClients } from '../account/connected-clients.ts'
+import { connectedClientsPage } from '../account/connected-clients.ts'
 import { scopeWords } from '../authorization/consent-scopes.ts'
 import { accountLoginLocation, returnedParameter } from '../authorization/login-location.ts'
 import type { PageContext } from '../http/context.ts'
@@ -7,6 +7,7 @@ import type { Endpoint } from '../http/route.ts'
 import { sendRedirect } from '../http/send.ts'
 import { ownPath } from '../http/urls.ts'
 import { clientName } from '../protocol/client.ts'
+import type { Parameters } from '../protocol/parameters.ts'
 import { findClient } from '../repositories/index.ts'
 import { type Browser, bindBrowser, boundBrowser } from '../sessions/browser-binding.ts'
 import { assertCsrf, csrfToken, type FormPurpose } from '../sessions/csrf.ts'
@@ -14,8 +15,7 @@ import { type ActiveLogin, activeLogin } from '../sessions/login.ts'
 import { type LoginPage, logIn, showLogin } from './login-form.ts'
 import {
   clientParameters,
-  type NamedClient,
-  namedClient,
+  findConnected,
   namedOrganization,
   organizationNames,
   removeClient,
@@ -42,13 +42,25 @@ const nameOf = async ({ server, language }: PageContext, clientId: string): Prom
   return client && clientName(client, language)
 }
 
+/** The page of the list, from 1; anything else is the first page. */
+const pageOf = (parameters: Parameters): number => {
+  const page = parameters.optional('page') ?? '1'
+  return /^[1-9][0-9]{0,2}$/.test(page) ? Number(page) : 1
+}
+
 const showClients = async (
   context: PageContext,
   active: ActiveLogin,
-  removed: NamedClient | undefined,
+  parameters: Parameters,
 ): Promise<void> => {
   const { server, language } = context
-  const clients = await connectedClients(server, active.login.subject, language)
+  const asked = pageOf(parameters)
+  const { clients, number, isLast } = await connectedClientsPage(
+    server,
+    active.login.subject,
+    asked,
+    language,
+  )
   const organizations = await organizationNames(context, active.user)
   const cards = clients.map(({ clientId, organization, name, host, scopes, since, lastUsed, sessions }) => ({
     ...{ name, host, sessions },
@@ -59,18 +71,20 @@ const showClients = async (
     removeUrl: ownPath(server, '/account', clientParameters({ clientId, organization })),
   }))
   // Confirmed only if it is true and in our own words: anybody can make such a link.
-  const { organization } = removed ?? {}
-  const isConnected = clients.some(
-    (client) => client.clientId === removed?.clientId && client.organization === organization,
-  )
+  const removed = parameters.optional('removed')
+  const { organization } = removed === undefined ? {} : namedOrganization(server, parameters)
+  const isConnected = removed !== undefined && (await findConnected(context, removed, parameters, active))
   const isConfirmed =
-    removed && !isConnected && (organization === undefined || organizations.has(organization))
+    removed !== undefined && !isConnected && (organization === undefined || organizations.has(organization))
+  const pageUrl = (page: number): string => ownPath(server, '/account', { page: String(page) })
   context.send('account', {
     username: active.user.username,
     clients: cards,
-    removed: isConfirmed ? await nameOf(context, removed.clientId) : undefined,
+    removed: isConfirmed ? await nameOf(context, removed) : undefined,
     removedOrganization: organization && organizations.get(organization),
     signOutUrl: ownPath(server, '/logout'),
+    ...(number > 1 && { previousUrl: pageUrl(number - 1) }),
+    ...(!isLast && { nextUrl: pageUrl(number + 1) }),
   })
 }
 
@@ -89,15 +103,14 @@ const showLoginPage = (context: PageContext): void => {
 
 /** The user's clients; with `client_id` the page that asks whether to remove that client. */
 const show = async (context: PageContext): Promise<void> => {
-  const { server, req } = context
+  const { req } = context
   const parameters = queryParameters(req)
   const active = await activeLogin(context)
   if (active === undefined) return showLoginPage(context)
-  const client = await namedClient(context, parameters, active)
+  const clientId = parameters.optional('client_id')
+  const client = clientId && (await findConnected(context, clientId, parameters, active))
   if (client) return showRemoval(context, active, client)
-  const clientId = parameters.optional('removed')
-  const removed = clientId === undefined ? undefined : { clientId, ...namedOrganization(server, parameters) }
-  await showClients(context, active, removed)
+  await showClients(context, active, parameters)
 }
 
 /** The removal of one client; without `client_id` the login form. */

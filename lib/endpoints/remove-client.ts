@@ -52,16 +52,19 @@ export const organizationNames = async (
   return new Map(organizations.map(({ id, name }) => [id, name]))
 }
 
-/** The client that the query names, if it is connected to this user. */
-export const namedClient = async (
+/**
+ * A client with this id, if it is connected to this user.
+ *
+ * @param parameters may name an organization
+ */
+export const findConnected = async (
   { server, language }: PageContext,
+  named: string,
   parameters: Parameters,
   { login }: ActiveLogin,
 ): Promise<ConnectedClient | undefined> => {
-  const named = parameters.optional('client_id')
-  if (named === undefined) return undefined
   const { organization } = namedOrganization(server, parameters)
-  const clients = await connectedClients(server, login.subject, language)
+  const clients = await connectedClients(server, login.subject, [named], language)
   return clients.find((client) => client.clientId === named && client.organization === organization)
 }
 

@@ -1,5 +1,10 @@
 /** Why all tokens of an authorization were revoked. */
-export type RevocationReason = 'code_replayed' | 'refresh_token_replayed' | 'revoked_by_client'
+export type RevocationReason =
+  | 'code_replayed'
+  | 'refresh_token_replayed'
+  | 'revoked_by_client'
+  /** The user had more for this client than the option `maxAuthorizationsPerClient`. */
+  | 'too_many'
 
 /** Set when the option `organizations` is used. */
 interface OrganizationFields {

@@ -117,6 +117,11 @@ export const checkedGracePeriod = (seconds: number): number => {
   return seconds
 }
 
+export const checkedMaxAuthorizations = (max: unknown): number | false =>
+  max === false || (Number.isSafeInteger(max) && Number(max) > 0)
+    ? (max as number | false)
+    : refuse('maxAuthorizationsPerClient must be a whole number of at least 1, or false')
+
 export const checkedMethods = (methods: readonly ('S256' | 'plain')[]): readonly ('S256' | 'plain')[] =>
   Array.isArray(methods) &&
   methods.length > 0 &&

@@ -69,6 +69,11 @@ export interface AuthRouterOptions {
    * response ends the grant. @default 10
    */
   refreshTokenGracePeriod?: number
+  /**
+   * How many authorizations one user can have for one client, where every sign-in creates one. The oldest end, at the
+   * latest when there are a third more. Those with `offline_access` are counted apart. `false` turns it off. @default 100
+   */
+  maxAuthorizationsPerClient?: number | false
   /** PKCE methods to accept (RFC 7636 §4.2). @default ['S256', 'plain'] */
   codeChallengeMethods?: readonly ('S256' | 'plain')[]
   /** Limits on failed logins and failed client authentication. `false` turns all limits off. @default see {@link Limits} */

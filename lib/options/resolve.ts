@@ -11,6 +11,7 @@ import {
   checkedLifetimes,
   checkedLogger,
   checkedLogin,
+  checkedMaxAuthorizations,
   checkedMethods,
   checkedOrganizations,
   checkedOutbound,
@@ -64,6 +65,7 @@ export interface Options {
   readonly scopes: Readonly<Record<string, ScopeOptions>>
   readonly lifetimes: Lifetimes
   readonly refreshTokenGracePeriod: number
+  readonly maxAuthorizationsPerClient: number | false
   readonly codeChallengeMethods: readonly ('S256' | 'plain')[]
   readonly throttle: Throttling | undefined
   readonly features: Required<Features>
@@ -78,7 +80,16 @@ export interface Options {
 const names = [
   ...['issuer', 'database', 'secrets', 'preparedStatements', 'tablePrefix', 'prune'],
   ...['users', 'organizations', 'login', 'session', 'scopes', 'lifetimes', 'refreshTokenGracePeriod'],
-  ...['codeChallengeMethods', 'throttle', 'features', 'views', 'defaultLocale', 'locales', 'branding'],
+  ...[
+    'maxAuthorizationsPerClient',
+    'codeChallengeMethods',
+    'throttle',
+    'features',
+    'views',
+    'defaultLocale',
+    'locales',
+    'branding',
+  ],
   ...['outbound', 'logger'],
 ]
 
@@ -120,6 +131,7 @@ export const resolveOptions = (
     scopes: checkedScopes(options.scopes ?? {}),
     lifetimes: checkedLifetimes(options.lifetimes ?? {}),
     refreshTokenGracePeriod: checkedGracePeriod(options.refreshTokenGracePeriod ?? 10),
+    maxAuthorizationsPerClient: checkedMaxAuthorizations(options.maxAuthorizationsPerClient ?? 100),
     codeChallengeMethods: checkedMethods(options.codeChallengeMethods ?? codeChallengeMethods),
     throttle: checkedThrottle(options.throttle ?? {}),
     features: checkedFeatures(options.features ?? {}),

@@ -120,6 +120,10 @@ export interface PageModels {
     /** The organization that it can no longer use. */
     removedOrganization?: string
     signOutUrl: string
+    /** The page before this one, if the list has several pages. */
+    previousUrl?: string
+    /** The page after this one. */
+    nextUrl?: string
   }
   /** Asks whether to remove one of them. */
   'remove-client': {

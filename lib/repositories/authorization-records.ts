@@ -1,12 +1,13 @@
 import type { Knex } from 'knex'
-import { jsonOrUndefined, number, numberOrNull } from '../database/row.ts'
+import { number, numberOrNull, text } from '../database/row.ts'
 import { query } from '../database/statement.ts'
-import type { Database } from '../database/types.ts'
+import type { Database, Row } from '../database/types.ts'
 import type { Authorization } from '../protocol/authorization.ts'
-import type { ClientMetadata } from '../protocol/client-metadata.ts'
 import { authorizationColumns, authorizationOf } from './authorizations.ts'
+import { type BatchParams, keysIn } from './pruning/batch.ts'
+import { readInBatches } from './read-in-batches.ts'
 
-/** An authorization with its client, for the user and for the host's records. */
+/** An authorization, for the user and for the host's records. */
 export interface AuthorizationRecord extends Authorization {
   /** Epoch seconds. */
   readonly createdAt: number
@@ -16,21 +17,22 @@ export interface AuthorizationRecord extends Authorization {
   readonly accessTokenEnd: number
   /** When the unused refresh token expires; 0 if there is none. */
   readonly refreshTokenEnd: number
-  /** Undefined when the client is gone. */
-  readonly client: ClientMetadata | undefined
 }
 
 /** The greatest value of an expression among this authorization's tokens. */
 const greatestOf = (tokens: Knex.QueryBuilder, expression: Knex.Raw): Knex.QueryBuilder =>
   tokens.max(expression).whereRaw('?? = ??', ['tokens.authorization_id', 'authorizations.id'])
 
-const ofSubject = query<{ subject: string }>((table, v, name, raw) =>
+/** Authorizations with their login, and what is known of their tokens. */
+const records = (
+  table: (name: string) => Knex.QueryBuilder,
+  name: (table: string) => string,
+  raw: Knex.RawBuilder,
+): Knex.QueryBuilder =>
   table('authorizations as authorizations')
     .leftJoin(name('logins as logins'), 'logins.sid', 'authorizations.sid')
-    .leftJoin(name('clients as clients'), 'clients.client_id', 'authorizations.client_id')
     .select([
       ...[...authorizationColumns, 'authorizations.created_at'],
-      'clients.metadata as client_metadata',
       // CASE instead of WHERE: with a condition on this column SQLite would use its index, and read everybody's tokens.
       greatestOf(
         table('access_tokens as tokens'),
@@ -45,23 +47,56 @@ const ofSubject = query<{ subject: string }>((table, v, name, raw) =>
         raw('coalesce(??, ??)', ['tokens.consumed_at', 'tokens.last_used_at']),
       ).as('last_used_at'),
     ])
-    .where('authorizations.subject', v.subject)
-    .orderBy('authorizations.created_at'),
+
+const recordOf = (row: Row): AuthorizationRecord => ({
+  ...authorizationOf(row),
+  createdAt: number(row, 'created_at'),
+  lastUsedAt: numberOrNull(row, 'last_used_at'),
+  accessTokenEnd: numberOrNull(row, 'access_token_end') ?? 0,
+  refreshTokenEnd: numberOrNull(row, 'refresh_token_end') ?? 0,
+})
+
+/** The most authorizations of one client that the user's list reads and counts. */
+const maxOfClient = 200
+
+const ofClient = query<{ subject: string; clientId: string }>((table, v, name, raw) =>
+  records(table, name, raw)
+    .where({ 'authorizations.subject': v.subject, 'authorizations.client_id': v.clientId })
+    .whereNull('authorizations.revoked_at')
+    .orderBy('authorizations.created_at', 'desc')
+    .limit(maxOfClient, { skipBinding: true }),
+)
+
+/** What a user granted to one client and did not end, newest first; the newest 200. */
+export const listAuthorizationsOfClient = async (
+  db: Database,
+  values: { subject: string; clientId: string },
+): Promise<AuthorizationRecord[]> =>
+  (await ofClient(db, values))
+    .map(recordOf)
+    // MySQL before 8.0.17 ignores trailing spaces when it compares.
+    .filter(({ subject, clientId }) => subject === values.subject && clientId === values.clientId)
+
+const idsOfSubject = query<{ subject: string }>((table, v) =>
+  table('authorizations').select('id').where({ subject: v.subject }).orderBy(['created_at', 'id']),
+)
+
+const byIds = query<BatchParams>((table, v, name, raw) =>
+  records(table, name, raw)
+    .whereIn('authorizations.id', keysIn(v))
+    .orderBy(['authorizations.created_at', 'authorizations.id']),
 )
 
 /** Everything that a user granted and that is not pruned yet, oldest first. */
 export const listAuthorizations = async (
   db: Database,
   values: { subject: string },
-): Promise<AuthorizationRecord[]> =>
-  (await ofSubject(db, values))
-    .map((row) => ({
-      ...authorizationOf(row),
-      createdAt: number(row, 'created_at'),
-      lastUsedAt: numberOrNull(row, 'last_used_at'),
-      accessTokenEnd: numberOrNull(row, 'access_token_end') ?? 0,
-      refreshTokenEnd: numberOrNull(row, 'refresh_token_end') ?? 0,
-      client: jsonOrUndefined<ClientMetadata>(row, 'client_metadata'),
-    }))
-    // MySQL before 8.0.17 ignores trailing spaces when it compares.
-    .filter(({ subject }) => subject === values.subject)
+): Promise<AuthorizationRecord[]> => {
+  const ids = (await idsOfSubject(db, values)).map((row) => text(row, 'id'))
+  return (
+    (await readInBatches(db, ids, byIds))
+      .map(recordOf)
+      // MySQL before 8.0.17 ignores trailing spaces when it compares.
+      .filter(({ subject }) => subject === values.subject)
+  )
+}

@@ -1,3 +1,4 @@
+import type { Knex } from 'knex'
 import { flag, json, number, numberOrNull, scopes, text } from '../database/row.ts'
 import { command, query } from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
@@ -190,6 +191,54 @@ export const revokeAuthorizationsOfOrganization = async (
   return count > 0
 }
 
+interface Live {
+  subject: string
+  clientId: string
+  /** 1 with `offline_access`. */
+  offline: number
+  /** Epoch seconds; codes that expired before and were not redeemed do not count. */
+  recently: number
+}
+
+const live = (rows: Knex.QueryBuilder, v: { readonly [Name in keyof Live]: Knex.Value }): Knex.QueryBuilder =>
+  rows
+    .where({ subject: v.subject, client_id: v.clientId, offline: v.offline })
+    .whereNull('revoked_at')
+    .where((either) => either.whereNotNull('consumed_at').orWhere('code_expires_at', '>', v.recently))
+
+const countOfLive = query<Live>((table, v) => live(table('authorizations').count('id as count'), v))
+
+const oldestLive = query<Live>((table, v) =>
+  live(table('authorizations').select('id'), v).orderBy('created_at').limit(batchSize, { skipBinding: true }),
+)
+
+/** Seconds for which an authorization counts whose code was not redeemed: its tokens may be in the response itself. */
+const unredeemedAge = 3600
+
+/**
+ * Ends the oldest authorizations of a user for a client, beyond a number. Those with `offline_access`, which outlive the
+ * login, and those without it are counted apart.
+ *
+ * @returns the ids of those that were ended by this call, at most 100; call it again until there are none
+ */
+export const revokeSurplusAuthorizations = async (
+  db: Database,
+  {
+    subject,
+    clientId,
+    ...values
+  }: { subject: string; clientId: string; offline: boolean; max: number; now: number },
+): Promise<string[]> => {
+  const { max, now } = values
+  const which = { subject, clientId, offline: values.offline ? 1 : 0, recently: now - unredeemedAge }
+  const [row] = await countOfLive(db, which)
+  const surplus = (row ? number(row, 'count') : 0) - max
+  if (surplus <= 0) return []
+  const ids = (await oldestLive(db, which)).slice(0, surplus).map((one) => text(one, 'id'))
+  await revokeAll(db, batchParams(ids, { now }))
+  return ids
+}
+
 const revokeOfSubject = command<{ subject: string; now: number }>((table, v) =>
   table('authorizations').where({ subject: v.subject }).whereNull('revoked_at').update({ revoked_at: v.now }),
 )
@@ -202,12 +251,11 @@ export const revokeAuthorizationsOfSubject = async (
   await revokeOfSubject(db, values)
 }
 
-const clientsOfLogin = query<{ sid: string }>((table, v, name) =>
-  table('authorizations as authorizations')
-    .join(name('clients as clients'), 'clients.client_id', 'authorizations.client_id')
-    .select(['clients.client_id', 'clients.metadata'])
-    .where('authorizations.sid', v.sid)
-    .whereNull('clients.disabled_at'),
+const clientsOfLogin = query<{ sid: string }>((table, v) =>
+  table('clients')
+    .select(['client_id', 'metadata'])
+    .whereIn('client_id', table('authorizations').select('client_id').where({ sid: v.sid }))
+    .whereNull('disabled_at'),
 )
 
 /** A client with an authorization under a login. */
@@ -222,9 +270,8 @@ export const findClientsOfLogin = async (
   values: { sid: string },
 ): Promise<LoggedInClient[]> => {
   const rows = await clientsOfLogin(db, values)
-  const clients = rows.map((row): [string, LoggedInClient] => [
-    text(row, 'client_id'),
-    { clientId: text(row, 'client_id'), metadata: json<ClientMetadata>(row, 'metadata') },
-  ])
-  return [...new Map(clients).values()]
+  return rows.map((row) => ({
+    clientId: text(row, 'client_id'),
+    metadata: json<ClientMetadata>(row, 'metadata'),
+  }))
 }

@@ -3,6 +3,7 @@ import { command, query } from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
 import type { Client } from '../protocol/client.ts'
 import type { ClientMetadata } from '../protocol/client-metadata.ts'
+import { type BatchParams, batchParams, keysIn } from './pruning/batch.ts'
 
 /** A client as its administrators see it. */
 export interface ClientRecord extends Client {
@@ -73,6 +74,16 @@ export const findClientRecord = async (
   const row = exact(await recordById(db, { clientId }), clientId)
   return row && recordOf(row, now)
 }
+
+const byIds = query<BatchParams>((table, v) =>
+  table('clients').select(clientColumns).whereIn('client_id', keysIn(v)),
+)
+
+/** The clients with these ids, at most 100, in no order; those that are gone are missing. */
+export const findClients = async (
+  db: Database,
+  { clientIds, now }: { clientIds: readonly string[]; now: number },
+): Promise<Client[]> => (await byIds(db, batchParams(clientIds))).map((row) => clientOf(row, now))
 
 /** Every client, in the order of their ids. */
 export const listClients = async (db: Database, { now }: { now: number }): Promise<ClientRecord[]> =>

@@ -2,6 +2,8 @@ import { json, number, text } from '../database/row.ts'
 import { command, query } from '../database/statement.ts'
 import type { Database } from '../database/types.ts'
 import type { ConsentReceipt } from '../protocol/consent.ts'
+import { type BatchParams, keysIn } from './pruning/batch.ts'
+import { readInBatches } from './read-in-batches.ts'
 
 const insert = command<{
   id: string
@@ -44,10 +46,14 @@ export interface ConsentReceiptRecord extends ConsentReceipt {
   readonly createdAt: number
 }
 
-const ofSubject = query<{ subject: string }>((table, v) =>
+const idsOfSubject = query<{ subject: string }>((table, v) =>
+  table('consent_receipts').select('id').where({ subject: v.subject }).orderBy(['created_at', 'id']),
+)
+
+const byIds = query<BatchParams>((table, v) =>
   table('consent_receipts')
     .select(['subject', 'client_id', 'authorization_id', 'receipt', 'created_at'])
-    .where({ subject: v.subject })
+    .whereIn('id', keysIn(v))
     .orderBy(['created_at', 'id']),
 )
 
@@ -55,16 +61,20 @@ const ofSubject = query<{ subject: string }>((table, v) =>
 export const listConsentReceipts = async (
   db: Database,
   values: { subject: string },
-): Promise<ConsentReceiptRecord[]> =>
-  (await ofSubject(db, values))
-    // MySQL before 8.0.17 ignores trailing spaces when it compares.
-    .filter((row) => text(row, 'subject') === values.subject)
-    .map((row) => ({
-      clientId: text(row, 'client_id'),
-      authorizationId: text(row, 'authorization_id'),
-      createdAt: number(row, 'created_at'),
-      ...json<ConsentReceipt>(row, 'receipt'),
-    }))
+): Promise<ConsentReceiptRecord[]> => {
+  const ids = (await idsOfSubject(db, values)).map((row) => text(row, 'id'))
+  return (
+    (await readInBatches(db, ids, byIds))
+      // MySQL before 8.0.17 ignores trailing spaces when it compares.
+      .filter((row) => text(row, 'subject') === values.subject)
+      .map((row) => ({
+        clientId: text(row, 'client_id'),
+        authorizationId: text(row, 'authorization_id'),
+        createdAt: number(row, 'created_at'),
+        ...json<ConsentReceipt>(row, 'receipt'),
+      }))
+  )
+}
 
 const removeOfSubject = command<{ subject: string }>((table, v) =>
   table('consent_receipts').where({ subject: v.subject }).delete(),

@@ -1,8 +1,8 @@
-import { json, jsonOrUndefined, number, scopes, text } from '../database/row.ts'
+import { json, number, scopes, text } from '../database/row.ts'
 import { command, query } from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
-import type { ClientMetadata } from '../protocol/client-metadata.ts'
 import { agreedEntries, type ConsentTerms } from '../protocol/consent.ts'
+import { type BatchParams, batchParams, keysIn } from './pruning/batch.ts'
 
 interface Pair {
   subject: string
@@ -47,7 +47,7 @@ export const findConsents = async (db: Database, pair: Pair): Promise<KeptConsen
   // MySQL before 8.0.17 ignores trailing spaces when it compares.
   keptConsentsOf((await byPair(db, pair)).filter((row) => text(row, 'subject') === pair.subject))
 
-/** A consent with its client, for the user and for the host's records. */
+/** A consent, for the user and for the host's records. */
 export interface ConsentRecord {
   readonly clientId: string
   /** Undefined if the host had no organizations. */
@@ -57,35 +57,50 @@ export interface ConsentRecord {
   readonly createdAt: number
   /** Epoch seconds of the last answer, or of the last code that was issued by it. */
   readonly updatedAt: number
-  /** Undefined when the client is gone. */
-  readonly client: ClientMetadata | undefined
 }
 
-const ofSubject = query<{ subject: string }>((table, v, name) =>
-  table('consents as consents')
-    .leftJoin(name('clients as clients'), 'clients.client_id', 'consents.client_id')
-    .select([
-      ...['consents.subject', 'consents.client_id', 'consents.organization', 'consents.scopes'],
-      ...['consents.created_at', 'consents.updated_at'],
-      'clients.metadata as client_metadata',
-    ])
-    .where('consents.subject', v.subject)
-    .orderBy(['consents.client_id', 'consents.organization']),
+const recordColumns = ['subject', 'client_id', 'organization', 'scopes', 'created_at', 'updated_at']
+
+const ofSubject = query<{ subject: string }>((table, v) =>
+  table('consents')
+    .select(recordColumns)
+    .where({ subject: v.subject })
+    .orderBy(['client_id', 'organization']),
 )
 
-/** Everything that a user allows. */
-export const listConsents = async (db: Database, values: { subject: string }): Promise<ConsentRecord[]> =>
-  (await ofSubject(db, values))
-    // MySQL before 8.0.17 ignores trailing spaces when it compares.
-    .filter((row) => text(row, 'subject') === values.subject)
-    .map((row) => ({
-      clientId: text(row, 'client_id'),
-      ...(text(row, 'organization') === noOrganization ? {} : { organization: text(row, 'organization') }),
-      scopes: scopes(row),
-      createdAt: number(row, 'created_at'),
-      updatedAt: number(row, 'updated_at'),
-      client: jsonOrUndefined(row, 'client_metadata'),
-    }))
+const ofClients = query<BatchParams>((table, v) =>
+  table('consents')
+    .select(recordColumns)
+    .where({ subject: v.subject ?? null })
+    .whereIn('client_id', keysIn(v))
+    .orderBy(['client_id', 'organization']),
+)
+
+/**
+ * What a user allows.
+ *
+ * @param values.clientIds only to these clients, at most 100
+ */
+export const listConsents = async (
+  db: Database,
+  { subject, clientIds }: { subject: string; clientIds?: readonly string[] },
+): Promise<ConsentRecord[]> => {
+  const rows = clientIds
+    ? await ofClients(db, batchParams(clientIds, { subject }))
+    : await ofSubject(db, { subject })
+  return (
+    rows
+      // MySQL before 8.0.17 ignores trailing spaces when it compares.
+      .filter((row) => text(row, 'subject') === subject)
+      .map((row) => ({
+        clientId: text(row, 'client_id'),
+        ...(text(row, 'organization') === noOrganization ? {} : { organization: text(row, 'organization') }),
+        scopes: scopes(row),
+        createdAt: number(row, 'created_at'),
+        updatedAt: number(row, 'updated_at'),
+      }))
+  )
+}
 
 const touch = command<Key & { now: number }>((table, v) =>
   table('consents')

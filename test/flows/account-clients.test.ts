@@ -12,10 +12,10 @@ import {
   textOf,
   web,
 } from '../support/connected-clients.ts'
-import { authorizeUrl, clients, type Host, secret, startHost } from '../support/host.ts'
+import { authorizeUrl, callback, clients, type Host, secret, startHost } from '../support/host.ts'
 import { codeOf } from '../support/outcomes.ts'
 import { fieldsOf, RawBrowser } from '../support/raw-browser.ts'
-import { ada, answerOf, bob, redeem, refresh } from '../support/tokens.ts'
+import { ada, answerOf, bob, redeem, refresh, userinfo } from '../support/tokens.ts'
 
 let host: Host
 beforeAll(async () => {
@@ -134,6 +134,51 @@ describe('the list', () => {
     expect(consent.html).toContain('<a href="/oauth/account">Connected apps</a>')
   })
 
+  test('reads the newest 200 sign-ins of a client, and users.export() every one in order', async () => {
+    const { agent } = await allowed({ client_id: 'web', scope: 'openid' })
+    const [authorization] = await table('authorizations')
+    const now = Math.floor(Date.now() / 1000)
+    for (let number = 0; number < 250; number += 1) {
+      const its = { id: `id-${number}`, code_hash: `hash-${number}`, created_at: now - 1000 + number }
+      await table('authorizations').insert({
+        ...authorization,
+        ...{ ...its, consumed_at: null, code_expires_at: now + 60 },
+        request: JSON.stringify({ ...JSON.parse(authorization.request), redirectUri: callback }),
+      })
+    }
+    expect(clientsOf(await agent.open(account)).map(({ sessions }) => sessions)).toEqual(['200'])
+    const { authorizations } = await host.oauth.users.export(1)
+    expect(authorizations.map(({ id }) => id)).toEqual([
+      ...Array.from({ length: 250 }, (_, number) => `id-${number}`),
+      authorization.id,
+    ])
+  })
+
+  test('of many clients has pages, and each client can be removed', async () => {
+    const { agent } = await allowed({ client_id: 'web', scope: 'openid' })
+    const consent = { subject: '1', scopes: 'openid', terms: '{}', created_at: 1000 }
+    const names = Array.from({ length: 40 }, (_, number) => `gone-${number + 1}`)
+    await table('consents').insert(
+      names.map((client_id, number) => ({ ...consent, client_id, updated_at: 2000 - number })),
+    )
+    const pages = []
+    let page = await agent.open(account)
+    for (;;) {
+      pages.push(namesOf(page))
+      const [, next] = /<a href="([^"]+)">Next page</.exec(page.html) ?? []
+      if (next === undefined) break
+      page = await agent.open(next)
+      expect(page.html).toContain(`<a href="/oauth/account?page=${pages.length}">Previous page</a>`)
+    }
+    expect(pages).toEqual([['Web client', ...names.slice(0, 19)], names.slice(19, 39), names.slice(39)])
+    expect(namesOf(await agent.open(`${account}?page=99`))).toEqual(names.slice(39))
+    for (const wrong of ['0', '-1', 'x', '1e9', '99999', ''])
+      expect(namesOf(await agent.open(`${account}?page=${wrong}`))).toEqual(pages[0])
+    const question = await agent.open(`${account}?client_id=gone-40`)
+    await agent.submit(question, 'csrf_token')
+    expect(namesOf(await agent.open(`${account}?page=3`))).toEqual(names.slice(19, 39))
+  })
+
   test('a deleted client can still be removed', async () => {
     const { agent } = await allowed(otherWeb)
     const row = await table('clients').where({ client_id: 'other' }).first()
@@ -170,5 +215,54 @@ describe('last used', () => {
       expect(client?.lastUsed).toBe(new Date(clock.now() * 1000).toISOString())
     }
     await own.close()
+  })
+})
+
+describe('the number of authorizations of one user for one client', () => {
+  const offline = { client_id: 'web', scope: 'openid offline_access' }
+  const max = 6
+  let limited: Host
+  const reasons: unknown[] = []
+  beforeAll(async () => {
+    const options = { throttle: false as const, maxAuthorizationsPerClient: max, prune: false }
+    limited = await startHost({ ...settings, options })
+    limited.oauth.events.on('authorization.revoked', ({ reason }) => reasons.push(reason))
+  })
+  afterAll(() => limited.close())
+
+  const grantMore = async (count: number, agent: RawBrowser, request: Record<string, string>) => {
+    const url = authorizeUrl(request)
+    const all = []
+    for (let number = 0; number < count; number += 1) {
+      const done = await agent.grant(url)
+      all.push(await answerOf(redeem(limited, codeOf(done))))
+    }
+    return all
+  }
+  const activeOf = async (tokens: readonly { access_token: string }[]): Promise<boolean[]> =>
+    Promise.all(tokens.map(async (one) => (await userinfo(limited, one.access_token)).status === 200))
+
+  test('is limited: the oldest ends with its tokens, but none of another client, user or kind', async () => {
+    const clock = stopClock()
+    const agent = new RawBrowser(limited.app)
+    const online = await grantMore(2, agent, { client_id: 'web', scope: 'openid' })
+    const other = new RawBrowser(limited.app)
+    const bobs = codeOf(await other.grant(authorizeUrl(offline), bob.email, bob.password))
+    const bobsTokens = await answerOf(redeem(limited, bobs))
+    const many = []
+    for (let round = 0; round < 10; round += 1) {
+      clock.travel(1)
+      many.push(...(await grantMore(1, agent, offline)))
+    }
+    await limited.oauth.close()
+    const active = await activeOf(many)
+    const count = active.filter(Boolean).length
+    expect(count).toBeGreaterThanOrEqual(max)
+    expect(count).toBeLessThanOrEqual(max + max / 3)
+    // The oldest have ended, and no later one.
+    expect(active).toEqual(many.map((_, index) => index >= many.length - count))
+    expect(await activeOf([...online, bobsTokens])).toEqual([true, true, true])
+    expect((await refresh(limited, many[0]?.refresh_token ?? '')).status).toBe(400)
+    expect(reasons).toEqual(Array(many.length - count).fill('too_many'))
   })
 })

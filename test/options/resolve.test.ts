@@ -53,6 +53,7 @@ describe('defaults', () => {
         sessionAbsolute: 12 * 3600,
       },
       refreshTokenGracePeriod: 10,
+      maxAuthorizationsPerClient: 100,
       codeChallengeMethods: ['S256', 'plain'],
       features: { implicit: false },
       branding: {},
@@ -319,6 +320,8 @@ test.each<[string, Record<string, unknown>]>([
   ['a session middleware', { session: () => undefined }],
   ['a lifetime of one second', { lifetimes: { code: 1 } }],
   ['no replay window', { refreshTokenGracePeriod: 0 }],
+  ['one authorization per client', { maxAuthorizationsPerClient: 1 }],
+  ['any number of authorizations', { maxAuthorizationsPerClient: false }],
   ['S256 alone', { codeChallengeMethods: ['S256'] }],
   ['a folder of views', { views: tmpdir() }],
   [
@@ -412,6 +415,10 @@ test.each<[Record<string, unknown>, string]>([
   [{ lifetimes: { accessToken: '1h' } }, 'lifetimes.accessToken must be'],
   [{ lifetimes: { refreshTokenIdle: Number.POSITIVE_INFINITY } }, 'lifetimes.refreshTokenIdle must be'],
   [{ lifetimes: { sessionIdle: null } }, 'lifetimes.sessionIdle must be'],
+  ...[0, 1.5, -1, true, '3'].map((max): [Record<string, unknown>, string] => [
+    { maxAuthorizationsPerClient: max },
+    'maxAuthorizationsPerClient must be',
+  ]),
   [{ refreshTokenGracePeriod: -1 }, 'refreshTokenGracePeriod must be'],
   [{ refreshTokenGracePeriod: Number.NaN }, 'refreshTokenGracePeriod must be'],
   [{ codeChallengeMethods: [] }, 'codeChallengeMethods must contain'],

@@ -86,6 +86,8 @@ export const ar: Translation = {
     'account.since': 'إذن الوصول منذ',
     'account.last-used': 'آخر استخدام',
     'account.sessions': 'عمليات الدخول النشطة',
+    'account.previous': 'الصفحة السابقة',
+    'account.next': 'الصفحة التالية',
     'account.remove': 'إزالة إذن الوصول',
     'account.remove.of': 'عن {client}',
     'account.remove.of.organization': 'عن {client} في مساحة العمل {organization}',

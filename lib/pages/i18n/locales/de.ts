@@ -88,6 +88,8 @@ export const de: Translation = {
     'account.since': 'Zugriff seit',
     'account.last-used': 'Zuletzt verwendet',
     'account.sessions': 'Aktive Anmeldungen',
+    'account.previous': 'Vorherige Seite',
+    'account.next': 'Nächste Seite',
     'account.remove': 'Zugriff entfernen',
     'account.remove.of': 'von {client}',
     'account.remove.of.organization': 'von {client} auf den Arbeitsbereich {organization}',

@@ -85,6 +85,8 @@ export const en = {
     'account.since': 'Access since',
     'account.last-used': 'Last used',
     'account.sessions': 'Active sign-ins',
+    'account.previous': 'Previous page',
+    'account.next': 'Next page',
     'account.remove': 'Remove access',
     'account.remove.of': 'of {client}',
     'account.remove.of.organization': 'of {client} to the workspace {organization}',

@@ -87,6 +87,8 @@ export const es: Translation = {
     'account.since': 'Acceso desde',
     'account.last-used': 'Último uso',
     'account.sessions': 'Sesiones activas',
+    'account.previous': 'Página anterior',
+    'account.next': 'Página siguiente',
     'account.remove': 'Retirar el acceso',
     'account.remove.of': 'de {client}',
     'account.remove.of.organization': 'de {client} al espacio de trabajo {organization}',

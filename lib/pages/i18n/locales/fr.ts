@@ -86,6 +86,8 @@ export const fr: Translation = {
     'account.since': 'Accès depuis',
     'account.last-used': 'Dernière utilisation',
     'account.sessions': 'Connexions actives',
+    'account.previous': 'Page précédente',
+    'account.next': 'Page suivante',
     'account.remove': 'Retirer l’accès',
     'account.remove.of': 'de {client}',
     'account.remove.of.organization': 'de {client} à l’espace de travail {organization}',

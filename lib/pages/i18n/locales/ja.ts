@@ -87,6 +87,8 @@ export const ja: Translation = {
     'account.since': 'アクセス開始日',
     'account.last-used': '最終利用日',
     'account.sessions': '有効なログイン数',
+    'account.previous': '前のページ',
+    'account.next': '次のページ',
     'account.remove': 'アクセスを取り消す',
     'account.remove.of': '（{client}）',
     'account.remove.of.organization': '（{client}、ワークスペース {organization}）',

@@ -1,0 +1,33 @@
+import type { AuthorizationServer } from '../authorization-server.ts'
+import type { RequestInfo } from '../protocol/request-info.ts'
+import { revokeSurplusAuthorizations } from '../repositories/index.ts'
+
+/** A new authorization. */
+export interface NewlyIssued {
+  readonly subject: string
+  readonly clientId: string
+  /** With `offline_access`. */
+  readonly offline: boolean
+}
+
+/**
+ * Ends the oldest authorizations of this user for this client, beyond the option `maxAuthorizationsPerClient`. It runs in
+ * the background and only after a part of that number has been issued, so that issuing needs no further statement.
+ */
+export const endSurplus = (server: AuthorizationServer, issued: NewlyIssued, info: RequestInfo): void => {
+  const { maxAuthorizationsPerClient: max } = server.options
+  if (max === false || !server.isSurplusCheckDue()) return
+  const { subject, clientId } = issued
+  const work = async (): Promise<void> => {
+    const values = { ...issued, max, now: server.now() }
+    let ended: readonly string[]
+    do {
+      ended = await revokeSurplusAuthorizations(server.database, values)
+      for (const authorizationId of ended) {
+        const reason = 'too_many'
+        server.events.announce('authorization.revoked', info, { authorizationId, clientId, subject, reason })
+      }
+    } while (ended.length > 0)
+  }
+  server.runInBackground(work())
+}

@@ -1,0 +1,47 @@
+import { number, text } from '../database/row.ts'
+import { query } from '../database/statement.ts'
+import type { Database } from '../database/types.ts'
+
+/** The most clients of one user that are listed, the last used first. */
+const maxClients = 1000
+
+const allowed = query<{ subject: string }>((table, v) =>
+  table('consents')
+    .select(['subject', 'client_id'])
+    .max('updated_at as used_at')
+    .where({ subject: v.subject })
+    .groupBy(['subject', 'client_id'])
+    .orderBy([{ column: 'used_at', order: 'desc' }, 'client_id'])
+    .limit(maxClients, { skipBinding: true }),
+)
+
+// Reads the index alone, however often a client was granted something.
+const granted = query<{ subject: string }>((table, v) =>
+  table('authorizations')
+    .select(['subject', 'client_id'])
+    .max('created_at as used_at')
+    .where({ subject: v.subject })
+    .whereNull('revoked_at')
+    .groupBy(['subject', 'client_id'])
+    .orderBy([{ column: 'used_at', order: 'desc' }, 'client_id'])
+    .limit(maxClients, { skipBinding: true }),
+)
+
+/**
+ * The ids of the clients that a user allowed or granted something, at most 1,000: the one with the last sign-in first. What
+ * was granted may have expired.
+ */
+export const listClientsOfUser = async (db: Database, values: { subject: string }): Promise<string[]> => {
+  const rows = [...(await allowed(db, values)), ...(await granted(db, values))]
+    // MySQL before 8.0.17 ignores trailing spaces when it compares.
+    .filter((row) => text(row, 'subject') === values.subject)
+  const used = new Map<string, number>()
+  for (const row of rows) {
+    const clientId = text(row, 'client_id')
+    used.set(clientId, Math.max(used.get(clientId) ?? 0, number(row, 'used_at')))
+  }
+  return [...used]
+    .sort(([one, before], [other, after]) => after - before || (one < other ? -1 : 1))
+    .map(([clientId]) => clientId)
+    .slice(0, maxClients)
+}
