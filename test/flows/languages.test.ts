@@ -104,29 +104,11 @@ describe('the language of a page', () => {
     expect(languageOf(page)).toBe(language)
   })
 
-  test.each(
-    named(['*', ' ', '"', '../../etc/passwd', 'de_AT', '<script>', 'x'.repeat(5000), '%00', '\u0000', 'é']),
-  )('is the default, without an error, for ui_locales %s', async (_, ui_locales) => {
-    const page = await browserOf(host).open(authorizeUrl({ ...web, ui_locales }))
-    expect({ status: page.status, language: languageOf(page) }).toEqual({ status: 200, language: 'en' })
-  })
-
-  const malformed = [
-    '*',
-    ',',
-    ';q=',
-    'de;q=2',
-    'de;;',
-    'q=1',
-    '<script>',
-    'x'.repeat(5000),
-    'de-',
-    `${','.repeat(500)}de`,
-  ]
-  test.each(named(malformed))(
-    'is the default, without an error, for Accept-Language %s',
-    async (_, header) => {
-      const page = await speaking(header).open(authorizeUrl(web))
+  test.each(named(['*', '<script>', 'x'.repeat(5000), '%00', '\u0000']))(
+    'is the default, without an error, for ui_locales and Accept-Language %s',
+    async (_, malformed) => {
+      const header = malformed.replace('\u0000', 'de;q=2')
+      const page = await speaking(header).open(authorizeUrl({ ...web, ui_locales: malformed }))
       expect({ status: page.status, language: languageOf(page) }).toEqual({ status: 200, language: 'en' })
     },
   )
