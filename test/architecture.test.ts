@@ -46,6 +46,12 @@ const forbidden: readonly { what: string; pattern: RegExp; unless?: RegExp }[] =
   { what: 'keeps module-level state', pattern: /^(export )?const .*=\s*new Weak(Map|Set)\b/m },
   { what: 'has a default export', pattern: /^export default\b|\bas default\b/m },
   {
+    what: 'redirects to a page without a fragment',
+    pattern: /\bsendRedirect\(/,
+    // These two redirect to clients; all others use redirectToPage().
+    unless: /^lib\/(http\/send|authorization\/response|endpoints\/logout)\.ts$/,
+  },
+  {
     what: 'reads a clock or the environment',
     pattern: /\bDate\.now\b|\bnew Date\(\)|\bMath\.random\b|\bprocess\./,
     unless: /^(?!lib\/protocol\/)/,
@@ -248,6 +254,7 @@ describe('the checker refuses', () => {
     ['lib/seed.ts', 'export default function seed() {}', 'has a default export'],
     ['lib/seed.ts', 'export { seed as default }', 'has a default export'],
     ['lib/protocol/pkce.ts', '  const now = Date.now()', 'reads a clock'],
+    ['lib/endpoints/login.ts', `sendRedirect(res, '/login')`, 'redirects to a page without a fragment'],
   ])('%s: %j', (file, source, expected) => {
     const [first = '', ...others] = violations(new Map([[file, source]]))
     expect(first).toContain(expected)

@@ -18,7 +18,7 @@ const hostPage = (
   page.searchParams.set('return_to', page.origin === origin ? returnPath : `${origin}${returnPath}`)
   for (const [name, value] of Object.entries(parameters))
     if (value !== undefined) page.searchParams.set(name, value)
-  return page.origin === origin ? `${page.pathname}${page.search}` : page.href
+  return page.origin === origin ? `${page.pathname}${page.search}${page.hash}` : page.href
 }
 
 /** The login page for a pending request: ours, or the host's with `return_to`, `prompt` and `login_hint`. */

@@ -4,7 +4,7 @@ import { accountLoginLocation, returnedParameter } from '../authorization/login-
 import type { PageContext } from '../http/context.ts'
 import { formParameters, queryParameters } from '../http/form.ts'
 import type { Endpoint } from '../http/route.ts'
-import { sendRedirect } from '../http/send.ts'
+import { redirectToPage } from '../http/send.ts'
 import { ownPath } from '../http/urls.ts'
 import { clientName } from '../protocol/client.ts'
 import type { Parameters } from '../protocol/parameters.ts'
@@ -98,7 +98,7 @@ const showLoginPage = (context: PageContext): void => {
   const location = accountLoginLocation(server, url)
   // A browser that comes back without a login is not redirected again.
   if (queryParameters(req).has(returnedParameter)) context.send('account-sign-in', { url: location })
-  else sendRedirect(res, location)
+  else redirectToPage(res, location)
 }
 
 /** The user's clients; with `client_id` the page that asks whether to remove that client. */
@@ -122,13 +122,13 @@ const submit = async (context: PageContext): Promise<void> => {
     const removed = active && (await removeClient(context, form, active))
     const { client_id, ...others } = removed ? clientParameters(removed) : {}
     const query = client_id === undefined ? {} : { removed: client_id, ...others }
-    return sendRedirect(res, ownPath(server, '/account', query))
+    return redirectToPage(res, ownPath(server, '/account', query))
   }
   // A form of another site carries no cookie and gets none.
   const browser = boundBrowser(context)
   assertCsrf(context, form, browser && purposeOf(browser))
   if (browser && (await logIn(context, form, loginPage(context, browser))))
-    sendRedirect(res, ownPath(server, '/account'))
+    redirectToPage(res, ownPath(server, '/account'))
 }
 
 export const accountEndpoint: Endpoint<PageContext> = {

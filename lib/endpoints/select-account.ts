@@ -5,7 +5,7 @@ import { type PendingRequest, requestParameter, withPending } from '../authoriza
 import type { PageContext } from '../http/context.ts'
 import { formParameters, queryParameters } from '../http/form.ts'
 import type { Endpoint } from '../http/route.ts'
-import { sendRedirect } from '../http/send.ts'
+import { redirectToPage } from '../http/send.ts'
 import { ownPath } from '../http/urls.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import type { Parameters } from '../protocol/parameters.ts'
@@ -25,7 +25,7 @@ const showPage = (context: PageContext, pending: PendingRequest, active: ActiveL
   const { server, language } = context
   const { client, request, secret } = pending
   if (active === undefined) {
-    sendRedirect(context.res, loginLocation(server, secret, request))
+    redirectToPage(context.res, loginLocation(server, secret, request))
     return
   }
   const model = {
@@ -51,7 +51,7 @@ const submit = async (context: PageContext, pending: PendingRequest, form: Param
   const { server, res } = context
   assertCsrf(context, form, purposeOf(pending))
   const choice = form.required('decision')
-  if (choice === 'another') return sendRedirect(res, loginLocation(server, pending.secret, pending.request))
+  if (choice === 'another') return redirectToPage(res, loginLocation(server, pending.secret, pending.request))
   if (choice !== 'continue') throw new OAuthError('invalid_request', 'decision must be continue or another')
   const active = await activeLogin(context, { login: pending.known?.login })
   // Another user has since logged in, in another tab. The request must not continue with an account that the page did not show.

@@ -6,7 +6,8 @@ import { lookUpLanguage, parseAcceptLanguage, parseUiLocales, withoutRefused } f
 import type { Incoming } from './context.ts'
 import { readCookie, setCookie } from './cookies.ts'
 import { queryOf } from './form.ts'
-import { sendRedirect } from './send.ts'
+import { isReadOnly } from './read-only.ts'
+import { redirectToPage } from './send.ts'
 import { ownPath } from './urls.ts'
 
 /** What is known of a request beyond its headers. */
@@ -106,13 +107,13 @@ const isOwnChoice = (site: string | string[] | undefined): boolean =>
  * @returns whether the request has been answered
  */
 export const chooseLanguage = ({ server, endpoint, req, res }: Incoming): boolean => {
-  if (req.method !== 'GET') return false
+  if (req.method !== 'GET' && !isReadOnly(req)) return false
   const query = queryOf(req)
   const chosen = query.get(languageParameter)
   const tag = chosen === null ? undefined : server.languages.tags.find((each) => each === chosen)
   if (tag === undefined || !isOwnChoice(req.headers['sec-fetch-site'])) return false
   setCookie(server, res, { purpose: 'language', value: tag, maxAge: lifetime })
   query.delete(languageParameter)
-  sendRedirect(res, `${ownPath(server, endpoint.path)}${query.size === 0 ? '' : `?${query}`}`)
+  redirectToPage(res, `${ownPath(server, endpoint.path)}${query.size === 0 ? '' : `?${query}`}`)
   return true
 }

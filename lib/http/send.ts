@@ -79,6 +79,13 @@ export const sendRedirect = (res: Response, location: string): void => {
   send(res, 303, { Location: location, 'Cache-Control': 'no-store' }, '')
 }
 
+/**
+ * Redirects to one of our pages, or to the host's login page. If a redirect has no fragment, the browser keeps that of the
+ * request. A link to `/authorize?…#id` could then put the focus on a button of the page at the end.
+ */
+export const redirectToPage = (res: Response, location: string): void =>
+  sendRedirect(res, location.includes('#') ? location : `${location}#_`)
+
 /** Sends an empty answer. */
 export const sendEmpty = (
   res: Response,

@@ -37,10 +37,10 @@ export class Browser {
     this.#jar = jar
   }
 
-  /** One request, one answer. A location that begins with `/` is sent as it is written. */
+  /** One request, one answer. A location that begins with `/` is sent as it is written, without its fragment. */
   async send(method: string, location: string, { body, headers = {} }: Sent = {}): Promise<Answer> {
     const url = new URL(location, this.#place.origin)
-    const path = location.startsWith('/') ? location : url.pathname + url.search
+    const path = location.startsWith('/') ? location.replace(/#.*/s, '') : url.pathname + url.search
     const sent = {
       host: url.host,
       accept: 'text/html, application/json',

@@ -20,7 +20,7 @@ describeWith('chromium', 'connected apps and the choice of an account in Chromiu
   const allow = async (page: Page): Promise<void> => {
     await page.goto(app.url())
     await signIn(page)
-    await app.toClient(page, () => page.click('#allow'))
+    await app.toClient(page, () => page.click('[value=allow]'))
   }
 
   test('by keyboard alone a user removes a client and signs out', () =>
@@ -37,12 +37,12 @@ describeWith('chromium', 'connected apps and the choice of an account in Chromiu
       expect(await focused(page)).toBe('')
       await follow('#cancel', 'Connected apps')
       await follow('a[href*=client_id]', 'Remove access?')
-      await tabTo(page, '#remove')
+      await tabTo(page, 'form button')
       await page.keyboard.press('Enter')
       await page.getByRole('status').waitFor()
       expect(await page.locator('a[href*=client_id]').count()).toBe(0)
       await follow('#sign-out', 'Sign out?')
-      await follow('#submit', 'You’re signed out')
+      await follow('form button', 'You’re signed out')
     }))
 
   describe('without JavaScript', () => {
@@ -63,7 +63,7 @@ describeWith('chromium', 'connected apps and the choice of an account in Chromiu
         await page.reload()
         await waitForHeading(page, 'Connected apps')
         await page.getByRole('link', { name: 'Sign out' }).click()
-        await page.click('#submit')
+        await page.click('form button')
         await waitForHeading(page, 'You’re signed out')
       }, options))
 
@@ -71,10 +71,10 @@ describeWith('chromium', 'connected apps and the choice of an account in Chromiu
       app.visit(async (page) => {
         await allow(page)
         await page.goto(app.url({ prompt: 'select_account' }))
-        await page.click('#another')
+        await page.click('[value=another]')
         await waitForHeading(page, 'Sign in')
         await signIn(page, bob)
-        await page.waitForSelector('#allow')
+        await page.waitForSelector('[value=allow]')
         expect(await page.textContent('.account')).toContain(bob.email)
       }, options))
   })
@@ -86,7 +86,7 @@ describeWith('chromium', 'connected apps and the choice of an account in Chromiu
       await page.getByRole('link', { name: 'Connected apps' }).click()
       await waitForHeading(page, 'Connected apps')
       await page.goBack()
-      const back = await app.toClient(page, () => page.click('#allow'))
+      const back = await app.toClient(page, () => page.click('[value=allow]'))
       expect(back.searchParams.get('code')).toMatch(/^lk_ac_/)
     }))
 
@@ -96,16 +96,16 @@ describeWith('chromium', 'connected apps and the choice of an account in Chromiu
       await page.goto(app.url({ prompt: 'select_account' }))
       await waitForHeading(page, 'Choose an account')
       await page.keyboard.press('Tab')
-      await page.locator('#continue:focus').waitFor()
+      await page.locator('[value=continue]:focus').waitFor()
       await page.keyboard.press('Tab')
-      await page.locator('#another:focus').waitFor()
+      await page.locator('[value=another]:focus').waitFor()
       await page.keyboard.press('Shift+Tab')
       const back = await app.toClient(page, () => page.keyboard.press('Enter'))
       expect(back.searchParams.get('code')).toMatch(/^lk_ac_/)
       const redirect_uri = 'com.example.app:/callback'
       await page.goto(app.url({ client_id: 'native', redirect_uri, prompt: 'select_account' }))
-      await page.click('#continue')
-      const native = await app.toClient(page, () => page.click('#allow'), redirect_uri)
+      await page.click('[value=continue]')
+      const native = await app.toClient(page, () => page.click('[value=allow]'), redirect_uri)
       expect(native.searchParams.get('code')).toMatch(/^lk_ac_/)
     }))
 })

@@ -54,7 +54,7 @@ const useExample = (...flags: string[]) => {
 const enter = async (page: Page, { email, password }: Pick<Person, 'email' | 'password'>): Promise<void> => {
   await page.fill('#username', email)
   await page.fill('#password', password)
-  await page.click('#submit')
+  await page.click('form button')
 }
 
 describeWith('chromium', 'Notes and Journal in Chromium', () => {
@@ -154,7 +154,7 @@ describeWith('chromium', 'the example app with its theme', () => {
         await page.waitForSelector('#error')
         barriers.error = await barriersOf(page)
         await enter(page, mira)
-        await page.waitForSelector('#allow')
+        await page.waitForSelector('[value=allow]')
         barriers.consent = await barriersOf(page)
         expect(barriers).toEqual({ login: [], error: [], consent: [] })
       },
@@ -179,9 +179,9 @@ describeWith('chromium', 'the example app with its theme', () => {
         await page.setViewportSize({ width: 600, height: 720 })
         expect(await page.locator('.cover').isVisible()).toBe(false)
         await enter(page, mira)
-        await page.waitForSelector('#allow')
+        await page.waitForSelector('[value=allow]')
         await page.goto(`${example.urls.notesUrl}/oauth/logout`)
-        await page.click('#submit')
+        await page.click('form button')
         await waitForHeading(page, 'You’re signed out')
         await page.getByRole('link', { name: 'Back to Notes' }).click()
         await waitForHeading(page, 'Sign in to Notes')

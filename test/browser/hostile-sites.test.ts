@@ -45,7 +45,7 @@ interface Loot {
 const nothing: Loot = { login: {}, consent: {}, logout: {} }
 
 const hiddenFields = `Object.fromEntries(
-  [...document.querySelector('form:has(#submit), form:has(#allow)').querySelectorAll('input[type=hidden]')]
+  [...[...document.forms].at(-1).querySelectorAll('input[type=hidden]')]
     .map(({ name, value }) => [name, value]))`
 
 const escaped = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('"', '&quot;')
@@ -103,7 +103,7 @@ describeWith('chromium', 'pages of other sites in Chromium, in an app without he
     web.origin('id.shop.test') +
     authorizeUrl({ client_id: 'notes', redirect_uri: callback(), scope: 'openid email', ...parameters })
 
-  const atConsent = (page: Page): Promise<unknown> => page.waitForSelector('#allow')
+  const atConsent = (page: Page): Promise<unknown> => page.waitForSelector('[value=allow]')
   const atClient = (page: Page): Promise<void> => waitForHeading(page, `This is ${new URL(callback()).host}`)
 
   /** Signs in and stops where the consent page asks. */
@@ -128,15 +128,15 @@ describeWith('chromium', 'pages of other sites in Chromium, in an app without he
   }
 
   describe('a click meant for a window on top of the consent page, which closed at the first click', () => {
-    const clickAsItComesToFront = `dispatchEvent(new Event('focus')); document.getElementById('allow').click()`
-    const clickAsItIsUncovered = `document.dispatchEvent(new Event('visibilitychange')); document.getElementById('allow').click()`
+    const clickAsItComesToFront = `dispatchEvent(new Event('focus')); document.querySelector('[value=allow]').click()`
+    const clickAsItIsUncovered = `document.dispatchEvent(new Event('visibilitychange')); document.querySelector('[value=allow]').click()`
 
     /** Presses Allow again and again until the browser leaves; a click that is refused is simply gone. */
     const pressUntilAtClient = async (page: Page): Promise<void> => {
       const received = atClient(page).then(() => true)
       const pause = () => new Promise<false>((resolve) => setTimeout(resolve, 50, false))
       while (!(await Promise.race([received, pause()])))
-        await page.evaluate(`document.getElementById('allow')?.click()`).catch(() => {})
+        await page.evaluate(`document.querySelector('[value=allow]')?.click()`).catch(() => {})
     }
 
     test.each([
@@ -164,7 +164,7 @@ describeWith('chromium', 'pages of other sites in Chromium, in an app without he
           Object.defineProperty(navigator, 'webdriver', { value: false })
           const begun = performance.now()
           addEventListener('DOMContentLoaded', () => {
-            const allow = document.getElementById('allow')
+            const allow = document.querySelector('[value=allow]')
             allow?.click()
             window.clickedAfter = allow ? performance.now() - begun : undefined
           })`)
@@ -181,6 +181,57 @@ describeWith('chromium', 'pages of other sites in Chromium, in an app without he
         expect(clickedAfter).toBeLessThan(700)
         await atConsent(page)
         await pressUntilAtClient(page)
+      }))
+  })
+
+  describe('a key that the person holds since an earlier page', () => {
+    const atEnd = (): string => `This is ${new URL(callback()).host}`
+    test.each([
+      ['Enter', 'Allow', () => authorizeAt({ prompt: 'consent' }), atEnd],
+      ['Space', 'Allow', () => authorizeAt({ prompt: 'consent' }), atEnd],
+      ['Enter', 'Continue as', () => authorizeAt({ prompt: 'select_account' }), atEnd],
+      ['Enter', 'Remove', () => `${issuer()}/account?client_id=notes`, () => 'Connected apps'],
+      ['Enter', 'Sign out', () => `${issuer()}/logout`, () => 'You’re signed out'],
+    ])(
+      '%s does not press “%s”, which a link has no name for; one that is pressed there does',
+      (key, name, url, heading) =>
+        inBrowser(async (page) => {
+          await comeToConsent(page)
+          await press(page, 'Allow')
+          await atClient(page)
+          const posted: string[] = []
+          page.on('request', (request) => request.method() === 'POST' && posted.push(request.url()))
+          await page.keyboard.down(key)
+          await page.goto(url())
+          const button = page.getByRole('button', { name })
+          expect(await button.getAttribute('id')).toBeNull()
+          await button.focus()
+          // Some browsers press a button when a key is released there, wherever it was pressed.
+          const release = `new KeyboardEvent('keyup', { code: 'Space', bubbles: true, cancelable: true })`
+          expect(await page.evaluate(`document.activeElement.dispatchEvent(${release})`)).toBe(false)
+          // While a key is down, each further press is a repetition.
+          for (let times = 0; times < 3; times += 1) await page.keyboard.down(key)
+          await page.keyboard.up(key)
+          // What the key had set going would have been sent before this is.
+          await page.evaluate(`new Promise((onload) =>
+          Object.assign(new Image(), { onload: () => onload(), src: '/oauth/assets/icon.svg?' + Math.random() }))`)
+          expect(posted).toEqual([])
+          await button.focus()
+          // Not awaited: the page that would report the end of the press may be gone.
+          page.keyboard.press(key).catch(() => {})
+          await waitForHeading(page, heading())
+        }),
+    )
+
+    test('the fragment of a link does not reach the page at the end of our redirects', () =>
+      inBrowser(async (page) => {
+        await page.goto(`${authorizeAt({ prompt: 'consent' })}#password`)
+        expect(new URL(page.url()).hash).toBe('#_')
+        await signIn(page)
+        await atConsent(page)
+        expect(new URL(page.url()).hash).toBe('#_')
+        await page.goto(`${issuer()}/account?language=de#x`)
+        expect(new URL(page.url()).hash).toBe('#_')
       }))
   })
 

@@ -37,7 +37,7 @@ describeWith('chromium', 'the choice of a workspace in Chromium', () => {
     await page.fill('#username', ada.email)
     await page.fill('#password', ada.password)
     await page.click('#submit')
-    await page.waitForSelector('#allow, #choose')
+    await page.waitForSelector('[value=allow], [value=choose]')
   }
   const focusOn = (page: Page, id: string): Promise<void> => page.locator(`#${id}:focus`).waitFor()
   const allowedFor = async (): Promise<string[]> =>
@@ -51,16 +51,16 @@ describeWith('chromium', 'the choice of a workspace in Chromium', () => {
           await page.goto(url())
           await signIn(page)
           expect(await page.getByRole('radio', { checked: true }).count()).toBe(0)
-          await page.click('#allow')
+          await page.click('[value=allow]')
           await page.getByRole('alert').waitFor()
           expect(await page.title()).toMatch(/^Error: /)
           await focusOn(page, 'organization-0')
           await page.getByRole('radio', { name: 'Globex Corporation', exact: true }).check()
-          const back = await app.toClient(page, () => page.click('#allow'))
+          const back = await app.toClient(page, () => page.click('[value=allow]'))
           expect(back.searchParams.get('code')).toMatch(/^lk_ac_/)
           expect(await allowedFor()).toEqual(['globex'])
           await page.goto(url())
-          await page.waitForSelector('#allow')
+          await page.waitForSelector('[value=allow]')
           expect(await page.getByRole('radio', { checked: true }).getAttribute('value')).toBe('globex')
         },
         { javaScriptEnabled },
@@ -90,7 +90,7 @@ describeWith('chromium', 'the choice of a workspace in Chromium', () => {
       // Two of one name are distinguishable.
       for (const id of ['twin-1', 'twin-2'])
         await page.getByRole('radio', { name: `${several[2]?.name} ${id}`, exact: true }).waitFor()
-      await page.click('#allow')
+      await page.click('[value=allow]')
       await page.getByRole('alert').waitFor()
       const snapshot = await group.ariaSnapshot()
       expect(snapshot).toContain('Choose the workspace that Web client may use.')
@@ -113,7 +113,7 @@ describeWith('chromium', 'the choice of a workspace in Chromium', () => {
       page.on('request', (request) => void (request.method() === 'POST' && posts.push(request.url())))
       await page.keyboard.press('Enter')
       expect(new URL(page.url()).pathname).toBe('/oauth/consent')
-      await tabTo(page, '#allow')
+      await tabTo(page, '[value=allow]')
       expect(posts).toEqual([])
       const back = await app.toClient(page, () => page.keyboard.press('Enter'))
       expect(back.searchParams.get('code')).toMatch(/^lk_ac_/)
@@ -124,7 +124,7 @@ describeWith('chromium', 'the choice of a workspace in Chromium', () => {
     app.visit(async (page) => {
       await page.goto(url())
       await signIn(page)
-      const back = await app.toClient(page, () => page.click('#deny'))
+      const back = await app.toClient(page, () => page.click('[value=deny]'))
       expect(back.searchParams.get('error')).toBe('access_denied')
     }))
 })

@@ -259,7 +259,7 @@ describeWith('chromium', 'the way back to the client, in an app with helmet()', 
           const visit = { page, place, at }
           await open(visit, { prompt: 'consent' })
           await signIn(page)
-          await page.waitForSelector('#allow')
+          await page.waitForSelector('[value=allow]')
           await allow(visit, { prompt: 'login consent' })
           const again = await nextTab(visit)
           const state = await open(again, { prompt: 'login' })
@@ -348,7 +348,7 @@ describeWith('chromium', 'the way back to the client, in an app with helmet()', 
       const stopped = inBrowser(async (page) => {
         const state = await open({ page, place, at: 'strict.test' }, { prompt: 'consent' })
         await signIn(page)
-        await page.waitForSelector('#allow')
+        await page.waitForSelector('[value=allow]')
         const asHere = page.url()
         const isBlocked = page.waitForEvent('console', (message) => message.text().includes('form-action'))
         await Promise.all([isBlocked, press(page, 'Allow')])

@@ -83,7 +83,7 @@ describeWith('chromium', 'tabs, buttons and cookies in Chromium', () => {
   const newTab = async (page: Page, client: Name): Promise<Tab> =>
     open(await page.context().newPage(), client)
 
-  const atConsent = (page: Page): Promise<unknown> => page.waitForSelector('#allow')
+  const atConsent = (page: Page): Promise<unknown> => page.waitForSelector('[value=allow]')
 
   const atClient = ({ page, client }: Tab): Promise<void> =>
     waitForHeading(page, `This is ${new URL(siteOf(client)).host}`)
@@ -214,7 +214,7 @@ describeWith('chromium', 'tabs, buttons and cookies in Chromium', () => {
         await page.fill('#password', ada.password)
         await page.dblclick('#submit')
         await atConsent(page)
-        await page.dblclick('#allow')
+        await page.dblclick('[value=allow]')
         // The second click stops the first navigation: before the code was issued, or after.
         const over = page.getByRole('heading', { name: expired })
         await page.getByRole('heading', { name: 'This is notes.test' }).or(over).waitFor()
@@ -235,7 +235,7 @@ describeWith('chromium', 'tabs, buttons and cookies in Chromium', () => {
         const tab = await open(page, 'slow')
         await signIn(page)
         await atConsent(page)
-        const { x, y, width, height } = (await page.locator('#allow').boundingBox())!
+        const { x, y, width, height } = (await page.locator('[value=allow]').boundingBox())!
         // The mouse itself, since a locator would wait for the navigation that has begun.
         const click = (): Promise<void> => page.mouse.click(x + width / 2, y + height / 2)
         await click()

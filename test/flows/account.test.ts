@@ -59,7 +59,7 @@ describe('without a login', () => {
       })
       expect({ status: answer.status, location: answer.headers.location }).toEqual({
         status: 303,
-        location: account,
+        location: `${account}#_`,
       })
     }
   })
@@ -151,7 +151,7 @@ describe("with the host's own login page", () => {
     const agent = new RawBrowser(hosted.app)
     const there = await agent.get(account)
     expect(there.status).toBe(303)
-    expect(there.headers.location).toBe('/sign-in?return_to=%2Foauth%2Faccount%3Freturned%3D1')
+    expect(there.headers.location).toBe('/sign-in?return_to=%2Foauth%2Faccount%3Freturned%3D1#_')
     user.current = { id: 1, at: 1_700_000_000 }
     const back = await agent.open(there.location?.searchParams.get('return_to') ?? '')
     expect(textOf(back)).toContain('Signed in as ada@example.com')

@@ -25,9 +25,10 @@ describe.each(tags)('every page in every state, in the language %s', (language) 
     samples.map(({ name, page, model }) => [name, views.render(page, model as never, { language, choices })]),
   )
   const style = views.asset('style.css')?.body ?? Buffer.of()
-  /** The two pages that have a script; no page has both. */
+  const scripts = { decision: /^(consent|select-account|remove-client|sign-out)/, 'form-post': /^form-post/ }
+  /** The script of a page; no page has two. */
   const scriptOf = (page: string): string | undefined =>
-    ['consent', 'form-post'].find((name) => page.startsWith(name))
+    Object.entries(scripts).find(([, pages]) => pages.test(page))?.[0]
   const scriptWeight = (page: string): number => {
     const name = scriptOf(page)
     return name === undefined ? 0 : weight(views.asset(`${name}.js`)?.body ?? '')
@@ -63,8 +64,8 @@ describe.each(tags)('every page in every state, in the language %s', (language) 
     for (const [name, html] of pages) {
       const files = loaded(html).map((address) => address.replace(/\?v=[\w-]{16}$/, ''))
       const script = scriptOf(name)
-      const scripts = script === undefined ? [] : [`/assets/${script}.js`]
-      expect({ name, files }).toEqual({ name, files: ['/assets/icon.svg', '/assets/style.css', ...scripts] })
+      const own = script === undefined ? [] : [`/assets/${script}.js`]
+      expect({ name, files }).toEqual({ name, files: ['/assets/icon.svg', '/assets/style.css', ...own] })
       expect(html).not.toMatch(/<(?:iframe|object|embed|base|style)\b|\sstyle=|\son[a-z]+=|@import|url\(/)
     }
     expect(style.toString()).not.toMatch(/@import|url\(|https?:/)

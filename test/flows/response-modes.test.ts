@@ -252,7 +252,7 @@ describeWith('chromium', 'form_post in Chromium', () => {
       await page.fill('#username', ada.email)
       await page.fill('#password', ada.password)
       await page.click('#submit')
-      await page.click('#allow')
+      await page.click('[value=allow]')
       expect(await arrive()).toEqual({ code, state: hostileState, iss: `${provider.origin}/oauth` })
       expect(received).toHaveLength(2)
     }),

@@ -83,7 +83,7 @@ describeWith('chromium', 'oidc-client-ts in Chromium', () => {
     await page.fill('#username', ada.email)
     await page.fill('#password', ada.password)
     await page.click('#submit')
-    await page.click('#allow')
+    await page.click('[value=allow]')
     await page.waitForURL(`${origin}/callback?**`)
     return page.evaluate('manager.signinRedirectCallback()')
   }

@@ -143,6 +143,14 @@ describe('documents', () => {
     }
   })
 
+  it('have no ids on the buttons of a decision, so that no fragment of a link gives one the focus', () => {
+    for (const page of ['consent', 'select-account', 'remove-client', 'sign-out']) {
+      const buttons = tags(all()[page] ?? '', 'button')
+      expect(buttons.length).toBeGreaterThan(0)
+      for (const button of buttons) expect(button).not.toMatch(/\sid=/)
+    }
+  })
+
   it('are small: with the compressed stylesheet under 15 kB', () => {
     const style = gzipSync(views.asset('style.css')?.body ?? '').byteLength
     expect(style).toBeGreaterThan(500)
@@ -232,13 +240,11 @@ describe('consent page', () => {
   it('offers cancel, allow and "not you", in an order in which Enter does nothing by accident', () => {
     const html = views.render('consent', consent)
     const [switchForm = '', decisionForm = ''] = html.match(/<form[\s\S]*?<\/form>/g) ?? []
-    expect(tags(switchForm, 'button')).toEqual([
-      expect.stringContaining('name="decision" value="switch" id="switch"'),
-    ])
+    expect(tags(switchForm, 'button')).toEqual([expect.stringContaining('name="decision" value="switch"')])
     expect(tags(decisionForm, 'button')).toEqual([
       '<button type="submit" formmethod="dialog" hidden>',
-      expect.stringContaining('name="decision" value="deny" id="deny"'),
-      expect.stringContaining('name="decision" value="allow" id="allow"'),
+      expect.stringContaining('name="decision" value="deny"'),
+      expect.stringContaining('name="decision" value="allow"'),
     ])
     for (const form of [switchForm, decisionForm]) {
       expect(form).toContain('action="/oauth/consent"')
@@ -322,8 +328,8 @@ describe('the page on which an account is chosen', () => {
       expect.stringContaining('method="post" action="/oauth/select-account"'),
     ])
     expect(tags(html, 'button')).toEqual([
-      '<button type="submit" name="decision" value="continue" id="continue" class="choice">',
-      '<button type="submit" name="decision" value="another" id="another" class="choice">',
+      '<button type="submit" name="decision" value="continue" class="choice">',
+      '<button type="submit" name="decision" value="another" class="choice">',
     ])
     expect(html).toContain('Continue as <bdi>alice</bdi>')
     expect(html).toContain('to continue to <bdi>Order Desk</bdi> (<bdi>desk.example.com</bdi>)')
@@ -371,7 +377,7 @@ describe('connected apps', () => {
     expect(html).toContain('you will be asked again')
     expect(views.render('remove-client', { ...removal, firstParty: true })).toContain('It belongs to')
     expect(tags(html, 'form')).toEqual([expect.stringContaining('method="post" action="/oauth/account"')])
-    expect(tags(html, 'button')).toEqual(['<button type="submit" id="remove" class="primary">'])
+    expect(tags(html, 'button')).toEqual(['<button type="submit" class="primary">'])
     expect(html).toMatch(/<a class="button secondary" id="cancel" href="\/oauth\/account">/)
     expect(html).not.toContain('autofocus')
   })

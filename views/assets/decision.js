@@ -12,3 +12,13 @@ document.addEventListener('visibilitychange', comeToFront)
 addEventListener('submit', (event) => {
   if (event.timeStamp - inFrontSince < rest) event.preventDefault()
 })
+// A key that was pressed on an earlier page repeats here while it is held, and is released here. Only a key that is
+// pressed on this page may press a button.
+const pressed = new Set()
+addEventListener('keydown', (event) => {
+  if (!event.repeat) pressed.add(event.code)
+  else if (event.target instanceof HTMLButtonElement) event.preventDefault()
+})
+addEventListener('keyup', (event) => {
+  if (!pressed.delete(event.code) && event.target instanceof HTMLButtonElement) event.preventDefault()
+})
