@@ -1,5 +1,6 @@
 import type { PageContext } from '../http/context.ts'
-import { sendRedirect } from '../http/send.ts'
+import { isReadOnly } from '../http/read-only.ts'
+import { redirectToPage, sendEmpty } from '../http/send.ts'
 import { ownPath } from '../http/urls.ts'
 import { ExpiredRequestError } from '../protocol/errors.ts'
 import { type NextStep, nextStep } from '../protocol/next-step.ts'
@@ -42,6 +43,20 @@ const keep = async (
 ): Promise<string> => pending?.secret ?? keepPending(context, kind, request, sid)
 
 /**
+ * The answer to a request that changes nothing: the error, if there is one, or else a redirect without a target, because
+ * that would name a code or a pending request, and there is none.
+ */
+const continueReadOnly = async (
+  context: PageContext,
+  kind: PendingRequestKind,
+  asked: RequestToDecide,
+  step: NextStep,
+): Promise<void> => {
+  if (step.step === 'error') return kind.refuse(context, { ...asked, pending: undefined }, step)
+  sendEmpty(context.res, 303, { 'Cache-Control': 'no-store' })
+}
+
+/**
  * Takes the next step of a request and answers: with the login page, the choice of an account, the consent page, or
  * what was granted. Every endpoint that changes something about a request ends here.
  *
@@ -61,17 +76,19 @@ export const continueRequest = async (
   // A kind that this version does not know was stored by a newer process.
   if (kind === undefined) throw new ExpiredRequestError()
   const authorization = await authorizationContext(context, asked, changes)
-  const step = nextStep(authorization)
+  const next = nextStep(authorization)
+  const isUnanswered = returned && (next.step === 'login' || next.step === 'select-account')
+  const step = isUnanswered ? loginRequired : next
+  if (isReadOnly(context.req)) return continueReadOnly(context, kind, asked, step)
   if (step.step === 'issue') return kind.grant(context, asked, { authorization, step })
   if (step.step === 'error') return kind.refuse(context, asked, step)
-  if (step.step !== 'consent' && returned) return kind.refuse(context, asked, loginRequired)
 
   await storeChanges(context, asked, changes)
   const secret = await keep(context, { ...asked, kind: name }, authorization.login?.sid)
   const named = { [requestParameter]: secret }
-  if (step.step === 'consent') return sendRedirect(res, ownPath(server, '/consent', named))
+  if (step.step === 'consent') return redirectToPage(res, ownPath(server, '/consent', named))
   // The parameter `prompt` asks the host's own page to let the user choose an account.
   const isOurChoice = step.step === 'select-account' && server.options.login.url === undefined
   const choice = ownPath(server, '/select-account', named)
-  sendRedirect(res, isOurChoice ? choice : loginLocation(server, secret, asked.request))
+  redirectToPage(res, isOurChoice ? choice : loginLocation(server, secret, asked.request))
 }

@@ -72,13 +72,19 @@ const prepared =
     return pick(await run(db, compiled.sql, bind(compiled, values)))
   }
 
-/** On SQLite a statement that writes is committed together with others. */
+/**
+ * On SQLite a statement that writes is committed together with others.
+ *
+ * @param discarded the result on a read-only database
+ */
 const writing =
-  <Values, T>(execute: (db: Database, values: Values) => Promise<T>) =>
-  (db: Database, values: Values): Promise<T> =>
-    db.transaction === undefined && hasQueue(db)
+  <Values, T>(execute: (db: Database, values: Values) => Promise<T>, discarded: T) =>
+  async (db: Database, values: Values): Promise<T> => {
+    if (db.isReadOnly) return discarded
+    return db.transaction === undefined && hasQueue(db)
       ? withRetry(() => commitTogether(db, (tx) => execute(tx, values), true))
       : execute(db, values)
+  }
 
 /**
  * A statement that reads. Knex builds it once per database; the database prepares it once per connection.
@@ -100,9 +106,17 @@ export const query = <Values extends Readonly<Record<keyof Values, Value>>>(
  */
 export const command = <Values extends Readonly<Record<keyof Values, Value>>>(
   build: Build<Values>,
-): ((db: Database, values: Values) => Promise<number>) => writing(prepared(build, ({ count }) => count))
+): ((db: Database, values: Values) => Promise<number>) =>
+  writing(
+    prepared(build, ({ count }) => count),
+    0,
+  )
 
 /** A statement that writes and returns rows (`RETURNING`). */
 export const commandReturning = <Values extends Readonly<Record<keyof Values, Value>>>(
   build: Build<Values>,
-): ((db: Database, values: Values) => Promise<readonly Row[]>) => writing(prepared(build, ({ rows }) => rows))
+): ((db: Database, values: Values) => Promise<readonly Row[]>) =>
+  writing<Values, readonly Row[]>(
+    prepared(build, ({ rows }) => rows),
+    [],
+  )

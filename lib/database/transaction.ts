@@ -21,7 +21,7 @@ const lostRace = (error: unknown): boolean => isRetryable(error) || isUniqueViol
  * })
  */
 export const transaction = async <T>(db: Database, work: (tx: Database) => Promise<T>): Promise<T> => {
-  if (db.transaction !== undefined) return work(db)
+  if (db.transaction !== undefined || db.isReadOnly) return work(db)
   return withRetry(
     () =>
       hasQueue(db)

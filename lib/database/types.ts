@@ -84,4 +84,6 @@ export interface Database {
   /** Writes to commit together, on SQLite, in order of arrival; undefined on servers, which do this themselves. */
   readonly writes?: PendingWrite[]
   readonly transaction?: Transaction
+  /** Discards writes: each statement that writes touches no row. For requests that only ask (RFC 9110 §9.2.1). */
+  readonly isReadOnly?: boolean
 }

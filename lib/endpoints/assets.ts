@@ -26,5 +26,5 @@ const asset = ({ server, req, res }: Incoming): void => {
 
 export const assetsEndpoint: Endpoint<Incoming> = {
   path: '/assets/:name',
-  methods: { GET: asset, HEAD: asset },
+  methods: { GET: asset },
 }

@@ -5,7 +5,7 @@ import { requestParameter, withPending } from '../authorization/pending-request.
 import type { PageContext } from '../http/context.ts'
 import { formParameters, queryParameters } from '../http/form.ts'
 import type { Endpoint } from '../http/route.ts'
-import { sendRedirect } from '../http/send.ts'
+import { redirectToPage } from '../http/send.ts'
 import { ownPath } from '../http/urls.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 import { rememberedSid } from '../sessions/browser-logins.ts'
@@ -29,7 +29,7 @@ const authorize = async (context: PageContext): Promise<void> => {
 /** A form of another site carries no Lax cookie. It neither reads nor starts a session: the browser comes again by GET. */
 const authorizeByPost = ({ server, req, res }: PageContext): void => {
   const query = new URLSearchParams(formParameters(req).pairs())
-  sendRedirect(res, `${ownPath(server, '/authorize')}?${query}`)
+  redirectToPage(res, `${ownPath(server, '/authorize')}?${query}`)
 }
 
 /** RFC 6749 §3.1, OIDC Core §3.1.2. */
@@ -37,6 +37,6 @@ export const authorizeEndpoint: Endpoint<PageContext> = {
   path: '/authorize',
   metadataName: 'authorization_endpoint',
   methods: { GET: authorize, POST: authorizeByPost },
-  usesSession: ({ method }) => method === 'GET',
+  usesSession: ({ method }) => method !== 'POST',
   offersLanguages: false,
 }

@@ -75,6 +75,6 @@ export const createDiscoveryEndpoints = (): Endpoint<Incoming>[] => {
   return wellKnownNames.map((name) => ({
     path: `/.well-known/${name}`,
     cors: true,
-    methods: { GET: discovery, HEAD: discovery },
+    methods: { GET: discovery },
   }))
 }

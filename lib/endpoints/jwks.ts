@@ -11,5 +11,5 @@ export const createJwksEndpoint = (): Endpoint<Context> => {
     if (sent.jwks !== jwks) sent = { jwks, document: jsonDocument(jwks) }
     sendJsonDocument(res, sent.document, freshnessOf(server.options.lifetimes).maxAge)
   }
-  return { path: '/jwks', metadataName: 'jwks_uri', cors: true, methods: { GET: jwks, HEAD: jwks } }
+  return { path: '/jwks', metadataName: 'jwks_uri', cors: true, methods: { GET: jwks } }
 }

@@ -5,12 +5,13 @@ import type { Context, Incoming, PageContext } from '../http/context.ts'
 import { errorRenderer, sendJsonError } from '../http/errors.ts'
 import { readForm } from '../http/form.ts'
 import { chooseLanguage, languageOf } from '../http/language.ts'
+import { isReadOnly, withoutWrites } from '../http/read-only.ts'
 import { readyInTime } from '../http/ready.ts'
 import type { EndpointKind } from '../http/route.ts'
 import { sendPage } from '../http/send-page.ts'
 import { isSecure } from '../http/urls.ts'
 import { OAuthError } from '../protocol/errors.ts'
-import { noSession, sessionOpener } from '../sessions/session.ts'
+import { noSession, readOnlySession, sessionOpener } from '../sessions/session.ts'
 
 const misplaced = (description: string): OAuthError =>
   new OAuthError('temporarily_unavailable', description, { headers: { 'Retry-After': '60' } })
@@ -90,7 +91,7 @@ const opener = (
     assertIssuer(req)
     const ready: AuthorizationServer = server.current() ?? (await readyInTime(server))
     if (req.method === 'POST') await readForm(req, bodyLimit)
-    return { ...incoming, server: ready }
+    return { ...incoming, server: isReadOnly(req) ? withoutWrites(ready) : ready }
   }
 }
 
@@ -108,8 +109,10 @@ export const pageKind = (server: ServerSetup, checkProxy: RequestCheck): Endpoin
     async open(incoming, { usesSession = () => true, offersLanguages = true }) {
       const context = await open(incoming)
       if (offersLanguages && chooseLanguage(context)) return undefined
-      const session = usesSession(incoming.req) ? await openSession(incoming) : noSession
-      const language = languageOf(server, incoming.req)
+      const { req } = incoming
+      const opened = usesSession(req) ? await openSession(incoming) : noSession
+      const session = isReadOnly(req) ? readOnlySession(opened) : opened
+      const language = languageOf(server, req)
       return {
         ...context,
         session,

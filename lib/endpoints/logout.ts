@@ -3,7 +3,7 @@ import type { PageContext } from '../http/context.ts'
 import { formParameters, queryParameters } from '../http/form.ts'
 import { uiLocalesOf } from '../http/language.ts'
 import type { Endpoint } from '../http/route.ts'
-import { sendRedirect } from '../http/send.ts'
+import { redirectToPage, sendRedirect } from '../http/send.ts'
 import { ownPath } from '../http/urls.ts'
 import { type Client, clientName } from '../protocol/client.ts'
 import { OAuthError } from '../protocol/errors.ts'
@@ -100,7 +100,7 @@ const submit = async (context: PageContext): Promise<void> => {
   const { server, req, res } = context
   const form = formParameters(req)
   if (!isConfirmation(form)) {
-    return sendRedirect(res, `${ownPath(server, '/logout')}?${new URLSearchParams(form.pairs())}`)
+    return redirectToPage(res, `${ownPath(server, '/logout')}?${new URLSearchParams(form.pairs())}`)
   }
   // A form of another site carries no cookie. A new one would replace the browser's own and end its pending requests.
   const browser = boundBrowser(context)
@@ -113,5 +113,5 @@ export const logoutEndpoint: Endpoint<PageContext> = {
   path: '/logout',
   metadataName: 'end_session_endpoint',
   methods: { GET: logout, POST: submit },
-  usesSession: (req) => req.method === 'GET' || isConfirmation(formParameters(req)),
+  usesSession: (req) => req.method !== 'POST' || isConfirmation(formParameters(req)),
 }

@@ -1,6 +1,7 @@
 import { parse, serialize } from 'cookie'
 import type { Request, Response } from 'express'
 import type { ServerSetup } from '../authorization-server.ts'
+import { isReadOnly } from './read-only.ts'
 import { cookieName, isSecure } from './urls.ts'
 
 /** The value of one of our cookies. */
@@ -24,6 +25,7 @@ export const setCookie = (
   res: Response,
   { purpose, value, maxAge }: { purpose: string; value: string; maxAge?: number },
 ): void => {
+  if (isReadOnly(res.req)) return
   const attributes = { path: '/', httpOnly: true, sameSite: 'lax', secure: isSecure(server), maxAge } as const
   res.append('Set-Cookie', serialize(cookieName(server, purpose), value, attributes))
 }

@@ -2,11 +2,12 @@ import type { IRouter, NextFunction, Request } from 'express'
 import type { EndpointDescription, ServerSetup } from '../authorization-server.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import type { Incoming } from './context.ts'
+import { isReadOnly } from './read-only.ts'
 import { createRequestInfo } from './request-info.ts'
 import { sendEmpty } from './send.ts'
 
-/** HEAD is listed only where GET changes nothing. */
-type Method = 'GET' | 'HEAD' | 'POST'
+/** Where GET is, HEAD is too: it runs the same handler, and what the handler writes is discarded. */
+type Method = 'GET' | 'POST'
 
 type Handler<C extends Incoming> = (context: C) => void | Promise<void>
 
@@ -47,9 +48,10 @@ export const route = <C extends Incoming>(
   endpoint: Endpoint<C>,
   path = endpoint.path,
 ): void => {
-  const allow = Object.keys(endpoint.methods).join(', ')
+  const allow = Object.keys(endpoint.methods).join(', ').replace('GET', 'GET, HEAD')
 
-  const handlerOf = ({ method }: Request): Handler<C> => {
+  const handlerOf = (req: Request): Handler<C> => {
+    const method = isReadOnly(req) ? 'GET' : req.method
     const handler = Object.hasOwn(endpoint.methods, method) ? endpoint.methods[method as Method] : undefined
     if (handler) return handler
     const options = { status: 405, headers: { Allow: allow } }

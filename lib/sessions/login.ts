@@ -1,6 +1,7 @@
 import type { Request } from 'express'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { PageContext } from '../http/context.ts'
+import { isReadOnly } from '../http/read-only.ts'
 import { createRequestInfo } from '../http/request-info.ts'
 import type { Login } from '../protocol/login.ts'
 import { findLogin, type LoginRecord, listLogins } from '../repositories/index.ts'
@@ -99,7 +100,8 @@ export const startLogin = async (
  * @returns whether the host still reports a login to this request
  */
 export const endLogin = async (context: PageContext): Promise<boolean> => {
-  const { server, session } = context
+  const { server, session, req } = context
+  if (isReadOnly(req)) return false
   const sid = rememberedSid(context)
   // A session without our login belongs to the host only: a link of another site must not end it.
   if (sid === undefined && !(await hostLogin(context))) return false

@@ -205,7 +205,7 @@ underAttack(
                 status: 204,
                 cors: {
                   'access-control-allow-origin': '*',
-                  'access-control-allow-methods': expect.stringMatching(/^(GET, HEAD|POST|GET, POST)$/),
+                  'access-control-allow-methods': expect.stringMatching(/^(GET, HEAD|POST|GET, HEAD, POST)$/),
                   'access-control-allow-headers': 'Authorization, Content-Type',
                   'access-control-max-age': '600',
                 },

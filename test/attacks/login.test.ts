@@ -168,12 +168,19 @@ underAttack(
           await expectUndisturbed()
         })
 
-        test.each(['HEAD', 'PUT', 'DELETE', 'PATCH', 'OPTIONS'])('%s is 405', async (method) => {
+        test('HEAD shows nothing', async () => {
+          const { agent, form, expectUndisturbed } = await attacked()
+          const answer = await writesNothing(target(), () => agent.send('HEAD', at('/login', form)))
+          expect({ status: answer.status, html: answer.html }).toEqual({ status: 200, html: '' })
+          await expectUndisturbed()
+        })
+
+        test.each(['PUT', 'DELETE', 'PATCH', 'OPTIONS'])('%s is 405', async (method) => {
           const { agent, form, expectUndisturbed } = await attacked()
           const answer = await writesNothing(target(), () => agent.send(method, at('/login', form)))
           expect({ status: answer.status, allow: answer.headers.allow }).toEqual({
             status: 405,
-            allow: 'GET, POST',
+            allow: 'GET, HEAD, POST',
           })
           await expectUndisturbed()
         })
@@ -357,7 +364,7 @@ underAttack(
         const after = await post(agent, '/login', form)
         expect({ status: after.status, location: after.headers.location, html: after.html }).toEqual({
           status: 303,
-          location: at('/consent', { authorization_request: id }),
+          location: `${at('/consent', { authorization_request: id })}#_`,
           html: '',
         })
         const consent = await agent.get(after.headers.location ?? '')
@@ -384,7 +391,9 @@ underAttack(
             expect(page.html).not.toMatch(/evil|alert\(/)
             const form = { ...fieldsOf(page, 'name="password"'), ...credentials, [name]: place }
             const answer = await agent.post(at('/login', { [name]: place }), form)
-            expect(answer.headers.location).toBe(at('/consent', { authorization_request: requestOf(page) }))
+            expect(answer.headers.location).toBe(
+              `${at('/consent', { authorization_request: requestOf(page) })}#_`,
+            )
           }
         })
       })

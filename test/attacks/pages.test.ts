@@ -379,7 +379,7 @@ underAttack(
           const agent = browser()
           const started = unforged(await agent.get(authorizeUrl(), headers))
           expect(started.headers.location).toMatch(
-            new RegExp(`^${target().base}/login\\?authorization_request=lk_ar_[\\w-]{43}$`),
+            new RegExp(`^${target().base}/login\\?authorization_request=lk_ar_[\\w-]{43}#_$`),
           )
           const page = unforged(await agent.get(started.headers.location ?? '', headers))
           expect(page.html).toContain(`action="${at('/login')}"`)

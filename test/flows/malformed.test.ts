@@ -183,12 +183,13 @@ const leaks =
   /node_modules|\bat \S+ \(|\bSQLITE_|\bSqlError\b|syntax error|\b(?:select|SELECT) .+ (?:from|FROM)\b|\bTypeError\b|\bECONN[A-Z]+\b/
 
 /** What is wrong with an answer, whatever the request was. */
-const faultOf = ({ status, headers, body }: Received): string | undefined => {
+const faultOf = ({ status, headers, body }: Received, method: string | undefined): string | undefined => {
   if (status < 200 || status >= 500) return `status ${status}`
   if (body.length > longest) return `an answer of ${body.length} bytes`
   const { location } = headers
   if (location !== undefined && !mayLeadTo(location)) return `a redirect to ${location}`
-  if (status >= 300 && status < 400 && status !== 304 && location === undefined)
+  const mayLeadNowhere = status === 304 || method === 'HEAD'
+  if (status >= 300 && status < 400 && !mayLeadNowhere && location === undefined)
     return 'a redirect to nowhere'
   if (body.includes('id="form-post"')) {
     const { action } = formOf(body, 'id="form-post"')
@@ -226,7 +227,7 @@ test(`${count} malformed requests are answered, none with 500, and none leads as
         const sent = realised(next.template, values)
         const logsBefore = logged.length
         const outcome = await send(sent).then(
-          (received) => ({ received, fault: faultOf(received) }),
+          (received) => ({ received, fault: faultOf(received, sent.method) }),
           (error: Error) => ({ received: undefined, fault: error.message }),
         )
         const fault = outcome.fault ?? (logged.length > logsBefore ? 'an error in the log' : undefined)
@@ -264,7 +265,10 @@ test.each(['/oauth/assets/%ff', '/oauth/assets/style.css%zz', '/oauth/assets/%']
   'a path that cannot be decoded, %s, is a page of ours without a stack',
   async (target) => {
     const received = await send({ method: 'GET', target, headers: {}, body: undefined })
-    expect({ status: received.status, fault: faultOf(received) }).toEqual({ status: 400, fault: undefined })
+    expect({ status: received.status, fault: faultOf(received, 'GET') }).toEqual({
+      status: 400,
+      fault: undefined,
+    })
     expect(received.body).toContain('id="error-id"')
   },
 )

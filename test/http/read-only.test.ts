@@ -1,0 +1,119 @@
+import { authorizeUrl, clients, type Host, people, startHost } from '../support/host.ts'
+import { RawBrowser } from '../support/raw-browser.ts'
+import { tokensFor } from '../support/tokens.ts'
+
+const bye = 'https://client.example.com/bye'
+const web = { client_id: 'web', scope: 'openid' }
+
+let host: Host
+beforeAll(async () => {
+  const own = clients.map((client) => ({ ...client, post_logout_redirect_uris: [bye] }))
+  host = await startHost({ clients: own })
+})
+afterAll(() => host.close())
+
+/** Every row that a request of a browser could make, change or remove. */
+const stored = async (of = host): Promise<unknown> => {
+  const { knex, tablePrefix } = of.database
+  const names = [
+    ...['sessions', 'logins', 'pending_requests', 'authorizations', 'access_tokens', 'refresh_tokens'],
+    ...['consents', 'consent_receipts', 'throttles'],
+  ]
+  return Promise.all(names.map((name) => knex(`${tablePrefix}${name}`)))
+}
+
+const signedIn = async (): Promise<RawBrowser> => {
+  const agent = new RawBrowser(host.app)
+  await agent.grant(authorizeUrl(web))
+  return agent
+}
+
+/** A page whose address names a pending request. */
+const pendingAt = async (agent: RawBrowser, prompt: string): Promise<string> =>
+  (await agent.open(authorizeUrl({ ...web, prompt }))).url.href
+
+const logoutUrl = async (): Promise<string> => {
+  const { id_token } = await tokensFor(host)
+  return `/oauth/logout?${new URLSearchParams({ id_token_hint: id_token, post_logout_redirect_uri: bye })}`
+}
+
+test.each<[string, (agent: RawBrowser) => string | Promise<string>]>([
+  ['the login page', (agent) => pendingAt(agent, 'login')],
+  ['the consent page', (agent) => pendingAt(agent, 'consent')],
+  ['the choice of an account', (agent) => pendingAt(agent, 'select_account')],
+  ['an error for the client', () => authorizeUrl({ ...web, prompt: 'none', scope: 'nothing' })],
+  ['a request of an unknown client', () => authorizeUrl({ client_id: 'nobody' })],
+  ['a request that has expired', () => '/oauth/consent?authorization_request=lk_ar_x'],
+  ['connected apps', () => '/oauth/account'],
+  ['the removal of one', () => '/oauth/account?client_id=web'],
+  ['the choice of a language', () => '/oauth/account?language=de'],
+  ['sign-out', () => '/oauth/logout'],
+  ['sign-out at once', logoutUrl],
+  ['keys', () => '/oauth/jwks'],
+  ['metadata', () => '/oauth/.well-known/openid-configuration'],
+  ['a stylesheet', () => '/oauth/assets/style.css'],
+])('HEAD answers as GET does, and makes nothing: %s', async (_, urlOf) => {
+  const agent = await signedIn()
+  const url = await urlOf(agent)
+  const before = await stored()
+  const head = await agent.send('HEAD', url)
+  expect({ html: head.html, cookies: head.setCookies, stored: await stored() }).toEqual({
+    html: '',
+    cookies: [],
+    stored: before,
+  })
+  const get = await agent.get(url)
+  const shown = ({ status, headers }: typeof get) => [status, headers.location, headers['content-type']]
+  expect(shown(head)).toEqual(shown(get))
+  // Error ids and tokens of forms differ, but not in length.
+  expect(head.headers['content-length']).toBe(get.headers['content-length'])
+})
+
+test.each([
+  ['a code', signedIn, { prompt: 'none' }],
+  ['a pending request', async () => new RawBrowser(host.app), {}],
+  ['a pending request of a user', signedIn, { prompt: 'consent' }],
+])('HEAD redirects without a target where GET makes %s', async (_, browser, parameters) => {
+  const agent = await browser()
+  const before = await stored()
+  const url = authorizeUrl({ ...web, ...parameters })
+  const { status, headers, setCookies } = await agent.send('HEAD', url)
+  expect({ status, location: headers.location, setCookies, stored: await stored() }).toEqual({
+    ...{ status: 303, location: undefined, setCookies: [] },
+    stored: before,
+  })
+  expect((await agent.get(url)).headers.location).toMatch(/code=lk_ac_|authorization_request=lk_ar_/)
+})
+
+test('HEAD of UserInfo needs a token, and counts as a failure without one', async () => {
+  const { access_token } = await tokensFor(host)
+  const head = (token: string) =>
+    new RawBrowser(host.app).send('HEAD', '/oauth/userinfo', {
+      headers: { Authorization: `Bearer ${token}` },
+    })
+  const { status, html, headers } = await head(access_token)
+  expect({ status, html, type: headers['content-type'] }).toEqual({
+    status: 200,
+    html: '',
+    type: 'application/json',
+  })
+  expect((await head('lk_at_x')).headers['www-authenticate']).toContain('invalid_token')
+})
+
+test('HEAD records no login of the host’s own, and ends none', async () => {
+  const [ada] = people
+  const forget = jest.fn()
+  const current = () => ({ subject: 1, authTime: 1_700_000_000 })
+  const other = await startHost({ options: { login: { current, forget, url: '/sign-in' } } })
+  const before = await stored(other)
+  const { id_token } = await tokensFor(host)
+  await new RawBrowser(other.app).send('HEAD', `/oauth/logout?id_token_hint=${id_token}`)
+  expect(forget).not.toHaveBeenCalled()
+  const { status, setCookies } = await new RawBrowser(other.app).send('HEAD', '/oauth/account')
+  expect({ status, setCookies, stored: await stored(other) }).toEqual({
+    ...{ status: 200, setCookies: [] },
+    stored: before,
+  })
+  expect((await new RawBrowser(other.app).get('/oauth/account')).html).toContain(ada!.email)
+  await other.close()
+})
