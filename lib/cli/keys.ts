@@ -58,7 +58,8 @@ const algorithmsOf = (invocation: Invocation): readonly SigningAlgorithm[] => {
 
 const warningOf = ({ options }: CommandContext): string =>
   'The previous keys are withdrawn: ID tokens signed with them no longer verify and are not accepted as hints.\n' +
-  `Running servers use the new keys within ${freshnessOf(options.lifetimes).readAfter} seconds; ID tokens that they sign until then are refused, too.\n` +
+  `Each running server reads the keys again before its next answer, if it last read them ${freshnessOf(options.lifetimes).readAfter} or more seconds ago.\n` +
+  'Until then it uses the withdrawn keys; ID tokens that it signs with them are refused later.\n' +
   `Clients may cache keys for ${freshnessOf(options.lifetimes).maxAge} seconds or longer. Until they fetch the keys again, they trust the old\n` +
   'ones and may refuse the new ones. If an attacker may have read the database, replace `secrets` first.'
 

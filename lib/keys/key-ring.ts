@@ -1,4 +1,5 @@
 import { createPrivateKey, type JsonWebKey, type KeyObject } from 'node:crypto'
+import { withTimeout } from '../database/timeout.ts'
 import type { Database } from '../database/types.ts'
 import { type SigningAlgorithm, signingAlgorithms } from '../protocol/client-metadata.ts'
 import { listSigningKeys, type SigningKeyRecord } from '../repositories/signing-keys.ts'
@@ -20,7 +21,10 @@ export interface KeyRing {
    * @returns undefined if it is not a JWT of this `typ` from this server
    */
   open(jwt: string, typ: string): Promise<Readonly<Record<string, unknown>> | undefined>
-  /** Reads the keys again and rotates them, if due; cheap enough to call on every request. */
+  /**
+   * Reads the keys again and rotates them, if due, so that a withdrawn key is neither published nor used. If the database
+   * is unavailable, the keys stay as they are. Call it before every request.
+   */
   refresh(): Promise<void>
   /** Whether the keys need not be read again yet. */
   isFresh(): boolean
@@ -35,8 +39,11 @@ interface RingKey extends KeyTimes {
   readonly privateKey?: KeyObject
 }
 
-// Seconds between reads that an unknown key id causes: anyone can invent key ids.
-const unknownKeyInterval = 5
+// Seconds between reads after a failure, or because of an unknown key id: anyone can invent key ids.
+const pause = 5
+
+/** Milliseconds that requests wait for a read; then they use the keys that the process has. */
+const timeoutMs = 2000
 
 /**
  * Decrypts the signing keys of this database, creates missing ones, and encrypts all of them under the newest secret. If
@@ -46,31 +53,41 @@ const unknownKeyInterval = 5
  * @throws Error if a key cannot be decrypted; it is never silently replaced
  */
 export const openKeyRing = async (db: Database, options: KeyOptions, now: () => number): Promise<KeyRing> => {
-  const freshness = freshnessOf(options.lifetimes)
+  const { readAfter } = freshnessOf(options.lifetimes)
   const since = (time: number): number => Math.abs(now() - time)
   let keys = await readKeys(db, options, [], now())
   let jwks = jwksOf(keys, now())
   let readAt = now()
   let triedAt = readAt
+  let failedAt = Number.NEGATIVE_INFINITY
   let reading: Promise<void> | undefined
+  let waiting: Promise<void> | undefined
+
+  const readAgain = async (): Promise<void> => {
+    const begun = now()
+    triedAt = begun
+    try {
+      keys = await readKeys(db, options, keys, begun)
+      jwks = jwksOf(keys, now())
+      readAt = begun
+    } catch (error) {
+      failedAt = now()
+      options.logger.error('latchkey: the signing keys could not be read again', error)
+    }
+  }
 
   /** Keeps the keys in memory if the database is unavailable, or has a key that only newer secrets decrypt. */
-  const read = (): Promise<void> => {
-    triedAt = now()
-    reading ??= readKeys(db, options, keys, now())
-      .then((fresh) => {
-        keys = fresh
-        jwks = jwksOf(fresh, now())
-        readAt = now()
-      })
-      .catch((error: unknown) =>
-        options.logger.error('latchkey: the signing keys could not be read again', error),
-      )
-      .finally(() => {
+  const read = async (): Promise<void> => {
+    if (reading === undefined) {
+      reading = readAgain().finally(() => {
         reading = undefined
       })
-    return reading
+      waiting = withTimeout(reading, timeoutMs, () => {})
+    }
+    await waiting
   }
+  const isFresh = (): boolean =>
+    since(readAt) < readAfter || (reading === undefined && since(failedAt) < pause)
 
   return {
     signingKey: (algorithm) => signingKeyOf(keys, algorithm, now()),
@@ -80,17 +97,16 @@ export const openKeyRing = async (db: Database, options: KeyOptions, now: () => 
     open: async (jwt, typ) => {
       const kid = keyIdOf(jwt)
       const isKnown = kid === undefined || keys.some((key) => key.kid === kid)
-      if (!isKnown && since(triedAt) >= unknownKeyInterval) await read()
+      if (!isKnown && since(triedAt) >= pause) await read()
       return openSignedJwt({ keys: keys.map((key) => key.publicJwk) }, jwt, {
         algorithms: signingAlgorithms,
         typ,
       })
     },
     refresh: async () => {
-      if (since(triedAt) >= freshness.readAfter) read()
-      if (since(readAt) >= freshness.readBefore) await reading
+      if (!isFresh()) await read()
     },
-    isFresh: () => since(triedAt) < freshness.readAfter && since(readAt) < freshness.readBefore,
+    isFresh,
     settled: async () => reading,
   }
 }

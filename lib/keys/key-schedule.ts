@@ -41,15 +41,13 @@ export const succeededAt = (key: KeyTimes, keys: readonly KeyTimes[]): number | 
 }
 
 /**
- * How long the keys may be cached, in seconds. `maxAge` and `readBefore` together stay below the time that a key is
- * published before it signs, with a quarter to spare for clocks that differ: so that a client always knows the key of a
- * signature, even from a cache.
+ * How long the keys may be cached, in seconds. Both together stay below the time that a key is published before it signs,
+ * with half of it to spare for clocks that differ and for a database that is unavailable: so that a client always knows
+ * the key of a signature, even from a cache.
  */
 export const freshnessOf = ({ signingKeyLead }: Pick<Lifetimes, 'signingKeyLead'>) => ({
   /** `max-age` of the JWKS; short, so that a replaced key soon disappears. */
   maxAge: Math.floor(Math.min(300, signingKeyLead / 4)),
-  /** A process reads the keys again in the background. */
+  /** A process uses keys that it read this long ago; it reads older ones again before it answers. */
   readAfter: Math.min(60, signingKeyLead / 4),
-  /** After this long, a process reads them before it answers. */
-  readBefore: signingKeyLead / 2,
 })

@@ -6,7 +6,9 @@ import { promisify } from 'node:util'
 import { createLocalJWKSet, decodeJwt, decodeProtectedHeader, type JSONWebKeySet, jwtVerify } from 'jose'
 import supertest from 'supertest'
 import type { ClientSeed } from '../../lib/index.ts'
+import { replaceKeys } from '../../lib/keys/key-rotation.ts'
 import { signingAlgorithms } from '../../lib/protocol/client-metadata.ts'
+import { serverBehind } from '../../lib/router.ts'
 import { type Clock, stopClock } from '../support/clock.ts'
 import { openCommandLine } from '../support/command-line.ts'
 import { compiledPackage } from '../support/compiled.ts'
@@ -212,6 +214,33 @@ describe('a rotation by age', () => {
     for (const algorithm of signingAlgorithms) {
       expect([...seen].filter((key) => key.startsWith(algorithm)).length).toBeGreaterThanOrEqual(2)
     }
+  })
+})
+
+describe('keys that are withdrawn, in a process that was idle for a minute', () => {
+  const withdraw = async (): Promise<void> => {
+    const { database, options } = serverBehind(host.oauth)!
+    await replaceKeys(database, options, { algorithms: signingAlgorithms, now: clock.now() })
+    clock.travel(minute)
+  }
+
+  test('are not published', async () => {
+    const before = await jwks()
+    await withdraw()
+    const { keys } = await jwks()
+    expect(keys).toHaveLength(signingAlgorithms.length)
+    for (const { kid } of before.keys) expect(keys.map((key) => key.kid)).not.toContain(kid)
+  })
+
+  test('neither sign nor vouch for a hint', async () => {
+    const scope = 'openid offline_access'
+    const { refresh_token } = await tokensFor(host, { scope, prompt: 'consent' })
+    await withdraw()
+    const { id_token: hint } = await answerOf(refresh(host, refresh_token))
+    await verify(hint, createLocalJWKSet(await jwks()))
+    await withdraw()
+    const logout = supertest(host.app).get('/oauth/logout').query({ id_token_hint: hint })
+    expect((await logout).status).toBe(400)
   })
 })
 
