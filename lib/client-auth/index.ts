@@ -17,9 +17,16 @@ export const clientAuthMethods: readonly ClientAuthMethod[] = [
   none,
 ]
 
-/** With a challenge if the client used the Authorization header (RFC 6749 §5.2). */
-const invalidClient = ({ authorization }: TokenRequest): OAuthError =>
-  new OAuthError('invalid_client', 'client authentication failed', {
+/**
+ * With a challenge if the client used the Authorization header (RFC 6749 §5.2). For credentials in the body RFC 9110
+ * §15.5.2 asks for one, too. There is none, because openid-client and oauth4webapi then report the challenge instead of
+ * the error code.
+ */
+export const invalidClient = (
+  { authorization }: TokenRequest,
+  description = 'client authentication failed',
+): OAuthError =>
+  new OAuthError('invalid_client', description, {
     headers:
       authorization === undefined ? {} : { 'WWW-Authenticate': 'Basic realm="token", charset="UTF-8"' },
   })

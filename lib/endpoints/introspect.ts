@@ -1,5 +1,5 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
-import { authenticateClient } from '../client-auth/index.ts'
+import { authenticateClient, invalidClient } from '../client-auth/index.ts'
 import type { Context } from '../http/context.ts'
 import { tokenRequest } from '../http/form.ts'
 import type { Endpoint } from '../http/route.ts'
@@ -100,7 +100,7 @@ export const introspectEndpoint: Endpoint<Context> = {
       const request = tokenRequest(context)
       const client = await authenticateClient(server, request, endpoint)
       if (isPublic(client)) {
-        throw new OAuthError('invalid_client', 'introspection is for confidential clients')
+        throw invalidClient(request, 'introspection is for confidential clients')
       }
       const token = request.parameters.required('token')
       const description = isSecretOf('refreshToken', token)

@@ -17,8 +17,8 @@ export const algorithmsOf = (registered: ClientAssertionAlgorithm | undefined): 
 
 /** Seconds by which the clock of a client may differ. */
 const clockSkew = 30
-/** Maximum lifetime of an assertion in seconds: libraries use 1 to 10 minutes, and its `jti` must be stored as long. */
-const maxLifetime = 600
+/** Maximum lifetime of an assertion in seconds: libraries use up to an hour, and its `jti` is stored as long. */
+const maxLifetime = 3600
 
 /**
  * Reads the client of an assertion before its signature is verified (RFC 7523 §3: `iss` and `sub` are the client).

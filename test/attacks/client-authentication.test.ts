@@ -115,6 +115,7 @@ underAttack(
       ['no colon', basic('web')],
       ['an encoded NUL behind the client_id, at which PostgreSQL throws', basic(`web%00:${secret}`)],
       ['another scheme', { Authorization: `Bearer ${btoa(`web:${secret}`)}` }],
+      ['a public client with a secret', basic('native:x')],
       ['a client that is switched off', basic(`off:${secret}`)],
       ['a client of the form body', basic(`post:${secret}`)],
       ['an empty secret, for a client whose secret is empty', basic('hollow:')],
@@ -166,7 +167,7 @@ underAttack(
         `web:${wrong}`,
         `off:${secret}`,
         `post:${secret}`,
-        'native:',
+        `native:${wrong}`,
         '%:%',
       ]
       for (const [path, form] of endpoints) {

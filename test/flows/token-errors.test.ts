@@ -1,11 +1,16 @@
 import { gzipSync } from 'node:zlib'
 import express from 'express'
 import supertest from 'supertest'
-import { callback, clients, type Host, secret, startHost } from '../support/host.ts'
+import { callback, clients, type Host, pkce, secret, startHost } from '../support/host.ts'
 import { codeFor, expectError, post, redeem, tokensFor, userinfo } from '../support/tokens.ts'
 
 let host: Host
 const confidential = { client_secret: secret, redirect_uris: [callback] }
+/** Secrets with signs that mean something in a form; the second is not even form-urlencoded text. */
+const signs: Readonly<Record<string, string>> = {
+  signs: 'a+b/c%2Fd=e&f-of-more-than-32-characters',
+  halves: '100%+another%zz-of-more-than-32-characters',
+}
 
 beforeAll(async () => {
   host = await startHost({
@@ -13,6 +18,10 @@ beforeAll(async () => {
       ...clients,
       { ...confidential, client_id: 'basic', token_endpoint_auth_method: 'client_secret_basic' },
       { ...confidential, client_id: 'post', token_endpoint_auth_method: 'client_secret_post' },
+      ...Object.entries(signs).map(([client_id, client_secret]) => ({
+        ...{ client_id, client_secret, grant_types: ['client_credentials' as const] },
+        scope: 'notes:read',
+      })),
       { ...confidential, client_id: 'off', grant_types: ['authorization_code', 'client_credentials'] },
     ],
   })
@@ -39,6 +48,49 @@ describe('client authentication', () => {
     expectError(inHeader, 400, 'invalid_grant')
     const inForm = `grant_type=refresh_token&refresh_token=x&client_id=post&client_secret=${secret}`
     expectError(await post(host, inForm), 400, 'invalid_grant')
+  })
+
+  test.each([
+    [
+      'form-urlencoded (RFC 6749 §2.3.1)',
+      (text: string) => new URLSearchParams({ text }).toString().slice(5),
+    ],
+    ['as it is, which curl and many libraries do', (text: string) => text],
+  ])('passes with a secret in the header that is sent %s', async (_, encode) => {
+    for (const id of ['signs', 'halves']) {
+      const sent = await post(host, own).auth(id, encode(signs[id]!))
+      expect({ id, status: sent.status }).toEqual({ id, status: 200 })
+    }
+    expectError(await post(host, own).auth('signs', signs.halves!), 401, 'invalid_client')
+  })
+
+  test('of a public client may be a header without a secret, which Go’s x/oauth2 sends', async () => {
+    const { verifier, challenge } = pkce()
+    const { refresh_token } = await tokensFor(
+      host,
+      { client_id: 'native', code_challenge: challenge, code_challenge_method: 'S256' },
+      { client_id: 'native', client_secret: undefined, code_verifier: verifier },
+    )
+    const refresh = `grant_type=refresh_token&refresh_token=${refresh_token}`
+    expect((await post(host, refresh).auth('native', '')).status).toBe(200)
+    expect((await post(host, `${refresh}&client_id=native`).auth('native', '')).status).toBe(200)
+    expectError(await post(host, `${refresh}&client_id=web`).auth('native', ''), 400, 'invalid_request')
+    expectError(await post(host, `${refresh}&client_secret=x`).auth('native', ''), 400, 'invalid_request')
+    for (const id of ['web', 'basic', 'post']) {
+      const refused = await post(host, own).auth(id, '')
+      expectError(refused, 401, 'invalid_client')
+      expect(refused.headers['www-authenticate']).toMatch(/^Basic /)
+    }
+  })
+
+  test('introspection is refused to a public client, with a challenge where it used the header', async () => {
+    const refused = await supertest(host.app)
+      .post('/oauth/introspect')
+      .type('form')
+      .auth('native', '')
+      .send({ token: 'x' })
+    expectError(refused, 401, 'invalid_client')
+    expect(refused.headers['www-authenticate']).toMatch(/^Basic /)
   })
 })
 
