@@ -5,14 +5,15 @@ import { createSecret, hashSecret } from '../keys/secrets.ts'
 import { unknownScope } from '../options/scopes.ts'
 import { type Client, usesSecret } from '../protocol/client.ts'
 import { type ClientMetadata, parseClientMetadata } from '../protocol/client-metadata.ts'
+import { isUnpredictable } from '../protocol/entropy.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { createClient, findClient, updateClient } from '../repositories/clients.ts'
 
 /** A client to register: RFC 7591 metadata with its id and secret. */
 export interface ClientRegistration extends Partial<ClientMetadata> {
-  /** 1 to 255 printable ASCII characters without spaces. @default a random UUID */
+  /** 1 to 255 printable ASCII characters, without spaces at either end. @default a random UUID */
   client_id?: string
-  /** At least 32 characters. @default a random secret, if the client authenticates with one */
+  /** At least 32 random characters. @default a random secret, if the client authenticates with one */
   client_secret?: string
 }
 
@@ -66,6 +67,9 @@ const assertSecret = (secret: string, metadata: ClientMetadata): void => {
   if (typeof secret !== 'string' || secret.length < minSecretLength) {
     refuse(`client_secret must have at least ${minSecretLength} characters`)
   }
+  if (!isUnpredictable(secret)) {
+    refuse('client_secret is too easy to guess; use a random one, such as that of `openssl rand -base64 32`')
+  }
 }
 
 /**
@@ -78,8 +82,9 @@ export const checkedRegistration = (
   { client_id: clientId = randomUUID(), client_secret: secret, ...input }: ClientRegistration,
   scopes: readonly string[],
 ): CheckedRegistration => {
-  if (typeof clientId !== 'string' || !/^[\x21-\x7e]{1,255}$/.test(clientId)) {
-    refuse('client_id must be 1 to 255 printable ASCII characters without spaces')
+  // RFC 6749 Appendix A.1. Some databases ignore spaces at the end.
+  if (typeof clientId !== 'string' || !/^(?! )[\x20-\x7e]{1,255}$/.test(clientId) || clientId.endsWith(' ')) {
+    refuse('client_id must be 1 to 255 printable ASCII characters, without spaces at either end')
   }
   const metadata = checkedMetadata(input, scopes)
   if (secret !== undefined) assertSecret(secret, metadata)
@@ -87,19 +92,20 @@ export const checkedRegistration = (
 }
 
 interface SecretChoice {
-  readonly hash: string | null
+  /** Undefined if the client keeps its secrets; null if it has none. */
+  readonly hash?: string | null
   readonly created?: string
 }
 
-/** A given secret replaces a stored one. A client that needs a secret and has none gets a random one. */
+/** A given secret replaces all stored ones. A client that needs a secret and has none gets a random one. */
 const chooseSecret = (
   { secret, metadata }: CheckedRegistration,
   existing: Client | undefined,
 ): SecretChoice => {
   if (!usesSecret(metadata)) return { hash: null }
-  if (secret !== undefined) return { hash: hashSecret(secret) }
   const [stored] = existing?.secretHashes ?? []
-  if (stored !== undefined) return { hash: stored }
+  if (secret === undefined ? stored !== undefined : stored === hashSecret(secret)) return {}
+  if (secret !== undefined) return { hash: hashSecret(secret) }
   const created = createSecret('clientSecret')
   return { hash: hashSecret(created), created }
 }
@@ -112,7 +118,8 @@ const store = async (
 ): Promise<ClientCredentials> => {
   const { clientId, metadata } = registration
   const { hash, created } = chooseSecret(registration, existing)
-  await (existing ? updateClient : createClient)(tx, { clientId, secretHash: hash, metadata, now })
+  if (existing) await updateClient(tx, { clientId, metadata, now, secretHash: hash })
+  else await createClient(tx, { clientId, metadata, now, secretHash: hash ?? null })
   return { client_id: clientId, ...(created !== undefined && { client_secret: created }) }
 }
 

@@ -13,6 +13,12 @@ export const refuse = (description: string): never => {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: finding control characters is the purpose
 const misleading = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufffd]/
 
+// Characters without a shape, except those that scripts and emoji need: joiners and variation selectors. U+2800 is a
+// symbol without dots.
+const invisible =
+  /(?!\u200c|\u200d|[\ufe00-\ufe0f])[\p{Default_Ignorable_Code_Point}\p{Zl}\p{Zp}\p{Cs}\u2800]/u
+const visible = /[\p{L}\p{N}\p{P}\p{S}]/u
+
 // `new URL()` would remove or change anything else: spaces, backslashes, and characters beyond ASCII.
 const plainUri = /^[\x21-\x5b\x5d-\x7e]+$/
 
@@ -20,6 +26,7 @@ export const text: Check = (name, value) => {
   if (typeof value !== 'string' || value.trim() === '') return refuse(`${name} must be a string`)
   if (value.length > 255) refuse(`${name} must not exceed 255 characters`)
   if (misleading.test(value)) refuse(`${name} must not contain control or direction characters`)
+  if (invisible.test(value) || !visible.test(value)) refuse(`${name} must not contain invisible characters`)
   return value
 }
 

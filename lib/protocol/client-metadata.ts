@@ -52,6 +52,8 @@ export interface ClientMetadata {
   jwks_uri?: string
   grant_types: GrantType[]
   response_types: ResponseType[]
+  /** How the client runs. Latchkey stores it; its rules follow from the redirect URIs (OIDC Registration §2). */
+  application_type?: 'web' | 'native'
   client_name?: string
   client_uri?: string
   logo_uri?: string
@@ -103,6 +105,7 @@ const registered: Readonly<Record<string, Check>> = {
   jwks_uri: httpsUri,
   grant_types: someOf(grantTypes),
   response_types: responseTypeList,
+  application_type: oneOf(['web', 'native']),
   client_name: text,
   client_uri: httpsUri,
   logo_uri: httpsUri,
@@ -183,6 +186,9 @@ const assertConsistent = (metadata: ClientMetadata): void => {
   const usesRedirects = metadata.grant_types.includes('authorization_code')
   if (metadata.grant_types.includes('client_credentials') && metadata.token_endpoint_auth_method === 'none') {
     refuse('grant_types must not include client_credentials for a public client')
+  }
+  if (!metadata.refresh_token_rotation && metadata.token_endpoint_auth_method === 'none') {
+    refuse('refresh_token_rotation must not be false for a public client')
   }
   const usesFrontChannel = metadata.response_types.some(isFrontChannel)
   if (usesFrontChannel && !metadata.grant_types.includes('implicit')) {

@@ -25,6 +25,13 @@ export const usesSecret = ({
 /** PKCE is required of public clients, and of others with `require_pkce` (RFC 9700 §2.1.1). */
 export const requiresPkce = (client: Client): boolean => isPublic(client) || client.metadata.require_pkce
 
+/**
+ * Whether each use of a refresh token replaces it. For a public client always: without a secret, reuse is the only sign of
+ * a stolen token (RFC 9700 §4.14.2).
+ */
+export const rotatesRefreshTokens = (client: Client): boolean =>
+  isPublic(client) || client.metadata.refresh_token_rotation
+
 /** The client's name for the pages, in the given language if it has one. */
 export const clientName = (client: Client, language?: string): string =>
   inLanguage(client.metadata, 'client_name', language) ?? client.clientId

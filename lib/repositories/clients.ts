@@ -113,25 +113,38 @@ const insert = command<ClientValues>((table, v) =>
   }),
 )
 
-const update = command<ClientValues>((table, v) =>
-  table('clients')
-    .where({ client_id: v.clientId })
-    .update({ secret_hash: v.secretHash, metadata: v.metadata, updated_at: v.now }),
+const update = command<Omit<ClientValues, 'secretHash'>>((table, v) =>
+  table('clients').where({ client_id: v.clientId }).update({ metadata: v.metadata, updated_at: v.now }),
 )
 
-const valuesOf = (client: ClientRow): ClientValues => ({
-  ...client,
-  metadata: JSON.stringify(client.metadata),
-})
+const updateWithSecret = command<ClientValues>((table, v) =>
+  table('clients').where({ client_id: v.clientId }).update({
+    secret_hash: v.secretHash,
+    previous_secret_hash: null,
+    previous_secret_expires_at: null,
+    metadata: v.metadata,
+    updated_at: v.now,
+  }),
+)
 
 /** @throws OAuthError whose cause is a unique violation when the id is taken */
 export const createClient = async (db: Database, client: ClientRow): Promise<void> => {
-  await insert(db, valuesOf(client))
+  await insert(db, { ...client, metadata: JSON.stringify(client.metadata) })
 }
 
-/** Replaces metadata and secret of an existing client. */
-export const updateClient = async (db: Database, client: ClientRow): Promise<void> => {
-  await update(db, valuesOf(client))
+/**
+ * Replaces the metadata of an existing client.
+ *
+ * @param client.secretHash replaces all its secrets, also the previous one of a rotation; undefined keeps them
+ */
+export const updateClient = async (
+  db: Database,
+  { secretHash, ...client }: Omit<ClientRow, 'secretHash'> & { secretHash: string | null | undefined },
+): Promise<void> => {
+  const { clientId, now } = client
+  const metadata = JSON.stringify(client.metadata)
+  if (secretHash === undefined) await update(db, { clientId, metadata, now })
+  else await updateWithSecret(db, { clientId, metadata, now, secretHash })
 }
 
 export interface SecretRotation {

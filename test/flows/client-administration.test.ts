@@ -1,5 +1,5 @@
 import supertest from 'supertest'
-import type { AuthEvent } from '../../lib/index.ts'
+import { type AuthEvent, type ClientSeed, seedClients } from '../../lib/index.ts'
 import { hashSecret } from '../../lib/keys/secrets.ts'
 import { stopClock } from '../support/clock.ts'
 import {
@@ -210,7 +210,19 @@ describe('create()', () => {
 
   test.each<[string, object, string, string]>([
     ['a taken id', { client_id: 'web' }, 'invalid_client_metadata', 'client_id: web is already registered'],
-    ['an id with a space', { client_id: 'a b' }, 'invalid_client_metadata', 'client_id must be 1 to 255'],
+    [
+      'an id that ends with a space',
+      { client_id: 'web ' },
+      'invalid_client_metadata',
+      'client_id must be 1 to 255',
+    ],
+    [
+      'an id that begins with one',
+      { client_id: ' b' },
+      'invalid_client_metadata',
+      'client_id must be 1 to 255',
+    ],
+    ['an id with a newline', { client_id: 'b\n' }, 'invalid_client_metadata', 'client_id must be 1 to 255'],
     [
       'a scope with a typo',
       { scope: 'openid notes:raed' },
@@ -228,6 +240,12 @@ describe('create()', () => {
       { client_secret: 'short' },
       'invalid_client_metadata',
       'client_secret must have at least 32',
+    ],
+    [
+      'a secret of a few words that repeat',
+      { client_secret: 'changeme'.repeat(5) },
+      'invalid_client_metadata',
+      'client_secret is too easy to guess',
     ],
     [
       'a secret for a public client',
@@ -249,6 +267,16 @@ describe('create()', () => {
     })
     expect(await table('clients')).toEqual(before)
     expect(announced()).toEqual([])
+  })
+
+  test('accepts an id with spaces inside (RFC 6749 Appendix A.1)', async () => {
+    const metadata = {
+      client_id: 'my shop',
+      client_secret: secret,
+      grant_types: ['client_credentials' as const],
+    }
+    await host.oauth.clients.create(metadata)
+    await post(host, { grant_type: 'client_credentials' }).auth('my shop', secret).expect(200)
   })
 
   test('of two registrations of one id at the same time one succeeds', async () => {
@@ -332,6 +360,44 @@ describe('rotateSecret()', () => {
     await credentials(secret).expect(401)
     await expect(host.oauth.clients.rotateSecret('native')).rejects.toThrow('does not use a secret')
     await expect(host.oauth.clients.rotateSecret('web', { keepPreviousFor: -1 })).rejects.toThrow(TypeError)
+  })
+})
+
+describe('a rotated secret', () => {
+  const works = async (client_secret: string): Promise<boolean> =>
+    (await post(host, { grant_type: 'client_credentials', client_id: 'web', client_secret })).status === 200
+  const other = 'another-client-secret-of-more-than-32-characters'
+  const seed = (changes: Partial<ClientSeed>) => {
+    const { knex, tablePrefix } = host.database
+    const client = testClients.find(({ client_id }) => client_id === 'web')!
+    const scopes = { 'notes:read': 'Read', 'notes:write': 'Write' }
+    const logger = { ...console, info: () => {} }
+    return seedClients(knex, [{ ...client, ...changes }], { tablePrefix, scopes, logger })
+  }
+
+  test('ends, and the one before it, when a seed chooses another', async () => {
+    const { client_secret: rotated } = await host.oauth.clients.rotateSecret('web')
+    await seed({ client_secret: other })
+    expect([await works(secret), await works(rotated), await works(other)]).toEqual([false, false, true])
+  })
+
+  test('stays, with the one before it, when a seed repeats it or chooses none', async () => {
+    const { client_secret: rotated } = await host.oauth.clients.rotateSecret('web')
+    for (const client_secret of [rotated, undefined]) {
+      await seed({ client_secret })
+      expect([await works(secret), await works(rotated)]).toEqual([true, true])
+    }
+  })
+
+  test('does not come back when the client was public or used a key in between', async () => {
+    await host.oauth.clients.rotateSecret('web')
+    await seed({
+      client_secret: undefined,
+      token_endpoint_auth_method: 'none',
+      grant_types: ['authorization_code'],
+    })
+    const [{ client_secret: created = '' } = {}] = await seed({ client_secret: undefined })
+    expect([await works(secret), await works(created)]).toEqual([false, true])
   })
 })
 

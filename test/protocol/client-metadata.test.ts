@@ -42,12 +42,15 @@ test.each([
   ['token_endpoint_auth_method', 'client_secret_basic'],
   ['token_endpoint_auth_method', 'client_secret_post'],
   ['token_endpoint_auth_method', 'none'],
+  ['application_type', 'web'],
+  ['application_type', 'native'],
   ['grant_types', ['authorization_code']],
   ['grant_types', ['client_credentials']],
   ['response_types', ['code']],
   ['client_name', 'Ada’s Journal — 日記'],
   ['client_name', 'x'.repeat(255)],
   ['client_name', 'مفكرة'],
+  ['client_name', 'می\u200cخواهم 👩\u200d💻 ❤\ufe0f'],
   ['client_uri', 'https://app.example.com'],
   ['client_uri', 'http://localhost:3000/about'],
   ['logo_uri', 'https://app.example.com/logo.svg?v=2'],
@@ -105,6 +108,17 @@ describe('refused is', () => {
     ['a name with a right-to-left isolate', 'client_name', 'a\u2067b', 'direction'],
     ['a name with a pop of isolation', 'client_name', 'a\u2069b', 'direction'],
     ['a name with a left-to-right mark', 'client_name', 'a\u200eb', 'direction'],
+    ['a name of Hangul fillers', 'client_name', '\u3164\u3164', 'invisible'],
+    ['a name of empty Braille', 'client_name', '\u2800', 'invisible'],
+    ['a name of joiners', 'client_name', '\u200d\u200c', 'invisible'],
+    ['a name of combining marks', 'client_name', '\u0301', 'invisible'],
+    ['a name with a zero-width space', 'client_name', 'Latch\u200bkey', 'invisible'],
+    ['a name with a soft hyphen', 'client_name', 'Latch\u00adkey', 'invisible'],
+    ['a name with tags', 'client_name', 'Latchkey\u{e0041}', 'invisible'],
+    ['a name with a line separator', 'client_name', 'a\u2028b', 'invisible'],
+    ['a name with half a character', 'client_name', 'a\ud800', 'invisible'],
+    ['a name that is invisible in one language', 'client_name#de', '\u2060', 'invisible'],
+    ['a type of application that does not exist', 'application_type', 'browser', 'one of web, native'],
     ['a link that is no URL', 'policy_uri', 'privacy', 'policy_uri must be an https URL'],
     ['a link over http', 'tos_uri', 'http://app.example.com', 'tos_uri must be an https URL'],
     ['a javascript link', 'client_uri', 'javascript:alert(1)', 'client_uri must be an https URL'],
@@ -220,6 +234,11 @@ test('a public client cannot have client credentials (RFC 6749 §4.4)', () => {
   expect(() => parse({ token_endpoint_auth_method: 'none', grant_types: ['client_credentials'] })).toThrow(
     refused('public client'),
   )
+})
+
+test('refresh tokens of a public client rotate (RFC 9700 §4.14.2)', () => {
+  const client = { token_endpoint_auth_method: 'none', refresh_token_rotation: false }
+  expect(() => parse(client)).toThrow(refused('refresh_token_rotation must not be false'))
 })
 
 test('front-channel response types need the implicit grant', () => {

@@ -373,22 +373,6 @@ const hosts: Record<string, Planted> = {
       'a refresh token used again': /the first one again: 200/,
     },
   },
-  'with a public client whose refresh tokens last': {
-    clients: [
-      {
-        client_id: 'native',
-        token_endpoint_auth_method: 'none',
-        redirect_uris: [callback],
-        scope: 'openid notes:read',
-        refresh_token_rotation: false,
-      },
-    ],
-    told: {
-      client: { client_id: 'native', redirect_uri: callback, scope: 'openid notes:read' },
-      otherClient: undefined,
-    },
-    found: { 'a refresh token used again': /a public client’s refresh token never rotates/ },
-  },
   'whose gateway drops scopes it does not know': {
     before: rewritingForm((form) => {
       const scope = form.get('scope')

@@ -1,4 +1,4 @@
-import type { Attack, Outcome } from '../attack.ts'
+import type { Attack } from '../attack.ts'
 import { errorIn } from '../flow.ts'
 import { described } from '../outcome.ts'
 import type { Target } from '../target.ts'
@@ -14,23 +14,19 @@ const refresh = (target: Target, refresh_token: string, scope?: string): Promise
 
 const none = { skipped: 'the client gets no refresh token' }
 
-/** Only rotation can detect the theft of a public client's refresh token. */
-const withoutRotation = ({ options: { client } }: Target): Outcome =>
-  client.client_secret === undefined
-    ? ['a public client’s refresh token never rotates']
-    : { skipped: 'the client is registered without rotation' }
+const withoutRotation = { skipped: 'the client is registered without rotation' }
 
 const reuse: Attack = {
   name: 'a refresh token used again',
   source: 'RFC 9700 §2.2.2 and §4.14.2',
   expected: 'a new token with every use; reuse of an old one ends all tokens of the authorization',
   remedy:
-    'Register public clients with refresh_token_rotation, do not let a cache or a retrying proxy answer POST /token, and use one database for all processes.',
+    'Do not let a cache or a retrying proxy answer POST /token, and use one database for all processes.',
   run: async (target) => {
     const { refreshToken: first } = await newTokens(target, target.signedIn())
     if (first === undefined) return none
     const second = tokensIn(await refresh(target, first)).refreshToken ?? ''
-    if (second === first) return withoutRotation(target)
+    if (second === first) return withoutRotation
     // The successor is used first, so the old token no longer counts as a lost response.
     const last = tokensIn(await refresh(target, second))
     const again = await refresh(target, first)
