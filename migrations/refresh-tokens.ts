@@ -1,6 +1,9 @@
 import { byteForByte, hashLength, type SchemaChange } from './migration.ts'
 
-/** Refresh tokens, by hash. `last_used_at` is set when a token is used without rotation. */
+/**
+ * Refresh tokens, by hash. `last_used_at` is set when a token is used without rotation. `consumed_from` is the
+ * IP address of the first use, until its grace period is over.
+ */
 export const refreshTokens: SchemaChange = {
   up: ({ schema, name, collation }) =>
     schema.createTable(name('refresh_tokens'), (table) => {
@@ -13,6 +16,7 @@ export const refreshTokens: SchemaChange = {
       table.bigInteger('created_at').notNullable()
       table.bigInteger('expires_at').notNullable()
       table.bigInteger('consumed_at').nullable()
+      table.string('consumed_from', 45).nullable()
       table.bigInteger('last_used_at').nullable()
       table.text('successor').nullable()
       table.index(['consumed_at', 'expires_at'], `${name('refresh_tokens')}_unused`)

@@ -91,6 +91,23 @@ test('a refresh token that is used again outside its window is announced with it
   })
 })
 
+test('a refresh that is repeated within its window is announced with both addresses', async () => {
+  const host = await start()
+  host.app.set('trust proxy', true)
+  const { refresh_token } = await answerOf(
+    redeem(host, await codeFor(host, { scope: 'openid offline_access' })),
+  )
+  const from = (address: string) => answerOf(refresh(host, refresh_token).set('X-Forwarded-For', address))
+  const [first, again] = [await from('192.0.2.1'), await from('2001:db8::1')]
+  expect(again.refresh_token).toBe(first.refresh_token)
+  expect(host.events.filter(({ type }) => type === 'token.repeated')).toEqual([
+    expect.objectContaining({
+      ...{ clientId: 'web', subject: '1', authorizationId: expect.any(String) },
+      ...{ firstAddress: '192.0.2.1', address: '2001:db8::1' },
+    }),
+  ])
+})
+
 test('Cancel is announced', async () => {
   const host = await start()
   const browser = new RawBrowser(host.app)

@@ -58,6 +58,11 @@ export interface EventDetails {
     /** Undefined when the client acts for itself. */
     readonly authorizationId?: string
   }
+  /**
+   * A client repeated a refresh within the grace period and got the same successor. `address` is that of this request,
+   * `firstAddress` that of the first. If they differ, the token may be stolen.
+   */
+  'token.repeated': AuthorizationFields & { readonly firstAddress?: string }
   'token.revoked': { readonly clientId: string }
   'client.created': ClientFields
   'client.updated': ClientFields

@@ -1,14 +1,15 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { transaction } from '../database/transaction.ts'
 import { hashSecret, isSecretOf, openUnder, sealUnder } from '../keys/secrets.ts'
-import { allowedScopes, type Client } from '../protocol/client.ts'
-import { assertRefreshable, type Refresh } from '../protocol/refresh-token.ts'
+import { allowedScopes, type Client, rotatesRefreshTokens } from '../protocol/client.ts'
+import { assertRefreshable, type Refresh, type RefreshToken } from '../protocol/refresh-token.ts'
 import { narrowedScopes, parseScope, scopesStillAllowed } from '../protocol/scope.ts'
 import type { TokenRequest, TokenResponse } from '../protocol/token-request.ts'
 import {
   consumeRefreshToken,
   createAccessToken,
   extendRefreshToken,
+  findFirstAddress,
   findRefreshToken,
 } from '../repositories/index.ts'
 import { announceTokens, issueTokens, storeTokens, type TokenGrant } from '../tokens/issue-tokens.ts'
@@ -35,7 +36,7 @@ const exchange = async (
     : undefined
   const rules = {
     clientId: client.clientId,
-    rotation: client.metadata.refresh_token_rotation,
+    rotation: rotatesRefreshTokens(client),
     refreshTokenGracePeriod: server.options.refreshTokenGracePeriod,
   }
   const refresh = assertRefreshable(found, rules, server.now())
@@ -47,8 +48,10 @@ const exchange = async (
   const scopes = scopesStillAllowed(narrowedScopes(requested, authorization.scopes), allowedScopes(client))
   const user = await activeUser(server, authorization)
   const grant = { client, user, authorization, scopes }
-  const response = await respond(server, value, refresh, grant)
+  const { info } = request
+  const response = await respond(server, { value, address: info.address }, refresh, grant)
   if (response) {
+    if (refresh.outcome === 'repeat') await announceRepeat(server, refresh.token, request)
     announceTokens(server, request, 'refresh_token', grant)
     return response
   }
@@ -60,34 +63,46 @@ const exchange = async (
 /** Returns undefined if another request used the token meanwhile. */
 const respond = (
   server: AuthorizationServer,
-  value: string,
+  { value, address }: Pick<PresentedToken, 'value' | 'address'>,
   refresh: Exclude<Refresh, { outcome: 'reuse' }>,
   grant: TokenGrant,
 ): Promise<TokenResponse | undefined> => {
   const { hash } = refresh.token
   if (refresh.outcome === 'repeat') return repeat(server, openUnder(value, refresh.successor), grant)
-  return refresh.outcome === 'rotate'
-    ? rotate(server, { value, hash }, grant)
-    : keep(server, { value, hash }, grant)
+  const presented = { value, hash, address }
+  return refresh.outcome === 'rotate' ? rotate(server, presented, grant) : keep(server, presented, grant)
 }
 
-/** What the client presented, and the hash it is stored under. */
+/** A repeat is usually a lost response. From another address, it may be a thief who was quick. */
+const announceRepeat = async (
+  server: AuthorizationServer,
+  { hash, authorization }: RefreshToken,
+  { info }: TokenRequest,
+): Promise<void> => {
+  const firstAddress = await findFirstAddress(server.database, { hash })
+  const { id, clientId, subject } = authorization
+  const family = { authorizationId: id, clientId, subject }
+  server.events.announce('token.repeated', info, { ...family, ...(firstAddress && { firstAddress }) })
+}
+
+/** What the client presented, the hash it is stored under, and the IP address of the request. */
 interface PresentedToken {
   readonly value: string
   readonly hash: string
+  readonly address: string
 }
 
 /** Issues a successor, and stores it encrypted so that it can be returned again during the grace period. */
 const rotate = async (
   server: AuthorizationServer,
-  { value, hash }: PresentedToken,
+  { value, hash, address }: PresentedToken,
   grant: TokenGrant,
 ): Promise<TokenResponse | undefined> => {
   const tokens = await issueTokens(server, grant)
   const { refreshToken: next, response } = tokens
   const successor = next && server.options.refreshTokenGracePeriod > 0 ? sealUnder(value, next.value) : null
   const isRotated = await transaction(server.database, async (tx) => {
-    const isFirst = await consumeRefreshToken(tx, { hash, successor, now: server.now() })
+    const isFirst = await consumeRefreshToken(tx, { hash, successor, address, now: server.now() })
     if (isFirst) await storeTokens(tx, tokens)
     return isFirst
   })

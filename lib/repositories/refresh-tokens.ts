@@ -49,11 +49,19 @@ export const createRefreshToken = async (db: Database, token: NewRefreshToken): 
   await insert(db, token)
 }
 
-const consume = command<{ hash: string; successor: string | null; now: number }>((table, v) =>
+interface RefreshTokenUse {
+  hash: string
+  successor: string | null
+  /** The IP address of the request. */
+  address: string
+  now: number
+}
+
+const consume = command<RefreshTokenUse>((table, v) =>
   table('refresh_tokens')
     .where({ hash: v.hash })
     .whereNull('consumed_at')
-    .update({ consumed_at: v.now, successor: v.successor }),
+    .update({ consumed_at: v.now, consumed_from: v.address, successor: v.successor }),
 )
 
 /**
@@ -61,10 +69,21 @@ const consume = command<{ hash: string; successor: string | null; now: number }>
  *
  * @returns whether this call used it up
  */
-export const consumeRefreshToken = async (
+export const consumeRefreshToken = async (db: Database, use: RefreshTokenUse): Promise<boolean> =>
+  (await consume(db, { ...use, address: use.address.slice(0, 45) })) === 1
+
+const firstUse = query<{ hash: string }>((table, v) =>
+  table('refresh_tokens').select(['consumed_from']).where({ hash: v.hash }),
+)
+
+/** The IP address from which a token was used first; undefined before, and once the grace period is over. */
+export const findFirstAddress = async (
   db: Database,
-  values: { hash: string; successor: string | null; now: number },
-): Promise<boolean> => (await consume(db, values)) === 1
+  values: { hash: string },
+): Promise<string | undefined> => {
+  const [row] = await firstUse(db, values)
+  return (row && textOrNull(row, 'consumed_from')) ?? undefined
+}
 
 const extend = command<{ hash: string; now: number; expiresAt: number }>((table, v) =>
   table('refresh_tokens')
@@ -96,11 +115,11 @@ const withSuccessor = query<{ since: number; before: number }>((table, v) =>
     .limit(batchSize, { skipBinding: true }),
 )
 const clearSuccessors = command<BatchParams>((table, v) =>
-  table('refresh_tokens').whereIn('hash', keysIn(v)).update({ successor: null }),
+  table('refresh_tokens').whereIn('hash', keysIn(v)).update({ successor: null, consumed_from: null }),
 )
 
 /**
- * Removes the encrypted successors of refresh tokens whose grace period is over, a batch at a time.
+ * Removes the encrypted successors and the addresses of refresh tokens whose grace period is over, a batch at a time.
  *
  * @param values.before epoch seconds; tokens that were used later keep their successor
  */

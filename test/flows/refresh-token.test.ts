@@ -1,6 +1,6 @@
 import { seedClients } from '../../lib/index.ts'
 import { type Clock, stopClock } from '../support/clock.ts'
-import { callback, clients, type Host, secret, startHost } from '../support/host.ts'
+import { callback, clients, type Host, pkce, secret, startHost } from '../support/host.ts'
 import {
   answerOf,
   bob,
@@ -69,6 +69,25 @@ describe('rotation', () => {
       expect(again.refresh_token).toBe(refresh_token)
       expect((await userinfo(host, again.access_token)).status).toBe(200)
     }
+  })
+
+  test('refresh_token_rotation false does not count for a client that is public now', async () => {
+    const clients = host.database.knex(`${host.database.tablePrefix}clients`).where({ client_id: 'native' })
+    const { metadata } = await clients.clone().first()
+    await clients
+      .clone()
+      .update({ metadata: JSON.stringify({ ...JSON.parse(metadata), refresh_token_rotation: false }) })
+    const { verifier, challenge } = pkce()
+    const { refresh_token } = await tokensFor(
+      host,
+      { client_id: 'native', code_challenge: challenge, code_challenge_method: 'S256' },
+      { client_id: 'native', client_secret: undefined, code_verifier: verifier },
+    )
+    const again = await answerOf(
+      refresh(host, refresh_token, { client_id: 'native', client_secret: undefined }),
+    )
+    await clients.clone().update({ metadata })
+    expect(again.refresh_token).not.toBe(refresh_token)
   })
 
   test('without rotation each use starts the idle time afresh', async () => {
