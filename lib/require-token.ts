@@ -21,7 +21,7 @@ export interface AuthInfo {
   resource?: URL
   /** For data of the host's own. */
   extra?: Record<string, unknown>
-  /** The user's id; undefined when the client acts for itself. */
+  /** The user's id; undefined when the client acts for itself, which only a guard with `{ user: false }` lets pass. */
   subject?: string
   /** The organization that the user chose, if the option `organizations` is used. */
   organization?: string
@@ -35,7 +35,7 @@ export interface UserAuthInfo extends AuthInfo {
 }
 
 export interface RequireTokenOptions {
-  /** Refuses tokens that belong to a client and not to a user (`client_credentials`). @default false */
+  /** Whether the token must belong to a user. `false` also accepts a client's own token (`client_credentials`). @default true */
   user?: boolean
 }
 
@@ -51,7 +51,7 @@ export interface TokenGuard<Auth extends AuthInfo = AuthInfo> {
    *
    * @throws Error if the guard did not run for this request
    * @example
-   * const guard = oauth.requireToken('orders:read', { user: true })
+   * const guard = oauth.requireToken('orders:read')
    * app.use('/api', guard)
    * app.get('/api/orders', (req, res) => res.json({ subject: guard.auth(req).subject }))
    */
@@ -60,8 +60,8 @@ export interface TokenGuard<Auth extends AuthInfo = AuthInfo> {
 
 /** Makes middleware that requires an access token: `oauth.requireToken('orders:read')`. */
 export interface RequireToken {
-  (scope: string | undefined, options: { user: true }): TokenGuard<UserAuthInfo>
-  (scope?: string, options?: RequireTokenOptions): TokenGuard
+  (scope?: string, options?: { user?: true }): TokenGuard<UserAuthInfo>
+  (scope: string | undefined, options: RequireTokenOptions): TokenGuard
 }
 
 /** A request that may have passed a guard. */
@@ -149,17 +149,18 @@ const assertSufficient = (
 }
 
 /**
- * Makes middleware that accepts requests with a valid access token that has all of these scopes (RFC 6750), and sets
- * `req.auth`. A token stops working as soon as its user is disabled, its consent is removed or its client is disabled.
+ * Makes middleware that accepts requests with a valid access token of a user that has all of these scopes (RFC 6750), and
+ * sets `req.auth`. A token stops working as soon as its user is disabled, its consent is removed or its client is disabled.
  *
  * @param scope one scope, or several separated by spaces
+ * @param options.user false also accepts tokens that a client requested for itself; by default a user is required
  * @returns middleware that answers 401 `invalid_token` or 403 `insufficient_scope` as JSON with a Bearer challenge
  * @throws OAuthError `invalid_scope` at once for a malformed scope, OptionsError for one that is not in the option `scopes`
  * @example app.get('/api/orders', oauth.requireToken('orders:read'), (req, res) => res.json({ subject: req.auth.subject }))
  */
 export const requireTokenOf = (setup: ServerSetup): RequireToken => {
   const sendError = errorRenderer(sendJsonError)
-  const requireToken = (scope?: string, { user = false }: RequireTokenOptions = {}): TokenGuard => {
+  const requireToken = (scope?: string, { user = true }: RequireTokenOptions = {}): TokenGuard => {
     const needed = parseScope(scope)
     assertKnownScopes(`requireToken('${scope}')`, needed, setup.options)
     const check = async (req: Request): Promise<void> => {

@@ -1,6 +1,6 @@
 // Type tests: `npm run types` compiles this file. A line after @ts-expect-error must not compile.
 import express, { type RequestHandler, Router } from 'express'
-import type { AuthInfo, AuthRouter, UserAuthInfo } from '../lib/index.ts'
+import type { AuthInfo, AuthRouter, TokenGuard, UserAuthInfo } from '../lib/index.ts'
 
 /** The type `AuthInfo` of the MCP SDK, whose handlers read `req.auth`. */
 interface McpAuthInfo {
@@ -14,8 +14,8 @@ interface McpAuthInfo {
 
 export const typeTests = (oauth: AuthRouter, limiter: RequestHandler): RequestHandler => {
   const app = express()
-  const guard = oauth.requireToken('orders:read')
-  const userGuard = oauth.requireToken('orders:read', { user: true })
+  const guard = oauth.requireToken('orders:read', { user: false })
+  const userGuard = oauth.requireToken('orders:read')
 
   // The type of req.params and req.auth behind a guard.
   app.get('/orders/:id', guard, (req, res) => {
@@ -70,6 +70,14 @@ export const typeTests = (oauth: AuthRouter, limiter: RequestHandler): RequestHa
   const handler: RequestHandler = (req, res) => void res.json(req.auth?.clientId)
   app.get('/orders', userGuard, handler)
   app.get('/plain', limiter, handler)
+
+  // Whether a user is required may be known only at run time.
+  const either: TokenGuard = oauth.requireToken('orders:read', { user: Math.random() > 0.5 })
+  const same: TokenGuard<UserAuthInfo>[] = [
+    oauth.requireToken(),
+    oauth.requireToken('orders:read', { user: true }),
+  ]
+  app.use(either, ...same)
 
   // @ts-expect-error a guard takes scopes as one string
   oauth.requireToken(['orders:read'])

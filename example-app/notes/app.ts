@@ -20,19 +20,14 @@ export const oauth = authRouter(latchkeyConfig)
 app.use('/oauth', oauth)
 app.use(oauth.wellKnown)
 app.get('/healthz', oauth.health)
-app.get('/api/notes', oauth.requireToken('notes:read', { user: true }), async (req, res) => {
+app.get('/api/notes', oauth.requireToken('notes:read'), async (req, res) => {
   res.json({ notes: await listNotes(Number(req.auth.subject)) })
 })
-app.post(
-  '/api/notes',
-  oauth.requireToken('notes:write', { user: true }),
-  express.json(),
-  async (req, res) => {
-    const note = readNote(req.body)
-    if (note.problem) return void res.status(422).json({ error: 'invalid_note', message: note.problem })
-    res.status(201).json(await writeNote(Number(req.auth.subject), note))
-  },
-)
+app.post('/api/notes', oauth.requireToken('notes:write'), express.json(), async (req, res) => {
+  const note = readNote(req.body)
+  if (note.problem) return void res.status(422).json({ error: 'invalid_note', message: note.problem })
+  res.status(201).json(await writeNote(Number(req.auth.subject), note))
+})
 // Latchkey ends.
 
 app.use(pages())

@@ -24,10 +24,10 @@ beforeAll(async () => {
       },
     ],
   })
-  host.app.get('/api/user', host.oauth.requireToken('notes:read', { user: true }), (_req, res) => {
+  host.app.get('/api/user', host.oauth.requireToken('notes:read'), (_req, res) => {
     res.json('reached')
   })
-  host.app.get('/api/any', host.oauth.requireToken(), (req, res) => {
+  host.app.get('/api/any', host.oauth.requireToken(undefined, { user: false }), (req, res) => {
     const { subject = null, clientId, scopes } = req.auth
     res.json({ subject, clientId, scopes })
   })

@@ -14,10 +14,10 @@ beforeAll(async () => {
     reached()
     res.json({ ...req.auth })
   }
-  host.app.all('/api/any', requireToken(), answer)
-  host.app.get('/api/read', requireToken('notes:read'), answer)
-  host.app.get('/api/both', requireToken('notes:read notes:write'), answer)
-  host.app.get('/api/user', requireToken('notes:read', { user: true }), answer)
+  host.app.all('/api/any', requireToken(undefined, { user: false }), answer)
+  host.app.get('/api/read', requireToken('notes:read', { user: false }), answer)
+  host.app.get('/api/both', requireToken('notes:read notes:write', { user: false }), answer)
+  host.app.get('/api/user', requireToken('notes:read'), answer)
 })
 afterAll(() => host.close())
 beforeEach(() => reached.mockClear())
@@ -69,7 +69,7 @@ test('a client’s own token has no subject', async () => {
 })
 
 describe('guard.auth(req)', () => {
-  const guard = () => host.oauth.requireToken('notes:read', { user: true })
+  const guard = () => host.oauth.requireToken('notes:read')
   const answers = async (first: RequestHandler, token: string): Promise<supertest.Response> => {
     const { auth } = guard()
     const app = express().use(first)
@@ -88,8 +88,8 @@ describe('guard.auth(req)', () => {
   test('throws where the guard did not run, or a weaker one did', async () => {
     const others: [RequestHandler, string][] = [
       [(_req, _res, next) => next(), 'did not run'],
-      [host.oauth.requireToken('notes:read'), 'does not belong to a user'],
-      [host.oauth.requireToken(), 'does not belong to a user'],
+      [host.oauth.requireToken('notes:read', { user: false }), 'does not belong to a user'],
+      [host.oauth.requireToken(undefined, { user: false }), 'does not belong to a user'],
     ]
     for (const [other, message] of others) {
       const res = await answers(other, await clientToken('notes:read'))
@@ -177,7 +177,7 @@ test('the token of a user who is disabled is refused from that moment', async ()
   expect((await get('/api/read', token)).status).toBe(200)
 })
 
-test('a guard that asks for a user lets users pass and refuses clients', async () => {
+test('a guard refuses tokens without a user, unless it is told otherwise', async () => {
   expect((await get('/api/user', await userToken('notes:read'))).status).toBe(200)
   reached.mockClear()
   const res = await get('/api/user', await clientToken('notes:read'))

@@ -133,7 +133,7 @@ export const startHost = async (settings: HostSettings = {}): Promise<Host> => {
   if (Object.hasOwn(options.scopes ?? {}, 'notes:read')) {
     app.get(
       '/api/notes',
-      oauth.requireToken('notes:read'),
+      oauth.requireToken('notes:read', { user: false }),
       (req, res) => void res.json({ subject: req.auth.subject ?? null }),
     )
   }

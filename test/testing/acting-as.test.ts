@@ -240,11 +240,7 @@ describe('actingAsClient', () => {
   })
 
   test('gives one that a route for users refuses, and userinfo too', async () => {
-    const app = express().get(
-      '/',
-      host.oauth.requireToken('notes:read', { user: true }),
-      (_req, res) => void res.json({}),
-    )
+    const app = express().get('/', host.oauth.requireToken('notes:read'), (_req, res) => void res.json({}))
     const { token, headers } = await actingAsClient(host.oauth, 'web')
     expect((await supertest(app).get('/').set(headers)).status).toBe(403)
     expect((await userinfo(host, token)).status).toBe(403)

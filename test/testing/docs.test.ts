@@ -57,7 +57,7 @@ beforeAll(async () => {
   await database.knex(usersTable).where({ id: 1 }).update({ password_hash })
   app.get(
     '/api/orders',
-    oauth.requireToken('orders:read'),
+    oauth.requireToken('orders:read', { user: false }),
     (req, res) => void res.json({ ordersOf: req.auth.subject }),
   )
   server = createServer(app)
