@@ -8,11 +8,13 @@ import {
   saveClient,
 } from './clients/register.ts'
 import { openDatabase } from './database/open.ts'
+import type { Database } from './database/types.ts'
 import type { AuthRouterOptions, Logger } from './options/options.ts'
 import { knownScopes } from './options/scopes.ts'
-import { hashPassword } from './passwords/passwords.ts'
+import { hashPassword, isPasswordHash, verifyPassword } from './passwords/passwords.ts'
 import { OAuthError } from './protocol/errors.ts'
-import { createUser, findUserByUsername, updateUser } from './repositories/users.ts'
+import { endLogin, listLogins, revokeAuthorizationsOfSubject } from './repositories/index.ts'
+import { createUser, findUserByUsername, type UserAccount, updateUser } from './repositories/users.ts'
 
 /** A client in a seed: RFC 7591 metadata with its id and, if you choose it yourself, its secret. */
 export interface ClientSeed extends ClientRegistration {
@@ -87,8 +89,20 @@ export interface UserSeed {
   claims?: Record<string, unknown>
 }
 
+/** Ends everything that a user has: their password was changed, so another person may have known it. */
+const endAccess = async (database: Database, subject: string): Promise<void> => {
+  for (const sid of await listLogins(database, { subject, now: now() }))
+    await endLogin(database, { sid, now: now() })
+  await revokeAuthorizationsOfSubject(database, { subject, now: now() })
+}
+
+/** Whether this is the password that the account has already. */
+const isPasswordOf = async (account: UserAccount, password: string): Promise<boolean> =>
+  isPasswordHash(account.passwordHash) && verifyPassword(password, account.passwordHash)
+
 /**
- * Creates accounts in Latchkey's own user table, or updates those that exist.
+ * Creates accounts in Latchkey's own user table, or updates those that exist. A new password ends all logins, codes and
+ * tokens of its user. Clients are not notified of it; `oauth.users.revokeAll()` does so.
  *
  * @param config the options of `authRouter()`
  * @returns the subject identifier of each account
@@ -103,6 +117,7 @@ export const seedUsers = async (
   const seeded: { username: string; subject: string }[] = []
   for (const user of users) {
     const existing = await findUserByUsername(database, { username: user.username })
+    const hasNewPassword = existing !== undefined && !(await isPasswordOf(existing, user.password))
     const account = {
       id: existing?.id ?? randomUUID(),
       username: user.username,
@@ -114,6 +129,7 @@ export const seedUsers = async (
       now: now(),
     }
     await (existing ? updateUser(database, account) : createUser(database, account))
+    if (hasNewPassword) await endAccess(database, account.id)
     seeded.push({ username: user.username, subject: account.id })
   }
   return seeded

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync, linkSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, linkSync, readFileSync, statSync, unlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { Knex } from 'knex'
 import { isLoopbackHost } from '../protocol/redirect-uri.ts'
+import { refuse } from './check.ts'
 import type { Logger } from './options.ts'
 
 const isLoopback = (issuer: unknown): boolean =>
@@ -52,12 +53,27 @@ const secretFile = (database: Knex | Knex.Config): string => {
 }
 
 /**
+ * Reads a secret that only its owner may read. Windows has no such modes.
+ *
+ * @throws OptionsError if others may read it, because they may have done so
+ */
+const readSecret = (file: string): string => {
+  const isOpen = process.platform !== 'win32' && (statSync(file).mode & 0o077) !== 0
+  if (isOpen) {
+    refuse(`other users of this machine may read ${file}; delete it, or keep it with: chmod 600 ${file}`)
+  }
+  return readFileSync(file, 'utf8').trim()
+}
+
+/**
  * Reads the development secret, or writes it once, readable by the file's owner only, and logs where. `link` creates the complete file
  * in one step and fails if it exists, so that two processes that start together use the same secret.
+ *
+ * @throws OptionsError if other users of the machine may read the file
  */
 export const developmentSecret = (database: Knex | Knex.Config, logger: Pick<Logger, 'info'>): string => {
   const file = secretFile(database)
-  if (existsSync(file)) return readFileSync(file, 'utf8').trim()
+  if (existsSync(file)) return readSecret(file)
   const draft = `${file}.${process.pid}-${randomBytes(4).toString('hex')}`
   writeFileSync(draft, `${randomBytes(32).toString('base64url')}\n`, { mode: 0o600, flag: 'wx' })
   try {
@@ -69,5 +85,5 @@ export const developmentSecret = (database: Knex | Knex.Config, logger: Pick<Log
   } finally {
     unlinkSync(draft)
   }
-  return readFileSync(file, 'utf8').trim()
+  return readSecret(file)
 }

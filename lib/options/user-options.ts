@@ -18,6 +18,11 @@ export interface UserMapping {
   isActive?: (row: UserRow) => boolean | Promise<boolean>
   /** Checks a password whose stored hash is not bcrypt, argon2 or scrypt. */
   verify?: (password: string, row: UserRow) => boolean | Promise<boolean>
+  /**
+   * Stores a new hash (argon2id, 19 MiB) after a sign-in with a weaker one. If it fails, the sign-in succeeds and the
+   * error is logged. @default hashes stay as they are
+   */
+  rehash?: (row: UserRow, hash: string) => unknown
 }
 
 /** A user of the function form: any object with an `id` that never changes and is never reused. */

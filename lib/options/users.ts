@@ -4,7 +4,7 @@ import type { UserFunctions, UserMapping } from './options.ts'
 /** True for the mapping form, false for the function form. */
 export const isUserMapping = (users: UserMapping | UserFunctions): users is UserMapping => 'table' in users
 
-const mappingNames = ['table', 'columns', 'claims', 'isActive', 'verify']
+const mappingNames = ['table', 'columns', 'claims', 'isActive', 'verify', 'rehash']
 const functionNames = ['find', 'authenticate', 'claims']
 
 /**
@@ -41,6 +41,7 @@ const assertMapping = (users: UserMapping): void => {
   }
   assertType('users.isActive', users.isActive, 'function')
   assertType('users.verify', users.verify, 'function')
+  assertType('users.rehash', users.rehash, 'function')
 }
 
 const assertFunctions = (users: UserFunctions): void => {

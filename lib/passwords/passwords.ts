@@ -37,6 +37,15 @@ export const hashPassword = async (password: string): Promise<string> => {
 }
 
 /**
+ * Whether a stored hash is easier to attack than one of {@link hashPassword}: of another algorithm, or with less memory
+ * or fewer passes.
+ */
+export const isWeakerThanOwn = (hash: string): boolean => {
+  const [, memory, passes] = /^\$argon2id\$v=19\$m=([0-9]{1,7}),t=([0-9]{1,7}),/.exec(hash) ?? []
+  return !(Number(memory) >= ownParameters.memoryCost && Number(passes) >= ownParameters.timeCost)
+}
+
+/**
  * Checks a password against a stored bcrypt, argon2 or scrypt hash, on libuv's thread pool. An invalid password and a
  * missing hash never match, but cost as much as a check. Only the first 72 bytes count for bcrypt.
  *

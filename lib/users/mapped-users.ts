@@ -1,6 +1,7 @@
 import type { Database } from '../database/types.ts'
 import type { Logger, UserMapping, UserRow } from '../options/options.ts'
 import { warnOnce } from '../options/warn-once.ts'
+import { hashPassword, isWeakerThanOwn } from '../passwords/passwords.ts'
 import { callHost } from './host-function.ts'
 import { columnOf, hostTable, textOf } from './host-table.ts'
 import { once } from './once.ts'
@@ -48,7 +49,9 @@ export const createMappedUsers = (context: MappedUsersContext): Users<MappedUser
       const candidate = row && candidateOf(mapping, row, password)
       const user = await verifiedUser(context, { username, password, isKnown }, candidate)
       // Last, so that the duration of an asynchronous isActive does not reveal who has an account.
-      return user && (await isActive(mapping, user.row)) ? user : undefined
+      if (!(user && (await isActive(mapping, user.row)))) return undefined
+      await rehash(mapping, logger, user, password)
+      return user
     },
 
     async claims({ row }) {
@@ -84,6 +87,27 @@ const candidateOf = (mapping: UserMapping, row: UserRow, password: string): Cand
     mapping.verify && (() => callHost('users.verify', () => mapping.verify?.(password, row) ?? false)),
   user: () => mappedUser(mapping, row),
 })
+
+// bcrypt reads no more bytes. What the user typed after them may be wrong.
+const bcryptLength = 72
+
+/** Lets the host replace a weak hash, now that the password is known. */
+const rehash = async (
+  mapping: UserMapping,
+  logger: Logger,
+  { subject, row }: MappedUser,
+  password: string,
+): Promise<void> => {
+  const stored = textOf(columnOf(mapping, row, 'password'))
+  const isComplete = !stored.startsWith('$2') || Buffer.byteLength(password) <= bcryptLength
+  if (mapping.rehash === undefined || !isComplete || !isWeakerThanOwn(stored)) return
+  try {
+    const hash = await hashPassword(password)
+    await callHost('users.rehash', () => mapping.rehash?.(row, hash))
+  } catch (error) {
+    logger.error(`latchkey: the password of user ${JSON.stringify(subject)} was not hashed again`, error)
+  }
+}
 
 const isActive = async ({ isActive: ask }: UserMapping, row: UserRow): Promise<boolean> =>
   ask === undefined || Boolean(await callHost('users.isActive', () => ask(row)))

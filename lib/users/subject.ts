@@ -9,7 +9,7 @@ export const isLookup = (value: unknown): value is string =>
  * Converts a user's id to a subject identifier (OIDC Core §2).
  *
  * @param where named in the error, such as `users.columns.id`
- * @throws TypeError if the id is neither a string nor a safe integer, or too long
+ * @throws TypeError if the id is neither a safe integer nor a string of printable ASCII characters, or too long
  * @example subjectOf(42, 'users.columns.id') // '42'
  */
 export const subjectOf = (id: unknown, where: string): string => {
@@ -20,9 +20,9 @@ export const subjectOf = (id: unknown, where: string): string => {
     )
   }
   const subject = typeof id === 'string' || typeof id === 'number' || typeof id === 'bigint' ? String(id) : ''
-  if (!isLookup(subject)) {
+  if (!isLookup(subject) || !/^[\x20-\x7e]+$/.test(subject)) {
     throw new TypeError(
-      `latchkey: ${where} must be a number, or a string of 1 to ${maxLookupLength} characters without NUL`,
+      `latchkey: ${where} must be a number, or a string of 1 to ${maxLookupLength} printable ASCII characters`,
     )
   }
   return subject

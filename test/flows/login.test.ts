@@ -14,7 +14,7 @@ import {
   expectExpiredPage,
 } from '../support/outcomes.ts'
 import { type Answer, fieldsOf, RawBrowser } from '../support/raw-browser.ts'
-import { redeem } from '../support/tokens.ts'
+import { answerOf, redeem, refresh, userinfo } from '../support/tokens.ts'
 
 const open: Host[] = []
 const start = async (settings?: HostSettings): Promise<Host> => {
@@ -295,6 +295,42 @@ describe("the kit's own accounts", () => {
     const again = await agent.open(authorizeUrl(web))
     expect(isLogin(again)).toEqual(loginPage)
     expect(isLogin(await agent.signIn(again, 'grace', ' correct horse '))).toEqual(refusal)
+  })
+})
+
+describe('an account that is seeded again', () => {
+  const password = 'correct horse'
+  const visit = async (seeds: readonly string[]) => {
+    const own = await start({ options: { users: undefined } })
+    const { knex, tablePrefix } = own.database
+    const seed = (text: string) => seedUsers(knex, [{ username: 'grace', password: text }], { tablePrefix })
+    await seed(password)
+    const agent = new RawBrowser(own.app)
+    const done = await agent.grant(
+      authorizeUrl({ ...web, scope: 'openid offline_access' }),
+      'grace',
+      password,
+    )
+    const tokens = await answerOf(redeem(own, codeOf(done)))
+    for (const text of seeds) await seed(text)
+    const silent = await agent.get(authorizeUrl({ ...web, prompt: 'none' }))
+    return {
+      refreshed: (await refresh(own, tokens.refresh_token)).status,
+      userinfo: (await userinfo(own, tokens.access_token)).status,
+      silent: silent.location?.searchParams.get('error') ?? 'signed in',
+    }
+  }
+
+  test('with another password loses all logins and tokens', async () => {
+    expect(await visit(['another horse'])).toEqual({
+      ...{ refreshed: 400, userinfo: 401, silent: 'login_required' },
+    })
+  })
+
+  test('with the same password keeps them', async () => {
+    expect(await visit([password, password])).toEqual({
+      ...{ refreshed: 200, userinfo: 200, silent: 'signed in' },
+    })
   })
 })
 

@@ -6,9 +6,9 @@ import { answerOf, redeem, refresh, userinfo } from '../support/tokens.ts'
 jest.setTimeout(60_000)
 
 // Ids that a database may take for one another: MariaDB pads texts with spaces before it compares them, and
-// collations know no case and no accents. To us they are different people.
+// collations know no case. To us they are different people.
 
-const ids = ['ada', 'ada ', 'Ada', 'adá']
+const ids = ['ada', 'ada ', 'Ada', 'ADA']
 const password = 'one for all of them'
 const scope = 'openid offline_access'
 

@@ -41,7 +41,8 @@ const start = async (throttle: ThrottleOptions | false | undefined): Promise<Wat
         await new Promise((resolve) => setImmediate(resolve))
         if (username === ada.email && password === ada.password) return { id: '1' }
         // In this table every spelling is a name of its own, and one name is in use in two tenants.
-        if (username !== ada.email && password === twin) return { id: `owner of ${username}` }
+        if (username !== ada.email && password === twin)
+          return { id: `owner of ${encodeURIComponent(username)}` }
         return password === `${ada.password} of ${req.headers['x-tenant']}` ? { id: '2' } : undefined
       },
     },

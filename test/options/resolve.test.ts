@@ -138,6 +138,16 @@ describe('the secret of a development machine', () => {
     expect(() => start(folder)).toThrow('at least 32 bytes')
   })
 
+  test.each([0o640, 0o604, 0o666])('is refused when others may read the file: mode %o', (mode) => {
+    const folder = temporaryFolder()
+    const { secrets } = start(folder)
+    const file = join(folder, '.latchkey-secret')
+    chmodSync(file, mode)
+    expect(() => start(folder)).toThrow(`chmod 600 ${file}`)
+    chmodSync(file, 0o600)
+    expect(start(folder).secrets).toEqual(secrets)
+  })
+
   test('is not made where the host gives one', () => {
     const folder = temporaryFolder()
     resolve({ database: { client: 'better-sqlite3', connection: { filename: join(folder, 'app.sqlite') } } })

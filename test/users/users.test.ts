@@ -258,6 +258,56 @@ describe("the host's table", () => {
     expect(verify).toHaveBeenCalledTimes(2)
   })
 
+  describe('rehash', () => {
+    const parameters = (hash: string) => /^\$[a-z0-9]+(\$v=19\$m=\d+,t=\d+,p=\d+)?/.exec(hash)?.[0]
+    const own = async (): Promise<string | undefined> => parameters(await hashPassword('x'))
+    const signInWith = async (password_hash: string, rehash: UserMapping['rehash'], password = 'secret') => {
+      const { users, log } = await withPeople([{ id: 1, email: 'ada', password_hash }], { rehash })
+      await users.authenticate('ada', `${password}, mistyped`, req)
+      return { user: await users.authenticate('ada', password, req), log }
+    }
+
+    test('stores a stronger hash after a sign-in, with which the next one succeeds', async () => {
+      const rehash = jest.fn()
+      const { user } = await signInWith(await bcrypt('secret'), rehash)
+      expect(user).toMatchObject({ subject: '1' })
+      expect(rehash).toHaveBeenCalledTimes(1)
+      const [row, hash] = rehash.mock.calls[0]
+      expect({ row, parameters: parameters(hash) }).toEqual({
+        row: expect.objectContaining({ id: 1, email: 'ada' }),
+        parameters: await own(),
+      })
+      expect((await signInWith(hash, rehash)).user).toMatchObject({ subject: '1' })
+      expect(rehash).toHaveBeenCalledTimes(1)
+    })
+
+    test.each([
+      ['argon2id with less memory', { memoryCost: 8192, timeCost: 4, parallelism: 1 }, 1],
+      ['argon2id with fewer passes', { memoryCost: 32_768, timeCost: 1, parallelism: 1 }, 1],
+      ['argon2i', { algorithm: 1, memoryCost: 19_456, timeCost: 2, parallelism: 1 }, 1],
+      ['argon2id with more of both', { memoryCost: 24_576, timeCost: 3, parallelism: 1 }, 0],
+    ])('is called after a sign-in with %s: %j, %i times', async (_, options, times) => {
+      const rehash = jest.fn()
+      await signInWith(await argon2Hash('secret', options), rehash)
+      expect(rehash).toHaveBeenCalledTimes(times)
+    })
+
+    test('does not store what bcrypt did not check: a password of more than 72 bytes', async () => {
+      const rehash = jest.fn()
+      const long = 'a'.repeat(73)
+      const { user } = await signInWith(await bcrypt(long), rehash, long)
+      expect(user).toMatchObject({ subject: '1' })
+      expect(rehash).not.toHaveBeenCalled()
+    })
+
+    test('does not stop the sign-in when it fails', async () => {
+      const hash = await bcrypt('secret')
+      const { user, log } = await signInWith(hash, () => Promise.reject(new Error('read only')))
+      expect(user).toMatchObject({ subject: '1' })
+      expect(log).toEqual(['latchkey: the password of user "1" was not hashed again'])
+    })
+  })
+
   test('without verify such a user gets the common answer, and the operator the reason', async () => {
     const stored = 'md5:5ebe2294ecd0e0f08eab7690d2a6ee69'
     const { users, hashes, log } = await withPeople([{ id: 1, email: 'ada', password_hash: stored }])
@@ -279,7 +329,7 @@ describe("the host's table", () => {
     await expect(users.find('1')).rejects.toThrow('users.columns.username is EMAIL')
   })
 
-  test.each([[2 ** 53], [1.5], [''], [Buffer.from('abc')]])(
+  test.each([[2 ** 53], [1.5], [''], [Buffer.from('abc')], ['zoë'], ['ada\n'], ['\u{1f600}']])(
     'an id of %p is refused, not mistaken for another',
     async (id) => {
       const knex = sqlite()
@@ -363,6 +413,8 @@ describe("the host's functions", () => {
     [{ id: {} }],
     [{ id: 'x'.repeat(256) }],
     [{ id: 'a\0' }],
+    [{ id: 'zoë' }],
+    [{ id: 'a\tb' }],
   ])('may not say %j', async (answer) => {
     const authenticate = (() => answer) as unknown as UserFunctions['authenticate']
     await expect(users({ authenticate }).authenticate('ada', 'secret', req)).rejects.toThrow(
