@@ -18,7 +18,7 @@ const sha256Base64url = /^[A-Za-z0-9_-]{43}$/
  * Parses the challenge of an authorization request (RFC 7636 §4.3). A missing method is refused, although RFC 7636
  * defaults it to `plain`.
  *
- * @param methods the methods this server accepts
+ * @param methods the methods this server accepts; clients that the host did not register itself must not use `plain`
  * @returns undefined if the request has no challenge
  * @throws OAuthError `invalid_request`
  */
