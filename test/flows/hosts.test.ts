@@ -103,26 +103,15 @@ describe('beside what the host has already', () => {
       before: crowd,
       clients: [
         ...clients,
-        { client_id: 'six', client_name: 'Six', redirect_uris: ['http://[::1]/callback'], scope: 'openid' },
-        {
-          client_id: 'local',
-          client_name: 'Local',
-          redirect_uris: ['http://localhost:4000/callback'],
-          scope: 'openid',
-        },
-        {
-          client_id: 'app',
-          client_name: 'App',
-          redirect_uris: ['com.example.app:/callback'],
-          scope: 'openid',
-        },
-        {
-          client_id: 'desk',
-          client_name: 'Desk',
-          redirect_uris: ['http://127.0.0.1/callback'],
-          scope: 'openid',
-        },
+        ...[
+          ['six', 'http://[::1]/callback'],
+          ['local', 'http://localhost:4000/callback'],
+          ['app', 'com.example.app:/callback'],
+          ['desk', 'http://127.0.0.1/callback'],
+        ].map(([client_id = '', uri = '']) => ({ client_id, redirect_uris: [uri], scope: 'openid' })),
       ],
+      // Wrong passwords of several tests come from one address.
+      options: { throttle: false },
     })
     host.app.set('json spaces', 2)
     host.app.set('json replacer', (name: string, value: unknown) =>
