@@ -132,6 +132,9 @@ export const dutch: Readonly<Record<string, string>> = {
 
   'signed-out.title': 'Je bent uitgelogd',
   'signed-out.text': 'Je kunt dit venster sluiten.',
+  'signed-out.still.title': 'Je bent nog ingelogd bij {product}',
+  'signed-out.still.text':
+    'Hier uitloggen logt je niet uit bij {product} zelf. Log daar ook uit, vooral als anderen dit apparaat gebruiken.',
   'signed-out.back': 'Terug naar {client}',
 
   'return.title': 'Een ogenblik',

@@ -7,15 +7,15 @@ import { redirectToPage, sendRedirect } from '../http/send.ts'
 import { ownPath } from '../http/urls.ts'
 import { type Client, clientName } from '../protocol/client.ts'
 import { OAuthError } from '../protocol/errors.ts'
-import type { Login } from '../protocol/login.ts'
 import { assertPostLogoutRedirectUri } from '../protocol/logout-request.ts'
 import type { Parameters } from '../protocol/parameters.ts'
-import { findClient } from '../repositories/index.ts'
+import { findClient, type LoginRecord } from '../repositories/index.ts'
 import { bindBrowser, boundBrowser } from '../sessions/browser-binding.ts'
 import { assertCsrf, csrfToken } from '../sessions/csrf.ts'
-import { activeLogin, endLogin } from '../sessions/login.ts'
+import { hostLogin } from '../sessions/host-login.ts'
+import { activeLogin, endLogin, loginsHere } from '../sessions/login.ts'
 import { type IdTokenHint, readIdTokenHint } from '../tokens/id-token-hint.ts'
-import { subjectFor } from '../tokens/subject.ts'
+import { sidFor, subjectFor } from '../tokens/subject.ts'
 
 /** A checked logout request (RP-Initiated Logout §2). */
 interface LogoutRequest {
@@ -39,7 +39,8 @@ const logoutRequest = async (server: AuthorizationServer, parameters: Parameters
   // A disabled client is neither named nor linked, as if it were not registered.
   const client = found?.disabledAt === null ? found : undefined
   const redirectUri = parameters.optional('post_logout_redirect_uri')
-  if (redirectUri === undefined) return { client, hint, location: undefined }
+  // Without a client nothing says that the URI is registered. It is ignored, and the user is asked.
+  if (redirectUri === undefined || clientId === undefined) return { client, hint, location: undefined }
   assertPostLogoutRedirectUri(redirectUri, client)
   const state = parameters.optional('state')
   const query =
@@ -50,20 +51,54 @@ const logoutRequest = async (server: AuthorizationServer, parameters: Parameters
 /** Parameters that the confirmation form repeats; they are checked again. */
 const carriedParameters = ['client_id', 'post_logout_redirect_uri', 'state', 'id_token_hint']
 
-const purpose = (parameters: Parameters): string =>
-  JSON.stringify(carriedParameters.map((name) => parameters.optional(name) ?? ''))
+const purpose = (fields: Readonly<Record<string, string>>): string =>
+  JSON.stringify(carriedParameters.map((name) => fields[name] ?? ''))
 
-/** Whether an ID token of the user who is logged in vouches for the client. */
-const isVouchedFor = (server: AuthorizationServer, { client, hint }: LogoutRequest, login: Login): boolean =>
-  client !== undefined && hint?.subject === subjectFor(server, client, login.subject)
+/** The parameters that the confirmation form repeats; without a client there is nowhere to go. */
+const carried = (parameters: Parameters): Record<string, string> => {
+  const names = ['client_id', 'id_token_hint'].some((name) => parameters.has(name)) ? carriedParameters : []
+  const fields = names.map((name) => [name, parameters.optional(name)] as const)
+  return Object.fromEntries(fields.filter((field): field is [string, string] => field[1] !== undefined))
+}
 
-const finish = async (context: PageContext, { client, location }: LogoutRequest): Promise<void> => {
-  await endLogin(context)
-  if (location !== undefined) return sendRedirect(context.res, location)
+/**
+ * Whether an ID token of a login that is active in this browser vouches for the client. One of a login that has ended, or
+ * of another browser of the same user, is suspect (RP-Initiated Logout §2).
+ */
+const isVouchedFor = async (
+  context: PageContext,
+  { client, hint }: LogoutRequest,
+  login: LoginRecord,
+): Promise<boolean> => {
+  const { server } = context
+  if (!client || !hint || hint.subject !== subjectFor(server, client, login.subject)) return false
+  const isOf = ({ sid }: LoginRecord): boolean => sidFor(server, client, sid) === hint.sid
+  return isOf(login) || (await loginsHere(context, login)).some(isOf)
+}
+
+/** Names the page after the logout, for a request of its own. */
+const doneParameter = 'signed_out'
+
+const showDone = (context: PageContext, client: Client | undefined, stillSignedIn = false): void => {
   const uri = client?.metadata.client_uri
   const link =
     client && uri !== undefined ? { client: { name: clientName(client, context.language), uri } } : {}
-  context.send('signed-out', link)
+  context.send('signed-out', { ...link, ...(stillSignedIn && { stillSignedIn }) })
+}
+
+const finish = async (context: PageContext, { client, location }: LogoutRequest): Promise<void> => {
+  const { server, req, res } = context
+  const isAtHost = await endLogin(context)
+  if (location !== undefined) return sendRedirect(res, location)
+  if (!isAtHost) return showDone(context, client)
+  // This request may hold what the host read before its session was emptied. A new one shows what is true.
+  const locales = uiLocalesOf(req).join(' ')
+  const query = {
+    [doneParameter]: '1',
+    ...(client && { client_id: client.clientId }),
+    ...(locales !== '' && { ui_locales: locales }),
+  }
+  sendRedirect(res, ownPath(server, '/logout', query))
 }
 
 /**
@@ -74,18 +109,19 @@ const logout = async (context: PageContext): Promise<void> => {
   const { server, req, language } = context
   const parameters = queryParameters(req)
   const request = await logoutRequest(server, parameters)
+  if (parameters.has(doneParameter) && (await hostLogin(context))) {
+    return showDone(context, request.client, true)
+  }
   const active = await activeLogin(context)
-  if (active === undefined || isVouchedFor(server, request, active.login)) return finish(context, request)
-  const fields = carriedParameters.flatMap((name) => {
-    const value = parameters.optional(name)
-    return value === undefined ? [] : [[name, value]]
-  })
+  if (active === undefined || (await isVouchedFor(context, request, active.login)))
+    return finish(context, request)
+  const fields = carried(parameters)
   const browser = bindBrowser(context)
-  const token = csrfToken(server, { action: 'logout', about: purpose(parameters), browser })
+  const token = csrfToken(server, { action: 'logout', about: purpose(fields), browser })
   const uiLocales = uiLocalesOf(req).join(' ')
   const model = {
     action: ownPath(server, '/logout', uiLocales === '' ? {} : { ui_locales: uiLocales }),
-    hidden: { ...Object.fromEntries(fields), csrf_token: token },
+    hidden: { ...fields, csrf_token: token },
     client: request.client && clientName(request.client, language),
     username: active.user.username,
   }
@@ -104,7 +140,7 @@ const submit = async (context: PageContext): Promise<void> => {
   }
   // A form of another site carries no cookie. A new one would replace the browser's own and end its pending requests.
   const browser = boundBrowser(context)
-  assertCsrf(context, form, browser && { action: 'logout', about: purpose(form), browser })
+  assertCsrf(context, form, browser && { action: 'logout', about: purpose(carried(form)), browser })
   await finish(context, await logoutRequest(server, form))
 }
 

@@ -75,6 +75,7 @@ const urlOf = <Name extends PageName>(
   const path = hasForm ? model.action : pathsOf(server)[page]
   if (path === undefined) return undefined
   const url = new URL(path, server.issuer)
+  if ('stillSignedIn' in model && model.stillSignedIn) url.searchParams.set('signed_out', '1')
   for (const [name, value] of hasForm ? Object.entries(model.hidden) : [])
     if (urlParameters.includes(name)) url.searchParams.set(name, value)
   return url

@@ -166,6 +166,8 @@ export interface PageModels {
   'signed-out': {
     /** A registered client and its home page, where the user can continue. */
     client?: { name: string; uri: string }
+    /** The host's own login could not be ended. */
+    stillSignedIn?: boolean
   }
   /** Sent with status 200 after the host's own login page, so that its `form-action 'self'` does not apply to later redirects. */
   return: { url: string }

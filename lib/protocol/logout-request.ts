@@ -8,7 +8,7 @@ import { OAuthError } from './errors.ts'
  */
 export const assertPostLogoutRedirectUri = (uri: string, client: Client | undefined): void => {
   if (client === undefined) {
-    throw new OAuthError('invalid_request', 'post_logout_redirect_uri needs a client_id or an id_token_hint')
+    throw new OAuthError('invalid_request', 'post_logout_redirect_uri belongs to no registered client')
   }
   if (!client.metadata.post_logout_redirect_uris?.includes(uri)) {
     const about = { clientId: client.clientId }

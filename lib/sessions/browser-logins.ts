@@ -49,7 +49,7 @@ export const end = async (
  * @param known the login that its session names; it may have begun under an earlier cookie
  * @param browser undefined if it sent no cookie
  */
-const loginsOf = async (
+export const loginsOf = async (
   { database, now }: AuthorizationServer,
   known: LoginRecord | undefined,
   browser: Pick<Browser, 'hash'> | undefined,

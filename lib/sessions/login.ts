@@ -3,18 +3,17 @@ import type { AuthorizationServer } from '../authorization-server.ts'
 import type { PageContext } from '../http/context.ts'
 import { isReadOnly } from '../http/read-only.ts'
 import { createRequestInfo } from '../http/request-info.ts'
-import type { Login } from '../protocol/login.ts'
 import { findLogin, type LoginRecord, listLogins } from '../repositories/index.ts'
 import { callHost } from '../users/host-function.ts'
 import type { User } from '../users/users.ts'
 import { boundBrowser } from './browser-binding.ts'
-import { end, endLoginsOfBrowser, rememberedSid, sidIn, storeLogin } from './browser-logins.ts'
+import { end, endLoginsOfBrowser, loginsOf, rememberedSid, sidIn, storeLogin } from './browser-logins.ts'
 import { forgetHostLogin, hostDecides, hostLogin, hostLoginHash } from './host-login.ts'
 import { hostSessionData } from './session.ts'
 
 /** A login and its user, as the host's table has them now. */
 export interface ActiveLogin {
-  readonly login: Login
+  readonly login: LoginRecord
   readonly user: User
 }
 
@@ -67,6 +66,12 @@ export const activeLogin = async (
   const login = await currentLogin(context, read)
   const user = login && (await context.server.users.find(login.subject))
   return login && user && { login, user }
+}
+
+/** The active logins of a user in this browser: the current one, and those before it. */
+export const loginsHere = async (context: PageContext, current: LoginRecord): Promise<LoginRecord[]> => {
+  const logins = await loginsOf(context.server, current, boundBrowser(context))
+  return logins.filter(({ subject }) => subject === current.subject)
 }
 
 /**

@@ -250,7 +250,6 @@ underAttack(
           { client_id: 'shop' },
           { id_token_hint },
           { id_token_hint, client_id: 'shop' },
-          {},
         ]
         await quietly(async () => {
           for (const way of ways) {
@@ -259,6 +258,14 @@ underAttack(
               expectErrorPage(answer, 400)
               expect(JSON.stringify([answer.html, answer.headers])).not.toMatch(/evil|alert\(|planted/)
             }
+          }
+          // Without a client it is ignored, or refused for its characters.
+          for (const who of [visitor, browser()]) {
+            const answer = await who.get(at('/logout', { post_logout_redirect_uri, state: 's' }))
+            expect(answer.location).toBeUndefined()
+            expect(JSON.stringify([answer.html, answer.headers])).not.toMatch(
+              /evil|alert\(|planted|callback|bye/,
+            )
           }
         })
         await expectSignedIn(visitor)

@@ -2,7 +2,7 @@ import session from 'express-session'
 import type { AuthRouterOptions } from '../../lib/index.ts'
 import { stopClock } from '../support/clock.ts'
 import { authorizeUrl, callback, type Host, type HostSettings, secret, startHost } from '../support/host.ts'
-import { claimsOf, codeOf, expectErrorRedirect } from '../support/outcomes.ts'
+import { claimsOf, codeOf, expectErrorPage, expectErrorRedirect } from '../support/outcomes.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
 import { answerOf, redeem, type TokenAnswer, userinfo } from '../support/tokens.ts'
 
@@ -256,5 +256,82 @@ describe('a request that asks for a new login', () => {
       auth_time: clock.now(),
       sid: claimsOf(tokens.id_token).sid,
     })
+  })
+})
+
+describe('signing out while the host still reports a login', () => {
+  const hint = async (host: Host, agent: RawBrowser): Promise<string> => {
+    const { id_token } = await tokensOf(host, agent)
+    return `/oauth/logout?${new URLSearchParams({ id_token_hint: id_token, client_id: 'web' })}`
+  }
+
+  test('login.forget ends that login too', async () => {
+    const host = await start({ forget: (_req, res) => void res.clearCookie('host_user') })
+    const agent = browser(host, 1)
+    const tokens = await tokensOf(host, agent)
+    expect((await agent.submit(await agent.get('/oauth/logout'), 'csrf_token')).html).toContain(
+      'You’re signed out',
+    )
+    expect(await standing(host, [tokens])).toEqual([false])
+    expectErrorRedirect(await agent.get(silent), 'login_required')
+  })
+
+  test('without it the page says so, in the language of the reader', async () => {
+    const host = await start({}, { options: { branding: { name: 'Notes' } } })
+    const agent = browser(host, 1)
+    const page = await agent.follow(await agent.get(await hint(host, agent)))
+    expect(page.status).toBe(200)
+    expect(page.html).toContain('You’re still signed in to <bdi>Notes</bdi>')
+    expect(page.html).not.toContain('You’re signed out')
+    const german = / href="([^"]*language=de)"/.exec(page.html)?.[1]?.replaceAll('&amp;', '&') ?? ''
+    expect((await agent.open(german)).html).toContain('Sie sind bei <bdi>Notes</bdi> noch angemeldet')
+    codeOf(await agent.get(silent))
+  })
+
+  test('a login that ended with the host’s session is not reported as still there', async () => {
+    const host = await start(
+      { current: (req) => 'user' in req && req.user === 1 && { subject: 1 } },
+      {
+        options: { session: 'host' },
+        before: [
+          hostSession(),
+          // As passport does: the user of the session, read once at the start of each request.
+          (req, _res, next) => {
+            const kept = req.session as unknown as { user?: number }
+            if (req.path === '/sign-in') kept.user = 1
+            Object.assign(req, { user: kept.user })
+            next()
+          },
+        ],
+      },
+    )
+    const agent = browser(host)
+    await agent.get('/sign-in')
+    const page = await agent.follow(await agent.get(await hint(host, agent)))
+    expect(page.html).toContain('You’re signed out')
+    expectErrorRedirect(await agent.get(silent), 'login_required')
+  })
+
+  test('login.forget may destroy the session; if it fails, the user stays signed in', async () => {
+    let fails = true
+    const host = await start(
+      {
+        forget: async (req, res) => {
+          if (fails) throw new Error('the directory is away')
+          res.clearCookie('host_user')
+          await new Promise((done) => req.session.destroy(done))
+        },
+      },
+      { options: { session: 'host' }, before: [hostSession()] },
+    )
+    const agent = browser(host, 1)
+    const tokens = await tokensOf(host, agent)
+    const page = await agent.get('/oauth/logout')
+    expectErrorPage(await agent.submit(page, 'csrf_token'), 500)
+    expect(await standing(host, [tokens])).toEqual([true])
+    fails = false
+    expect((await agent.submit(page, 'csrf_token')).html).toContain('You’re signed out')
+    expect(await standing(host, [tokens])).toEqual([false])
+    expectErrorRedirect(await agent.get(silent), 'login_required')
   })
 })

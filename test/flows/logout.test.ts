@@ -1,4 +1,5 @@
 import session from 'express-session'
+import supertest from 'supertest'
 import { stopClock } from '../support/clock.ts'
 import { authorizeUrl, callback, clients, type Host, secret, startHost } from '../support/host.ts'
 import { codeOf, expectErrorPage, expectErrorRedirect } from '../support/outcomes.ts'
@@ -23,6 +24,7 @@ beforeAll(async () => {
         client_uri: 'https://client.example.com/home',
         post_logout_redirect_uris: [bye, byeWithQuery, 'com.example.app:/bye'],
         userinfo_signed_response_alg: 'RS256',
+        id_token_lifetime: 60,
       },
       { ...site, client_id: 'other', post_logout_redirect_uris: [otherBye] },
       { ...site, client_id: 'switched', post_logout_redirect_uris: [bye] },
@@ -124,12 +126,20 @@ describe('with an ID token of the signed-in user', () => {
     await expectSignedOut(agent)
   })
 
-  test('that has expired long ago', async () => {
+  test('that has expired', async () => {
     const clock = stopClock()
-    const old = (await visitor()).tokens.id_token
-    clock.travel(40 * 86_400)
-    const { agent } = await visitor()
-    expectSentTo(await agent.get(logoutUrl({ id_token_hint: old, post_logout_redirect_uri: bye })), bye)
+    const { agent, tokens } = await visitor()
+    clock.travel(1000)
+    const hint = { id_token_hint: tokens.id_token, post_logout_redirect_uri: bye }
+    expectSentTo(await agent.get(logoutUrl(hint)), bye)
+    await expectSignedOut(agent)
+  })
+
+  test('from before the user signed in again in this browser', async () => {
+    const { agent, tokens } = await visitor()
+    codeOf(await agent.grant(authorizeUrl({ client_id: 'shop', scope: 'openid', prompt: 'login' })))
+    const hint = { id_token_hint: tokens.id_token, post_logout_redirect_uri: bye }
+    expectSentTo(await agent.get(logoutUrl(hint)), bye)
     await expectSignedOut(agent)
   })
 
@@ -215,6 +225,64 @@ describe('without a hint the user is asked', () => {
   })
 })
 
+// RP-Initiated Logout §2: a token of another session is suspect.
+describe('with an ID token of the same user, but of a login that is not active here, the user is asked', () => {
+  test.each([
+    ['of another browser', async () => (await visitor()).tokens.id_token],
+    [
+      'that has ended',
+      async () => {
+        const { agent, tokens } = await visitor()
+        await confirm(agent, await agent.get('/oauth/logout'))
+        return tokens.id_token
+      },
+    ],
+  ])('one %s', async (_, token) => {
+    const id_token_hint = await token()
+    const { agent } = await visitor()
+    const page = await agent.get(logoutUrl({ id_token_hint, post_logout_redirect_uri: bye }))
+    expectConfirmation(page)
+    await expectSignedIn(agent)
+    expectSentTo(await confirm(agent, page), bye)
+    await expectSignedOut(agent)
+  })
+
+  test('one of another issuer with the same keys is refused', async () => {
+    const { agent } = await visitor()
+    const twin = await startHost({ mount: '/id', database: host.database, clients: [] })
+    const there = browser(twin)
+    const granted = await there.grant(authorizeUrl({ client_id: 'shop', scope: 'openid' }, '/id'))
+    const code = granted.location?.searchParams.get('code') ?? ''
+    const { body } = await supertest(twin.app)
+      .post('/id/token')
+      .type('form')
+      .send({ grant_type: 'authorization_code', code, redirect_uri: callback, client_id: 'shop' })
+      .send({ client_secret: secret })
+      .expect(200)
+    expectErrorPage(await agent.get(logoutUrl({ id_token_hint: body.id_token })), 400)
+    await expectSignedIn(agent)
+  })
+})
+
+describe('with a redirect URI alone, which could be any client’s', () => {
+  const alone = { post_logout_redirect_uri: bye, state: 's' }
+
+  test('the user is asked, and signs out without a redirect', async () => {
+    const { agent } = await visitor()
+    const page = await agent.get(logoutUrl(alone))
+    expectConfirmation(page)
+    expect(page.html).not.toContain('bye')
+    expect(Object.keys(fieldsOf(page, 'csrf_token'))).toEqual(['csrf_token'])
+    await expectSignedIn(agent)
+    expectSignedOutPage(await confirm(agent, page))
+    await expectSignedOut(agent)
+  })
+
+  test('a browser in which nobody is signed in is not redirected', async () => {
+    expectSignedOutPage(await browser().get(logoutUrl(alone)))
+  })
+})
+
 describe('the confirmation counts only from our own page in this browser', () => {
   const asked = async () => {
     const { agent } = await visitor()
@@ -241,12 +309,6 @@ describe('the confirmation counts only from our own page in this browser', () =>
 })
 
 describe('post_logout_redirect_uri must be registered to the letter; else a page, and nobody is signed out', () => {
-  test('not without saying whose it is', async () => {
-    const { agent } = await visitor()
-    expectErrorPage(await agent.get(logoutUrl({ post_logout_redirect_uri: bye })), 400)
-    await expectSignedIn(agent)
-  })
-
   test('not with a client_id that the hint contradicts', async () => {
     const { agent, tokens } = await visitor()
     const hint = { id_token_hint: tokens.id_token, client_id: 'other' }

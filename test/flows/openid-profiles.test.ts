@@ -366,12 +366,15 @@ describe('RP-Initiated Logout', () => {
     expect(clientAnswer(await agent.get(silent)).fields.error).toBe('login_required')
   })
 
-  test('with a registered URI but no client the user is not redirected', async () => {
+  test('with a registered URI but no client the user is asked, then signed out without a redirect', async () => {
     const agent = await visitor()
-    const answer = await agent.get(
+    const page = await agent.get(
       `/oauth/logout?${new URLSearchParams({ post_logout_redirect_uri: signedOut, state: 's' })}`,
     )
-    expect({ status: answer.status, location: answer.location }).toEqual({ status: 400, location: undefined })
+    expect({ status: page.status, location: page.location }).toEqual({ status: 200, location: undefined })
     expect(clientAnswer(await agent.get(silent)).fields.code).toBeDefined()
+    const done = await agent.submit(page, 'name="csrf_token"')
+    expect({ status: done.status, location: done.location }).toEqual({ status: 200, location: undefined })
+    expect(clientAnswer(await agent.get(silent)).fields.error).toBe('login_required')
   })
 })

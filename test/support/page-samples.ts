@@ -262,6 +262,7 @@ export const samples: readonly Sample[] = [
     model: { ...error, kind: 'unavailable', code: 'temporarily_unavailable' },
   },
   { name: 'signed-out', page: 'signed-out', model: {} },
+  { name: 'signed-out-still', page: 'signed-out', model: { stillSignedIn: true } },
   {
     name: 'signed-out-back',
     page: 'signed-out',

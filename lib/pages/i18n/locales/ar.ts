@@ -132,6 +132,9 @@ export const ar: Translation = {
 
     'signed-out.title': 'تم تسجيل خروجك',
     'signed-out.text': 'يمكنك إغلاق هذه النافذة.',
+    'signed-out.still.title': 'لا يزال تسجيل دخولك إلى {product} قائمًا',
+    'signed-out.still.text':
+      'تسجيل الخروج هنا لا يسجّل خروجك من {product} نفسه. سجّل الخروج هناك أيضًا، خصوصًا إذا كان آخرون يستخدمون هذا الجهاز.',
     'signed-out.back': 'العودة إلى {client}',
 
     'return.title': 'لحظة من فضلك',

@@ -142,6 +142,9 @@ export const de: Translation = {
 
     'signed-out.title': 'Sie sind abgemeldet',
     'signed-out.text': 'Sie können dieses Fenster schließen.',
+    'signed-out.still.title': 'Sie sind bei {product} noch angemeldet',
+    'signed-out.still.text':
+      'Die Abmeldung hier beendet nicht die Anmeldung bei {product} selbst. Melden Sie sich auch dort ab, vor allem wenn andere dieses Gerät benutzen.',
     'signed-out.back': 'Zurück zu {client}',
 
     'return.title': 'Einen Moment',

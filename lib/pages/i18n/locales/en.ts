@@ -132,6 +132,9 @@ export const en = {
 
     'signed-out.title': 'You’re signed out',
     'signed-out.text': 'You can close this window.',
+    'signed-out.still.title': 'You’re still signed in to {product}',
+    'signed-out.still.text':
+      'Signing out here does not sign you out of {product} itself. Sign out there too, especially if others use this device.',
     'signed-out.back': 'Back to {client}',
 
     'return.title': 'One moment',

@@ -140,6 +140,9 @@ export const es: Translation = {
 
     'signed-out.title': 'Ha cerrado la sesión',
     'signed-out.text': 'Puede cerrar esta ventana.',
+    'signed-out.still.title': 'Su sesión en {product} sigue abierta',
+    'signed-out.still.text':
+      'Cerrar la sesión aquí no cierra la sesión de {product}. Ciérrela también allí, sobre todo si otras personas usan este dispositivo.',
     'signed-out.back': 'Volver a {client}',
 
     'return.title': 'Un momento',

@@ -139,6 +139,9 @@ export const fr: Translation = {
 
     'signed-out.title': 'Vous êtes déconnecté',
     'signed-out.text': 'Vous pouvez fermer cette fenêtre.',
+    'signed-out.still.title': 'Vous êtes toujours connecté à {product}',
+    'signed-out.still.text':
+      'Se déconnecter ici ne vous déconnecte pas de {product}. Déconnectez-vous également là-bas, surtout si d’autres personnes utilisent cet appareil.',
     'signed-out.back': 'Retour à {client}',
 
     'return.title': 'Un instant',

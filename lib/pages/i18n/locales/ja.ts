@@ -140,6 +140,9 @@ export const ja: Translation = {
 
     'signed-out.title': 'ログアウトしました',
     'signed-out.text': 'このウィンドウは閉じてもかまいません。',
+    'signed-out.still.title': '{product} にはまだログインしています',
+    'signed-out.still.text':
+      'ここでログアウトしても、{product} 自体からはログアウトされません。ほかの人もこの端末を使う場合は特に、そちらでもログアウトしてください。',
     'signed-out.back': '{client} に戻る',
 
     'return.title': 'お待ちください',
