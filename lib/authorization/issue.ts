@@ -6,7 +6,7 @@ import type { AuthorizationDetails } from '../protocol/authorization.ts'
 import type { ClaimsRequest } from '../protocol/claims-request.ts'
 import { agreedTerms } from '../protocol/consent.ts'
 import type { Login } from '../protocol/login.ts'
-import type { AuthorizationContext } from '../protocol/next-step.ts'
+import type { AuthorizationContext, Decision } from '../protocol/next-step.ts'
 import { isFrontChannel, returnsPart } from '../protocol/response-type.ts'
 import { formatScope } from '../protocol/scope.ts'
 import { tokenType } from '../protocol/token-binding.ts'
@@ -107,46 +107,54 @@ const frontChannelTokens = async (
   return { accessToken, parameters }
 }
 
-/** Stores what the user has just allowed, and the receipt of what the page showed. */
+/** The answer on the consent page, if it was about this login and organization. */
+const answerOf = ({
+  context: { decision },
+  login,
+  organization,
+}: AuthorizationGrant): Decision | undefined =>
+  decision?.sid === login.sid && decision.organization === organization ? decision : undefined
+
+/** Stores what the user has just allowed, if anything, and the receipt of what the page showed. */
 const rememberConsent = async (
   tx: Database,
-  { context, organization = noOrganization }: AuthorizationGrant,
+  grant: AuthorizationGrant,
   { id: authorizationId, subject, clientId, now }: NewAuthorization,
 ): Promise<void> => {
-  const { request, terms = {}, decision } = context
-  const receipt = decision?.receipt
+  const { context, organization = noOrganization } = grant
+  const answer = answerOf(grant)
+  if (answer === undefined || answer.organizationOnly) return
+  const { request, terms = {} } = context
+  const { receipt } = answer
   const agreed = agreedTerms(terms, request.redirectUri, receipt?.scopes ?? [])
-  await saveConsent(tx, { subject, clientId, organization, terms: agreed, now })
-  if (receipt)
-    await createConsentReceipt(tx, { id: randomId(), subject, clientId, authorizationId, receipt, now })
+  await Promise.all([
+    saveConsent(tx, { subject, clientId, organization, terms: agreed, now }),
+    receipt && createConsentReceipt(tx, { id: randomId(), subject, clientId, authorizationId, receipt, now }),
+  ])
 }
 
-/** Consumes the pending request, then stores the consent or locks the one that must still exist. */
+/** Consumes the pending request, and locks the consent that must still exist unless the user has just allowed it. */
 const settleConsent = async (
   tx: Database,
   grant: AuthorizationGrant,
-  authorization: NewAuthorization,
+  { subject, clientId, now }: NewAuthorization,
 ): Promise<'gone' | 'withdrawn' | undefined> => {
-  const { context, login, pendingId } = grant
-  const { subject, clientId, now } = authorization
+  const { context, pendingId, organization = noOrganization } = grant
   if (pendingId !== undefined && !(await consumePendingRequest(tx, { id: pendingId, now }))) return 'gone'
-  const { decision, client } = context
-  const answer =
-    decision?.sid === login.sid && decision.organization === grant.organization ? decision : undefined
-  const consent = { subject, clientId, organization: grant.organization ?? noOrganization, now }
-  if (answer && !answer.organizationOnly) await rememberConsent(tx, grant, authorization)
-  else if (client.metadata.first_party && !answer) return undefined
-  else if (!(await lockConsent(tx, consent))) {
-    if (!client.metadata.first_party) return 'withdrawn'
-    // Nothing had to be allowed, but the chosen organization is remembered.
-    await saveConsent(tx, { ...consent, terms: {} })
-  }
+  const answer = answerOf(grant)
+  const isFirstParty = context.client.metadata.first_party
+  const isSettled = answer === undefined ? isFirstParty : !answer.organizationOnly
+  const consent = { subject, clientId, organization, now }
+  if (isSettled || (await lockConsent(tx, consent))) return undefined
+  if (!isFirstParty) return 'withdrawn'
+  // Nothing had to be allowed, but the chosen organization is remembered.
+  await saveConsent(tx, { ...consent, terms: {} })
   return undefined
 }
 
 /**
  * Issues what the response type asks for: a code (RFC 6749 §4.1.2), and tokens if the host has enabled them. Signatures
- * come first. Then one transaction consumes the pending request, stores or locks the consent, and creates the
+ * come first. Then one transaction consumes the pending request, locks the consent or stores it, and creates the
  * authorization.
  */
 export const issueAuthorizationResponse = async (
@@ -169,6 +177,7 @@ export const issueAuthorizationResponse = async (
     const found = await settleConsent(tx, grant, authorization)
     if (found) return found
     await Promise.all([
+      rememberConsent(tx, grant, authorization),
       createAuthorization(tx, authorization),
       accessToken && createAccessToken(tx, accessToken.row),
     ])
