@@ -45,9 +45,10 @@ const forbidden: readonly { what: string; pattern: RegExp; unless?: RegExp }[] =
   { what: 'keeps module-level state', pattern: /^(export )?const .*=\s*new (Map|Set)(<.*>)?\(\)/m },
   { what: 'keeps module-level state', pattern: /^(export )?const .*=\s*new Weak(Map|Set)\b/m },
   { what: 'has a default export', pattern: /^export default\b|\bas default\b/m },
+  { what: 'redirects to a page without a fragment', pattern: /\bsendRedirect\([^)]*ownPath\(/ },
   {
     what: 'redirects to a page without a fragment',
-    pattern: /\bsendRedirect\(/,
+    pattern: /\bsendRedirect\((?![^)]*ownPath\()/,
     // These two redirect to clients; all others use redirectToPage().
     unless: /^lib\/(http\/send|authorization\/response|endpoints\/logout)\.ts$/,
   },
@@ -255,6 +256,11 @@ describe('the checker refuses', () => {
     ['lib/seed.ts', 'export { seed as default }', 'has a default export'],
     ['lib/protocol/pkce.ts', '  const now = Date.now()', 'reads a clock'],
     ['lib/endpoints/login.ts', `sendRedirect(res, '/login')`, 'redirects to a page without a fragment'],
+    [
+      'lib/endpoints/logout.ts',
+      'sendRedirect(res, ownPath(server))',
+      'redirects to a page without a fragment',
+    ],
   ])('%s: %j', (file, source, expected) => {
     const [first = '', ...others] = violations(new Map([[file, source]]))
     expect(first).toContain(expected)

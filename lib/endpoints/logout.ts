@@ -98,7 +98,7 @@ const finish = async (context: PageContext, { client, location }: LogoutRequest)
     ...(client && { client_id: client.clientId }),
     ...(locales !== '' && { ui_locales: locales }),
   }
-  sendRedirect(res, ownPath(server, '/logout', query))
+  redirectToPage(res, ownPath(server, '/logout', query))
 }
 
 /**
