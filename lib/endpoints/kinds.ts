@@ -8,6 +8,7 @@ import { chooseLanguage, languageOf } from '../http/language.ts'
 import { isReadOnly, withoutWrites } from '../http/read-only.ts'
 import { readyInTime } from '../http/ready.ts'
 import type { EndpointKind } from '../http/route.ts'
+import { sendEmpty } from '../http/send.ts'
 import { sendPage } from '../http/send-page.ts'
 import { isSecure } from '../http/urls.ts'
 import { OAuthError } from '../protocol/errors.ts'
@@ -101,12 +102,26 @@ export const apiKind = (server: ServerSetup, checkProxy: RequestCheck): Endpoint
   renderError: errorRenderer(sendJsonError),
 })
 
+/**
+ * Whether a browser asks for a page before the user does: with `Sec-Purpose`, or with the older `Purpose`, `X-Purpose` or
+ * `X-Moz`.
+ */
+const isPrefetch = ({ headers }: Request): boolean =>
+  ['sec-purpose', 'purpose', 'x-purpose', 'x-moz'].some((name) =>
+    /prefetch|prerender|preview/i.test(String(headers[name] ?? '')),
+  )
+
 /** Endpoints that browsers open: session, language, pages; errors as pages or, by redirect, to the client. */
 export const pageKind = (server: ServerSetup, checkProxy: RequestCheck): EndpointKind<PageContext> => {
   const open = opener(server, maxPageForm, checkProxy)
   const openSession = sessionOpener(server)
   return {
     async open(incoming, { usesSession = () => true, offersLanguages = true }) {
+      // A code would expire unused, and a logout would surprise. The browser asks again when the user follows the link.
+      if (isPrefetch(incoming.req)) {
+        sendEmpty(incoming.res, 503, { 'Cache-Control': 'no-store' })
+        return undefined
+      }
       const context = await open(incoming)
       if (offersLanguages && chooseLanguage(context)) return undefined
       const { req } = incoming

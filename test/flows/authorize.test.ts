@@ -214,3 +214,32 @@ describe('a waiting request', () => {
     await table('clients').where({ client_id: 'shop' }).update({ metadata: row.metadata })
   })
 })
+
+describe('a page that a browser fetches before the user follows the link', () => {
+  test.each([
+    { 'Sec-Purpose': 'prefetch' },
+    { 'Sec-Purpose': 'prefetch;prerender' },
+    { Purpose: 'prefetch' },
+    { 'X-Purpose': 'preview' },
+    { 'X-Moz': 'prefetch' },
+  ] as Record<string, string>[])('with %j makes no code and changes nothing', async (headers) => {
+    const agent = browser()
+    const { body } = await redeem(host, codeOf(await agent.grant(authorizeUrl(web))))
+    const silent = authorizeUrl({ ...web, prompt: 'none' })
+    const names = ['authorizations', 'pending_requests', 'logins', 'sessions']
+    const rows = () => Promise.all(names.map((name) => table(name)))
+    const before = await rows()
+    const pages = [silent, authorizeUrl({ ...web, prompt: 'login' })]
+    for (const page of [...pages, `/oauth/logout?id_token_hint=${body.id_token}`, '/oauth/account']) {
+      const { status, location, html, setCookies } = await agent.get(page, headers)
+      expect({ status, location, html, setCookies }).toEqual({
+        status: 503,
+        location: undefined,
+        html: '',
+        setCookies: [],
+      })
+    }
+    expect(await rows()).toEqual(before)
+    codeOf(await agent.get(silent))
+  })
+})

@@ -207,6 +207,16 @@ describe('a form of another site', () => {
     expect(pathOf(await agent.open(waiting))).toBe(choicePage)
   })
 
+  test('with the token of the login form of the same request is 403: the token names the form', async () => {
+    const { agent, page, waiting } = await asked()
+    const fields = fieldsOf(page, 'value="continue"')
+    const login = await agent.get(waiting.replace('/authorize?', '/login?'))
+    const { csrf_token = '' } = fieldsOf(login, 'name="password"')
+    const form = { ...fields, csrf_token, decision: 'continue' }
+    expectErrorPage(await agent.post('/oauth/select-account', form), 403)
+    expect(pathOf(await agent.open(waiting))).toBe(choicePage)
+  })
+
   test.each<Record<string, string>>([{}, { decision: 'maybe' }])(
     'with the decision %j is a page',
     async (decision) => {
