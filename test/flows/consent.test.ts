@@ -256,12 +256,12 @@ describe('the answer', () => {
   })
 })
 
-describe('a form of another site', () => {
+describe('the form', () => {
   test.each([
     { 'Sec-Fetch-Site': 'same-origin', Origin: 'http://localhost:3000' },
     { 'Sec-Fetch-Site': 'none' },
     { Origin: 'null' },
-  ])('from our own page is taken: %j', async (headers) => {
+  ])('is accepted with %j', async (headers) => {
     const { agent, page } = await asked()
     codeOf(await answer(agent, { ...fieldsOf(page, 'value="allow"'), decision: 'allow' }, headers))
   })

@@ -9,6 +9,9 @@ import { type Answer, RawBrowser } from '../support/raw-browser.ts'
 import { describeWith, services } from '../support/services.ts'
 import { ada, bob, expectError, post, tokensFor, userinfo, web } from '../support/tokens.ts'
 
+// Hundreds of statements take long on a busy server.
+jest.setTimeout(60_000)
+
 /** All hosts use its database. */
 let first: Host
 beforeAll(async () => {
