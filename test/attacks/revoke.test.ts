@@ -37,7 +37,6 @@ underAttack(
       refresh,
       revoke,
       standing,
-      table,
       tokensFor,
       userinfo,
     } = apiSide(target)
@@ -274,16 +273,6 @@ underAttack(
         )
         expect(await standing(tokens)).toEqual(alive)
       })
-    })
-
-    test('of a client that is switched off is refused, and what it held is dead anyway', async () => {
-      const tokens = await tokensFor({ client_id: 'other' }, other)
-      await table('clients').where({ client_id: 'other' }).update({ disabled_at: 1 })
-      const refused = await changesNothing(target(), () => revoke(tokens.refresh_token, other))
-      const told = await userinfo(tokens.access_token)
-      await table('clients').where({ client_id: 'other' }).update({ disabled_at: null })
-      expectRefusal(refused, 401, 'invalid_client')
-      expect(told.status).toBe(401)
     })
   },
   () => ({ clients: rivals }),
