@@ -298,8 +298,8 @@ describeWith('chromium', 'pages of other sites in Chromium, in an app without he
     readonly method?: 'get' | 'post'
   }
 
-  /** Opens the attacker’s page, whose form sends itself, in a tab of the same browser and waits where it ends. */
-  const submitFrom = async (context: BrowserContext, site: string, form: Form): Promise<void> => {
+  /** Opens the attacker’s page, whose form sends itself, in this tab and waits where it ends. */
+  const submitFrom = async (tab: Page, site: string, form: Form): Promise<void> => {
     const { path, fields, enctype = 'application/x-www-form-urlencoded', method = 'post' } = form
     const inputs = Object.entries(fields).map(
       ([name, value]) => `<input type="hidden" name="${escaped(name)}" value="${escaped(value)}">`,
@@ -309,10 +309,8 @@ describeWith('chromium', 'pages of other sites in Chromium, in an app without he
       `<form method="${method}" action="${issuer()}/${path}" enctype="${enctype}">${inputs.join('')}</form>
       <script>document.forms[0].submit()</script>`,
     )
-    const tab = await context.newPage()
     await tab.goto(attack, { waitUntil: 'commit' })
     await tab.waitForURL((url) => url.origin !== web.origin(site))
-    await tab.close()
   }
 
   /** Every form of ours, and what would be won by it. */
@@ -350,8 +348,9 @@ describeWith('chromium', 'pages of other sites in Chromium, in an app without he
         await comeToConsent(page)
         if (token === 'stolen') loot = await lootOf(page)
         const before = await standingOf(page.context())
+        const tab = await page.context().newPage()
         for (const form of forms(loot)) {
-          await submitFrom(page.context(), site, form)
+          await submitFrom(tab, site, form)
           const by = [form.path, form.fields.decision, form.enctype].join(' ')
           await expectUnchanged(page.context(), before, by)
         }
@@ -416,7 +415,7 @@ describeWith('chromium', 'pages of other sites in Chromium, in an app without he
         expect(outcomes.filter((outcome) => outcome !== 'nothing')).toEqual([readable])
         expect(outcomes.length).toBeGreaterThan(40)
         await expectUnchanged(page.context(), before, 'requests of scripts')
-        for (const form of forms(loot)) await submitFrom(page.context(), site, { ...form, method: 'get' })
+        for (const form of forms(loot)) await submitFrom(tab, site, { ...form, method: 'get' })
         await expectUnchanged(page.context(), before, 'links')
         await expectGoesOn(page)
       }))

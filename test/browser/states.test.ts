@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'playwright-core'
 import { launchBrowser, type PageOptions, withPage } from '../support/browser.ts'
-import { barriersOf } from '../support/browser-barriers.ts'
+import { barriersOf, preloadAxe } from '../support/browser-barriers.ts'
 import { type Gallery, openGallery } from '../support/browser-gallery.ts'
 import { describeWith } from '../support/services.ts'
 
@@ -132,6 +132,7 @@ describeWith('chromium', 'every state of every page', () => {
       withPage(browser, { reducedMotion: 'reduce', ...options }, async (page) => {
         // Colours and markup are the same in every language.
         const hasAxe = isExhaustive || language === 'en'
+        if (hasAxe) await preloadAxe(page)
         for (const name of gallery.names) {
           await gallery.show(page, name, language)
           const found: Facts = await page.evaluate(facts)

@@ -2,6 +2,9 @@ import { readFileSync } from 'node:fs'
 import type { Page } from 'playwright-core'
 
 const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8')
+/** Loads axe-core into every document of this page; otherwise `barriersOf` loads it each time. */
+export const preloadAxe = (page: Page): Promise<unknown> => page.addInitScript({ content: axe })
+
 const guidelines = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
 
 const runAxe = `axe.run({ runOnly: ${JSON.stringify(guidelines)}, resultTypes: ['violations'] }).then(({ violations, passes }) => [
@@ -13,7 +16,7 @@ const overflow = 'document.documentElement.scrollWidth > document.documentElemen
 
 /** What axe-core finds against WCAG 2.2 AA, and whether the page scrolls sideways (1.4.10 Reflow). */
 export const barriersOf = async (page: Page): Promise<string[]> => {
-  await page.evaluate(axe)
+  if ((await page.evaluate('typeof axe')) === 'undefined') await page.evaluate(axe)
   const found = (await page.evaluate(runAxe)) as string[]
   return [...found, ...((await page.evaluate(overflow)) ? ['scrolls sideways'] : [])]
 }
