@@ -119,7 +119,7 @@ const authOf = (value: string, token: VerifiedToken, issuer: string): AuthInfo =
   const claims = {
     iss: issuer,
     client_id: clientId,
-    scope: scopes.join(' '),
+    ...(scopes.length > 0 && { scope: scopes.join(' ') }),
     iat: issuedAt,
     exp: expiresAt,
     ...(subject !== undefined && { sub: subject }),

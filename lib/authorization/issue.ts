@@ -98,7 +98,7 @@ const frontChannelTokens = async (
     parameters.access_token = accessToken.value
     parameters.token_type = tokenType(accessToken.binding)
     parameters.expires_in = String(accessToken.expiresIn)
-    parameters.scope = formatScope(scopes)
+    if (scopes.length > 0) parameters.scope = formatScope(scopes)
   }
   if (returnsPart(request.responseType, 'id_token')) {
     const content = { client, user, authorization, scopes, nonce: request.nonce, code }

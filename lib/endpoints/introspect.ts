@@ -37,6 +37,14 @@ const aboutUser = (
   }
 }
 
+/** Says once for each client why its resource server refuses every token. The answer itself tells nothing. */
+const warnOfForeignToken = (server: AuthorizationServer, { clientId }: Client): undefined => {
+  server.warnOnce(
+    `client ${clientId} asked /introspect about a valid token of another client and got active: false, because a client ` +
+      'sees only its own tokens; protect an API in this app with requireToken()',
+  )
+}
+
 const describeAccessToken = async (
   server: AuthorizationServer,
   client: Client,
@@ -46,13 +54,14 @@ const describeAccessToken = async (
     if (error instanceof OAuthError && error.code === 'invalid_token') return undefined
     throw error
   })
-  if (verified === undefined || verified.token.clientId !== client.clientId) return undefined
+  if (verified === undefined) return undefined
+  if (verified.token.clientId !== client.clientId) return warnOfForeignToken(server, client)
   const { token, user, binding } = verified
   return {
     active: true,
     iss: server.issuer,
     client_id: token.clientId,
-    scope: formatScope(token.scopes),
+    ...(token.scopes.length > 0 && { scope: formatScope(token.scopes) }),
     token_type: tokenType(binding),
     iat: token.issuedAt,
     exp: token.expiresAt,
@@ -69,9 +78,9 @@ const describeRefreshToken = async (
 ): Promise<object | undefined> => {
   const found = await findRefreshToken(server.database, { hash: hashSecret(value) })
   const now = server.now()
-  if (found === undefined || found.authorization.clientId !== client.clientId) return undefined
-  if (found.consumedAt !== null || found.expiresAt <= now || !isLive(found.authorization, now))
-    return undefined
+  if (found === undefined || found.consumedAt !== null || found.expiresAt <= now) return undefined
+  if (!isLive(found.authorization, now)) return undefined
+  if (found.authorization.clientId !== client.clientId) return warnOfForeignToken(server, client)
   const user = await server.users.find(found.authorization.subject)
   const { organization } = found.authorization.details
   const scopes = intersectScopes(found.authorization.scopes, allowedScopes(client))
@@ -81,7 +90,7 @@ const describeRefreshToken = async (
     active: true,
     iss: server.issuer,
     client_id: client.clientId,
-    scope: formatScope(scopes),
+    ...(scopes.length > 0 && { scope: formatScope(scopes) }),
     ...aboutUser(server, client, user, scopes),
     exp: found.expiresAt,
     ...(organization === undefined ? {} : { org_id: organization }),

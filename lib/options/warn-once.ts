@@ -1,10 +1,14 @@
 import type { Logger } from './options.ts'
 
-/** Logs each message the first time that it is given. Messages are few: nothing of a request is part of them. */
+/** The most messages that are remembered; after that, new ones are not logged. */
+const maxMessages = 1000
+
+/** Logs each message the first time that it is given. Nothing that a request can choose freely is part of a message. */
 export const warnOnce = (logger: Logger): ((message: string) => void) => {
   const warned = new Set<string>()
   return (message) => {
-    if (!warned.has(message)) logger.warn(`latchkey: ${message}`)
+    if (warned.has(message) || warned.size >= maxMessages) return
+    logger.warn(`latchkey: ${message}`)
     warned.add(message)
   }
 }

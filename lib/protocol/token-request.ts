@@ -16,7 +16,8 @@ export interface TokenResponse {
   readonly token_type: TokenType
   /** Seconds. */
   readonly expires_in: number
-  readonly scope: string
+  /** Absent if no scope was granted. */
+  readonly scope?: string
   readonly refresh_token?: string
   readonly id_token?: string
 }

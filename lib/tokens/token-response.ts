@@ -10,7 +10,7 @@ interface TokenResponseParts {
   readonly idToken?: string
 }
 
-/** A token response (RFC 6749 §5.1); `scope` is always present, with the scopes that were granted. */
+/** A token response (RFC 6749 §5.1), with the scopes that were granted; RFC 6749 §3.3 has no empty `scope`. */
 export const tokenResponse = ({
   accessToken,
   scopes,
@@ -20,7 +20,7 @@ export const tokenResponse = ({
   access_token: accessToken.value,
   token_type: tokenType(accessToken.binding),
   expires_in: accessToken.expiresIn,
-  scope: formatScope(scopes),
+  ...(scopes.length > 0 && { scope: formatScope(scopes) }),
   ...(refreshToken !== undefined && { refresh_token: refreshToken }),
   ...(idToken !== undefined && { id_token: idToken }),
 })

@@ -17,8 +17,11 @@ const grant_types = ['authorization_code', 'refresh_token', 'client_credentials'
 
 let host: Host
 let clock: Clock
+const warnings: string[] = []
 beforeAll(async () => {
+  const logger = { info: () => {}, warn: (message: string) => warnings.push(message), error: () => {} }
   host = await startHost({
+    options: { logger },
     clients: [
       ...clients,
       { client_id: 'other', client_secret: secret, redirect_uris: [callback], grant_types: [...grant_types] },
@@ -98,6 +101,16 @@ describe('an active token is described in full and in nothing else (RFC 7662 §2
     expect({ active: body.active, username: body.username }).toEqual({ active: true, username })
   })
 
+  test('without a scope there is none in it, as in the token response (RFC 6749 §3.3)', async () => {
+    const tokens = await tokensFor(host, { scope: undefined })
+    expect(tokens).not.toHaveProperty('scope')
+    for (const token of [tokens.access_token, tokens.refresh_token]) {
+      const { body } = await introspect(token)
+      expect(body.active).toBe(true)
+      expect(body).not.toHaveProperty('scope')
+    }
+  })
+
   test('a client’s own access token speaks for no user', async () => {
     const fields = { grant_type: 'client_credentials', scope: 'notes:read', ...web }
     const { access_token } = await answerOf(post(host, fields))
@@ -157,6 +170,20 @@ describe('an active token is described in full and in nothing else (RFC 7662 §2
 })
 
 describe('anything else is {"active":false} and nothing more', () => {
+  test('a valid token of another client, which the log explains once', async () => {
+    const { access_token, refresh_token } = await userTokens()
+    const about = { client_id: 'other', client_secret: secret }
+    warnings.length = 0
+    for (const token of [access_token, refresh_token, access_token])
+      expectInactive(await introspect(token, about))
+    expect(warnings).toEqual([expect.stringMatching(/client other asked \/introspect .* requireToken\(\)$/)])
+    expect(warnings[0]).not.toContain('lk_')
+    expectInactive(await introspect('nonsense', { ...about, client_id: 'switched' }))
+    await post(host, { grant_type: 'refresh_token', refresh_token, ...web })
+    expectInactive(await introspect(refresh_token, { ...about, client_id: 'switched' }))
+    expect(warnings).toHaveLength(1)
+  })
+
   test('an expired refresh token, to the second', async () => {
     const kept = { client_id: 'kept' }
     const { refresh_token } = await userTokens(kept)
