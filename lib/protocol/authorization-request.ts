@@ -2,18 +2,13 @@ import { claimNames, type ScopeClaims } from './claims.ts'
 import { type ClaimsRequest, narrowedClaims } from './claims-request.ts'
 import { allowedScopes, type Client, isPublic, requiresPkce } from './client.ts'
 import { responseTypes } from './client-metadata.ts'
-import {
-  type AuthorizationTarget,
-  asAuthorizationError,
-  OAuthError,
-  type ResponseMode,
-  responseModes,
-} from './errors.ts'
+import { type AuthorizationTarget, asAuthorizationError, OAuthError, type ResponseMode } from './errors.ts'
 import { parseUiLocales } from './languages.ts'
 import type { Parameters } from './parameters.ts'
 import { type CodeChallenge, type CodeChallengeMethod, parseCodeChallenge } from './pkce.ts'
 import { isRegisteredRedirectUri } from './redirect-uri.ts'
-import { isFrontChannel, normalResponseType, returnsPart } from './response-type.ts'
+import { assertResponseMode, responseSettings } from './response-mode.ts'
+import { normalResponseType, returnsPart } from './response-type.ts'
 import { grantableScopes, parseScope, scopesStillAllowed } from './scope.ts'
 
 export const promptValues = ['none', 'login', 'consent', 'select_account'] as const
@@ -53,12 +48,11 @@ export interface VerifiedTarget {
  * Verifies the client and its redirect URI. Until then an error cannot be returned to the client and ends on a page.
  *
  * @param client the client that `client_id` names, if any
- * @throws OAuthError `invalid_request` or `unauthorized_client`
+ * @throws OAuthError `invalid_request` or `unauthorized_client`, also for a `state` that is too long to be returned
  */
 export const parseAuthorizationTarget = (
   parameters: Parameters,
   client: Client | undefined,
-  types: readonly string[] = responseTypes,
 ): VerifiedTarget => {
   if (client === undefined || client.disabledAt !== null) {
     const about = { clientId: client?.clientId }
@@ -69,47 +63,19 @@ export const parseAuthorizationTarget = (
     const about = { clientId: client.clientId }
     throw new OAuthError('invalid_request', 'redirect_uri is not registered for this client', about)
   }
-  const target = { redirectUri, state: stateOf(parameters), responseMode: responseModeOf(parameters, types) }
-  return { client, target }
-}
-
-/** The state to return; an invalid one is omitted here and refused by {@link parseAuthorizationRequest}. */
-const stateOf = (parameters: Parameters): string | undefined => {
-  try {
-    return parameters.optional('state')
-  } catch {
-    return undefined
-  }
+  return { client, target: { redirectUri, ...responseSettings(parameters, client) } }
 }
 
 /** OIDC Core §3.1.2.1: unsupported languages are not an error, so malformed ones are ignored too. */
 const uiLocalesOf = (parameters: Parameters): string[] | undefined => {
-  const tags = parseUiLocales(firstValue(parameters, 'ui_locales'))
+  const tags = parseUiLocales(parameters.first('ui_locales'))
   return tags.length > 0 ? tags : undefined
 }
 
-const firstValue = (parameters: Parameters, name: string): string | undefined =>
-  parameters.pairs().find(([other]) => other === name)?.[1]
-
 /** The requested response type, if this server supports it. */
 const supportedType = (parameters: Parameters, types: readonly string[]): string | undefined => {
-  const requested = normalResponseType(firstValue(parameters, 'response_type') ?? '')
+  const requested = normalResponseType(parameters.first('response_type') ?? '')
   return types.find((type) => normalResponseType(type) === requested)
-}
-
-/** Tokens are never sent in a query, even on request (Multiple Response Types §5). */
-const isAllowedMode = (mode: string | undefined, type: string | undefined): boolean =>
-  mode === undefined ||
-  mode === 'form_post' ||
-  mode === 'fragment' ||
-  (mode === 'query' && !isFrontChannel(type ?? ''))
-
-/** The requested mode if it is allowed, else the default of the response type; errors use it too. */
-const responseModeOf = (parameters: Parameters, types: readonly string[]): ResponseMode => {
-  const type = supportedType(parameters, types)
-  const requested = responseModes.find((mode) => mode === firstValue(parameters, 'response_mode'))
-  if (requested !== undefined && isAllowedMode(requested, type)) return requested
-  return isFrontChannel(type ?? '') ? 'fragment' : 'query'
 }
 
 /**
@@ -183,10 +149,7 @@ const responseTypeOf = (parameters: Parameters, client: Client, types: readonly 
     throw new OAuthError('unsupported_response_type', `response_type must be ${types.join(', ')}`)
   }
   assertRegisteredType(type, client)
-  const mode = parameters.optional('response_mode')
-  if (mode !== undefined && !(responseModes.some((known) => known === mode) && isAllowedMode(mode, type))) {
-    throw new OAuthError('invalid_request', 'response_mode is not supported for this response_type')
-  }
+  assertResponseMode(parameters.optional('response_mode'), type, client)
   return type
 }
 
@@ -211,6 +174,7 @@ export const stillAuthorizedRequest = (
   const { responseType, redirectUri, state, responseMode, claims } = request
   try {
     assertRegisteredType(responseType, client)
+    assertResponseMode(responseMode, responseType, client)
     const allowed = allowedScopes(client)
     const scopes = scopesStillAllowed(request.scopes, allowed)
     if (returnsPart(responseType, 'id_token')) assertIdTokenRequest(scopes, request.nonce)

@@ -41,13 +41,32 @@ export const parseClaims = (value: string | undefined): RequestedClaims | undefi
   const claims = parseJsonObject(value)
   if (claims === undefined) throw malformed()
   const idToken = membersOf(claims, 'id_token')
-  const subject = idToken.sub
+  const userinfo = membersOf(claims, 'userinfo')
   assertNoEssentialAcr(idToken.acr)
   return {
-    userinfo: Object.keys(membersOf(claims, 'userinfo')),
+    userinfo: Object.keys(userinfo),
     idToken: Object.keys(idToken),
-    subject: isObject(subject) && typeof subject.value === 'string' ? subject.value : undefined,
+    subject: onlySubject([...subjectsOf(idToken.sub), ...subjectsOf(userinfo.sub)]),
   }
+}
+
+/** The values that `sub` must have, in whatever form the client wrote them. */
+const subjectsOf = (sub: unknown): unknown[] => {
+  if (!isObject(sub)) return []
+  const { value, values } = sub
+  return [
+    ...(value === undefined ? [] : [value]),
+    ...(Array.isArray(values) ? values : values === undefined ? [] : [values]),
+  ]
+}
+
+/** OIDC Core §5.5.1: the response must be about this user. A value that we ignored would name another one. */
+const onlySubject = (subjects: readonly unknown[]): string | undefined => {
+  const [subject] = subjects
+  if (subjects.some((other) => typeof other !== 'string' || other !== subject)) {
+    throw new OAuthError('invalid_request', 'claims must name one sub, as a string')
+  }
+  return subject as string | undefined
 }
 
 /** OIDC Core §5.5.1.1: this server asserts no context class, so it cannot meet a request that requires one. */

@@ -15,6 +15,7 @@ import {
   webUri,
 } from './client-metadata-checks.ts'
 import { type LocalizedName, localizedNames, parseLocalizedName } from './client-metadata-languages.ts'
+import { type ResponseMode, responseModes } from './errors.ts'
 import { type PublicJwks, parseJwks } from './jwks.ts'
 import { frontChannelResponseTypes, isFrontChannel, normalResponseType } from './response-type.ts'
 
@@ -54,6 +55,8 @@ export interface ClientMetadata {
   response_types: ResponseType[]
   /** How the client runs. Latchkey stores it; its rules follow from the redirect URIs (OIDC Registration §2). */
   application_type?: 'web' | 'native'
+  /** The only values of `response_mode` that it may use; absent: all. */
+  response_modes?: ResponseMode[]
   client_name?: string
   client_uri?: string
   logo_uri?: string
@@ -93,6 +96,11 @@ const everyResponseType = [...responseTypes, ...frontChannelResponseTypes]
 const responseTypeList: Check = (name, value) =>
   someOf(everyResponseType)(name, list(name, value).map(normalResponseType))
 
+const responseModeList: Check = (name, value) => {
+  const modes = someOf(responseModes)(name, value)
+  return list(name, modes).length > 0 ? modes : refuse(`${name} must not be empty`)
+}
+
 /** Members of RFC 7591 §2 and OIDC Registration §2. */
 const registered: Readonly<Record<string, Check>> = {
   redirect_uris: redirectUris,
@@ -124,6 +132,7 @@ const registered: Readonly<Record<string, Check>> = {
 const extensions: Readonly<Record<string, Check>> = {
   first_party: flag,
   require_pkce: flag,
+  response_modes: responseModeList,
   require_issuer_audience: flag,
   id_token_scope_claims: flag,
   refresh_token_rotation: flag,
@@ -193,6 +202,11 @@ const assertConsistent = (metadata: ClientMetadata): void => {
   const usesFrontChannel = metadata.response_types.some(isFrontChannel)
   if (usesFrontChannel && !metadata.grant_types.includes('implicit')) {
     refuse('grant_types must include implicit with response types that return tokens in the front channel')
+  }
+  if (usesFrontChannel && metadata.response_modes?.every((mode) => mode === 'query')) {
+    refuse(
+      'response_modes must include fragment or form_post with response types that return tokens in the front channel',
+    )
   }
   if ((usesRedirects || usesFrontChannel) && metadata.redirect_uris.length === 0) {
     refuse('redirect_uris is required with the grant types authorization_code and implicit')

@@ -116,6 +116,16 @@ export class Parameters {
     return value
   }
 
+  /** The first value, unchecked: for what must be known before a request can be refused. */
+  first(name: string): string | undefined {
+    return this.#values.get(name)?.[0]
+  }
+
+  /** @throws OAuthError `invalid_request` if a value is too long */
+  assertLength(name: string): void {
+    for (const value of this.#values.get(name) ?? []) assertLength(name, value, maxLengthOf(name))
+  }
+
   /** Names with at least one value, in the order of their first appearance. */
   names(): string[] {
     return [...this.#values.keys()]

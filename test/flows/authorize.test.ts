@@ -58,6 +58,10 @@ describe('before client and redirect URI are verified every error is a page', ()
     await table('clients').where({ client_id: 'shop' }).update({ disabled_at: null })
   })
 
+  test('a state that is too long to be returned is an error page', async () => {
+    expectErrorPage(await browser().get(authorizeUrl({ ...web, state: 's'.repeat(2049) })), 400)
+  })
+
   test('the page does not repeat the request', async () => {
     const attack = `"'><script>alert(1)</script>`
     for (const name of ['client_id', 'redirect_uri', 'state', 'scope']) {
@@ -75,7 +79,12 @@ describe('before client and redirect URI are verified every error is a page', ()
 describe('afterwards every error goes to the client', () => {
   test.each([
     ['invalid_request', 'no response_type', raw('', 'response_type'), 's'],
-    ['unsupported_response_type', 'response_type=token', raw('response_type=token', 'response_type'), 's'],
+    [
+      'unsupported_response_type',
+      'response_type=sausage',
+      raw('response_type=sausage', 'response_type'),
+      's',
+    ],
     ['invalid_request', 'an unknown response_mode', raw('response_mode=web_message'), 's'],
     ['request_not_supported', 'a request object', raw('request=e30.e30.'), 's'],
     ['request_uri_not_supported', 'a request_uri', raw('request_uri=https://client.example.com/r'), 's'],

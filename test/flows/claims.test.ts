@@ -3,6 +3,7 @@ import supertest from 'supertest'
 import {
   algorithms,
   asking,
+  type Claims,
   type ClaimsHost,
   everyScope,
   lean,
@@ -172,9 +173,9 @@ describe('the claims parameter', () => {
     host.said = { ...forged, events: {}, constructor: 'x', ['__proto__']: 'x', toString: 'x' }
     const names = [...Object.keys(forged), 'events', 'constructor', '__proto__', 'toString', 'hasOwnProperty']
     const members = `{${names.map((name) => `"${name}":{"value":"x"}`).join(',')}}`
-    const members_ = members.replace('"sub":{"value":"x"}', '"sub":null')
+    const others = members.replace('"sub":{"value":"x"}', '"sub":null')
     const done = await browser().grant(
-      asking(`{"userinfo":${members},"id_token":${members_}}`),
+      asking(`{"userinfo":${others},"id_token":${others}}`),
       grace.email,
       grace.password,
     )
@@ -236,6 +237,31 @@ describe('the claims parameter', () => {
 
 describe('a subject that is asked for', () => {
   const about = (value: unknown) => ({ id_token: { sub: { value } } })
+
+  test.each<[string, Record<string, unknown>]>([
+    ['a number', { id_token: { sub: { value: 4711 } } }],
+    ['null', { id_token: { sub: { value: null } } }],
+    ['a list', { id_token: { sub: { values: [sub, 'grace-2'] } } }],
+    [
+      'another user in UserInfo',
+      { id_token: { sub: { value: sub } }, userinfo: { sub: { value: 'grace-2' } } },
+    ],
+  ])('as %s is an invalid_request, and no code for the user who is signed in', async (_, claims) => {
+    const agent = browser()
+    await agent.grant(authorizeUrl(lean), grace.email, grace.password)
+    const silent = await agent.get(asking(claims, { prompt: 'none' }))
+    expect(clientAnswer(silent)).toEqual(refusal('invalid_request'))
+  })
+
+  test('in UserInfo or in a list counts too', async () => {
+    const agent = browser()
+    await agent.grant(authorizeUrl(lean), grace.email, grace.password)
+    const silent = (claims: Claims) => agent.get(asking(claims, { prompt: 'none' }))
+    for (const member of [{ value: sub }, { values: [sub] }])
+      codeOf(await silent({ userinfo: { sub: member } }))
+    for (const member of [{ value: 'grace-2' }, { values: ['grace-2'] }])
+      expect(clientAnswer(await silent({ userinfo: { sub: member } }))).toEqual(refusal('login_required'))
+  })
 
   test('gives a code for that very user, in silence too', async () => {
     const agent = browser()

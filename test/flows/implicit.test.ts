@@ -97,13 +97,14 @@ const halfHash = (value: unknown, algorithm = 'sha256'): string => {
 
 describe('off, as by default', () => {
   test.each(types.flatMap((type) => orders(type.split(' '))))(
-    '%s is an unsupported_response_type, told in the query, whoever asks',
+    '%s is an unsupported_response_type, in the fragment or where response_mode says, for every client',
     async (response_type) => {
       for (const client_id of ['web', 'spa', 'code-only', 'ours']) {
-        expect(await refusedTo({ client_id, response_type }, off)).toEqual({
-          mode: 'query',
-          fields: failure('unsupported_response_type'),
-        })
+        const fields = failure('unsupported_response_type')
+        const asked = { client_id, response_type }
+        expect(await refusedTo(asked, off)).toEqual({ mode: 'fragment', fields })
+        const byForm = await refusedTo({ ...asked, response_mode: 'form_post' }, off)
+        expect(byForm).toEqual({ mode: 'form_post', fields })
       }
     },
   )

@@ -278,11 +278,13 @@ describe.each([
 
   test('a request object is refused as not supported, by value and by reference', async () => {
     const agent = new RawBrowser(host.app)
-    const unsigned = [{ alg: 'none' }, { redirect_uri: 'https://evil.example/' }]
+    const unsigned = [{ alg: 'none' }, { redirect_uri: 'https://evil.example/', ...modeParameters }]
       .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
       .join('.')
       .concat('.')
-    expect(errorOf(await agent.get(urlOf({ request: unsigned })))).toBe('request_not_supported')
+    // The object names the mode, not the query beside it.
+    const byValue = await agent.get(urlOf({ request: unsigned, response_mode: '' }))
+    expect(errorOf(byValue)).toBe('request_not_supported')
     const byReference = await agent.get(urlOf({ request_uri: 'https://client.example.com/request.jwt' }))
     expect(errorOf(byReference)).toBe('request_uri_not_supported')
   })

@@ -5,7 +5,11 @@ import {
 } from '../../lib/protocol/authorization-request.ts'
 import type { Client } from '../../lib/protocol/client.ts'
 import { parseClientMetadata } from '../../lib/protocol/client-metadata.ts'
-import { AuthorizationResponseError, OAuthError } from '../../lib/protocol/errors.ts'
+import {
+  AuthorizationResponseError,
+  type AuthorizationTarget,
+  OAuthError,
+} from '../../lib/protocol/errors.ts'
 import { Parameters } from '../../lib/protocol/parameters.ts'
 import { codeChallengeMethods } from '../../lib/protocol/pkce.ts'
 import { fc } from '../support/property.ts'
@@ -33,6 +37,10 @@ const authorize = (
   const parameters = parametersOf(sent)
   return parseAuthorizationRequest(parameters, parseAuthorizationTarget(parameters, client), methods)
 }
+const toOf = ({ redirectUri, state, responseMode }: AuthorizationTarget): object => ({
+  ...{ to: redirectUri, state },
+  ...(responseMode !== 'query' && { mode: responseMode }),
+})
 const outcome = (sent: Sent, client?: Client | 'unknown'): unknown => {
   try {
     const parameters = parametersOf(sent)
@@ -41,8 +49,7 @@ const outcome = (sent: Sent, client?: Client | 'unknown'): unknown => {
     expect(verified.client).toBe(known)
     return parseAuthorizationRequest(parameters, verified, codeChallengeMethods)
   } catch (error) {
-    if (error instanceof AuthorizationResponseError)
-      return { redirect: error.code, to: error.target.redirectUri, state: error.target.state }
+    if (error instanceof AuthorizationResponseError) return { redirect: error.code, ...toOf(error.target) }
     if (error instanceof OAuthError) return { page: error.code }
     throw error
   }
@@ -109,8 +116,6 @@ test('a public client may come from any port of localhost, and the answer goes t
 describe('a redirect with the error and the state answers', () => {
   test.each<[string, Sent, string, Client?]>([
     ['a missing response_type', { response_type: '' }, 'invalid_request'],
-    ['the implicit response type', { response_type: 'token' }, 'unsupported_response_type'],
-    ['a hybrid response type', { response_type: 'code id_token' }, 'unsupported_response_type'],
     ['a response_type in capitals', { response_type: 'CODE' }, 'unsupported_response_type'],
     [
       'a client without the code grant',
@@ -123,7 +128,7 @@ describe('a redirect with the error and the state answers', () => {
     ['request_uri (OIDC Core §6.2)', { request_uri: 'http://169.254.169.254/' }, 'request_uri_not_supported'],
     [
       'a request object before any other fault',
-      { request: 'x', response_type: 'token', prompt: 'none login' },
+      { request: 'x', response_type: 'x', prompt: 'none login' },
       'request_not_supported',
     ],
     ['prompt=none login', { prompt: 'none login' }, 'invalid_request'],
@@ -186,6 +191,11 @@ describe('a redirect with the error and the state answers', () => {
 })
 
 describe('state', () => {
+  const withStates = (values: readonly string[]): [string, string][] => [
+    ...Object.entries(plainest),
+    ...values.map((value): [string, string] => ['state', value]),
+  ]
+
   test.each([
     ['a string of 1,000 characters', 'xyz '.repeat(250)],
     ['2,048 characters', 's'.repeat(2048)],
@@ -205,12 +215,21 @@ describe('state', () => {
     ['NUL', ['a\0']],
     ['a C1 control', ['a\u0085']],
     ['invalid UTF-8', ['a\ufffd']],
-    ['2,049 characters', ['s'.repeat(2049)]],
     ['a repeat', ['a', 'b']],
   ])('with %s is redirect(invalid_request) without state', (_case, values) => {
-    const sent = [...Object.entries(plainest), ...values.map((value): [string, string] => ['state', value])]
-    expect(outcome(sent)).toEqual({ redirect: 'invalid_request', to: redirect_uri, state: undefined })
+    expect(outcome(withStates(values))).toEqual({
+      redirect: 'invalid_request',
+      to: redirect_uri,
+      state: undefined,
+    })
   })
+
+  test.each([[['s'.repeat(2049)]], [['a', 's'.repeat(2049)]]])(
+    'too long to be returned ends on a page, because the client could not tell the answer',
+    (values) => {
+      expect(outcome(withStates(values))).toEqual({ page: 'invalid_request' })
+    },
+  )
 
   test('an empty one is absent', () => {
     expect(authorize({ ...plainest, state: '' })).not.toHaveProperty('state')
@@ -225,7 +244,9 @@ describe('state', () => {
           const answer = outcome({ ...plainest, state, response_type }) as {
             state?: string
             redirect?: string
+            page?: string
           }
+          if (state.length > 2048) return expect(answer).toEqual({ page: 'invalid_request' })
           expect([state, undefined]).toContain(answer.state)
           if (answer.state === undefined && state !== '') expect(answer.redirect).toBe('invalid_request')
         },
@@ -324,7 +345,7 @@ describe('response_type and response_mode', () => {
   const types = ['code', 'id_token', 'id_token token', 'code token']
   const answer = (sent: Record<string, string>, client = implicit): unknown => {
     const parameters = parametersOf({ ...plainest, scope: 'openid', nonce: 'n', ...sent })
-    const verified = parseAuthorizationTarget(parameters, client, types)
+    const verified = parseAuthorizationTarget(parameters, client)
     try {
       return parseAuthorizationRequest(parameters, verified, codeChallengeMethods, types).responseMode
     } catch (error) {
@@ -376,11 +397,39 @@ describe('response_type and response_mode', () => {
     expect(answer(sent)).toEqual(expected)
   })
 
+  describe('of a client with registered response_modes', () => {
+    const only = (...response_modes: string[]): Client => clientOf({ ...implicit.metadata, response_modes })
+    test.each<[string, string[], Record<string, string>, unknown]>([
+      ['one of them', ['form_post', 'query'], { response_mode: 'form_post' }, 'form_post'],
+      ['the default, if it is one', ['form_post', 'query'], {}, 'query'],
+      ['another', ['form_post', 'query'], { response_mode: 'fragment' }, ['invalid_request', 'query']],
+      ['the default, if it is none', ['form_post'], {}, ['invalid_request', 'form_post']],
+      ['an unknown one', ['form_post'], { response_mode: 'x' }, ['invalid_request', 'form_post']],
+      [
+        'query for a token',
+        ['query', 'form_post'],
+        { response_type: 'id_token' },
+        ['invalid_request', 'form_post'],
+      ],
+      [
+        'an error',
+        ['form_post'],
+        { response_mode: 'form_post', max_age: 'x' },
+        ['invalid_request', 'form_post'],
+      ],
+    ])('%s of %j', (_case, modes, sent, expected) => {
+      expect(answer(sent, only(...modes))).toEqual(expected)
+    })
+  })
+
   test('front-channel types are unsupported while the host has not turned them on', () => {
     for (const response_type of ['token', 'id_token', 'code token', 'token id_token']) {
       expect(outcome({ ...plainest, response_type, scope: 'openid', nonce: 'n' }, implicit)).toMatchObject({
         redirect: 'unsupported_response_type',
+        mode: 'fragment',
       })
+      const asked = { ...plainest, response_type, response_mode: 'form_post' }
+      expect(outcome(asked, implicit)).toMatchObject({ mode: 'form_post' })
     }
   })
 })
@@ -435,4 +484,52 @@ test('every answer goes to a registered address or is a page', () => {
     }),
     { numRuns: 1000 },
   )
+})
+
+describe('a request object is refused as its client expects all responses (OIDC Core §6.1)', () => {
+  const objectWith = (payload: unknown, signature = ''): string =>
+    ['{"alg":"none"}', JSON.stringify(payload)]
+      .map((part) => Buffer.from(part).toString('base64url'))
+      .join('.')
+      .concat('.', signature)
+  const refusedWith = (request: string, sent: Record<string, string> = {}): unknown =>
+    outcome({ ...plainest, state: 'outer', request, ...sent })
+  const refusal = { redirect: 'request_not_supported', to: redirect_uri, state: 'outer' }
+
+  test.each<[string, string, Record<string, string>, object]>([
+    [
+      'unsigned',
+      objectWith({ response_mode: 'form_post', state: 'inner' }),
+      {},
+      { mode: 'form_post', state: 'inner' },
+    ],
+    ['signed', objectWith({ response_mode: 'fragment' }, 'c2ln'), {}, { mode: 'fragment' }],
+    [
+      'with another mode outside',
+      objectWith({ response_mode: 'fragment' }),
+      { response_mode: 'form_post' },
+      { mode: 'fragment' },
+    ],
+    ['with a mode that does not exist', objectWith({ response_mode: 'x', state: 5 }), {}, {}],
+    [
+      'with a query for a token',
+      objectWith({ response_mode: 'query' }),
+      { response_type: 'token' },
+      { mode: 'fragment' },
+    ],
+    ['with a state that cannot be returned', objectWith({ state: 'a\0' }), {}, {}],
+    ['with a state that is too long', objectWith({ state: 's'.repeat(2049) }), {}, {}],
+    ['with another redirect URI', objectWith({ redirect_uri: 'https://evil.example/' }), {}, {}],
+    ['not JSON', 'e30.x.', {}, {}],
+    ['not an object', objectWith(['form_post']), {}, {}],
+    ['not a JWT', 'x', {}, {}],
+  ])('%s', (_case, request, sent, expected) => {
+    expect(refusedWith(request, sent)).toEqual({ ...refusal, ...expected })
+  })
+
+  test('but never in a mode that the client did not register', () => {
+    const client = clientOf({ response_modes: ['query'] })
+    const request = objectWith({ response_mode: 'form_post' })
+    expect(outcome({ ...plainest, request }, client)).not.toHaveProperty('mode')
+  })
 })

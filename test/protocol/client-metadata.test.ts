@@ -156,6 +156,8 @@ describe('refused is', () => {
     ['an age with a fraction', 'default_max_age', 1.5, 'whole number'],
     ['an age in words', 'default_max_age', '60', 'whole number'],
     ['an age beyond counting', 'default_max_age', 2 ** 53, 'whole number'],
+    ['a response mode that does not exist', 'response_modes', ['web_message'], 'one of query'],
+    ['no response mode', 'response_modes', [], 'must not be empty'],
     ['a lifetime of 0', 'access_token_lifetime', 0, 'above 0'],
     ['a lifetime that is no number', 'id_token_lifetime', Number.NaN, 'above 0'],
     ['an infinite lifetime', 'refresh_token_idle_lifetime', Number.POSITIVE_INFINITY, 'above 0'],
@@ -246,6 +248,16 @@ test('front-channel response types need the implicit grant', () => {
   const types = { response_types: ['token id_token'], grant_types: ['implicit'] }
   expect(parse(types).response_types).toEqual(['id_token token'])
   expect(() => parse({ ...types, redirect_uris: [] })).toThrow(refused('redirect_uris is required'))
+})
+
+test('response modes must be enough for the response types', () => {
+  const token = { response_types: ['token'], grant_types: ['implicit'] }
+  expect(parse({ response_modes: ['form_post', 'query', 'query'] }).response_modes).toEqual([
+    'form_post',
+    'query',
+  ])
+  expect(() => parse({ ...token, response_modes: ['query'] })).toThrow(refused('fragment or form_post'))
+  expect(parse({ ...token, response_modes: ['query', 'fragment'] })).toHaveProperty('response_modes')
 })
 
 test('any JSON gives metadata that parses to itself, or an OAuthError of registration', () => {

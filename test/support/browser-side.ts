@@ -39,6 +39,8 @@ export const ownCookies = ({ setCookies }: Answer): string[] =>
 export interface Place {
   readonly state?: string | undefined
   readonly redirectUri?: string | undefined
+  /** The answer is in the fragment. */
+  readonly fragment?: boolean
 }
 
 /** What a person's browser, or an attacker's, does at a target. */
@@ -64,9 +66,10 @@ export const browserSide = (target: () => Target) => {
     return { agent, page, id: login.id, fields: fieldsOf(page, 'value="allow"') }
   }
   /** What stands behind the redirect URI of an answer, pair by pair. */
-  const answerOf = ({ headers, status, html }: Answer, { redirectUri = callback }: Place): string[][] => {
+  const answerOf = ({ headers, status, html }: Answer, place: Place): string[][] => {
+    const { redirectUri = callback, fragment = false } = place
     const location = headers.location ?? `${status} ${html}`
-    const start = `${redirectUri}${redirectUri.includes('?') ? '&' : '?'}`
+    const start = `${redirectUri}${fragment ? '#' : redirectUri.includes('?') ? '&' : '?'}`
     expect(location.slice(0, start.length)).toBe(start)
     return [...new URLSearchParams(location.slice(start.length))]
   }
