@@ -43,6 +43,7 @@ describe('a claim that no scope of the client reveals', () => {
     expect(scopeLines(page)).toEqual(['Recognise your account'])
     const { userinfo, idToken } = await host.toldBy(await agent.decide(page, 'allow'), 'narrow')
     expect({ userinfo, idToken }).toEqual({ userinfo: { sub }, idToken: { sub } })
+    codeOf(await agent.get(asking(claims, { client_id: 'narrow', prompt: 'none' })))
   })
 
   test('is not released to a client of the host’s own, which has no page', async () => {
