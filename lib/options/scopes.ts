@@ -1,4 +1,4 @@
-import { closest } from 'fastest-levenshtein'
+import { closest, distance } from 'fastest-levenshtein'
 import { parseScope, standardScopes } from '../protocol/scope.ts'
 import { assertNames, assertRecord, assertType, refuse } from './check.ts'
 import { assertScopeWords } from './locales.ts'
@@ -57,13 +57,14 @@ export const knownScopes = ({
 ]
 
 /**
- * The first of these scopes that is not known, in words that suggest the nearest known one; undefined when all are known.
+ * The first of these scopes that is not known, in words that suggest a similar known one; undefined when all are known.
  */
 export const unknownScope = (scopes: readonly string[], known: readonly string[]): string | undefined => {
   const name = scopes.find((scope) => !known.includes(scope))
-  return name === undefined
-    ? undefined
-    : `${name} is not in the option scopes; did you mean ${closest(name, known)}?`
+  if (name === undefined) return undefined
+  const nearest = closest(name, known)
+  const isNear = distance(name, nearest) * 2 <= name.length
+  return `${name} is not in the option scopes; ${isNear ? `did you mean ${nearest}?` : 'add it there'}`
 }
 
 /**

@@ -12,7 +12,10 @@ export interface UserMapping {
   table: string
   /** The columns that hold the identifier (it becomes `sub`), the login name and the password hash. */
   columns: { id: string; username: string; password: string }
-  /** Maps each claim to a column or a function of the row. @default {} */
+  /**
+   * Maps each claim to a column or a function of the row.
+   * @default { preferred_username: columns.username }, unless it is an e-mail address
+   */
   claims?: Readonly<Record<string, ClaimMapping>>
   /** Returns false for a disabled user. Their logins and tokens stop working at once. @default every row is active */
   isActive?: (row: UserRow) => boolean | Promise<boolean>

@@ -23,13 +23,20 @@ const findingOf = (
   deviations: readonly string[],
 ): Finding => ({ attack, expected, actual: linesOf(deviations), source, remedy })
 
-/** An attack that does not complete proves nothing, so it is a finding as well. */
+/** Whether nothing listens where the app was. */
+const isGone = (error: unknown): boolean =>
+  error instanceof Error && (Reflect.get(error, 'code') === 'ECONNREFUSED' || isGone(error.cause))
+
+/** An attack that does not complete proves nothing, so it is a finding as well, unless the app is gone. */
 const outcomeOf = async (one: Attack, target: VisitedTarget): ReturnType<Attack['run']> =>
-  one
-    .run(target)
-    .catch((error: unknown) => [
-      `it could not be completed: ${error instanceof Error ? error.message : String(error)}`,
-    ])
+  one.run(target).catch((error: unknown) => {
+    const message = error instanceof Error ? error.message : String(error)
+    if (!isGone(error)) return [`it could not be completed: ${message}`]
+    throw new Error(
+      `latchkey/testing: the app no longer listens, so nothing can be said about it; it ended before or during “${one.name}”: ${message}`,
+      { cause: error },
+    )
+  })
 
 /**
  * Attacks the host's own app over HTTP, including its middleware and proxies, for the host's tests. It really signs in,
@@ -38,7 +45,7 @@ const outcomeOf = async (one: Attack, target: VisitedTarget): ReturnType<Attack[
  * @param app the Express app, which then listens on a free port of 127.0.0.1, or the loopback URL of a running app
  * @returns the report; as a string it is a useful message for a failing test
  * @throws OptionsError for wrong options, and for a URL that is not on loopback
- * @throws Error if a normal sign-in fails, because every attack would then seem to be refused
+ * @throws Error if a normal sign-in fails, because every attack would then seem to be refused, and if the app ends
  * @example
  * const report = await attack(app, {
  *   issuer: 'http://localhost:3000/oauth',

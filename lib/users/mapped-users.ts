@@ -1,12 +1,12 @@
 import type { Database } from '../database/types.ts'
-import type { Logger, UserMapping, UserRow } from '../options/options.ts'
+import type { ClaimMapping, Logger, UserMapping, UserRow } from '../options/options.ts'
 import { warnOnce } from '../options/warn-once.ts'
 import { hashPassword, isWeakerThanOwn } from '../passwords/passwords.ts'
 import { callHost } from './host-function.ts'
 import { columnOf, hostTable, textOf } from './host-table.ts'
 import { once } from './once.ts'
 import { isLookup, subjectOf } from './subject.ts'
-import { definedClaims, type User, type Users } from './users.ts'
+import { definedClaims, preferredUsername, type User, type Users } from './users.ts'
 import { type Candidate, type VerificationContext, verifiedUser } from './verified-user.ts'
 
 /** A user of the host's table, with its row. */
@@ -54,8 +54,9 @@ export const createMappedUsers = (context: MappedUsersContext): Users<MappedUser
       return user
     },
 
-    async claims({ row }) {
-      const values = Object.entries(mapping.claims ?? {}).map(
+    async claims({ row, username }) {
+      const claims = { preferred_username: () => preferredUsername(username), ...mapping.claims }
+      const values = Object.entries<ClaimMapping>(claims).map(
         async ([name, claim]): Promise<[string, unknown]> => {
           if (typeof claim === 'function')
             return [name, await callHost(`users.claims.${name}`, () => claim(row))]

@@ -2,7 +2,7 @@ import type { Database } from '../database/types.ts'
 import { findUser, findUserByUsername, listPasswordHashes, type UserAccount } from '../repositories/users.ts'
 import { once } from './once.ts'
 import { isLookup } from './subject.ts'
-import { definedClaims, type User, type Users } from './users.ts'
+import { definedClaims, preferredUsername, type User, type Users } from './users.ts'
 import { type VerificationContext, verifiedUser } from './verified-user.ts'
 
 /** A user of the kit's own table. */
@@ -46,7 +46,7 @@ export const createOwnUsers = (context: OwnUsersContext): Users<OwnUser> => {
         ['name', name],
         ['email', email],
         ['email_verified', email === null ? undefined : emailVerified],
-        ['preferred_username', username],
+        ['preferred_username', preferredUsername(username)],
         ['updated_at', updatedAt],
       ])
     },

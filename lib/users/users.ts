@@ -36,3 +36,10 @@ export interface Users<Kind extends User = User> {
 /** The claims that are neither null nor undefined. */
 export const definedClaims = (claims: readonly (readonly [string, unknown])[]): Record<string, unknown> =>
   Object.fromEntries(claims.filter(([, value]) => value !== undefined && value !== null))
+
+/**
+ * The default of `preferred_username`, which the scope `profile` reveals (OIDC Core §5.4). An e-mail address is left
+ * out: only the scope `email` reveals it.
+ */
+export const preferredUsername = (username: string): string | undefined =>
+  username === '' || username.includes('@') ? undefined : username

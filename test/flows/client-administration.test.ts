@@ -326,7 +326,7 @@ describe('update()', () => {
 
   test.each<[object, string]>([
     [{ redirect_uris: [] }, 'redirect_uris is required'],
-    [{ scope: 'nothing' }, 'scope: nothing is not in the option scopes'],
+    [{ scope: 'orders:read' }, 'scope: orders:read is not in the option scopes; add it there'],
     [{ client_secret: secret }, 'client_secret is not client metadata'],
     [{ client_id: 'other' }, 'client_id is not client metadata'],
   ])('refuses %j and changes nothing', async (changes, message) => {

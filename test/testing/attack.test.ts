@@ -1,9 +1,12 @@
+import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import express, { type Express, type RequestHandler } from 'express'
 import session from 'express-session'
 import helmet from 'helmet'
+import type { Attack } from '../../lib/testing/attack.ts'
 import { type AttackOptions, attack } from '../../lib/testing/index.ts'
+import { runAttacks } from '../../lib/testing/run.ts'
 import { type AttackedHost, attackHost, attackOptions, expectFindings } from '../support/attacked-host.ts'
 import { type Host, startHost } from '../support/host.ts'
 
@@ -220,6 +223,25 @@ describe('the app', () => {
   test('is not attacked behind a limit on requests, which would pass for a defence', async () => {
     const limited = express().use((_req, res) => void res.status(429).send('slow down'))
     await expect(attack(limited, attackOptions)).rejects.toThrow('answered 429 slow down')
+  })
+
+  test('that ends is an error that names the attack, not one finding for each', async () => {
+    const server = createServer(host.app).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    const named = (name: string, run: Attack['run']): Attack => ({
+      ...{ name, source: '', expected: '', remedy: '' },
+      run,
+    })
+    const fatal = named('the last one', async (target) => {
+      server.close()
+      server.closeAllConnections()
+      await target.browser().get('/')
+      return []
+    })
+    const attacks = [fatal, named('never', async () => [])]
+    const attacked = runAttacks(attacks, `http://127.0.0.1:${port}`, attackOptions)
+    await expect(attacked).rejects.toThrow(/the app no longer listens.*“the last one”.*ECONNREFUSED/)
   })
 
   test('that hangs up ends the attack', async () => {

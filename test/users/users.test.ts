@@ -199,7 +199,7 @@ describe("the host's table", () => {
       },
     )
     const user = await users.find('1')
-    const expected = { name: 'Ada', email: 'ada@example.com', roles: ['admin'] }
+    const expected = { name: 'Ada', email: 'ada@example.com', roles: ['admin'], preferred_username: 'ada' }
     await expect(users.claims(user!, ['profile'])).resolves.toEqual(expected)
     await expect(users.claims(user!, [])).resolves.toEqual(expected)
     expect(log).toEqual([expect.stringContaining('users.claims.locale is langauge')])
@@ -352,6 +352,21 @@ describe("the host's table", () => {
     await knex.schema.renameTable('elsewhere', 'people')
     await expect(users.authenticate('ada', 'secret', req)).resolves.toBeDefined()
   })
+
+  test.each([
+    ['the username', 'ada', {}, { preferred_username: 'ada' }],
+    ['left out if that is an e-mail address', 'ada@example.com', {}, {}],
+    [
+      'what the host maps',
+      'a@example.com',
+      { preferred_username: 'email' },
+      { preferred_username: 'a@example.com' },
+    ],
+    ['left out if the host says so', 'ada', { preferred_username: () => undefined }, {}],
+  ])('preferred_username is %s', async (_case, email, claims, expected) => {
+    const { users } = await withPeople([{ id: 1, email, password_hash: 'x' }], { claims })
+    await expect(users.claims((await users.find('1'))!, ['profile'])).resolves.toEqual(expected)
+  })
 })
 
 describe("the host's functions", () => {
@@ -486,6 +501,13 @@ describe("the kit's own table", () => {
     await knex('oauth_users').where({ id: 'u-3' }).update({ disabled_at: 1_800_000_001 })
     return own
   }
+
+  test('a username that is an e-mail address is not revealed as preferred_username', async () => {
+    const { users, database } = await withAccounts()
+    await createUser(database, { ...account, id: 'u-4', username: 'ada@example.com', passwordHash: null })
+    const claims = await users.claims((await users.find('u-4'))!, [])
+    expect(claims).not.toHaveProperty('preferred_username')
+  })
 
   test('a user signs in, is found, and has claims', async () => {
     const { users } = await withAccounts()

@@ -37,7 +37,7 @@ const attributes: Attack = {
   expected:
     'HttpOnly and SameSite=Lax; with an https issuer also Secure, and the __Host- prefix on Latchkey’s own cookies',
   remedy:
-    "Set them where you create the cookie: session({ cookie: { httpOnly: true, sameSite: 'lax', secure: true } }). Do not let a proxy rewrite Set-Cookie.",
+    "Set them where you create the cookie: session({ cookie: { httpOnly: true, sameSite: 'lax', secure: 'auto' } }), which is Secure on https. Do not let a proxy rewrite Set-Cookie.",
   run: async (target) => {
     const browser = target.browser()
     await grant(target, browser)
