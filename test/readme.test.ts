@@ -30,20 +30,16 @@ const section = (file: string, heading: string): string => {
   return text
 }
 
-describe('the three files of README', () => {
+// `npm init -y` writes "commonjs".
+describe.each(['commonjs', 'module'])('the four files of README in a package of the type %s', (type) => {
   const person = { email: 'ada@example.com', full_name: 'Ada Lovelace', password: 'correct horse battery' }
   let folder: HostFolder
   let host: string
   let client: string
 
-  const knexfile = {
-    client: 'better-sqlite3',
-    connection: { filename: 'app.sqlite' },
-    useNullAsDefault: true,
-  }
-
   const createUsers = async () => {
-    const knex = createKnex({ ...knexfile, connection: { filename: join(folder.path, 'app.sqlite') } })
+    const connection = { filename: join(folder.path, 'app.sqlite') }
+    const knex = createKnex({ client: 'better-sqlite3', connection, useNullAsDefault: true })
     await knex.schema.createTable('users', (table) => {
       table.increments('id')
       table.string('email')
@@ -55,15 +51,16 @@ describe('the three files of README', () => {
     await knex.destroy()
   }
 
+  const run = (...args: string[]) =>
+    promisify(execFile)(process.execPath, args, {
+      cwd: folder.path,
+      env: { ...process.env, NODE_ENV: 'development' },
+    })
+
   const seed = async (): Promise<string> => {
-    const knexCli = join(root, 'node_modules/knex/bin/cli.js')
     // The secret is shown at a terminal only.
     const terminal = 'data:text/javascript,process.stdout.isTTY=true'
-    const { stdout } = await promisify(execFile)(
-      process.execPath,
-      ['--import', terminal, knexCli, 'seed:run'],
-      { cwd: folder.path, env: { ...process.env, NODE_ENV: 'development' } },
-    )
+    const { stdout } = await run('--import', terminal, 'seed.mjs')
     return stdout
   }
 
@@ -72,15 +69,16 @@ describe('the three files of README', () => {
     host = `http://localhost:${hostPort}`
     client = `http://localhost:${clientPort}`
     folder = openHostFolder({
-      'knexfile.js': `export default ${JSON.stringify(knexfile)}\n`,
-      'app.js': snippet('app.js'),
-      'seeds/clients.js': snippet('seeds/clients.js').replace(':4000', `:${clientPort}`),
-      'client.js': snippet('client.js'),
+      'package.json': JSON.stringify({ type }),
+      'latchkey.config.mjs': snippet('latchkey.config.mjs'),
+      'app.mjs': snippet('app.mjs'),
+      'seed.mjs': snippet('seed.mjs').replace(':4000', `:${clientPort}`),
+      'client.mjs': snippet('client.mjs'),
     })
     await createUsers()
     const [secret = ''] = /lk_cs_[\w-]+/.exec(await seed()) ?? []
-    await folder.start('app.js', { PORT: String(hostPort) })
-    await folder.start('client.js', {
+    await folder.start('app.mjs', { PORT: String(hostPort) })
+    await folder.start('client.mjs', {
       PORT: String(clientPort),
       ISSUER: `${host}/oauth`,
       SHOP_SECRET: secret,
@@ -89,11 +87,17 @@ describe('the three files of README', () => {
 
   afterAll(() => folder.remove())
 
-  test('app.js has about fifteen lines', () => {
-    const lines = snippet('app.js')
+  test('configuration and app together have about twenty lines', () => {
+    const lines = `${snippet('latchkey.config.mjs')}${snippet('app.mjs')}`
       .split('\n')
       .filter((line) => line.trim() !== '' && !line.startsWith('//'))
-    expect(lines.length).toBeLessThanOrEqual(17)
+    expect(lines.length).toBeLessThanOrEqual(20)
+  })
+
+  test('the command line beside it works on the same database', async () => {
+    const { stdout, stderr } = await run('node_modules/latchkey/lib/cli/index.js', 'client', 'list')
+    expect(stdout).toMatch(/^shop +Shop /m)
+    expect(stderr).toContain('database: app.sqlite (latchkey.config.mjs)\n')
   })
 
   test('a secret is shown once', async () => {

@@ -63,7 +63,7 @@ export const unknownScope = (scopes: readonly string[], known: readonly string[]
   const name = scopes.find((scope) => !known.includes(scope))
   if (name === undefined) return undefined
   const nearest = closest(name, known)
-  const isNear = distance(name, nearest) * 2 <= name.length
+  const isNear = distance(name, nearest) * 3 <= name.length
   return `${name} is not in the option scopes; ${isNear ? `did you mean ${nearest}?` : 'add it there'}`
 }
 

@@ -24,8 +24,11 @@ const findingOf = (
 ): Finding => ({ attack, expected, actual: linesOf(deviations), source, remedy })
 
 /** Whether nothing listens where the app was. */
-const isGone = (error: unknown): boolean =>
-  error instanceof Error && (Reflect.get(error, 'code') === 'ECONNREFUSED' || isGone(error.cause))
+const isGone = (error: unknown): boolean => {
+  if (typeof error !== 'object' || error === null) return false
+  const { code, cause } = error as { code?: unknown; cause?: unknown }
+  return code === 'ECONNREFUSED' || isGone(cause)
+}
 
 /** An attack that does not complete proves nothing, so it is a finding as well, unless the app is gone. */
 const outcomeOf = async (one: Attack, target: VisitedTarget): ReturnType<Attack['run']> =>
