@@ -1,4 +1,4 @@
-import { isUniqueViolation } from '../database/errors.ts'
+import { isUniqueViolation, temporarilyUnavailable } from '../database/errors.ts'
 import { json, number, numberOrNull, text, textOrNull } from '../database/row.ts'
 import { command, query } from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
@@ -77,6 +77,7 @@ const ofHost = query<{ hostLoginHash: string; now: number }>((table, v) =>
   table('logins')
     .select(loginColumns)
     .where({ host_login_hash: v.hostLoginHash })
+    .whereNull('ended_at')
     .where('expires_at', '>', v.now),
 )
 const releaseHash = command<{ hostLoginHash: string; now: number }>((table, v) =>
@@ -85,6 +86,17 @@ const releaseHash = command<{ hostLoginHash: string; now: number }>((table, v) =
     .where('expires_at', '<=', v.now)
     .update({ host_login_hash: null }),
 )
+
+/** Stores a login of the host. @returns false if one with this hash is stored already */
+const storeOnce = async (db: Database, login: LoginRecord, hostLoginHash: string): Promise<boolean> => {
+  try {
+    await store(db, login, hostLoginHash)
+    return true
+  } catch (error) {
+    if (isUniqueViolation(error)) return false
+    throw error
+  }
+}
 
 /**
  * Stores a login that the host reports, unless a parallel request has just stored it.
@@ -96,17 +108,14 @@ export const createHostLogin = async (
   db: Database,
   { login, hostLoginHash, now }: { login: LoginRecord; hostLoginHash: string; now: number },
 ): Promise<LoginRecord> => {
-  try {
-    await store(db, login, hostLoginHash)
-    return { ...login, fromHost: true }
-  } catch (error) {
-    if (!isUniqueViolation(error)) throw error
+  for (let attempt = 0; attempt < 3; attempt += 1) {
+    if (await storeOnce(db, login, hostLoginHash)) return { ...login, fromHost: true }
+    const [row] = await ofHost(db, { hostLoginHash, now })
+    if (row) return loginOf(row)
+    // The stored one has expired, and the host's login has outlived it; or it has just ended.
+    await releaseHash(db, { hostLoginHash, now })
   }
-  const [row] = await ofHost(db, { hostLoginHash, now })
-  if (row) return loginOf(row)
-  // The stored one has expired, or has ended meanwhile: the host's login has outlived it.
-  await releaseHash(db, { hostLoginHash, now })
-  return createHostLogin(db, { login, hostLoginHash, now })
+  throw temporarilyUnavailable(new Error('latchkey: the login of the host could not be stored'))
 }
 
 const end = command<{ sid: string; now: number }>((table, v) =>

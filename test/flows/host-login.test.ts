@@ -120,17 +120,30 @@ describe('signing out ends what was granted', () => {
   })
 
   test('under a login that the host reports again afterwards, as a new one', async () => {
-    const clock = stopClock()
-    const host = await start({}, { options: { lifetimes: { sessionAbsolute: 3600 } } })
+    const host = await start()
     const agent = browser(host, 1)
     const first = await tokensOf(host, agent)
     await signOut(agent)
     const second = await tokensOf(host, agent)
     expect(claimsOf(second.id_token).sid).not.toBe(claimsOf(first.id_token).sid)
-    // So does one that outlives the longest login here.
+    expect(await standing(host, [first, second])).toEqual([false, true])
+  })
+
+  test('by users.revokeAll(), and what the same session of the host leads to then is a new login', async () => {
+    const clock = stopClock()
+    const options = { session: 'host', lifetimes: { sessionAbsolute: 3600 } } as const
+    const host = await start({}, { options, before: [hostSession()] })
+    const agent = browser(host, 1)
+    const tokens: TokenAnswer[] = []
+    for (let time = 0; time < 3; time += 1) {
+      await host.oauth.users.revokeAll(1)
+      tokens.push(await tokensOf(host, agent))
+    }
+    expect(await standing(host, tokens)).toEqual([false, false, true])
+    // The same after the longest time that a login lasts here.
     clock.travel(3601)
-    const third = await tokensOf(host, agent)
-    expect(await standing(host, [first, second, third])).toEqual([false, false, true])
+    tokens.push(await tokensOf(host, agent))
+    expect(await standing(host, tokens.slice(2))).toEqual([false, true])
   })
 
   test('under earlier logins of the same browser, although the session named only the last', async () => {
