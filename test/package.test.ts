@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { copyFileSync, existsSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import knex from 'knex'
 import { authorizeUrl, callback, pkce, secret } from './support/host.ts'
@@ -84,9 +84,9 @@ afterAll(() => packed?.remove())
 
 test('the tarball holds what a host needs and nothing else', () => {
   const published =
-    /^package\/((dist|lib|migrations|views)\/.+|(README|CHANGELOG|SECURITY)\.md|LICENSE|package\.json)$/
+    /^package\/((dist|lib|migrations|views|docs)\/.+|(README|CHANGELOG|CONTRIBUTING|SECURITY|bench\/README|example-app\/README|test\/CONFORMANCE)\.md|LICENSE|package\.json)$/
   const unwanted =
-    /\.test\.|(^|\/)(test|example-app|bench|\.ci)\/|secret$|\.sqlite|\.env|\.pem$|\.key$|\.tsbuildinfo$/
+    /\.test\.|(^|\/)(test|example-app|bench|\.ci)\/(?!\w+\.md$)|secret$|\.sqlite|\.env|\.pem$|\.key$|\.tsbuildinfo$/
   expect(packed.files.filter((file) => !published.test(file) || unwanted.test(file))).toEqual([])
   expect(packed.files).toEqual(
     expect.arrayContaining([
@@ -100,6 +100,20 @@ test('the tarball holds what a host needs and nothing else', () => {
       'package/README.md',
     ]),
   )
+})
+
+test('README and docs can be read in the tarball: each file that they link to is there', () => {
+  const pages = packed.files.filter((file) => /^package\/(README|docs\/\w+)\.md$/.test(file))
+  expect(pages.length).toBeGreaterThan(10)
+  const missing = pages.flatMap((page) => {
+    const path = join(packed.path, '..', page)
+    const links = readFileSync(path, 'utf8').matchAll(/\]\(([^)\s#]+)[^)]*\)|(?:src|srcset)="([^"]+)"/g)
+    return [...links]
+      .map(([, link, source]) => link ?? source ?? '')
+      .filter((link) => !/^https?:/.test(link) && !existsSync(join(path, '..', link)))
+      .map((link) => `${page}: ${link}`)
+  })
+  expect(missing).toEqual([])
 })
 
 test('every entry point of the manifest is in the tarball', () => {
