@@ -233,7 +233,9 @@ underAttack(
               authorizeUrl({ redirect_uri: 'https://other.example.com/', [name]: payload }),
             ),
             await browser().get(at('/login', { [name]: payload })),
-            await browser().get(at('/logout', { post_logout_redirect_uri: payload, [name]: payload })),
+            await browser().get(
+              at('/logout', { client_id: 'hostile', post_logout_redirect_uri: payload, [name]: payload }),
+            ),
           ]
           for (const answer of answers) {
             expectErrorPage(answer, 400)

@@ -38,7 +38,7 @@ const sampleSize = 2
 type Fields = Readonly<Record<string, string>>
 
 /** Clients are told of a sign-out beside the request, so what fails there is in the log and not in the answer. */
-const isAnnouncement = (sql: string): boolean => /where \S*authorizations\W+sid\W/.test(sql)
+const isAnnouncement = (sql: string): boolean => /clients\W.*authorizations\W+where \W*sid\W/.test(sql)
 
 /** Something that a client or a browser does. */
 interface Scenario {
