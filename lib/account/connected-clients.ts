@@ -2,7 +2,7 @@ import type { AuthorizationServer } from '../authorization-server.ts'
 import { isLive } from '../protocol/authorization.ts'
 import type { ClientMetadata } from '../protocol/client-metadata.ts'
 import { inLanguage } from '../protocol/client-metadata-languages.ts'
-import { redirectUriHost } from '../protocol/redirect-uri.ts'
+import { webHost } from '../protocol/redirect-uri.ts'
 import {
   type AuthorizationRecord,
   type ConsentRecord,
@@ -45,7 +45,7 @@ const lastUse = ({ createdAt, consumedAt, lastUsedAt }: AuthorizationRecord): nu
 
 const hostOf = (inUse: readonly AuthorizationRecord[], client: ClientMetadata | undefined): string => {
   const uri = inUse[0]?.details.redirectUri ?? client?.redirect_uris[0]
-  return uri === undefined ? '' : redirectUriHost(uri)
+  return uri === undefined ? '' : webHost(uri)
 }
 
 /** What a user granted to one client, in one organization if the host has any. */

@@ -1,15 +1,13 @@
 import { createHash } from 'node:crypto'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { ScopeOptions } from '../options/options.ts'
-import { createText, type Text } from '../pages/i18n/text.ts'
+import { createText } from '../pages/i18n/text.ts'
 import type { ClientCard, ConsentScope } from '../pages/page-models.ts'
 import { claimNames } from '../protocol/claims.ts'
 import { allowedScopes, type Client } from '../protocol/client.ts'
 import { type Consent, type ConsentReceipt, claimEntry, type ReceiptScope } from '../protocol/consent.ts'
 import { lookUpLanguage } from '../protocol/languages.ts'
 import type { Parameters } from '../protocol/parameters.ts'
-
-const changing = /write|edit|create|update|delete|manage|send|admin/i
 
 /** The headings of the standard scopes (OIDC Core §5.4, §11). */
 const standardGroups: Readonly<Record<string, ConsentScope['group']>> = {
@@ -28,7 +26,7 @@ export const scopeWords = (
   language: string,
 ): Pick<ConsentScope, 'description' | 'details' | 'language' | 'group'> => {
   const scope = scopeOptions(server, name)
-  if (scope !== undefined) return { ...hostWords(server, scope, language), group: groupOf(name, scope) }
+  if (scope !== undefined) return { ...hostWords(server, scope, language), group: groupOf(scope) }
   const text = createText(server.languages.dictionary(language))
   const claim = claimOf(name)
   if (claim !== undefined) {
@@ -36,9 +34,10 @@ export const scopeWords = (
     return { description: text.plain('consent.claim', { claim: label }), group: 'identity' }
   }
   const group = Object.hasOwn(standardGroups, name) ? standardGroups[name] : undefined
+  const product = productName(server)
   return group === undefined
-    ? { description: name, group: groupOf(name) }
-    : { description: text.plain(`scope.${name}`), group }
+    ? { description: name, group: groupOf() }
+    : { description: text.plain(`scope.${name}`, { product }), group }
 }
 
 /** The host's words for a scope, in the language of the page or else in the default language. */
@@ -60,7 +59,7 @@ const scopeOptions = (
 ): ScopeOptions | undefined => (Object.hasOwn(scopes, name) ? scopes[name] : undefined)
 
 /** The claim of an entry that stands for a single claim. */
-const claimOf = (entry: string): string | undefined =>
+export const claimOf = (entry: string): string | undefined =>
   entry.startsWith(claimEntry('')) ? entry.slice(claimEntry('').length) : undefined
 
 /**
@@ -78,8 +77,10 @@ const termsOf = (server: AuthorizationServer, client: Client, entry: string): Sc
   )
 }
 
-const groupOf = (name: string, scope?: ScopeOptions): ConsentScope['group'] =>
-  scope?.group ?? (changing.test(name) ? 'change' : 'read')
+const groupOf = (scope?: ScopeOptions): ConsentScope['group'] =>
+  scope?.group ?? (scope?.risk === 'high' ? 'change' : 'other')
+
+const productName = (server: AuthorizationServer): string => server.options.branding.name ?? 'Latchkey'
 
 /**
  * A hash of what an entry of a consent means. It changes with the description, the claims and the user's choices, but
@@ -90,7 +91,7 @@ export const meaningOf = (server: AuthorizationServer, client: Client, name: str
   if (scope === undefined) return ''
   const { description, details, claims = [], optional = false, risk = 'normal' } = scope
   const said = JSON.stringify([
-    ...[description, [...claims].sort(), optional, groupOf(name, scope)],
+    ...[description, [...claims].sort(), optional, groupOf(scope)],
     ...(risk === 'high' ? [risk] : []),
     ...(details === undefined ? [] : [{ details }]),
   ])
@@ -142,7 +143,7 @@ export const shownConsent = (
   language: string,
 ): ShownConsent => ({
   locale: language,
-  product: server.options.branding.name ?? 'Latchkey',
+  product: productName(server),
   client: { name, host, policyUri, tosUri },
   scopes: consentScopes(server, client, requested, undefined, language).map((scope) => ({
     name: scope.name,
@@ -155,19 +156,3 @@ export const shownConsent = (
     meaning: meaningOf(server, client, scope.name),
   })),
 })
-
-const shown = (value: unknown, text: Text): string => {
-  if (typeof value === 'boolean') return text.plain(value ? 'value.yes' : 'value.no')
-  if (typeof value === 'object' && value !== null) return Object.values(value).filter(Boolean).join(', ')
-  return String(value)
-}
-
-/** The claims that will be shared, with their values. */
-export const consentClaims = (
-  server: AuthorizationServer,
-  claims: Readonly<Record<string, unknown>>,
-  language: string,
-): { name: string; value: string }[] => {
-  const text = createText(server.languages.dictionary(language))
-  return Object.entries(claims).map(([name, value]) => ({ name, value: shown(value, text) }))
-}

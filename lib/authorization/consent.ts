@@ -8,13 +8,13 @@ import { type Consent, type ConsentReceipt, consentEntries } from '../protocol/c
 import { ExpiredRequestError } from '../protocol/errors.ts'
 import { needsConsent } from '../protocol/next-step.ts'
 import type { Organization } from '../protocol/organization.ts'
-import { redirectUriHost } from '../protocol/redirect-uri.ts'
+import { webHost } from '../protocol/redirect-uri.ts'
 import type { KeptConsent } from '../repositories/index.ts'
 import type { FormPurpose } from '../sessions/csrf.ts'
 import { type ActiveLogin, activeLogin } from '../sessions/login.ts'
 import { userClaims } from '../tokens/scope-claims.ts'
 import { findOrganizations } from '../users/organizations.ts'
-import { consentClaims, type ShownConsent, shownConsent } from './consent-scopes.ts'
+import { type ShownConsent, shownConsent } from './consent-scopes.ts'
 import { consentFor } from './context.ts'
 import type { PendingRequest } from './pending-request.ts'
 
@@ -29,7 +29,7 @@ export interface ConsentRequest extends ActiveLogin {
 /** A client as the pages show it, in the language of the page. */
 export const clientCard = (client: Client, redirectUri: string, language: string): ClientCard => ({
   name: clientName(client, language),
-  host: redirectUriHost(redirectUri),
+  host: webHost(redirectUri),
   unverified: false,
   policyUri: inLanguage(client.metadata, 'policy_uri', language),
   tosUri: inLanguage(client.metadata, 'tos_uri', language),
@@ -88,14 +88,11 @@ export const chosenBefore = ({
 }: Pick<ConsentRequest, 'pending' | 'login'>): string | undefined =>
   decision?.sid === login.sid ? decision.organization : undefined
 
-/** The data that the page lists beside the scopes. */
+/** The user's claims that the request would reveal. */
 export const sharedClaims = async (
   server: AuthorizationServer,
-  { user, shown, pending: { request } }: ConsentRequest,
-): Promise<{ name: string; value: string }[]> => {
-  const claims = await userClaims(server, user, request.scopes, request.claims?.beyondScopes)
-  return consentClaims(server, claims, shown.locale)
-}
+  { user, pending: { request } }: ConsentRequest,
+): Promise<Record<string, unknown>> => userClaims(server, user, request.scopes, request.claims?.beyondScopes)
 
 /** What the page showed and what the user left ticked. */
 export const receiptOf = async (
@@ -105,6 +102,6 @@ export const receiptOf = async (
   organization: Organization | undefined,
 ): Promise<ConsentReceipt> => {
   const lines = asked.shown.scopes.map((scope) => ({ ...scope, allowed: granted.includes(scope.name) }))
-  const claims = (await sharedClaims(server, asked)).map(({ name }) => name)
+  const claims = Object.keys(await sharedClaims(server, asked))
   return { ...asked.shown, scopes: lines, claims, ...(organization && { organization }) }
 }

@@ -8,6 +8,7 @@ import {
   receiptOf,
   sharedClaims,
 } from '../authorization/consent.ts'
+import { consentRows } from '../authorization/consent-rows.ts'
 import { asFilledIn, consentScopes, grantedEntries } from '../authorization/consent-scopes.ts'
 import { rememberedConsents } from '../authorization/context.ts'
 import { continueRequest, toDecide } from '../authorization/continue.ts'
@@ -21,16 +22,13 @@ import { OAuthError } from '../protocol/errors.ts'
 import type { Decision } from '../protocol/next-step.ts'
 import { lastOrganization, type Organization } from '../protocol/organization.ts'
 import type { Parameters } from '../protocol/parameters.ts'
-import { redirectUriHost, redirectUriKind } from '../protocol/redirect-uri.ts'
+import { webHost } from '../protocol/redirect-uri.ts'
 import { intersectScopes } from '../protocol/scope.ts'
 import { assertCsrf, csrfToken } from '../sessions/csrf.ts'
 import { endLogin } from '../sessions/login.ts'
 
 /** The hidden field with the language of the page: the answer is to what the page said in it. */
 const shownLanguage = 'locale'
-
-const destination = (redirectUri: string): string =>
-  redirectUriKind(redirectUri) === 'private-use' ? redirectUriHost(redirectUri) : new URL(redirectUri).origin
 
 /** A form that named none of the user's organizations. */
 interface Refused {
@@ -45,7 +43,10 @@ const showPage = async (context: PageContext, asked: ConsentRequest, refused?: R
   const { client, request } = pending
   const consents = await rememberedConsents(server, pending, asked.login)
   const { consent, onlyOrganization: only } = allowedBefore(server, asked, consents)
-  const scopes = only ? [] : consentScopes(server, client, consentEntries(request), consent, shown.locale)
+  const entries = only ? [] : consentEntries(request)
+  const scopes = consentScopes(server, client, entries, consent, shown.locale)
+  const filledIn = refused ? asFilledIn(scopes, refused.form) : scopes
+  const claims = only ? {} : await sharedClaims(server, asked)
   const chosen =
     refused?.form.optional('organization') ?? chosenBefore(asked) ?? lastOrganization(consents, offered)
   const model = {
@@ -58,9 +59,8 @@ const showPage = async (context: PageContext, asked: ConsentRequest, refused?: R
     client: clientCard(client, request.redirectUri, shown.locale),
     username: user.username,
     organizations: offered && { choices: offered, chosen, error: refused?.error, only },
-    scopes: refused ? asFilledIn(scopes, refused.form) : scopes,
-    claims: only ? [] : await sharedClaims(server, asked),
-    redirectTo: destination(request.redirectUri),
+    scopes: consentRows(server, filledIn, claims, shown.locale),
+    redirectTo: webHost(request.redirectUri) || undefined,
     accountUrl: ownPath(server, '/account'),
   }
   context.send('consent', model, { redirectUri: request.redirectUri, status: refused ? 400 : 200 })

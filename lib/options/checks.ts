@@ -155,7 +155,7 @@ export const checkedBranding = (branding: Branding): Branding => {
   }
   if (branding.links !== undefined) {
     assertRecord('branding.links', branding.links)
-    assertNames('branding.links.', branding.links, ['forgotPassword', 'signUp', 'help', 'privacy'])
+    assertNames('branding.links.', branding.links, ['forgotPassword', 'signUp', 'help', 'privacy', 'terms'])
     for (const [name, link] of Object.entries(branding.links))
       assertType(`branding.links.${name}`, link, 'string')
   }

@@ -22,8 +22,11 @@ export interface ScopeOptions extends ScopeWords {
   claims?: readonly string[]
   /** Lets the user untick the scope on the consent page. @default false */
   optional?: boolean
-  /** The heading under which the consent page lists the scope. @default 'change' for names with a verb such as `write` or `delete`, else 'read' */
-  group?: 'identity' | 'read' | 'change'
+  /**
+   * What the scope is about: who the user is, what the client can see, or what it can change. The consent page orders
+   * the scopes by it and shows an icon. @default 'change' for a sensitive scope, else 'other', which has a neutral icon
+   */
+  group?: 'identity' | 'read' | 'change' | 'other'
   /** `'high'` marks the scope as sensitive. A sensitive optional scope starts unticked. @default 'normal' */
   risk?: 'normal' | 'high'
 }
@@ -40,5 +43,5 @@ export interface Branding {
    */
   accent?: string
   /** Links that the pages show. @default {} */
-  links?: { forgotPassword?: string; signUp?: string; help?: string; privacy?: string }
+  links?: { forgotPassword?: string; signUp?: string; help?: string; privacy?: string; terms?: string }
 }

@@ -25,8 +25,8 @@ export const checkedScope = (name: string, scope: string | ScopeOptions): ScopeO
   }
   assertScopeWords(`scopes['${name}']`, scope)
   assertType(`scopes['${name}'].optional`, scope.optional, 'boolean')
-  if (scope.group !== undefined && !['identity', 'read', 'change'].includes(scope.group)) {
-    refuse(`scopes['${name}'].group must be 'identity', 'read' or 'change'`)
+  if (scope.group !== undefined && !['identity', 'read', 'change', 'other'].includes(scope.group)) {
+    refuse(`scopes['${name}'].group must be 'identity', 'read', 'change' or 'other'`)
   }
   if (scope.risk !== undefined && !['normal', 'high'].includes(scope.risk)) {
     refuse(`scopes['${name}'].risk must be 'normal' or 'high'`)

@@ -3,7 +3,7 @@ import type { Organization } from '../protocol/organization.ts'
 /** A client on the pages. Logos of clients are never loaded; the pages show initials. */
 export interface ClientCard {
   name: string
-  /** Host of its redirect URI; empty for private-use schemes. */
+  /** Host of its redirect URI; empty for an app on the user's device (a private-use scheme). */
   host: string
   /** The client registered itself, so its name is not verified. */
   unverified: boolean
@@ -23,7 +23,9 @@ export interface ConsentScope {
   details?: string
   /** Language of both texts (BCP 47), if it differs from the page. */
   language?: string
-  group: 'identity' | 'read' | 'change' | 'offline'
+  group: 'identity' | 'read' | 'change' | 'other' | 'offline'
+  /** What the scope reveals about this user: values in display order, such as a name and an address. */
+  data?: readonly string[]
   /** The user may untick it. */
   optional: boolean
   /** The user has not allowed it to this client before. */
@@ -49,7 +51,7 @@ export interface ConsentOrganizations {
 /** A client in the list of connected apps. */
 export interface ConnectedClientCard {
   name: string
-  /** Host of its redirect URI; empty if unknown. */
+  /** Host of its redirect URI; empty if unknown, or for an app on the user's device. */
   host: string
   /** The name of the organization that it can use. */
   organization?: string
@@ -101,11 +103,10 @@ export interface PageModels {
     username: string
     /** Absent without the option `organizations`. */
     organizations?: ConsentOrganizations
+    /** In display order. Scopes about the user's identity that are not optional are one entry. */
     scopes: readonly ConsentScope[]
-    /** The data that will be shared: claim names with the user's values as strings. */
-    claims: readonly { name: string; value: string }[]
-    /** The origin that both answers redirect to, such as `https://host`. */
-    redirectTo: string
+    /** The host that both answers redirect to; absent for an app on the user's device. */
+    redirectTo?: string
     /** The page where the user can remove the client later. */
     accountUrl?: string
   }

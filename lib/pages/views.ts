@@ -46,6 +46,10 @@ const disguises = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u202a-\u
 const verbatim = (value: unknown): string =>
   escapeHtml(value).replace(disguises, (character) => `&#${character.codePointAt(0)};`)
 
+/** HTML of a name or an address, which may break before the `@`. */
+const address = (value: string): string =>
+  `<bdi>${escapeHtml(value.replace(disguises, '')).replace('@', '<wbr>@')}</bdi>`
+
 /** Up to two initials of a name, or of the local part of an email address. */
 const initials = (name: string): string =>
   (name.split('@')[0]?.match(/(?<![\p{L}\p{N}\p{M}'’])[\p{L}\p{N}]/gu) ?? ['?'])
@@ -112,12 +116,14 @@ const templateGlobals = (branding: Branding, asset: (name: string) => string, di
       signUp: hostLink(links.signUp),
       help: hostLink(links.help),
       privacy: hostLink(links.privacy),
+      terms: hostLink(links.terms),
     },
     asset,
     webLink,
     httpsLink,
     ownUrl,
     verbatim,
+    address,
     initials,
     tint,
   }

@@ -54,7 +54,7 @@ const useExample = (...flags: string[]) => {
 const enter = async (page: Page, { email, password }: Pick<Person, 'email' | 'password'>): Promise<void> => {
   await page.fill('#username', email)
   await page.fill('#password', password)
-  await page.click('form button')
+  await page.click('#submit')
 }
 
 describeWith('chromium', 'Notes and Journal in Chromium', () => {
@@ -199,8 +199,10 @@ describeWith('chromium', 'the example app with its theme', () => {
         await enter(page, mira)
         await page.getByRole('heading', { name: 'Journal wil toegang tot je account bij Notes' }).waitFor()
         expect(await page.locator('main').textContent()).toContain('Je notities lezen')
+        await page.locator('.languages summary').click()
         await page.getByRole('link', { name: 'Deutsch' }).click()
         await page.getByText('Ihre Notizen lesen').waitFor()
+        await page.locator('.languages summary').click()
         await page.getByRole('link', { name: 'Nederlands' }).click()
         await page.getByRole('button', { name: 'Toestaan' }).waitFor()
       },

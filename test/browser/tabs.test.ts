@@ -257,7 +257,7 @@ describeWith('chromium', 'tabs, buttons and cookies in Chromium', () => {
         await page.waitForSelector('#error')
         const [again] = await Promise.all([page.waitForRequest(`${issuer()}/login`), page.reload()])
         expect(again.method()).toBe('POST')
-        await page.getByText('We couldn’t sign you in').waitFor()
+        await page.getByText('Wrong email, username or password').waitFor()
         await signIn(page)
         await press(page, 'Allow')
         await expectFinished(tab)

@@ -36,7 +36,7 @@ describe('the list', () => {
   test('is empty at first, and explains itself', async () => {
     const agent = browser()
     const list = await agent.signIn(await agent.open(account))
-    expect(textOf(list)).toContain('No app or site can use your Latchkey account.')
+    expect(textOf(list)).toContain('No apps are connected to your Latchkey account.')
     expect(clientsOf(list)).toEqual([])
     expect(list.headers['cache-control']).toBe('no-store')
     expect(list.html).toContain('<a class="link" id="sign-out" href="/oauth/logout">')
@@ -55,7 +55,7 @@ describe('the list', () => {
       {
         name: 'Web client',
         place: 'client.example.com',
-        scopes: ['Recognise your account', 'See your email address', 'Read your notes'],
+        scopes: ['Sign you in with your Latchkey account', 'See your email address', 'Read your notes'],
         since: iso(start),
         lastUsed: iso(start + 200),
         sessions: '2',
@@ -64,7 +64,7 @@ describe('the list', () => {
       {
         name: 'Other client',
         place: 'other.example.com',
-        scopes: ['Recognise your account'],
+        scopes: ['Sign you in with your Latchkey account'],
         since: iso(start + 100),
         lastUsed: iso(start + 100),
         sessions: '1',
@@ -103,7 +103,11 @@ describe('the list', () => {
     const { agent } = await allowed({ client_id: 'ours', scope: 'openid profile' })
     expect(await table('consents')).toEqual([])
     expect(clientsOf(await agent.open(account))).toMatchObject([
-      { name: 'Ours', scopes: ['Recognise your account', 'See your name and profile'], sessions: '1' },
+      {
+        name: 'Ours',
+        scopes: ['Sign you in with your Latchkey account', 'See your name and profile'],
+        sessions: '1',
+      },
     ])
     expect(textOf(await confirmOf(agent, 'Ours'))).toContain('It belongs to Latchkey')
   })

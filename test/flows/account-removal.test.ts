@@ -39,11 +39,9 @@ describe('removing', () => {
   test('shows a confirmation first, and how soon it takes effect', async () => {
     const { agent, tokens } = await allowed()
     const page = await confirmOf(agent, 'Web client')
-    expect(textOf(page)).toContain('Remove access?')
-    expect(textOf(page)).toContain(
-      'It takes effect at once: Web client can no longer use your Latchkey account',
-    )
-    expect(textOf(page)).toContain('When you use it again, you will be asked again.')
+    expect(textOf(page)).toContain('Remove Web client ’s access?')
+    expect(textOf(page)).toContain('Web client loses access to your Latchkey account immediately')
+    expect(textOf(page)).toContain('If you use it again, it must ask you first.')
     expect((await userinfo(host, tokens.access_token)).status).toBe(200)
   })
 

@@ -42,7 +42,7 @@ describe('without a login', () => {
     expect(page.headers['content-security-policy']).toMatch(/form-action 'self'$/)
     const list = await agent.signIn(page)
     expect(list.url.pathname + list.url.search).toBe(account)
-    expect(textOf(list)).toMatch(/Connected apps .*Signed in as ada@example\.com/)
+    expect(textOf(list)).toMatch(/Connected apps .*ada @example\.com Sign out/)
     expect(await table('pending_requests')).toEqual([])
   })
 
@@ -98,7 +98,7 @@ describe('without a login', () => {
     for (const [name, value] of attacker.cookies) victim.cookies.set(name, value)
     await victim.submit(await victim.open('/oauth/logout'), 'csrf_token')
     const list = await victim.signIn(await victim.open(account))
-    expect(textOf(list)).toContain('Signed in as ada@example.com')
+    expect(textOf(list)).toContain('ada @example.com Sign out')
     expect(textOf(await attacker.open(account))).toContain('Sign in Email or username')
   })
 
@@ -154,7 +154,7 @@ describe("with the host's own login page", () => {
     expect(there.headers.location).toBe('/sign-in?return_to=%2Foauth%2Faccount%3Freturned%3D1#_')
     user.current = { id: 1, at: 1_700_000_000 }
     const back = await agent.open(there.location?.searchParams.get('return_to') ?? '')
-    expect(textOf(back)).toContain('Signed in as ada@example.com')
+    expect(textOf(back)).toContain('ada @example.com Sign out')
   })
 
   test('a user who returns without a login gets a page with a link, not another redirect', async () => {

@@ -117,11 +117,11 @@ describe('a receipt', () => {
           tosUri: 'https://client.example.com/terms',
         },
         scopes: [
-          line('openid', 'Recognise your account', 'identity'),
+          line('openid', 'Sign you in with your Acme account', 'identity'),
           line('email', 'See your email address', 'identity'),
-          line('notes:read', 'Read your notes', 'read'),
-          line('notes:write', 'Write notes for you', 'change', { optional: true, allowed: false }),
-          line('roles', 'Know your roles', 'read', { optional: true }),
+          line('notes:read', 'Read your notes', 'other'),
+          line('notes:write', 'Write notes for you', 'other', { optional: true, allowed: false }),
+          line('roles', 'Know your roles', 'other', { optional: true }),
         ],
         claims: ['email', 'email_verified'],
       },
@@ -234,7 +234,7 @@ describe('is asked again when a scope has come to mean something else:', () => {
   test('not while it is not asked for, nor because of another order or another scope', async () => {
     const { agent } = await allowed()
     const next = await deployed({
-      'notes:read': { description: 'Read your notes', optional: false, group: 'read' },
+      'notes:read': { description: 'Read your notes', optional: false, group: 'other' },
       'notes:write': 'Write whatever it likes',
       roles: { ...scopes.roles, claims: ['rank', 'roles'] },
       'notes:share': 'Share your notes',
@@ -275,7 +275,7 @@ describe('is asked again at another place of the client', () => {
     codeOf(await agent.decide(page, 'allow'), { redirectUri: elsewhere })
     const more = await agent.open(at(elsewhere, { scope: 'openid email' }))
     expect(asks(more)).toBe(true)
-    expect(newOnes(more)).toEqual(['See your email address'])
+    expect(newOnes(more)).toEqual(['See who you are'])
   })
 
   test('what is unticked at one place holds at none', async () => {

@@ -356,7 +356,7 @@ describe.each(types)('%s', (type) => {
       const asked = { response_type: type, scope: 'openid offline_access', prompt: 'consent' }
       const login = await agent.open(authorizeUrl({ ...web, ...asked }))
       const consent = await agent.signIn(login, grace.email, grace.password)
-      expect(consent.html).not.toContain('Keep this access')
+      expect(consent.html).not.toContain('Keep access')
       const { fields } = clientAnswer(await agent.decide(consent, 'allow'))
       expect(fields).toEqual({ ...expected, ...(holds('token') && { scope: 'openid' }) })
       const stored = on.database.knex(`${on.database.tablePrefix}authorizations`)

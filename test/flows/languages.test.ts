@@ -150,7 +150,7 @@ describe('the language of a page', () => {
     codeOf(await agent.grant(authorizeUrl(web)))
     const account = await agent.open('/oauth/account')
     expect([title(account), languageOf(account)]).toEqual(['Verbundene Apps · Acme', 'de'])
-    expect(account.html).toContain('<h2><bdi>Netzanwendung</bdi></h2>')
+    expect(account.html).toContain('<span class="name"><bdi>Netzanwendung</bdi></span>')
     expect(account.html).toContain('<bdi>Ihre Notizen lesen</bdi>')
     const removal = await agent.open('/oauth/account?client_id=web')
     expect(removal.html).toContain(
@@ -159,7 +159,7 @@ describe('the language of a page', () => {
     const signOut = await agent.open('/oauth/logout?client_id=web&ui_locales=fr-CA')
     expect([title(signOut), languageOf(signOut)]).toEqual(['Se déconnecter\u202f? · Acme', 'fr'])
     const signedOut = await agent.submit(signOut, 'csrf_token')
-    expect([title(signedOut), languageOf(signedOut)]).toEqual(['Vous êtes déconnecté · Acme', 'fr'])
+    expect([title(signedOut), languageOf(signedOut)]).toEqual(['Déconnexion réussie · Acme', 'fr'])
     const again = await speaking('de').open('/oauth/logout?ui_locales=%00%ff&client_id=web')
     expect([again.status, languageOf(again)]).toEqual([200, 'de'])
   })
@@ -336,11 +336,10 @@ describe('the words of scopes and clients', () => {
   test('are in the language of the page; untranslated ones are marked with the default’s', async () => {
     const { page } = await consentIn('de')
     expect(page.html).toContain('<bdi>Netzanwendung</bdi> möchte auf Ihr Konto bei <bdi>Acme</bdi> zugreifen')
-    expect(page.html).toContain('<bdi>Ihre E-Mail-Adresse sehen</bdi>')
+    expect(page.html).toContain('<bdi>Ihre Identität sehen</bdi>')
     expect(page.html).toContain('<bdi>Ihre Notizen lesen</bdi>')
     expect(page.html).toContain('<p><bdi>Alle.</bdi></p>')
     expect(page.html).toContain('<bdi lang="en">Write notes for you</bdi>')
-    expect(page.html).toContain('<dt>E-Mail-Adresse bestätigt</dt><dd><bdi>Ja</bdi></dd>')
     expect(page.html).toContain('href="https://client.example.com/datenschutz"')
     expect(page.html).toContain('href="https://client.example.com/terms"')
     const english = (await consentIn('en')).page.html
@@ -356,7 +355,7 @@ describe('the words of scopes and clients', () => {
       locale: 'de',
       client: { name: 'Netzanwendung', policyUri: 'https://client.example.com/datenschutz' },
       scopes: [
-        { name: 'openid', text: 'Ihr Konto wiedererkennen' },
+        { name: 'openid', text: 'Sie mit Ihrem Konto bei Acme anmelden' },
         { name: 'email', text: 'Ihre E-Mail-Adresse sehen' },
         { name: 'notes:read', text: 'Ihre Notizen lesen', details: 'Alle.' },
         { name: 'notes:write', text: 'Write notes for you', language: 'en' },
@@ -370,7 +369,7 @@ describe('the words of scopes and clients', () => {
     codeOf(await agent.decide(page, 'allow'))
     expect(await receipt()).toMatchObject({
       locale: 'de',
-      scopes: [{ text: 'Ihr Konto wiedererkennen' }, {}, {}, {}],
+      scopes: [{ text: 'Sie mit Ihrem Konto bei Acme anmelden' }, {}, {}, {}],
     })
   })
 

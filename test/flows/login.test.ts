@@ -121,7 +121,7 @@ describe('every failure is one answer', () => {
     const page = await agent.open(authorizeUrl(web))
     const wrong = without(await agent.signIn(page, ada.username, 'wrong'), ada.username)
     expect(wrong.status).toBe(400)
-    expect(wrong.html).toContain('The username or password is not right')
+    expect(wrong.html).toContain('Wrong email, username or password')
     const attempts = [
       ['nobody@example.com', ada.password],
       ['cut@example.com', 'cut’s password'],

@@ -137,9 +137,9 @@ describe('an invalid answer of the host', () => {
 
 describe('connected apps', () => {
   const listOf = ({ html }: Answer) =>
-    (html.match(/<section class="client">[\s\S]*?<\/section>/g) ?? []).map((section) => ({
-      name: /<h2><bdi>(.*?)</.exec(section)?.[1],
-      organization: /<p>Workspace <bdi>(.*?)</.exec(section)?.[1],
+    (html.match(/<details class="client"[\s\S]*?<\/details>/g) ?? []).map((section) => ({
+      name: /class="name"><bdi>(.*?)</.exec(section)?.[1],
+      organization: /Workspace <bdi>(.*?)</.exec(section)?.[1],
       remove: /href="(\/oauth\/account[^"]*)"/.exec(section)?.[1]?.replaceAll('&amp;', '&') ?? '',
     }))
   const shown = async (agent: RawBrowser) => {
@@ -167,7 +167,9 @@ describe('connected apps', () => {
   test('removing one ends that one and no other', async () => {
     const { agent, acmes, globexes } = await both()
     const page = await removalOf(agent, 'Globex')
-    expect(textOf(page)).toContain('Web client can no longer use the workspace Globex, on any device.')
+    expect(textOf(page)).toContain(
+      'Web client loses access to the workspace Globex immediately, on all devices.',
+    )
     const done = await agent.submit(page, 'csrf_token')
     expect(textOf(done)).toContain('Access removed. Web client can no longer use the workspace Globex.')
     expect(listOf(done).map(({ organization }) => organization)).toEqual(['Acme &amp; Sons'])
@@ -338,7 +340,7 @@ describe('a host', () => {
     expect((await userinfo(after, tokens.access_token)).body).toMatchObject({ org_id: 'acme' })
     const again = new RawBrowser(after.app)
     const list = await again.signIn(await again.open('/oauth/account'))
-    expect(list.html.match(/<section class="client">/g)).toHaveLength(1)
+    expect(list.html.match(/<details class="client"/g)).toHaveLength(1)
     const remove = /href="(\/oauth\/account\?[^"]*)"/.exec(list.html)?.[1] ?? ''
     await again.submit(await again.open(remove), 'csrf_token')
     expect((await userinfo(after, tokens.access_token)).status).toBe(401)

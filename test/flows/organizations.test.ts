@@ -379,7 +379,7 @@ describe('where nothing else is left to ask', () => {
     expect(textOf(page)).toMatch(
       /Choose a workspace to continue to (Ours|Web client) \(client\.example\.com\)/,
     )
-    expect(textOf(page)).not.toMatch(/Allow|Recognise your account|What will be shared/)
+    expect(textOf(page)).not.toMatch(/Allow|Sign you in|will be able to/)
     return { agent, page }
   }
   const choose = (agent: RawBrowser, page: Answer, { id: organization }: Organization) =>

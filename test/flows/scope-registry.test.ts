@@ -60,7 +60,7 @@ const sensitive = ({ html }: Answer): string[] =>
   html
     .split('<span class="scope-text">')
     .slice(1)
-    .filter((line) => /<span class="tag risk"><svg[\s\S]*?<\/svg>\s*Sensitive<\/span>/.test(line))
+    .filter((line) => /<strong class="risk">Sensitive<\/strong>/.test(line))
     .map((line) => /<bdi>(.*?)<\/bdi>/.exec(line)?.[1] ?? '')
 const grantedBy = async (done: Answer): Promise<unknown> => (await redeem(host, codeOf(done))).body.scope
 

@@ -24,8 +24,7 @@ const consent: PageModels['consent'] = {
   client,
   username: 'alice',
   scopes: [scope],
-  claims: [{ name: 'email', value: 'alice@example.com' }],
-  redirectTo: 'https://desk.example.com',
+  redirectTo: 'desk.example.com',
 }
 const error: PageModels['error'] = {
   kind: 'error',
@@ -110,8 +109,6 @@ describe('text', () => {
     expect(keys.map((match) => match[1] ?? '').filter((key) => !text.has(key))).toEqual([])
     for (const kind of ['error', 'fault', 'expired', 'unavailable'])
       for (const part of ['title', 'what', 'next']) expect(text.has(`error.${kind}.${part}`)).toBe(true)
-    for (const group of ['identity', 'read', 'change', 'offline'])
-      expect(text.has(`consent.group.${group}`)).toBe(true)
   })
 })
 
@@ -189,14 +186,11 @@ describe('login page', () => {
     expect(html).not.toContain('role="alert"')
   })
 
-  it('keeps the typed name after a failure, says so in a summary that links to the field, and marks the fields', () => {
+  it('keeps the typed name after a failure, says so once, and marks the fields', () => {
     const html = views.render('login', { ...login, username: 'alice', error: 'credentials' })
-    expect(html).toMatch(/role="alert"[\s\S]*href="#username"/)
-    expect(html).toMatch(
-      /id="username" value="alice"[^>]*aria-invalid="true" aria-describedby="password-error"/,
-    )
-    expect(html).toMatch(/id="password"[^>]*aria-invalid="true" aria-describedby="password-error"/)
-    expect(html).toContain('id="password-error"')
+    expect(html).toMatch(/role="alert" id="error">[\s\S]*Wrong email, username or password/)
+    expect(html).toMatch(/id="username" value="alice"[^>]*aria-invalid="true" aria-describedby="error"/)
+    expect(html).toMatch(/id="password"[^>]*aria-invalid="true" aria-describedby="error" autofocus/)
     expect(html.match(/ autofocus/g)).toHaveLength(1)
   })
 
@@ -269,27 +263,23 @@ describe('consent page', () => {
     expect(views.render('consent', { ...consent, scopes })).toContain('for="scope-1"')
   })
 
-  it('groups the scopes, marks new ones and shows the data with its values', () => {
+  it('shows each scope with its data, and folds what is allowed already', () => {
     const html = views.render('consent', {
       ...consent,
       scopes: [
         { ...scope, group: 'offline', isNew: true },
-        { ...scope, group: 'identity', details: 'All of them.' },
-      ],
-      claims: [
-        { name: 'email', value: 'alice@example.com' },
-        { name: 'shoe_size', value: '38' },
+        { ...scope, group: 'identity', details: 'All of them.', data: ['Alice', 'alice@example.com'] },
       ],
     })
-    expect([...html.matchAll(/<legend>(.*)<\/legend>/g)].map((match) => match[1])).toEqual([
-      'Who you are',
-      'While you’re away',
-    ])
     expect(html.match(/>New</g)).toHaveLength(1)
-    expect(html).toContain('All of them.')
-    expect(html).toContain('<dt>Email</dt><dd><bdi>alice@example.com</bdi></dd>')
-    expect(html).toContain('<dt>shoe size</dt><dd><bdi>38</bdi></dd>')
-    expect(html).toContain('sent to <bdi>https://desk.example.com</bdi>')
+    const [, known = ''] = html.split('<details class="known">')
+    expect(known).toContain('All of them.')
+    expect(known).toContain('<bdi>Alice</bdi>')
+    expect(known).toContain('<bdi>alice<wbr>@example.com</bdi>')
+    expect(known).not.toContain('>New<')
+    expect(html).toContain('return to <bdi>desk.example.com</bdi>')
+    const app = views.render('consent', { ...consent, redirectTo: undefined })
+    expect(app).toContain('an app on this device')
   })
 
   it('links policy and terms only when they are https', () => {
@@ -349,16 +339,16 @@ describe('the page on which an account is chosen', () => {
 describe('connected apps', () => {
   it('are listed each with its name, host, scopes, times and a way to remove it that says whose', () => {
     const html = views.render('account', account)
-    expect(html.match(/<section class="client">/g)).toHaveLength(1)
-    expect(html).toContain('<h2><bdi>Order Desk</bdi></h2>')
+    expect(html.match(/<details class="client" open>/g)).toHaveLength(1)
+    expect(html).toContain('<span class="name"><bdi>Order Desk</bdi></span>')
     expect(html).toContain('<bdi>desk.example.com</bdi>')
     expect(html).toContain('<bdi>See your orders</bdi>')
     expect(html).toContain('<time datetime="2026-01-02T03:04:05.000Z">January 2, 2026</time>')
-    expect(html).toContain('<time datetime="2026-02-03T04:05:06.000Z">February 3, 2026</time>')
+    expect(html).toContain('Last used <bdi>February 3, 2026</bdi>')
     expect(html).toContain('<dd>2</dd>')
     expect(html).toContain('href="/oauth/account?client_id=desk"')
-    expect(html).toContain('<span class="unseen">of <bdi>Order Desk</bdi></span>')
-    expect(html).toContain('Signed in as <bdi>alice</bdi>')
+    expect(html).toContain('<span class="unseen">for <bdi>Order Desk</bdi></span>')
+    expect(html).toContain('<bdi>alice</bdi>')
     expect(html).toContain('href="/oauth/logout"')
     expect(html).not.toContain('<form')
     expect(html).not.toContain('role="status"')
@@ -366,18 +356,18 @@ describe('connected apps', () => {
 
   it('show a message if there are none, and after a removal', () => {
     const html = views.render('account', { ...account, clients: [], removed: 'Order Desk' })
-    expect(html).toContain('No app or site can use your <bdi>Acme</bdi> account.')
+    expect(html).toContain('No apps are connected to your <bdi>Acme</bdi> account.')
     expect(html).not.toContain('These apps')
     expect(html).toMatch(/role="status">[\s\S]*<bdi>Order Desk<\/bdi> can no longer use your account/)
   })
 
   it('are removed after a question that says how soon it takes effect, by POST', () => {
     const html = views.render('remove-client', removal)
-    expect(html).toContain('It takes effect at once: <bdi>Order Desk</bdi> can no longer use')
-    expect(html).toContain('you will be asked again')
+    expect(html).toContain('<bdi>Order Desk</bdi> loses access to your <bdi>Acme</bdi> account immediately')
+    expect(html).toContain('it must ask you first')
     expect(views.render('remove-client', { ...removal, firstParty: true })).toContain('It belongs to')
     expect(tags(html, 'form')).toEqual([expect.stringContaining('method="post" action="/oauth/account"')])
-    expect(tags(html, 'button')).toEqual(['<button type="submit" class="primary">'])
+    expect(tags(html, 'button')).toEqual(['<button type="submit" class="danger">'])
     expect(html).toMatch(/<a class="button secondary" id="cancel" href="\/oauth\/account">/)
     expect(html).not.toContain('autofocus')
   })

@@ -36,11 +36,11 @@ export const textOf = ({ html }: Answer): string =>
 
 /** The clients of the list: name, host, scopes, dates and number of sessions. */
 export const clientsOf = ({ html }: Answer) =>
-  (html.match(/<section class="client">[\s\S]*?<\/section>/g) ?? []).map((section) => {
+  (html.match(/<details class="client"[\s\S]*?<\/details>/g) ?? []).map((section) => {
     const all = (pattern: RegExp) => [...section.matchAll(pattern)].map(([, text = '']) => text)
-    const [name] = all(/<h2><bdi>(.*?)<\/bdi>/g)
-    const [place] = all(/<p><bdi>(.*?)<\/bdi><\/p>/g)
-    const [since, lastUsed] = all(/<time datetime="(.*?)"/g)
+    const [name] = all(/class="name"><bdi>(.*?)<\/bdi>/g)
+    const [place] = all(/<dd><bdi>(.*?)<\/bdi><\/dd>/g)
+    const [lastUsed, since] = all(/<time datetime="(.*?)"/g)
     const [sessions] = all(/<dd>(\d+)<\/dd>/g)
     const [remove = ''] = all(/<a class="button secondary" href="(.*?)"/g)
     return { name, place, scopes: all(/<li>[\s\S]*?<bdi>(.*?)<\/bdi>/g), since, lastUsed, sessions, remove }

@@ -3,9 +3,9 @@ import type { Answer } from './raw-browser.ts'
 
 const errorId = /id="error-id">[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}</
 
-/** A page without the one script of ours that pages with a decision have. */
+/** A page without its own script, which login and decision pages have. */
 export const withoutOwnScript = (html: string): string =>
-  html.replace(/<script src="[^"]*\/assets\/decision\.js\?v=[\w-]{16}"><\/script>\n/, '')
+  html.replace(/<script src="[^"]*\/assets\/(?:decision|login)\.js\?v=[\w-]{16}"><\/script>\n/, '')
 
 /** An error page: nothing is redirected, cached or given away. */
 export const expectErrorPage = (answer: Answer, status: number): void => {

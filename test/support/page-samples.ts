@@ -27,9 +27,9 @@ const consent: PageModels['consent'] = {
   },
   username: 'alice@example.com',
   scopes: [
-    scope('openid', 'Recognise your account', 'identity'),
-    scope('profile', 'See your name and profile', 'identity'),
-    scope('email', 'See your email address', 'identity'),
+    scope('openid', 'See who you are', 'identity', {
+      data: ['Alice Liddell', 'alice@example.com', 'C-10032'],
+    }),
     scope('orders:read', 'See your orders', 'read', {
       details: 'Every order of the last five years, with its items and prices.',
     }),
@@ -45,15 +45,9 @@ const consent: PageModels['consent'] = {
       checked: false,
       details: 'With the card that you have stored, up to the limit that you have set.',
     }),
-    scope('offline_access', 'Keep this access until you remove it', 'offline', { isNew: true }),
+    scope('offline_access', 'Keep access while you’re away, until you remove it', 'offline', { isNew: true }),
   ],
-  claims: [
-    { name: 'name', value: 'Alice Liddell' },
-    { name: 'email', value: 'alice@example.com' },
-    { name: 'email_verified', value: 'Yes' },
-    { name: 'customer_number', value: 'C-10032' },
-  ],
-  redirectTo: 'https://desk.example.com',
+  redirectTo: 'desk.example.com',
   accountUrl: '/account',
 }
 const error: PageModels['error'] = {
@@ -79,7 +73,7 @@ const account: PageModels['account'] = {
     {
       name: 'Order Desk',
       host: 'desk.example.com',
-      scopes: consent.scopes.slice(0, 6),
+      scopes: consent.scopes.slice(0, 4),
       since: '2026-03-02T08:00:00.000Z',
       lastUsed: '2026-11-21T09:41:00.000Z',
       sessions: 2,
@@ -87,7 +81,7 @@ const account: PageModels['account'] = {
     },
     {
       name: 'Field Notes',
-      host: 'com.example.notes:',
+      host: '',
       scopes: consent.scopes.slice(0, 1),
       since: '2026-11-01T08:00:00.000Z',
       lastUsed: '2026-11-02T09:41:00.000Z',
@@ -136,13 +130,32 @@ export const samples: readonly Sample[] = [
   { name: 'login-unverified', page: 'login', model: { ...login, client: unverified } },
   { name: 'consent', page: 'consent', model: consent },
   {
+    name: 'consent-simple',
+    page: 'consent',
+    model: {
+      ...consent,
+      scopes: [
+        scope('openid', 'See who you are', 'identity', { data: ['Alice Liddell', 'alice@example.com'] }),
+      ],
+    },
+  },
+  {
+    name: 'consent-first',
+    page: 'consent',
+    model: { ...consent, scopes: consent.scopes.map((each) => ({ ...each, isNew: false })) },
+  },
+  {
+    name: 'consent-app',
+    page: 'consent',
+    model: { ...consent, client: { ...client, host: '' }, redirectTo: undefined },
+  },
+  {
     name: 'consent-small',
     page: 'consent',
     model: {
       ...consent,
       client: unverified,
       scopes: consent.scopes.slice(0, 1),
-      claims: [],
       accountUrl: undefined,
     },
   },
@@ -154,11 +167,16 @@ export const samples: readonly Sample[] = [
       client: { ...client, name: long, host: `${long}.example` },
       username: `${long}@example.com`,
       scopes: [
-        scope('x', long, 'read', { optional: true, isNew: true, isHighRisk: true, details: long }),
+        scope('x', long, 'read', {
+          optional: true,
+          isNew: true,
+          isHighRisk: true,
+          details: long,
+          data: [long],
+        }),
         scope('y', long, 'change', { isNew: true, isHighRisk: true, language: 'de', details: long }),
       ],
-      claims: [{ name: long, value: long }],
-      redirectTo: `https://${long}.example`,
+      redirectTo: `${long}.example`,
     },
   },
   {

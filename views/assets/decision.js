@@ -1,5 +1,5 @@
 // Double-clickjacking: a window on top of this page closes at the first click of a double click, and the second click
-// presses Allow. The form therefore cannot be submitted shortly after the page loads or its window comes to the front.
+// presses Allow. Allow therefore does nothing shortly after the page loads or its window comes to the front.
 // Pointer movement is no proof of intent: browsers also report a move when a window under the pointer is uncovered.
 const rest = 700
 // Automated browsers need not wait after loading.
@@ -10,7 +10,10 @@ const comeToFront = ({ timeStamp }) => {
 addEventListener('focus', comeToFront)
 document.addEventListener('visibilitychange', comeToFront)
 addEventListener('submit', (event) => {
-  if (event.timeStamp - inFrontSince < rest) event.preventDefault()
+  if (event.timeStamp - inFrontSince >= rest || !['allow', 'choose'].includes(event.submitter?.value)) return
+  event.preventDefault()
+  const again = document.getElementById('again')
+  again.textContent = again.dataset.text
 })
 // A key that was pressed on an earlier page repeats here while it is held, and is released here. Only a key that is
 // pressed on this page may press a button.

@@ -6,8 +6,16 @@ export interface Dictionary {
   texts: Readonly<Record<string, string>>
 }
 
+/** A link as the value of a placeholder. */
+export interface TextLink {
+  href: string
+  text: string
+  /** The link opens a new tab, and these words tell screen readers so. */
+  newTab?: string
+}
+
 /** The value of a placeholder: a string, or a link. */
-export type TextValue = string | number | { href: string; text: string } | undefined
+export type TextValue = string | number | TextLink | undefined
 
 /** Formats texts, times and numbers in one language. */
 export interface Text {
@@ -19,6 +27,8 @@ export interface Text {
   /** A duration, such as “45 seconds” or “3 minutes”, rounded up. */
   duration(seconds: number): string
   number(value: number): string
+  /** The name of a language, such as “German” for `de`; an invalid tag is returned unchanged. */
+  languageName(tag: string): string
   /** Date and time in UTC; an invalid value is returned unchanged. */
   time(iso: string): string
   /** The date in UTC; an invalid value is returned unchanged. */
@@ -40,10 +50,14 @@ export const escapeHtml = (value: unknown): string =>
 const plainValue = (value: TextValue): string =>
   typeof value === 'object' ? value.text : String(value ?? '')
 
+const htmlLink = ({ href, text, newTab }: TextLink): string => {
+  const target = newTab === undefined ? '' : ' target="_blank" rel="noopener noreferrer"'
+  const note = newTab === undefined ? '' : `<span class="unseen"> ${escapeHtml(newTab)}</span>`
+  return `<a href="${escapeHtml(href)}"${target}>${escapeHtml(text)}${note}</a>`
+}
+
 const htmlValue = (value: TextValue): string =>
-  typeof value === 'object'
-    ? `<a href="${escapeHtml(value.href)}">${escapeHtml(value.text)}</a>`
-    : `<bdi>${escapeHtml(value)}</bdi>`
+  typeof value === 'object' ? htmlLink(value) : `<bdi>${escapeHtml(value)}</bdi>`
 
 /**
  * The text functions of templates. An unknown key is printed as it is, so that the page still appears.
@@ -75,6 +89,13 @@ export const createText = ({ language, texts }: Dictionary): Text => {
       return seconds <= 5400
         ? unit(Math.ceil(seconds / 60), 'minute')
         : unit(Math.ceil(seconds / 3600), 'hour')
+    },
+    languageName: (tag) => {
+      try {
+        return new Intl.DisplayNames(language, { type: 'language' }).of(tag) ?? tag
+      } catch {
+        return tag
+      }
     },
     number: (value) => new Intl.NumberFormat(language).format(value),
     time: (iso) => inWords(iso, { dateStyle: 'medium', timeStyle: 'long' }),
