@@ -19,12 +19,12 @@ export const checkedDefaultLocale = (defaultLocale: unknown): string =>
 
 /** Checks the shape only; `pages/i18n` checks the keys of the texts. */
 export const checkedLocales = (
-  locales: Readonly<Record<string, LocaleOptions | false>>,
-): Readonly<Record<string, LocaleOptions | false>> => {
+  locales: Readonly<Record<string, LocaleOptions | boolean>>,
+): Readonly<Record<string, LocaleOptions | boolean>> => {
   assertRecord('locales', locales)
   for (const [tag, locale] of Object.entries(locales)) {
     checkedTag('locales', tag)
-    if (locale === false) continue
+    if (typeof locale === 'boolean') continue
     const where = `locales['${tag}']`
     assertRecord(where, locale)
     assertNames(`${where}.`, locale, ['direction', 'texts'])

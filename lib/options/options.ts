@@ -85,10 +85,11 @@ export interface AuthRouterOptions {
   /** The language of pages, unless the user prefers another available one. @default 'en' */
   defaultLocale?: string
   /**
-   * Languages of the pages by language tag (BCP 47): new ones, changed texts, or `false` to turn a built-in one off.
-   * @default the built-in languages ar, de, en, es, fr and ja
+   * Languages of the pages by language tag (BCP 47): new ones, changed texts, or `true` and `false` to turn a built-in
+   * one on and off.
+   * @default those of the built-in languages ar, de, en, es, fr and ja in which all `scopes` have texts
    */
-  locales?: Readonly<Record<string, LocaleOptions | false>>
+  locales?: Readonly<Record<string, LocaleOptions | boolean>>
   /** Name, logo, colour and links of the product on the pages. @default { name: 'Latchkey' } */
   branding?: Branding
   /** Rules for outbound HTTP requests: clients' keys and logout notifications. @default { allow: [] } */

@@ -71,7 +71,7 @@ export interface Options {
   readonly features: Required<Features>
   readonly views: string | undefined
   readonly defaultLocale: string
-  readonly locales: Readonly<Record<string, LocaleOptions | false>>
+  readonly locales: Readonly<Record<string, LocaleOptions | boolean>>
   readonly branding: Branding
   readonly outbound: Required<OutboundOptions>
   readonly logger: Logger

@@ -37,7 +37,7 @@ test.each([
   [{ locales: ['de'] }, 'locales must be an object'],
   [{ locales: { 'pt-br': { texts: {} } } }, "locales: 'pt-br' must be written as 'pt-BR'"],
   [{ locales: { _: { texts: {} } } }, "locales: '_' is not a language tag"],
-  [{ locales: { de: true } }, "locales['de'] must be an object"],
+  [{ locales: { de: 'on' } }, "locales['de'] must be an object"],
   [{ locales: { de: {} } }, "locales['de'].texts must be an object"],
   [
     { locales: { de: { text: {} } } },

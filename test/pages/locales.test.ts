@@ -138,7 +138,7 @@ describe('templates', () => {
 
 describe('the languages of a host', () => {
   const languages = (
-    locales: Record<string, LocaleOptions | false> = {},
+    locales: Record<string, LocaleOptions | boolean> = {},
     language = 'en',
     scopes: Record<string, ScopeOptions> = {},
   ) => createLanguages({ defaultLocale: language, locales, scopes })
@@ -206,6 +206,31 @@ describe('the languages of a host', () => {
     ['login.continue', 'weiter zu {cleint}', 'it may contain {client}, {host}'],
   ])('refuse %s: %j', (key, text, message) => {
     expect(() => languages({ de: { texts: { [key]: text } } })).toThrow(message)
+  })
+
+  it('are by default those in which every scope has its texts, and the default one', () => {
+    const german = { de: { description: 'x' } }
+    const [both, one] = [{ description: 'x', locales: german }, { description: 'x' }]
+    const enabled = (scopes: Record<string, ScopeOptions>, locales: Record<string, boolean> = {}) =>
+      languages(locales, 'en', scopes).tags
+    expect(enabled({})).toEqual(['ar', 'de', 'en', 'es', 'fr', 'ja'])
+    expect(enabled({ 'orders:read': both, 'orders:write': both })).toEqual(['de', 'en'])
+    expect(enabled({ 'orders:read': both, 'orders:write': one })).toEqual(['en'])
+    expect(enabled({ 'orders:read': one }, { fr: true, ja: true })).toEqual(['en', 'fr', 'ja'])
+    expect(languages({}, 'fr', { 'orders:read': one }).tags).toEqual(['fr'])
+  })
+
+  it('in which only some scopes have texts are off, and the log says so', () => {
+    const said: string[] = []
+    const logger = { info: () => {}, warn: (line: string) => void said.push(line), error: () => {} }
+    const words = { description: 'x', locales: { de: { description: 'x' } } }
+    const scopes = { 'orders:read': words, 'orders:write': { description: 'x' } }
+    createLanguages({ defaultLocale: 'en', locales: {}, scopes, logger })
+    expect(said).toEqual([expect.stringMatching(/not available in 'de'.*: orders:write; add the texts/)])
+  })
+
+  it('that are not built in need texts', () => {
+    expect(() => languages({ nl: true })).toThrow("locales['nl'] must have texts")
   })
 
   it('refuse scope texts in an unknown language, but not in a built-in one that is off', () => {

@@ -96,6 +96,9 @@ const openDatabase = async (options: Partial<AuthRouterOptions> = {}): Promise<T
     ? openPreparedDatabase(serverSecret)
     : openTestDatabase()
 
+/** All of them, although most tests have scopes with English texts only. */
+const locales = { ar: true, de: true, en: true, es: true, fr: true, ja: true }
+
 const silent: Logger = { info: () => {}, warn: () => {}, error: () => {} }
 
 /** An app with a user table of its own and the kit mounted in it, on a database of this test file. */
@@ -120,6 +123,7 @@ export const startHost = async (settings: HostSettings = {}): Promise<Host> => {
       'notes:write': { description: 'Write notes for you', optional: true },
     },
     ...settings.options,
+    locales: { ...locales, ...settings.options?.locales },
     logger: listening(settings.options?.logger ?? silent),
   }
   const oauth = authRouter(options)

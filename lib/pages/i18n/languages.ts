@@ -23,7 +23,8 @@ export interface Languages {
   nameOf(tag: string): string
 }
 
-type LanguageOptions = Pick<Options, 'defaultLocale' | 'locales' | 'scopes'>
+type LanguageOptions = Pick<Options, 'defaultLocale' | 'locales' | 'scopes'> &
+  Partial<Pick<Options, 'logger'>>
 
 const ours: Readonly<Record<string, Dictionary>> = { ar, de, en, es, fr, ja }
 
@@ -73,6 +74,28 @@ const assertScopeLanguages = ({ scopes }: LanguageOptions, tags: readonly string
 }
 
 /**
+ * The enabled languages: those that the host names in `locales`, the default one, and the built-in ones in which every scope
+ * has its texts, so that no page mixes two languages.
+ */
+const enabledTags = ({ defaultLocale, locales, scopes, logger }: LanguageOptions): string[] => {
+  const entries = Object.entries(scopes)
+  const lacking = (tag: string): string[] =>
+    entries.filter(([, scope]) => !Object.hasOwn(scope.locales ?? {}, tag)).map(([name]) => name)
+  const isEnabled = (tag: string): boolean => {
+    if (Object.hasOwn(locales, tag)) return locales[tag] !== false
+    const missing = lacking(tag)
+    if (tag === defaultLocale || missing.length === 0) return true
+    if (missing.length < entries.length) {
+      logger?.warn(
+        `latchkey: the pages are not available in '${tag}', because these scopes have no texts in it: ${missing.join(', ')}; add the texts, or set locales: { '${tag}': true }`,
+      )
+    }
+    return false
+  }
+  return [...new Set([...Object.keys(ours), ...Object.keys(locales)])].filter(isEnabled).sort()
+}
+
+/**
  * Prepares the languages of a host. Texts that are missing in one of its languages come from the parent language (`de`
  * for `de-AT`), then from the default language, then from English, so that a new text in an update breaks nothing.
  *
@@ -81,10 +104,12 @@ const assertScopeLanguages = ({ scopes }: LanguageOptions, tags: readonly string
 export const createLanguages = (options: LanguageOptions): Languages => {
   const { defaultLocale, locales } = options
   const hosts = Object.entries(locales)
-  for (const [tag, locale] of hosts) if (locale) assertTexts(`locales['${tag}'].texts`, locale.texts)
-  const tags = [...new Set([...Object.keys(ours), ...hosts.map(([tag]) => tag)])]
-    .filter((tag) => locales[tag] !== false)
-    .sort()
+  for (const [tag, locale] of hosts) {
+    if (typeof locale === 'object') assertTexts(`locales['${tag}'].texts`, locale.texts)
+    else if (locale && !Object.hasOwn(ours, tag))
+      refuse(`locales['${tag}'] must have texts: it is not a built-in language`)
+  }
+  const tags = enabledTags(options)
   if (!tags.includes(defaultLocale)) {
     refuse(
       `defaultLocale must be one of ${tags.join(', ')}; for another language, add its texts in locales['${defaultLocale}']`,
@@ -95,13 +120,13 @@ export const createLanguages = (options: LanguageOptions): Languages => {
   const wordsOf = (tag: string): LocaleOptions['texts'] => {
     const own = locales[tag]
     const original = Object.hasOwn(ours, tag) ? ours[tag]?.texts : undefined
-    return { ...original, ...(own ? own.texts : {}) }
+    return { ...original, ...(typeof own === 'object' ? own.texts : {}) }
   }
   const build = (tag: string): Dictionary => {
     const others = tags.filter((each) => each !== tag)
     const parent = lookUpLanguage([tag], others)
     const own = locales[tag]
-    const direction = (own ? own.direction : undefined) ?? directionOf(tag)
+    const direction = (typeof own === 'object' ? own.direction : undefined) ?? directionOf(tag)
     const texts = { ...en.texts, ...wordsOf(defaultLocale), ...(parent && wordsOf(parent)), ...wordsOf(tag) }
     return { language: tag, direction, texts }
   }
