@@ -21,10 +21,6 @@ export const launchBrowser = (): Promise<Browser> =>
       '--disable-sync',
       '--no-first-run',
       '--host-resolver-rules=MAP *.test 127.0.0.1',
-      // Few processes: starting one takes longer than most tests need for a page.
-      '--in-process-gpu',
-      '--renderer-process-limit=1',
-      '--disable-site-isolation-trials',
     ],
   })
 
