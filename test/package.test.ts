@@ -51,7 +51,7 @@ const main = async () => {
     const oauth = authRouter(options)
     app.use(mount, oauth)
     app.use(oauth.wellKnown)
-    app.get('/api/notes', oauth.requireToken('notes:read'), (req, res) =>
+    app.get('/api/notes', oauth.requireToken('notes:read', { user: false }), (req, res) =>
       res.json({ subject: req.auth.subject ?? null }),
     )
     await oauth.ready()
