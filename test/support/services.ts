@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 
-/** What some tests need beside Node: databases, a session store, a browser. */
-export type Service = 'postgresql' | 'mariadb' | 'redis' | 'chromium'
+/** What some tests need beside Node: databases, a session store, a browser, a Python with Authlib. */
+export type Service = 'postgresql' | 'mariadb' | 'redis' | 'chromium' | 'authlib'
 
 /** Where each service is; every one can be set in the environment. */
 export const services: Readonly<Record<Service, string>> = {
@@ -9,6 +9,7 @@ export const services: Readonly<Record<Service, string>> = {
   mariadb: process.env.TEST_MARIADB_URL ?? 'mysql://root@127.0.0.1:3306/test',
   redis: process.env.TEST_REDIS_URL ?? 'redis://127.0.0.1:6379',
   chromium: process.env.CHROMIUM_PATH ?? '/usr/bin/chromium',
+  authlib: process.env.AUTHLIB_PYTHON ?? '/usr/bin/python3',
 }
 
 /** Each probe is a program that is given the place as its argument and fails unless the service can be used. */
@@ -26,6 +27,9 @@ const probes: Readonly<Record<Service, string>> = {
     socket.on('error', fail).on('data', () => socket.end())`,
   chromium: `
     require('node:fs').accessSync(place, require('node:fs').constants.X_OK)`,
+  authlib: `
+    const run = require('node:child_process').spawnSync(place, ['-c', 'import authlib, requests'])
+    if (run.status !== 0) fail(run.error || new Error('it cannot import authlib and requests'))`,
 }
 
 const remedies: Readonly<Record<Service, string>> = {
@@ -33,6 +37,7 @@ const remedies: Readonly<Record<Service, string>> = {
   mariadb: 'start MariaDB with a database named test, or set TEST_MARIADB_URL',
   redis: 'start Redis, or set TEST_REDIS_URL',
   chromium: 'apt-get install chromium fonts-dejavu-core, or set CHROMIUM_PATH',
+  authlib: 'apt-get install python3-authlib python3-requests, or set AUTHLIB_PYTHON',
 }
 
 const prelude = `

@@ -1,0 +1,68 @@
+// Authlib, a Python client: PKCE, ID tokens that it verifies itself, refresh and revocation, with each way to authenticate.
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import { generateKeyPairSync, randomUUID } from 'node:crypto'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { callback, secret } from '../support/host.ts'
+import { describeWith, services } from '../support/services.ts'
+import { ada, answer, type Provider, startProvider } from '../support/stock-client.ts'
+
+const key = generateKeyPairSync('rsa', { modulusLength: 2048 })
+const pem = key.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
+const jwk = { ...key.publicKey.export({ format: 'jwk' }), kid: randomUUID() }
+const common = { redirect_uris: [callback], scope: 'openid profile email offline_access' }
+
+describeWith('authlib', 'Authlib', () => {
+  let provider: Provider
+  let program: ChildProcess | undefined
+  beforeAll(async () => {
+    provider = await startProvider({
+      clients: [
+        { ...common, client_id: 'secret', client_secret: secret },
+        {
+          ...{ ...common, client_id: 'key', token_endpoint_auth_method: 'private_key_jwt' as const },
+          jwks: { keys: [jwk] } as never,
+        },
+        { ...common, client_id: 'public', token_endpoint_auth_method: 'none' },
+      ],
+    })
+  })
+  afterEach(() => void program?.kill())
+  afterAll(() => provider?.close())
+
+  /** Writes a line to the program and returns the next one of its own. */
+  const start = () => {
+    const python = spawn(services.authlib, [join(__dirname, '../support/authlib-client.py')])
+    program = python
+    let errors = ''
+    python.stderr.on('data', (chunk) => {
+      errors += chunk
+    })
+    const lines = createInterface({ input: python.stdout })[Symbol.asyncIterator]()
+    return async (line: unknown): Promise<unknown> => {
+      python.stdin.write(`${JSON.stringify(line)}\n`)
+      const { value, done } = await lines.next()
+      if (done) throw new Error(errors)
+      return JSON.parse(value)
+    }
+  }
+
+  test.each([
+    ['client_secret_basic', 'secret', secret],
+    ['client_secret_post', 'secret', secret],
+    ['private_key_jwt', 'key', pem],
+    ['none', 'public', ''],
+  ])('signs a user in, refreshes and revokes with %s', async (method, client_id, client_secret) => {
+    const talk = start()
+    const { issuer } = provider
+    const url = await talk({ issuer, method, client_id, client_secret, redirect_uri: callback })
+    const back = await answer(provider.browser(), String(url))
+    expect(await talk(back.href)).toEqual({
+      subject: '1',
+      userinfo: expect.objectContaining({ sub: '1', name: ada.full_name, email: ada.email }),
+      revoked: 200,
+      after: 401,
+    })
+  })
+})
