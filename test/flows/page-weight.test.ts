@@ -25,7 +25,11 @@ describe.each(tags)('every page in every state, in the language %s', (language) 
     samples.map(({ name, page, model }) => [name, views.render(page, model as never, { language, choices })]),
   )
   const style = views.asset('style.css')?.body ?? Buffer.of()
-  const scripts = { decision: /^(consent|select-account|remove-client|sign-out)/, 'form-post': /^form-post/ }
+  const scripts = {
+    decision: /^(consent|select-account|remove-client|sign-out)/,
+    'form-post': /^form-post/,
+    login: /^login/,
+  }
   /** The script of a page; no page has two. */
   const scriptOf = (page: string): string | undefined =>
     Object.entries(scripts).find(([, pages]) => pages.test(page))?.[0]
