@@ -47,8 +47,8 @@ const verbatim = (value: unknown): string =>
   escapeHtml(value).replace(disguises, (character) => `&#${character.codePointAt(0)};`)
 
 /** HTML of a name or an address, which may break before the `@`. */
-const address = (value: string): string =>
-  `<bdi>${escapeHtml(value.replace(disguises, '')).replace('@', '<wbr>@')}</bdi>`
+const address = (value: unknown): string =>
+  `<bdi>${escapeHtml(value).replace(disguises, '').replace('@', '<wbr>@')}</bdi>`
 
 /** Up to two initials of a name, or of the local part of an email address. */
 const initials = (name: string): string =>

@@ -22,7 +22,7 @@ import {
 } from '../support/signing-client.ts'
 import { type Target, underAttack } from '../support/target.ts'
 
-const nobody = { client_id: undefined, client_secret: undefined }
+const noCredentials = { client_id: undefined, client_secret: undefined }
 
 /** What a thief's server would be asked for, if the server under attack followed a header. */
 let thief: TestServer
@@ -237,7 +237,7 @@ underAttack(
         const answer = await send(await signed(both('signer', 'mallory'), stranger))
         const { access_token } = jsonOf(answer)
         const asking = asserted(await assertion('mallory', stranger, { aud }))
-        const told = await introspect(String(access_token), { ...nobody, ...asking })
+        const told = await introspect(String(access_token), { ...noCredentials, ...asking })
         expect(jsonOf(told)).toMatchObject({ active: true, client_id: 'mallory' })
       })
 
@@ -259,7 +259,7 @@ underAttack(
       test('at whatever endpoint', async () => {
         const jwt = await right()
         expect((await send(jwt)).status).toBe(200)
-        const again = { ...nobody, ...asserted(jwt) }
+        const again = { ...noCredentials, ...asserted(jwt) }
         const value = `lk_rt_${'A'.repeat(43)}`
         await expectRefused(jwt)
         for (const path of ['/introspect', '/revoke']) {

@@ -21,7 +21,7 @@ import { underAttack } from '../support/target.ts'
 afterEach(() => jest.restoreAllMocks())
 
 const unknown = `lk_at_${'A'.repeat(43)}`
-const nobody = { client_id: undefined, client_secret: undefined }
+const noCredentials = { client_id: undefined, client_secret: undefined }
 
 underAttack(
   'introspection',
@@ -42,7 +42,7 @@ underAttack(
     describe('by a client that may not ask shows nothing (RFC 7662 §2.1 and §4, ASVS 10.4.10)', () => {
       test.each<[string, Asked, readonly [number, string]]>([
         ['a public client', native, [401, 'invalid_client']],
-        ['no client', nobody, [400, 'invalid_request']],
+        ['no client', noCredentials, [400, 'invalid_request']],
         ['a client without its secret', { client_secret: undefined }, [401, 'invalid_client']],
         ['a client with another secret', { client_secret: otherSecret }, [401, 'invalid_client']],
         ['a client that does not exist', { client_id: 'nobody' }, [401, 'invalid_client']],

@@ -70,7 +70,7 @@ const places: [string, () => HostSettings][] = [
   ['middleware', () => ({ options: { session: hostSession() } })],
 ]
 
-describe('a session cookie that somebody noted', () => {
+describe('a session cookie that was copied earlier', () => {
   test('before another user signed in at the host is worthless, and changes nothing for that user', async () => {
     const host = await start()
     const agent = browser(host, 1)
