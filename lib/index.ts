@@ -26,6 +26,8 @@ export type {
   LoginOptions,
   OutboundOptions,
   RedisClient,
+  ResourceOptions,
+  ResourceTokenRequest,
   ScopeOptions,
   ScopeWords,
   ThrottleOptions,

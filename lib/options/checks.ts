@@ -18,6 +18,7 @@ import type {
 const defaultLifetimes: Lifetimes = {
   code: 60,
   accessToken: 3600,
+  jwtAccessToken: 600,
   idToken: 3600,
   refreshTokenIdle: 30 * 86_400,
   refreshTokenAbsolute: 365 * 86_400,

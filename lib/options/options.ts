@@ -2,9 +2,11 @@ import type { Request, RequestHandler } from 'express'
 import type { Knex } from 'knex'
 import type { Organization } from '../protocol/organization.ts'
 import type { Branding, LocaleOptions, ScopeOptions } from './page-options.ts'
+import type { ResourceOptions } from './resource-options.ts'
 import type { HostUser, LoginOptions, UserFunctions, UserMapping } from './user-options.ts'
 
 export type { Branding, LocaleOptions, ScopeOptions, ScopeWords } from './page-options.ts'
+export type { ResourceOptions, ResourceTokenRequest } from './resource-options.ts'
 export type {
   ClaimMapping,
   HostLogin,
@@ -62,6 +64,11 @@ export interface AuthRouterOptions {
   session?: 'own' | 'host' | RequestHandler
   /** Scopes beyond the standard ones, each with the sentence that the consent page shows. @default {} */
   scopes?: Readonly<Record<string, string | ScopeOptions>>
+  /**
+   * APIs that have access tokens of their own, by URL (RFC 8707): `{ 'https://app.example.com/mcp': { scopes: ['notes:read'] } }`.
+   * @default {}: the parameter `resource` is ignored
+   */
+  resources?: Readonly<Record<string, ResourceOptions>>
   /** Lifetimes in seconds. @default see {@link Lifetimes} */
   lifetimes?: Partial<Lifetimes>
   /**
@@ -169,6 +176,8 @@ export interface Lifetimes {
   code: number
   /** Opaque access token. @default 3600 (1 hour) */
   accessToken: number
+  /** JWT access token, which nothing can end earlier at an API that only checks the signature. @default 600 (10 minutes) */
+  jwtAccessToken: number
   /** ID token. @default 3600 (1 hour) */
   idToken: number
   /** Refresh token that is not used. @default 2592000 (30 days) */

@@ -41,6 +41,7 @@ import type {
   UserFunctions,
   UserMapping,
 } from './options.ts'
+import { checkedResources, type Resource } from './resources.ts'
 import { checkedScopes } from './scopes.ts'
 import { checkedThrottle, type Throttling } from './throttle.ts'
 import { assertUsers } from './users.ts'
@@ -63,6 +64,8 @@ export interface Options {
   readonly login: LoginOptions
   readonly session: AuthRouterOptions['session']
   readonly scopes: Readonly<Record<string, ScopeOptions>>
+  /** By canonical identifier; empty if the host has none. */
+  readonly resources: Readonly<Record<string, Resource>>
   readonly lifetimes: Lifetimes
   readonly refreshTokenGracePeriod: number
   readonly maxAuthorizationsPerClient: number | false
@@ -79,7 +82,16 @@ export interface Options {
 
 const names = [
   ...['issuer', 'database', 'secrets', 'preparedStatements', 'tablePrefix', 'prune'],
-  ...['users', 'organizations', 'login', 'session', 'scopes', 'lifetimes', 'refreshTokenGracePeriod'],
+  ...[
+    'users',
+    'organizations',
+    'login',
+    'session',
+    'scopes',
+    'resources',
+    'lifetimes',
+    'refreshTokenGracePeriod',
+  ],
   ...[
     'maxAuthorizationsPerClient',
     'codeChallengeMethods',
@@ -129,6 +141,7 @@ export const resolveOptions = (
     login: checkedLogin(options.login ?? {}),
     session: checkedSession(options.session),
     scopes: checkedScopes(options.scopes ?? {}),
+    resources: checkedResources(options.resources ?? {}, issuer, options),
     lifetimes: checkedLifetimes(options.lifetimes ?? {}),
     refreshTokenGracePeriod: checkedGracePeriod(options.refreshTokenGracePeriod ?? 10),
     maxAuthorizationsPerClient: checkedMaxAuthorizations(options.maxAuthorizationsPerClient ?? 100),

@@ -43,9 +43,11 @@ describe('defaults', () => {
       login: {},
       session: undefined,
       scopes: {},
+      resources: {},
       lifetimes: {
         code: 60,
         accessToken: 3600,
+        jwtAccessToken: 600,
         idToken: 3600,
         refreshTokenIdle: 30 * 24 * 3600,
         refreshTokenAbsolute: 365 * 24 * 3600,
@@ -288,6 +290,11 @@ describe('an unknown name is refused with the nearest known one', () => {
       'branding.links.privacy',
     ],
     [{ scopes: { x: { descripton: 'x' } } }, "scopes['x'].descripton", "scopes['x'].description"],
+    [
+      { resources: { 'https://api.example.com': { scope: [] } } },
+      "resources['https://api.example.com'].scope",
+      "resources['https://api.example.com'].scopes",
+    ],
     [{ features: { implict: true } }, 'features.implict', 'features.implicit'],
     [{ users: { tabel: 'users' } }, 'users.tabel', 'users.table'],
     [{ users: { table: 'users', colums: {} } }, 'users.colums', 'users.columns'],
@@ -344,6 +351,49 @@ test.each<[string, Record<string, unknown>]>([
   ['an origin that outbound requests may reach', { outbound: { allow: ['http://127.0.0.1:4001'] } }],
 ])('accepted is %s, as it is', (_case, options) => {
   expect(resolve(options)).toMatchObject(options)
+})
+
+const resource = { scopes: ['orders:read'] }
+const withResources = (resources: unknown): Record<string, unknown> => ({
+  scopes: { 'orders:read': 'See your orders' },
+  resources,
+})
+
+test('a resource has a canonical identifier, a name and opaque access tokens', () => {
+  const defaults = { ...resource, accessToken: 'opaque', introspection: [] }
+  const resources = { 'HTTPS://App.example.com/MCP': resource, 'http://localhost:3000': resource }
+  expect(Object.values(resolve(withResources(resources)).resources)).toEqual([
+    { ...defaults, identifier: 'https://app.example.com/MCP', name: 'app.example.com/MCP' },
+    { ...defaults, identifier: 'http://localhost:3000', name: 'localhost:3000' },
+  ])
+})
+
+test.each<[string, unknown, string]>([
+  ['/mcp', resource, 'must be an absolute URL'],
+  ['urn:example:api', resource, 'must be an absolute URL'],
+  ['https://api.example.com/#', resource, 'must be an absolute URL without fragment'],
+  ['https://user@api.example.com/', resource, 'must be an absolute URL without fragment and credentials'],
+  ['http://api.example.com/', resource, 'must use https'],
+  ['https://app.example.com/oauth', resource, 'must not be the issuer'],
+  ['https://api.example.com', ['orders:read'], 'must be an object'],
+  ['https://api.example.com', {}, 'scopes is required'],
+  ['https://api.example.com', { scopes: ['ordrs:read'] }, 'did you mean orders:read?'],
+  ['https://api.example.com', { scopes: ['email'] }, 'must not contain email'],
+  ['https://api.example.com', { ...resource, name: '' }, 'name must be a string'],
+  ['https://api.example.com', { ...resource, accessToken: 'JWT' }, "accessToken must be 'opaque' or 'jwt'"],
+  [
+    'https://api.example.com',
+    { ...resource, introspection: 'api' },
+    'introspection must be a list of client ids',
+  ],
+  ['https://api.example.com', { ...resource, claims: {} }, 'claims must be a function'],
+])('refused is the resource %s as %j', (url, given, message) => {
+  expect(() => resolve(withResources({ [url]: given }))).toThrow(message)
+})
+
+test('refused are two spellings of one resource', () => {
+  const resources = { 'https://api.example.com': resource, 'https://API.example.com/': resource }
+  expect(() => resolve(withResources(resources))).toThrow('resources names https://api.example.com/ twice')
 })
 
 test('a scope may be one sentence or described in full', () => {
