@@ -1,8 +1,8 @@
 import { gzipSync } from 'node:zlib'
 import { createLanguages } from '../../lib/pages/i18n/languages.ts'
+import { samples } from '../../lib/pages/samples.ts'
 import { createViews } from '../../lib/pages/views.ts'
 import { type Host, startHost } from '../support/host.ts'
-import { samples } from '../support/page-samples.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
 
 jest.setTimeout(60_000)

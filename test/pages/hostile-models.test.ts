@@ -2,10 +2,10 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import type { PageModels, PageName } from '../../lib/pages/page-models.ts'
+import { type Sample, samples } from '../../lib/pages/samples.ts'
 import { createViews } from '../../lib/pages/views.ts'
 import { launchBrowser, newPage } from '../support/browser.ts'
 import { openServer, type TestServer } from '../support/client-server.ts'
-import { type Sample, samples } from '../support/page-samples.ts'
 import { describeWith } from '../support/services.ts'
 
 jest.setTimeout(120_000)

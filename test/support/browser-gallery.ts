@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
+import { samples } from '../../lib/pages/samples.ts'
 import { createViews } from '../../lib/pages/views.ts'
 import { openServer } from './client-server.ts'
-import { samples } from './page-samples.ts'
 
 /** Every page in every state, without a server behind it. */
 export interface Gallery {

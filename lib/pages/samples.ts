@@ -1,4 +1,4 @@
-import type { ClientCard, ConsentScope, PageModels, PageName } from '../../lib/pages/page-models.ts'
+import type { ClientCard, ConsentScope, PageModels, PageName } from './page-models.ts'
 
 const client: ClientCard = { name: 'Order Desk', host: 'desk.example.com', unverified: false }
 const hidden = { request: 'lk_ar_sample', csrf: 'sample' }
