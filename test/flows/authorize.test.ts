@@ -118,9 +118,7 @@ describe('afterwards every error goes to the client', () => {
     expectErrorRedirect(
       await browser().get(authorizeUrl({ ...web, client_id: 'shop' })),
       'unauthorized_client',
-      {
-        state: 'a state',
-      },
+      { state: 'a state' },
     )
     await table('clients').where({ client_id: 'shop' }).update({ metadata: row.metadata })
   })

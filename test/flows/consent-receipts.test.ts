@@ -19,13 +19,7 @@ const seeds: ClientSeed[] = [
     policy_uri: 'https://client.example.com/privacy',
     tos_uri: 'https://client.example.com/terms',
   },
-  {
-    client_id: 'ours',
-    client_secret: secret,
-    redirect_uris: [callback],
-    scope: 'openid',
-    first_party: true,
-  },
+  { client_id: 'ours', client_secret: secret, redirect_uris: [callback], scope: 'openid', first_party: true },
 ]
 const scopes = {
   'notes:read': 'Read your notes',

@@ -72,12 +72,7 @@ const grantedTo = async (
 const refusedTo = async (parameters: Record<string, string>, host = on): Promise<ClientAnswer> =>
   clientAnswer(await new RawBrowser(host.app).get(authorizeUrl({ ...web, ...parameters })))
 
-const failure = (error: string) => ({
-  error,
-  error_description: expect.any(String),
-  state: 's',
-  iss: issuer,
-})
+const failure = (error: string) => ({ error, error_description: expect.any(String), state: 's', iss: issuer })
 
 const verified = async (jwt: string | undefined, audience = 'web'): Promise<JWTPayload> => {
   const { body } = await supertest(on.app).get('/oauth/jwks')

@@ -273,9 +273,7 @@ describe('actingAs()', () => {
     const get = (headers: Record<string, string>) => supertest(host.app).get('/api/organization').set(headers)
     expect(
       (await get((await actingAs(host.oauth, 1, '', { organization: globex.id })).headers)).body,
-    ).toEqual({
-      organization: globex.id,
-    })
+    ).toEqual({ organization: globex.id })
     expect((await get((await actingAs(host.oauth, 2)).headers)).body).toEqual({ organization: initech.id })
   })
 

@@ -47,10 +47,7 @@ describe('the choice', () => {
   test('is in the ID token, UserInfo, introspection and req.auth', async () => {
     const { tokens } = await tokensFor(globex)
     expect(claimsOf(tokens.id_token)).toMatchObject({ sub: '1', org_id: globex.id })
-    expect((await userinfo(host, tokens.access_token)).body).toMatchObject({
-      sub: '1',
-      org_id: globex.id,
-    })
+    expect((await userinfo(host, tokens.access_token)).body).toMatchObject({ sub: '1', org_id: globex.id })
     for (const token of [tokens.access_token, tokens.refresh_token])
       expect((await introspect(token)).body).toMatchObject({ active: true, org_id: globex.id })
     expect((await guarded(tokens)).body).toEqual({ organization: globex.id })
@@ -289,9 +286,7 @@ describe('a request that names a workspace', () => {
       expectErrorRedirect(
         await agent.get(authorizeUrl({ ...request, organization, prompt: 'none' })),
         'access_denied',
-        {
-          state: 's',
-        },
+        { state: 's' },
       )
     },
   )
@@ -301,9 +296,7 @@ describe('a request that names a workspace', () => {
     expectErrorRedirect(
       await agent.get(authorizeUrl({ ...request, organization: 'a\0b' })),
       'invalid_request',
-      {
-        state: 's',
-      },
+      { state: 's' },
     )
     const twice = await agent.get(
       `${authorizeUrl({ ...request, organization: 'acme' })}&organization=${globex.id}`,

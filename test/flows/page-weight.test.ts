@@ -56,10 +56,7 @@ describe.each(tags)('every page in every state, in the language %s', (language) 
   test(`weighs with stylesheet and script at most ${most} bytes`, () => {
     expect(weight(style)).toBeGreaterThan(1000)
     const heavy = [...pages]
-      .map(([name, html]) => ({
-        name,
-        bytes: weight(html) + weight(style) + scriptWeight(name),
-      }))
+      .map(([name, html]) => ({ name, bytes: weight(html) + weight(style) + scriptWeight(name) }))
       .filter(({ bytes }) => bytes > most)
     expect(heavy).toEqual([])
   })

@@ -183,10 +183,7 @@ describe('the form of form_post', () => {
     const login = await agent.follow(first)
     const signedIn = await agent.signIn(login)
     const done = signedIn.url.pathname === '/oauth/consent' ? await agent.decide(signedIn, 'allow') : signedIn
-    expect(clientAnswer(done)).toEqual({
-      mode: 'form_post',
-      fields: { code, state: 'a state', iss: issuer },
-    })
+    expect(clientAnswer(done)).toEqual({ mode: 'form_post', fields: { code, state: 'a state', iss: issuer } })
   })
 })
 

@@ -72,10 +72,7 @@ describe('an undescribed scope', () => {
         { ...web, client_id: 'first' },
         { ...web, client_id: 'second', ...more },
       ],
-      {
-        tablePrefix: host.database.tablePrefix,
-        scopes,
-      },
+      { tablePrefix: host.database.tablePrefix, scopes },
     )
   const seeded = () =>
     host.database.knex(`${host.database.tablePrefix}clients`).whereIn('client_id', ['first', 'second'])

@@ -73,11 +73,7 @@ describe('“Continue”', () => {
     const page = await agent.open(authorizeUrl(select))
     const done = await choose(agent, page, 'continue')
     const { sub, auth_time, sid } = await idTokenOf(done)
-    expect({ sub, auth_time, sid }).toEqual({
-      sub: '1',
-      auth_time: idToken.auth_time,
-      sid: idToken.sid,
-    })
+    expect({ sub, auth_time, sid }).toEqual({ sub: '1', auth_time: idToken.auth_time, sid: idToken.sid })
   })
 
   test('is for this request alone: the next one asks again', async () => {

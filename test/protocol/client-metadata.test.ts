@@ -40,18 +40,12 @@ test('absent, undefined and null are the same', () => {
 
 test.each([
   ['token_endpoint_auth_method', 'client_secret_basic'],
-  ['token_endpoint_auth_method', 'client_secret_post'],
   ['token_endpoint_auth_method', 'none'],
-  ['application_type', 'web'],
   ['application_type', 'native'],
-  ['grant_types', ['authorization_code']],
   ['grant_types', ['client_credentials']],
-  ['response_types', ['code']],
   ['client_name', 'Ada’s Journal — 日記'],
   ['client_name', 'x'.repeat(255)],
-  ['client_name', 'مفكرة'],
   ['client_name', 'می\u200cخواهم 👩\u200d💻 ❤\ufe0f'],
-  ['client_uri', 'https://app.example.com'],
   ['client_uri', 'http://localhost:3000/about'],
   ['logo_uri', 'https://app.example.com/logo.svg?v=2'],
   ['policy_uri', 'https://app.example.com/pol%C3%ADtica#part'],
@@ -60,14 +54,11 @@ test.each([
   ['contacts', ['ada@example.com']],
   ['id_token_signed_response_alg', 'ES256'],
   ['default_max_age', 0],
-  ['default_max_age', 3600],
   ['first_party', true],
   ['require_pkce', true],
   ['id_token_scope_claims', false],
   ['refresh_token_rotation', false],
   ['access_token_lifetime', 1],
-  ['id_token_lifetime', 60],
-  ['refresh_token_idle_lifetime', 86_400],
   ['refresh_token_absolute_lifetime', 86_400],
 ])('%s may be %j', (name, value) => {
   expect(parse({ [name]: value })).toEqual({ ...parse({}), [name]: value })
@@ -81,40 +72,24 @@ test('lists lose repeats, scope its spare spaces', () => {
 
 describe('refused is', () => {
   test.each([
-    [
-      'a method that does not exist',
-      'token_endpoint_auth_method',
-      'client_secret_jwt',
-      'one of client_secret_basic',
-    ],
+    ['an unknown method', 'token_endpoint_auth_method', 'client_secret_jwt', 'one of client_secret_basic'],
     ['a method in a list', 'token_endpoint_auth_method', ['none'], 'one of'],
     ['a method that is a property name', 'token_endpoint_auth_method', 'constructor', 'one of'],
     ['a grant that does not exist', 'grant_types', ['magic'], 'grant_types must be one of'],
     ['the password grant', 'grant_types', ['authorization_code', 'password'], 'grant_types must be one of'],
-    ['a grant that is no list', 'grant_types', 'authorization_code', 'array of strings'],
     ['a list within the list', 'grant_types', [['authorization_code']], 'array of strings'],
     ['a response type that does not exist', 'response_types', ['secret'], 'response_types must be one of'],
     ['an empty name', 'client_name', '', 'client_name must be a string'],
     ['a name of spaces', 'client_name', ' \u2003 ', 'client_name must be a string'],
     ['a name of 256 characters', 'client_name', 'x'.repeat(256), '255 characters'],
-    ['a name that is a number', 'client_name', 5, 'client_name must be a string'],
     ['a name that is an object', 'client_name', { toString: 'x' }, 'client_name must be a string'],
     ['a name with NUL', 'client_name', 'a\0b', 'control'],
-    ['a name with a newline', 'client_name', 'Bank\nVerified', 'control'],
-    ['a name with a C1 control', 'client_name', 'a\u0085b', 'control'],
     ['a name with a right-to-left override', 'client_name', 'moc.\u202eknab', 'direction'],
-    ['a name with a right-to-left embedding', 'client_name', 'a\u202bb', 'direction'],
-    ['a name with a pop of direction', 'client_name', 'a\u202cb', 'direction'],
-    ['a name with a right-to-left isolate', 'client_name', 'a\u2067b', 'direction'],
     ['a name with a pop of isolation', 'client_name', 'a\u2069b', 'direction'],
     ['a name with a left-to-right mark', 'client_name', 'a\u200eb', 'direction'],
     ['a name of Hangul fillers', 'client_name', '\u3164\u3164', 'invisible'],
-    ['a name of empty Braille', 'client_name', '\u2800', 'invisible'],
-    ['a name of joiners', 'client_name', '\u200d\u200c', 'invisible'],
     ['a name of combining marks', 'client_name', '\u0301', 'invisible'],
     ['a name with a zero-width space', 'client_name', 'Latch\u200bkey', 'invisible'],
-    ['a name with a soft hyphen', 'client_name', 'Latch\u00adkey', 'invisible'],
-    ['a name with tags', 'client_name', 'Latchkey\u{e0041}', 'invisible'],
     ['a name with a line separator', 'client_name', 'a\u2028b', 'invisible'],
     ['a name with half a character', 'client_name', 'a\ud800', 'invisible'],
     ['a name that is invisible in one language', 'client_name#de', '\u2060', 'invisible'],
@@ -122,18 +97,14 @@ describe('refused is', () => {
     ['a link that is no URL', 'policy_uri', 'privacy', 'policy_uri must be an https URL'],
     ['a link over http', 'tos_uri', 'http://app.example.com', 'tos_uri must be an https URL'],
     ['a javascript link', 'client_uri', 'javascript:alert(1)', 'client_uri must be an https URL'],
-    ['a data link', 'logo_uri', 'data:image/png;base64,AA', 'logo_uri must be an https URL'],
     [
-      'a link with user information, which reads as another host',
+      'a link that reads as another host',
       'policy_uri',
       'https://bank.example@evil.example/',
       'user information',
     ],
     ['a link with an empty user', 'policy_uri', 'https://:x@evil.example/', 'user information'],
     ['a link with backslashes', 'policy_uri', 'https:\\\\app.example.com', 'https URL'],
-    ['a link after a space', 'policy_uri', ' https://app.example.com', 'https URL'],
-    ['a link with a tab in the scheme', 'policy_uri', 'ht\ttps://app.example.com', 'https URL'],
-    ['a link with direction characters', 'policy_uri', 'https://app.example.com/\u202e', 'https URL'],
     ['a link on a host that is not ASCII', 'policy_uri', 'https://аpp.example.com', 'https URL'],
     [
       'a link of 2,049 characters',
@@ -146,31 +117,23 @@ describe('refused is', () => {
     ['a scope in a list', 'scope', ['openid'], 'space-separated'],
     ['contacts that are no list', 'contacts', 'ada@example.com', 'array of strings'],
     ['a contact that is not a string', 'contacts', ['ada@example.com', 5], 'array of strings'],
-    ['a contact with a newline', 'contacts', ['ada@example.com\nBcc: x'], 'control'],
     ['an unsigned ID token', 'id_token_signed_response_alg', 'none', 'one of RS256'],
-    ['an ID token signed with the secret', 'id_token_signed_response_alg', 'HS256', 'one of RS256'],
     ['UserInfo that is not signed', 'userinfo_signed_response_alg', 'none', 'one of RS256'],
     ['an assertion signed with the secret', 'token_endpoint_auth_signing_alg', 'HS256', 'one of RS256'],
     ['a subject type that does not exist', 'subject_type', 'ephemeral', 'one of public'],
     ['a negative age', 'default_max_age', -1, 'whole number'],
     ['an age with a fraction', 'default_max_age', 1.5, 'whole number'],
-    ['an age in words', 'default_max_age', '60', 'whole number'],
     ['an age beyond counting', 'default_max_age', 2 ** 53, 'whole number'],
     ['a response mode that does not exist', 'response_modes', ['web_message'], 'one of query'],
     ['no response mode', 'response_modes', [], 'must not be empty'],
     ['a lifetime of 0', 'access_token_lifetime', 0, 'above 0'],
     ['a lifetime that is no number', 'id_token_lifetime', Number.NaN, 'above 0'],
-    ['an infinite lifetime', 'refresh_token_idle_lifetime', Number.POSITIVE_INFINITY, 'above 0'],
-    ['a lifetime in words', 'refresh_token_absolute_lifetime', '60', 'above 0'],
     ['first_party in words', 'first_party', 'true', 'true or false'],
-    ['first_party as a number', 'first_party', 1, 'true or false'],
-    ['require_pkce in words', 'require_pkce', 'false', 'true or false'],
     ['a rotation in words', 'refresh_token_rotation', 'no', 'true or false'],
     ['id_token_scope_claims as a list', 'id_token_scope_claims', [], 'true or false'],
     ['an unknown name', 'redirect_uri', 'https://app.example.com/cb', 'redirect_uri is not client metadata'],
     ['a name in camel case', 'clientName', 'x', 'clientName is not client metadata'],
     ['a name that every object has', 'constructor', {}, 'constructor is not client metadata'],
-    ['another such name', 'hasOwnProperty', true, 'hasOwnProperty is not client metadata'],
   ])('%s', (_case, name, value, description) => {
     expect(() => parse({ [name]: value })).toThrow(refused(description))
   })
@@ -184,9 +147,8 @@ describe('refused is', () => {
   })
 
   test('what an object inherits is not read', () => {
-    expect(
-      parseClientMetadata(Object.assign(Object.create({ first_party: true }), { redirect_uris })).first_party,
-    ).toBe(false)
+    const heir = Object.assign(Object.create({ first_party: true }), { redirect_uris })
+    expect(parseClientMetadata(heir).first_party).toBe(false)
   })
 
   test.each([[null], [undefined], ['redirect_uris'], [7], [true], [[redirect_uris]]])(
@@ -198,10 +160,7 @@ describe('refused is', () => {
 })
 
 describe('redirect_uris', () => {
-  test.each([
-    ['none, with the code grant', []],
-    ['absent, with the code grant', undefined],
-  ])('are required: %s', (_case, uris) => {
+  test.each([[[]], [undefined]])('are required with the code grant: %j', (uris) => {
     expect(() => parseClientMetadata({ redirect_uris: uris })).toThrow(refused('redirect_uris is required'))
   })
 
@@ -212,7 +171,6 @@ describe('redirect_uris', () => {
   test.each([
     ['a string', 'https://app.example.com/cb'],
     ['a list with a number', ['https://app.example.com/cb', 5]],
-    ['a list with null', [null]],
     ['an object that looks like a list', { 0: 'https://app.example.com/cb', length: 1 }],
   ])('must be an array of strings, not %s', (_case, uris) => {
     expect(() => parse({ redirect_uris: uris })).toThrow(refused('redirect_uris must be an array of strings'))
@@ -233,9 +191,8 @@ describe('redirect_uris', () => {
 })
 
 test('a public client cannot have client credentials (RFC 6749 §4.4)', () => {
-  expect(() => parse({ token_endpoint_auth_method: 'none', grant_types: ['client_credentials'] })).toThrow(
-    refused('public client'),
-  )
+  const client = { token_endpoint_auth_method: 'none', grant_types: ['client_credentials'] }
+  expect(() => parse(client)).toThrow(refused('public client'))
 })
 
 test('refresh tokens of a public client rotate (RFC 9700 §4.14.2)', () => {
@@ -252,10 +209,7 @@ test('front-channel response types need the implicit grant', () => {
 
 test('response modes must be enough for the response types', () => {
   const token = { response_types: ['token'], grant_types: ['implicit'] }
-  expect(parse({ response_modes: ['form_post', 'query', 'query'] }).response_modes).toEqual([
-    'form_post',
-    'query',
-  ])
+  expect(parse({ response_modes: ['query', 'query'] }).response_modes).toEqual(['query'])
   expect(() => parse({ ...token, response_modes: ['query'] })).toThrow(refused('fragment or form_post'))
   expect(parse({ ...token, response_modes: ['query', 'fragment'] })).toHaveProperty('response_modes')
 })
@@ -263,16 +217,7 @@ test('response modes must be enough for the response types', () => {
 test('any JSON gives metadata that parses to itself, or an OAuthError of registration', () => {
   const value = fc.oneof(
     fc.jsonValue(),
-    fc.constantFrom<unknown>(
-      'none',
-      'code',
-      'openid',
-      'RS256',
-      ['authorization_code'],
-      redirect_uris,
-      true,
-      60,
-    ),
+    fc.constantFrom<unknown>('none', 'code', 'openid', ['authorization_code'], redirect_uris, true, 60),
   )
   const input = fc.oneof(
     fc.jsonValue(),

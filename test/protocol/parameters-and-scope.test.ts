@@ -24,17 +24,13 @@ describe('parameters', () => {
     expect(parameters.optional('state')).toBeUndefined()
     expect(() => parameters.required('scope')).toThrow(refused('invalid_request', 'scope is required'))
     expect(parameters.names()).toEqual(['nonce'])
-  })
-
-  test('an empty repeat beside a value is no repeat', () => {
-    const parameters = query('state=&state=s&state=')
-    expect(parameters.required('state')).toBe('s')
-    expect(() => parameters.assertEachOnce()).not.toThrow()
+    const repeated = query('state=&state=s&state=')
+    expect(repeated.required('state')).toBe('s')
+    expect(() => repeated.assertEachOnce()).not.toThrow()
   })
 
   test.each([
     ['different values', 'client_id=a&client_id=b'],
-    ['the same value', 'client_id=a&client_id=a'],
     ['an encoded name', 'client_id=a&%63lient_id=b'],
   ])('a repeat with %s is refused when read and when counted (RFC 6749 §3.1)', (_case, text) => {
     const parameters = query(text)
@@ -50,14 +46,9 @@ describe('parameters', () => {
     expect(() => parameters.assertEachOnce()).not.toThrow('script')
   })
 
-  test('resource may be repeated (RFC 8707 §2)', () => {
-    expect(() =>
-      query('resource=https://a.example&resource=https://b.example').assertEachOnce(),
-    ).not.toThrow()
-  })
-
   test('all values of a parameter that may be repeated, in the order sent (RFC 8707 §2)', () => {
     const parameters = query('resource=https://b.example&x=1&resource=&resource=https://a.example')
+    expect(() => parameters.assertEachOnce()).not.toThrow()
     expect(parameters.all('resource')).toEqual(['https://b.example', 'https://a.example'])
     expect(query('resource=https://a.example').all('resource')).toEqual(['https://a.example'])
     expect(query('resource=&x=1').all('resource')).toEqual([])
@@ -98,20 +89,15 @@ describe('parameters', () => {
 
   test.each([
     ['NUL', '\0'],
-    ['tab', '\t'],
     ['newline', '\n'],
-    ['carriage return', '\r'],
     ['the last of C0', '\u001f'],
-    ['DEL', '\u007f'],
     ['the first of C1', '\u0080'],
-    ['next line', '\u0085'],
     ['the last of C1', '\u009f'],
     ['what decoding leaves of invalid UTF-8', '\ufffd'],
   ])('%s is refused anywhere in a value', (_name, character) => {
-    for (const value of [character, `a${character}b`, `${character}b`, `a${character}`]) {
-      expect(() => one('state', value).optional('state')).toThrow(
-        refused('invalid_request', 'control characters'),
-      )
+    for (const value of [character, `a${character}b`]) {
+      const reading = () => one('state', value).optional('state')
+      expect(reading).toThrow(refused('invalid_request', 'control characters'))
     }
   })
 
@@ -122,8 +108,6 @@ describe('parameters', () => {
 
   test.each([
     ['space', ' '],
-    ['umlaut', 'ü'],
-    ['no-break space', '\u00a0'],
     ['emoji', '🗝️'],
     ['percent', '%00'],
     ['markup', '<b>&"\''],
@@ -170,27 +154,6 @@ describe('parameters', () => {
   )
   const pairs = fc.array(fc.tuple(name, fc.string({ unit: 'binary', maxLength: 600 })), { maxLength: 70 })
 
-  test('all gives exactly the values that were sent and are not empty, if optional accepts each of them', () => {
-    const value = fc.oneof(fc.string({ unit: 'binary', maxLength: 30 }), fc.constant('x'.repeat(2049)))
-    fc.assert(
-      fc.property(fc.array(value, { maxLength: 10 }), (values) => {
-        const parameters = Parameters.from(values.map((sent): [string, string] => ['resource', sent]))
-        const isAccepted = (sent: string): boolean => {
-          try {
-            return one('resource', sent).optional('resource') === (sent === '' ? undefined : sent)
-          } catch {
-            return false
-          }
-        }
-        if (values.every(isAccepted)) {
-          expect(parameters.all('resource')).toEqual(values.filter((sent) => sent !== ''))
-        } else {
-          expect(() => parameters.all('resource')).toThrow(refused('invalid_request', 'resource must'))
-        }
-      }),
-    )
-  })
-
   test('arbitrary pairs give values or invalid_request, and nothing else', () => {
     fc.assert(
       fc.property(pairs, name, (sent, asked) => {
@@ -236,11 +199,7 @@ describe('scope', () => {
     ['a repeat', 'openid email openid', ['openid', 'email']],
     ['spaces around and between', '  openid   email ', ['openid', 'email']],
     ['spaces alone', '   ', []],
-    [
-      'every printable sign the grammar has',
-      "!#$%&'()*+,-./:;<=>?@[]^_`{|}~",
-      ["!#$%&'()*+,-./:;<=>?@[]^_`{|}~"],
-    ],
+    ['every sign of the grammar', "!#$%&'()*+,-./:;<=>?@[]^_`{|}~", ["!#$%&'()*+,-./:;<=>?@[]^_`{|}~"]],
     ['names of properties', '__proto__ constructor', ['__proto__', 'constructor']],
     ['both cases, as two scopes', 'Email email', ['Email', 'email']],
   ])('reads %s', (_case, text, scopes) => {
@@ -250,12 +209,9 @@ describe('scope', () => {
   test.each([
     ['a quotation mark', 'open"id'],
     ['a backslash', 'open\\id'],
-    ['a tab', 'openid\temail'],
     ['a newline', 'openid\nemail'],
     ['NUL', 'openid\0'],
-    ['DEL', 'openid\u007f'],
     ['a letter beyond ASCII', 'öpenid'],
-    ['a no-break space', 'openid\u00a0email'],
   ])('refuses %s (RFC 6749 §3.3)', (_case, text) => {
     expect(() => parseScope(text)).toThrow(refused('invalid_scope'))
     expect(() => parseScope(`email ${text}`)).toThrow(refused('invalid_scope'))
@@ -308,7 +264,7 @@ describe('scope', () => {
   })
 
   const scopes = fc.uniqueArray(
-    fc.constantFrom('openid', 'profile', 'email', 'orders:read', 'orders:write', 'x'),
+    fc.constantFrom(...'openid profile email orders:read orders:write x'.split(' ')),
   )
 
   test('never grants more than is allowed', () => {
@@ -328,13 +284,10 @@ describe('scope', () => {
     )
   })
 
-  test.each([
-    ['absent: all that is registered', [], ['orders:read', 'orders:write']],
-    ['one of them', ['orders:write'], ['orders:write']],
-  ])('client credentials get with scope %s', (_case, asked, result) => {
-    expect(
-      clientCredentialsScopes(asked, ['openid', 'orders:read', 'orders:write', 'offline_access']),
-    ).toEqual(result)
+  test('client credentials get what they ask for, or all that is registered', () => {
+    const registered = ['openid', 'orders:read', 'orders:write', 'offline_access']
+    expect(clientCredentialsScopes([], registered)).toEqual(['orders:read', 'orders:write'])
+    expect(clientCredentialsScopes(['orders:write'], registered)).toEqual(['orders:write'])
   })
 
   test.each([
@@ -342,8 +295,7 @@ describe('scope', () => {
     ['openid: there is no user', ['openid']],
     ['offline_access: there is no user', ['orders:read', 'offline_access']],
   ])('client credentials are refused %s', (_case, asked) => {
-    expect(() => clientCredentialsScopes(asked, ['openid', 'orders:read', 'offline_access'])).toThrow(
-      refused('invalid_scope'),
-    )
+    const registered = ['openid', 'orders:read', 'offline_access']
+    expect(() => clientCredentialsScopes(asked, registered)).toThrow(refused('invalid_scope'))
   })
 })

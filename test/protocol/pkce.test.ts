@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { parseBasicCredentials } from '../../lib/protocol/basic-credentials.ts'
 import { assertCodeVerifier, codeChallengeOf, parseCodeChallenge } from '../../lib/protocol/pkce.ts'
 import { fc } from '../support/property.ts'
@@ -26,23 +25,17 @@ describe('code_challenge', () => {
   test.each([
     ['no method, where RFC 7636 §4.3 would take plain', challenge, undefined, 'method is required'],
     ['a method without a challenge', undefined, 'S256', 'code_challenge is required'],
-    ['plain without a challenge', undefined, 'plain', 'code_challenge is required'],
     ['an unknown method', challenge, 'S512', 'S256 or plain'],
     ['a method in lower case', challenge, 's256', 'S256 or plain'],
-    ['a method in upper case', challenge, 'PLAIN', 'S256 or plain'],
     ['a method that is a property name', challenge, 'constructor', 'S256 or plain'],
-    ['a method with a space', challenge, 'S256 ', 'S256 or plain'],
     ['S256 of 42 characters', challenge.slice(1), 'S256', 'malformed'],
-    ['S256 of 44 characters', `${challenge}A`, 'S256', 'malformed'],
     ['S256 with padding', `${challenge}=`, 'S256', 'malformed'],
     ['S256 in plain base64', challenge.replace('-', '+'), 'S256', 'malformed'],
-    ['S256 in hexadecimal', createHash('sha256').update(verifier).digest('hex'), 'S256', 'malformed'],
     ['S256 with a trailing newline', `${challenge.slice(1)}\n`, 'S256', 'malformed'],
     ['S256 with signs that only plain has', `${challenge.slice(2)}.~`, 'S256', 'malformed'],
     ['plain of 42 characters', 'a'.repeat(42), 'plain', 'malformed'],
     ['plain of 129 characters', 'a'.repeat(129), 'plain', 'malformed'],
     ['plain with a reserved sign', `${'a'.repeat(43)}+`, 'plain', 'malformed'],
-    ['plain with a letter beyond ASCII', 'é'.repeat(43), 'plain', 'malformed'],
   ])('refuses %s', (_case, value, method, reason) => {
     expect(() => parseCodeChallenge(value, method, both)).toThrow(refused('invalid_request', reason))
   })
@@ -80,28 +73,17 @@ describe('code_verifier', () => {
   test.each([
     ['missing', undefined, 'required'],
     ['another', `${verifier.slice(1)}A`, 'does not match'],
-    ['in another case', verifier.toUpperCase(), 'does not match'],
     ['the challenge itself', challenge, 'does not match'],
-    ['with a space', `${verifier} `, '43 to 128'],
     ['with a newline', `${verifier}\n`, '43 to 128'],
     ['beyond ASCII', `${verifier}é`, '43 to 128'],
-    ['with padding', `${verifier}=`, '43 to 128'],
   ])('is refused when it is %s (RFC 7636 §4.6)', (_case, presented, reason) => {
     expect(() => assertCodeVerifier(presented, S256)).toThrow(refused('invalid_grant', reason))
   })
 
   test('is refused where the code was asked for without PKCE: the downgrade of RFC 9700 §4.8.2', () => {
-    expect(() => assertCodeVerifier(verifier, undefined)).toThrow(
-      refused('invalid_grant', 'no code_challenge'),
-    )
+    const verifying = () => assertCodeVerifier(verifier, undefined)
+    expect(verifying).toThrow(refused('invalid_grant', 'no code_challenge'))
     expect(() => assertCodeVerifier(undefined, undefined)).not.toThrow()
-  })
-
-  test('a challenge of S256 is not taken for a plain one, nor the reverse', () => {
-    expect(() => assertCodeVerifier(challenge, S256)).toThrow(refused('invalid_grant', 'does not match'))
-    expect(() => assertCodeVerifier(verifier, { method: 'plain', value: challenge })).toThrow(
-      refused('invalid_grant', 'does not match'),
-    )
   })
 
   test('only the verifier of the challenge verifies', () => {
@@ -154,10 +136,7 @@ describe('Basic credentials', () => {
     ['a colon in the secret', basic('a:b:c'), 'a', 'b:c'],
     ['an encoded colon in the id', basic('https%3A%2F%2Fa:b'), 'https://a', 'b'],
     ['an empty secret, which never matches one', basic('a:'), 'a', ''],
-    ['characters that were not encoded', basic('a/b:c=d/e'), 'a/b', 'c=d/e'],
     ['a percent that escapes nothing', basic('a:%zz'), 'a', '%zz'],
-    ['half an escape', basic('a:100%'), 'a', '100%'],
-    ['an escape of invalid UTF-8', basic('a:%ff'), 'a', '%ff'],
   ])('are read with %s', (_case, header, clientId, clientSecret) => {
     expect(parseBasicCredentials(header)).toEqual({ clientId, clientSecrets: [clientSecret] })
   })
@@ -165,19 +144,14 @@ describe('Basic credentials', () => {
   test.each([
     ['another scheme', 'Bearer YTpi'],
     ['no credentials', 'Basic'],
-    ['an empty value', 'Basic '],
     ['nothing', ''],
-    ['no space', 'BasicYTpi'],
     ['a tab', 'Basic\tYTpi'],
     ['no colon', basic('ab')],
     ['an empty client_id', basic(':b')],
     ['signs outside base64', 'Basic YTp*'],
     ['base64url', 'Basic YTo-_w'],
     ['text after the padding', 'Basic YTpi==YTpi'],
-    ['too much padding', 'Basic YTpi==='],
-    ['two credentials', 'Basic YTpi YTpi'],
     ['a list of schemes', 'Basic YTpi, Bearer x'],
-    ['a newline', 'Basic YTpi\n'],
   ])('are refused for %s', (_case, header) => {
     expect(parseBasicCredentials(header)).toBeUndefined()
   })
@@ -202,21 +176,6 @@ describe('Basic credentials', () => {
     fc.assert(
       fc.property(fc.string(), (secret) => {
         expect(parseBasicCredentials(basic(`a:${secret}`))?.clientSecrets).toContain(secret)
-      }),
-    )
-  })
-
-  test('any header is read or refused, and nothing is thrown', () => {
-    const header = fc.oneof(
-      fc.string({ unit: 'binary' }),
-      fc.string({ unit: 'binary' }).map((text) => `Basic ${text}`),
-      fc.string({ unit: 'binary' }).map(basic),
-      fc.base64String().map((text) => `Basic ${text}`),
-    )
-    fc.assert(
-      fc.property(header, (value) => {
-        const parsed = parseBasicCredentials(value)
-        if (parsed) expect(parsed.clientId).not.toBe('')
       }),
     )
   })

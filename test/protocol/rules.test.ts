@@ -52,9 +52,9 @@ describe('redeeming a code', () => {
     return outcome
   }
 
+  const withoutChallenge = { details: { ...authorization.details, codeChallenge: undefined } }
   const faults: [string, Partial<Authorization>, Partial<PresentedCode>, string][] = [
     ['another client', {}, { clientId: 'other' }, 'another client'],
-    ['another case of the client', {}, { clientId: 'Journal' }, 'another client'],
     ['another redirect_uri', {}, { redirectUri: `${redirectUri}/` }, 'redirect_uri'],
     [
       'another port of a loopback redirect_uri',
@@ -64,19 +64,12 @@ describe('redeeming a code', () => {
     ],
     ['no verifier', {}, { codeVerifier: undefined }, 'code_verifier'],
     ['another verifier', {}, { codeVerifier: 'w'.repeat(43) }, 'code_verifier'],
-    [
-      'a verifier without a challenge',
-      { details: { ...authorization.details, codeChallenge: undefined } },
-      {},
-      'no code_challenge',
-    ],
+    ['a verifier without a challenge', withoutChallenge, {}, 'no code_challenge'],
   ]
 
   test('right in every respect', () => {
     expect(check()).toBe('redeem')
-    expect(
-      check({ details: { ...authorization.details, codeChallenge: undefined } }, { codeVerifier: undefined }),
-    ).toBe('redeem')
+    expect(check(withoutChallenge, { codeVerifier: undefined })).toBe('redeem')
   })
 
   test.each(faults)('is refused with %s', (_case, change, presented, description) => {
@@ -93,20 +86,10 @@ describe('redeeming a code', () => {
   )
 
   test('is refused for an unknown code', () => {
-    expect(() => assertRedeemable(undefined, right, now)).toThrow(invalidGrant('unknown'))
-  })
-
-  test('has the same message for an unknown code and another client’s code', () => {
-    const words = (rule: () => unknown): string => {
-      try {
-        return String(rule())
-      } catch (error) {
-        return String(error)
-      }
-    }
-    expect(words(() => assertRedeemable(undefined, right, now))).toBe(
-      words(() => check({}, { clientId: 'other' })),
-    )
+    // As for another client’s code.
+    const description = 'unknown, or was issued to another client'
+    expect(() => assertRedeemable(undefined, right, now)).toThrow(invalidGrant(description))
+    expect(() => check({}, { clientId: 'other' })).toThrow(invalidGrant(description))
   })
 
   test('is a replay the second time, however late', () => {
@@ -185,12 +168,7 @@ describe('refreshing', () => {
     ['a used token at once: the same answer again', { ...used, consumedAt: now }, {}, 'repeat'],
     ['a used token in the last second of the window', { ...used, consumedAt: now - 9 }, {}, 'repeat'],
     ['a used token at the end of the window: reuse', { ...used, consumedAt: now - 10 }, {}, 'reuse'],
-    [
-      'a used token long after: reuse',
-      { ...used, consumedAt: now - 86_400, expiresAt: now - 1 },
-      {},
-      'reuse',
-    ],
+    ['a used token later: reuse', { ...used, consumedAt: now - 86_400, expiresAt: now - 1 }, {}, 'reuse'],
     ['a used token whose successor was used too: reuse', { ...used, successor: null }, {}, 'reuse'],
     ['a used token without a window', { ...used, consumedAt: now }, { refreshTokenGracePeriod: 0 }, 'reuse'],
     ['an unused token after its login, offline', head({ loginStands: false, offline: true }), {}, 'rotate'],
@@ -211,11 +189,7 @@ describe('refreshing', () => {
     ['another client’s token', head({ clientId: 'other' }), 'another client'],
     ['a used token of a revoked family', { ...used, ...head({ revokedAt: now - 1 }) }, 'revoked'],
     ['a used token of a login that was ended', { ...used, ...head({ loginStands: false }) }, 'ended'],
-    [
-      'another client’s used token',
-      { ...used, consumedAt: 1, ...head({ clientId: 'other' }) },
-      'another client',
-    ],
+    ['another’s used token', { ...used, consumedAt: 1, ...head({ clientId: 'other' }) }, 'another client'],
     ['a revoked family even with offline_access', head({ revokedAt: now, offline: true }), 'revoked'],
     ['an ended family even with offline_access', head({ expiresAt: now, offline: true }), 'ended'],
   ])('refuses %s', (_case, change, description) => {

@@ -89,9 +89,7 @@ describe('a function that does not return', () => {
     expect(caught).toHaveBeenCalledWith(
       expect.objectContaining({
         code: 'temporarily_unavailable',
-        cause: expect.objectContaining({
-          message: 'latchkey: users.find did not return within 10000 ms',
-        }),
+        cause: expect.objectContaining({ message: 'latchkey: users.find did not return within 10000 ms' }),
       }),
     )
   })
