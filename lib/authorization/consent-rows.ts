@@ -1,8 +1,7 @@
-import type { AuthorizationServer } from '../authorization-server.ts'
 import { createText, type Text } from '../pages/i18n/text.ts'
 import type { ConsentScope } from '../pages/page-models.ts'
 import { claimNames } from '../protocol/claims.ts'
-import { claimOf } from './consent-scopes.ts'
+import { claimOf, type ScopeTexts } from './consent-scopes.ts'
 
 const groups: readonly ConsentScope['group'][] = ['identity', 'read', 'change', 'other', 'offline']
 
@@ -35,7 +34,7 @@ const datum = (name: string, value: unknown, text: Text): string => {
 
 /** The scopes with the user's values: each value is shown once, with a scope that the user cannot untick if one reveals it. */
 const withData = (
-  server: AuthorizationServer,
+  server: ScopeTexts,
   scopes: readonly ConsentScope[],
   claims: Readonly<Record<string, unknown>>,
   text: Text,
@@ -53,7 +52,7 @@ const withData = (
 }
 
 /** Whether a scope can be part of the one row that says who the user is. */
-const isPlainIdentity = (server: AuthorizationServer, scope: ConsentScope): boolean =>
+const isPlainIdentity = (server: ScopeTexts, scope: ConsentScope): boolean =>
   scope.group === 'identity' &&
   !scope.optional &&
   scope.isHighRisk !== true &&
@@ -67,7 +66,7 @@ const isPlainIdentity = (server: AuthorizationServer, scope: ConsentScope): bool
  * @param claims the user's claims that they reveal
  */
 export const consentRows = (
-  server: AuthorizationServer,
+  server: ScopeTexts,
   scopes: readonly ConsentScope[],
   claims: Readonly<Record<string, unknown>>,
   language: string,

@@ -19,9 +19,14 @@ const standardGroups: Readonly<Record<string, ConsentScope['group']>> = {
   offline_access: 'offline',
 }
 
+/** What the texts of scopes depend on. */
+export interface ScopeTexts extends Pick<AuthorizationServer, 'languages' | 'scopeClaims'> {
+  readonly options: Pick<AuthorizationServer['options'], 'branding' | 'scopes'>
+}
+
 /** A scope or single claim in the words of the pages. */
 export const scopeWords = (
-  server: AuthorizationServer,
+  server: ScopeTexts,
   name: string,
   language: string,
 ): Pick<ConsentScope, 'description' | 'details' | 'language' | 'group'> => {
@@ -42,7 +47,7 @@ export const scopeWords = (
 
 /** The host's words for a scope, in the language of the page or else in the default language. */
 const hostWords = (
-  server: AuthorizationServer,
+  server: ScopeTexts,
   { description, details, locales = {} }: ScopeOptions,
   language: string,
 ): Pick<ConsentScope, 'description' | 'details' | 'language'> => {
@@ -53,10 +58,8 @@ const hostWords = (
   return { description, details, ...(language !== standard && { language: standard }) }
 }
 
-const scopeOptions = (
-  { options: { scopes } }: AuthorizationServer,
-  name: string,
-): ScopeOptions | undefined => (Object.hasOwn(scopes, name) ? scopes[name] : undefined)
+const scopeOptions = ({ options: { scopes } }: ScopeTexts, name: string): ScopeOptions | undefined =>
+  Object.hasOwn(scopes, name) ? scopes[name] : undefined
 
 /** The claim of an entry that stands for a single claim. */
 export const claimOf = (entry: string): string | undefined =>
@@ -80,7 +83,7 @@ const termsOf = (server: AuthorizationServer, client: Client, entry: string): Sc
 const groupOf = (scope?: ScopeOptions): ConsentScope['group'] =>
   scope?.group ?? (scope?.risk === 'high' ? 'change' : 'other')
 
-const productName = (server: AuthorizationServer): string => server.options.branding.name ?? 'Latchkey'
+const productName = (server: ScopeTexts): string => server.options.branding.name ?? 'Latchkey'
 
 /**
  * A hash of what an entry of a consent means. It changes with the description, the claims and the user's choices, but

@@ -13,6 +13,7 @@ import { ejectViewsCommand } from './eject-views.ts'
 import { helpOn } from './help.ts'
 import { listKeysCommand, rotateKeysCommand } from './keys.ts'
 import { migrateCommand, rollbackCommand } from './migrate.ts'
+import { previewCommand } from './preview.ts'
 import { pruneCommand } from './prune.ts'
 import { rotateSecretCommand } from './rotate-secret.ts'
 import { note, print, printError } from './terminal.ts'
@@ -37,6 +38,7 @@ const commands: readonly Command[] = [
   rotateKeysCommand,
   pruneCommand,
   ejectViewsCommand,
+  previewCommand,
 ]
 
 const now = (): number => Math.floor(Date.now() / 1000)

@@ -41,6 +41,7 @@ describe('help', () => {
       'keys rotate',
       'prune',
       'eject-views',
+      'preview',
     ]
     for (const command of commands) expect(stdout).toMatch(new RegExp(`^  ${command} {2,}\\w`, 'm'))
     const helps = await Promise.all(commands.map((name) => cli.run(folder, [...name.split(' '), '--help'])))

@@ -27,7 +27,13 @@ export const launchBrowser = (): Promise<Browser> =>
 /** What a test may choose of a person's browser. */
 export type PageOptions = Pick<
   BrowserContextOptions,
-  'javaScriptEnabled' | 'colorScheme' | 'viewport' | 'locale' | 'reducedMotion' | 'extraHTTPHeaders'
+  | 'javaScriptEnabled'
+  | 'colorScheme'
+  | 'viewport'
+  | 'locale'
+  | 'reducedMotion'
+  | 'extraHTTPHeaders'
+  | 'bypassCSP'
 >
 
 /** A page with cookies of its own, as of a person who comes for the first time. `page.context().close()` ends it. */

@@ -85,8 +85,10 @@ globalThis.inPage = (() => {
           faults.push(`${quote(one.node.data)} lies over ${quote(other.node.data)}`)
       }
     const pressed = controls()
+    // Show lies inside the field that it shows.
+    const isInside = (one, other) => other.getAttribute('aria-controls') === one.id && one.id !== ''
     for (const [index, one] of pressed.entries())
-      for (const other of pressed.slice(index + 1))
+      for (const other of pressed.slice(index + 1).filter((later) => !isInside(one, later)))
         for (const rect of one.getClientRects())
           for (const beside of other.getClientRects())
             if (depth(rect, beside) > 1) faults.push(`${nameOf(one)} and ${nameOf(other)} overlap`)

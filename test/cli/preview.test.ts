@@ -1,0 +1,85 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { join } from 'node:path'
+import request from 'supertest'
+import { previewPages } from '../../lib/cli/preview-pages.ts'
+import { resolveOptions } from '../../lib/options/resolve.ts'
+import { openCommandLine, program } from '../support/command-line.ts'
+
+const cli = openCommandLine()
+afterAll(() => cli.close())
+
+describe('latchkey preview', () => {
+  const folder = cli.folder()
+  const views = join(folder, 'views')
+  mkdirSync(views)
+  const server = createServer(
+    previewPages(
+      resolveOptions({
+        secrets: ['a secret of this test, long enough'],
+        branding: { name: 'Juniper', accent: '#0a6' },
+        views,
+        locales: { de: true },
+        scopes: {
+          'notes:read': { description: 'See your notes', group: 'read' },
+          'notes:delete': { description: 'Delete your notes', risk: 'high', optional: true },
+        },
+      }),
+    ),
+  )
+
+  test('frames every state, and shows each with the branding, a language and the scopes of the host', async () => {
+    const overview = await request(server).get('/?language=de&width=320').expect(200)
+    const states = [...overview.text.matchAll(/<iframe src="([^"]+)"[^>]*width: 320px/g)].map(
+      ([, url = '']) => url,
+    )
+    expect(states.length).toBeGreaterThan(40)
+    for (const state of states) {
+      const { text } = await request(server).get(state).expect(200)
+      expect({ state, isGerman: text.includes('<html lang="de"'), brand: text.includes('Juniper') }).toEqual({
+        ...{ state, isGerman: true, brand: true },
+      })
+    }
+    const { text } = await request(server).get('/en/consent-your-scopes').expect(200)
+    expect(text).toMatch(/See who you are.*Alice Liddell.*See your notes.*name="scope:notes:delete"/s)
+  })
+
+  test('reads a template anew for each request, and shows why one does not compile', async () => {
+    writeFileSync(join(views, 'signed-out.eta'), '<p>One</p>')
+    expect((await request(server).get('/en/signed-out').expect(200)).text).toBe('<p>One</p>')
+    writeFileSync(join(views, 'signed-out.eta'), '<p>Two <%= it. %></p>')
+    expect((await request(server).get('/en/signed-out').expect(500)).text).toContain('<pre>')
+  })
+
+  test('pretends the chosen colour scheme, and leaves forms unanswered', async () => {
+    const chosen = await request(server)
+      .get('/?scheme=dark')
+      .expect('Set-Cookie', /^preview_scheme=dark;/)
+    const cookie = chosen.headers['set-cookie']?.[0]?.split(';')[0] ?? ''
+    const styles = async (headers: Record<string, string>) =>
+      (await request(server).get('/assets/style.css').set(headers).expect(200)).text
+    expect(await styles({})).toContain('(prefers-color-scheme: dark)')
+    expect(await styles({ Cookie: cookie })).not.toContain('prefers-color-scheme')
+    await request(server).post('/login').expect(204)
+    await request(server).get('/en/nonsense').expect(404)
+    await request(server).get('/xx/login').expect(404)
+  })
+
+  test('serves the configuration of the folder until it is stopped, and writes nothing', async () => {
+    const host = cli.folder({ 'latchkey.config.mjs': "export default { branding: { name: 'Larch' } }" })
+    const preview = spawn(process.execPath, [program(), 'preview', '--port', '0'], { cwd: host })
+    const ended = once(preview, 'close')
+    const [line] = await once(preview.stdout, 'data')
+    expect(await (await fetch(`${String(line).trim()}en/login`)).text()).toContain('Larch')
+    expect(readdirSync(host)).toEqual(['latchkey.config.mjs'])
+    preview.kill('SIGINT')
+    expect(await ended).toEqual([null, 'SIGINT'])
+    const { code, stderr } = await cli.run(host, ['preview', '--port', '99999'])
+    expect({ code, stderr }).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--port must be a number'),
+    })
+  })
+})
