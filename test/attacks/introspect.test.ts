@@ -8,7 +8,6 @@ import {
   jsonOf,
   native,
   other,
-  otherSecret,
   rivals,
   tokensOf,
   web,
@@ -44,64 +43,43 @@ underAttack(
         ['a public client', native, [401, 'invalid_client']],
         ['no client', noCredentials, [400, 'invalid_request']],
         ['a client without its secret', { client_secret: undefined }, [401, 'invalid_client']],
-        ['a client with another secret', { client_secret: otherSecret }, [401, 'invalid_client']],
-        ['a client that does not exist', { client_id: 'nobody' }, [401, 'invalid_client']],
       ])('%s', async (_, asker, [status, error]) => {
-        const tokens = await tokensFor()
-        for (const value of [tokens.access_token, tokens.refresh_token, unknown]) {
-          const answer = await changesNothing(target(), () => introspect(value, asker))
-          expectRefusal(answer, status, error)
-          expect(comparable(answer)).toEqual(comparable(await introspect(unknown, asker)))
+        for (const tokens of [await tokensFor(), await nativeTokens()]) {
+          for (const value of [tokens.access_token, tokens.refresh_token, unknown]) {
+            const answer = await changesNothing(target(), () => introspect(value, asker))
+            expectRefusal(answer, status, error)
+            expect(comparable(answer)).toEqual(comparable(await introspect(unknown, asker)))
+          }
         }
       })
 
-      test('a public client about its own token', async () => {
-        const tokens = await nativeTokens()
-        for (const value of [tokens.access_token, tokens.refresh_token]) {
-          expectRefusal(await introspect(value, native), 401, 'invalid_client')
-        }
-      })
-
-      test('a bearer of the token itself, or of another one', async () => {
-        const [one, two] = [await tokensFor(), await tokensFor()]
-        for (const bearer of [one, two]) {
-          const headers = { Authorization: `Bearer ${bearer.access_token}` }
-          expectRefusal(await ask('/introspect', { token: one.access_token }, headers), 401, 'invalid_client')
-        }
-      })
-
-      test('a signed-in user', async () => {
-        const { access_token } = await tokensFor()
-        const answer = await browserOf().post(`${target().base}/introspect`, { token: access_token })
-        expectRefusal(answer, 400, 'invalid_request')
+      test('a bearer of the token itself, and a signed-in user', async () => {
+        const { access_token: token } = await tokensFor()
+        const headers = { Authorization: `Bearer ${token}` }
+        expectRefusal(await ask('/introspect', { token }, headers), 401, 'invalid_client')
+        expectRefusal(
+          await browserOf().post(`${target().base}/introspect`, { token }),
+          400,
+          'invalid_request',
+        )
       })
     })
 
     describe('looks the same as for an unknown token (RFC 7662 §2.2 and §4)', () => {
-      test('of every token of another client', async () => {
-        const [tokens, public_, { access_token }] = [
-          await tokensFor(),
-          await nativeTokens(),
-          tokensOf(await own()),
-        ]
-        for (const value of [tokens.access_token, tokens.refresh_token, access_token])
-          await expectInactive(value, other)
+      test('of every token of another client, with whatever hint (RFC 7662 §2.1)', async () => {
+        const [tokens, public_] = [await tokensFor(), await nativeTokens()]
+        const { access_token } = tokensOf(await own())
+        const hints = ['access_token', 'refresh_token', 'pop'].map(
+          (token_type_hint): Asked => ({ token_type_hint }),
+        )
+        for (const more of [{}, ...hints, { owner: 'web', azp: 'web', audience: 'web' }])
+          for (const value of [tokens.access_token, tokens.refresh_token, access_token])
+            await expectInactive(value, { ...other, ...more })
         for (const value of [public_.access_token, public_.refresh_token]) {
           await expectInactive(value)
           await expectInactive(value, other)
         }
         await expectActive(tokens.access_token)
-      })
-
-      test.each<[string, Asked]>([
-        ['a hint at an access token', { token_type_hint: 'access_token' }],
-        ['a hint at a refresh token', { token_type_hint: 'refresh_token' }],
-        ['a hint at nothing there is', { token_type_hint: 'pop' }],
-        ['the name of its owner', { owner: 'web', azp: 'web', audience: 'web' }],
-      ])('of another client’s token with %s (RFC 7662 §2.1)', async (_, more) => {
-        const tokens = await tokensFor()
-        for (const value of [tokens.access_token, tokens.refresh_token])
-          await expectInactive(value, { ...other, ...more })
       })
 
       test('of a code, an ID token, a secret, a hash (RFC 8725 §3.12)', async () => {
@@ -114,19 +92,18 @@ underAttack(
         expect((await redeem(code)).status).toBe(200)
       })
 
-      test.each<[string, (value: string) => string]>([
-        ['cut by one character (CVE-2026-27840)', (value) => value.slice(0, -1)],
-        ['one character longer', (value) => `${value}A`],
-        ['in capitals', (value) => value.toUpperCase()],
-        [
-          'of the other kind',
-          (value) => value.replace(/lk_(.)t_/, (_, kind) => `lk_${kind === 'a' ? 'r' : 'a'}t_`),
-        ],
-        ['with a space behind', (value) => `${value} `],
-      ])('of its own token %s', async (_, change) => {
+      test('of its own token when it is changed (CVE-2026-27840)', async () => {
         const tokens = await tokensFor()
         for (const value of [tokens.access_token, tokens.refresh_token]) {
-          await expectInactive(change(value))
+          const ofOtherKind = value.replace(/lk_(.)t_/, (_, kind) => `lk_${kind === 'a' ? 'r' : 'a'}t_`)
+          for (const changed of [
+            value.slice(0, -1),
+            `${value}A`,
+            value.toUpperCase(),
+            ofOtherKind,
+            `${value} `,
+          ])
+            await expectInactive(changed)
           await expectActive(value)
         }
       })
@@ -179,50 +156,39 @@ underAttack(
     })
 
     everyMount(() => {
-      test.each<[string, () => Promise<Answer>, number]>([
-        ['no token', () => ask('/introspect', web), 400],
-        ['an empty token', () => introspect(''), 400],
-        ['a token of 8,193 characters', () => introspect('a'.repeat(8193)), 400],
-        ['a NUL in the token, at which PostgreSQL throws', () => introspect(`${unknown}\0`), 400],
-        ['the token in the address', () => ask(`/introspect?token=${unknown}`, web), 400],
-        [
-          'everything in the address',
-          () => ask(`/introspect?token=${unknown}&client_id=web&client_secret=${secret}`, {}),
-          400,
-        ],
-        [
-          'GET',
-          () =>
-            target().get(
-              `${target().base}/introspect?token=${unknown}&client_id=web&client_secret=${secret}`,
-            ),
-          405,
-        ],
-        [
-          'JSON',
-          () =>
-            ask('/introspect', JSON.stringify({ token: unknown, ...web }), {
-              'Content-Type': 'application/json',
-            }),
-          415,
-        ],
-      ])('refuses %s (RFC 7662 §2.1)', async (_, send, status) => {
-        expectRefusal(await changesNothing(target(), send), status, 'invalid_request')
+      test('refuses a token that is missing, too long or in the address, other methods and other bodies (RFC 7662 §2.1)', async () => {
+        const path = `/introspect?${new URLSearchParams({ token: unknown, ...web })}`
+        const refusals: [number, () => Promise<Answer>][] = [
+          [400, () => ask('/introspect', web)],
+          [400, () => introspect('')],
+          [400, () => introspect('a'.repeat(8193))],
+          [400, () => introspect(`${unknown}\0`)],
+          [400, () => ask(`/introspect?token=${unknown}`, web)],
+          [400, () => ask(path, {})],
+          [405, () => target().get(target().base + path)],
+          [
+            415,
+            () =>
+              ask('/introspect', JSON.stringify({ token: unknown, ...web }), {
+                'Content-Type': 'application/json',
+              }),
+          ],
+        ]
+        for (const [status, send] of refusals)
+          expectRefusal(await changesNothing(target(), send), status, 'invalid_request')
       })
     })
 
     test('is for servers: no script of another origin may read it (CVE-2024-41657)', async () => {
       const { access_token } = await tokensFor()
       for (const Origin of ['https://evil.example', 'null', new URL(target().issuer).origin]) {
+        const asked = {
+          'Access-Control-Request-Method': 'POST',
+          'Access-Control-Request-Headers': 'authorization',
+        }
         const preflight = await target()
           .browser()
-          .send('OPTIONS', `${target().base}/introspect`, {
-            headers: {
-              Origin,
-              'Access-Control-Request-Method': 'POST',
-              'Access-Control-Request-Headers': 'authorization',
-            },
-          })
+          .send('OPTIONS', `${target().base}/introspect`, { headers: { Origin, ...asked } })
         expect(preflight.status).toBe(405)
         const told = await ask('/introspect', { token: access_token, ...web }, { Origin })
         expect(jsonOf(told)).toMatchObject({ active: true })
@@ -232,15 +198,13 @@ underAttack(
       }
     })
 
-    everyMount(() => {
-      test('is stored by no cache (RFC 7662 §4)', async () => {
-        const { access_token } = await tokensFor()
-        for (const value of [access_token, unknown]) {
-          const { headers } = await introspect(value)
-          expect(headers['cache-control']).toBe('no-store')
-          expect(headers).not.toHaveProperty('etag')
-        }
-      })
+    test('is stored by no cache (RFC 7662 §4)', async () => {
+      const { access_token } = await tokensFor()
+      for (const value of [access_token, unknown]) {
+        const { headers } = await introspect(value)
+        expect(headers['cache-control']).toBe('no-store')
+        expect(headers).not.toHaveProperty('etag')
+      }
     })
   },
   () => ({ clients: rivals }),

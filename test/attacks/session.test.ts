@@ -28,8 +28,8 @@ underAttack(
       [...agent.cookies.keys()].find((name) => name.endsWith(`_${purpose}`)) ?? `no ${purpose}`
     const sessionOf = (agent: RawBrowser): string => agent.cookies.get(sessionCookie(agent)) ?? ''
     /** A Cookie header as an attacker writes it, in the place of the browser's own. */
-    const withCookies = (pairs: readonly (readonly [string, string])[]): Record<string, string> => ({
-      Cookie: pairs.map(([name, value]) => `${name}=${value}`).join('; '),
+    const twice = (name: string, first: string, second: string): Record<string, string> => ({
+      Cookie: `${name}=${first}; ${name}=${second}`,
     })
 
     // ASVS 7.2.4, RFC 6819 §4.4.1.10; CVE-2022-25896 and CVE-2026-7507 kept a session that the attacker knew.
@@ -60,35 +60,33 @@ underAttack(
           expect(await refresh(ofBob.refresh_token)).toMatchObject({ error: 'invalid_grant' })
         })
 
-        test.each([
-          ['made up, with a signature', `s%3A${'A'.repeat(32)}.${'B'.repeat(43)}`],
-          ['empty', ''],
-          ['a broken escape', '%zz%'],
-        ])('one that is %s is not taken over', async (_, planted) => {
-          const victim = browser()
+        test('one that is made up, empty or broken is not taken over', async () => {
           const names = [sessionCookie(await signedIn()), 'host.sid']
-          for (const name of names) victim.cookies.set(name, planted)
-          await expectNobody(victim)
-          const { page } = await loginPage({ prompt: 'consent' }, victim)
-          await victim.signIn(page)
-          const name = names.find((each) => victim.cookies.get(each) !== planted) ?? ''
-          expect(isOfSession(name)).toBe(true)
-          const attacker = browser()
-          for (const each of names) attacker.cookies.set(each, planted)
-          await expectNobody(attacker)
+          for (const planted of [`s%3A${'A'.repeat(32)}.${'B'.repeat(43)}`, '', '%zz%']) {
+            const victim = browser()
+            for (const name of names) victim.cookies.set(name, planted)
+            await expectNobody(victim)
+            const { page } = await loginPage({ prompt: 'consent' }, victim)
+            await victim.signIn(page)
+            const name = names.find((each) => victim.cookies.get(each) !== planted) ?? ''
+            expect(isOfSession(name)).toBe(true)
+            const attacker = browser()
+            for (const each of names) attacker.cookies.set(each, planted)
+            await expectNobody(attacker)
+          }
         })
 
         test('each login of the same person has a new one, and the old one is worthless', async () => {
           const agent = await signedIn()
           const seen = new Set([sessionOf(agent)])
-          for (let time = 0; time < 3; time += 1) {
+          for (let time = 0; time < 2; time += 1) {
             const before = agent.clone()
             const { page } = await loginPage({ prompt: 'login' }, agent)
             code(await agent.signIn(page))
             seen.add(sessionOf(agent))
             await expectNobody(before)
           }
-          expect(seen.size).toBe(4)
+          expect(seen.size).toBe(3)
         })
       })
     })
@@ -104,7 +102,7 @@ underAttack(
         return { attacker, victim, page, id, resume: at('/authorize', { authorization_request: id }) }
       }
 
-      test('after the victim signed in', async () => {
+      test('after the victim signed in, and after the victim allowed', async () => {
         const { attacker, victim, page, id, resume } = await planted()
         const consent = await victim.signIn(page)
         expect(pageOf(consent)).toBe('200 /consent')
@@ -112,13 +110,6 @@ underAttack(
         expectExpiredPage(await attacker.get(at('/consent', { authorization_request: id })))
         const form = { ...fieldsOf(consent, 'value="allow"'), decision: 'allow' }
         expectExpiredPage(await post(attacker, '/consent', form))
-        await expectNobody(attacker)
-      })
-
-      test('after the victim allowed', async () => {
-        const { attacker, victim, page, resume } = await planted()
-        const consent = await victim.signIn(page)
-        const form = { ...fieldsOf(consent, 'value="allow"'), decision: 'allow' }
         code(await post(victim, '/consent', form))
         expectExpiredPage(await attacker.get(resume))
         expectExpiredPage(await post(attacker, '/consent', form))
@@ -138,18 +129,12 @@ underAttack(
             [ofBob, ofAda, '2'],
             [ofAda, 'garbage', '1'],
           ] as const) {
-            const headers = withCookies([
-              [name, first],
-              [name, second],
-            ])
+            const headers = twice(name, first, second)
             const { id_token } = await redeem(code(await browser().get(silent(), headers)))
             expect(claimsOf(id_token).sub).toBe(subject)
           }
           for (const garbage of ['garbage', 's%3Ax.y', '', '%zz', `${ofAda}x`]) {
-            const headers = withCookies([
-              [name, garbage],
-              [name, ofAda],
-            ])
+            const headers = twice(name, garbage, ofAda)
             expectRefusal(await browser().get(silent(), headers), 'login_required')
           }
         })
@@ -159,17 +144,8 @@ underAttack(
           const name = cookieOf(agent, 'browser')
           const own = agent.cookies.get(name) ?? ''
           const stranger = (await loginPage()).agent.cookies.get(name) ?? ''
-          for (const wrong of [
-            stranger,
-            'garbage',
-            `${own}A`,
-            own.toUpperCase(),
-            `lk_br_${'A'.repeat(43)}`,
-          ]) {
-            const headers = withCookies([
-              [name, wrong],
-              [name, own],
-            ])
+          for (const wrong of [stranger, 'garbage', `${own}A`, own.toUpperCase()]) {
+            const headers = twice(name, wrong, own)
             const form = { ...fields, username: ada.email, password: ada.password }
             await writesNothing(target(), async () => {
               expectExpiredPage(await browser().get(at('/login', { authorization_request: id }), headers))
@@ -179,21 +155,21 @@ underAttack(
           expect((await agent.signIn(page)).status).toBeLessThan(400)
         })
 
-        test.each([
-          ['names of properties', '__proto__=x; constructor=y; hasOwnProperty=z'],
-          ['broken escapes', 'a=%zz; b=%; c=%ff%fe'],
-          ['one of 8,000 characters', `a=${'x'.repeat(8000)}`],
-          ['a thousand', Array.from({ length: 1000 }, (_, n) => `c${n}=${n}`).join('; ')],
-        ])(
-          'with %s, the right ones beside them still count, and a stranger is a stranger',
-          async (_, cookies) => {
-            const agent = await signedIn()
-            const own = [...agent.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+        test('beside odd ones, the right ones still count, and a stranger is a stranger', async () => {
+          const agent = await signedIn()
+          const own = [...agent.cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+          const many = Array.from({ length: 1000 }, (_, n) => `c${n}=${n}`).join('; ')
+          for (const cookies of [
+            '__proto__=x; constructor=y',
+            'a=%zz; b=%; c=%ff%fe',
+            `a=${'x'.repeat(8000)}`,
+            many,
+          ]) {
             code(await agent.get(silent(), { Cookie: `${own}; ${cookies}` }))
             code(await agent.get(silent(), { Cookie: `${cookies}; ${own}` }))
             expectRefusal(await browser().get(silent(), { Cookie: cookies }), 'login_required')
-          },
-        )
+          }
+        })
 
         test('under names without the prefix, where the prefix is ours (ASVS 3.3.3)', async () => {
           const agent = await signedIn()
@@ -205,13 +181,6 @@ underAttack(
           await expectNobody(thief)
           const { id } = await loginPage({ prompt: 'login' }, agent)
           expectExpiredPage(await thief.get(at('/login', { authorization_request: id })))
-        })
-
-        test('with the cookie names in another case there is no session', async () => {
-          const agent = await signedIn()
-          const thief = browser()
-          for (const [name, value] of agent.cookies) thief.cookies.set(name.toUpperCase(), value)
-          await expectNobody(thief)
         })
       })
     })
@@ -248,35 +217,30 @@ underAttack(
     // ASVS 7.2.3: nobody guesses it.
     test('its ids and those of browsers are long, and never the same', async () => {
       const values = new Set<string>()
-      for (let time = 0; time < 10; time += 1) {
+      for (let time = 0; time < 4; time += 1) {
         const agent = await signedIn()
         const id = /^s%3A([\w-]+)\./.exec(sessionOf(agent))?.[1] ?? ''
         expect(id.length).toBeGreaterThanOrEqual(32)
         values.add(id).add(agent.cookies.get(cookieOf(agent, 'browser')) ?? '')
       }
-      expect(values.size).toBe(20)
+      expect(values.size).toBe(8)
       const stored = JSON.stringify(await target().rows())
       for (const value of values) expect(stored).not.toContain(value)
     })
 
     // RFC 9700 §4.3, ASVS 14.2.1: addresses end in histories and logs.
-    everyMount(() => {
-      test('its id is in no URL and on no page', async () => {
-        const agent = browser()
-        const seen: string[] = []
-        const send = agent.send.bind(agent)
-        agent.send = async (...sent) => {
-          const answer = await send(...sent)
-          seen.push(sent[1], answer.html, answer.headers.location ?? '')
-          return answer
-        }
-        code(await agent.grant(authorizeUrl()))
-        for (const [name, value] of agent.cookies) {
-          const secret = decodeURIComponent(value).split('.')[0]?.replace('s:', '') ?? ''
-          for (const text of seen)
-            expect({ name, found: text.includes(secret) }).toEqual({ name, found: false })
-        }
-      })
+    test('its id is in no URL and on no page', async () => {
+      const agent = browser()
+      const seen: string[] = []
+      const send = agent.send.bind(agent)
+      agent.send = async (...sent) => {
+        const answer = await send(...sent)
+        seen.push(sent[1], answer.html, answer.headers.location ?? '')
+        return answer
+      }
+      code(await agent.grant(authorizeUrl()))
+      for (const value of agent.cookies.values())
+        expect(seen.join()).not.toContain(decodeURIComponent(value).split('.')[0]?.replace('s:', ''))
     })
 
     // ASVS 7.4.1, 7.4.2 and 7.4.3: a copy of the cookies ends with the login.
@@ -334,22 +298,14 @@ underAttack(
       test('is theirs alone: nothing that was granted before without offline_access lives on', async () => {
         const agent = await signedIn()
         const tokens = await redeem(code(await agent.get(silent())))
+        const waiting = code(await agent.get(silent()))
         const { page } = await loginPage({ prompt: 'select_account' }, agent)
         const next = await agent.signIn(page, bob.email, bob.password)
         code(next.location ? next : await agent.decide(next, 'allow'))
         expect(await subjectOf(agent)).toBe('2')
-        const userinfo = await target().get(at('/userinfo'), {
-          Authorization: `Bearer ${tokens.access_token}`,
-        })
-        expect(userinfo.status).toBe(401)
+        const bearer = { Authorization: `Bearer ${tokens.access_token}` }
+        expect((await target().get(at('/userinfo'), bearer)).status).toBe(401)
         expect(await refresh(tokens.refresh_token)).toMatchObject({ error: 'invalid_grant' })
-      })
-
-      test('has a code that was asked for before, but not redeemed, die too', async () => {
-        const agent = await signedIn()
-        const waiting = code(await agent.get(silent()))
-        const { page } = await loginPage({ prompt: 'select_account' }, agent)
-        await agent.signIn(page, bob.email, bob.password)
         expect(await redeem(waiting)).toMatchObject({ error: 'invalid_grant' })
       })
     })
