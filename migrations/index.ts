@@ -4,6 +4,7 @@ import { clients } from './clients.ts'
 import { consentReceipts } from './consent-receipts.ts'
 import { consents } from './consents.ts'
 import { logins } from './logins.ts'
+import { loginsAcr } from './logins-acr.ts'
 import type { SchemaChange } from './migration.ts'
 import { pendingRequests } from './pending-requests.ts'
 import { refreshTokens } from './refresh-tokens.ts'
@@ -33,4 +34,5 @@ export const migrations: ReadonlyMap<string, SchemaChange> = new Map([
   ['012_salts', salts],
   ['013_throttles', throttles],
   ['014_consent_receipts', consentReceipts],
+  ['015_logins_acr', loginsAcr],
 ])

@@ -46,6 +46,7 @@ export interface UserExport {
   readonly logins: readonly {
     readonly authTime: number
     readonly amr: readonly string[]
+    readonly acr?: string
     readonly expiresAt: number
     readonly endedAt: number | null
   }[]
@@ -68,7 +69,10 @@ export const exportUser = async (server: AuthorizationServer, subject: string): 
       const whose = { id, clientId, ...(organization !== undefined && { organization }) }
       return { ...whose, scopes, redirectUri, createdAt, lastUsedAt, expiresAt, revokedAt }
     }),
-    logins: logins.map(({ authTime, amr, expiresAt, endedAt }) => ({ authTime, amr, expiresAt, endedAt })),
+    logins: logins.map(({ authTime, amr, acr, expiresAt, endedAt }) => ({
+      ...{ authTime, amr, expiresAt, endedAt },
+      ...(acr !== undefined && { acr }),
+    })),
   }
 }
 

@@ -2,8 +2,10 @@ import type { PageContext } from '../http/context.ts'
 import { isReadOnly } from '../http/read-only.ts'
 import { redirectToPage, sendEmpty } from '../http/send.ts'
 import { ownPath } from '../http/urls.ts'
+import type { AuthorizationRequest } from '../protocol/authorization-request.ts'
 import { ExpiredRequestError } from '../protocol/errors.ts'
-import { type NextStep, nextStep } from '../protocol/next-step.ts'
+import type { Login } from '../protocol/login.ts'
+import { lacksLevel, type NextStep, nextStep, unmetLevel } from '../protocol/next-step.ts'
 import { decidePendingRequest, selectLogin } from '../repositories/index.ts'
 import { authorizeKind } from './authorize-kind.ts'
 import { authorizationContext, type Changes, type RequestToDecide } from './context.ts'
@@ -24,6 +26,10 @@ const loginRequired: Extract<NextStep, { step: 'error' }> = {
   code: 'login_required',
   description: 'the user did not sign in',
 }
+
+/** The error if the browser comes back from the host's login page without what the request needs. */
+const unanswered = (request: AuthorizationRequest, login: Login | undefined): typeof loginRequired =>
+  login && lacksLevel(request, login) ? unmetLevel : loginRequired
 
 /** Stores what a form has changed, when a further page has to be shown. */
 const storeChanges = async (
@@ -78,7 +84,8 @@ export const continueRequest = async (
   const authorization = await authorizationContext(context, asked, changes)
   const next = nextStep(authorization)
   const isUnanswered = returned && (next.step === 'login' || next.step === 'select-account')
-  const step = isUnanswered ? loginRequired : next
+  const { login } = authorization
+  const step = isUnanswered ? unanswered(asked.request, login) : next
   if (isReadOnly(context.req)) return continueReadOnly(context, kind, asked, step)
   if (step.step === 'issue') return kind.grant(context, asked, { authorization, step })
   if (step.step === 'error') return kind.refuse(context, asked, step)

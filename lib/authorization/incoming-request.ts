@@ -1,4 +1,5 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
+import { requestedLevels } from '../protocol/acr-values.ts'
 import {
   type AuthorizationRequest,
   parseAuthorizationRequest,
@@ -35,8 +36,10 @@ const serverSideParameters = async (
   parameters: Parameters,
   client: Client,
   { scopes }: AuthorizationRequest,
-): Promise<Pick<AuthorizationRequest, 'claims' | 'hintedSubject' | 'organization'>> => {
+): Promise<Pick<AuthorizationRequest, 'claims' | 'hintedSubject' | 'organization' | 'acrValues'>> => {
   const requested = parseClaims(parameters.optional('claims'))
+  const supported = server.options.acrValues
+  const acrValues = requestedLevels(parameters.first('acr_values'), requested?.acr, supported)
   const hint = parameters.optional('id_token_hint')
   const hinted = hint === undefined ? undefined : await readIdTokenHint(server, hint)
   const hintedSubject = requested?.subject ?? hinted?.subject
@@ -49,6 +52,7 @@ const serverSideParameters = async (
     ...(requested && { claims: claimsRequest(requested, ofScopes, server.scopeClaims) }),
     ...(hintedSubject !== undefined && { hintedSubject }),
     ...(organization !== undefined && { organization }),
+    ...(acrValues !== undefined && { acrValues }),
   }
 }
 

@@ -56,7 +56,7 @@ const newAuthorization = (
   const { lifetimes } = server.options
   const now = server.now()
   const { redirectUri, codeChallenge, nonce } = request
-  const { authTime, amr } = login
+  const { authTime, amr, acr } = login
   const details: AuthorizationDetails = {
     redirectUri,
     codeChallenge,
@@ -65,6 +65,7 @@ const newAuthorization = (
     organization,
     authTime,
     amr,
+    acr,
   }
   const returnsCode = returnsPart(request.responseType, 'code')
   return {

@@ -21,16 +21,18 @@ const hostPage = (
   return page.origin === origin ? `${page.pathname}${page.search}${page.hash}` : page.href
 }
 
-/** The login page for a pending request: ours, or the host's with `return_to`, `prompt` and `login_hint`. */
+/** The login page for a pending request: ours, or the host's with what it needs to know of the request. */
 export const loginLocation = (server: ServerSetup, secret: string, request: AuthorizationRequest): string => {
   const path = ownPath(server, '/login', { [requestParameter]: secret })
   const { url } = server.options.login
   if (url === undefined) return path
-  const prompt = request.maxAge === undefined ? request.prompt : [...new Set([...request.prompt, 'login'])]
+  const asksAgain = request.maxAge !== undefined || request.acrValues !== undefined
+  const prompt = asksAgain ? [...new Set([...request.prompt, 'login'])] : request.prompt
   const asked = prompt.length > 0 ? prompt.join(' ') : undefined
   return hostPage(server, url, path, {
     prompt: asked,
     login_hint: request.loginHint,
+    acr_values: request.acrValues?.join(' '),
     ui_locales: request.uiLocales?.join(' '),
   })
 }

@@ -41,6 +41,7 @@ const metadataOf = (server: ServerSetup): Record<string, unknown> => {
     introspection_endpoint_auth_methods_supported: authMethods.filter((name) => name !== 'none'),
     introspection_endpoint_auth_signing_alg_values_supported: clientAssertionAlgorithms,
     code_challenge_methods_supported: options.codeChallengeMethods,
+    ...(options.acrValues.length > 0 && { acr_values_supported: options.acrValues }),
     subject_types_supported: ['public', 'pairwise'],
     id_token_signing_alg_values_supported: signingAlgorithms,
     userinfo_signing_alg_values_supported: signingAlgorithms,
@@ -48,6 +49,7 @@ const metadataOf = (server: ServerSetup): Record<string, unknown> => {
     claims_supported: [
       ...['iss', 'sub', 'aud', 'exp', 'iat', 'auth_time', 'nonce', 'amr', 'sid', 'at_hash'],
       ...(options.features.implicit ? ['c_hash'] : []),
+      ...(options.acrValues.length > 0 ? ['acr'] : []),
       ...new Set([...claimNames(scopes, server.scopeClaims), ...(options.organizations ? ['org_id'] : [])]),
     ],
     prompt_values_supported: promptValues,

@@ -105,6 +105,15 @@ export const checkedSession = (session: AuthRouterOptions['session']): AuthRoute
     ? session
     : refuse("session must be 'own', 'host' or a session middleware")
 
+// As in a scope, because challenges and `acr_values` separate the values by spaces (RFC 9470 §3).
+const isAcrValue = (value: unknown): boolean =>
+  typeof value === 'string' && value.length <= 255 && /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(value)
+
+export const checkedAcrValues = (values: readonly string[]): readonly string[] =>
+  Array.isArray(values) && values.every(isAcrValue)
+    ? values
+    : refuse("acrValues must be a list of strings without spaces, such as 'urn:example:acr:mfa'")
+
 export const checkedLifetimes = (lifetimes: Partial<Lifetimes>): Lifetimes => {
   assertRecord('lifetimes', lifetimes)
   assertNames('lifetimes.', lifetimes, Object.keys(defaultLifetimes))

@@ -20,6 +20,11 @@ export interface ScopeOptions extends ScopeWords {
   locales?: Readonly<Record<string, ScopeWords>>
   /** Claims that UserInfo returns for this scope. @default [] */
   claims?: readonly string[]
+  /**
+   * Scopes that this one includes. A guard for one of them also accepts a token with this scope. Tokens, consent and
+   * introspection keep the scopes that were granted. @default []
+   */
+  implies?: readonly string[]
   /** Lets the user untick the scope on the consent page. @default false */
   optional?: boolean
   /**

@@ -2,6 +2,7 @@ import type { Knex } from 'knex'
 import { codeChallengeMethods } from '../protocol/pkce.ts'
 import { assertNames, assertRecord, refuse } from './check.ts'
 import {
+  checkedAcrValues,
   checkedBranding,
   checkedDatabase,
   checkedFeatures,
@@ -66,6 +67,7 @@ export interface Options {
   readonly scopes: Readonly<Record<string, ScopeOptions>>
   /** By canonical identifier; empty if the host has none. */
   readonly resources: Readonly<Record<string, Resource>>
+  readonly acrValues: readonly string[]
   readonly lifetimes: Lifetimes
   readonly refreshTokenGracePeriod: number
   readonly maxAuthorizationsPerClient: number | false
@@ -89,6 +91,7 @@ const names = [
     'session',
     'scopes',
     'resources',
+    'acrValues',
     'lifetimes',
     'refreshTokenGracePeriod',
   ],
@@ -142,6 +145,7 @@ export const resolveOptions = (
     session: checkedSession(options.session),
     scopes: checkedScopes(options.scopes ?? {}),
     resources: checkedResources(options.resources ?? {}, issuer, options),
+    acrValues: checkedAcrValues(options.acrValues ?? []),
     lifetimes: checkedLifetimes(options.lifetimes ?? {}),
     refreshTokenGracePeriod: checkedGracePeriod(options.refreshTokenGracePeriod ?? 10),
     maxAuthorizationsPerClient: checkedMaxAuthorizations(options.maxAuthorizationsPerClient ?? 100),

@@ -1,5 +1,5 @@
 import { closest, distance } from 'fastest-levenshtein'
-import { parseScope, standardScopes } from '../protocol/scope.ts'
+import { type ImpliedScopes, parseScope, standardScopes, withImpliedScopes } from '../protocol/scope.ts'
 import { assertNames, assertRecord, assertType, refuse } from './check.ts'
 import { assertScopeWords } from './locales.ts'
 import type { AuthRouterOptions, ScopeOptions } from './options.ts'
@@ -8,7 +8,35 @@ export const checkedScopes = (
   scopes: NonNullable<AuthRouterOptions['scopes']>,
 ): Record<string, ScopeOptions> => {
   assertRecord('scopes', scopes)
-  return Object.fromEntries(Object.entries(scopes).map(([name, scope]) => [name, checkedScope(name, scope)]))
+  const checked = Object.fromEntries(
+    Object.entries(scopes).map(([name, scope]) => [name, checkedScope(name, scope)]),
+  )
+  assertImplied(checked)
+  return checked
+}
+
+/** What each scope includes, by the option `scopes`. */
+export const impliedScopes = ({
+  scopes,
+}: {
+  readonly scopes: Readonly<Record<string, ScopeOptions>>
+}): ImpliedScopes =>
+  Object.fromEntries(
+    Object.entries(scopes).flatMap(([name, { implies }]) => (implies === undefined ? [] : [[name, implies]])),
+  )
+
+/** @throws OptionsError for a scope that implies an unknown scope, or itself through others */
+const assertImplied = (scopes: Readonly<Record<string, ScopeOptions>>): void => {
+  const implied = impliedScopes({ scopes })
+  for (const [name, others] of Object.entries(implied)) {
+    if (!Array.isArray(others) || !others.every((other) => typeof other === 'string')) {
+      refuse(`scopes['${name}'].implies must be a list of scopes`)
+    }
+    assertKnownScopes(`scopes['${name}'].implies`, others, { scopes })
+    if (withImpliedScopes(others, implied).includes(name)) {
+      refuse(`scopes['${name}'].implies leads back to ${name}`)
+    }
+  }
 }
 
 export const checkedScope = (name: string, scope: string | ScopeOptions): ScopeOptions => {
@@ -18,7 +46,7 @@ export const checkedScope = (name: string, scope: string | ScopeOptions): ScopeO
   if (typeof scope === 'string') return checkedScope(name, { description: scope })
   assertRecord(`scopes['${name}']`, scope)
   assertNames(`scopes['${name}'].`, scope, [
-    ...['description', 'details', 'locales', 'claims', 'optional', 'group', 'risk'],
+    ...['description', 'details', 'locales', 'claims', 'optional', 'group', 'risk', 'implies'],
   ])
   if (typeof scope.description !== 'string' || scope.description === '') {
     refuse(`scopes['${name}'].description is required: the sentence that the consent page shows`)

@@ -59,6 +59,8 @@ export interface HostLogin {
   authTime?: number
   /** Authentication methods (RFC 8176). @default ['pwd'] */
   amr?: readonly string[]
+  /** Authentication level: one of the option `acrValues`. @default none */
+  acr?: string
 }
 
 /** Login on the host's own page, or hooks around the built-in page. */

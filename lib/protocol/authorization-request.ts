@@ -27,6 +27,8 @@ export interface AuthorizationRequest {
   readonly prompt: readonly Prompt[]
   /** Seconds; by default the client's `default_max_age`. */
   readonly maxAge?: number
+  /** The authentication levels of which the login must have one; only supported ones (RFC 9470 §4). */
+  readonly acrValues?: readonly string[]
   readonly loginHint?: string
   /** Requested languages of the pages, preferred first. */
   readonly uiLocales?: readonly string[]

@@ -6,6 +6,8 @@ export interface AuthorizationDetails
   /** Epoch seconds of the login. */
   readonly authTime: number
   readonly amr: readonly string[]
+  /** Authentication level of the login, if the host declares levels. */
+  readonly acr?: string
   /** The organization it is for, requested or chosen; absent if the host has none. */
   readonly organization?: string
 }

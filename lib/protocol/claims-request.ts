@@ -15,6 +15,13 @@ export interface RequestedClaims {
   readonly userinfo: readonly string[]
   readonly idToken: readonly string[]
   readonly subject: string | undefined
+  readonly acr: RequestedAcr | undefined
+}
+
+/** Authentication levels, of which the login must have one (OIDC Core §5.5.1.1). */
+export interface RequestedAcr {
+  readonly values: readonly unknown[]
+  readonly essential: boolean
 }
 
 const malformed = (): OAuthError =>
@@ -33,7 +40,7 @@ const membersOf = (
  * Parses the `claims` parameter. Essential claims are treated like voluntary ones: a claim that the user did not allow
  * or the host does not know is absent (OIDC Core §5.5.1).
  *
- * @throws OAuthError `invalid_request` if it is not a JSON object, `unmet_authentication_requirements`
+ * @throws OAuthError `invalid_request` if it is not a JSON object
  * @example parseClaims('{"userinfo":{"name":{"essential":true}}}')?.userinfo // ['name']
  */
 export const parseClaims = (value: string | undefined): RequestedClaims | undefined => {
@@ -42,18 +49,18 @@ export const parseClaims = (value: string | undefined): RequestedClaims | undefi
   if (claims === undefined) throw malformed()
   const idToken = membersOf(claims, 'id_token')
   const userinfo = membersOf(claims, 'userinfo')
-  assertNoEssentialAcr(idToken.acr)
   return {
     userinfo: Object.keys(userinfo),
     idToken: Object.keys(idToken),
-    subject: onlySubject([...subjectsOf(idToken.sub), ...subjectsOf(userinfo.sub)]),
+    subject: onlySubject([...valuesOf(idToken.sub), ...valuesOf(userinfo.sub)]),
+    acr: acrOf(idToken.acr),
   }
 }
 
-/** The values that `sub` must have, in whatever form the client wrote them. */
-const subjectsOf = (sub: unknown): unknown[] => {
-  if (!isObject(sub)) return []
-  const { value, values } = sub
+/** The values that a claim must have, in whatever form the client wrote them. */
+const valuesOf = (claim: unknown): unknown[] => {
+  if (!isObject(claim)) return []
+  const { value, values } = claim
   return [
     ...(value === undefined ? [] : [value]),
     ...(Array.isArray(values) ? values : values === undefined ? [] : [values]),
@@ -69,11 +76,9 @@ const onlySubject = (subjects: readonly unknown[]): string | undefined => {
   return subject as string | undefined
 }
 
-/** OIDC Core §5.5.1.1: this server asserts no context class, so it cannot meet a request that requires one. */
-const assertNoEssentialAcr = (acr: unknown): void => {
-  if (isObject(acr) && acr.essential === true && (acr.value !== undefined || acr.values !== undefined)) {
-    throw new OAuthError('unmet_authentication_requirements', 'claims requires an acr that cannot be met')
-  }
+const acrOf = (acr: unknown): RequestedAcr | undefined => {
+  const values = valuesOf(acr)
+  return values.length === 0 ? undefined : { values, essential: isObject(acr) && acr.essential === true }
 }
 
 /**

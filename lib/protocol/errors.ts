@@ -13,6 +13,8 @@ export const errorStatuses = {
   access_denied: 400,
   invalid_token: 401,
   insufficient_scope: 403,
+  // RFC 9470 §3.
+  insufficient_user_authentication: 401,
   login_required: 400,
   consent_required: 400,
   interaction_required: 400,

@@ -7,6 +7,8 @@ export interface Login {
   readonly authTime: number
   /** Authentication methods (RFC 8176). */
   readonly amr: readonly string[]
+  /** Authentication level (OIDC Core §2), if the host declares levels. */
+  readonly acr?: string
   /** Whether the host reported it (`login.current`): it counts only while the host does. */
   readonly fromHost?: boolean
 }

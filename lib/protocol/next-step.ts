@@ -85,6 +85,7 @@ export const nextStep = <UserLogin extends Login>(
     return silent ? failure('login_required', 'the user must sign in') : { step: 'login' }
   }
   if (isUnexpectedUser(context, login)) return failure('login_required', 'a different user has signed in')
+  if (lacksLevel(request, login)) return unmetLevel
   if (mustSelectAccount(context, login)) return { step: 'select-account' }
   // A decision counts only under the login that made it: otherwise one user could consent for another.
   const ownDecision = decision?.sid === login.sid ? decision : undefined
@@ -108,11 +109,15 @@ export const nextStep = <UserLogin extends Login>(
   return { step: 'issue', login, scopes: request.scopes, claims: request.claims, organization }
 }
 
+/** Whether the request names authentication levels and the login has none of them. */
+export const lacksLevel = ({ acrValues }: AuthorizationRequest, { acr }: Login): boolean =>
+  acrValues !== undefined && !acrValues.some((value) => value === acr)
+
 const mustRenewLogin = (context: AuthorizationContext, login: Login): boolean => {
   const { request, sidAtStart, now } = context
   const tooOld = request.maxAge !== undefined && now - login.authTime > request.maxAge
   const requested = request.prompt.includes('login') || request.maxAge === 0
-  if (requested || tooOld) return !isRenewed(context, login)
+  if (requested || tooOld || lacksLevel(request, login)) return !isRenewed(context, login)
   return isUnexpectedUser(context, login) && login.sid === sidAtStart
 }
 
@@ -164,3 +169,12 @@ const failure = (code: ErrorCode, description: string): Extract<NextStep, { step
   code,
   description,
 })
+
+/**
+ * RFC 9470 §5: the user has signed in again without reaching the level. Tokens of a lower level would be refused by the
+ * API that asked for it, and the client would start again.
+ */
+export const unmetLevel = failure(
+  'unmet_authentication_requirements',
+  'the user did not sign in with one of the requested acr_values',
+)

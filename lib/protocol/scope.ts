@@ -86,3 +86,20 @@ export const scopesStillAllowed = (granted: readonly string[], allowed: readonly
   }
   return left
 }
+
+/** The scopes that a scope includes, by name: the option `scopes` says it with `implies`. */
+export type ImpliedScopes = Readonly<Record<string, readonly string[]>>
+
+/**
+ * These scopes and every scope that one of them implies, directly or through others.
+ *
+ * @example withImpliedScopes(['notes:write'], { 'notes:write': ['notes:read'] }) // ['notes:write', 'notes:read']
+ */
+export const withImpliedScopes = (scopes: readonly string[], implied: ImpliedScopes): string[] => {
+  const all = new Set(scopes)
+  // A set also visits what is added during the loop, and nothing twice.
+  for (const scope of all) {
+    for (const other of Object.hasOwn(implied, scope) ? (implied[scope] ?? []) : []) all.add(other)
+  }
+  return [...all]
+}

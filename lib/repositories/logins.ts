@@ -12,7 +12,7 @@ export interface LoginRecord extends Login {
 
 /** Named, because a column that a newer version adds would break prepared `SELECT *` statements. */
 export const loginColumns = [
-  ...['sid', 'subject', 'auth_time', 'amr', 'expires_at', 'browser_hash', 'host_login_hash'],
+  ...['sid', 'subject', 'auth_time', 'amr', 'acr', 'expires_at', 'browser_hash', 'host_login_hash'],
 ]
 
 export const loginOf = (row: Row): LoginRecord => ({
@@ -20,6 +20,7 @@ export const loginOf = (row: Row): LoginRecord => ({
   subject: text(row, 'subject'),
   authTime: number(row, 'auth_time'),
   amr: json<string[]>(row, 'amr'),
+  acr: textOrNull(row, 'acr') ?? undefined,
   fromHost: textOrNull(row, 'host_login_hash') !== null,
   expiresAt: number(row, 'expires_at'),
   browserHash: textOrNull(row, 'browser_hash') ?? undefined,
@@ -47,6 +48,7 @@ interface LoginValues {
   subject: string
   authTime: number
   amr: string
+  acr: string | null
   expiresAt: number
   browserHash: string | null
   hostLoginHash: string | null
@@ -58,6 +60,7 @@ const insert = command<LoginValues>((table, v) =>
     subject: v.subject,
     auth_time: v.authTime,
     amr: v.amr,
+    acr: v.acr,
     expires_at: v.expiresAt,
     browser_hash: v.browserHash,
     host_login_hash: v.hostLoginHash,
@@ -65,8 +68,8 @@ const insert = command<LoginValues>((table, v) =>
 )
 
 const store = async (db: Database, login: LoginRecord, hostLoginHash: string | null): Promise<void> => {
-  const { sid, subject, authTime, amr, expiresAt, browserHash = null } = login
-  const values = { sid, subject, authTime, amr: JSON.stringify(amr), expiresAt }
+  const { sid, subject, authTime, amr, acr = null, expiresAt, browserHash = null } = login
+  const values = { sid, subject, authTime, amr: JSON.stringify(amr), acr, expiresAt }
   await insert(db, { ...values, browserHash, hostLoginHash })
 }
 

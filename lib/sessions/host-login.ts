@@ -17,6 +17,9 @@ export const hostLogin = async ({ server, req }: Context): Promise<HostLogin | u
   if (login && !isTime(login.authTime ?? server.now())) {
     throw new Error('latchkey: login.current must return authTime in epoch seconds, or leave it out')
   }
+  if (login?.acr !== undefined && !server.options.acrValues.includes(login.acr)) {
+    throw new Error('latchkey: login.current must return an acr that the option acrValues contains')
+  }
   return login
 }
 
@@ -35,10 +38,10 @@ export const forgetHostLogin = async ({ server, req, res }: Context): Promise<vo
  */
 export const hostLoginHash = (
   { session, req }: PageContext,
-  { subject, authTime }: Pick<HostLogin, 'subject' | 'authTime'>,
+  { subject, authTime, acr }: Pick<HostLogin, 'subject' | 'authTime' | 'acr'>,
 ): string => {
   const { cookie = '' } = req.headers
   const id = session.id()
   const browser = id !== undefined && cookie.includes(id) ? id : cookie
-  return hashSecret(JSON.stringify([browser || randomId(), String(subject), authTime ?? null]))
+  return hashSecret(JSON.stringify([browser || randomId(), String(subject), authTime ?? null, acr ?? null]))
 }

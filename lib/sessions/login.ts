@@ -46,13 +46,16 @@ export const currentLogin = async (
     return undefined
   }
   const subject = String(host.subject)
-  const earlier = known?.subject === subject ? known : undefined
+  // With another level the user has authenticated again, or no longer counts as having done so.
+  const isSameLevel = known?.acr === host.acr || (host.acr === undefined && !known?.fromHost)
+  const earlier = known?.subject === subject && isSameLevel ? known : undefined
   // A host that does not know the time: that of the first request in which we saw this login.
   const authTime = Math.floor(host.authTime ?? earlier?.authTime ?? server.now())
   // On our own page the user may have logged in after the host's login.
   if (earlier && (earlier.fromHost ? earlier.authTime === authTime : earlier.authTime >= authTime))
     return earlier
-  const login = { subject, authTime, amr: host.amr ?? ['pwd'], hostLoginHash: hostLoginHash(context, host) }
+  const { amr = ['pwd'], acr } = host
+  const login = { subject, authTime, amr, acr, hostLoginHash: hostLoginHash(context, host) }
   // An id that was known before must not lead to the new login. A session of the host's would lose its content.
   if (session.isOwn) await session.regenerate()
   return storeLogin(context, login, { known })
@@ -91,11 +94,11 @@ export const startLogin = async (
   await session.regenerate()
   await callHost('login.remember', () => server.options.login.remember?.(req, user.record))
   const host = await hostLogin(context)
-  const hostTime = host && String(host.subject) === subject ? host.authTime : undefined
+  const theirs = host && String(host.subject) === subject ? host : undefined
   // The host may remember an earlier time, but the password was checked now.
-  const authTime = Math.max(Math.floor(hostTime ?? 0), server.now())
-  const login = await storeLogin(context, { subject, authTime, amr: ['pwd'] }, { known, isFirst })
-  return { login, user }
+  const authTime = Math.max(Math.floor(theirs?.authTime ?? 0), server.now())
+  const login = { subject, authTime, amr: ['pwd'], acr: theirs?.acr }
+  return { login: await storeLogin(context, login, { known, isFirst }), user }
 }
 
 /**

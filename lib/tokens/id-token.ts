@@ -36,7 +36,7 @@ const idTokenClaims = async (
   content: IdTokenContent,
 ): Promise<Record<string, unknown>> => {
   const { client, user, authorization, scopes, accessToken, nonce, code } = content
-  const { authTime, amr, claims, organization } = authorization.details
+  const { authTime, amr, acr, claims, organization } = authorization.details
   const now = server.now()
   const algorithm = client.metadata.id_token_signed_response_alg
   // Without an access token the client cannot call UserInfo (OIDC Core §5.4).
@@ -52,6 +52,7 @@ const idTokenClaims = async (
     auth_time: authTime,
     ...(nonce !== undefined && { nonce }),
     amr,
+    ...(acr !== undefined && { acr }),
     sid: sidFor(server, client, authorization.sid),
     ...(organization !== undefined && { org_id: organization }),
     ...(accessToken !== undefined && { at_hash: leftHalfHash(accessToken, algorithm) }),
