@@ -65,17 +65,15 @@ export interface AuthRouterOptions {
   /** Scopes beyond the standard ones, each with the sentence that the consent page shows. @default {} */
   scopes?: Readonly<Record<string, string | ScopeOptions>>
   /**
-<<<<<<< HEAD
    * APIs that have access tokens of their own, by URL (RFC 8707): `{ 'https://app.example.com/mcp': { scopes: ['notes:read'] } }`.
    * @default {}: the parameter `resource` is ignored
    */
   resources?: Readonly<Record<string, ResourceOptions>>
-=======
+  /**
    * The authentication levels (`acr`) that logins of the host can have, as `login.current` reports them. Clients request
    * one of them with `acr_values`, and guards require one with `{ acr }` (RFC 9470). @default none
    */
   acrValues?: readonly string[]
->>>>>>> 44082f6 (Authentication levels: acrValues, acr_values at /authorize, acr of logins and ID tokens; scopes that imply others)
   /** Lifetimes in seconds. @default see {@link Lifetimes} */
   lifetimes?: Partial<Lifetimes>
   /**
