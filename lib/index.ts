@@ -10,6 +10,15 @@ export type { ClientChanges, ClientCredentials, ClientRegistration } from './cli
 export { type MigrateOptions, migrate, migrationSource, rollback } from './database/migrate.ts'
 export type { AuthEvent, EventDetails, EventType } from './events/event.ts'
 export type { EventListeners } from './events/events.ts'
+export type {
+  AuthInfo,
+  GuardedHandler,
+  MaybeAuthorized,
+  RequireToken,
+  RequireTokenOptions,
+  TokenGuard,
+  UserAuthInfo,
+} from './guards/types.ts'
 export { OptionsError } from './options/check.ts'
 export type {
   AuthRouterOptions,
@@ -38,14 +47,5 @@ export type {
 export type { ClientMetadata } from './protocol/client-metadata.ts'
 export { type ErrorCode, OAuthError } from './protocol/errors.ts'
 export type { Organization } from './protocol/organization.ts'
-export type {
-  AuthInfo,
-  GuardedHandler,
-  MaybeAuthorized,
-  RequireToken,
-  RequireTokenOptions,
-  TokenGuard,
-  UserAuthInfo,
-} from './require-token.ts'
 export { type AuthRouter, authRouter } from './router.ts'
 export { type ClientSeed, seedClients, seedUsers, type UserSeed } from './seed.ts'

@@ -7,13 +7,14 @@ import { healthEndpoint } from './endpoints/health.ts'
 import { createEndpoints, type Endpoints } from './endpoints/index.ts'
 import { apiKind, fileKind, pageKind, proxyCheck, rootKind } from './endpoints/kinds.ts'
 import type { EventListeners } from './events/events.ts'
+import { requireTokenOf } from './guards/require-token.ts'
+import type { RequireToken } from './guards/types.ts'
 import type { Incoming } from './http/context.ts'
 import { createRequestInfo } from './http/request-info.ts'
 import { type EndpointKind, route } from './http/route.ts'
 import type { AuthRouterOptions } from './options/options.ts'
 import { resolveOptions } from './options/resolve.ts'
 import { keepPruning, type PruningContext } from './repositories/pruning/schedule.ts'
-import { type RequireToken, requireTokenOf } from './require-token.ts'
 
 /** An Express router that is a whole authorization server, and what a host needs beside it. */
 export interface AuthRouter extends Router {

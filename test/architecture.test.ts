@@ -18,7 +18,7 @@ const floors = [
   ['authorization'],
   ['account'],
   ['endpoints'],
-  ['require-token', 'seed'],
+  ['guards', 'seed'],
   ['router'],
   ['cli', 'testing'],
   ['index'],
@@ -28,7 +28,7 @@ const floors = [
 const owners: Readonly<Record<string, readonly string[]>> = {
   knex: ['lib/database/', 'lib/repositories/', 'lib/users/', 'migrations/', 'lib/cli/'],
   jose: ['lib/keys/'],
-  express: ['lib/http/', 'lib/endpoints/', 'lib/router', 'lib/require-token'],
+  express: ['lib/http/', 'lib/endpoints/', 'lib/router'],
   eta: ['lib/pages/views'],
   'express-session': ['lib/sessions/'],
 }

@@ -56,7 +56,7 @@ const describeAccessToken = async (
   })
   if (verified === undefined) return undefined
   if (verified.token.clientId !== client.clientId) return warnOfForeignToken(server, client)
-  const { token, user, binding } = verified
+  const { token, user, binding, details } = verified
   return {
     active: true,
     iss: server.issuer,
@@ -65,6 +65,9 @@ const describeAccessToken = async (
     token_type: tokenType(binding),
     iat: token.issuedAt,
     exp: token.expiresAt,
+    // RFC 9470 §6.2.
+    ...(details !== undefined && { auth_time: details.authTime }),
+    ...(details?.acr !== undefined && { acr: details.acr }),
     // The subject of a client's own token is the client (RFC 9068 §2.2).
     ...(user === undefined ? { sub: token.clientId } : aboutUser(server, client, user, token.scopes)),
     ...(token.organization === undefined ? {} : { org_id: token.organization }),

@@ -3,22 +3,46 @@ import { OAuthError } from '../protocol/errors.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 import { bearer as bearerBinding, tokenType } from '../protocol/token-binding.ts'
 
-/** The challenge of RFC 6750 §3; values are ours and hold no quotes. */
-export const bearerChallenge = (fields: Readonly<Record<string, string>> = {}): Record<string, string> => ({
+/** The fields of a challenge. The values are ours and contain no quotes. */
+export interface ChallengeFields {
+  readonly error?: string
+  readonly error_description?: string
+  /** The scopes that the request needs (RFC 6750 §3). */
+  readonly scope?: string
+  /** Levels of authentication, of which the request needs one (RFC 9470 §3). */
+  readonly acr_values?: string
+  /** Seconds since the login that the request needs at most (RFC 9470 §3). */
+  readonly max_age?: string
+  /** The URL of the document about the resource (RFC 9728 §5.1). */
+  readonly resource_metadata?: string
+}
+
+/** The challenge of RFC 6750 §3. */
+const bearerChallenge = (fields: ChallengeFields): Record<string, string> => ({
   'WWW-Authenticate': [
     `${tokenType(bearerBinding)} realm="api"`,
     ...Object.entries(fields).map(([name, value]) => `${name}="${value}"`),
   ].join(', '),
 })
 
-/** The same error with the challenge that belongs to it (RFC 6750 §3.1). */
-export const withBearerChallenge = (error: unknown): unknown => {
-  if (!(error instanceof OAuthError) || error.status >= 500 || error.headers['WWW-Authenticate']) return error
-  const headers = {
-    ...error.headers,
-    ...bearerChallenge({ error: error.code, error_description: error.message }),
+/** The request has no token. Its challenge names no error (RFC 6750 §3.1). */
+class MissingTokenError extends OAuthError {
+  constructor() {
+    super('invalid_token', 'an access token is required')
   }
-  return new OAuthError(error.code, error.message, { cause: error.cause, status: error.status, headers })
+}
+
+/**
+ * The same error with the challenge that belongs to it (RFC 6750 §3.1).
+ *
+ * @param fields what the request needs
+ */
+export const withBearerChallenge = (error: unknown, fields: ChallengeFields = {}): unknown => {
+  if (!(error instanceof OAuthError) || error.status >= 500) return error
+  const { code, message, status, cause } = error
+  const about = error instanceof MissingTokenError ? {} : { error: code, error_description: message }
+  const headers = { ...error.headers, ...bearerChallenge({ ...about, ...fields }) }
+  return new OAuthError(code, message, { cause, status, headers })
 }
 
 // RFC 6750 §2.1: b64token; the scheme in any letter case (RFC 9110 §11.1).
@@ -35,7 +59,7 @@ const fromHeader = (authorization: string | undefined): string | undefined => {
  * The access token of a request: from the header, or where a form body is given from there (RFC 6750 §2.1, §2.2);
  * never from the query.
  *
- * @throws OAuthError `invalid_token` with a bare challenge when there is none, `invalid_request` when there are two
+ * @throws OAuthError `invalid_token` when there is none, `invalid_request` when there are two
  */
 export const bearerToken = (req: Request, form?: Parameters): string => {
   const header = fromHeader(req.headers.authorization)
@@ -44,8 +68,6 @@ export const bearerToken = (req: Request, form?: Parameters): string => {
     throw new OAuthError('invalid_request', 'the access token must be sent in one way only')
   }
   const token = header ?? field
-  if (token === undefined) {
-    throw new OAuthError('invalid_token', 'an access token is required', { headers: bearerChallenge() })
-  }
+  if (token === undefined) throw new MissingTokenError()
   return token
 }

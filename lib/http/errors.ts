@@ -11,7 +11,7 @@ const statusOf = (error: unknown): number | undefined =>
     : undefined
 
 /** Every error as an OAuthError: ours unchanged, one of Express by its status, any other as `server_error`. */
-const oauthErrorOf = (error: unknown): OAuthError => {
+export const oauthErrorOf = (error: unknown): OAuthError => {
   if (error instanceof OAuthError) return error
   const status = statusOf(error)
   if (status !== undefined && status >= 400 && status < 500) {
@@ -62,8 +62,10 @@ export const errorRenderer =
   }
 
 /** RFC 6749 §5.2. */
-export const sendJsonError: Renderer = ({ res }, { code, message, status, headers }) =>
-  sendJson(res, { error: code, error_description: message }, { status, headers })
+export const sendJsonError = (
+  { res }: Pick<Incoming, 'res'>,
+  { code, message, status, headers }: OAuthError,
+): void => sendJson(res, { error: code, error_description: message }, { status, headers })
 
 const pageKind = (error: OAuthError): 'error' | 'expired' | 'unavailable' => {
   if (error instanceof ExpiredRequestError) return 'expired'

@@ -62,23 +62,38 @@ export const keyIdOf = (jwt: string): string | undefined => {
   }
 }
 
+/** Verifies JWTs with one set of keys. */
+export interface JwtVerifier {
+  /** Whether a key has this id. */
+  has(kid: string): boolean
+  /**
+   * Verifies the signature of a JWT and returns its claims; the caller must check its times.
+   *
+   * @returns undefined if it is not a JWT of this `typ` that one of the keys signed
+   */
+  open(jwt: string, typ: string): Promise<Readonly<Record<string, unknown>> | undefined>
+}
+
 /**
- * Verifies the signature of a JWT and returns its claims; the caller must check its times.
+ * Makes a verifier, which imports each key once.
  *
  * @param algorithms the accepted algorithms (RFC 8725 §3.1)
- * @returns undefined if it is not a JWT of this `typ` that one of these keys signed
  */
-export const openSignedJwt = async (
-  jwks: { keys: JsonWebKey[] },
-  jwt: string,
-  { algorithms, typ }: { algorithms: readonly string[]; typ: string },
-): Promise<Readonly<Record<string, unknown>> | undefined> => {
-  try {
-    const { payload, protectedHeader } = await compactVerify(jwt, createLocalJWKSet(jwks), {
-      algorithms: [...algorithms],
-    })
-    return protectedHeader.typ === typ ? parseJsonObject(new TextDecoder().decode(payload)) : undefined
-  } catch {
-    return undefined
+export const createJwtVerifier = (
+  jwks: { readonly keys: readonly JsonWebKey[] },
+  algorithms: readonly string[],
+): JwtVerifier => {
+  const keyIds = new Set(jwks.keys.map(({ kid }) => kid))
+  const keyOf = createLocalJWKSet({ keys: [...jwks.keys] })
+  return {
+    has: (kid) => keyIds.has(kid),
+    open: async (jwt, typ) => {
+      try {
+        const { payload, protectedHeader } = await compactVerify(jwt, keyOf, { algorithms: [...algorithms] })
+        return protectedHeader.typ === typ ? parseJsonObject(new TextDecoder().decode(payload)) : undefined
+      } catch {
+        return undefined
+      }
+    },
   }
 }

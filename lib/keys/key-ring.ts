@@ -3,7 +3,7 @@ import { withTimeout } from '../database/timeout.ts'
 import type { Database } from '../database/types.ts'
 import { type SigningAlgorithm, signingAlgorithms } from '../protocol/client-metadata.ts'
 import { listSigningKeys, type SigningKeyRecord } from '../repositories/signing-keys.ts'
-import { keyIdOf, openSignedJwt, type SigningKey } from './jwt.ts'
+import { createJwtVerifier, keyIdOf, type SigningKey } from './jwt.ts'
 import { maintainKeys } from './key-rotation.ts'
 import { freshnessOf, isPublished, type KeyTimes, signingAt } from './key-schedule.ts'
 import { publicPart } from './sealed-jwk.ts'
@@ -18,9 +18,14 @@ export interface KeyRing {
   /**
    * Verifies a JWT that this server signed with any of its keys and returns its claims; the caller must check its times.
    *
+   * @param options.onlyPublished refuses keys that are no longer published: a withdrawn key may be known to others
    * @returns undefined if it is not a JWT of this `typ` from this server
    */
-  open(jwt: string, typ: string): Promise<Readonly<Record<string, unknown>> | undefined>
+  open(
+    jwt: string,
+    typ: string,
+    options?: { readonly onlyPublished?: boolean },
+  ): Promise<Readonly<Record<string, unknown>> | undefined>
   /**
    * Reads the keys again and rotates them, if due, so that a withdrawn key is neither published nor used. If the database
    * is unavailable, the keys stay as they are. Call it before every request.
@@ -57,6 +62,7 @@ export const openKeyRing = async (db: Database, options: KeyOptions, now: () => 
   const since = (time: number): number => Math.abs(now() - time)
   let keys = await readKeys(db, options, [], now())
   let jwks = jwksOf(keys, now())
+  let verifiers = verifiersOf(keys, jwks)
   let readAt = now()
   let triedAt = readAt
   let failedAt = Number.NEGATIVE_INFINITY
@@ -69,6 +75,7 @@ export const openKeyRing = async (db: Database, options: KeyOptions, now: () => 
     try {
       keys = await readKeys(db, options, keys, begun)
       jwks = jwksOf(keys, now())
+      verifiers = verifiersOf(keys, jwks)
       readAt = begun
     } catch (error) {
       failedAt = now()
@@ -94,14 +101,11 @@ export const openKeyRing = async (db: Database, options: KeyOptions, now: () => 
     get jwks() {
       return jwks
     },
-    open: async (jwt, typ) => {
+    open: async (jwt, typ, { onlyPublished = false } = {}) => {
       const kid = keyIdOf(jwt)
       const isKnown = kid === undefined || keys.some((key) => key.kid === kid)
       if (!isKnown && since(triedAt) >= pause) await read()
-      return openSignedJwt({ keys: keys.map((key) => key.publicJwk) }, jwt, {
-        algorithms: signingAlgorithms,
-        typ,
-      })
+      return (onlyPublished ? verifiers.published : verifiers.all).open(jwt, typ)
     },
     refresh: async () => {
       if (!isFresh()) await read()
@@ -173,4 +177,9 @@ const jwksOf = (keys: readonly RingKey[], now: number): KeyRing['jwks'] => ({
     .filter((key) => isPublished(key, now))
     .sort((one, other) => rankOf(one.algorithm) - rankOf(other.algorithm))
     .map((key) => key.publicJwk),
+})
+
+const verifiersOf = (keys: readonly RingKey[], published: KeyRing['jwks']) => ({
+  all: createJwtVerifier({ keys: keys.map((key) => key.publicJwk) }, signingAlgorithms),
+  published: createJwtVerifier(published, signingAlgorithms),
 })

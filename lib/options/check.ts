@@ -22,6 +22,10 @@ export const assertNames = (where: string, value: object, names: readonly string
   }
 }
 
+/** Suggests the nearest of these names; empty without names. */
+export const closestOf = (name: string, names: readonly string[]): string =>
+  names.length === 0 ? '' : `; did you mean ${closest(name, names)}?`
+
 /** @throws OptionsError unless the value is an object, and not an array */
 export const assertRecord = (name: string, value: unknown): void => {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) refuse(`${name} must be an object`)

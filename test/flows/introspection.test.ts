@@ -80,6 +80,7 @@ describe('an active token is described in full and in nothing else (RFC 7662 §2
       username: 'ada@example.com',
       iat: issuedAt,
       exp: issuedAt + 3600,
+      auth_time: issuedAt,
     })
   })
 

@@ -47,6 +47,7 @@ test('a valid token passes, and req.auth describes it', async () => {
     scope: 'openid notes:read',
     iat,
     exp,
+    auth_time: iat,
   }
   expect({ status: res.status, body: res.body }).toEqual({
     status: 200,
@@ -118,7 +119,7 @@ test('several scopes must all be there', async () => {
     await get('/api/both', await clientToken('notes:read')),
     403,
     'insufficient_scope',
-    /error="insufficient_scope", error_description="the access token lacks the scope notes:write"/,
+    /error="insufficient_scope", error_description="the access token lacks the scope notes:write", scope="notes:read notes:write"$/,
   )
 })
 
@@ -127,13 +128,18 @@ test('a scope that begins alike is another scope', async () => {
   expectRefused(res, 403, 'insufficient_scope', /^Bearer realm="api", error="insufficient_scope"/)
 })
 
-test('no token gets a bare challenge', async () => {
-  expectRefused(await supertest(host.app).get('/api/read'), 401, 'invalid_token', /^Bearer realm="api"$/)
+test('no token gets a challenge without an error, with the scopes of the route', async () => {
+  expectRefused(
+    await supertest(host.app).get('/api/read'),
+    401,
+    'invalid_token',
+    /^Bearer realm="api", scope="notes:read"$/,
+  )
 })
 
-test('another scheme gets a bare challenge', async () => {
+test('another scheme gets the same challenge', async () => {
   const res = await supertest(host.app).get('/api/read').auth('web', web.client_secret)
-  expectRefused(res, 401, 'invalid_token', /^Bearer realm="api"$/)
+  expectRefused(res, 401, 'invalid_token', /^Bearer realm="api", scope="notes:read"$/)
 })
 
 test.each(['Bearer', 'Bearer a b', 'Bearer =', 'Bearer "x"'])('a malformed header: %p', async (header) => {
@@ -144,7 +150,7 @@ test.each(['Bearer', 'Bearer a b', 'Bearer =', 'Bearer "x"'])('a malformed heade
 test('a token in the query is ignored', async () => {
   const access_token = await clientToken('notes:read')
   const res = await supertest(host.app).get('/api/read').query({ access_token })
-  expectRefused(res, 401, 'invalid_token', /^Bearer realm="api"$/)
+  expectRefused(res, 401, 'invalid_token', /^Bearer realm="api", scope="notes:read"$/)
 })
 
 test('a token in a form body is ignored', async () => {

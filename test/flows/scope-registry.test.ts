@@ -3,7 +3,7 @@ import { type AuthRouterOptions, type ClientSeed, seedClients } from '../../lib/
 import { authorizeUrl, callback, type Host, secret, startHost } from '../support/host.ts'
 import { codeOf } from '../support/outcomes.ts'
 import { type Answer, fieldsOf, RawBrowser } from '../support/raw-browser.ts'
-import { redeem } from '../support/tokens.ts'
+import { answerOf, post, redeem } from '../support/tokens.ts'
 
 type Scopes = NonNullable<AuthRouterOptions['scopes']>
 
@@ -150,4 +150,34 @@ describe('a scope of high risk', () => {
     expect(asks(again)).toBe(true)
     expect(sensitive(again)).toEqual([])
   })
+})
+
+test('a scope that implies another passes its guard; the token keeps what was granted', async () => {
+  const implying = await startHost({
+    clients: [{ ...web, grant_types: ['client_credentials'], redirect_uris: [], scope: 'admin orders:read' }],
+    options: {
+      scopes: {
+        'orders:read': 'See your orders',
+        'orders:write': { description: 'Change your orders', implies: ['orders:read'] },
+        admin: { description: 'Everything', implies: ['orders:write'] },
+      },
+    },
+  })
+  open.push(implying)
+  const { app, oauth } = implying
+  for (const name of ['orders:read', 'admin']) {
+    app.get(
+      `/${name}`,
+      oauth.requireToken(name, { user: false }),
+      (req, res) => void res.json(req.auth.scopes),
+    )
+  }
+  const answerTo = async (scope: string, path: string) => {
+    const form = { grant_type: 'client_credentials', client_id: 'web', client_secret: secret, scope }
+    const { access_token } = await answerOf(post(implying, form))
+    const { status, body } = await supertest(app).get(path).set('Authorization', `Bearer ${access_token}`)
+    return { status, ...(status === 200 && { scopes: body }) }
+  }
+  expect(await answerTo('admin', '/orders:read')).toEqual({ status: 200, scopes: ['admin'] })
+  expect(await answerTo('orders:read', '/admin')).toEqual({ status: 403 })
 })

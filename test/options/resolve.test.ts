@@ -468,6 +468,24 @@ test.each<[Record<string, unknown>, string]>([
   [{ scopes: { x: { description: 'x', optional: 'yes' } } }, "scopes['x'].optional must be a boolean"],
   [{ scopes: { x: { description: 'x', group: 'admin' } } }, "scopes['x'].group must be"],
   [{ scopes: { x: { description: 'x', risk: 'low' } } }, "scopes['x'].risk must be 'normal' or 'high'"],
+  [{ scopes: { x: { description: 'x', implies: 'y' } } }, "scopes['x'].implies must be a list of scopes"],
+  [
+    { scopes: { x: { description: 'x', implies: ['opneid'] } } },
+    'opneid is not in the option scopes; did you',
+  ],
+  [{ scopes: { x: { description: 'x', implies: ['x'] } } }, "scopes['x'].implies leads back to x"],
+  [
+    {
+      scopes: {
+        a: { description: 'a', implies: ['b'] },
+        b: { description: 'b', implies: ['c'] },
+        c: { description: 'c', implies: ['a'] },
+      },
+    },
+    "scopes['a'].implies leads back to a",
+  ],
+  [{ acrValues: 'mfa' }, 'acrValues must be a list of strings without spaces'],
+  [{ acrValues: ['a b'] }, 'acrValues must be a list of strings without spaces'],
   [{ scopes: { x: { description: 'x', claims: 'roles' } } }, "scopes['x'].claims must be a list"],
   [{ lifetimes: { code: 0 } }, 'lifetimes.code must be a whole number of seconds, at least 1'],
   [{ lifetimes: { idToken: -1 } }, 'lifetimes.idToken must be'],

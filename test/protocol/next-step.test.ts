@@ -70,6 +70,19 @@ test.each<[string, Partial<AuthorizationContext>, string]>([
   ['no scopes asked for, consent to none', { consent: { scopes: [] }, ...asking({ scopes: [] }) }, 'issue '],
   ['no scopes asked for, never consented', { consent: undefined, ...asking({ scopes: [] }) }, 'consent'],
 
+  [
+    'a level that the login has',
+    { ...asking({ acrValues: ['a', 'b'] }), login: { ...login, acr: 'b' } },
+    issued,
+  ],
+  ['a level that the login lacks', asking({ acrValues: ['mfa'] }), 'login'],
+  ['the same, prompt=none', asking({ acrValues: ['mfa'], prompt: ['none'] }), 'login_required'],
+  [
+    'a level that the renewed login lacks, too',
+    { ...asking({ acrValues: ['mfa'] }), sidAtStart: 's-0' },
+    'unmet_authentication_requirements',
+  ],
+
   ['the user allowed', { consent: undefined, decision: allowed }, issued],
   ['the user allowed a part', { consent: undefined, decision: allowedLess }, 'issue openid'],
   ['the user allowed less than an older consent', { decision: allowedLess }, 'issue openid'],

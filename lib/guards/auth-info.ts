@@ -1,0 +1,55 @@
+import { OAuthError } from '../protocol/errors.ts'
+import { parseScope } from '../protocol/scope.ts'
+import type { AuthInfo } from './types.ts'
+
+/** The claims of an access token, with the names of RFC 7662 §2.2 and RFC 9068 §2.2. */
+export type TokenClaims = Readonly<Record<string, unknown>>
+
+/** The error for every token that is not valid (RFC 6750 §3.1). */
+export const invalidToken = (description = 'the access token is unknown, expired or revoked'): OAuthError =>
+  new OAuthError('invalid_token', description)
+
+const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
+
+/** The resources that a token is for (RFC 7519 §4.1.3); empty if it is for none. */
+export const audienceOf = ({ aud }: TokenClaims): readonly unknown[] =>
+  Array.isArray(aud) ? aud : aud === undefined ? [] : [aud]
+
+/**
+ * Describes a verified token as `req.auth`. A subject that is the client's id is the client itself (RFC 9068 §2.2).
+ *
+ * @param token the access token
+ * @param resource the resource of the guard, if it has one
+ * @throws OAuthError `invalid_token` if claims are missing that every access token has, or if the token is bound to a key,
+ *   because a guard for bearer tokens cannot check who sends it (RFC 7800 §3.1)
+ */
+export const authInfoOf = (token: string, claims: TokenClaims, resource?: string): AuthInfo => {
+  const { sub, ...others } = claims
+  const [clientId, organization] = [text(claims.client_id), text(claims.org_id)]
+  const subject = sub === clientId ? undefined : text(sub)
+  if (clientId === undefined || typeof claims.exp !== 'number' || claims.cnf !== undefined) {
+    throw invalidToken()
+  }
+  return {
+    ...{ token, clientId, scopes: parseScope(text(claims.scope)), expiresAt: claims.exp },
+    ...(resource !== undefined && { resource: new URL(resource) }),
+    ...(subject !== undefined && { subject }),
+    ...(organization !== undefined && { organization }),
+    claims: { ...others, ...(subject !== undefined && { sub: subject }) },
+  }
+}
+
+/**
+ * The content of a JWT access token whose signature has been verified (RFC 9068 §4); the caller checks its audience.
+ *
+ * @param claims undefined if the signature is not valid
+ * @param now epoch seconds
+ * @throws OAuthError `invalid_token` if it is of another issuer or has expired
+ */
+export const validClaims = (
+  claims: TokenClaims | undefined,
+  { issuer, now }: { readonly issuer: string; readonly now: number },
+): TokenClaims => {
+  if (claims === undefined || claims.iss !== issuer || !(Number(claims.exp) > now)) throw invalidToken()
+  return claims
+}

@@ -1,0 +1,61 @@
+import type { NextFunction, Request, RequestHandler, Response } from 'express'
+import { bearerToken, type ChallengeFields, withBearerChallenge } from '../http/bearer-token.ts'
+import { OAuthError } from '../protocol/errors.ts'
+import { resourceMetadataUrl } from '../protocol/resource.ts'
+import { formatScope } from '../protocol/scope.ts'
+import { assertSufficient, type Requirement, type Surroundings } from './requirement.ts'
+import type { AuthInfo, TokenGuard } from './types.ts'
+
+/** Where access tokens are verified: in this process, or by the issuer in another one. */
+export interface TokenSource extends Surroundings {
+  /**
+   * Verifies a token for a guard, which checks afterwards whether it is enough.
+   *
+   * @param resource the resource of the guard
+   * @throws OAuthError `invalid_token`, or 5xx if the token cannot be verified now
+   */
+  verify(token: string, resource: string | undefined): Promise<AuthInfo>
+  /** Answers a request with an error. */
+  sendError(req: Request, res: Response, error: unknown, next: NextFunction): void
+}
+
+/**
+ * What a client needs to get a token that is enough: every scope of the operation, the document about the resource
+ * (RFC 9728 §5.1), and after a login that is not enough the one that would be (RFC 9470 §3).
+ */
+const challengeFields = (
+  { scopes, acrValues, maxAge, resource }: Requirement,
+  error: unknown,
+): ChallengeFields => {
+  const isAboutLogin = error instanceof OAuthError && error.code === 'insufficient_user_authentication'
+  return {
+    ...(scopes.length > 0 && { scope: formatScope(scopes) }),
+    ...(isAboutLogin && acrValues.length > 0 && { acr_values: acrValues.join(' ') }),
+    ...(isAboutLogin && maxAge !== undefined && { max_age: String(maxAge) }),
+    ...(resource !== undefined && { resource_metadata: resourceMetadataUrl(resource) }),
+  }
+}
+
+/** Makes the middleware: it verifies the token of each request, sets `req.auth`, and answers what it refuses. */
+export const createGuard = (source: TokenSource, requirement: Requirement): TokenGuard => {
+  const check = async (req: Request): Promise<void> => {
+    const auth = await source.verify(bearerToken(req), requirement.resource)
+    assertSufficient(auth, requirement, source)
+    req.auth = auth
+  }
+  const guard: RequestHandler = (req, res, next) => {
+    check(req).then(
+      () => next(),
+      (error: unknown) => {
+        const challenged = withBearerChallenge(error, challengeFields(requirement, error))
+        source.sendError(req, res, challenged, next)
+      },
+    )
+  }
+  const auth = ({ auth }: Express.Request): AuthInfo => {
+    if (auth?.claims === undefined) throw new Error('latchkey: requireToken() did not run for this request')
+    assertSufficient(auth as AuthInfo, requirement, source)
+    return auth as AuthInfo
+  }
+  return Object.assign(guard, { auth }) as TokenGuard
+}

@@ -1,0 +1,110 @@
+import type { AuthorizationServer, ServerSetup } from '../authorization-server.ts'
+import { errorRenderer, sendJsonError } from '../http/errors.ts'
+import { readyInTime } from '../http/ready.ts'
+import { createRequestInfo } from '../http/request-info.ts'
+import { closestOf, refuse } from '../options/check.ts'
+import { assertKnownScopes, impliedScopes } from '../options/scopes.ts'
+import { canonicalResource } from '../protocol/resource.ts'
+import { formatScope } from '../protocol/scope.ts'
+import { type TokenWithUser, verifyAccessToken } from '../tokens/access-token.ts'
+import { authInfoOf, type TokenClaims, validClaims } from './auth-info.ts'
+import { createGuard, type TokenSource } from './guard.ts'
+import { parseRequirement, placeOf, type Requirement } from './requirement.ts'
+import type { AuthInfo, RequireToken, RequireTokenOptions } from './types.ts'
+
+/** The claims of a stored token, with the names that a JWT and introspection use. */
+const claimsOf = ({ token, details }: TokenWithUser, issuer: string): TokenClaims => {
+  const { subject, clientId, scopes, organization, issuedAt, expiresAt } = token
+  return {
+    iss: issuer,
+    client_id: clientId,
+    ...(scopes.length > 0 && { scope: formatScope(scopes) }),
+    iat: issuedAt,
+    exp: expiresAt,
+    ...(subject !== undefined && { sub: subject }),
+    ...(organization !== undefined && { org_id: organization }),
+    ...(details !== undefined && { auth_time: details.authTime }),
+    ...(details?.acr !== undefined && { acr: details.acr }),
+  }
+}
+
+/** A JWT needs no statement: our own keys are in memory (RFC 9068 §4). */
+const verifyJwt = async (server: AuthorizationServer, token: string, resource: string): Promise<AuthInfo> => {
+  if (!server.keys.isFresh()) await server.keys.refresh()
+  const claims = await server.keys.open(token, 'at+jwt', { onlyPublished: true })
+  return authInfoOf(token, validClaims(claims, { issuer: server.issuer, now: server.now() }), resource)
+}
+
+/** Access tokens of this server. */
+export const ownTokens = (setup: ServerSetup): TokenSource => {
+  const sendError = errorRenderer(sendJsonError)
+  const { resources } = setup.options
+  return {
+    implied: impliedScopes(setup.options),
+    now: () => setup.now(),
+    async verify(token, resource) {
+      const server = setup.current() ?? (await readyInTime(setup))
+      if (resource !== undefined && resources[resource]?.accessToken === 'jwt') {
+        return verifyJwt(server, token, resource)
+      }
+      return authInfoOf(token, claimsOf(await verifyAccessToken(server, token), server.issuer), resource)
+    },
+    sendError(req, res, error, next) {
+      const info = createRequestInfo(setup, req)
+      sendError({ server: setup, endpoint: { path: req.path }, req, res, info }, error, next)
+    },
+  }
+}
+
+/** @throws OptionsError for a scope, level or resource that no token of this server can have */
+const assertPossible = (
+  scope: string | undefined,
+  { scopes, acrValues }: Requirement,
+  { options }: ServerSetup,
+): void => {
+  const where = placeOf(scope)
+  assertKnownScopes(where, scopes, options)
+  const level = acrValues.find((value) => !options.acrValues.includes(value))
+  if (level !== undefined) refuse(`${where}: ${level} is not in the option acrValues`)
+}
+
+/**
+ * The identifier of a resource, as the option `resources` has it.
+ *
+ * @throws OptionsError that suggests the nearest one
+ */
+export const knownResource = (where: string, resource: string, { options }: ServerSetup): string => {
+  const identifier = canonicalResource(resource) ?? resource
+  if (Object.hasOwn(options.resources, identifier)) return identifier
+  return refuse(
+    `${where}: ${resource} is not in the option resources${closestOf(resource, Object.keys(options.resources))}`,
+  )
+}
+
+/**
+ * Makes middleware that accepts requests with a valid access token of a user that has all of these scopes (RFC 6750), and
+ * sets `req.auth`. An opaque token stops working as soon as its user is disabled, its consent is removed or its client is
+ * disabled; a JWT works until it expires.
+ *
+ * @param scope one scope, or several separated by spaces
+ * @param options.user false also accepts tokens that a client requested for itself; by default a user is required
+ * @param options.acr levels of authentication, separated by spaces, of which one is required
+ * @param options.maxAge the most seconds since the user's login
+ * @param options.resource accepts only tokens for this resource; by default only tokens for none
+ * @returns middleware that answers 401 `invalid_token`, 401 `insufficient_user_authentication` or 403
+ *   `insufficient_scope` as JSON with a Bearer challenge
+ * @throws OAuthError `invalid_scope` at once for a malformed scope, OptionsError for a scope, level or resource that the
+ *   options do not contain
+ * @example app.get('/api/orders', oauth.requireToken('orders:read'), (req, res) => res.json({ subject: req.auth.subject }))
+ */
+export const requireTokenOf = (setup: ServerSetup): RequireToken => {
+  const source = ownTokens(setup)
+  const requireToken = (scope?: string, options: RequireTokenOptions = {}) => {
+    const given = parseRequirement(scope, options)
+    assertPossible(scope, given, setup)
+    const resource =
+      given.resource === undefined ? undefined : knownResource(placeOf(scope), given.resource, setup)
+    return createGuard(source, { ...given, resource })
+  }
+  return requireToken as RequireToken
+}

@@ -1,0 +1,96 @@
+import { assertNames, assertSeconds, assertType, refuse } from '../options/check.ts'
+import { OAuthError } from '../protocol/errors.ts'
+import { formatScope, type ImpliedScopes, parseScope, withImpliedScopes } from '../protocol/scope.ts'
+import { audienceOf, invalidToken } from './auth-info.ts'
+import type { AuthInfo, RequireTokenOptions } from './types.ts'
+
+/** What a guard requires of an access token. */
+export interface Requirement {
+  readonly scopes: readonly string[]
+  readonly user: boolean
+  /** Authentication levels, of which the login must have had one; empty if any will do. */
+  readonly acrValues: readonly string[]
+  /** Seconds. */
+  readonly maxAge?: number
+  /** Undefined if the token must be for no resource. */
+  readonly resource?: string
+}
+
+/** Where a guard is made, for the errors of its options. */
+export const placeOf = (scope: string | undefined): string =>
+  `requireToken(${scope === undefined ? '' : `'${scope}'`})`
+
+/**
+ * Checks the arguments of `requireToken()`.
+ *
+ * @throws OAuthError `invalid_scope` for a malformed scope, OptionsError for a wrong option
+ */
+export const parseRequirement = (
+  scope: string | undefined,
+  options: RequireTokenOptions = {},
+): Requirement => {
+  const where = placeOf(scope)
+  assertNames(`${where}: `, options, ['user', 'acr', 'maxAge', 'resource'])
+  const { user = true, acr, maxAge, resource } = options
+  assertType(`${where}: user`, user, 'boolean')
+  assertType(`${where}: acr`, acr, 'string')
+  if (maxAge !== undefined) assertSeconds(`${where}: maxAge`, maxAge, 0)
+  const acrValues = acr?.split(' ').filter((value) => value !== '') ?? []
+  if (acr !== undefined && acrValues.length === 0) refuse(`${where}: acr must name a level`)
+  return { scopes: parseScope(scope), user, acrValues, maxAge, resource }
+}
+
+/** What a guard knows beside the token. */
+export interface Surroundings {
+  /** Scopes that include others. */
+  readonly implied: ImpliedScopes
+  /** Epoch seconds. */
+  now(): number
+}
+
+const assertAudience = (claims: AuthInfo['claims'], resource: string | undefined): void => {
+  const audience = audienceOf(claims)
+  if (resource === undefined ? audience.length > 0 : !audience.includes(resource)) {
+    throw invalidToken('the access token is for another resource')
+  }
+}
+
+/** RFC 9470 §3. */
+const assertAuthentication = (
+  { acr, auth_time: authTime }: AuthInfo['claims'],
+  { acrValues, maxAge }: Requirement,
+  now: number,
+): void => {
+  if (acrValues.length > 0 && !acrValues.some((value) => value === acr)) {
+    const description = 'the user did not sign in with one of the required acr_values'
+    throw new OAuthError('insufficient_user_authentication', description)
+  }
+  if (maxAge !== undefined && !(now - Number(authTime) <= maxAge)) {
+    throw new OAuthError('insufficient_user_authentication', 'the user signed in longer ago than max_age')
+  }
+}
+
+/**
+ * Requires a verified token to be enough for a guard.
+ *
+ * @throws OAuthError `invalid_token` for another resource, `insufficient_scope` (RFC 6750 §3.1),
+ *   `insufficient_user_authentication` (RFC 9470 §3)
+ */
+export const assertSufficient = (
+  { scopes, subject, claims }: AuthInfo,
+  requirement: Requirement,
+  { implied, now }: Surroundings,
+): void => {
+  assertAudience(claims, requirement.resource)
+  const missing = requirement.scopes.filter((name) => !scopes.includes(name))
+  // Nearly every token has the scope itself.
+  const covered = missing.length > 0 ? withImpliedScopes(scopes, implied) : scopes
+  const lacking = missing.filter((name) => !covered.includes(name))
+  if (lacking.length > 0) {
+    throw new OAuthError('insufficient_scope', `the access token lacks the scope ${formatScope(lacking)}`)
+  }
+  if (requirement.user && subject === undefined) {
+    throw new OAuthError('insufficient_scope', 'the access token does not belong to a user')
+  }
+  assertAuthentication(claims, requirement, now())
+}

@@ -1,0 +1,114 @@
+import type { NextFunction, Request, Response } from 'express'
+
+/** A verified access token, as `req.auth` holds it. It is compatible with the type `AuthInfo` of the MCP SDK. */
+export interface AuthInfo {
+  /** The access token. */
+  token: string
+  clientId: string
+  scopes: string[]
+  /** Epoch seconds. */
+  expiresAt: number
+  /** The resource that the token is for (RFC 8707). */
+  resource?: URL
+  /** For data of the host's own. */
+  extra?: Record<string, unknown>
+  /** The user's id; undefined when the client acts for itself, which only a guard with `{ user: false }` lets pass. */
+  subject?: string
+  /** The organization that the user chose, if the option `organizations` is used. */
+  organization?: string
+  /** The token's claims with the names of RFC 7662 §2.2. */
+  claims: Record<string, unknown>
+}
+
+/** A verified access token of a user. */
+export interface UserAuthInfo extends AuthInfo {
+  subject: string
+}
+
+export interface RequireTokenOptions {
+  /** Whether the token must belong to a user. `false` also accepts a client's own token (`client_credentials`). @default true */
+  user?: boolean
+  /**
+   * Authentication levels, separated by spaces, of which the user's login must have had one (RFC 9470). @default any
+   */
+  acr?: string
+  /** The most seconds since the user's login (RFC 9470). @default any time */
+  maxAge?: number
+  /** The resource that the token must be for (RFC 8707). @default the token must be for no resource */
+  resource?: string
+}
+
+/** Middleware made by `requireToken()`. */
+export interface TokenGuard<Auth extends AuthInfo = AuthInfo> {
+  <P, ResBody, ReqBody, ReqQuery, Locals extends Record<string, unknown>>(
+    req: Request<P, ResBody, ReqBody, ReqQuery, Locals>,
+    res: Response<ResBody, Locals>,
+    next: NextFunction,
+  ): void
+  /**
+   * Returns `req.auth` with its type, for a handler that is registered apart from the guard.
+   *
+   * @throws Error if the guard did not run for this request
+   * @example
+   * const guard = oauth.requireToken('orders:read')
+   * app.use('/api', guard)
+   * app.get('/api/orders', (req, res) => res.json({ subject: guard.auth(req).subject }))
+   */
+  auth(req: Express.Request): Auth
+}
+
+/** Makes middleware that requires an access token: `oauth.requireToken('orders:read')`. */
+export interface RequireToken {
+  (scope?: string, options?: RequireTokenOptions & { user?: true }): TokenGuard<UserAuthInfo>
+  (scope: string | undefined, options: RequireTokenOptions): TokenGuard
+}
+
+/** A request that may have passed a guard. */
+export interface MaybeAuthorized {
+  /** Set by `requireToken()`. */
+  auth?: Partial<AuthInfo>
+}
+
+/** A handler behind a guard. */
+export type GuardedHandler<Auth, P> = (
+  req: Request<P> & { auth: Auth },
+  res: Response,
+  next: NextFunction,
+) => unknown
+type GuardedHandlers<Auth, P> = [GuardedHandler<Auth, P>, ...GuardedHandler<Auth, P>[]]
+
+// Other packages declare `Request.auth` too: express-oauth2-jwt-bearer in this namespace, the MCP SDK in Express's
+// module. A second declaration of the same property is a compile error, an inherited one is not: theirs replaces ours.
+declare global {
+  namespace Express {
+    interface Request extends MaybeAuthorized {}
+  }
+}
+
+// With these overloads handlers behind a guard have a typed `req.auth`, even if another package declares its own.
+declare module 'express-serve-static-core' {
+  interface IRouterMatcher<T> {
+    <Route extends string, Auth extends AuthInfo>(
+      path: Route,
+      guard: TokenGuard<Auth>,
+      ...handlers: GuardedHandlers<Auth, RouteParameters<Route>>
+    ): T
+    <Route extends string, Auth extends AuthInfo>(
+      path: Route,
+      first: RequestHandler<RouteParameters<Route>>,
+      guard: TokenGuard<Auth>,
+      ...handlers: GuardedHandlers<Auth, RouteParameters<Route>>
+    ): T
+  }
+  interface IRouterHandler<T, Route> {
+    <Auth extends AuthInfo>(
+      guard: TokenGuard<Auth>,
+      ...handlers: GuardedHandlers<Auth, RouteParameters<Route>>
+    ): T
+    <Auth extends AuthInfo>(
+      first: RequestHandler<RouteParameters<Route>>,
+      guard: TokenGuard<Auth>,
+      ...handlers: GuardedHandlers<Auth, RouteParameters<Route>>
+    ): T
+  }
+}
