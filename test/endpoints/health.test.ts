@@ -25,14 +25,8 @@ afterEach(async () => {
 
 const serve = (secrets = [secret], options: Partial<AuthRouterOptions> = {}) => {
   const { knex, tablePrefix } = database
-  const oauth = authRouter({
-    issuer: 'http://localhost:3000/oauth',
-    database: knex,
-    tablePrefix,
-    secrets,
-    logger: log,
-    ...options,
-  })
+  const issuer = 'http://localhost:3000/oauth'
+  const oauth = authRouter({ issuer, database: knex, tablePrefix, secrets, logger: log, ...options })
   routers.push(oauth)
   const app = express()
   app.get('/healthz', oauth.health)
@@ -107,9 +101,7 @@ test('a wrong name in the option users is an error at the start and 503, until t
   const table = `${tablePrefix}people`
   const columns = { id: 'id', username: 'email', password: 'password_hash' }
   const { oauth, probe } = serve([secret], { users: { table, columns } })
-  await expect(oauth.ready()).rejects.toThrow(
-    `users.table is ${table}, a table that the database does not have`,
-  )
+  await expect(oauth.ready()).rejects.toThrow(`users.table is ${table}, a table that the database does`)
   isUnavailable(await probe())
   await knex.schema.createTable(table, (people) => {
     people.increments('id')

@@ -57,15 +57,9 @@ const connected = async (to: Server): Promise<Socket> => {
   return socket
 }
 
+const formType = 'application/x-www-form-urlencoded'
 const head = (...headers: string[]): string =>
-  [
-    'POST / HTTP/1.1',
-    'Host: localhost',
-    'Content-Type: application/x-www-form-urlencoded',
-    ...headers,
-    '',
-    '',
-  ].join('\r\n')
+  ['POST / HTTP/1.1', 'Host: a', `Content-Type: ${formType}`, ...headers, '', ''].join('\r\n')
 
 /** One answer from the socket, read to the end that its Content-Length names. */
 const answer = async (socket: Socket): Promise<{ status: number; body: string }> => {
@@ -97,24 +91,18 @@ const chunk = (bytes: Buffer): Buffer =>
 
 describe('the body of a form', () => {
   test('is the same however it is cut, even within a character', async () => {
+    const texts = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 40 })
     const cuts = fc.array(fc.nat({ max: 60 }), { maxLength: 6 })
     await fc.assert(
-      fc.asyncProperty(
-        fc.string({ unit: 'grapheme', minLength: 1, maxLength: 40 }),
-        cuts,
-        async (text, at) => {
-          const bytes = Buffer.from(text)
-          const places = [
-            0,
-            ...at.map((place) => Math.min(place, bytes.length)).sort((a, b) => a - b),
-            bytes.length,
-          ]
-          const pieces = places.slice(1).map((place, index) => bytes.subarray(places[index], place))
-          const chunks = pieces.filter((piece) => piece.length > 0).map(chunk)
-          const found = await sent(server, head('Transfer-Encoding: chunked'), ...chunks, '0\r\n\r\n')
-          expect(found).toEqual({ status: 200, body: text })
-        },
-      ),
+      fc.asyncProperty(texts, cuts, async (text, at) => {
+        const bytes = Buffer.from(text)
+        const inside = at.map((place) => Math.min(place, bytes.length)).sort((a, b) => a - b)
+        const places = [0, ...inside, bytes.length]
+        const pieces = places.slice(1).map((place, index) => bytes.subarray(places[index], place))
+        const chunks = pieces.filter((piece) => piece.length > 0).map(chunk)
+        const found = await sent(server, head('Transfer-Encoding: chunked'), ...chunks, '0\r\n\r\n')
+        expect(found).toEqual({ status: 200, body: text })
+      }),
       { numRuns: 60 },
     )
   })
@@ -127,19 +115,15 @@ describe('the body of a form', () => {
     ['told beforehand', (size: number) => [head(`Content-Length: ${size}`), 'x'.repeat(size)]],
     [
       'found out on the way',
-      (size: number) => [
-        head('Transfer-Encoding: chunked'),
-        chunk(Buffer.alloc(size - 1, 'x')),
-        chunk(Buffer.from('x')),
-        '0\r\n\r\n',
-      ],
+      (size: number) => {
+        const chunks = [Buffer.alloc(size - 1, 'x'), Buffer.from('x')].map(chunk)
+        return [head('Transfer-Encoding: chunked'), ...chunks, '0\r\n\r\n']
+      },
     ],
   ])('may be as large as the limit and no larger: %s', async (_, partsOf) => {
     expect(await sent(server, ...partsOf(limit))).toEqual({ status: 200, body: 'x'.repeat(limit) })
-    expect(await sent(server, ...partsOf(limit + 1))).toEqual({
-      status: 413,
-      body: 'the request body is too large',
-    })
+    const refusal = { status: 413, body: 'the request body is too large' }
+    expect(await sent(server, ...partsOf(limit + 1))).toEqual(refusal)
   })
 
   test('that is too large is refused before it is complete, and the connection stays usable', async () => {
@@ -162,14 +146,11 @@ describe('the body of a form', () => {
   })
 
   test.each([
-    ['gzip', 'Content-Encoding: gzip'],
-    ['br', 'Content-Encoding: BR'],
-  ])('compressed by %s is 415', async (_, coding) => {
-    expect((await sent(server, head(coding, 'Content-Length: 3'), 'a=1')).status).toBe(415)
-  })
-
-  test('with the coding identity is read', async () => {
-    const found = await sent(server, head('Content-Encoding: Identity', 'Content-Length: 3'), 'a=1')
-    expect(found).toEqual({ status: 200, body: 'a=1' })
+    ['gzip', 415],
+    ['BR', 415],
+    ['Identity', 200],
+  ])('with the coding %s is %i', async (coding, status) => {
+    const headers = head(`Content-Encoding: ${coding}`, 'Content-Length: 3')
+    expect((await sent(server, headers, 'a=1')).status).toBe(status)
   })
 })

@@ -57,11 +57,7 @@ test.each<[string, (agent: RawBrowser) => string | Promise<string>]>([
   const url = await urlOf(agent)
   const before = await stored()
   const head = await agent.send('HEAD', url)
-  expect({ html: head.html, cookies: head.setCookies, stored: await stored() }).toEqual({
-    html: '',
-    cookies: [],
-    stored: before,
-  })
+  expect([head.html, head.setCookies, await stored()]).toEqual(['', [], before])
   const get = await agent.get(url)
   const shown = ({ status, headers }: typeof get) => [status, headers.location, headers['content-type']]
   expect(shown(head)).toEqual(shown(get))
@@ -78,25 +74,18 @@ test.each([
   const before = await stored()
   const url = authorizeUrl({ ...web, ...parameters })
   const { status, headers, setCookies } = await agent.send('HEAD', url)
-  expect({ status, location: headers.location, setCookies, stored: await stored() }).toEqual({
-    ...{ status: 303, location: undefined, setCookies: [] },
-    stored: before,
-  })
+  expect([status, headers.location, setCookies, await stored()]).toEqual([303, undefined, [], before])
   expect((await agent.get(url)).headers.location).toMatch(/code=lk_ac_|authorization_request=lk_ar_/)
 })
 
 test('HEAD of UserInfo needs a token, and counts as a failure without one', async () => {
   const { access_token } = await tokensFor(host)
-  const head = (token: string) =>
-    new RawBrowser(host.app).send('HEAD', '/oauth/userinfo', {
-      headers: { Authorization: `Bearer ${token}` },
-    })
+  const head = (token: string) => {
+    const headers = { Authorization: `Bearer ${token}` }
+    return new RawBrowser(host.app).send('HEAD', '/oauth/userinfo', { headers })
+  }
   const { status, html, headers } = await head(access_token)
-  expect({ status, html, type: headers['content-type'] }).toEqual({
-    status: 200,
-    html: '',
-    type: 'application/json',
-  })
+  expect([status, html, headers['content-type']]).toEqual([200, '', 'application/json'])
   expect((await head('lk_at_x')).headers['www-authenticate']).toContain('invalid_token')
 })
 
@@ -110,12 +99,8 @@ test('HEAD records no login of the host’s own, and ends none', async () => {
   await new RawBrowser(other.app).send('HEAD', `/oauth/logout?id_token_hint=${id_token}`)
   expect(forget).not.toHaveBeenCalled()
   const { status, setCookies } = await new RawBrowser(other.app).send('HEAD', '/oauth/account')
-  expect({ status, setCookies, stored: await stored(other) }).toEqual({
-    ...{ status: 200, setCookies: [] },
-    stored: before,
-  })
-  expect((await new RawBrowser(other.app).get('/oauth/account')).html).toContain(
-    ada!.email.replace('@', '<wbr>@'),
-  )
+  expect([status, setCookies, await stored(other)]).toEqual([200, [], before])
+  const { html } = await new RawBrowser(other.app).get('/oauth/account')
+  expect(html).toContain(ada!.email.replace('@', '<wbr>@'))
   await other.close()
 })

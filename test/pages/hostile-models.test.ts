@@ -36,19 +36,16 @@ const hostile: Readonly<Record<string, string>> = {
 const isExhaustive = process.env.TEST_ALL === '1'
 /** The texts that npm test tries at the end of addresses too. */
 const ofAddresses = ['script', 'an attribute', 'a tag after a single quote', 'another direction', 'entities']
+const ofFields = [
+  ...ofAddresses,
+  'template syntax',
+  'the address of a script',
+  'what no text holds',
+  'a comment',
+]
 
 /** What only the server says: a closed list, or an address of its own. */
-const ownFields = [
-  'kind',
-  'error',
-  'group',
-  'action',
-  'cancelUrl',
-  'removeUrl',
-  'signOutUrl',
-  'url',
-  'accountUrl',
-]
+const ownFields = 'kind error group action cancelUrl removeUrl signOutUrl url accountUrl'.split(' ')
 const addresses = ['uri', 'policyUri', 'tosUri', 'logo', 'help', 'privacy', 'signUp', 'forgotPassword']
 
 /** How a field is spoilt: as a whole, or as an address that is one up to its end. */
@@ -88,11 +85,8 @@ const choices = [
 
 /** Every state of every page, made of what is spoilt. */
 const rendered = (spoil: Spoil): Map<string, string> => {
-  const views = createViews({
-    directory: undefined,
-    branding: mapped(branding, spoil) as typeof branding,
-    basePath: '',
-  })
+  const brand = mapped(branding, spoil) as typeof branding
+  const views = createViews({ directory: undefined, branding: brand, basePath: '' })
   const speech = { choices: mapped(choices, spoil) as typeof choices }
   const render = ({ page, model }: Sample) =>
     views.render(page, mapped(model, spoil) as PageModels[PageName] as never, speech)
@@ -193,7 +187,8 @@ describeWith('chromium', 'hostile text, read by Chromium without a Content-Secur
     expect([...new Set(samples.map((sample) => sample.page))].sort()).toEqual(pages.sort())
   })
 
-  describe.each(Object.entries(hostile))('%s', (name, text) => {
+  const tried = Object.entries(hostile).filter(([name]) => isExhaustive || ofFields.includes(name))
+  describe.each(tried)('%s', (name, text) => {
     const everywhere = isExhaustive || ofAddresses.includes(name)
     test.each(Object.keys(spoilt('')).slice(0, everywhere ? 2 : 1))(
       '%s stays text, adds nothing to any page, and is carried as it is',
