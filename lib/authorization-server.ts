@@ -8,6 +8,7 @@ import type { EventDetails } from './events/event.ts'
 import { createEvents, type Events } from './events/events.ts'
 import { type KeyRing, openKeyRing } from './keys/key-ring.ts'
 import { openPairwiseSalt } from './keys/pairwise-salt.ts'
+import { providerIcons } from './options/branding.ts'
 import type { Limit } from './options/options.ts'
 import type { Options } from './options/resolve.ts'
 import { warnOnce } from './options/warn-once.ts'
@@ -176,6 +177,7 @@ export const createAuthorizationServer = (
     views: createViews({
       directory: options.views,
       branding: options.branding,
+      pictures: providerIcons(options.login),
       basePath: options.basePath,
       languages,
       ...(options.production && { cache: true }),

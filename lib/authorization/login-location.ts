@@ -1,5 +1,6 @@
 import type { ServerSetup } from '../authorization-server.ts'
 import { ownPath } from '../http/urls.ts'
+import type { PageModels } from '../pages/page-models.ts'
 import type { AuthorizationRequest } from '../protocol/authorization-request.ts'
 import { requestParameter } from './pending-request.ts'
 
@@ -43,3 +44,31 @@ export const returnedParameter = 'returned'
 /** The host's own page for a login without a client; it returns to the list of connected apps. */
 export const accountLoginLocation = (server: ServerSetup, url: string): string =>
   hostPage(server, url, ownPath(server, '/account', { [returnedParameter]: '1' }), {})
+
+/**
+ * What the login page offers beside its form: pages of the host, each with `return_to`, so that the user comes back to
+ * this request.
+ *
+ * @param returnPath of our page that continues
+ * @param username that is in the form, for the page that sets a new password
+ */
+export const loginWays = (
+  server: ServerSetup,
+  returnPath: string,
+  username = '',
+): Pick<PageModels['login'], 'links' | 'providers'> => {
+  const { branding, login } = server.options
+  const { forgotPassword, signUp } = branding.links ?? {}
+  const hint = { login_hint: username || undefined }
+  return {
+    links: {
+      forgotPassword: forgotPassword && hostPage(server, forgotPassword, returnPath, hint),
+      signUp: signUp && hostPage(server, signUp, returnPath, {}),
+    },
+    providers: (login.providers ?? []).map(({ name, url, icon }) => ({
+      name,
+      url: hostPage(server, url, returnPath, {}),
+      icon: icon && server.views.picture(icon),
+    })),
+  }
+}

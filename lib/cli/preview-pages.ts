@@ -2,17 +2,21 @@ import type { RequestListener } from 'node:http'
 import { parse } from 'cookie'
 import { consentRows } from '../authorization/consent-rows.ts'
 import { type ScopeTexts, scopeWords } from '../authorization/consent-scopes.ts'
+import { providerIcons } from '../options/branding.ts'
 import type { Options } from '../options/resolve.ts'
 import { createLanguages } from '../pages/i18n/languages.ts'
 import { escapeHtml } from '../pages/i18n/text.ts'
 import type { ConsentScope, PageModels } from '../pages/page-models.ts'
 import { type Sample, samples } from '../pages/samples.ts'
-import { createViews } from '../pages/views.ts'
+import { createViews, type Views } from '../pages/views.ts'
 import { claimsByScope } from '../protocol/claims.ts'
 import { previewIndex } from './preview-index.ts'
 
 /** The options that change how the pages look. */
-export type PreviewOptions = Pick<Options, 'branding' | 'views' | 'defaultLocale' | 'locales' | 'scopes'>
+export type PreviewOptions = Pick<
+  Options,
+  'branding' | 'login' | 'views' | 'defaultLocale' | 'locales' | 'scopes'
+>
 
 /** The policy of the pages, but the overview may frame them. */
 const policy =
@@ -27,7 +31,7 @@ const inScheme = (scheme: string | undefined, source: string): string => {
     .replaceAll(/\(prefers-color-scheme:\s*(light|dark)\)/g, (_all, asked) =>
       asked === scheme ? '(min-width: 0)' : '(max-width: 0)',
     )
-    .replaceAll('color-scheme: light dark', `color-scheme: ${scheme}`)
+    .replaceAll(/color-scheme:\s*light dark/g, `color-scheme: ${scheme}`)
 }
 
 /** The rows of a client that asks for every scope of the host. */
@@ -50,6 +54,23 @@ const consentModel = (scopes: ConsentScope[]): PageModels['consent'] => {
   return { ...consent.model, scopes }
 }
 
+/** The sign-in page with the links and providers that the host has. */
+const loginOf = (
+  { branding: { links = {} }, login: { identifier, providers } }: PreviewOptions,
+  model: PageModels['login'],
+  views: Views,
+): PageModels['login'] => ({
+  ...model,
+  identifier: identifier ?? model.identifier,
+  links: {
+    forgotPassword: links.forgotPassword && model.links?.forgotPassword,
+    signUp: links.signUp && model.links?.signUp,
+  },
+  providers:
+    providers?.map(({ name, url, icon }) => ({ name, url, icon: icon && views.picture(icon) })) ??
+    model.providers,
+})
+
 /**
  * Serves each page in each of its states, with sample data and the host's branding, languages, views and scopes. `/` is an
  * overview, `/<language>/<state>` a page. Files are read anew for each request. Forms are not answered.
@@ -60,9 +81,12 @@ const consentModel = (scopes: ConsentScope[]): PageModels['consent'] => {
  * createServer(previewPages(resolveOptions({ branding: { name: 'Acme' } }))).listen(4111, '127.0.0.1')
  */
 export const previewPages = (options: PreviewOptions): RequestListener => {
-  const { branding, views: directory, scopes } = options
+  const { branding, login, views: directory, scopes } = options
   const languages = createLanguages(options)
-  const views = createViews({ directory, branding, basePath: '', languages, cache: false })
+  const views = createViews({
+    ...{ directory, branding, basePath: '', languages, cache: false },
+    pictures: providerIcons(login),
+  })
   const texts: ScopeTexts = { options: { branding, scopes }, languages, scopeClaims: claimsByScope(scopes) }
   const statesIn = (language: string): readonly Sample[] =>
     Object.keys(scopes).length === 0
@@ -86,10 +110,14 @@ export const previewPages = (options: PreviewOptions): RequestListener => {
     }))
     // The state stays: neither the refresh of `return` nor the script of `form-post` leads away from it.
     return views
-      .render(state.page, state.model as never, {
-        language,
-        choices: languages.tags.length > 1 ? choices : [],
-      })
+      .render(
+        state.page,
+        (state.page === 'login' ? loginOf(options, state.model, views) : state.model) as never,
+        {
+          language,
+          choices: languages.tags.length > 1 ? choices : [],
+        },
+      )
       .replace(/<meta http-equiv="refresh"[^>]*>|<script [^>]*form-post[^>]*><\/script>/g, '')
   }
 

@@ -32,7 +32,7 @@ export const previewCommand: Command = {
   summary: 'shows every page with your branding, languages and templates',
   details:
     'Serves every page in every state on this machine, with sample data and without a database. It uses the\n' +
-    'options branding, views, locales and scopes of your configuration. Reload a page to see a changed file.',
+    'options branding, login, views, locales and scopes of your configuration. Reload a page to see a changed file.',
   options: {
     port: { type: 'string', value: 'PORT', help: `the port on localhost; ${standardPort} by default` },
   },

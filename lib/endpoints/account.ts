@@ -33,6 +33,7 @@ const loginPage = ({ server }: PageContext, browser: Browser): LoginPage => ({
     action: ownPath(server, '/account'),
     hidden: { csrf_token: csrfToken(server, purposeOf(browser)) },
   },
+  returnPath: ownPath(server, '/account'),
 })
 
 const iso = (seconds: number): string => new Date(seconds * 1000).toISOString()

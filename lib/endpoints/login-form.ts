@@ -1,3 +1,4 @@
+import { loginWays } from '../authorization/login-location.ts'
 import type { PageContext } from '../http/context.ts'
 import type { PageModels } from '../pages/page-models.ts'
 import type { Parameters } from '../protocol/parameters.ts'
@@ -11,6 +12,8 @@ const maxFieldLength = 16_384
 /** The login form in one place: for a pending request, or for the user alone. */
 export interface LoginPage {
   readonly form: Pick<PageModels['login'], 'action' | 'hidden' | 'client'>
+  /** Where pages of the host send the browser when the user has signed in, signed up or set a new password there. */
+  readonly returnPath: string
   /** Where the pending request will end. */
   readonly redirectUri?: string
   readonly clientId?: string
@@ -25,12 +28,19 @@ type Shown = Omit<PageModels['login'], 'action' | 'hidden' | 'client'>
 const statuses = { credentials: 400, throttled: 429, unavailable: 503 }
 
 /** Shows the form; after a failure with the error. */
-export const showLogin = (context: PageContext, { form, redirectUri }: LoginPage, shown: Shown): void => {
+export const showLogin = (
+  context: PageContext,
+  { form, redirectUri, returnPath }: LoginPage,
+  shown: Shown,
+): void => {
+  const { server } = context
   const { error, retryAfter } = shown
   const status = error === undefined ? 200 : statuses[error]
   const headers: Record<string, string> =
     retryAfter === undefined ? {} : { 'Retry-After': String(retryAfter) }
-  context.send('login', { ...shown, ...form }, { status, redirectUri, headers })
+  const { identifier } = server.options.login
+  const ways = loginWays(server, returnPath, shown.username)
+  context.send('login', { ...shown, ...form, ...ways, identifier }, { status, redirectUri, headers })
 }
 
 /**
@@ -48,7 +58,7 @@ export const logIn = async (
   const attempt = await attemptLogin(context, { username, password, clientId: page.clientId })
   const shown = { username, confirm: page.account !== undefined }
   if (attempt.outcome === 'failed') {
-    showLogin(context, page, { ...shown, error: 'credentials' })
+    showLogin(context, page, { ...shown, error: 'credentials', isLastTry: attempt.isLastTry })
     return undefined
   }
   if (attempt.outcome === 'refused') {

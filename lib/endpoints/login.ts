@@ -21,6 +21,7 @@ const pageFor = ({ server, language }: PageContext, pending: PendingRequest): Lo
     hidden: { [requestParameter]: pending.secret, csrf_token: csrfToken(server, purposeOf(pending)) },
     client: clientCard(pending.client, pending.request.redirectUri, language),
   },
+  returnPath: ownPath(server, '/login', { [requestParameter]: pending.secret, [returnedParameter]: '1' }),
   redirectUri: pending.request.redirectUri,
   clientId: pending.client.clientId,
   isFirstLogin: !pending.browserHasLogins,
@@ -45,12 +46,16 @@ const accountToConfirm = async (
   return isOther ? undefined : active.user.username
 }
 
-/** The login page; if the host has its own, the page to which that one redirects back. */
+/**
+ * The login page. A browser that returns from a page of the host goes on from a page of Latchkey: the
+ * Content-Security-Policy of a form of the host would apply to the redirect to the client.
+ */
 const show = async (context: PageContext, pending: PendingRequest): Promise<void> => {
-  const { server } = context
-  if (server.options.login.url !== undefined) {
-    const query = { [requestParameter]: pending.secret, [returnedParameter]: '1' }
-    const url = ownPath(server, '/authorize', query)
+  const { server, req } = context
+  const isHostPage = server.options.login.url !== undefined
+  if (isHostPage || queryParameters(req).has(returnedParameter)) {
+    const returned: Record<string, string> = isHostPage ? { [returnedParameter]: '1' } : {}
+    const url = ownPath(server, '/authorize', { [requestParameter]: pending.secret, ...returned })
     return context.send('return', { url }, { redirectUri: pending.request.redirectUri })
   }
   const account = await accountToConfirm(context, pending)

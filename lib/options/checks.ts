@@ -2,10 +2,10 @@ import { statSync } from 'node:fs'
 import type { Knex } from 'knex'
 import { codeChallengeMethods } from '../protocol/pkce.ts'
 import { isLoopbackHost } from '../protocol/redirect-uri.ts'
+import { checkedProviders } from './branding.ts'
 import { assertNames, assertRecord, assertSeconds, assertType, refuse } from './check.ts'
 import type {
   AuthRouterOptions,
-  Branding,
   Features,
   Lifetimes,
   Logger,
@@ -80,7 +80,7 @@ export const checkedFlag = (name: string, flag: unknown): boolean =>
 
 export const checkedLogin = (login: LoginOptions): LoginOptions => {
   assertRecord('login', login)
-  assertNames('login.', login, ['url', 'current', 'remember', 'forget'])
+  assertNames('login.', login, ['url', 'identifier', 'providers', 'current', 'remember', 'forget'])
   assertType('login.url', login.url, 'string')
   assertType('login.current', login.current, 'function')
   assertType('login.remember', login.remember, 'function')
@@ -90,7 +90,15 @@ export const checkedLogin = (login: LoginOptions): LoginOptions => {
       'login.current is required with login.url: it returns the user who is logged in when the browser comes back',
     )
   }
-  return login
+  const { identifier = 'either', providers } = login
+  if (!['email', 'username', 'either'].includes(identifier)) {
+    refuse("login.identifier must be 'email', 'username' or 'either'")
+  }
+  if (providers === undefined) return login
+  if (login.current === undefined) {
+    refuse('login.current is required with login.providers: it returns the user whom your page signed in')
+  }
+  return { ...login, providers: checkedProviders(providers) }
 }
 
 export const checkedOrganizations = (
@@ -152,24 +160,6 @@ export const checkedViews = (views: unknown): string | undefined => {
     return refuse('views must be an existing folder of templates')
   }
   return views
-}
-
-export const checkedBranding = (branding: Branding): Branding => {
-  assertRecord('branding', branding)
-  assertNames('branding.', branding, ['name', 'logo', 'accent', 'links'])
-  assertType('branding.name', branding.name, 'string')
-  assertType('branding.logo', branding.logo, 'string')
-  const { accent } = branding
-  if (accent !== undefined && !(typeof accent === 'string' && /^#([0-9a-f]{3}|[0-9a-f]{6})$/i.test(accent))) {
-    refuse("branding.accent must be a colour as #rgb or #rrggbb, such as '#2f6b4f'")
-  }
-  if (branding.links !== undefined) {
-    assertRecord('branding.links', branding.links)
-    assertNames('branding.links.', branding.links, ['forgotPassword', 'signUp', 'help', 'privacy', 'terms'])
-    for (const [name, link] of Object.entries(branding.links))
-      assertType(`branding.links.${name}`, link, 'string')
-  }
-  return branding
 }
 
 export const checkedOutbound = (outbound: OutboundOptions): Required<OutboundOptions> => {

@@ -5,13 +5,21 @@ import type { Branding, LocaleOptions, ScopeOptions } from './page-options.ts'
 import type { ResourceOptions } from './resource-options.ts'
 import type { HostUser, LoginOptions, UserFunctions, UserMapping } from './user-options.ts'
 
-export type { Branding, LocaleOptions, ScopeOptions, ScopeWords } from './page-options.ts'
+export type {
+  Branding,
+  LocaleOptions,
+  LogoPair,
+  Picture,
+  ScopeOptions,
+  ScopeWords,
+} from './page-options.ts'
 export type { ResourceOptions, ResourceTokenRequest } from './resource-options.ts'
 export type {
   ClaimMapping,
   HostLogin,
   HostUser,
   LoginOptions,
+  LoginProvider,
   UserFunctions,
   UserMapping,
   UserRow,

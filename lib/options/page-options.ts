@@ -36,17 +36,36 @@ export interface ScopeOptions extends ScopeWords {
   risk?: 'normal' | 'high'
 }
 
+/**
+ * A picture of the host: a path on its own origin, such as `'/logo.svg'`, or a file, which Latchkey serves itself:
+ * `new URL('./logo.svg', import.meta.url)`. SVG, PNG, WebP, JPEG, GIF or ICO.
+ */
+export type Picture = string | URL
+
+/** A logo for light and one for dark pages. Where one is missing, the pages show the name's first letter on a disc. */
+export interface LogoPair {
+  light?: Picture
+  dark?: Picture
+}
+
 /** The product's name and look on the pages. */
 export interface Branding {
   /** The product's name. @default 'Latchkey' */
   name?: string
-  /** Path of the logo on the host's own origin. Pages load nothing from other origins. @default the name's first letter on a disc */
-  logo?: string
+  /**
+   * The logo: one for all pages, or one for light and one for dark pages. It is shown 32 px high and at most 160 px
+   * wide. Pages load nothing from other origins. @default the name's first letter on a disc
+   */
+  logo?: Picture | LogoPair
+  /** The logo contains the name, so the pages do not print it again beside the logo. @default false */
+  logoHasName?: boolean
   /**
    * The product's colour as `#rgb` or `#rrggbb`, for buttons and links. If it lacks contrast on light or dark pages,
    * the nearest readable lightness is used there. @default '#2b54c4', and a lighter blue on dark pages
    */
   accent?: string
-  /** Links that the pages show. @default {} */
+  /** The product's home page, where a page leads that has no other way on. A path or a URL. @default none */
+  home?: string
+  /** Links that the pages show: paths or URLs; `help` may also be a `mailto:` address. @default {} */
   links?: { forgotPassword?: string; signUp?: string; help?: string; privacy?: string; terms?: string }
 }

@@ -1,9 +1,9 @@
 import type { Knex } from 'knex'
 import { codeChallengeMethods } from '../protocol/pkce.ts'
+import { checkedBranding } from './branding.ts'
 import { assertNames, assertRecord, refuse } from './check.ts'
 import {
   checkedAcrValues,
-  checkedBranding,
   checkedDatabase,
   checkedFeatures,
   checkedFlag,

@@ -1,4 +1,5 @@
 import type { Request, Response } from 'express'
+import type { Picture } from './page-options.ts'
 
 /** A row of the host's user table, as the host's own Knex instance returns it. */
 export type UserRow = Record<string, unknown>
@@ -63,10 +64,24 @@ export interface HostLogin {
   acr?: string
 }
 
+/** Another way to sign in, which the host offers: a social network, or a company's own login. */
+export interface LoginProvider {
+  /** The name on the button: "Continue with …". */
+  name: string
+  /** The host's URL that starts it. It sends the browser back to the URL in `return_to`, signed in to the host. */
+  url: string
+  /** A square picture, shown 20 px high. @default none */
+  icon?: Picture
+}
+
 /** Login on the host's own page, or hooks around the built-in page. */
 export interface LoginOptions {
   /** The host's login page. It sends the browser back to the URL in `return_to`. @default the built-in page */
   url?: string
+  /** What users type as their name on the built-in page: it decides the label and the keyboard. @default 'either' */
+  identifier?: 'email' | 'username' | 'either'
+  /** Other ways to sign in, as buttons above the form of the built-in page. They require `current`. @default [] */
+  providers?: readonly LoginProvider[]
   /** Returns the user who is logged in to the host, or a falsy value. Required with `url`. @default none */
   current?: (
     req: Request,

@@ -1,7 +1,14 @@
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { extname, join } from 'node:path'
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
+import { pictureTypes } from '../options/branding.ts'
+import { minifyCss, minifyScript } from './minify.ts'
 import { accentRules } from './theme/accent.ts'
+
+/** The content codings of a compressed asset (RFC 9110 §8.4.1), best first. */
+export const assetEncodings = ['br', 'gzip'] as const
+export type AssetEncoding = (typeof assetEncodings)[number]
 
 /** A file of an `assets` folder, ready to send. */
 export interface Asset {
@@ -9,40 +16,73 @@ export interface Asset {
   type: string
   /** A quoted entity tag (RFC 9110 §8.8.3). */
   etag: string
+  /** The compressed body, made on first use; undefined for pictures, which are compressed already. */
+  encoded(encoding: AssetEncoding): Buffer | undefined
 }
 
 const assetTypes: Readonly<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',
-  '.svg': 'image/svg+xml',
-  '.png': 'image/png',
-  '.webp': 'image/webp',
-  '.ico': 'image/x-icon',
+  ...pictureTypes,
 }
 
-/**
- * Reads the assets of several folders. A file in an earlier folder replaces one of the same name in a later folder.
- *
- * @param directories folders that contain an `assets` folder: the host's, then ours
- * @param branding.accent the host's colour, `#rgb` or `#rrggbb`; the colours of buttons and links derive from it
- */
-export const readAssets = (
-  directories: readonly string[],
-  branding: { readonly accent?: string } = {},
-): Map<string, Asset> => {
+const typeOf = (name: string): string | undefined => assetTypes[extname(name).toLowerCase()]
+
+const asText = { params: { [constants.BROTLI_PARAM_MODE]: constants.BROTLI_MODE_TEXT } }
+const compress: Readonly<Record<AssetEncoding, (body: Buffer) => Buffer>> = {
+  br: (body) => brotliCompressSync(body, asText),
+  gzip: (body) => gzipSync(body, { level: 9 }),
+}
+
+const createAsset = (name: string, body: Buffer): Asset => {
+  const type = typeOf(name) ?? ''
+  const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 16)}"`
+  const compressed = new Map<AssetEncoding, Buffer>()
+  const encoded = (encoding: AssetEncoding): Buffer => {
+    const made = compressed.get(encoding) ?? compress[encoding](body)
+    compressed.set(encoding, made)
+    return made
+  }
+  const isText = /^text|svg/.test(type)
+  return { body, type, etag, encoded: (encoding) => (isText ? encoded(encoding) : undefined) }
+}
+
+const filesIn = (folder: string): Map<string, Buffer> => {
+  const names = existsSync(folder) ? readdirSync(folder) : []
+  const assets = names.filter((name) => typeOf(name) !== undefined)
+  return new Map(assets.map((name) => [name, readFileSync(join(folder, name))]))
+}
+
+/** Our own files are minified; those of the host stay as they are. */
+const minified = (name: string, body: Buffer): Buffer => {
+  if (name.endsWith('.css')) return Buffer.from(minifyCss(body.toString()))
+  return name.endsWith('.js') ? Buffer.from(minifyScript(body.toString())) : body
+}
+
+/** The name under which a picture of the host is served. */
+export const pictureName = (file: URL): string =>
+  `${createHash('sha256').update(file.href).digest('hex').slice(0, 16)}${extname(file.pathname).toLowerCase()}`
+
+export interface AssetSources {
+  /** Our folder, which contains `assets`. */
+  readonly own: string
+  /** The host's, whose files replace ours. */
+  readonly host?: string
+  /** The host's colour, `#rgb` or `#rrggbb`; the colours of buttons and links derive from it. */
+  readonly accent?: string
+  /** Other files of the host. */
+  readonly pictures: readonly URL[]
+}
+
+/** Reads the assets: ours, those of the host, and its pictures. */
+export const readAssets = ({ own, host, accent, pictures }: AssetSources): Map<string, Asset> => {
   const bodies = new Map<string, Buffer>()
-  for (const folder of directories.map((directory) => join(directory, 'assets')).reverse()) {
-    for (const name of existsSync(folder) ? readdirSync(folder) : [])
-      if (extname(name) in assetTypes) bodies.set(name, readFileSync(join(folder, name)))
-  }
+  for (const [name, body] of filesIn(join(own, 'assets'))) bodies.set(name, minified(name, body))
+  if (host !== undefined) for (const [name, body] of filesIn(join(host, 'assets'))) bodies.set(name, body)
+  for (const picture of pictures) bodies.set(pictureName(picture), readFileSync(picture))
   // The host's theme.css is appended, so that a host can change colours without copying the stylesheet.
-  const accent = branding.accent === undefined ? undefined : Buffer.from(accentRules(branding.accent))
-  const styles = [bodies.get('style.css'), accent, bodies.get('theme.css')]
+  const accentStyle = accent === undefined ? undefined : Buffer.from(accentRules(accent))
+  const styles = [bodies.get('style.css'), accentStyle, bodies.get('theme.css')]
   bodies.set('style.css', Buffer.concat(styles.filter((body) => body !== undefined)))
-  const assets = new Map<string, Asset>()
-  for (const [name, body] of bodies) {
-    const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 16)}"`
-    assets.set(name, { body, type: assetTypes[extname(name)] ?? '', etag })
-  }
-  return assets
+  return new Map([...bodies].map(([name, body]) => [name, createAsset(name, body)]))
 }

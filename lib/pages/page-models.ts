@@ -81,8 +81,16 @@ export interface PageModels {
     /** The account is fixed; only the password is asked for (`prompt=login`, `max_age`). */
     confirm: boolean
     error?: 'credentials' | 'throttled'
+    /** With `credentials`: one more failure pauses the sign-in. */
+    isLastTry?: boolean
     /** With `throttled`: seconds until the next attempt is checked. */
     retryAfter?: number
+    /** What users type as their name. @default 'either' */
+    identifier?: 'email' | 'username' | 'either'
+    /** Pages of the host, which lead back here. */
+    links?: { readonly forgotPassword?: string; readonly signUp?: string }
+    /** Other ways to sign in, which lead back here. */
+    providers?: readonly { readonly name: string; readonly url: string; readonly icon?: string }[]
   }
   /** Lets a signed-in user choose an account (`prompt=select_account`). */
   'select-account': {
@@ -182,29 +190,3 @@ export interface PageModels {
 
 /** The name of a page. */
 export type PageName = keyof PageModels
-
-/** The URL if a link may have it: https, or http on loopback, without a user name, which could look like the host. */
-export const webLink = (value: string | undefined): string | undefined => {
-  if (value === undefined || !/^https?:\/\//i.test(value) || !URL.canParse(value)) return undefined
-  const url = new URL(value)
-  const isLoopback = ['localhost', '127.0.0.1', '[::1]'].includes(url.hostname)
-  const isAllowed = (url.protocol === 'https:' || isLoopback) && url.username === '' && url.password === ''
-  return isAllowed ? url.href : undefined
-}
-
-/** The URL if it is https; for links that a client registered. */
-export const httpsLink = (value: string | undefined): string | undefined => {
-  const link = webLink(value)
-  return link?.startsWith('https:') ? link : undefined
-}
-
-/** A link of the host: also a path, but neither `//elsewhere` nor `/\t/elsewhere`, which browsers treat in the same way. */
-export const hostLink = (value: string | undefined): string | undefined =>
-  value !== undefined && /^\/(?![/\\])[^\s\p{Cc}]*$/u.test(value) ? value : webLink(value)
-
-/** The target of a form or a refresh. Throws a TypeError if it is neither a path nor a web URL. */
-export const ownUrl = (value: string): string => {
-  const url = hostLink(value)
-  if (url === undefined) throw new TypeError('a page may only lead to a path or an http(s) URL')
-  return url
-}

@@ -2,7 +2,13 @@ import type { ClientCard, ConsentScope, PageModels, PageName } from './page-mode
 
 const client: ClientCard = { name: 'Order Desk', host: 'desk.example.com', unverified: false }
 const hidden = { request: 'lk_ar_sample', csrf: 'sample' }
-const login: PageModels['login'] = { action: '/login', hidden, client, username: '', confirm: false }
+const back = 'return_to=%2Flogin%3Fauthorization_request%3Dlk_ar_sample%26returned%3D1'
+const links = { forgotPassword: `/forgot?${back}`, signUp: `/sign-up?${back}` }
+const login: PageModels['login'] = { action: '/login', hidden, client, username: '', confirm: false, links }
+const providers = [
+  { name: 'Google', url: `/auth/google?${back}`, icon: '/google.svg' },
+  { name: 'Initech', url: `/auth/initech?${back}` },
+]
 const scope = (
   name: string,
   description: string,
@@ -114,7 +120,17 @@ export const samples: readonly Sample[] = [
   {
     name: 'login-wrong',
     page: 'login',
-    model: { ...login, username: 'alice@example.com', error: 'credentials' },
+    model: { ...login, username: 'alice@example.com', error: 'credentials', isLastTry: true },
+  },
+  {
+    name: 'login-providers',
+    page: 'login',
+    model: { ...login, providers, identifier: 'email' },
+  },
+  {
+    name: 'login-providers-wrong',
+    page: 'login',
+    model: { ...login, client: undefined, providers, identifier: 'username', error: 'credentials' },
   },
   {
     name: 'login-throttled',

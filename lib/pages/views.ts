@@ -2,11 +2,12 @@ import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { extname, join, resolve } from 'node:path'
 import { Eta } from 'eta'
-import type { Branding } from '../options/options.ts'
-import { type Asset, readAssets } from './assets.ts'
+import type { Branding, LogoPair, Picture } from '../options/options.ts'
+import { helpLink, hostLink, httpsLink, ownPathOf, ownUrl, webLink } from '../protocol/links.ts'
+import { type Asset, pictureName, readAssets } from './assets.ts'
 import { createLanguages, type Languages } from './i18n/languages.ts'
 import { createText, type Dictionary, escapeHtml } from './i18n/text.ts'
-import { hostLink, httpsLink, ownUrl, type PageModels, type PageName, webLink } from './page-models.ts'
+import type { PageModels, PageName } from './page-models.ts'
 import { ownViews } from './template-version.ts'
 
 /** A language that the footer of a page offers. */
@@ -36,6 +37,8 @@ export interface Views {
   render<Name extends PageName>(page: Name, model: PageModels[Name], options?: RenderOptions): string
   /** Finds a file of `views/assets` by its exact name; a path finds nothing. */
   asset(name: string): Asset | undefined
+  /** The path of a picture of the host; undefined if it is neither a path nor one of the files that the options name. */
+  picture(picture: Picture): string | undefined
 }
 
 /** Control characters and bidirectional controls, which can change how the text around them appears. */
@@ -94,10 +97,20 @@ const compileAll = (engine: Eta): void => {
   }
 }
 
+/** The logo for light and for dark pages. */
+const logoPair = ({ logo }: Branding): LogoPair =>
+  typeof logo === 'string' || logo instanceof URL ? { light: logo, dark: logo } : (logo ?? {})
+
+interface Paths {
+  asset(name: string): string
+  picture(picture: Picture): string | undefined
+}
+
 /** The properties of `it` in every template, apart from `model` and `choices`. */
-const templateGlobals = (branding: Branding, asset: (name: string) => string, dictionary: Dictionary) => {
+const templateGlobals = (branding: Branding, { asset, picture }: Paths, dictionary: Dictionary) => {
   const text = createText(dictionary)
   const name = branding.name ?? 'Latchkey'
+  const { light, dark } = logoPair(branding)
   const links = branding.links ?? {}
   return {
     language: dictionary.language,
@@ -111,10 +124,13 @@ const templateGlobals = (branding: Branding, asset: (name: string) => string, di
     date: text.date,
     brand: {
       name,
-      logo: hostLink(branding.logo),
-      forgotPassword: hostLink(links.forgotPassword),
-      signUp: hostLink(links.signUp),
-      help: hostLink(links.help),
+      // Read for each page: in development the file may have changed.
+      get logo() {
+        return { light: light && picture(light), dark: dark && picture(dark) }
+      },
+      logoHasName: branding.logoHasName ?? false,
+      home: hostLink(branding.home),
+      help: helpLink(links.help),
       privacy: hostLink(links.privacy),
       terms: hostLink(links.terms),
     },
@@ -134,6 +150,7 @@ const templateGlobals = (branding: Branding, asset: (name: string) => string, di
  *
  * @param options.directory a folder whose templates, partials and assets replace Latchkey's files of the same name;
  *   its `assets/theme.css` is appended to the stylesheet instead
+ * @param options.pictures files that pages show besides the logo
  * @param options.basePath path of the mount, `''` for the root
  * @param options.languages languages of the pages; by default Latchkey's own
  * @param options.cache false reads templates and assets again for each page; the default with a `directory`
@@ -142,6 +159,7 @@ const templateGlobals = (branding: Branding, asset: (name: string) => string, di
 export const createViews = (options: {
   directory: string | undefined
   branding: Branding
+  pictures?: readonly Picture[]
   basePath: string
   languages?: Languages
   cache?: boolean
@@ -152,19 +170,28 @@ export const createViews = (options: {
   const directories = directory === undefined ? [ownViews] : [resolve(directory), ownViews]
   const cache = options.cache ?? directory === undefined
   const engine = createEngine(directories, cache)
-  const kept = readAssets(directories, branding)
-  const asset = (name: string): Asset | undefined =>
-    (cache ? kept : readAssets(directories, branding)).get(name)
+  const { light, dark } = logoPair(branding)
+  const files = [light, dark, ...(options.pictures ?? [])].filter((picture) => picture instanceof URL)
+  const read = () => readAssets({ own: ownViews, host: directory, accent: branding.accent, pictures: files })
+  const kept = read()
+  const asset = (name: string): Asset | undefined => (cache ? kept : read()).get(name)
   const assetPath = (name: string): string =>
     `${basePath}/assets/${name}?v=${asset(name)?.etag.replaceAll('"', '') ?? ''}`
+  const picture = (given: Picture): string | undefined => {
+    if (!(given instanceof URL)) return ownPathOf(given)
+    const name = pictureName(given)
+    return asset(name) && assetPath(name)
+  }
+  const paths = { asset: assetPath, picture }
   const languages = options.languages ?? createLanguages({ defaultLocale: 'en', locales: {}, scopes: {} })
   const globals = new Map(
-    languages.tags.map((tag) => [tag, templateGlobals(branding, assetPath, languages.dictionary(tag))]),
+    languages.tags.map((tag) => [tag, templateGlobals(branding, paths, languages.dictionary(tag))]),
   )
   compileAll(engine)
   return {
     asset,
+    picture,
     render: (page, model, { language = languages.default, choices = [] } = {}) =>
-      engine.render(page, { ...globals.get(language), choices, model }),
+      engine.render(page, { ...globals.get(language), icons: new Set(), choices, model }),
   }
 }

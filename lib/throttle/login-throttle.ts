@@ -21,7 +21,12 @@ export interface LoginAttempt {
 /** The result of an attempt; times are seconds until the next attempt is allowed. */
 export type LoginOutcome<User> =
   | { readonly outcome: 'succeeded'; readonly user: User }
-  | { readonly outcome: 'failed'; readonly lockedFor: number | undefined }
+  | {
+      readonly outcome: 'failed'
+      readonly lockedFor: number | undefined
+      /** The next failure is the last one that is allowed: of this name, whether it exists or not. */
+      readonly isLastTry?: boolean
+    }
   | { readonly outcome: 'refused'; readonly retryAfter: number }
 
 export interface LoginThrottle {
@@ -52,6 +57,10 @@ const locksOf = ({ key }: Counter): Counter => ({
   limit: { failures: Number.MAX_SAFE_INTEGER, seconds: day },
   key,
 })
+
+/** How many more failures a group allows. */
+const triesLeft = (group: Group, counts: Counts): number =>
+  Math.min(...group.map((counter) => counter.limit.failures - (counts.get(counter)?.failures ?? 0)))
 
 /**
  * @param counters in a store that all processes share
@@ -125,7 +134,8 @@ export const createLoginThrottle = (
       const isKnown = user !== undefined && attempt.device?.isOf(user.subject) === true
       if (user === undefined || !(open.includes(everyone) || isKnown)) {
         await counters.decrement(beyond)
-        return { outcome: 'failed', lockedFor: await lockFull(open.flat(), counts) }
+        const isLastTry = Math.max(...open.map((group) => triesLeft(group, counts))) === 1
+        return { outcome: 'failed', lockedFor: await lockFull(open.flat(), counts), isLastTry }
       }
       // Only the browser's own count: others may have failed in the rest.
       const reset = isKnown ? device.flatMap((counter) => [counter, locksOf(counter)]) : []

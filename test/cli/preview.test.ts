@@ -20,6 +20,11 @@ describe('latchkey preview', () => {
       resolveOptions({
         secrets: ['a secret of this test, long enough'],
         branding: { name: 'Juniper', accent: '#0a6' },
+        login: {
+          identifier: 'email',
+          current: () => undefined,
+          providers: [{ name: 'Larch', url: '/larch' }],
+        },
         views,
         locales: { de: true },
         scopes: {
@@ -43,6 +48,9 @@ describe('latchkey preview', () => {
       })
     }
     const { text } = await request(server).get('/en/consent-your-scopes').expect(200)
+    const login = (await request(server).get('/en/login').expect(200)).text
+    expect(login).toMatch(/href="\/larch".*Continue with <bdi>Larch<\/bdi>.*>Email<\/label>/s)
+    expect(login).not.toContain('Forgot your password?')
     expect(text).toMatch(/See who you are.*Alice Liddell.*See your notes.*name="scope:notes:delete"/s)
   })
 
@@ -60,7 +68,7 @@ describe('latchkey preview', () => {
     const cookie = chosen.headers['set-cookie']?.[0]?.split(';')[0] ?? ''
     const styles = async (headers: Record<string, string>) =>
       (await request(server).get('/assets/style.css').set(headers).expect(200)).text
-    expect(await styles({})).toContain('(prefers-color-scheme: dark)')
+    expect(await styles({})).toContain('(prefers-color-scheme:dark)')
     expect(await styles({ Cookie: cookie })).not.toContain('prefers-color-scheme')
     await request(server).post('/login').expect(204)
     await request(server).get('/en/nonsense').expect(404)

@@ -1,4 +1,4 @@
-import { gzipSync } from 'node:zlib'
+import request from 'supertest'
 import { createLanguages } from '../../lib/pages/i18n/languages.ts'
 import { samples } from '../../lib/pages/samples.ts'
 import { createViews } from '../../lib/pages/views.ts'
@@ -7,22 +7,36 @@ import { RawBrowser } from '../support/raw-browser.ts'
 
 jest.setTimeout(60_000)
 
-/** What a page may weigh with its stylesheet, compressed as any proxy does it: one round trip of a new connection. */
-const most = 15_000
+/**
+ * What a page may weigh with its stylesheet and script, as a host without compression sends it: the page as it is,
+ * because it contains secrets (BREACH), and its files as Latchkey compresses them.
+ */
+const most = 12_000
+/** Many permissions, three workspaces and an error; the last has names of 80 letters. */
+const heaviest = ['consent-organizations-gone', 'consent-organizations-long']
 
-const weight = (text: string | Buffer): number => gzipSync(text).byteLength
+const secret = (prefix: string): string => prefix.padEnd(49, 'x')
+/** The same page with fields as long as real ones. */
+const real = (model: object): object =>
+  'hidden' in model
+    ? { ...model, hidden: { authorization_request: secret('lk_ar_'), locale: 'ar', csrf_token: secret('') } }
+    : model
 
-const links = { forgotPassword: '/forgot', signUp: '/sign-up', help: '/help', privacy: '/privacy' }
+const links = { help: '/help', privacy: '/privacy' }
 const branding = { name: 'Acme', accent: '#ffd400', links }
 const views = createViews({ directory: undefined, branding, basePath: '' })
 
 /** The languages that Latchkey brings. */
 const { tags } = createLanguages({ defaultLocale: 'en', locales: {}, scopes: {} })
-const choices = tags.map((tag) => ({ tag, name: `In the words of ${tag}`, url: `/?language=${tag}` }))
+const urlIn = (tag: string) => `/oauth/consent?authorization_request=${secret('lk_ar_')}&language=${tag}`
+const choices = tags.map((tag) => ({ tag, name: 'Deutsch', url: urlIn(tag) }))
 
 describe.each(tags)('every page in every state, in the language %s', (language) => {
   const pages = new Map(
-    samples.map(({ name, page, model }) => [name, views.render(page, model as never, { language, choices })]),
+    samples.map(({ name, page, model }) => {
+      const offered = choices.filter(({ tag }) => tag !== language)
+      return [name, views.render(page, real(model) as never, { language, choices: offered })]
+    }),
   )
   const style = views.asset('style.css')?.body ?? Buffer.of()
   const scripts = {
@@ -33,16 +47,14 @@ describe.each(tags)('every page in every state, in the language %s', (language) 
   /** The script of a page; no page has two. */
   const scriptOf = (page: string): string | undefined =>
     Object.entries(scripts).find(([, pages]) => pages.test(page))?.[0]
-  const scriptWeight = (page: string): number => {
-    const name = scriptOf(page)
-    return name === undefined ? 0 : weight(views.asset(`${name}.js`)?.body ?? '')
-  }
+  const assetWeight = (name: string): number => views.asset(name)?.encoded('br')?.byteLength ?? 0
+  const scriptWeight = (page: string): number => assetWeight(`${scriptOf(page)}.js`)
 
   /** Whatever a browser fetches by itself, that is all but links that a person follows and forms. */
   const loaded = (html: string): string[] =>
     [
       ...html.matchAll(
-        /<(?!a\b|form\b|button\b|bdi\b)[a-z]+\b[^>]*?\s(?:src|srcset|href|data|poster)="([^"]*)"/g,
+        /<(?!a\b|form\b|button\b|bdi\b)[a-z]+\b[^>]*?\s(?:src|srcset|href|data|poster)="([^"#][^"]*)"/g,
       ),
     ].map(([, address = '']) => address)
 
@@ -54,10 +66,13 @@ describe.each(tags)('every page in every state, in the language %s', (language) 
   })
 
   test(`weighs with stylesheet and script at most ${most} bytes`, () => {
-    expect(weight(style)).toBeGreaterThan(1000)
+    expect(assetWeight('style.css')).toBeGreaterThan(1000)
     const heavy = [...pages]
-      .map(([name, html]) => ({ name, bytes: weight(html) + weight(style) + scriptWeight(name) }))
-      .filter(({ bytes }) => bytes > most)
+      .map(([name, html]) => ({
+        name,
+        bytes: Buffer.byteLength(html) + assetWeight('style.css') + scriptWeight(name),
+      }))
+      .filter(({ name, bytes }) => bytes > (heaviest.includes(name) ? most + 750 : most))
     expect(heavy).toEqual([])
   })
 
@@ -65,8 +80,12 @@ describe.each(tags)('every page in every state, in the language %s', (language) 
     for (const [name, html] of pages) {
       const files = loaded(html).map((address) => address.replace(/\?v=[\w-]{16}$/, ''))
       const script = scriptOf(name)
+      const icons = name.startsWith('login-providers') ? ['/google.svg'] : []
       const own = script === undefined ? [] : [`/assets/${script}.js`]
-      expect({ name, files }).toEqual({ name, files: ['/assets/icon.svg', '/assets/style.css', ...own] })
+      expect({ name, files }).toEqual({
+        name,
+        files: ['/assets/icon.svg', '/assets/style.css', ...own, ...icons],
+      })
       expect(html).not.toMatch(/<(?:iframe|object|embed|base|style)\b|\sstyle=|\son[a-z]+=|@import|url\(/)
     }
     expect(style.toString()).not.toMatch(/@import|url\(|https?:/)
@@ -80,6 +99,23 @@ describe('the stylesheet of a host with an accent', () => {
   })
   afterAll(() => host?.close())
   const browser = () => new RawBrowser(host.app)
+
+  test('is sent compressed as the browser wishes, and is the same', async () => {
+    const { html } = await browser().get('/oauth/authorize')
+    const address = / href="([^"]+style\.css[^"]*)"/.exec(html)?.[1] ?? ''
+    const plain = await request(host.app).get(address).set('Accept-Encoding', 'identity')
+    expect(plain.headers).not.toHaveProperty('content-encoding')
+    const codings = { 'gzip, deflate, br': 'br', gzip: 'gzip', 'br;q=0, gzip': 'gzip', zstd: undefined }
+    for (const [accepted, coding] of Object.entries(codings)) {
+      const { headers, text } = await request(host.app).get(address).set('Accept-Encoding', accepted)
+      expect({ vary: headers.vary, encoding: headers['content-encoding'] }).toEqual({
+        ...{ vary: 'Accept-Encoding', encoding: coding },
+      })
+      expect(headers.etag).toBe(coding ? `W/${plain.headers.etag}` : plain.headers.etag)
+      // supertest decodes it.
+      expect(text).toBe(plain.text)
+    }
+  })
 
   test('has a URL with its hash, is cached for a year, and is 304 for a known tag, compressed or not', async () => {
     const { html } = await browser().get('/oauth/authorize')

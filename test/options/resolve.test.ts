@@ -1,6 +1,7 @@
 import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { OptionsError } from '../../lib/options/check.ts'
 import type { AuthRouterOptions } from '../../lib/options/options.ts'
 import { type Options, resolveOptions } from '../../lib/options/resolve.ts'
@@ -9,6 +10,7 @@ import { fc } from '../support/property.ts'
 
 const secret = 's'.repeat(32)
 const issuer = 'https://app.example.com/oauth'
+const logo = join(__dirname, '../../example-app/notes/public/notes.svg')
 const right: AuthRouterOptions = { issuer, database: { client: 'pg' }, secrets: [secret] }
 const production = { NODE_ENV: 'production' }
 /** Options as a host without TypeScript may write them. */
@@ -236,6 +238,8 @@ describe('an unknown name is refused with the nearest known one', () => {
     [{ login: { uri: '/login' } }, 'login.uri', 'login.url'],
     [{ branding: { color: 'red' } }, 'branding.color', 'branding.logo'],
     [{ branding: { links: { privacy_: '/' } } }, 'branding.links.privacy_', 'branding.links.privacy'],
+    [{ branding: { logo: { ligth: '/a' } } }, 'branding.logo.ligth', 'branding.logo.light'],
+    [{ login: { provider: [] } }, 'login.provider', 'login.providers'],
     [{ scopes: { x: { descripton: 'x' } } }, "scopes['x'].descripton", "scopes['x'].description"],
     [
       { resources: { 'https://api.example.com': { scope: [] } } },
@@ -281,7 +285,15 @@ test.each<[string, Record<string, unknown>]>([
   ['any number of authorizations', { maxAuthorizationsPerClient: false }],
   ['S256 alone', { codeChallengeMethods: ['S256'] }],
   ['a folder of views', { views: tmpdir() }],
-  ['a brand', { branding: { name: 'Acme', logo: '/logo.svg', links: { help: '/help', terms: '/x' } } }],
+  [
+    'a brand',
+    { branding: { name: 'Acme', logo: '/logo.svg', home: '/', links: { terms: 'https://x.example' } } },
+  ],
+  [
+    'a logo as a file',
+    { branding: { logo: { dark: pathToFileURL(logo) }, links: { help: 'mailto:a@b.example' } } },
+  ],
+  ['a provider', { login: { current: () => undefined, providers: [{ name: 'Google', url: '/google' }] } }],
   ['an accent of three digits', { branding: { accent: '#2FB' } }],
   ['a logger', { logger: { info() {}, warn() {}, error() {} } }],
   ['an origin that outbound requests may reach', { outbound: { allow: ['http://127.0.0.1:4001'] } }],
@@ -347,7 +359,13 @@ test('a scope may be one sentence or described in full', () => {
   expect(knownScopes(options)).toEqual(known.split(' '))
 })
 
-test.each<[Record<string, unknown>, string]>([
+type Refused = [Record<string, unknown>, string]
+const brand = (branding: Record<string, unknown>, message: string): Refused => [
+  { branding },
+  `branding.${message}`,
+]
+
+test.each<Refused>([
   [{ database: 'postgres://localhost/app' }, 'database must be a Knex instance or configuration'],
   [{ tablePrefix: 'a"; drop table b; --' }, 'tablePrefix must be'],
   [{ tablePrefix: 'a'.repeat(21) }, 'tablePrefix must be'],
@@ -411,6 +429,24 @@ test.each<[Record<string, unknown>, string]>([
   [{ branding: { name: 5 } }, 'branding.name must be a string'],
   [{ branding: { accent: 'green' } }, 'branding.accent must be a colour as #rgb or #rrggbb'],
   [{ branding: { accent: '#fff;} a { color: red' } }, 'branding.accent must'],
+  ...['logo.svg', 'https://cdn.example/logo.svg', '//cdn.example/x.svg', null].map((logo) =>
+    brand({ logo }, 'logo must be'),
+  ),
+  brand({ logo: {} }, 'logo must have light, dark or both'),
+  brand({ logo: { dark: 'dark.svg' } }, 'logo.dark must be a path on your own origin'),
+  brand({ logo: 'file:///nowhere/logo.svg' }, 'logo: the file file:///nowhere/logo.svg does not exist'),
+  brand({ logo: pathToFileURL(__filename) }, 'logo must be a file: URL that ends with .svg'),
+  brand({ home: 'acme.example' }, "home must be a path such as '/'"),
+  brand({ links: { help: 'help@acme.example' } }, 'links.help must be a path such as'),
+  brand({ links: { signUp: 'mailto:join@acme.example' } }, 'links.signUp must be a path'),
+  [{ login: { identifier: 'phone' } }, "login.identifier must be 'email', 'username' or 'either'"],
+  [{ login: { providers: [{ name: 'X', url: '/x' }] } }, 'login.current is required'],
+  ...[{ url: '/x' }, { name: 'X' }, { name: 'X', url: 'x' }, { name: 'X', url: '/x', icon: 'x' }, 'X'].map(
+    (provider): Refused => [
+      { login: { current: () => undefined, providers: [provider] } },
+      'login.providers[0]',
+    ],
+  ),
   [{ branding: { links: { help: 5 } } }, 'branding.links.help must be a string'],
   [{ outbound: { allow: ['http://127.0.0.1:4001/x'] } }, 'outbound.allow must be a list of origins'],
   [{ logger: { info() {}, error() {} } }, 'logger must have the functions'],

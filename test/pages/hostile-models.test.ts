@@ -45,8 +45,11 @@ const ofFields = [
 ]
 
 /** What only the server says: a closed list, or an address of its own. */
-const ownFields = 'kind error group action cancelUrl removeUrl signOutUrl url accountUrl'.split(' ')
-const addresses = ['uri', 'policyUri', 'tosUri', 'logo', 'help', 'privacy', 'signUp', 'forgotPassword']
+const ownFields =
+  'kind error group action cancelUrl removeUrl signOutUrl url accountUrl forgotPassword signUp icon identifier'.split(
+    ' ',
+  )
+const addresses = ['uri', 'policyUri', 'tosUri', 'logo', 'help', 'privacy']
 
 /** How a field is spoilt: as a whole, or as an address that is one up to its end. */
 type Spoil = (text: string, field: string) => string
@@ -76,7 +79,7 @@ const mapped = (value: unknown, spoil: Spoil, field = ''): unknown => {
 const branding = {
   name: 'Acme',
   logo: '/logo.svg',
-  links: { forgotPassword: '/forgot', signUp: '/sign-up', help: '/help', privacy: '/privacy' },
+  links: { help: '/help', privacy: '/privacy' },
 }
 const choices = [
   { tag: 'en', name: 'English' },

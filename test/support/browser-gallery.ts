@@ -22,7 +22,9 @@ const branding = {
 /** The states of all pages as `latchkey preview` shows them, with `inPage` (support/in-page.js) in each of them. */
 export const openGallery = async (): Promise<Gallery> => {
   const server = await openServer()
-  server.serve(previewPages({ branding, views: undefined, defaultLocale: 'en', locales: {}, scopes: {} }))
+  server.serve(
+    previewPages({ branding, login: {}, views: undefined, defaultLocale: 'en', locales: {}, scopes: {} }),
+  )
   const lengthOf = async (name: string): Promise<number> =>
     (await (await fetch(`${server.origin}/en/${name}`)).text()).length
   const sizes = await Promise.all(
