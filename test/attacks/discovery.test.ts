@@ -14,18 +14,11 @@ const documents = ['/.well-known/openid-configuration', '/.well-known/oauth-auth
 const evil = 'https://evil.example'
 
 /** What a stranger, or a proxy that passes on what strangers say, may claim about the address. */
-const lies: readonly [string, Fields][] = [
-  ['Host', { Host: 'evil.example' }],
-  ['X-Forwarded-Host', { 'X-Forwarded-Host': 'evil.example' }],
-  ['X-Forwarded-Port', { 'X-Forwarded-Port': '666' }],
-  ['X-Forwarded-Prefix', { 'X-Forwarded-Prefix': '/evil' }],
-  ['X-Original-URL', { 'X-Original-URL': '/evil' }],
-  ['Forwarded', { Forwarded: 'for=203.0.113.7;host=evil.example;proto=http' }],
-  ['Origin and Referer', { Origin: evil, Referer: `${evil}/` }],
-  [
-    'everything',
-    { Host: 'evil.example', 'X-Forwarded-Host': 'evil.example', Forwarded: 'host=evil.example' },
-  ],
+const lies: readonly Fields[] = [
+  { Host: 'evil.example' },
+  { 'X-Forwarded-Host': 'evil.example', 'X-Forwarded-Port': '666', 'X-Forwarded-Prefix': '/evil' },
+  { Forwarded: 'for=203.0.113.7;host=evil.example;proto=http', 'X-Original-URL': '/evil' },
+  { Origin: evil, Referer: `${evil}/` },
 ]
 
 const symmetricOrNone = /^(none|HS\d+|RSA1_5|RS1|dir|A\d+KW)$/i
@@ -43,30 +36,24 @@ const ourCookies = ({ setCookies }: Answer): string[] =>
 underAttack(
   'discovery',
   (target, { mount, describe, test, everyMount }) => {
-    const { ask, introspect, own, tokensFor, userinfo } = apiSide(target)
+    const { ask, introspect, own, tokensFor } = apiSide(target)
     const at = (path: string, headers?: Fields) => target().get(`${target().base}${path}`, headers)
 
     everyMount(() => {
       describe('is built from the configured issuer, never from what a request says (RFC 9700 §4.13)', () => {
-        test.each(lies)('%s (CVE-2023-49097, CVE-2025-48936)', async (_, headers) => {
+        test.each(lies)('%j (CVE-2023-49097, CVE-2025-48936)', async (headers) => {
           for (const path of documents) {
             const [said, lied] = [await at(path), await at(path, headers)]
             expect(comparable(lied)).toEqual(comparable(said))
             // No key can hold any of these by chance: base64url has neither dot nor slash nor colon.
             expect(lied.html).not.toMatch(/evil\.example|\/evil|:666/)
           }
-          for (const send of [
-            (more: Fields) => ask('/token', { grant_type: 'x' }, more),
+          const sends = [
             (more: Fields) => ask('/token', { ...web, client_secret: 'x', grant_type: 'x' }, more),
-            (more: Fields) => at('/userinfo', more),
             (more: Fields) => at('/userinfo', { Authorization: 'Bearer x', ...more }),
-          ]) {
+          ]
+          for (const send of sends)
             expect(comparable(await send(headers))).toEqual(comparable(await send({})))
-          }
-        })
-
-        test('nor is what tokens say of their issuer', async () => {
-          const headers = { Host: 'evil.example', 'X-Forwarded-Host': 'evil.example' }
           const { access_token } = await tokensFor()
           const told = jsonOf(await ask('/introspect', { token: access_token, ...web }, headers))
           expect(told).toEqual(jsonOf(await introspect(access_token)))
@@ -79,11 +66,8 @@ underAttack(
             expect(metadata.issuer).toBe(target().issuer)
             const addresses = everyValue(metadata).filter((value) => /^[a-z]+:\/\//.test(String(value)))
             expect(addresses.length).toBeGreaterThan(5)
-            for (const address of addresses) {
-              expect(address === target().issuer || String(address).startsWith(`${target().issuer}/`)).toBe(
-                true,
-              )
-            }
+            const others = addresses.filter((address) => !String(address).startsWith(`${target().issuer}/`))
+            expect(others).toEqual([target().issuer])
           }
         })
 
@@ -99,14 +83,8 @@ underAttack(
             }
             const found = await root.get(`${base}${target().base}`, headers)
             expect(found.html).toBe((await at(`/.well-known/${name}`)).html)
-            for (const path of [
-              '/evil',
-              '/evil.example',
-              `${target().base}/evil`,
-              `/..%2f${target().base}`,
-            ]) {
+            for (const path of ['/evil', `${target().base}/evil`, `/..%2f${target().base}`])
               expect((await root.get(`${base}${path}`, headers)).html).not.toContain('"issuer"')
-            }
           },
         )
       })
@@ -120,17 +98,6 @@ underAttack(
         for (const [, values] of lists) {
           expect((values as string[]).filter((value) => symmetricOrNone.test(value))).toEqual([])
         }
-      })
-
-      test('no password grant, no front-channel tokens, no request by reference (RFC 9700 §2.1.2 and §2.4)', async () => {
-        const metadata = jsonOf(await at('/.well-known/openid-configuration'))
-        expect(metadata).toMatchObject({
-          response_types_supported: ['code'],
-          grant_types_supported: ['authorization_code', 'refresh_token', 'client_credentials'],
-          request_uri_parameter_supported: false,
-          authorization_response_iss_parameter_supported: true,
-        })
-        expect(metadata.introspection_endpoint_auth_methods_supported).not.toContain('none')
       })
 
       test('no internals: tables, paths, versions, clients (RFC 8414 §6)', async () => {
@@ -183,23 +150,19 @@ underAttack(
       describe('scripts of other origins', () => {
         const open = [...documents, '/token', '/userinfo', '/revoke']
         const closed = ['/introspect', '/authorize', '/login', '/consent', '/logout']
-        const origins = [evil, 'null', 'https://client.example.com', 'http://localhost:3000']
+        const asked = {
+          'Access-Control-Request-Method': 'POST',
+          'Access-Control-Request-Headers': 'authorization,x-evil',
+          'Access-Control-Request-Private-Network': 'true',
+        }
         const preflight = (path: string, Origin: string) =>
           target()
             .browser()
-            .send('OPTIONS', `${target().base}${path}`, {
-              headers: {
-                Origin,
-                'Access-Control-Request-Method': 'POST',
-                'Access-Control-Request-Headers': 'authorization,x-evil',
-                'Access-Control-Request-Private-Network': 'true',
-              },
-            })
+            .send('OPTIONS', `${target().base}${path}`, { headers: { Origin, ...asked } })
 
-        test.each(open)(
-          'may read %s without credentials only, from any origin (CVE-2024-41657)',
-          async (path) => {
-            for (const Origin of origins) {
+        test('may read what is public without credentials only, from any origin, and pages not at all (CVE-2024-41657)', async () => {
+          for (const Origin of [evil, 'null']) {
+            for (const path of open) {
               const asked = await preflight(path, Origin)
               expect({ status: asked.status, cors: corsOf(asked) }).toEqual({
                 status: 204,
@@ -210,38 +173,19 @@ underAttack(
                   'access-control-max-age': '600',
                 },
               })
-              const answers = [await at(path, { Origin }), await ask(path, {}, { Origin })]
-              for (const answer of answers) {
+              for (const answer of [await at(path, { Origin }), await ask(path, {}, { Origin })])
                 expect(corsOf(answer)).toEqual({
                   'access-control-allow-origin': '*',
                   'access-control-expose-headers': 'WWW-Authenticate',
                 })
-              }
             }
-          },
-        )
-
-        test.each(closed)('may not read %s at all (CVE-2024-41657)', async (path) => {
-          for (const Origin of origins) {
-            for (const answer of [
-              await preflight(path, Origin),
-              await at(path, { Origin }),
-              await ask(path, {}, { Origin }),
-            ])
-              expect(corsOf(answer)).toEqual({})
-          }
-        })
-
-        test('get nothing that a cookie could have opened (RFC 6819 §4.4.1.8)', async () => {
-          const { access_token } = await tokensFor()
-          expect((await userinfo(access_token)).status).toBe(200)
-          for (const path of open) {
-            const answer = await target().get(`${target().base}${path}`, {
-              Cookie: 'latchkey=x',
-              Origin: evil,
-            })
-            expect(ourCookies(answer)).toEqual([])
-            expect(answer.html).not.toContain('"sub":"1"')
+            for (const path of closed)
+              for (const answer of [
+                await preflight(path, Origin),
+                await at(path, { Origin }),
+                await ask(path, {}, { Origin }),
+              ])
+                expect(corsOf(answer)).toEqual({})
           }
         })
       })

@@ -1,22 +1,12 @@
 import type { Request } from 'express'
 import { bearerToken } from '../../lib/http/bearer-token.ts'
 import { formParameters } from '../../lib/http/form.ts'
-import {
-  hashSecret,
-  isEqual,
-  isSecretOf,
-  openUnder,
-  sealUnder,
-  secretPrefixes,
-} from '../../lib/keys/secrets.ts'
+import { hashSecret, openUnder, sealUnder } from '../../lib/keys/secrets.ts'
 import { isPublicAddress } from '../../lib/outbound/public-address.ts'
 import { parseTarget } from '../../lib/outbound/target.ts'
 import { assertClientAssertion, claimedClientId } from '../../lib/protocol/client-assertion.ts'
 import { OAuthError } from '../../lib/protocol/errors.ts'
 import { parseJwks, usableJwks } from '../../lib/protocol/jwks.ts'
-import { Parameters } from '../../lib/protocol/parameters.ts'
-import { assertRegistrableRedirectUri, isRegisteredRedirectUri } from '../../lib/protocol/redirect-uri.ts'
-import { isWithinScopes, narrowedScopes, parseScope } from '../../lib/protocol/scope.ts'
 import { fc, runs } from '../support/property.ts'
 
 const anyText = fc.oneof(fc.string({ unit: 'binary' }), fc.string({ unit: 'grapheme' }), fc.string())
@@ -29,41 +19,6 @@ const outcomeOf = <T>(work: () => T): { value: T } | { code: string } => {
     throw error
   }
 }
-
-describe('scope (RFC 6749 §3.3 and §6)', () => {
-  const names = ['openid', 'profile', 'email', 'notes:read', 'notes:write', 'admin']
-  const some = fc.uniqueArray(fc.constantFrom(...names))
-
-  test('however often it is narrowed, and whatever is asked in between, it never grows', () => {
-    fc.assert(
-      fc.property(some, fc.array(some, { maxLength: 12 }), (granted, requests) => {
-        for (const asked of requests) {
-          // Each refresh is judged by the grant, never by what the refresh before it was given.
-          const outcome = outcomeOf(() => narrowedScopes(asked, granted))
-          if ('code' in outcome) {
-            expect(outcome.code).toBe('invalid_scope')
-            expect(isWithinScopes(asked, granted)).toBe(false)
-          } else {
-            expect(isWithinScopes(outcome.value, granted)).toBe(true)
-            expect(outcome.value).toEqual(
-              granted.filter((name) => asked.length === 0 || asked.includes(name)),
-            )
-          }
-        }
-      }),
-    )
-  })
-
-  test('spaces, repeats and order add no scope', () => {
-    fc.assert(
-      fc.property(some, fc.array(fc.nat(5)), fc.nat(3), (scopes, repeats, spaces) => {
-        const again = repeats.flatMap((index) => scopes[index] ?? [])
-        const written = [...scopes, ...again].join(' '.repeat(spaces + 1)).padStart(spaces)
-        expect(parseScope(written)).toEqual(scopes)
-      }),
-    )
-  })
-})
 
 describe('parameters (RFC 6749 §3.1 and §3.2)', () => {
   const request = (body: unknown): Request =>
@@ -87,12 +42,8 @@ describe('parameters (RFC 6749 §3.1 and §3.2)', () => {
       fc.dictionary(fc.string(), fc.string(), { maxKeys: 2 }),
       fc.func(fc.string()),
     )
-    const bodies = fc.oneof(
-      fc.dictionary(name, value),
-      fc.array(fc.anything()),
-      fc.anything(),
-      fc.uint8Array().map((bytes) => Buffer.from(bytes)),
-    )
+    const bytes = fc.uint8Array().map((array) => Buffer.from(array))
+    const bodies = fc.oneof(fc.dictionary(name, value), fc.array(fc.anything()), fc.anything(), bytes)
     fc.assert(
       fc.property(bodies, name, (body, asked) => {
         const outcome = outcomeOf(() => {
@@ -113,145 +64,17 @@ describe('parameters (RFC 6749 §3.1 and §3.2)', () => {
       { numRuns: runs(100) },
     )
   })
-
-  test('a parameter that stands twice is refused, wherever and however it is written', () => {
-    const spelt = (text: string): string =>
-      [...text].map((character) => `%${character.charCodeAt(0).toString(16).padStart(2, '0')}`).join('')
-    const written = fc
-      .tuple(name, fc.boolean())
-      .map(([plain, hides]) => ({ plain, text: hides ? spelt(plain) : plain }))
-    fc.assert(
-      fc.property(fc.array(written, { maxLength: 6 }), (pairs) => {
-        const body = pairs.map(({ text }, index) => `${text}=v${index}`).join('&')
-        const outcome = outcomeOf(() => Parameters.from(new URLSearchParams(body)).assertEachOnce())
-        const isRepeated = new Set(pairs.map(({ plain }) => plain)).size < pairs.length
-        expect('code' in outcome).toBe(isRepeated)
-      }),
-    )
-  })
-})
-
-describe('redirect URIs (RFC 9700 §4.1.3, ASVS 10.4.1)', () => {
-  const registered = ['https://client.example.com/callback', 'https://client.example.com/a/b?organization=1']
-  /** Spellings that a browser reads as the same address. */
-  const respellings: ((uri: string) => string)[] = [
-    (uri) =>
-      uri.toUpperCase().replace('/CALLBACK', '/callback').replace('/A/B?ORGANIZATION', '/a/b?organization'),
-    (uri) => uri.replace('https:', 'HTTPS:'),
-    (uri) => uri.replace('client', 'CLIENT'),
-    (uri) => uri.replace('.com/', '.com:443/'),
-    (uri) => uri.replace('.com/', '.com:/'),
-    (uri) => uri.replace('.com/', '.com/./'),
-    (uri) => uri.replace('.com/', '.com/x/../'),
-    (uri) => uri.replace('.com/', '.com/x/%2e%2E/'),
-    (uri) => uri.replace('://', ':\\\\'),
-    (uri) => uri.replace('://', ':/'),
-    (uri) => uri.replace('.com/', '.com\\'),
-    (uri) => ` ${uri}`,
-    (uri) => `${uri} `,
-    (uri) => uri.replace('client', 'cli\tent'),
-    (uri) => uri.replace('/c', '/\nc'),
-    (uri) => uri.replace('client', 'ｃlient'),
-    (uri) => uri.replace('.example', '。example'),
-    (uri) => uri.replace('client', 'cl\u00adient'),
-    (uri) => uri.replace('://', '://@'),
-    (uri) => uri.replace('://', '://:@'),
-    (uri) => `${uri}#`,
-    (uri) => `${uri}\0`,
-  ]
-
-  test('are compared as they are written: the same address spelt in another way is another', () => {
-    let respelt = 0
-    fc.assert(
-      fc.property(
-        fc.constantFrom(...registered),
-        fc.subarray(respellings, { minLength: 1 }),
-        fc.boolean(),
-        (uri, ways, isPublic) => {
-          const presented = ways.reduce((text, way) => way(text), uri)
-          if (presented === uri) return
-          if (URL.canParse(presented) && new URL(presented).href.replace(/#$/, '') === uri) respelt += 1
-          expect(isRegisteredRedirectUri(presented, registered, { isPublic })).toBe(false)
-        },
-      ),
-      { numRuns: runs(400) },
-    )
-    // The property is about addresses that are equal to a browser, so there must have been many.
-    expect(respelt).toBeGreaterThan(30)
-  })
-
-  test('of another host are never taken for a registered one, whatever the loopback rule lets vary', () => {
-    const part = fc.constantFrom(
-      '127.0.0.1',
-      '[::1]',
-      'localhost',
-      'evil.example',
-      ':80',
-      ':',
-      '@',
-      '\\',
-      '/',
-      '?',
-      '#',
-      '.',
-      '%2f',
-      'cb',
-    )
-    const uris = fc
-      .tuple(fc.constantFrom('http://', 'https://', 'http:'), fc.array(part, { maxLength: 7 }))
-      .map(([start, parts]) => start + parts.join(''))
-    const loopback = ['http://127.0.0.1/cb', 'http://[::1]/cb', 'http://localhost/cb', 'http://127.0.0.1']
-    let matched = 0
-    fc.assert(
-      fc.property(uris, fc.boolean(), (presented, isPublic) => {
-        if (!isRegisteredRedirectUri(presented, loopback, { isPublic })) return
-        matched += 1
-        const { protocol, hostname, username, hash } = new URL(presented)
-        expect({ protocol, username, hash }).toEqual({ protocol: 'http:', username: '', hash: '' })
-        expect(['127.0.0.1', '[::1]', 'localhost']).toContain(hostname)
-      }),
-      { numRuns: runs(4000) },
-    )
-    expect(matched).toBeGreaterThan(3)
-  })
-
-  test('that can be registered have no part that an attacker can change', () => {
-    fc.assert(
-      fc.property(fc.constantFrom(...registered), fc.nat(40), anyText, (uri, at, put) => {
-        const candidate = uri.slice(0, at) + put + uri.slice(at)
-        if (!('value' in outcomeOf(() => assertRegistrableRedirectUri(candidate)))) return
-        expect(candidate).not.toMatch(/[\s\\*#<>"]/)
-        expect(new URL(candidate).username).toBe('')
-      }),
-      { numRuns: runs(100) },
-    )
-  })
 })
 
 describe('client assertions (RFC 7523 §3)', () => {
-  const rules = {
-    clientId: 'signer',
-    issuer: 'https://as.example',
-    endpoints: [],
-    issuerOnly: false,
-    now: 1_800_000_000,
-  }
+  const issuer = 'https://as.example'
+  const rules = { clientId: 'signer', issuer, endpoints: [], issuerOnly: false, now: 1_800_000_000 }
   const right = { iss: 'signer', sub: 'signer', aud: rules.issuer, exp: rules.now + 60, jti: 'j' }
 
   test('whatever their claims say, they are refused as invalid_client or keep every rule', () => {
-    const odd = fc.oneof(
-      fc.anything(),
-      fc.constantFrom(
-        'signer',
-        rules.issuer,
-        [rules.issuer],
-        rules.now,
-        rules.now + 60,
-        rules.now + 3700,
-        Number.NaN,
-        Number.POSITIVE_INFINITY,
-      ),
-    )
+    const { now } = rules
+    const times = [now, now + 60, now + 3700, Number.NaN, Number.POSITIVE_INFINITY]
+    const odd = fc.oneof(fc.anything(), fc.constantFrom('signer', issuer, [issuer], ...times))
     const claims = fc
       .record({ iss: odd, sub: odd, aud: odd, exp: odd, nbf: odd, iat: odd, jti: odd }, { requiredKeys: [] })
       .chain((wrong) =>
@@ -280,45 +103,20 @@ describe('client assertions (RFC 7523 §3)', () => {
   })
 
   test('any text names one client or none, and nothing is thrown', () => {
-    const parts = fc.array(
-      fc.oneof(
-        anyText,
-        fc.json().map((text) => Buffer.from(text).toString('base64url')),
-      ),
-      { maxLength: 5 },
-    )
+    const encoded = fc.json().map((text) => Buffer.from(text).toString('base64url'))
+    const parts = fc.array(fc.oneof(anyText, encoded), { maxLength: 5 }).map((list) => list.join('.'))
     fc.assert(
-      fc.property(
-        fc.oneof(
-          anyText,
-          parts.map((list) => list.join('.')),
-        ),
-        (jwt) => {
-          const clientId = claimedClientId(jwt)
-          if (clientId !== undefined) expect(typeof clientId).toBe('string')
-        },
-      ),
+      fc.property(fc.oneof(anyText, parts), (jwt) => {
+        const clientId = claimedClientId(jwt)
+        if (clientId !== undefined) expect(typeof clientId).toBe('string')
+      }),
       { numRuns: runs(100) },
     )
   })
 
   test('whatever a client publishes or registers as keys, nothing secret and nothing symmetric is kept', () => {
-    const member = fc.constantFrom(
-      'kty',
-      'kid',
-      'n',
-      'e',
-      'crv',
-      'x',
-      'y',
-      'd',
-      'p',
-      'q',
-      'k',
-      'oth',
-      'jku',
-      '__proto__',
-    )
+    const members = 'kty kid n e crv x y d p q k oth jku __proto__'.split(' ')
+    const member = fc.constantFrom(...members)
     const value = fc.oneof(
       fc.constantFrom('RSA', 'EC', 'OKP', 'oct', 'P-256', 'x'.repeat(342)),
       fc.anything(),
@@ -350,21 +148,7 @@ describe('client assertions (RFC 7523 §3)', () => {
 })
 
 describe('tokens', () => {
-  const kinds = Object.keys(secretPrefixes) as (keyof typeof secretPrefixes)[]
   const secret = fc.string({ unit: fc.constantFrom(...'AZaz09-_'), minLength: 43, maxLength: 43 })
-
-  test('are of one kind, and any character more, less or other makes them none (RFC 8725 §3.12)', () => {
-    fc.assert(
-      fc.property(fc.constantFrom(...kinds), secret, fc.nat(60), anyText, (kind, random, at, put) => {
-        const token = secretPrefixes[kind] + random
-        expect(kinds.filter((other) => isSecretOf(other, token))).toEqual([kind])
-        const changed = token.slice(0, at) + put + token.slice(at)
-        if (changed.length !== token.length) {
-          expect(kinds.filter((other) => isSecretOf(other, changed))).toEqual([])
-        }
-      }),
-    )
-  })
 
   test('are taken from a header in full or not at all (RFC 6750 §2.1)', () => {
     const header = fc.oneof(
@@ -404,14 +188,6 @@ describe('tokens', () => {
       { numRuns: runs(20) },
     )
   })
-
-  test('are compared in whole', () => {
-    fc.assert(
-      fc.property(anyText, anyText, (one, other) =>
-        expect(isEqual(one, other)).toBe(Buffer.from(one).equals(Buffer.from(other))),
-      ),
-    )
-  })
 })
 
 describe('addresses to call (ASVS 1.3.6, CVE-2026-22752)', () => {
@@ -432,15 +208,8 @@ describe('addresses to call (ASVS 1.3.6, CVE-2026-22752)', () => {
 
   test('an IPv4 address is public or inner as the registries say', () => {
     fc.assert(
-      fc.property(
-        fc.oneof(
-          ipv4,
-          inner,
-          ipv4.map(([, ...rest]): [number, number, number, number] => [127, ...rest]),
-        ),
-        (address) => {
-          expect(isPublicAddress(address.join('.'))).toBe(!isInner(address))
-        },
+      fc.property(fc.oneof(ipv4, inner), (address) =>
+        expect(isPublicAddress(address.join('.'))).toBe(!isInner(address)),
       ),
       { numRuns: runs(500) },
     )
@@ -453,20 +222,6 @@ describe('addresses to call (ASVS 1.3.6, CVE-2026-22752)', () => {
         const spellings = ['::ffff:', '::', '64:ff9b::', '64:ff9b:1::', '2002:', '::ffff:0:']
         for (const start of spellings) {
           expect(isPublicAddress(`${start}${high}:${low}${start === '2002:' ? '::' : ''}`)).toBe(false)
-        }
-      }),
-    )
-  })
-
-  test('a public address is asked by https alone, and without a name and password', () => {
-    fc.assert(
-      fc.property(ipv4, fc.constantFrom('http', 'ftp', 'ws', 'file', 'gopher'), (address, scheme) => {
-        fc.pre(!isInner(address))
-        const host = address.join('.')
-        expect(parseTarget(`https://${host}/jwks`, [])).toMatchObject({ allowed: false })
-        expect(() => parseTarget(`${scheme}://${host}/jwks`, [])).toThrow('only https')
-        for (const user of ['a@', 'a:b@', ':b@']) {
-          expect(() => parseTarget(`https://${user}${host}/jwks`, [])).toThrow('credentials')
         }
       }),
     )
