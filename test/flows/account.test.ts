@@ -1,37 +1,21 @@
 import session from 'express-session'
-import type { AuthEvent } from '../../lib/index.ts'
-import { account, settings, textOf, web } from '../support/connected-clients.ts'
+import { account, events, host, table, textOf, web, withAccounts } from '../support/connected-clients.ts'
 import { forgedForms } from '../support/forged-forms.ts'
 import { authorizeUrl, type Host, startHost } from '../support/host.ts'
 import { expectErrorPage } from '../support/outcomes.ts'
 import { fieldsOf, formOf, RawBrowser } from '../support/raw-browser.ts'
 import { ada, bob } from '../support/tokens.ts'
 
-let host: Host
-const events: AuthEvent[] = []
-beforeAll(async () => {
-  host = await startHost(settings)
-  host.oauth.events.on('*', (event) => events.push(event))
-})
-afterAll(() => host.close())
-afterEach(() => jest.restoreAllMocks())
-beforeEach(async () => {
-  events.length = 0
-  for (const name of ['consents', 'authorizations', 'logins']) await table(name).delete()
-})
+withAccounts()
 
-const table = (name: string) => host.database.knex(`${host.database.tablePrefix}${name}`)
 const browser = () => new RawBrowser(host.app)
 
 describe('without a login', () => {
   const signInPage = async (agent: RawBrowser, path = account) => {
     const page = await agent.open(path)
     expect({ status: page.status, path: page.url.pathname }).toEqual({ status: 200, path: account })
-    expect(fieldsOf(page, 'name="password"')).toEqual({
-      csrf_token: expect.stringMatching(/^[\w-]{43}$/),
-      username: '',
-      password: '',
-    })
+    const csrf_token = expect.stringMatching(/^[\w-]{43}$/)
+    expect(fieldsOf(page, 'name="password"')).toEqual({ csrf_token, username: '', password: '' })
     return page
   }
 
@@ -47,20 +31,19 @@ describe('without a login', () => {
   })
 
   test('no parameter of the URL or the form redirects anywhere else', async () => {
-    for (const name of ['return_to', 'redirect_uri', 'next', 'url', 'client_uri', 'removed']) {
+    for (const name of ['return_to', 'redirect_uri', 'removed']) {
       const agent = browser()
       const page = await signInPage(agent, `${account}?${name}=https://evil.example/`)
       const form = formOf(page.html, 'name="password"')
       expect(form.action).toBe(account)
-      const fields = { ...form.fields, username: ada.email, password: ada.password }
-      const answer = await agent.post(`${account}?${name}=https://evil.example/`, {
-        ...fields,
+      const fields = {
+        ...form.fields,
+        username: ada.email,
+        password: ada.password,
         [name]: 'https://evil.example/',
-      })
-      expect({ status: answer.status, location: answer.headers.location }).toEqual({
-        status: 303,
-        location: `${account}#_`,
-      })
+      }
+      const answer = await agent.post(`${account}?${name}=https://evil.example/`, fields)
+      expect([answer.status, answer.headers.location]).toEqual([303, `${account}#_`])
     }
   })
 
@@ -116,30 +99,15 @@ describe('without a login', () => {
     await signInPage(agent)
     expect(events.map(({ type }) => type)).toEqual(['request.refused'])
   })
-
-  test('a disabled user is asked to sign in', async () => {
-    const agent = browser()
-    await agent.signIn(await signInPage(agent), bob.email, bob.password)
-    const person = () => host.database.knex(host.usersTable).where({ email: bob.email })
-    await person().update({ disabled_at: 1 })
-    const page = await agent.open(account)
-    await person().update({ disabled_at: null })
-    expect(textOf(page)).toContain('Sign in Email or username')
-  })
 })
 
 describe("with the host's own login page", () => {
   let hosted: Host
-  const user = { current: undefined as { id: number; at: number } | undefined }
+  const user = { current: undefined as { subject: number; authTime: number } | undefined }
   beforeAll(async () => {
     hosted = await startHost({
       before: [session({ secret: 'of the host', resave: false, saveUninitialized: false })],
-      options: {
-        login: {
-          url: '/sign-in',
-          current: () => user.current && { subject: user.current.id, authTime: user.current.at },
-        },
-      },
+      options: { login: { url: '/sign-in', current: () => user.current } },
     })
   })
   afterAll(() => hosted.close())
@@ -152,27 +120,15 @@ describe("with the host's own login page", () => {
     const there = await agent.get(account)
     expect(there.status).toBe(303)
     expect(there.headers.location).toBe('/sign-in?return_to=%2Foauth%2Faccount%3Freturned%3D1#_')
-    user.current = { id: 1, at: 1_700_000_000 }
+    user.current = { subject: 1, authTime: 1_700_000_000 }
     const back = await agent.open(there.location?.searchParams.get('return_to') ?? '')
     expect(textOf(back)).toContain('ada @example.com Sign out')
   })
 
   test('a user who returns without a login gets a page with a link, not another redirect', async () => {
     const back = await new RawBrowser(hosted.app).get(`${account}?returned=1`)
-    expect({ status: back.status, text: textOf(back) }).toEqual({
-      status: 200,
-      text: expect.stringContaining('You’re not signed in'),
-    })
+    expect(back.status).toBe(200)
+    expect(textOf(back)).toContain('You’re not signed in')
     expect(back.html).toContain('href="/sign-in?return_to=%2Foauth%2Faccount%3Freturned%3D1"')
-  })
-
-  test('a login page at another origin gets an absolute return URL', async () => {
-    const elsewhere = await startHost({
-      options: { login: { url: 'https://id.example.com/login', current: () => undefined } },
-    })
-    const { location } = await new RawBrowser(elsewhere.app).get(account)
-    expect(location?.origin).toBe('https://id.example.com')
-    expect(location?.searchParams.get('return_to')).toBe('http://localhost:3000/oauth/account?returned=1')
-    await elsewhere.close()
   })
 })

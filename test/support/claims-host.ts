@@ -64,7 +64,7 @@ export interface ClaimsHost extends Host {
   told(url: string, client_id?: string): Promise<Received>
 }
 
-export const startClaimsHost = async (): Promise<ClaimsHost> => {
+const startClaimsHost = async (): Promise<ClaimsHost> => {
   const roles = { description: 'Know your roles', claims: ['roles'], optional: true }
   const rank = { description: 'Know your rank', claims: ['rank'] }
   const salary: ScopeOptions = {
@@ -96,6 +96,28 @@ export const startClaimsHost = async (): Promise<ClaimsHost> => {
   }
   return claimsHost
 }
+
+/** The host of the test file, from its first test on. */
+export let host: ClaimsHost
+/** To be called once by a test file. Before each test nothing is allowed, and the user has every claim. */
+export const withClaims = (): void => {
+  beforeAll(async () => {
+    host = await startClaimsHost()
+  })
+  afterAll(() => host.close())
+  beforeEach(async () => {
+    host.said = {}
+    await consents().delete()
+  })
+}
+export const consents = () => host.database.knex(`${host.database.tablePrefix}consents`)
+export const browser = () => new RawBrowser(host.app)
+/** An error that goes back to the client. */
+export const refusal = (error: string) => ({
+  mode: 'query',
+  fields: { error, error_description: expect.any(String), state: 's', iss: issuer },
+})
+export const sub = 'grace-1'
 
 /** Opens a URL and signs the user in. */
 export const signedIn = async (agent: RawBrowser, url: string): Promise<Answer> =>

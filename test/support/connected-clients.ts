@@ -1,4 +1,5 @@
-import { authorizeUrl, callback, clients, type Host, type HostSettings, secret } from './host.ts'
+import type { AuthEvent } from '../../lib/index.ts'
+import { authorizeUrl, callback, clients, type Host, type HostSettings, secret, startHost } from './host.ts'
 import { codeOf } from './outcomes.ts'
 import { type Answer, RawBrowser } from './raw-browser.ts'
 import { ada, answerOf, redeem, type TokenAnswer } from './tokens.ts'
@@ -22,6 +23,26 @@ export const settings: HostSettings = {
   ],
   options: { throttle: false },
 }
+
+/** The host of the test file, from its first test on. */
+export let host: Host
+/** What was announced. */
+export const events: AuthEvent[] = []
+
+/** To be called once by a test file. Before each test nobody is signed in, and nothing is allowed. */
+export const withAccounts = (): void => {
+  beforeAll(async () => {
+    host = await startHost(settings)
+    host.oauth.events.on('*', (event) => events.push(event))
+  })
+  afterAll(() => host.close())
+  afterEach(() => jest.restoreAllMocks())
+  beforeEach(async () => {
+    events.length = 0
+    for (const name of ['consents', 'authorizations', 'logins']) await table(name).delete()
+  })
+}
+export const table = (name: string) => host.database.knex(`${host.database.tablePrefix}${name}`)
 
 /** Authorization requests of two clients. */
 export const web = { client_id: 'web', scope: 'openid notes:read offline_access' }
@@ -48,8 +69,7 @@ export const clientsOf = ({ html }: Answer) =>
 export const namesOf = (page: Answer) => clientsOf(page).map(({ name }) => name)
 
 /** A browser in which a user has allowed a client, and its tokens. */
-export const allowedIn = async (
-  host: Pick<Host, 'app'>,
+export const allowed = async (
   request: Record<string, string> = web,
   as = ada,
   agent = new RawBrowser(host.app),

@@ -84,6 +84,21 @@ export const answerOf = async (request: supertest.Test): Promise<TokenAnswer> =>
   return res.body
 }
 
+/** A form that the client `web` sends to an endpoint, unless fields say otherwise. */
+const sendTo =
+  (path: string) =>
+  (host: Pick<Host, 'app'>, token: string | undefined, fields: Fields = {}) =>
+    supertest(host.app)
+      .post(path)
+      .type('form')
+      .send(new URLSearchParams(given({ token, ...web, ...fields })).toString())
+export const introspect = sendTo('/oauth/introspect')
+export const revoke = sendTo('/oauth/revoke')
+
+/** A guarded route of the host's. */
+export const guarded = (host: Pick<Host, 'app'>, token: string, path = '/api/notes'): supertest.Test =>
+  supertest(host.app).get(path).set('Authorization', `Bearer ${token}`)
+
 export const userinfo = (host: Pick<Host, 'app'>, accessToken: string): supertest.Test =>
   supertest(host.app).get('/oauth/userinfo').set('Authorization', `Bearer ${accessToken}`)
 
