@@ -1,4 +1,5 @@
 import { accessTokens } from './access-tokens.ts'
+import { accessTokensResources } from './access-tokens-resources.ts'
 import { authorizations } from './authorizations.ts'
 import { clients } from './clients.ts'
 import { consentReceipts } from './consent-receipts.ts'
@@ -35,4 +36,5 @@ export const migrations: ReadonlyMap<string, SchemaChange> = new Map([
   ['013_throttles', throttles],
   ['014_consent_receipts', consentReceipts],
   ['015_logins_acr', loginsAcr],
+  ['016_access_tokens_resources', accessTokensResources],
 ])

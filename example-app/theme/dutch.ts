@@ -74,6 +74,8 @@ export const dutch: Readonly<Record<string, string>> = {
   'consent.risk': 'Gevoelig',
   'consent.details': 'Meer hierover',
   'consent.claim': 'Zien: {claim}',
+  'consent.resource': 'in {resource}',
+  'consent.resource.use': '{resource} gebruiken',
   'consent.deny': 'Annuleren',
   'consent.allow': 'Toestaan',
   'consent.policy': 'privacybeleid',

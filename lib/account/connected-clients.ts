@@ -2,6 +2,7 @@ import type { AuthorizationServer } from '../authorization-server.ts'
 import { isLive } from '../protocol/authorization.ts'
 import type { ClientMetadata } from '../protocol/client-metadata.ts'
 import { inLanguage } from '../protocol/client-metadata-languages.ts'
+import { consentEntries, shownEntries } from '../protocol/consent.ts'
 import { webHost } from '../protocol/redirect-uri.ts'
 import {
   type AuthorizationRecord,
@@ -23,7 +24,7 @@ export interface ConnectedClient {
   readonly host: string
   /** A client of the host itself, which needs no consent. */
   readonly firstParty: boolean
-  /** Scopes and single claims of the consent and of everything still in use. */
+  /** Scopes, resources and single claims of the consent and of everything still in use. */
   readonly scopes: readonly string[]
   /** Epoch seconds. */
   readonly since: number
@@ -57,6 +58,12 @@ interface Grants {
   readonly inUse: AuthorizationRecord[]
 }
 
+/** Each entry once, as a consent names it. A resource is named by its scopes, if there are any. */
+const entriesIn = (consents: readonly ConsentRecord[], inUse: readonly AuthorizationRecord[]): string[] => {
+  const granted = inUse.flatMap(({ scopes, details: { resources } }) => consentEntries({ scopes, resources }))
+  return shownEntries([...new Set([...consents.flatMap(({ scopes }) => scopes), ...granted])])
+}
+
 const connectedClient = (
   { clientId, organization, consents, inUse }: Grants,
   client: ClientMetadata | undefined,
@@ -68,7 +75,7 @@ const connectedClient = (
     name: (client && inLanguage(client, 'client_name', language)) ?? clientId,
     host: hostOf(inUse, client),
     firstParty: client?.first_party === true,
-    scopes: [...new Set([...consents, ...inUse].flatMap(({ scopes }) => scopes))],
+    scopes: entriesIn(consents, inUse),
     since: Math.min(...[...consents, ...inUse].map(({ createdAt }) => createdAt)),
     lastUsed: Math.max(...consents.map(({ updatedAt }) => updatedAt), ...inUse.map(lastUse)),
     sessions: inUse.length,

@@ -36,6 +36,8 @@ export interface UserExport {
     readonly clientId: string
     readonly organization?: string
     readonly scopes: readonly string[]
+    /** Absent if it is for no resource. */
+    readonly resources?: readonly string[]
     readonly redirectUri: string
     readonly createdAt: number
     readonly lastUsedAt: number | null
@@ -65,9 +67,10 @@ export const exportUser = async (server: AuthorizationServer, subject: string): 
     receipts,
     authorizations: authorizations.map((authorization) => {
       const { id, clientId, scopes, details, createdAt, lastUsedAt, expiresAt, revokedAt } = authorization
-      const { redirectUri, organization } = details
+      const { redirectUri, organization, resources } = details
       const whose = { id, clientId, ...(organization !== undefined && { organization }) }
-      return { ...whose, scopes, redirectUri, createdAt, lastUsedAt, expiresAt, revokedAt }
+      const what = { scopes, ...(resources && { resources: Object.keys(resources) }) }
+      return { ...whose, ...what, redirectUri, createdAt, lastUsedAt, expiresAt, revokedAt }
     }),
     logins: logins.map(({ authTime, amr, acr, expiresAt, endedAt }) => ({
       ...{ authTime, amr, expiresAt, endedAt },

@@ -1,7 +1,8 @@
 import { createText, type Text } from '../pages/i18n/text.ts'
 import type { ConsentScope } from '../pages/page-models.ts'
 import { claimNames } from '../protocol/claims.ts'
-import { claimOf, type ScopeTexts } from './consent-scopes.ts'
+import { parseEntry } from '../protocol/consent.ts'
+import type { ScopeTexts } from './consent-scopes.ts'
 
 const groups: readonly ConsentScope['group'][] = ['identity', 'read', 'change', 'other', 'offline']
 
@@ -40,7 +41,7 @@ const withData = (
   text: Text,
 ): ConsentScope[] => {
   const reveals = ({ name }: ConsentScope, claim: string): boolean =>
-    claimOf(name) === claim || claimNames([name], server.scopeClaims).includes(claim)
+    parseEntry(name).claim === claim || claimNames([name], server.scopeClaims).includes(claim)
   const data = new Map<ConsentScope, Set<string>>(scopes.map((scope) => [scope, new Set()]))
   for (const [claim, value] of Object.entries(claims)) {
     const isRepeated = isTechnical(claim) || (partsOfName.has(claim) && claims.name !== undefined)

@@ -3,9 +3,17 @@ import type { AuthorizationServer } from '../authorization-server.ts'
 import type { ScopeOptions } from '../options/options.ts'
 import { createText } from '../pages/i18n/text.ts'
 import type { ClientCard, ConsentScope } from '../pages/page-models.ts'
+import type { AuthorizationRequest } from '../protocol/authorization-request.ts'
 import { claimNames } from '../protocol/claims.ts'
 import { allowedScopes, type Client } from '../protocol/client.ts'
-import { type Consent, type ConsentReceipt, claimEntry, type ReceiptScope } from '../protocol/consent.ts'
+import {
+  type Consent,
+  type ConsentReceipt,
+  consentLines,
+  entriesOf,
+  parseEntry,
+  type ReceiptScope,
+} from '../protocol/consent.ts'
 import { lookUpLanguage } from '../protocol/languages.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 
@@ -21,29 +29,37 @@ const standardGroups: Readonly<Record<string, ConsentScope['group']>> = {
 
 /** What the texts of scopes depend on. */
 export interface ScopeTexts extends Pick<AuthorizationServer, 'languages' | 'scopeClaims'> {
-  readonly options: Pick<AuthorizationServer['options'], 'branding' | 'scopes'>
+  readonly options: Pick<AuthorizationServer['options'], 'branding' | 'scopes' | 'resources'>
 }
 
-/** A scope or single claim in the words of the pages. */
-export const scopeWords = (
-  server: ScopeTexts,
-  name: string,
-  language: string,
-): Pick<ConsentScope, 'description' | 'details' | 'language' | 'group'> => {
-  const scope = scopeOptions(server, name)
-  if (scope !== undefined) return { ...hostWords(server, scope, language), group: groupOf(scope) }
+/** The words of the pages for an entry of a consent. */
+type Words = Pick<ConsentScope, 'description' | 'details' | 'language' | 'group' | 'resources'>
+
+/** A scope, resource or single claim in the words of the pages. */
+export const scopeWords = (server: ScopeTexts, entry: string, language: string): Words => {
+  const { scope: name, claim, resource } = parseEntry(entry)
   const text = createText(server.languages.dictionary(language))
-  const claim = claimOf(name)
+  if (resource !== undefined) {
+    const about = resourceName(server, resource)
+    if (name !== undefined) return { ...scopeWords(server, name, language), resources: [about] }
+    return { description: text.plain('consent.resource.use', { resource: about }), group: groupOf() }
+  }
+  const scope = scopeOptions(server, name ?? '')
+  if (scope !== undefined) return { ...hostWords(server, scope, language), group: groupOf(scope) }
   if (claim !== undefined) {
     const label = text.has(`claim.${claim}`) ? text.plain(`claim.${claim}`) : claim
     return { description: text.plain('consent.claim', { claim: label }), group: 'identity' }
   }
-  const group = Object.hasOwn(standardGroups, name) ? standardGroups[name] : undefined
+  const group = name !== undefined && Object.hasOwn(standardGroups, name) ? standardGroups[name] : undefined
   const product = productName(server)
   return group === undefined
-    ? { description: name, group: groupOf() }
+    ? { description: entry, group: groupOf() }
     : { description: text.plain(`scope.${name}`, { product }), group }
 }
+
+/** The name of a resource; its identifier if the host no longer has it. */
+const resourceName = ({ options }: ScopeTexts, identifier: string): string =>
+  options.resources[identifier]?.name ?? identifier
 
 /** The host's words for a scope, in the language of the page or else in the default language. */
 const hostWords = (
@@ -61,17 +77,13 @@ const hostWords = (
 const scopeOptions = ({ options: { scopes } }: ScopeTexts, name: string): ScopeOptions | undefined =>
   Object.hasOwn(scopes, name) ? scopes[name] : undefined
 
-/** The claim of an entry that stands for a single claim. */
-export const claimOf = (entry: string): string | undefined =>
-  entry.startsWith(claimEntry('')) ? entry.slice(claimEntry('').length) : undefined
-
 /**
  * The host's terms for an entry: those of the scope, or for a single claim those of the client's most sensitive scope that
  * reveals it. Otherwise a client could ask for the claim to avoid the terms of the scope.
  */
 const termsOf = (server: AuthorizationServer, client: Client, entry: string): ScopeOptions | undefined => {
-  const claim = claimOf(entry)
-  if (claim === undefined) return scopeOptions(server, entry)
+  const { scope: name, claim } = parseEntry(entry)
+  if (claim === undefined) return name === undefined ? undefined : scopeOptions(server, name)
   const owners = allowedScopes(client)
     .filter((scope) => claimNames([scope], server.scopeClaims).includes(claim))
     .map((scope) => scopeOptions(server, scope))
@@ -105,16 +117,19 @@ export const meaningOf = (server: AuthorizationServer, client: Client, name: str
 export const consentScopes = (
   server: AuthorizationServer,
   client: Client,
-  requested: readonly string[],
+  request: Pick<AuthorizationRequest, 'scopes' | 'claims' | 'resources'>,
   consent: Consent | undefined,
   language: string,
 ): ConsentScope[] =>
-  requested.map((name) => {
+  consentLines(request).map((name) => {
     const { optional = false, risk } = termsOf(server, client, name) ?? {}
-    const isAllowed = consent?.scopes.includes(name) === true
+    const entries = entriesOf(name, request)
+    const isAllowed = entries.every((entry) => consent?.scopes.includes(entry) === true)
+    const resources = entries.flatMap((entry) => scopeWords(server, entry, language).resources ?? [])
     return {
       name,
       ...scopeWords(server, name, language),
+      ...(resources.length > 0 && { resources }),
       optional,
       isNew: consent !== undefined && !isAllowed,
       checked: risk !== 'high' || isAllowed,
@@ -142,19 +157,20 @@ export const shownConsent = (
   server: AuthorizationServer,
   client: Client,
   { name, host, policyUri, tosUri }: ClientCard,
-  requested: readonly string[],
+  request: AuthorizationRequest,
   language: string,
 ): ShownConsent => ({
   locale: language,
   product: productName(server),
   client: { name, host, policyUri, tosUri },
-  scopes: consentScopes(server, client, requested, undefined, language).map((scope) => ({
+  scopes: consentScopes(server, client, request, undefined, language).map((scope) => ({
     name: scope.name,
     text: scope.description,
     details: scope.details,
     language: scope.language,
     group: scope.group,
     optional: scope.optional,
+    resources: scope.resources,
     risk: scope.isHighRisk === true ? 'high' : undefined,
     meaning: meaningOf(server, client, scope.name),
   })),

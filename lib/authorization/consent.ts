@@ -4,7 +4,7 @@ import { hashSecret } from '../keys/secrets.ts'
 import type { ClientCard } from '../pages/page-models.ts'
 import { type Client, clientName } from '../protocol/client.ts'
 import { inLanguage } from '../protocol/client-metadata-languages.ts'
-import { type Consent, type ConsentReceipt, consentEntries } from '../protocol/consent.ts'
+import type { Consent, ConsentReceipt } from '../protocol/consent.ts'
 import { ExpiredRequestError } from '../protocol/errors.ts'
 import { needsConsent } from '../protocol/next-step.ts'
 import type { Organization } from '../protocol/organization.ts'
@@ -47,7 +47,7 @@ export const openConsent = async (context: PageContext, pending: PendingRequest)
   const active = await activeLogin(context, { login: known?.login })
   if (active === undefined) throw new ExpiredRequestError()
   const card = clientCard(client, request.redirectUri, language)
-  const shown = shownConsent(server, client, card, consentEntries(request), language)
+  const shown = shownConsent(server, client, card, request, language)
   const organizations = await findOrganizations(server.options.organizations, active.user, req)
   const named = request.organization
   const offered = named === undefined ? organizations : organizations?.filter(({ id }) => id === named)

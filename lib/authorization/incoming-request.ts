@@ -1,4 +1,5 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
+import { knownResources } from '../options/resources.ts'
 import { requestedLevels } from '../protocol/acr-values.ts'
 import {
   type AuthorizationRequest,
@@ -74,7 +75,13 @@ export const readIncomingRequest = async (
   const verified = parseAuthorizationTarget(parameters, found?.client)
   const { client, target } = verified
   const { codeChallengeMethods } = server.options
-  const request = parseAuthorizationRequest(parameters, verified, codeChallengeMethods, types)
+  const request = parseAuthorizationRequest(
+    parameters,
+    verified,
+    codeChallengeMethods,
+    types,
+    knownResources(server),
+  )
   try {
     const more = await serverSideParameters(server, parameters, client, request)
     return { client, request: { ...request, ...more }, known: found?.known }

@@ -4,15 +4,15 @@ import type { Database } from '../database/types.ts'
 import { createSecret, hashSecret, randomId } from '../keys/secrets.ts'
 import type { AuthorizationDetails } from '../protocol/authorization.ts'
 import type { ClaimsRequest } from '../protocol/claims-request.ts'
-import { agreedTerms } from '../protocol/consent.ts'
+import { agreedTerms, entriesOf } from '../protocol/consent.ts'
 import type { Login } from '../protocol/login.ts'
 import type { AuthorizationContext, Decision } from '../protocol/next-step.ts'
+import { narrowedResources } from '../protocol/resource.ts'
 import { isFrontChannel, returnsPart } from '../protocol/response-type.ts'
 import { formatScope } from '../protocol/scope.ts'
 import { tokenType } from '../protocol/token-binding.ts'
 import {
   consumePendingRequest,
-  createAccessToken,
   createAuthorization,
   createConsentReceipt,
   lockConsent,
@@ -21,7 +21,7 @@ import {
   noOrganization,
   saveConsent,
 } from '../repositories/index.ts'
-import { type IssuedAccessToken, issueAccessToken } from '../tokens/access-token.ts'
+import { type IssuedAccessToken, issueAccessToken, storeAccessToken } from '../tokens/access-token.ts'
 import { issueIdToken } from '../tokens/id-token.ts'
 import type { User } from '../users/users.ts'
 
@@ -63,6 +63,7 @@ const newAuthorization = (
     nonce,
     claims,
     organization,
+    resources: narrowedResources(request.resources, scopes),
     authTime,
     amr,
     acr,
@@ -91,8 +92,9 @@ const frontChannelTokens = async (
   authorization: NewAuthorization,
   code: string | undefined,
 ): Promise<{ accessToken?: IssuedAccessToken; parameters: Record<string, string> }> => {
+  const resources = Object.keys(request.resources ?? {})
   const accessToken = returnsPart(request.responseType, 'token')
-    ? await issueAccessToken(server, { client, scopes, authorization })
+    ? await issueAccessToken(server, { client, user, scopes, authorization, resources })
     : undefined
   const parameters: Record<string, string> = {}
   if (accessToken) {
@@ -127,7 +129,10 @@ const rememberConsent = async (
   if (answer === undefined || answer.organizationOnly) return
   const { request, terms = {} } = context
   const { receipt } = answer
-  const agreed = agreedTerms(terms, request.redirectUri, receipt?.scopes ?? [])
+  const entries = (receipt?.scopes ?? []).flatMap((line) =>
+    entriesOf(line.name, request).map((name) => ({ ...line, name })),
+  )
+  const agreed = agreedTerms(terms, request.redirectUri, entries)
   await Promise.all([
     saveConsent(tx, { subject, clientId, organization, terms: agreed, now }),
     receipt && createConsentReceipt(tx, { id: randomId(), subject, clientId, authorizationId, receipt, now }),
@@ -180,7 +185,7 @@ export const issueAuthorizationResponse = async (
     await Promise.all([
       rememberConsent(tx, grant, authorization),
       createAuthorization(tx, authorization),
-      accessToken && createAccessToken(tx, accessToken.row),
+      accessToken && storeAccessToken(tx, accessToken),
     ])
     return undefined
   })

@@ -2,6 +2,7 @@ import type { PageContext } from '../http/context.ts'
 import { languageOf } from '../http/language.ts'
 import { sendPage } from '../http/send-page.ts'
 import { createSecret, hashSecret, isSecretOf } from '../keys/secrets.ts'
+import { knownResources } from '../options/resources.ts'
 import { type AuthorizationRequest, stillAuthorizedRequest } from '../protocol/authorization-request.ts'
 import { type Client, isPublic } from '../protocol/client.ts'
 import { ExpiredRequestError } from '../protocol/errors.ts'
@@ -92,7 +93,7 @@ const openPending = async (context: PageContext, parameters: Parameters): Promis
     throw new ExpiredRequestError()
   }
   const { pending, client, known, browserHasLogins } = found
-  const request = stillAuthorizedRequest(pending.request, client, server.scopeClaims)
+  const request = stillAuthorizedRequest(pending.request, client, server.scopeClaims, knownResources(server))
   return { ...pending, request, secret, client, browser, browserHasLogins, known }
 }
 

@@ -87,7 +87,11 @@ export const previewPages = (options: PreviewOptions): RequestListener => {
     ...{ directory, branding, basePath: '', languages, cache: false },
     pictures: providerIcons(login),
   })
-  const texts: ScopeTexts = { options: { branding, scopes }, languages, scopeClaims: claimsByScope(scopes) }
+  const texts: ScopeTexts = {
+    options: { branding, scopes, resources: {} },
+    languages,
+    scopeClaims: claimsByScope(scopes),
+  }
   const statesIn = (language: string): readonly Sample[] =>
     Object.keys(scopes).length === 0
       ? samples

@@ -17,7 +17,7 @@ import type { PageContext } from '../http/context.ts'
 import { formParameters, queryParameters } from '../http/form.ts'
 import type { Endpoint } from '../http/route.ts'
 import { ownPath } from '../http/urls.ts'
-import { consentEntries } from '../protocol/consent.ts'
+import { consentEntries, shownEntries } from '../protocol/consent.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import type { Decision } from '../protocol/next-step.ts'
 import { lastOrganization, type Organization } from '../protocol/organization.ts'
@@ -43,8 +43,10 @@ const showPage = async (context: PageContext, asked: ConsentRequest, refused?: R
   const { client, request } = pending
   const consents = await rememberedConsents(server, pending, asked.login)
   const { consent, onlyOrganization: only } = allowedBefore(server, asked, consents)
-  const entries = only ? [] : consentEntries(request)
-  const scopes = consentScopes(server, client, entries, consent, shown.locale)
+  const lines = only ? [] : consentScopes(server, client, request, consent, shown.locale)
+  // The scopes of a resource name it already.
+  const named = shownEntries(consentEntries(request))
+  const scopes = lines.filter(({ name, resources }) => resources !== undefined || named.includes(name))
   const filledIn = refused ? asFilledIn(scopes, refused.form) : scopes
   const claims = only ? {} : await sharedClaims(server, asked)
   const chosen =

@@ -22,6 +22,7 @@ const endpointUrls = ({ issuer, endpoints }: ServerSetup): Record<string, string
 const metadataOf = (server: ServerSetup): Record<string, unknown> => {
   const { issuer, options } = server
   const scopes = knownScopes(options)
+  const resources = Object.keys(options.resources)
   const authMethods = clientAuthMethods.map((method) => method.name)
   return {
     issuer,
@@ -58,6 +59,8 @@ const metadataOf = (server: ServerSetup): Record<string, unknown> => {
     backchannel_logout_supported: true,
     backchannel_logout_session_supported: true,
     claims_parameter_supported: true,
+    // RFC 9728 §4.
+    ...(resources.length > 0 && { protected_resources: resources }),
     request_parameter_supported: false,
     request_uri_parameter_supported: false,
     require_request_uri_registration: false,

@@ -5,13 +5,15 @@ import { tokenRequest } from '../http/form.ts'
 import type { Endpoint } from '../http/route.ts'
 import { sendJson } from '../http/send.ts'
 import { hashSecret, isSecretOf } from '../keys/secrets.ts'
+import { knownResources } from '../options/resources.ts'
 import { isLive } from '../protocol/authorization.ts'
 import { allowedScopes, type Client, isPublic } from '../protocol/client.ts'
 import { OAuthError } from '../protocol/errors.ts'
+import { scopesWithin } from '../protocol/resource.ts'
 import { formatScope, intersectScopes } from '../protocol/scope.ts'
 import { tokenType } from '../protocol/token-binding.ts'
 import { findRefreshToken } from '../repositories/index.ts'
-import { verifyAccessToken } from '../tokens/access-token.ts'
+import { type VerifiedToken, verifyAccessToken } from '../tokens/access-token.ts'
 import { subjectFor } from '../tokens/subject.ts'
 import { belongsToOrganization } from '../users/organizations.ts'
 import type { User } from '../users/users.ts'
@@ -25,7 +27,7 @@ const inactive = { active: false }
  */
 const aboutUser = (
   server: AuthorizationServer,
-  client: Client,
+  client: Pick<Client, 'clientId' | 'metadata'>,
   user: User,
   scopes: readonly string[],
 ): object => {
@@ -41,8 +43,31 @@ const aboutUser = (
 const warnOfForeignToken = (server: AuthorizationServer, { clientId }: Client): undefined => {
   server.warnOnce(
     `client ${clientId} asked /introspect about a valid token of another client and got active: false, because a client ` +
-      'sees only its own tokens; protect an API in this app with requireToken()',
+      'sees only its own tokens; protect an API in this app with requireToken(), and for another API see introspection in ' +
+      'the option resources, or may_introspect of its client',
   )
+}
+
+/**
+ * What a client may know of a token: everything if it is its own. An API learns only what concerns its own resources
+ * (RFC 7662 §4).
+ */
+const visiblePart = (
+  server: AuthorizationServer,
+  { clientId, metadata }: Client,
+  token: VerifiedToken,
+): Pick<VerifiedToken, 'scopes' | 'resources'> | undefined => {
+  if (token.clientId === clientId) return token
+  if (token.resources.length === 0) return metadata.may_introspect ? token : undefined
+  const known = knownResources(server)
+  const resources = known
+    .filter(({ identifier, introspection }) => {
+      return token.resources.includes(identifier) && introspection.includes(clientId)
+    })
+    .map(({ identifier }) => identifier)
+  return resources.length > 0
+    ? { resources, scopes: scopesWithin(token.scopes, resources, known) }
+    : undefined
 }
 
 const describeAccessToken = async (
@@ -50,18 +75,23 @@ const describeAccessToken = async (
   client: Client,
   value: string,
 ): Promise<object | undefined> => {
-  const verified = await verifyAccessToken(server, value).catch((error: unknown) => {
+  const verified = await verifyAccessToken(server, value, 'any').catch((error: unknown) => {
     if (error instanceof OAuthError && error.code === 'invalid_token') return undefined
     throw error
   })
   if (verified === undefined) return undefined
-  if (verified.token.clientId !== client.clientId) return warnOfForeignToken(server, client)
   const { token, user, binding, details } = verified
+  const visible = visiblePart(server, client, token)
+  if (visible === undefined) return warnOfForeignToken(server, client)
+  const { scopes, resources } = visible
+  const [audience, ...more] = resources
+  const owner = { clientId: token.clientId, metadata: verified.client }
   return {
     active: true,
     iss: server.issuer,
     client_id: token.clientId,
-    ...(token.scopes.length > 0 && { scope: formatScope(token.scopes) }),
+    ...(scopes.length > 0 && { scope: formatScope(scopes) }),
+    ...(audience !== undefined && { aud: more.length > 0 ? resources : audience }),
     token_type: tokenType(binding),
     iat: token.issuedAt,
     exp: token.expiresAt,
@@ -69,7 +99,7 @@ const describeAccessToken = async (
     ...(details !== undefined && { auth_time: details.authTime }),
     ...(details?.acr !== undefined && { acr: details.acr }),
     // The subject of a client's own token is the client (RFC 9068 §2.2).
-    ...(user === undefined ? { sub: token.clientId } : aboutUser(server, client, user, token.scopes)),
+    ...(user === undefined ? { sub: token.clientId } : aboutUser(server, owner, user, scopes)),
     ...(token.organization === undefined ? {} : { org_id: token.organization }),
   }
 }
@@ -100,7 +130,7 @@ const describeRefreshToken = async (
   }
 }
 
-/** RFC 7662 §2.1, §2.3: a confidential client asks about one of its own tokens. */
+/** RFC 7662 §2.1, §2.3: a confidential client asks about one of its own tokens, or an API about one that it received. */
 export const introspectEndpoint: Endpoint<Context> = {
   path: '/introspect',
   metadataName: 'introspection_endpoint',

@@ -6,8 +6,10 @@ import type { Endpoint } from '../http/route.ts'
 import { sendJson } from '../http/send.ts'
 import { hashSecret, isSecretOf } from '../keys/secrets.ts'
 import type { Client } from '../protocol/client.ts'
+import { OAuthError } from '../protocol/errors.ts'
 import type { TokenRequest } from '../protocol/token-request.ts'
 import { findRefreshToken, revokeAccessToken, revokeAuthorization } from '../repositories/index.ts'
+import { readJwtAccessToken } from '../tokens/jwt-access-token.ts'
 
 const revokeRefreshToken = async (
   server: AuthorizationServer,
@@ -46,6 +48,14 @@ export const revokeEndpoint: Endpoint<Context> = {
           ...{ hash: hashSecret(token), clientId, now: server.now() },
         })
         if (revoked) server.events.announce('token.revoked', info, { clientId })
+      }
+      // RFC 7009 §2.2.1.
+      if (await readJwtAccessToken(server, token)) {
+        const remedy = 'it expires soon; revoke the refresh token instead'
+        throw new OAuthError(
+          'unsupported_token_type',
+          `token is a JWT access token, which cannot be revoked: ${remedy}`,
+        )
       }
       if (isSecretOf('refreshToken', token)) await revokeRefreshToken(server, client, request, token)
       sendJson(res, {})

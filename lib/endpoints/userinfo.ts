@@ -11,7 +11,7 @@ import { subjectFor } from '../tokens/subject.ts'
 
 const answer = async ({ server, req, res }: Context): Promise<void> => {
   const form = req.method === 'POST' ? formParameters(req) : undefined
-  const { token, user, client, details } = await verifyAccessToken(server, bearerToken(req, form))
+  const { token, user, client, details } = await verifyAccessToken(server, bearerToken(req, form), 'any')
   if (user === undefined || !token.scopes.includes('openid')) {
     throw new OAuthError('insufficient_scope', 'the access token was not granted the scope openid')
   }

@@ -53,6 +53,8 @@ export interface EventDetails {
     readonly grantType: string
     readonly clientId: string
     readonly scopes: readonly string[]
+    /** The audience of the access token, if it is for resources. */
+    readonly resources?: readonly string[]
     /** Undefined when the client acts for itself. */
     readonly subject?: string
     /** Undefined when the client acts for itself. */

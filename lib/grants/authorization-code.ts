@@ -7,6 +7,7 @@ import { consumeAuthorizationCode, findAuthorizationByCode } from '../repositori
 import { announceTokens, issueTokens, storeTokens } from '../tokens/issue-tokens.ts'
 import { activeUser, revokeReplayed } from './authorization.ts'
 import type { Grant } from './grant.ts'
+import { targetOf } from './target.ts'
 
 /** RFC 6749 §4.1.3, with PKCE (RFC 7636 §4.6) and OpenID Connect (OIDC Core §3.1.3). */
 export const authorizationCode: Grant = {
@@ -24,9 +25,10 @@ export const authorizationCode: Grant = {
     if (outcome === 'replay') return revokeReplayed(server, authorization, request, 'code_replayed')
 
     const { id, details } = authorization
-    const scopes = scopesStillAllowed(authorization.scopes, allowedScopes(client))
+    const allowed = scopesStillAllowed(authorization.scopes, allowedScopes(client))
+    const target = targetOf(server, request, authorization, allowed)
     const user = await activeUser(server, authorization)
-    const grant = { client, user, authorization, scopes, nonce: details.nonce }
+    const grant = { client, user, authorization, ...target, nonce: details.nonce }
     const tokens = await issueTokens(server, grant)
     const isRedeemed = await transaction(server.database, async (tx) => {
       const isFirst = await consumeAuthorizationCode(tx, { id, now: server.now() })

@@ -1,19 +1,27 @@
+import { knownResources } from '../options/resources.ts'
 import { allowedScopes } from '../protocol/client.ts'
+import { scopesWithin } from '../protocol/resource.ts'
 import { clientCredentialsScopes, parseScope } from '../protocol/scope.ts'
-import { createAccessToken } from '../repositories/index.ts'
-import { issueAccessToken } from '../tokens/access-token.ts'
+import { issueAccessToken, storeAccessToken } from '../tokens/access-token.ts'
 import { tokenResponse } from '../tokens/token-response.ts'
 import type { Grant } from './grant.ts'
+import { requestedResources } from './target.ts'
 
 /** RFC 6749 §4.4: a client acts for itself. Without a user there is neither an ID token nor a refresh token. */
 export const clientCredentials: Grant = {
   grantType: 'client_credentials',
-  async exchange(server, client, { parameters, info }) {
-    const scopes = clientCredentialsScopes(parseScope(parameters.optional('scope')), allowedScopes(client))
-    const accessToken = await issueAccessToken(server, { client, scopes })
-    await createAccessToken(server.database, accessToken.row)
+  async exchange(server, client, request) {
+    const { parameters, info } = request
+    const resources = requestedResources(server, request)
+    const allowed = scopesWithin(allowedScopes(client), resources, knownResources(server))
+    const scopes = clientCredentialsScopes(parseScope(parameters.optional('scope')), allowed)
+    const accessToken = await issueAccessToken(server, { client, scopes, resources })
+    await storeAccessToken(server.database, accessToken)
     const { clientId } = client
-    server.events.announce('tokens.issued', info, { grantType: 'client_credentials', clientId, scopes })
+    server.events.announce('tokens.issued', info, {
+      ...{ grantType: 'client_credentials', clientId, scopes },
+      ...(resources.length > 0 && { resources }),
+    })
     return tokenResponse({ accessToken, scopes })
   },
 }

@@ -7,15 +7,16 @@ import { narrowedScopes, parseScope, scopesStillAllowed } from '../protocol/scop
 import type { TokenRequest, TokenResponse } from '../protocol/token-request.ts'
 import {
   consumeRefreshToken,
-  createAccessToken,
   extendRefreshToken,
   findFirstAddress,
   findRefreshToken,
 } from '../repositories/index.ts'
+import { storeAccessToken } from '../tokens/access-token.ts'
 import { announceTokens, issueTokens, storeTokens, type TokenGrant } from '../tokens/issue-tokens.ts'
 import { refreshTokenEnd } from '../tokens/refresh-token.ts'
 import { activeUser, revokeReplayed } from './authorization.ts'
 import type { Grant } from './grant.ts'
+import { targetOf } from './target.ts'
 
 /** RFC 6749 §6, with rotation and reuse detection (RFC 9700 §4.14.2). */
 export const refreshToken: Grant = {
@@ -45,9 +46,10 @@ const exchange = async (
     return revokeReplayed(server, authorization, request, 'refresh_token_replayed')
   }
 
-  const scopes = scopesStillAllowed(narrowedScopes(requested, authorization.scopes), allowedScopes(client))
+  const allowed = scopesStillAllowed(narrowedScopes(requested, authorization.scopes), allowedScopes(client))
+  const target = targetOf(server, request, authorization, allowed)
   const user = await activeUser(server, authorization)
-  const grant = { client, user, authorization, scopes }
+  const grant = { client, user, authorization, ...target }
   const { info } = request
   const response = await respond(server, { value, address: info.address }, refresh, grant)
   if (response) {
@@ -134,6 +136,6 @@ const repeat = async (
   const next = await findRefreshToken(server.database, { hash: hashSecret(successor) })
   if (next === undefined || next.consumedAt !== null || next.expiresAt <= server.now()) return undefined
   const { accessToken, response } = await issueTokens(server, { ...grant, refreshToken: successor })
-  await createAccessToken(server.database, accessToken.row)
+  await storeAccessToken(server.database, accessToken)
   return response
 }

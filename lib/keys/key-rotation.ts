@@ -42,13 +42,13 @@ const createNext = async (
   options.logger.info(`latchkey: ${algorithm} signing key ${key.kid} is published and signs from ${start}`)
 }
 
-/** The longest lifetime of an ID token that is issued now, in seconds. */
-const maxIdTokenLength = async (db: Database, { lifetimes }: KeyOptions, now: number): Promise<number> => {
+/** The longest lifetime of an ID token or JWT access token that is issued now, in seconds. */
+const maxTokenLength = async (db: Database, { lifetimes }: KeyOptions, now: number): Promise<number> => {
   const clients = await listClients(db, { now })
   // Not Math.max(...): very many arguments would overflow the stack.
   return clients.reduce(
     (longest, client) => Math.max(longest, client.metadata.id_token_lifetime ?? 0),
-    lifetimes.idToken,
+    Math.max(lifetimes.idToken, lifetimes.jwtAccessToken),
   )
 }
 
@@ -58,7 +58,7 @@ const retire = async (
   { due, now }: { due: readonly SigningKeyRecord[]; now: number },
 ): Promise<void> => {
   const [newestSecret] = options.secrets
-  const retiredAt = now + (await maxIdTokenLength(db, options, now))
+  const retiredAt = now + (await maxTokenLength(db, options, now))
   for (const record of due) {
     const sealedKey = await sealJwk(newestSecret, publicPart(await openKey(db, options, record)))
     await retireSigningKey(db, { kid: record.kid, sealedKey, retiredAt })

@@ -24,6 +24,8 @@ export interface ConsentScope {
   /** Language of both texts (BCP 47), if it differs from the page. */
   language?: string
   group: 'identity' | 'read' | 'change' | 'other' | 'offline'
+  /** The names of the resources at which the scope is asked for (RFC 8707); absent for a request without resources. */
+  resources?: readonly string[]
   /** What the scope reveals about this user: values in display order, such as a name and an address. */
   data?: readonly string[]
   /** The user may untick it. */
@@ -56,7 +58,7 @@ export interface ConnectedClientCard {
   /** The name of the organization that it can use. */
   organization?: string
   /** Its permissions, as on the consent page. */
-  scopes: readonly Pick<ConsentScope, 'description' | 'language' | 'group'>[]
+  scopes: readonly Pick<ConsentScope, 'description' | 'language' | 'group' | 'resources'>[]
   /** ISO 8601. */
   since: string
   /** ISO 8601. */

@@ -7,6 +7,17 @@ import { parseUiLocales } from './languages.ts'
 import type { Parameters } from './parameters.ts'
 import { type CodeChallenge, type CodeChallengeMethod, parseCodeChallenge } from './pkce.ts'
 import { isRegisteredRedirectUri } from './redirect-uri.ts'
+import {
+  defaultScopes,
+  formatFor,
+  type KnownResource,
+  parseResources,
+  type ResourceScopes,
+  scopesOfResources,
+  scopesWithin,
+  tokenResources,
+  tokenScopes,
+} from './resource.ts'
 import { assertResponseMode, responseSettings } from './response-mode.ts'
 import { normalResponseType, returnsPart } from './response-type.ts'
 import { grantableScopes, parseScope, scopesStillAllowed } from './scope.ts'
@@ -38,6 +49,8 @@ export interface AuthorizationRequest {
   readonly hintedSubject?: string
   /** The requested organization, if the host has organizations; an extension parameter. */
   readonly organization?: string
+  /** The resources that the tokens are for (RFC 8707), each with its scopes among those requested. */
+  readonly resources?: ResourceScopes
 }
 
 /** A client together with the target that it registered. */
@@ -85,6 +98,7 @@ const supportedType = (parameters: Parameters, types: readonly string[]): string
  *
  * @param methods PKCE methods that this server accepts
  * @param types response types that this server accepts
+ * @param known the resources of the host; if there are none, the parameter `resource` is ignored
  * @throws AuthorizationResponseError
  */
 export const parseAuthorizationRequest = (
@@ -92,6 +106,7 @@ export const parseAuthorizationRequest = (
   { client, target }: VerifiedTarget,
   methods: readonly CodeChallengeMethod[],
   types: readonly string[] = responseTypes,
+  known: readonly KnownResource[] = [],
 ): AuthorizationRequest => {
   try {
     parameters.assertEachOnce()
@@ -107,10 +122,14 @@ export const parseAuthorizationRequest = (
     if (codeChallenge === undefined && requiresPkce(client) && returnsPart(responseType, 'code')) {
       throw new OAuthError('invalid_request', 'code_challenge is required for this client')
     }
-    const scopes = grantableScopes(
-      parseScope(parameters.optional('scope')),
-      scopesFor(responseType, allowedScopes(client)),
-    )
+    const resources = known.length > 0 ? parseResources(parameters.all('resource'), known) : []
+    if (returnsPart(responseType, 'token')) formatFor(resources, known)
+    const allowed = scopesFor(responseType, allowedScopes(client))
+    const requested = parseScope(parameters.optional('scope'))
+    const scopes =
+      requested.length > 0
+        ? grantableScopes(requested, scopesWithin(allowed, resources, known))
+        : defaultScopes(resources, allowed, known)
     const nonce = parameters.optional('nonce')
     if (returnsPart(responseType, 'id_token')) assertIdTokenRequest(scopes, nonce)
     const maxAge = maxAgeOf(parameters) ?? client.metadata.default_max_age
@@ -127,6 +146,7 @@ export const parseAuthorizationRequest = (
       maxAge,
       loginHint: parameters.optional('login_hint'),
       uiLocales: uiLocalesOf(parameters),
+      resources: scopesOfResources(scopes, resources, known),
     })
   } catch (error) {
     throw asAuthorizationError(target, error)
@@ -164,7 +184,8 @@ const assertRegisteredType = (type: string, { metadata }: Client): void => {
 }
 
 /**
- * A request that was stored, as its client may make it now: without the scopes that the client has lost meanwhile.
+ * A request that was stored, as its client may make it now: without the scopes that the client has lost meanwhile, and
+ * without resources that the host no longer has.
  *
  * @throws AuthorizationResponseError if the client may no longer make it at all
  */
@@ -172,17 +193,24 @@ export const stillAuthorizedRequest = (
   request: AuthorizationRequest,
   client: Client,
   scopeClaims: ScopeClaims,
+  resources: readonly KnownResource[] = [],
 ): AuthorizationRequest => {
   const { responseType, redirectUri, state, responseMode, claims } = request
   try {
     assertRegisteredType(responseType, client)
     assertResponseMode(responseMode, responseType, client)
     const allowed = allowedScopes(client)
-    const scopes = scopesStillAllowed(request.scopes, allowed)
+    const targets = tokenResources([], request.resources, resources)
+    const left = scopesStillAllowed(request.scopes, allowed)
+    const scopes = tokenScopes(left, targets, request.resources, resources)
+    const resourceScopes = scopesOfResources(scopes, targets, resources)
     if (returnsPart(responseType, 'id_token')) assertIdTokenRequest(scopes, request.nonce)
     const known = claimNames(allowed, scopeClaims)
-    const left = narrowedClaims(claims, (name) => known.includes(name))
-    return { ...request, scopes, ...(left && { claims: left }) }
+    const claimsLeft = narrowedClaims(claims, (name) => known.includes(name))
+    return withoutUndefined({
+      ...{ ...request, scopes, claims: claimsLeft },
+      resources: resourceScopes,
+    })
   } catch (error) {
     throw asAuthorizationError({ redirectUri, state, responseMode }, error)
   }

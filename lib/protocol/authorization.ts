@@ -2,7 +2,7 @@ import type { AuthorizationRequest } from './authorization-request.ts'
 
 /** What an authorization keeps of its request and login: only what a later step needs, because it lives as long as the family. */
 export interface AuthorizationDetails
-  extends Pick<AuthorizationRequest, 'redirectUri' | 'codeChallenge' | 'nonce' | 'claims'> {
+  extends Pick<AuthorizationRequest, 'redirectUri' | 'codeChallenge' | 'nonce' | 'claims' | 'resources'> {
   /** Epoch seconds of the login. */
   readonly authTime: number
   readonly amr: readonly string[]

@@ -81,6 +81,8 @@ export interface ClientMetadata {
   require_pkce: boolean
   /** Its assertions must have the issuer as their only audience, as FAPI 2.0 requires; otherwise an endpoint's URL is accepted too. */
   require_issuer_audience?: boolean
+  /** An API that may introspect every access token for no resource (RFC 7662), not only its own. */
+  may_introspect?: boolean
   /** Whether `name`, `email` and the other claims of the scopes are in the ID token too, not only in UserInfo. */
   id_token_scope_claims: boolean
   refresh_token_rotation: boolean
@@ -134,6 +136,7 @@ const extensions: Readonly<Record<string, Check>> = {
   require_pkce: flag,
   response_modes: responseModeList,
   require_issuer_audience: flag,
+  may_introspect: flag,
   id_token_scope_claims: flag,
   refresh_token_rotation: flag,
   access_token_lifetime: seconds,
@@ -195,6 +198,9 @@ const assertConsistent = (metadata: ClientMetadata): void => {
   const usesRedirects = metadata.grant_types.includes('authorization_code')
   if (metadata.grant_types.includes('client_credentials') && metadata.token_endpoint_auth_method === 'none') {
     refuse('grant_types must not include client_credentials for a public client')
+  }
+  if (metadata.may_introspect && metadata.token_endpoint_auth_method === 'none') {
+    refuse('may_introspect must not be true for a public client')
   }
   if (!metadata.refresh_token_rotation && metadata.token_endpoint_auth_method === 'none') {
     refuse('refresh_token_rotation must not be false for a public client')

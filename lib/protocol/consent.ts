@@ -10,14 +10,47 @@ export interface Consent {
 /** The name of an individual claim among the scopes of a consent; a scope cannot contain a quote (RFC 6749 §3.3). */
 export const claimEntry = (name: string): string => `claim"${name}`
 
-/** Everything that a request asks the user for: its scopes, and each claim beyond them. */
-export const consentEntries = ({
-  scopes,
-  claims,
-}: Pick<AuthorizationRequest, 'scopes' | 'claims'>): string[] => [
+/** The name of a resource, or of a scope at a resource, among the scopes of a consent. Neither contains a quote. */
+export const resourceEntry = (resource: string, scope?: string): string =>
+  `resource"${resource}${scope === undefined ? '' : `"${scope}`}`
+
+/** An entry of a consent in parts: a scope, a claim, or a resource with or without a scope. */
+export const parseEntry = (entry: string): { scope?: string; claim?: string; resource?: string } => {
+  const [kind = '', name, scope] = entry.split('"')
+  if (name === undefined) return { scope: kind }
+  return kind === 'claim' ? { claim: entry.slice(claimEntry('').length) } : { resource: name, scope }
+}
+
+type Asked = Pick<AuthorizationRequest, 'scopes' | 'claims' | 'resources'>
+
+/** Everything that a request asks the user for, as the page lists it: scopes, resources, and each claim beyond them. */
+export const consentLines = ({ scopes, claims, resources = {} }: Asked): string[] => [
   ...scopes,
+  ...Object.keys(resources).map((resource) => resourceEntry(resource)),
   ...(claims?.beyondScopes ?? []).map(claimEntry),
 ]
+
+/**
+ * What a line of the page is remembered as. A scope of an API is remembered for each resource that the request names,
+ * because to allow it at one resource is not to allow it at another.
+ */
+export const entriesOf = (line: string, { resources = {} }: Pick<Asked, 'resources'>): string[] => {
+  const owners = Object.entries(resources).filter(([, scopes]) => scopes.includes(line))
+  return owners.length > 0 ? owners.map(([resource]) => resourceEntry(resource, line)) : [line]
+}
+
+/** The entries without resources that another entry names together with a scope. */
+export const shownEntries = (entries: readonly string[]): string[] =>
+  entries.filter((entry) => {
+    const { resource, scope } = parseEntry(entry)
+    return (
+      resource === undefined || scope !== undefined || !entries.some((one) => one.startsWith(`${entry}"`))
+    )
+  })
+
+/** Everything that a consent must contain for a request. */
+export const consentEntries = (asked: Asked): string[] =>
+  consentLines(asked).flatMap((line) => entriesOf(line, asked))
 
 /**
  * What each entry of a consent (a scope, or a claim beyond the scopes) meant when it was allowed, by the host of the
@@ -35,6 +68,8 @@ export interface ReceiptScope {
   readonly language?: string
   readonly group: string
   readonly optional: boolean
+  /** The names of the resources at which a scope is allowed. */
+  readonly resources?: readonly string[]
   /** Marked as sensitive. */
   readonly risk?: 'high'
   readonly allowed: boolean

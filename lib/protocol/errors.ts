@@ -10,6 +10,10 @@ export const errorStatuses = {
   unsupported_grant_type: 400,
   unsupported_response_type: 400,
   invalid_scope: 400,
+  // RFC 8707 §2.
+  invalid_target: 400,
+  // RFC 7009 §2.2.1.
+  unsupported_token_type: 400,
   access_denied: 400,
   invalid_token: 401,
   insufficient_scope: 403,

@@ -19,7 +19,7 @@ import { intersectScopes, isWithinScopes } from './scope.ts'
 export interface Decision {
   readonly allowed: boolean
   readonly sid: string
-  /** The allowed scopes, and single claims as {@link consentEntries} names them. */
+  /** The allowed lines of the page, as {@link consentLines} names them. */
   readonly scopes: readonly string[]
   /** The organization it was made for. */
   readonly organization?: string

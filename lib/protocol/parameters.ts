@@ -93,18 +93,12 @@ export class Parameters {
   }
 
   /**
-   * All values of a parameter that may be repeated, in the order sent; empty if absent.
+   * All values of a parameter that may be repeated, unchecked, in the order sent; empty if absent.
    *
-   * @throws OAuthError `invalid_request` if one is too long or has control characters
    * @example parameters.all('resource') // ['https://api.example.com', 'https://files.example.com']
    */
   all(name: RepeatableParameter): readonly string[] {
-    const values = this.#values.get(name) ?? []
-    for (const value of values) {
-      assertLength(name, value, maxLengthOf(name))
-      assertPrintable(name, value)
-    }
-    return values
+    return this.#values.get(name) ?? []
   }
 
   /** A value that may have any characters, such as a password: only repetition and length are checked. */

@@ -1,3 +1,4 @@
+import type { Knex } from 'knex'
 import { jsonOrUndefined, number, numberOrNull, scopes, text, textOrNull } from '../database/row.ts'
 import { command, query } from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
@@ -5,12 +6,14 @@ import type { Family } from '../protocol/authorization.ts'
 import type { ClientMetadata } from '../protocol/client-metadata.ts'
 import { familyColumns, familyOf } from './authorizations.ts'
 
-/** An opaque access token, with its authorization and its client, all from one statement. */
+/** An access token, with its authorization and its client, all from one statement. */
 export interface AccessToken {
   readonly clientId: string
   /** Undefined for a client's own token. */
   readonly subject: string | undefined
   readonly scopes: readonly string[]
+  /** Identifiers; empty for a token for no resource. */
+  readonly resources: readonly string[]
   readonly createdAt: number
   readonly expiresAt: number
   readonly revokedAt: number | null
@@ -20,19 +23,35 @@ export interface AccessToken {
   readonly client: ClientMetadata | undefined
 }
 
-const accessTokenOf = (row: Row): AccessToken => ({
+const accessTokenOf = (row: Row, hasResources: boolean): AccessToken => ({
   clientId: text(row, 'client_id'),
   subject: textOrNull(row, 'subject') ?? undefined,
   scopes: scopes(row),
+  resources: hasResources ? (textOrNull(row, 'resources')?.split(' ') ?? []) : [],
   createdAt: number(row, 'created_at'),
   expiresAt: number(row, 'expires_at'),
   revokedAt: numberOrNull(row, 'revoked_at'),
+  ...grantOf(row),
+})
+
+/** Joins the authorization of a token, its login and its client, and selects what decides whether they stand. */
+const grantColumns = [
+  'clients.metadata as client_metadata',
+  'clients.disabled_at as client_disabled_at',
+  ...familyColumns,
+]
+
+const grantOf = (row: Row): Pick<AccessToken, 'family' | 'client'> => ({
   family: textOrNull(row, 'authorization_request') === null ? undefined : familyOf(row),
   client:
     textOrNull(row, 'client_disabled_at') === null ? jsonOrUndefined(row, 'client_metadata') : undefined,
 })
 
-const byHash = query<{ hash: string }>((table, v, name) =>
+const withGrant = (
+  table: (name: string) => Knex.QueryBuilder,
+  name: (table: string) => string,
+  hash: Knex.Value,
+): Knex.QueryBuilder =>
   table('access_tokens as tokens')
     .leftJoin(name('authorizations as authorizations'), 'authorizations.id', 'tokens.authorization_id')
     .leftJoin(name('logins as logins'), 'logins.sid', 'authorizations.sid')
@@ -44,19 +63,52 @@ const byHash = query<{ hash: string }>((table, v, name) =>
       'tokens.created_at',
       'tokens.expires_at',
       'tokens.revoked_at',
-      'clients.metadata as client_metadata',
-      'clients.disabled_at as client_disabled_at',
-      ...familyColumns,
+      ...grantColumns,
     ])
-    .where('tokens.hash', v.hash),
+    .where('tokens.hash', hash)
+
+const byHash = query<{ hash: string }>((table, v, name) =>
+  withGrant(table, name, v.hash).select('tokens.resources'),
 )
 
+/** For a host without resources, which has no use for the tokens of earlier ones. */
+const byHashForNoResource = query<{ hash: string }>((table, v, name) =>
+  withGrant(table, name, v.hash).whereNull('tokens.resources'),
+)
+
+/** @param values.hasResources whether the host has resources; without them no token for a resource is found */
 export const findAccessToken = async (
   db: Database,
-  values: { hash: string },
+  { hash, hasResources }: { hash: string; hasResources: boolean },
 ): Promise<AccessToken | undefined> => {
-  const [row] = await byHash(db, values)
-  return row && accessTokenOf(row)
+  const [row] = hasResources ? await byHash(db, { hash }) : await byHashForNoResource(db, { hash })
+  return row && accessTokenOf(row, hasResources)
+}
+
+const grant = query<{ clientId: string; authorizationId: string | null }>((table, v, name) =>
+  table('clients as clients')
+    .leftJoin(name('authorizations as authorizations'), (on) =>
+      on.onVal('authorizations.id', v.authorizationId).andOn('authorizations.client_id', 'clients.client_id'),
+    )
+    .leftJoin(name('logins as logins'), 'logins.sid', 'authorizations.sid')
+    .select(['clients.client_id', 'authorizations.subject', ...grantColumns])
+    .where('clients.client_id', v.clientId),
+)
+
+/**
+ * The state of what an access token that is not stored was issued for.
+ *
+ * @param values.authorizationId null for a client's own token
+ * @returns undefined if the client was removed; without `family` if the authorization was
+ */
+export const findGrantOfToken = async (
+  db: Database,
+  values: { clientId: string; authorizationId: string | null },
+): Promise<Pick<AccessToken, 'subject' | 'family' | 'client'> | undefined> => {
+  const [row] = await grant(db, values)
+  // MariaDB compares strings as if padded with spaces.
+  if (row === undefined || text(row, 'client_id') !== values.clientId) return undefined
+  return { subject: textOrNull(row, 'subject') ?? undefined, ...grantOf(row) }
 }
 
 const insert = command<{
@@ -65,6 +117,7 @@ const insert = command<{
   clientId: string
   subject: string | null
   scopes: string
+  resources: string | null
   now: number
   expiresAt: number
 }>((table, v) =>
@@ -74,6 +127,7 @@ const insert = command<{
     client_id: v.clientId,
     subject: v.subject,
     scopes: v.scopes,
+    resources: v.resources,
     created_at: v.now,
     expires_at: v.expiresAt,
   }),
@@ -86,12 +140,14 @@ export interface NewAccessToken {
   readonly clientId: string
   readonly subject: string | null
   readonly scopes: readonly string[]
+  readonly resources: readonly string[]
   readonly now: number
   readonly expiresAt: number
 }
 
 export const createAccessToken = async (db: Database, token: NewAccessToken): Promise<void> => {
-  await insert(db, { ...token, scopes: token.scopes.join(' ') })
+  const resources = token.resources.length > 0 ? token.resources.join(' ') : null
+  await insert(db, { ...token, scopes: token.scopes.join(' '), resources })
 }
 
 const revoke = command<{ hash: string; clientId: string; now: number }>((table, v) =>

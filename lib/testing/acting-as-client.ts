@@ -1,8 +1,7 @@
 import { allowedScopes } from '../protocol/client.ts'
 import { clientCredentialsScopes } from '../protocol/scope.ts'
-import { createAccessToken } from '../repositories/index.ts'
 import type { AuthRouter } from '../router.ts'
-import { issueAccessToken } from '../tokens/access-token.ts'
+import { issueAccessToken, storeAccessToken } from '../tokens/access-token.ts'
 import { type ActingAs, acting, lifetime, listOf, refuse, type Scopes, serverOf } from './acting.ts'
 import { registeredClient } from './test-client.ts'
 
@@ -30,7 +29,7 @@ export const actingAsClient = async (
   const granted = clientCredentialsScopes(listOf(scopes), allowedScopes(found))
   const access_token_lifetime = Math.min(lifetime, metadata.access_token_lifetime ?? lifetime)
   const brief = { ...found, metadata: { ...metadata, access_token_lifetime } }
-  const { value, row } = await issueAccessToken(server, { client: brief, scopes: granted })
-  await createAccessToken(server.database, row)
-  return acting(value)
+  const accessToken = await issueAccessToken(server, { client: brief, scopes: granted, resources: [] })
+  await storeAccessToken(server.database, accessToken)
+  return acting(accessToken.value)
 }

@@ -6,14 +6,9 @@ import { isUserMapping } from '../options/users.ts'
 import { allowedScopes, type Client } from '../protocol/client.ts'
 import type { Login } from '../protocol/login.ts'
 import { isAmong } from '../protocol/organization.ts'
-import {
-  createAccessToken,
-  createAuthorization,
-  createLogin,
-  type NewAuthorization,
-} from '../repositories/index.ts'
+import { createAuthorization, createLogin, type NewAuthorization } from '../repositories/index.ts'
 import type { AuthRouter } from '../router.ts'
-import { issueAccessToken } from '../tokens/access-token.ts'
+import { issueAccessToken, storeAccessToken } from '../tokens/access-token.ts'
 import { findOrganizations } from '../users/organizations.ts'
 import type { User } from '../users/users.ts'
 import { type ActingAs, acting, lifetime, listOf, refuse, type Scopes, serverOf } from './acting.ts'
@@ -120,11 +115,13 @@ export const actingAs = async (
       : checkedScopes(scopes, allowedScopes(client), `of the client ${clientId}`)
   const login = { sid: randomId(), subject, authTime: server.now(), amr: ['pwd'] }
   const authorization = authorizationOf(client, login, { scopes: granted, organization })
-  const { value, row } = await issueAccessToken(server, { client, scopes: granted, authorization })
+  const accessToken = await issueAccessToken(server, {
+    ...{ client, user: found, scopes: granted, resources: [], authorization },
+  })
   await transaction(server.database, async (tx) => {
     await createLogin(tx, { ...login, expiresAt: authorization.expiresAt })
     await createAuthorization(tx, authorization)
-    await createAccessToken(tx, row)
+    await storeAccessToken(tx, accessToken)
   })
-  return acting(value)
+  return acting(accessToken.value)
 }

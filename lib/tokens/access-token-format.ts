@@ -1,23 +1,28 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
+import type { Authorization } from '../protocol/authorization.ts'
 import type { Client } from '../protocol/client.ts'
 import type { TokenBinding } from '../protocol/token-binding.ts'
 import type { AccessToken, NewAccessToken } from '../repositories/index.ts'
+import type { User } from '../users/users.ts'
 
 /** Whom an access token is issued to, and for what. */
 export interface AccessTokenGrant {
   readonly client: Client
   readonly scopes: readonly string[]
-  /** Absent if the client acts for itself. */
-  readonly authorization?: { readonly id: string; readonly subject: string; readonly expiresAt: number }
+  /** Its audience (RFC 8707): identifiers of resources, or none. */
+  readonly resources: readonly string[]
+  /** Absent if the client acts for itself, as is the user. */
+  readonly authorization?: Pick<Authorization, 'id' | 'subject' | 'expiresAt' | 'details'>
+  readonly user?: User
 }
 
-/** A new access token, with the row that stores it. */
+/** A new access token, with the row that stores it, if its format stores any. */
 export interface IssuedAccessToken {
   readonly value: string
   readonly binding: TokenBinding
   /** Lifetime in seconds. */
   readonly expiresIn: number
-  readonly row: NewAccessToken
+  readonly row?: NewAccessToken
 }
 
 /** When an access token is issued and expires, in epoch seconds. */

@@ -1,31 +1,57 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
+import type { Database } from '../database/types.ts'
+import { knownResources } from '../options/resources.ts'
 import { type AuthorizationDetails, isLive } from '../protocol/authorization.ts'
-import { allowedScopes } from '../protocol/client.ts'
+import { allowedScopes, type Client } from '../protocol/client.ts'
 import type { ClientMetadata } from '../protocol/client-metadata.ts'
 import { OAuthError } from '../protocol/errors.ts'
+import { formatFor } from '../protocol/resource.ts'
 import { intersectScopes } from '../protocol/scope.ts'
 import { bearer, type TokenBinding } from '../protocol/token-binding.ts'
-import type { AccessToken } from '../repositories/index.ts'
+import { type AccessToken, createAccessToken } from '../repositories/index.ts'
 import { belongsToOrganization } from '../users/organizations.ts'
 import type { User } from '../users/users.ts'
 import type { AccessTokenFormat, AccessTokenGrant, IssuedAccessToken } from './access-token-format.ts'
+import { jwtAccessToken } from './jwt-access-token.ts'
 import { opaqueAccessToken } from './opaque-access-token.ts'
 
 export type { AccessTokenGrant, IssuedAccessToken } from './access-token-format.ts'
 
-/** Every supported format; the first one is issued. */
-const formats: readonly [AccessTokenFormat, ...AccessTokenFormat[]] = [opaqueAccessToken]
+/** Every supported format. */
+const formats = { opaque: opaqueAccessToken, jwt: jwtAccessToken } satisfies Readonly<
+  Record<string, AccessTokenFormat>
+>
 
-/** Issues an access token, which never outlives its authorization. */
+/** How long an access token of this format is valid, in seconds. */
+const lifetimeOf = (
+  { options: { lifetimes } }: AuthorizationServer,
+  { metadata: { access_token_lifetime: own } }: Client,
+  format: keyof typeof formats,
+): number =>
+  format === 'jwt'
+    ? Math.min(lifetimes.jwtAccessToken, own ?? lifetimes.jwtAccessToken)
+    : (own ?? lifetimes.accessToken)
+
+/**
+ * Issues an access token, which never outlives its authorization.
+ *
+ * @throws OAuthError `invalid_target` if its resources have different formats
+ */
 export const issueAccessToken = (
   server: AuthorizationServer,
   grant: AccessTokenGrant,
 ): Promise<IssuedAccessToken> => {
   const { client, authorization } = grant
   const now = server.now()
-  const lifetime = client.metadata.access_token_lifetime ?? server.options.lifetimes.accessToken
+  const format = formatFor(grant.resources, knownResources(server))
+  const lifetime = lifetimeOf(server, client, format)
   const expiresAt = Math.min(now + lifetime, authorization?.expiresAt ?? Number.POSITIVE_INFINITY)
-  return formats[0].issue(server, grant, { now, expiresAt })
+  return formats[format].issue(server, grant, { now, expiresAt })
+}
+
+/** Stores an access token, unless its format is not stored. */
+export const storeAccessToken = async (db: Database, { row }: IssuedAccessToken): Promise<void> => {
+  if (row) await createAccessToken(db, row)
 }
 
 /** The content of a valid access token. */
@@ -34,6 +60,8 @@ export interface VerifiedToken {
   readonly subject: string | undefined
   readonly clientId: string
   readonly scopes: readonly string[]
+  /** Its audience: identifiers of resources; empty for a token for no resource. */
+  readonly resources: readonly string[]
   /** The organization it is for, if the option `organizations` returned any for the user. */
   readonly organization?: string
   /** Epoch seconds. */
@@ -55,8 +83,11 @@ export interface TokenWithUser {
 const invalidToken = (): OAuthError =>
   new OAuthError('invalid_token', 'the access token is unknown, expired or revoked')
 
+const isFor = (resources: readonly string[], resource: string | undefined): boolean =>
+  resource === 'any' || (resource === undefined ? resources.length === 0 : resources.includes(resource))
+
 const findToken = async (server: AuthorizationServer, value: string): Promise<AccessToken | undefined> => {
-  for (const format of formats) {
+  for (const format of Object.values(formats)) {
     const found = await format.verify(server, value)
     if (found) return found
   }
@@ -67,20 +98,24 @@ const findToken = async (server: AuthorizationServer, value: string): Promise<Ac
  * Verifies an access token: it is neither expired nor revoked, its authorization and client are still valid, and its
  * user is active and still belongs to its organization.
  *
+ * @param resource the resource that the token must be for (RFC 8707): an identifier, `'any'` for all tokens, and by default
+ *   only tokens for no resource
  * @throws OAuthError `invalid_token`, with the same description for every reason (RFC 6750 §3.1)
  */
 export const verifyAccessToken = async (
   server: AuthorizationServer,
   value: string,
+  resource?: string,
 ): Promise<TokenWithUser> => {
   const found = await findToken(server, value)
   const now = server.now()
+  if (found && !isFor(found.resources, resource)) throw invalidToken()
   if (found === undefined || found.revokedAt !== null || found.expiresAt <= now || !found.client) {
     throw invalidToken()
   }
-  const { clientId, createdAt: issuedAt, expiresAt, client, family } = found
+  const { clientId, resources, createdAt: issuedAt, expiresAt, client, family } = found
   const scopes = intersectScopes(found.scopes, allowedScopes({ metadata: client }))
-  const token = { subject: found.subject, clientId, scopes, issuedAt, expiresAt }
+  const token = { subject: found.subject, clientId, scopes, resources, issuedAt, expiresAt }
   if (found.subject === undefined) {
     return { token, binding: bearer, user: undefined, client, details: undefined }
   }

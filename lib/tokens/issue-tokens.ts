@@ -4,9 +4,9 @@ import type { Authorization } from '../protocol/authorization.ts'
 import type { Client } from '../protocol/client.ts'
 import type { GrantType } from '../protocol/client-metadata.ts'
 import type { TokenRequest, TokenResponse } from '../protocol/token-request.ts'
-import { createAccessToken, createRefreshToken } from '../repositories/index.ts'
+import { createRefreshToken } from '../repositories/index.ts'
 import type { User } from '../users/users.ts'
-import { type IssuedAccessToken, issueAccessToken } from './access-token.ts'
+import { type IssuedAccessToken, issueAccessToken, storeAccessToken } from './access-token.ts'
 import { issueIdToken } from './id-token.ts'
 import { type IssuedRefreshToken, issueRefreshToken } from './refresh-token.ts'
 import { tokenResponse } from './token-response.ts'
@@ -17,6 +17,8 @@ export interface TokenGrant {
   readonly user: User
   readonly authorization: Authorization
   readonly scopes: readonly string[]
+  /** The audience of the access token. */
+  readonly resources: readonly string[]
   /** An existing refresh token to return instead of a new one. */
   readonly refreshToken?: string
   readonly nonce?: string
@@ -32,8 +34,8 @@ export interface IssuedTokens {
 
 /** Issues an access token, an ID token with `openid`, and a refresh token if the client may refresh. */
 export const issueTokens = async (server: AuthorizationServer, grant: TokenGrant): Promise<IssuedTokens> => {
-  const { client, user, authorization, scopes, nonce } = grant
-  const accessToken = await issueAccessToken(server, { client, scopes, authorization })
+  const { client, user, authorization, scopes, resources, nonce } = grant
+  const accessToken = await issueAccessToken(server, { client, user, scopes, resources, authorization })
   const refreshToken = issuesRefreshToken(grant)
     ? issueRefreshToken(server, client, authorization)
     : undefined
@@ -66,7 +68,7 @@ export const storeTokens = async (
 ): Promise<void> => {
   await Promise.all([
     refreshToken && createRefreshToken(tx, refreshToken.row),
-    createAccessToken(tx, accessToken.row),
+    storeAccessToken(tx, accessToken),
   ])
 }
 
@@ -75,7 +77,12 @@ export const announceTokens = (
   server: AuthorizationServer,
   { info }: TokenRequest,
   grantType: GrantType,
-  { client, authorization, scopes }: Pick<TokenGrant, 'client' | 'authorization' | 'scopes'>,
+  {
+    client,
+    authorization,
+    scopes,
+    resources,
+  }: Pick<TokenGrant, 'client' | 'authorization' | 'scopes' | 'resources'>,
 ): void => {
   const { organization } = authorization.details
   server.events.announce('tokens.issued', info, {
@@ -84,6 +91,7 @@ export const announceTokens = (
     scopes,
     subject: authorization.subject,
     authorizationId: authorization.id,
+    ...(resources.length > 0 && { resources }),
     ...(organization !== undefined && { organization }),
   })
 }

@@ -61,16 +61,6 @@ describe('parameters', () => {
     expect(query('resource=https://a.example').required('resource')).toBe('https://a.example')
   })
 
-  test.each([
-    ['too long', 'x'.repeat(2049), '2048'],
-    ['not printable', 'https://a.example/\n', 'control characters'],
-  ])('each repeated value is checked: one that is %s is refused wherever it stands', (_case, bad, reason) => {
-    for (const values of [[bad], ['https://a.example', bad], [bad, 'https://a.example']]) {
-      const parameters = Parameters.from(values.map((value): [string, string] => ['resource', value]))
-      expect(() => parameters.all('resource')).toThrow(refused('invalid_request', reason))
-    }
-  })
-
   test('brackets are part of a name, not a repeat or an object', () => {
     const parameters = query('client_id[]=a&client_id[x]=b&client_id=c')
     expect(parameters.required('client_id')).toBe('c')

@@ -73,6 +73,8 @@ export const ar: Translation = {
     'consent.risk': 'حسّاس',
     'consent.details': 'التفاصيل',
     'consent.claim': 'الاطلاع على: {claim}',
+    'consent.resource': 'على {resource}',
+    'consent.resource.use': 'استخدام {resource}',
     'consent.deny': 'إلغاء',
     'consent.allow': 'السماح',
     'consent.return': 'ستعود إلى {destination}',

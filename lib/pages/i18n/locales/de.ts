@@ -74,6 +74,8 @@ export const de: Translation = {
     'consent.risk': 'Sensibel',
     'consent.details': 'Details',
     'consent.claim': 'Einsehen: {claim}',
+    'consent.resource': 'in {resource}',
+    'consent.resource.use': '{resource} verwenden',
     'consent.deny': 'Abbrechen',
     'consent.allow': 'Erlauben',
     'consent.return': 'Sie kehren zu {destination} zurück',

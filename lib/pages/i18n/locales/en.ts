@@ -72,6 +72,8 @@ export const en = {
     'consent.risk': 'Sensitive',
     'consent.details': 'Details',
     'consent.claim': 'See: {claim}',
+    'consent.resource': 'on {resource}',
+    'consent.resource.use': 'Use {resource}',
     'consent.deny': 'Cancel',
     'consent.allow': 'Allow',
     'consent.return': 'You’ll return to {destination}',

@@ -74,6 +74,8 @@ export const es: Translation = {
     'consent.risk': 'Sensible',
     'consent.details': 'Detalles',
     'consent.claim': 'Ver: {claim}',
+    'consent.resource': 'en {resource}',
+    'consent.resource.use': 'Usar {resource}',
     'consent.deny': 'Cancelar',
     'consent.allow': 'Permitir',
     'consent.return': 'Volverá a {destination}',

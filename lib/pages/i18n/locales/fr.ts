@@ -74,6 +74,8 @@ export const fr: Translation = {
     'consent.risk': 'Sensible',
     'consent.details': 'Détails',
     'consent.claim': 'Consulter\u00a0: {claim}',
+    'consent.resource': 'sur {resource}',
+    'consent.resource.use': 'Utiliser {resource}',
     'consent.deny': 'Annuler',
     'consent.allow': 'Autoriser',
     'consent.return': 'Retour vers {destination} ensuite',

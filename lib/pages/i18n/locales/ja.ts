@@ -74,6 +74,8 @@ export const ja: Translation = {
     'consent.risk': '重要な権限',
     'consent.details': '詳細',
     'consent.claim': '閲覧: {claim}',
+    'consent.resource': '対象: {resource}',
+    'consent.resource.use': '{resource} の利用',
     'consent.deny': 'キャンセル',
     'consent.allow': '許可',
     'consent.return': '{destination} に戻ります',

@@ -1,0 +1,55 @@
+/** Claims of JWT access tokens that only this server sets (RFC 9068 §2.2), and those that others define for such tokens. */
+const claimNames: ReadonlySet<string> = new Set([
+  ...['iss', 'sub', 'aud', 'exp', 'nbf', 'iat', 'jti', 'client_id', 'scope'],
+  ...['auth_time', 'acr', 'amr', 'org_id', 'authorization_id', 'cnf', 'act', 'may_act'],
+])
+
+/** Whether a host may not add a claim of this name. */
+export const isJwtAccessTokenClaim = (name: string): boolean => claimNames.has(name)
+
+/** What a JWT access token of this server says. */
+export interface JwtAccessToken {
+  readonly clientId: string
+  /** As the client knows the user, or the client itself if it acts for itself. */
+  readonly subject: string
+  /** Undefined if the client acts for itself. */
+  readonly authorizationId: string | undefined
+  readonly organization: string | undefined
+  readonly scopes: readonly string[]
+  /** Its audience. */
+  readonly resources: readonly string[]
+  /** Epoch seconds. */
+  readonly issuedAt: number
+  /** Epoch seconds. */
+  readonly expiresAt: number
+  readonly claims: Readonly<Record<string, unknown>>
+}
+
+const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
+
+/**
+ * Reads the claims of a JWT whose signature is right (RFC 9068 §4).
+ *
+ * @param now epoch seconds
+ * @returns undefined if it is expired, or not from this issuer
+ */
+export const parseJwtAccessToken = (
+  claims: Readonly<Record<string, unknown>>,
+  issuer: string,
+  now: number,
+): JwtAccessToken | undefined => {
+  const { iss, sub, aud, exp, iat, client_id, scope, authorization_id, org_id } = claims
+  if (iss !== issuer || typeof exp !== 'number' || exp <= now || typeof iat !== 'number') return undefined
+  if (typeof sub !== 'string' || typeof client_id !== 'string') return undefined
+  return {
+    clientId: client_id,
+    subject: sub,
+    authorizationId: textOf(authorization_id),
+    organization: textOf(org_id),
+    scopes: textOf(scope)?.split(' ') ?? [],
+    resources: [aud].flat().filter((one) => typeof one === 'string'),
+    issuedAt: iat,
+    expiresAt: exp,
+    claims,
+  }
+}

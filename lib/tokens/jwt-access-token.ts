@@ -1,0 +1,105 @@
+import type { AuthorizationServer } from '../authorization-server.ts'
+import { signJwt } from '../keys/jwt.ts'
+import { randomId } from '../keys/secrets.ts'
+import type { AuthorizationDetails } from '../protocol/authorization.ts'
+import { isObject } from '../protocol/json.ts'
+import {
+  isJwtAccessTokenClaim,
+  type JwtAccessToken,
+  parseJwtAccessToken,
+} from '../protocol/jwt-access-token.ts'
+import { formatScope } from '../protocol/scope.ts'
+import { bearer } from '../protocol/token-binding.ts'
+import { findGrantOfToken } from '../repositories/index.ts'
+import { callHost } from '../users/host-function.ts'
+import type { AccessTokenFormat, AccessTokenGrant } from './access-token-format.ts'
+import { subjectFor } from './subject.ts'
+
+/** The header `typ`, which keeps ID tokens from being accepted as access tokens (RFC 9068 §2.1). */
+const typ = 'at+jwt'
+
+/** The algorithm that every resource server supports (RFC 9068 §2.1). */
+const algorithm = 'RS256'
+
+/** What the host adds for these resources, without the names that this server uses itself. */
+const hostClaims = async (
+  { options }: AuthorizationServer,
+  { client, user, scopes, resources, authorization }: AccessTokenGrant,
+): Promise<Record<string, unknown>> => {
+  const organization = authorization?.details.organization
+  const request = {
+    ...{ clientId: client.clientId, scopes, resources },
+    ...(organization !== undefined && { organization }),
+  }
+  const found: Record<string, unknown> = {}
+  for (const resource of resources) {
+    const claims = options.resources[resource]?.claims
+    if (claims === undefined) continue
+    const given: unknown = await callHost('resources.claims', () => claims(user?.record, request))
+    if (!isObject(given))
+      throw new Error(`latchkey: claims of resources['${resource}'] must return an object`)
+    Object.assign(found, given)
+  }
+  return Object.fromEntries(Object.entries(found).filter(([name]) => !isJwtAccessTokenClaim(name)))
+}
+
+/** Claims about the login (RFC 9068 §2.2.1), and the user's organization. */
+const loginClaims = ({
+  authTime,
+  amr,
+  acr,
+  organization,
+}: AuthorizationDetails): Record<string, unknown> => ({
+  auth_time: authTime,
+  amr,
+  ...(acr !== undefined && { acr }),
+  ...(organization !== undefined && { org_id: organization }),
+})
+
+/**
+ * Reads a JWT access token by its signature alone, without a statement. Whether its authorization still stands is not
+ * known; {@link jwtAccessToken} reads that.
+ *
+ * @returns undefined unless it is an access token of this issuer that has not expired
+ */
+export const readJwtAccessToken = async (
+  server: AuthorizationServer,
+  value: string,
+): Promise<JwtAccessToken | undefined> => {
+  const claims = value.includes('.') ? await server.keys.open(value, typ) : undefined
+  return claims && parseJwtAccessToken(claims, server.issuer, server.now())
+}
+
+/** A signed JWT (RFC 9068). It is not stored: a claim names its authorization, whose state introspection reads. */
+export const jwtAccessToken: AccessTokenFormat = {
+  async issue(server, grant, { now, expiresAt }) {
+    const { client, authorization, scopes, resources } = grant
+    const { clientId } = client
+    const [audience, ...more] = resources
+    const claims = {
+      ...(await hostClaims(server, grant)),
+      iss: server.issuer,
+      // A token that a client requested for itself has neither auth_time nor authorization_id (RFC 9068 §5).
+      sub: authorization ? subjectFor(server, client, authorization.subject) : clientId,
+      aud: more.length > 0 ? resources : audience,
+      client_id: clientId,
+      iat: now,
+      exp: expiresAt,
+      jti: randomId(),
+      ...(scopes.length > 0 && { scope: formatScope(scopes) }),
+      ...(authorization && { authorization_id: authorization.id, ...loginClaims(authorization.details) }),
+    }
+    const value = await signJwt(server.keys.signingKey(algorithm), claims, typ)
+    return { value, binding: bearer, expiresIn: expiresAt - now }
+  },
+
+  async verify(server, value) {
+    const token = await readJwtAccessToken(server, value)
+    if (token === undefined) return undefined
+    const { clientId, authorizationId = null, scopes, resources, issuedAt, expiresAt } = token
+    const found = await findGrantOfToken(server.database, { clientId, authorizationId })
+    // An authorization that was removed has ended.
+    if (found === undefined || (authorizationId !== null && found.family === undefined)) return undefined
+    return { ...found, clientId, scopes, resources, createdAt: issuedAt, expiresAt, revokedAt: null }
+  },
+}
