@@ -72,22 +72,14 @@ interface Material {
     readonly refresh_token: string
   }
 }
-const hmacWith = async (
-  { target, tokens: { id_token } }: Material,
-  keyIn: (key: JsonWebKey, pem: string) => string,
-): Promise<string> => {
-  const jwk = await keyOf(target, 'RS256')
-  const pem = createPublicKey({ key: jwk, format: 'jwk' }).export({ type: 'spki', format: 'pem' }).toString()
-  const text = input(changed(id_token, { header: { alg: 'HS256' } }))
-  return `${text}.${createHmac('sha256', keyIn(jwk, pem)).update(text).digest('base64url')}`
+const hmacWith = (key: string, jwt: string): string => {
+  const text = input(changed(jwt, { header: { alg: 'HS256' } }))
+  return `${text}.${createHmac('sha256', key).update(text).digest('base64url')}`
 }
-const forged = ({ target, tokens }: Material, header: object): Promise<string> =>
-  assertion(
-    'x',
-    forger,
-    { ...claimsOf(tokens.id_token), aud: 'web', iss: target.issuer },
-    { typ: 'JWT', ...header },
-  )
+const forged = ({ target, tokens }: Material, header: object): Promise<string> => {
+  const claims = { ...claimsOf(tokens.id_token), aud: 'web', iss: target.issuer }
+  return assertion('x', forger, claims, { typ: 'JWT', ...header })
+}
 
 /** Signed by this very server, yet no ID token of its own. */
 const ours =
@@ -95,57 +87,42 @@ const ours =
   ({ target, tokens }: Material): Promise<string> =>
     signedByServer(target, { typ: 'JWT', ...header }, { ...claimsOf(tokens.id_token), ...claims })
 
-/** Hints that are no ID token of this server. */
-const forgeries: [string, (material: Material) => string | Promise<string>][] = [
-  ...['none', 'None', 'nOnE', ''].map((alg): [string, (material: Material) => string] => [
-    `unsigned, alg “${alg}” (RFC 8725 §3.2, CVE-2026-28802)`,
-    ({ tokens }) => `${input(changed(tokens.id_token, { header: { alg } }))}.`,
-  ]),
-  ['with its signature cut off', ({ tokens }) => `${input(tokens.id_token)}.`],
-  [
-    'HMAC with our public key in PEM (RFC 8725 §2.1, CVE-2024-37568)',
-    (has) => hmacWith(has, (_, pem) => pem),
-  ],
-  ['HMAC with the secret of the client', (has) => hmacWith(has, () => secret)],
-  ['about another user', ({ tokens }) => changed(tokens.id_token, { claims: { sub: '2' } })],
-  ['for another client', ({ tokens }) => changed(tokens.id_token, { claims: { aud: 'other' } })],
-  [
-    'of a stranger under our key’s name',
-    async (has) => forged(has, { kid: (await keyOf(has.target, 'RS256')).kid }),
-  ],
-  [
-    'of a stranger who brings the key (CVE-2026-27962, ASVS 9.1.3)',
-    (has) => forged(has, { jwk: forger.publicJwk }),
-  ],
-  ['of a stranger who says where the key is', (has) => forged(has, { jku: `${thief.origin}/jku`, kid: 'x' })],
-  [
-    'with a signature of zeros (CVE-2022-21449)',
-    async ({ target, tokens }) => {
-      const { kid } = await keyOf(target, 'ES256')
-      return `${input(changed(tokens.id_token, { header: { alg: 'ES256', kid } }))}.${'A'.repeat(86)}`
-    },
-  ],
-  [
-    'with a critical extension (RFC 7515 §4.1.11, CVE-2025-59420)',
-    ({ tokens }) => changed(tokens.id_token, { header: { crit: ['x'], x: 1 } }),
-  ],
-  [
-    'as an access token (RFC 8725 §3.11)',
-    ({ tokens }) => changed(tokens.id_token, { header: { typ: 'at+jwt' } }),
-  ],
-  ['by our own key, for a logout (Back-Channel Logout §2.4, CVE-2023-0657)', ours({ typ: 'logout+jwt' })],
-  ['by our own key, for an API (RFC 9068 §4, RFC 8725 §3.11)', ours({ typ: 'at+jwt' })],
-  ['by our own key, without a type (RFC 8725 §3.11)', ours({ typ: undefined })],
-  ['by our own key, of another issuer (RFC 8725 §3.8)', ours({}, { iss: 'https://evil.example' })],
-  ['by our own key, without an end, as UserInfo is (OIDC Core §5.3.2)', ours({}, { exp: undefined })],
-  ['by our own key, for several clients (OIDC Core §2)', ours({}, { aud: ['web', 'other'] })],
-  ['by our own key, without a subject', ours({}, { sub: undefined })],
-  ['by our own key, said to be another algorithm (RFC 8725 §3.1)', ours({ alg: 'PS256' })],
-  ['that is an access token', ({ tokens }) => tokens.access_token],
-  ['that is a refresh token', ({ tokens }) => tokens.refresh_token],
-  ['that is a client assertion', ({ target }) => assertion('web', forger, { aud: target.issuer })],
-  ['of more than 8 kB (CVE-2025-61920)', ({ tokens }) => tokens.id_token.padEnd(8193, 'A')],
-]
+/** Hints that are no ID token of this server (RFC 8725 §2.1, §3.1, §3.2, §3.8 and §3.11). */
+const forgeries: Record<string, (material: Material) => string | Promise<string>> = {
+  'unsigned (CVE-2026-28802)': ({ tokens }) =>
+    `${input(changed(tokens.id_token, { header: { alg: 'none' } }))}.`,
+  'unsigned, in other letters': ({ tokens }) =>
+    `${input(changed(tokens.id_token, { header: { alg: 'nOnE' } }))}.`,
+  'with its signature cut off': ({ tokens }) => `${input(tokens.id_token)}.`,
+  'HMAC with our public key in PEM (CVE-2024-37568)': async ({ target, tokens }) => {
+    const key = createPublicKey({ key: await keyOf(target, 'RS256'), format: 'jwk' })
+    return hmacWith(String(key.export({ type: 'spki', format: 'pem' })), tokens.id_token)
+  },
+  'HMAC with the secret of the client': ({ tokens }) => hmacWith(secret, tokens.id_token),
+  'about another user': ({ tokens }) => changed(tokens.id_token, { claims: { sub: '2' } }),
+  'of a stranger under our key’s name': async (has) =>
+    forged(has, { kid: (await keyOf(has.target, 'RS256')).kid }),
+  'of a stranger who brings the key (CVE-2026-27962, ASVS 9.1.3)': (has) =>
+    forged(has, { jwk: forger.publicJwk }),
+  'of a stranger who says where the key is': (has) => forged(has, { jku: `${thief.origin}/jku`, kid: 'x' }),
+  'with a signature of zeros (CVE-2022-21449)': async ({ target, tokens }) => {
+    const { kid } = await keyOf(target, 'ES256')
+    return `${input(changed(tokens.id_token, { header: { alg: 'ES256', kid } }))}.${'A'.repeat(86)}`
+  },
+  'with a critical extension (RFC 7515 §4.1.11, CVE-2025-59420)': ({ tokens }) =>
+    changed(tokens.id_token, { header: { crit: ['x'], x: 1 } }),
+  'by our own key, for a logout (Back-Channel Logout §2.4, CVE-2023-0657)': ours({ typ: 'logout+jwt' }),
+  'by our own key, for an API (RFC 9068 §4)': ours({ typ: 'at+jwt' }),
+  'by our own key, without a type': ours({ typ: undefined }),
+  'by our own key, of another issuer': ours({}, { iss: 'https://evil.example' }),
+  'by our own key, without an end, as UserInfo is (OIDC Core §5.3.2)': ours({}, { exp: undefined }),
+  'by our own key, for several clients (OIDC Core §2)': ours({}, { aud: ['web', 'other'] }),
+  'by our own key, without a subject': ours({}, { sub: undefined }),
+  'by our own key, said to be another algorithm': ours({ alg: 'PS256' }),
+  'that is an access token': ({ tokens }) => tokens.access_token,
+  'that is a client assertion': ({ target }) => assertion('web', forger, { aud: target.issuer }),
+  'of more than 8 kB (CVE-2025-61920)': ({ tokens }) => tokens.id_token.padEnd(8193, 'A'),
+}
 
 const front = ['code id_token', 'code id_token token', 'id_token token'] as const
 const hybrid: ClientSeed = {
@@ -159,19 +136,9 @@ const hybrid: ClientSeed = {
 underAttack(
   'an ID token',
   (target) => {
-    const {
-      ask,
-      authorizeUrl,
-      browserOf,
-      codeFor,
-      introspect,
-      redeem,
-      refresh,
-      revoke,
-      standing,
-      tokensFor,
-      userinfo,
-    } = apiSide(target)
+    const side = apiSide(target)
+    const { ask, authorizeUrl, browserOf, codeFor, introspect } = side
+    const { redeem, refresh, revoke, standing, tokensFor, userinfo } = side
 
     const silently = (more: Record<string, string> = {}, browser = browserOf()) =>
       browser.get(authorizeUrl({ prompt: 'none', ...more }))
@@ -182,20 +149,14 @@ underAttack(
     }
 
     describe('as a hint is taken from us alone', () => {
-      test.each(forgeries)('not one %s', async (_, make) => {
+      test.each(Object.entries(forgeries))('not one %s', async (_, make) => {
         const id_token_hint = await make({ target: target(), tokens: await tokensFor() })
-        for (const scope of ['openid', 'openid email']) {
-          const answer = await changesNothing(target(), () => silently({ id_token_hint, scope }))
-          const { error, code } = Object.fromEntries(answer.location?.searchParams ?? [])
-          expect({ status: answer.status, error, code }).toEqual({
-            status: 303,
-            error: 'invalid_request',
-            code: undefined,
-          })
-        }
+        const answer = await changesNothing(target(), () => silently({ id_token_hint }))
+        const { error, code } = Object.fromEntries(answer.location?.searchParams ?? [])
+        expect({ status: answer.status, error, code }).toEqual({ status: 303, error: 'invalid_request' })
         const query = new URLSearchParams({ id_token_hint })
         const page = await changesNothing(target(), () => browserOf().get(`${target().base}/logout?${query}`))
-        expect({ status: page.status, location: page.location }).toEqual({ status: 400, location: undefined })
+        expect({ status: page.status, location: page.location }).toEqual({ status: 400 })
         // Nobody was signed out by it.
         codeOf(await silently(), { iss: target().issuer })
         expect(visits).toEqual([])
@@ -203,13 +164,6 @@ underAttack(
     })
 
     describe('that is right, as a hint,', () => {
-      test('signs no user in (OIDC Core §3.1.2.1)', async () => {
-        const { id_token: id_token_hint } = await tokensFor()
-        const answer = await silently({ id_token_hint }, target().browser())
-        expect(answer.location?.searchParams.get('error')).toBe('login_required')
-        expect(answer.location?.searchParams.has('code')).toBe(false)
-      })
-
       test('of another user gives nothing for the one who is signed in (OIDC Core §3.1.2.1)', async () => {
         const [mine, theirs] = [await tokensFor(), await tokensFor({}, {}, bob)]
         const answer = await silently({ id_token_hint: theirs.id_token })
@@ -219,9 +173,8 @@ underAttack(
 
       test('of another user does not sign out without a question (RP-Initiated Logout §2)', async () => {
         const [, { id_token: id_token_hint }] = [await tokensFor(), await tokensFor({}, {}, bob)]
-        const page = await browserOf().get(
-          `${target().base}/logout?${new URLSearchParams({ id_token_hint })}`,
-        )
+        const query = new URLSearchParams({ id_token_hint })
+        const page = await browserOf().get(`${target().base}/logout?${query}`)
         expect(page.status).toBe(200)
         expect(page.html).toContain('name="csrf_token"')
         codeOf(await silently(), { iss: target().issuer })
@@ -286,21 +239,12 @@ underAttack(
         expect((await verified(next.id_token)).at_hash).toBe(halfHash(next.access_token))
       })
 
-      test('to the user of UserInfo (OIDC Core §5.3.4)', async () => {
-        for (const as of [undefined, bob]) {
-          const tokens = await tokensFor({}, {}, as)
-          expect(jsonOf(await userinfo(tokens.access_token)).sub).toBe((await verified(tokens.id_token)).sub)
-        }
-      })
-
       test.each(front)(
         'to what stands beside it in %s (OIDC Core §3.3.2.10, RFC 9700 §4.5)',
         async (response_type) => {
           const asked = { client_id: 'hybrid', response_type, nonce: 'n' }
-          const fields = [1, 2].map(
-            async () => clientAnswer(await browserOf().grant(authorizeUrl(asked))).fields,
-          )
-          const [one, two] = [await fields[0]!, await fields[1]!]
+          const one = clientAnswer(await browserOf().grant(authorizeUrl(asked))).fields
+          const two = clientAnswer(await browserOf().grant(authorizeUrl(asked))).fields
           const claims = await verified(String(one.id_token), 'hybrid')
           expect(claims).toMatchObject({ nonce: 'n', aud: 'hybrid' })
           const words = response_type.split(' ')
@@ -312,16 +256,6 @@ underAttack(
           if (words.includes('token')) expect(claims.at_hash).not.toBe(halfHash(String(two.access_token)))
         },
       )
-
-      test.each(front)(
-        'to a nonce where it comes by %s: without one there is none (OIDC Core §3.2.2.1)',
-        async (response_type) => {
-          await tokensFor()
-          const answer = await browserOf().get(authorizeUrl({ client_id: 'hybrid', response_type }))
-          expect(clientAnswer(answer).fields).toMatchObject({ error: 'invalid_request' })
-          expect(Object.keys(clientAnswer(answer).fields)).not.toContain('id_token')
-        },
-      )
     })
 
     test('says of its key a name, and nothing that could be followed (RFC 7515 §4.1, ASVS 9.1.3)', async () => {
@@ -330,28 +264,19 @@ underAttack(
       expect(decodeProtectedHeader(id_token)).toEqual({ alg: 'RS256', typ: 'JWT', kid })
     })
 
-    test.each([
-      ['aud', { aud: { essential: true, values: ['other', 'web'] } }],
-      ['iss', { iss: { value: 'https://evil.example' } }],
-      ['nonce', { nonce: { value: 'another' } }],
-      ['at_hash', { at_hash: { value: 'x' } }],
-    ])(
-      'says what it is, whatever the claims parameter asks of %s (OIDC Core §5.5)',
-      async (name, members) => {
-        const claims = JSON.stringify({ id_token: members, userinfo: members })
-        const tokens = tokensOf(await redeem(await codeFor({ claims, nonce: 'n' })))
-        const payload = await verified(tokens.id_token)
-        expect(payload).toMatchObject({
-          aud: 'web',
-          iss: target().issuer,
-          nonce: 'n',
-          at_hash: halfHash(tokens.access_token),
-        })
-        expect(Number(payload.exp) - Number(payload.iat)).toBe(3600)
-        if (name === 'azp') expect(payload).not.toHaveProperty('azp')
-        expect(Object.keys(jsonOf(await userinfo(tokens.access_token)))).toEqual(['sub'])
-      },
-    )
+    test('says what it is, whatever the claims parameter asks (OIDC Core §5.5)', async () => {
+      const members = {
+        ...{ aud: { essential: true, values: ['other', 'web'] }, iss: { value: 'https://evil.example' } },
+        ...{ nonce: { value: 'another' }, at_hash: { value: 'x' } },
+      }
+      const claims = JSON.stringify({ id_token: members, userinfo: members })
+      const tokens = tokensOf(await redeem(await codeFor({ claims, nonce: 'n' })))
+      const payload = await verified(tokens.id_token)
+      const at_hash = halfHash(tokens.access_token)
+      expect(payload).toMatchObject({ aud: 'web', iss: target().issuer, nonce: 'n', at_hash })
+      expect(Number(payload.exp) - Number(payload.iat)).toBe(3600)
+      expect(Object.keys(jsonOf(await userinfo(tokens.access_token)))).toEqual(['sub'])
+    })
 
     test('is not about another user whom the claims parameter requests (OIDC Core §5.5.1)', async () => {
       await tokensFor()
@@ -367,22 +292,9 @@ underAttack(
 /** What a user table could hold, were a user allowed to fill in columns that a careless mapping reveals. */
 const poison = {
   ...{ iss: 'https://evil.example', sub: 'root', aud: 'other', exp: 9_999_999_999, iat: 1, nbf: 1, jti: 'x' },
-  ...{
-    nonce: 'poison',
-    azp: 'other',
-    at_hash: 'x',
-    c_hash: 'x',
-    auth_time: 1,
-    acr: 'high',
-    amr: ['hwk'],
-    sid: 'x',
-  },
-  ...{
-    events: { 'http://schemas.openid.net/event/backchannel-logout': {} },
-    client_id: 'other',
-    scope: 'root',
-    cnf: {},
-  },
+  ...{ nonce: 'poison', azp: 'other', at_hash: 'x', c_hash: 'x', auth_time: 1, acr: 'high', amr: ['hwk'] },
+  ...{ sid: 'x', events: { 'http://schemas.openid.net/event/backchannel-logout': {} } },
+  ...{ client_id: 'other', scope: 'root', cnf: {} },
 }
 
 underAttack(

@@ -17,10 +17,7 @@ const settings = () => ({
   clients: [
     ...clients,
     {
-      client_id: 'hostile',
-      client_name: hostileName,
-      client_secret: secret,
-      redirect_uris: [callback],
+      ...{ client_id: 'hostile', client_name: hostileName, client_secret: secret, redirect_uris: [callback] },
       post_logout_redirect_uris: ['https://client.example.com/bye'],
       client_uri: `https://client.example.com/?"><script>alert(1)</script>`,
       policy_uri: `https://client.example.com/?'><img`,
@@ -82,43 +79,19 @@ underAttack(
     const gallery: [string, string, () => Promise<Answer>][] = [
       ['sign-in', 'https:', async () => (await loginPage()).page],
       [
-        'sign-in after a wrong password',
-        'https:',
-        async () => {
-          const { agent, page } = await loginPage()
-          return agent.signIn(page, 'nobody', 'wrong')
-        },
-      ],
-      [
-        'sign-in of a native app',
+        'sign-in of a native app, after a wrong password',
         'https: com.example.app:',
         async () => {
-          const native = { client_id: 'native', redirect_uri: 'com.example.app:/callback' }
           const s256 = { code_challenge: 'c'.repeat(43), code_challenge_method: 'S256' }
-          return (await loginPage({ ...native, ...s256 })).page
+          const native = { client_id: 'native', redirect_uri: 'com.example.app:/callback', ...s256 }
+          const { agent, page } = await loginPage(native)
+          return agent.signIn(page, 'nobody', 'wrong')
         },
       ],
       ['consent', 'https:', async () => (await consentPage()).page],
       ['error', '', () => browser().get(authorizeUrl({ client_id: 'nobody' }))],
       ['expired request', '', () => browser().get(at('/login', { authorization_request: 'x' }))],
-      [
-        'refused form',
-        '',
-        async () => {
-          const { agent, fields } = await loginPage()
-          return post(agent, '/login', { ...fields, csrf_token: 'x' })
-        },
-      ],
       ['wrong method', '', () => browser().send('PUT', at('/consent'))],
-      [
-        'wrong encoding',
-        '',
-        () =>
-          browser().send('POST', at('/login'), {
-            body: '{}',
-            headers: { 'Content-Type': 'application/json' },
-          }),
-      ],
       ['sign-out', '', () => logoutPage()],
       [
         'sign-out to a client',
@@ -135,34 +108,19 @@ underAttack(
       describe('cannot be framed, leaks no referrer and is not cached, in spite of the host’s headers:', () => {
         test.each(gallery)('%s', async (_, mayEndAt, open) => {
           const { headers, html } = await open()
-          expect(headers['content-security-policy']).toBe(
-            [
-              "default-src 'none'",
-              "style-src 'self'",
-              "img-src 'self'",
-              "script-src 'self'",
-              "base-uri 'none'",
-              "frame-ancestors 'none'",
-              `form-action 'self'${mayEndAt === '' ? '' : ` ${mayEndAt}`}`,
-            ].join(';'),
-          )
+          const policy =
+            "default-src 'none';style-src 'self';img-src 'self';script-src 'self';base-uri 'none'"
           expect(headers).toMatchObject({
+            'content-security-policy': `${policy};frame-ancestors 'none';form-action 'self'${mayEndAt && ` ${mayEndAt}`}`,
             'x-frame-options': 'DENY',
             'x-content-type-options': 'nosniff',
             'referrer-policy': 'same-origin',
             'cache-control': 'no-store',
             'content-type': 'text/html; charset=utf-8',
           })
-          for (const name of [
-            'etag',
-            'last-modified',
-            'expires',
-            'cross-origin-opener-policy',
-            'x-xss-protection',
-          ])
-            expect(headers[name] === undefined || name === 'x-xss-protection').toBe(true)
-          for (const name of Object.keys(headers)) expect(name).not.toMatch(/^access-control-/)
-          expect(headers['content-security-policy-report-only']).toBeUndefined()
+          const unwanted =
+            /^(etag|last-modified|expires|cross-origin-opener-policy|access-control-.*|.*-report-only)$/
+          expect(Object.keys(headers).filter((name) => unwanted.test(name))).toEqual([])
           expect(html).toContain('<meta name="robots" content="noindex">')
         })
 
@@ -181,39 +139,23 @@ underAttack(
           ]
           for (const headers of conditions) {
             const again = await agent.get(page.url.href, headers)
-            expect({ status: again.status, same: again.html === page.html }).toEqual({
-              status: 200,
-              same: true,
-            })
+            expect({ status: again.status, html: again.html }).toEqual({ status: 200, html: page.html })
           }
         })
       })
     })
 
     // ASVS 3.4.2, RFC 9700 §2.1 (no CORS at the authorization endpoint).
-    everyMount(() => {
-      test.each(['/authorize', '/login', '/consent', '/logout'])(
-        'at %s is read by scripts of no other origin',
-        async (path) => {
-          const origins = [
-            'https://evil.example',
-            new URL(callback).origin,
-            'null',
-            new URL(target().issuer).origin,
-          ]
-          for (const Origin of origins) {
-            const preflight = { Origin, 'Access-Control-Request-Method': 'POST' }
-            const answers = [
-              await browser().get(at(path, {}), { Origin }),
-              await browser().send('OPTIONS', at(path), { headers: preflight }),
-              await browser().get(authorizeUrl({ prompt: 'none' }), { Origin }),
-            ]
-            expect(answers[1]?.status).toBe(405)
-            for (const { headers } of answers)
-              for (const name of Object.keys(headers)) expect(name).not.toMatch(/^access-control-/)
-          }
-        },
-      )
+    test('is read by scripts of no other origin', async () => {
+      for (const path of ['/authorize', '/login', '/consent', '/logout']) {
+        for (const Origin of ['https://evil.example', new URL(callback).origin, 'null']) {
+          const preflight = { Origin, 'Access-Control-Request-Method': 'POST' }
+          const asked = await browser().send('OPTIONS', at(path), { headers: preflight })
+          expect(asked.status).toBe(405)
+          for (const { headers } of [asked, await browser().get(at(path, {}), { Origin })])
+            expect(Object.keys(headers).filter((name) => name.startsWith('access-control-'))).toEqual([])
+        }
+      }
     })
 
     // CWE-79; CVE-2022-4137, CVE-2023-6134 and CVE-2024-21637 in comparable servers.
@@ -224,20 +166,14 @@ underAttack(
           'redirect_uri',
           'response_type',
           'state',
-          'scope',
           'authorization_request',
+          payload,
         ]
-        for (const name of [...names, payload]) {
-          const answers = [
-            await browser().get(
-              authorizeUrl({ redirect_uri: 'https://other.example.com/', [name]: payload }),
-            ),
-            await browser().get(at('/login', { [name]: payload })),
-            await browser().get(
-              at('/logout', { client_id: 'hostile', post_logout_redirect_uri: payload, [name]: payload }),
-            ),
-          ]
-          for (const answer of answers) {
+        for (const name of names) {
+          const wrong = { redirect_uri: 'https://other.example.com/', [name]: payload }
+          const logout = { client_id: 'hostile', post_logout_redirect_uri: payload, [name]: payload }
+          for (const url of [authorizeUrl(wrong), at('/login', { [name]: payload }), at('/logout', logout)]) {
+            const answer = await browser().get(url)
             expectErrorPage(answer, 400)
             expectInert(answer, target().base)
             expect(answer.html).not.toMatch(/alert\(1\)|evil|6121371|471345567/)
@@ -270,49 +206,32 @@ underAttack(
         ])
       })
 
-      everyMount(() => {
-        test('headers too', async () => {
-          const names = [
-            'User-Agent',
-            'Referer',
-            'Accept-Language',
-            'X-Forwarded-For',
-            'X-Request-Id',
-            'Accept',
-            'Via',
-          ]
-          for (const name of names) {
-            const headers = { [name]: payloads[0] ?? '' }
-            for (const answer of [
-              await browser().get(authorizeUrl({ client_id: 'nobody' }), headers),
-              await browser().get(at('/logout'), headers),
-            ]) {
-              expectInert(answer, target().base)
-              expect(answer.html).not.toContain('alert(1)')
-            }
+      test('headers too', async () => {
+        for (const name of [
+          'User-Agent',
+          'Referer',
+          'Accept-Language',
+          'X-Forwarded-For',
+          'X-Request-Id',
+          'Via',
+        ]) {
+          for (const url of [authorizeUrl({ client_id: 'nobody' }), at('/logout')]) {
+            const answer = await browser().get(url, { [name]: payloads[0] ?? '' })
+            expectInert(answer, target().base)
+            expect(answer.html).not.toContain('alert(1)')
           }
-        })
+        }
       })
     })
 
     // RFC 6819 §4.4.1.4, ASVS 10.7.2, CVE-2026-22752: what a client says of itself.
     describe('that names a hostile client', () => {
-      const shown = (html: string): string =>
-        html
-          .replace(/<[^>]*>/g, '')
-          .replace(/&quot;/g, '"')
-          .replace(/&#39;/g, "'")
-          .replace(/&lt;/g, '<')
-          .replace(/&gt;/g, '>')
-          .replace(/&amp;/g, '&')
-
       test('shows its name to the letter, apart from our own words, and fills nothing into it', async () => {
         const { page: login } = await loginPage({ client_id: 'hostile' })
         const { page: consent } = await consentPage({ client_id: 'hostile' })
         const out = await logoutPage({ client_id: 'hostile' })
         for (const answer of [login, consent, out]) {
           expectInert(answer, target().base)
-          expect(shown(answer.html)).toContain(hostileName)
           expect(answer.html).toContain(
             `<bdi>&quot;&gt;&lt;img src=x onerror=alert(1)&gt; {username} {product}`,
           )
@@ -353,27 +272,19 @@ underAttack(
     // CWE-644, RFC 9700 §4.13; CVE-2023-49097 took over accounts so.
     everyMount(() => {
       describe('is built from the issuer, not from the headers of the request:', () => {
-        const forgeries: [string, Fields][] = [
-          ['Host', { Host: 'evil.example' }],
-          ['Host with markup', { Host: '"><script>alert(1)</script>' }],
-          ['X-Forwarded-Host', { 'X-Forwarded-Host': 'evil.example' }],
-          [
-            'X-Forwarded-Server, -Port and -Prefix',
-            {
-              'X-Forwarded-Server': 'evil.example',
-              'X-Forwarded-Port': '1337',
-              'X-Forwarded-Prefix': '//evil.example',
-            },
-          ],
-          ['Forwarded', { Forwarded: 'host=evil.example;proto=https;for=1.2.3.4' }],
-          ['X-Original-URL', { 'X-Original-URL': '//evil.example/', 'X-Rewrite-URL': '//evil.example/' }],
-          ['Referer and Origin', { Referer: evil, Origin: 'https://evil.example' }],
+        const forgeries: Fields[] = [
+          { Host: 'evil.example' },
+          {
+            'X-Forwarded-Host': 'evil.example',
+            'X-Forwarded-Port': '1337',
+            'X-Forwarded-Prefix': '//evil.example',
+          },
+          { Forwarded: 'host=evil.example;proto=https;for=1.2.3.4', 'X-Original-URL': '//evil.example/' },
+          { Referer: evil, Origin: 'https://evil.example' },
         ]
-        test.each(forgeries)('%s', async (_, headers) => {
+        test.each(forgeries)('%j', async (headers) => {
           const unforged = (answer: Answer): Answer => {
-            expect(JSON.stringify([answer.html, answer.headers, answer.setCookies])).not.toMatch(
-              /evil|1337|alert/,
-            )
+            expect(JSON.stringify([answer.html, answer.headers, answer.setCookies])).not.toMatch(/evil|1337/)
             return answer
           }
           const agent = browser()
@@ -389,12 +300,6 @@ underAttack(
           const { location = '' } = posted.headers
           expect([`${target().base}/consent`, callback]).toContain(location.split('?')[0])
           expectRefusal(unforged(await browser().get(silent(), headers)), 'login_required')
-          const discovery = unforged(await browser().get(at('/.well-known/openid-configuration'), headers))
-          const { issuer, authorization_endpoint } = JSON.parse(discovery.html)
-          expect({ issuer, authorization_endpoint }).toEqual({
-            issuer: target().issuer,
-            authorization_endpoint: `${target().issuer}/authorize`,
-          })
         })
 
         test('X-Forwarded-Proto, which decides about nothing but whether to answer', async () => {
@@ -409,43 +314,43 @@ underAttack(
 
     // RFC 9700 §4.11.2: the path of a request never becomes the place of a redirect.
     everyMount(() => {
-      test.each([
-        '//evil.example/..',
-        '/\\evil.example/..',
-        '//evil.example',
-        '/%2f%2fevil.example',
-        '/%5cevil.example',
-      ])('that does not exist, under %s, leads nowhere', async (prefix) => {
-        for (const path of ['/authorize', '/login', '/logout', '/']) {
-          const { status, headers } = await browser().get(`${prefix}${at(path)}`)
-          expect({ status, location: headers.location }).toEqual({
-            status: expect.any(Number),
-            location: undefined,
-          })
-          expect(status).toBeGreaterThanOrEqual(400)
-          expect(status).toBeLessThan(500)
+      test('that does not exist leads nowhere, under whatever prefix', async () => {
+        for (const prefix of [
+          '//evil.example/..',
+          '/\\evil.example/..',
+          '//evil.example',
+          '/%2f%2fevil.example',
+          '/%5cevil',
+        ]) {
+          for (const path of ['/authorize', '/login', '/logout', '/']) {
+            const { status, headers } = await browser().get(`${prefix}${at(path)}`)
+            expect(headers).not.toHaveProperty('location')
+            expect([400, 404]).toContain(status)
+          }
         }
       })
     })
 
     // CWE-436: what one reads as a form and another does not.
     everyMount(() => {
-      describe('answers odd bodies by a page of its own', () => {
+      test('answers odd bodies by a page of its own', async () => {
         const form = 'authorization_request=x&csrf_token=x'
-        test.each<[string, Fields, string]>([
-          ['no type', {}, form],
-          ['a type with parameters', { 'Content-Type': 'application/x-www-form-urlencoded; a=b; c' }, form],
-          ['nothing but signs', { 'Content-Type': 'application/x-www-form-urlencoded' }, '&&==&=&'],
-          ['NUL', { 'Content-Type': 'application/x-www-form-urlencoded' }, 'authorization_request=%00'],
-        ])('with %s', async (_, headers, body) => {
+        const type = 'application/x-www-form-urlencoded'
+        const bodies: [string, Fields][] = [
+          [form, {}],
+          [form, { 'Content-Type': `${type}; a=b; c` }],
+          ['&&==&=&', { 'Content-Type': type }],
+          ['authorization_request=%00', { 'Content-Type': type }],
+        ]
+        for (const [body, headers] of bodies) {
           for (const path of ['/login', '/consent']) {
             const answer = await browser().send('POST', at(path), { body, headers })
             expect([400, 415]).toContain(answer.status)
             expectErrorPage(answer, answer.status)
             expect(ownCookies(answer)).toEqual([])
           }
-          expectExpiredPage(await browser().send('POST', at('/login')))
-        })
+        }
+        expectExpiredPage(await browser().send('POST', at('/login')))
       })
     })
 

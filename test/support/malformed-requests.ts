@@ -40,117 +40,72 @@ const signedIn = { Cookie: '$COOKIE' }
 const waiting: Pairs = [['authorization_request', '$LOGIN_REQUEST']]
 const asking: Pairs = [['authorization_request', '$CONSENT_REQUEST']]
 
+const get = (path: string, query?: Pairs, headers?: Template['headers']): Template => ({
+  ...{ method: 'GET', path: `/oauth${path}` },
+  ...(query && { query }),
+  ...(headers && { headers }),
+})
+const post = (path: string, form: Pairs, headers?: Template['headers']): Template => ({
+  ...{ method: 'POST', path: `/oauth${path}`, form },
+  ...(headers && { headers }),
+})
+const pairs = (fields: Readonly<Record<string, string>>): Pairs => Object.entries(fields)
+const atLogin = { Cookie: '$LOGIN_COOKIE' }
+const atConsent = { Cookie: '$CONSENT_COOKIE' }
+const bearer = { Authorization: 'Bearer $ACCESS_TOKEN' }
+const hybrid: Pairs = [['response_type', 'code id_token token'], ...authorizationRequest.slice(1)]
+const unusual = {
+  ...{ max_age: '100', id_token_hint: '$ID_TOKEN', response_mode: 'form_post' },
+  claims: '{"userinfo":{"email":{"essential":true}},"id_token":{"sub":{"value":"1"}}}',
+}
+const logout = { id_token_hint: '$OTHER_ID_TOKEN', client_id: 'web', post_logout_redirect_uri: '$SIGNED_OUT' }
+const redemption = { grant_type: 'authorization_code', code: '$CODE', redirect_uri: '$CALLBACK' }
+const asserted = {
+  client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+  ...{ client_assertion: '$ASSERTION', client_id: 'signer' },
+}
+
 const templates: readonly Template[] = [
-  { method: 'GET', path: '/oauth/authorize', query: authorizationRequest },
-  { method: 'GET', path: '/oauth/authorize', query: authorizationRequest, headers: signedIn },
-  { method: 'GET', path: '/oauth/authorize', query: more([['prompt', 'none']]), headers: signedIn },
-  {
-    method: 'GET',
-    path: '/oauth/authorize',
-    query: more([
-      ['max_age', '100'],
-      ['id_token_hint', '$ID_TOKEN'],
-      ['claims', '{"userinfo":{"email":{"essential":true}},"id_token":{"sub":{"value":"1"}}}'],
-      ['response_mode', 'form_post'],
-    ]),
-    headers: signedIn,
-  },
-  {
-    method: 'GET',
-    path: '/oauth/authorize',
-    query: [['response_type', 'code id_token token'], ...authorizationRequest.slice(1)],
-    headers: signedIn,
-  },
-  { method: 'POST', path: '/oauth/authorize', form: authorizationRequest },
-  { method: 'GET', path: '/oauth/authorize', query: waiting, headers: { Cookie: '$LOGIN_COOKIE' } },
-  { method: 'GET', path: '/oauth/authorize', query: asking, headers: { Cookie: '$CONSENT_COOKIE' } },
-  { method: 'GET', path: '/oauth/login', query: waiting, headers: { Cookie: '$LOGIN_COOKIE' } },
-  {
-    method: 'POST',
-    path: '/oauth/login',
-    form: [...waiting, ['csrf_token', '$LOGIN_CSRF'], ['username', 'ada@example.com'], ['password', 'x']],
-    headers: { Cookie: '$LOGIN_COOKIE' },
-  },
-  { method: 'GET', path: '/oauth/consent', query: asking, headers: { Cookie: '$CONSENT_COOKIE' } },
-  {
-    method: 'POST',
-    path: '/oauth/consent',
-    form: [...asking, ['csrf_token', '$CONSENT_CSRF'], ['decision', 'allow'], ['scope:notes:write', 'on']],
-    headers: { Cookie: '$CONSENT_COOKIE' },
-  },
-  {
-    method: 'GET',
-    path: '/oauth/logout',
-    query: [
-      ['id_token_hint', '$OTHER_ID_TOKEN'],
-      ['client_id', 'web'],
-      ['post_logout_redirect_uri', '$SIGNED_OUT'],
-      ['state', 's'],
-    ],
-    headers: signedIn,
-  },
-  {
-    method: 'POST',
-    path: '/oauth/logout',
-    form: [
-      ['csrf_token', '$LOGOUT_CSRF'],
-      ['client_id', 'web'],
-    ],
-    headers: signedIn,
-  },
-  {
-    method: 'POST',
-    path: '/oauth/token',
-    form: [
-      ['grant_type', 'authorization_code'],
-      ['code', '$CODE'],
-      ['redirect_uri', '$CALLBACK'],
-      ['code_verifier', '$VERIFIER'],
-      ...secret,
-    ],
-  },
-  {
-    method: 'POST',
-    path: '/oauth/token',
-    form: [
-      ['grant_type', 'refresh_token'],
-      ['refresh_token', '$REFRESH_TOKEN'],
-      ['scope', 'openid'],
-      ...secret,
-    ],
-  },
-  {
-    method: 'POST',
-    path: '/oauth/token',
-    form: [
-      ['grant_type', 'client_credentials'],
-      ['scope', 'notes:read'],
-    ],
-    headers: { Authorization: 'Basic $BASIC' },
-  },
-  {
-    method: 'POST',
-    path: '/oauth/token',
-    form: [
-      ['grant_type', 'client_credentials'],
-      ['client_assertion_type', 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'],
-      ['client_assertion', '$ASSERTION'],
-      ['client_id', 'signer'],
-    ],
-  },
-  { method: 'GET', path: '/oauth/userinfo', headers: { Authorization: 'Bearer $ACCESS_TOKEN' } },
-  { method: 'POST', path: '/oauth/userinfo', form: [['access_token', '$ACCESS_TOKEN']] },
-  {
-    method: 'POST',
-    path: '/oauth/introspect',
-    form: [['token', '$ACCESS_TOKEN'], ['token_type_hint', 'access_token'], ...secret],
-  },
-  { method: 'POST', path: '/oauth/revoke', form: [['token', '$OTHER_TOKEN'], ...secret] },
-  { method: 'GET', path: '/oauth/jwks' },
-  { method: 'GET', path: '/oauth/.well-known/openid-configuration' },
+  get('/authorize', authorizationRequest),
+  get('/authorize', authorizationRequest, signedIn),
+  get('/authorize', more([['prompt', 'none']]), signedIn),
+  get('/authorize', more(pairs(unusual)), signedIn),
+  get('/authorize', hybrid, signedIn),
+  post('/authorize', authorizationRequest),
+  get('/authorize', waiting, atLogin),
+  get('/authorize', asking, atConsent),
+  get('/login', waiting, atLogin),
+  post(
+    '/login',
+    [...waiting, ...pairs({ csrf_token: '$LOGIN_CSRF', username: 'ada@example.com', password: 'x' })],
+    atLogin,
+  ),
+  get('/consent', asking, atConsent),
+  post(
+    '/consent',
+    [...asking, ...pairs({ csrf_token: '$CONSENT_CSRF', decision: 'allow', 'scope:notes:write': 'on' })],
+    atConsent,
+  ),
+  get('/logout', pairs({ ...logout, state: 's' }), signedIn),
+  post('/logout', pairs({ csrf_token: '$LOGOUT_CSRF', client_id: 'web' }), signedIn),
+  post('/token', [...pairs({ ...redemption, code_verifier: '$VERIFIER' }), ...secret]),
+  post('/token', [
+    ...pairs({ grant_type: 'refresh_token', refresh_token: '$REFRESH_TOKEN', scope: 'openid' }),
+    ...secret,
+  ]),
+  post('/token', pairs({ grant_type: 'client_credentials', scope: 'notes:read' }), {
+    Authorization: 'Basic $BASIC',
+  }),
+  post('/token', pairs({ grant_type: 'client_credentials', ...asserted })),
+  get('/userinfo', undefined, bearer),
+  post('/userinfo', pairs({ access_token: '$ACCESS_TOKEN' })),
+  post('/introspect', [...pairs({ token: '$ACCESS_TOKEN', token_type_hint: 'access_token' }), ...secret]),
+  post('/revoke', [['token', '$OTHER_TOKEN'], ...secret]),
+  get('/jwks'),
+  get('/.well-known/openid-configuration'),
   { method: 'GET', path: '/.well-known/oauth-authorization-server/oauth' },
-  { method: 'GET', path: '/oauth/assets/style.css' },
-  { method: 'GET', path: '/api/notes', headers: { Authorization: 'Bearer $ACCESS_TOKEN' } },
+  get('/assets/style.css'),
+  { method: 'GET', path: '/api/notes', headers: bearer },
 ]
 
 const hostileTexts = [
@@ -184,29 +139,9 @@ const hostileTexts = [
     'com.example.app:/x',
   ],
   ...['{}', '[]', '{', '{"userinfo":null}', '{"id_token":{"sub":{"value":1}}}', '{"__proto__":{"sub":1}}'],
-  ...[
-    'none',
-    'login',
-    'none login',
-    'query',
-    'fragment',
-    'form_post',
-    'token',
-    'id_token',
-    'code token',
-    'plain',
-  ],
+  ...['none login', 'code token', ...'none login query fragment form_post token id_token plain'.split(' ')],
   ...['openid', 'offline_access', 'openid openid', 'a'.repeat(2048), 'b'.repeat(2049), 'c'.repeat(9000)],
-  ...[
-    'a.b.c',
-    '..',
-    '.',
-    'eyJhbGciOiJub25lIn0.e30.',
-    'eyJhbGciOiJSUzI1NiJ9.e30.AAAA',
-    'e30.e30.e30',
-    '=',
-    '====',
-  ],
+  ...'a.b.c .. . eyJhbGciOiJub25lIn0.e30. eyJhbGciOiJSUzI1NiJ9.e30.AAAA e30.e30.e30 = ===='.split(' '),
   ...['$CODE', '$REFRESH_TOKEN', '$ACCESS_TOKEN', '$ID_TOKEN', '$ASSERTION', '$LOGIN_REQUEST', '$COOKIE'],
   ...['web', 'native', 'signer', 'nobody', 'WEB', 'machine'],
 ]
@@ -229,37 +164,45 @@ type Change = (pairs: Pairs) => Pairs
 
 const at = (pairs: Pairs, place: number): number => place % Math.max(pairs.length, 1)
 
+/** The pairs with one of them changed. */
+const withOne = (pairs: Pairs, place: number, change: (pair: Pair) => Pair): Pairs =>
+  pairs.map((pair, index) => (index === at(pairs, place) ? change(pair) : pair))
+
 /** One thing wrong with parameters. */
 const change: fc.Arbitrary<Change> = fc.oneof(
-  fc.nat().map((place) => (pairs: Pairs) => pairs.filter((_, index) => index !== at(pairs, place))),
-  fc.tuple(fc.nat(), hostileText).map(
-    ([place, value]) =>
-      (pairs: Pairs) =>
-        pairs.map((pair, index): Pair => (index === at(pairs, place) ? [pair[0], value] : pair)),
+  fc.nat().map(
+    (place): Change =>
+      (pairs) =>
+        pairs.filter((_, index) => index !== at(pairs, place)),
   ),
   fc.tuple(fc.nat(), hostileText).map(
-    ([place, value]) =>
-      (pairs: Pairs) =>
-        pairs.map(
-          (pair, index): Pair => (index === at(pairs, place) ? [pair[0], `${pair[1]}${value}`] : pair),
-        ),
+    ([place, value]): Change =>
+      (pairs) =>
+        withOne(pairs, place, ([name]) => [name, value]),
+  ),
+  fc.tuple(fc.nat(), hostileText).map(
+    ([place, value]): Change =>
+      (pairs) =>
+        withOne(pairs, place, ([name, own]) => [name, own + value]),
   ),
   fc.tuple(fc.nat(), fc.constantFrom('[]', '[0]', '.x', '\0', ' ')).map(
-    ([place, suffix]) =>
-      (pairs: Pairs) =>
-        pairs.map(
-          (pair, index): Pair => (index === at(pairs, place) ? [`${pair[0]}${suffix}`, pair[1]] : pair),
-        ),
+    ([place, suffix]): Change =>
+      (pairs) =>
+        withOne(pairs, place, ([name, own]) => [name + suffix, own]),
   ),
-  fc.nat().map((place) => (pairs: Pairs) => {
-    const again = pairs[at(pairs, place)]
-    return again ? [...pairs, again] : pairs
-  }),
-  fc.tuple(hostileName, hostileText).map((pair) => (pairs: Pairs) => [...pairs, pair]),
-  fc.tuple(fc.integer({ min: 60, max: 200 }), hostileText).map(([count, value]) => (pairs: Pairs) => [
-    ...pairs,
-    ...Array.from({ length: count }, (_, index): [string, string] => [`p${index}`, value]),
-  ]),
+  fc.nat().map(
+    (place): Change =>
+      (pairs) =>
+        pairs.concat(pairs.slice(at(pairs, place), at(pairs, place) + 1)),
+  ),
+  fc.tuple(hostileName, hostileText).map(
+    (pair): Change =>
+      (pairs) => [...pairs, pair],
+  ),
+  fc.tuple(fc.integer({ min: 60, max: 200 }), hostileText).map(
+    ([count, value]): Change =>
+      (pairs) => [...pairs, ...Array.from({ length: count }, (_, index): Pair => [`p${index}`, value])],
+  ),
 )
 
 const changed = (pairs: Pairs, changes: readonly Change[]): Pairs =>
@@ -312,17 +255,7 @@ const method = fc.oneof(
   { weight: 12, arbitrary: fc.constant(undefined) },
   {
     weight: 1,
-    arbitrary: fc.constantFrom(
-      'GET',
-      'POST',
-      'HEAD',
-      'PUT',
-      'DELETE',
-      'PATCH',
-      'OPTIONS',
-      'TRACE',
-      'PROPFIND',
-    ),
+    arbitrary: fc.constantFrom(...'GET POST HEAD PUT DELETE PATCH OPTIONS TRACE PROPFIND'.split(' ')),
   },
 )
 
@@ -342,39 +275,23 @@ const headerValues = [
     'Basic %%%',
   ],
   ...['Basic Og==', 'Basic d2Vi', 'Basic AAAA', 'Basic /////w==', 'Basic $BASIC', 'Digest x', 'DPoP x', ','],
+  ...['application/json', 'multipart/form-data; boundary=x', 'text/plain'],
+  ...['utf-16', 'utf-8'].map((charset) => `application/x-www-form-urlencoded; charset=${charset}`),
   ...[
-    'application/json',
-    'multipart/form-data; boundary=x',
-    'application/x-www-form-urlencoded; charset=utf-16',
-  ],
-  ...[
-    'application/x-www-form-urlencoded; charset=utf-8',
-    'text/plain',
     'x',
     'gzip',
     'br',
     'identity',
     'null',
-  ],
-  ...[
     'cross-site',
     'same-origin',
-    'https://evil.example',
-    'http://localhost:3000',
-    '$COOKIE',
-    '$CONSENT_COOKIE',
-  ],
-  ...[
-    'latchkey=x',
-    '=;;=;',
-    'a=b; a=c',
-    '__Host-x="',
-    'W/"x"',
     '*',
     'bytes=0-1',
     'DELETE',
-    `x=${'y'.repeat(1000)}`,
+    'W/"x"',
   ],
+  ...['https://evil.example', 'http://localhost:3000', '$COOKIE', '$CONSENT_COOKIE', `x=${'y'.repeat(1000)}`],
+  ...['latchkey=x', '=;;=;', 'a=b; a=c', '__Host-x="'],
 ]
 const header: fc.Arbitrary<Pair> = fc.tuple(
   fc.constantFrom(...headerNames),
