@@ -109,10 +109,8 @@ describe('the documents', () => {
   })
 
   test('a lead too short for any cache turns caching off', async () => {
-    const brief = await startHost({
-      database: host.database,
-      options: { lifetimes: { ...lifetimes, signingKeyLead: 2 } },
-    })
+    const options = { lifetimes: { ...lifetimes, signingKeyLead: 2 } }
+    const brief = await startHost({ database: host.database, options })
     expect((await jwksResponse(brief)).headers['cache-control']).toBe('public, max-age=0')
     expect((await jwksResponse()).headers['cache-control']).toBe(`public, max-age=300`)
   })
@@ -166,15 +164,13 @@ describe('a rotation by age', () => {
   test('is not noticed by clients that keep the keys as long as they may', async () => {
     // One process does the work, the other one is asked for keys only, now and then.
     const other = await startHost({ database: host.database, options: { lifetimes } })
-    const caches = [host, host, other].map((from) => ({
-      from,
-      keys: createLocalJWKSet({ keys: [] }),
-      until: 0,
-    }))
+    const none = createLocalJWKSet({ keys: [] })
+    const caches = [host, host, other].map((from) => ({ from, keys: none, until: 0 }))
+    const algorithms = process.env.TEST_ALL === '1' ? signingAlgorithms : (['RS256', 'EdDSA'] as const)
     const scope = 'openid offline_access'
     const parameters = { scope, prompt: 'consent' }
     const families = await Promise.all(
-      (['web', ...signingAlgorithms] as const).map(async (client_id) => ({
+      algorithms.map(async (client_id) => ({
         client_id,
         tokens: await tokensFor(host, { client_id, ...parameters }, { client_id }),
       })),
@@ -203,15 +199,14 @@ describe('a rotation by age', () => {
         const { alg, kid = '' } = decodeProtectedHeader(idToken)
         seen.add(`${alg} ${kid}`)
         for (const [index, { keys }] of caches.entries()) {
-          await verify(idToken, keys).catch((error) =>
-            failures.push(`step ${step}, cache ${index}: ${alg}: ${error}`),
-          )
+          const failed = (error: Error) => failures.push(`step ${step}, cache ${index}: ${alg}: ${error}`)
+          await verify(idToken, keys).catch(failed)
         }
       }
     }
     expect(failures).toEqual([])
     // The keys of each algorithm did change meanwhile.
-    for (const algorithm of signingAlgorithms) {
+    for (const algorithm of algorithms) {
       expect([...seen].filter((key) => key.startsWith(algorithm)).length).toBeGreaterThanOrEqual(2)
     }
   })
@@ -248,9 +243,8 @@ test('with keys that no secret opens nothing is served, and nothing is made', as
   const stored = () => host.database.knex(`${host.database.tablePrefix}signing_keys`).select()
   const before = await stored()
   const secrets = ['another secret of at least 32 bytes']
-  await expect(startHost({ database: host.database, options: { secrets } })).rejects.toThrow(
-    /none of the option secrets decrypts/,
-  )
+  const starting = startHost({ database: host.database, options: { secrets } })
+  await expect(starting).rejects.toThrow(/none of the option secrets decrypts/)
   expect(await stored()).toEqual(before)
 })
 
@@ -307,10 +301,10 @@ describe('processes', () => {
     keys.filter(({ alg }) => alg === algorithm).map(({ state }) => state)
 
   test('that start at once make one set of keys, and later one set of successors', async () => {
-    const [first, ...others] = await Promise.all([start(0), start(0), start(0)])
+    const [first, ...others] = await Promise.all([start(0), start(0)])
     expect(first).toHaveLength(signingAlgorithms.length)
     for (const kids of others) expect(kids).toEqual(first)
-    const [next, ...same] = await Promise.all([start(90), start(90), start(90)])
+    const [next, ...same] = await Promise.all([start(90), start(90)])
     expect(next).toHaveLength(2 * signingAlgorithms.length)
     expect(next).toEqual(expect.arrayContaining(first!))
     for (const kids of same) expect(kids).toEqual(next)

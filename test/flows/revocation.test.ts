@@ -1,12 +1,15 @@
 import supertest from 'supertest'
 import { stopClock } from '../support/clock.ts'
-import { clients, type Host, secret, startHost } from '../support/host.ts'
+import { callback, clients, type Host, secret, startHost } from '../support/host.ts'
 import {
   answerOf,
   expectError,
   type Fields,
+  guarded as guardedAt,
+  introspect as introspectAt,
   post,
   refresh,
+  revoke as revokeAt,
   type TokenAnswer,
   tokensFor,
   userinfo,
@@ -18,39 +21,16 @@ beforeAll(async () => {
   host = await startHost({
     clients: [
       ...clients,
-      {
-        client_id: 'other',
-        client_secret: secret,
-        redirect_uris: ['https://client.example.com/callback'],
-        grant_types: ['authorization_code', 'refresh_token', 'client_credentials'],
-      },
-      {
-        client_id: 'kept',
-        client_secret: secret,
-        redirect_uris: ['https://client.example.com/callback'],
-        refresh_token_rotation: false,
-      },
+      { client_id: 'kept', client_secret: secret, redirect_uris: [callback], refresh_token_rotation: false },
     ],
   })
 })
 afterAll(() => host.close())
 afterEach(() => jest.restoreAllMocks())
 
-const send = (path: string, fields: Fields): supertest.Test =>
-  supertest(host.app)
-    .post(path)
-    .type('form')
-    .send(
-      new URLSearchParams(
-        Object.entries(fields).filter((entry): entry is [string, string] => entry[1] !== undefined),
-      ).toString(),
-    )
-const revoke = (token: string, fields: Fields = {}): supertest.Test =>
-  send('/oauth/revoke', { token, ...web, ...fields })
-const introspect = (token: string, fields: Fields = {}): supertest.Test =>
-  send('/oauth/introspect', { token, ...web, ...fields })
-const guarded = (token: string): supertest.Test =>
-  supertest(host.app).get('/api/notes').set('Authorization', `Bearer ${token}`)
+const revoke = (token: string, fields?: Fields) => revokeAt(host, token, fields)
+const introspect = (token: string, fields?: Fields) => introspectAt(host, token, fields)
+const guarded = (token: string) => guardedAt(host, token)
 
 const userTokens = (fields: Fields = {}): Promise<TokenAnswer> =>
   tokensFor(host, { scope: 'openid notes:read', ...fields }, fields)
@@ -114,9 +94,9 @@ describe('a client revokes a token of its own (RFC 7009 §2.1)', () => {
 
   test('many times at once', async () => {
     const tokens = await userTokens()
-    const answers = await Promise.all(
-      [1, 2, 3, 4, 5, 6].map((turn) => revoke(turn % 2 ? tokens.access_token : tokens.refresh_token)),
-    )
+    const { access_token, refresh_token } = tokens
+    const turns = [1, 2, 3, 4, 5, 6].map((turn) => revoke(turn % 2 ? access_token : refresh_token))
+    const answers = await Promise.all(turns)
     for (const answer of answers) expectDone(answer)
     expect(await standing(tokens)).toEqual(neither)
   })
