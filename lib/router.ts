@@ -101,8 +101,9 @@ const pruningContext = (server: ServerSetup): PruningContext => {
  * app.use(oauth.wellKnown)
  */
 export const authRouter = (options: AuthRouterOptions = {}): AuthRouter => {
-  const endpoints = createEndpoints()
-  const server = createAuthorizationServer(resolveOptions(options), Object.values(endpoints).flat())
+  const resolved = resolveOptions(options)
+  const endpoints = createEndpoints(resolved)
+  const server = createAuthorizationServer(resolved, Object.values(endpoints).flat())
   const router = mount(server, endpoints)
   // Starts at once, so that the first request need not wait. A failure is logged here and reported to each request.
   server.ready().catch((error: unknown) => server.options.logger.error('latchkey: not ready', error))

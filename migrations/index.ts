@@ -1,6 +1,7 @@
 import { accessTokens } from './access-tokens.ts'
 import { accessTokensResources } from './access-tokens-resources.ts'
 import { authorizations } from './authorizations.ts'
+import { clientRegistrations } from './client-registrations.ts'
 import { clients } from './clients.ts'
 import { consentReceipts } from './consent-receipts.ts'
 import { consents } from './consents.ts'
@@ -37,4 +38,5 @@ export const migrations: ReadonlyMap<string, SchemaChange> = new Map([
   ['014_consent_receipts', consentReceipts],
   ['015_logins_acr', loginsAcr],
   ['016_access_tokens_resources', accessTokensResources],
+  ['017_client_registrations', clientRegistrations],
 ])

@@ -80,14 +80,21 @@ const checkPage = (file: string): void => {
 const checkDefaults = (): void => {
   const database = { client: 'better-sqlite3', connection: { filename: ':memory:' } }
   const secrets = ['a secret that is long enough for this']
-  const { lifetimes, refreshTokenGracePeriod, throttle } = resolveOptions({ database, secrets })
+  const { lifetimes, refreshTokenGracePeriod, throttle, features } = resolveOptions({
+    ...{ database, secrets, features: { registration: true } },
+  })
   const shown = table(section('docs/options.md', 'Lifetimes')).map(([name, value]) => [name, Number(value)])
   deepStrictEqual(Object.fromEntries(shown), { ...lifetimes })
   const options = new Map(table(section('docs/options.md', 'Options')))
   deepStrictEqual(options.get('refreshTokenGracePeriod'), `\`${refreshTokenGracePeriod}\``)
 
-  const periods: Readonly<Record<number, string>> = { 60: 'a minute', 900: 'in 15 minutes', 86400: 'a day' }
-  const ofEndpoints = Object.values(createEndpoints())
+  const periods: Readonly<Record<number, string>> = {
+    60: 'a minute',
+    900: 'in 15 minutes',
+    3600: 'in an hour',
+    86400: 'a day',
+  }
+  const ofEndpoints = Object.values(createEndpoints({ features }))
     .flat()
     .map(({ path, limit }) => [path.slice(1), limit] as const)
   const limits = [...Object.entries(throttle?.limits ?? {}), ...ofEndpoints]

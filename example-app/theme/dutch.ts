@@ -46,6 +46,9 @@ export const dutch: Readonly<Record<string, string>> = {
   'client.unverified': 'Niet gecontroleerd',
   'client.unverified.text':
     '{product} heeft niet gecontroleerd van wie dit is. Ga alleen door als je het kent en vertrouwt.',
+  'client.unverified.source': 'De beschrijving komt van {host}.',
+  'client.unverified.device':
+    'Dit draait op je apparaat, waar een andere app zich ervoor kan uitgeven. Ga alleen door als je dit net zelf hebt gestart.',
 
   'consent.title': '{client} wil toegang',
   'consent.can': '{client} kan dan:',

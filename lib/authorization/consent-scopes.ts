@@ -97,20 +97,26 @@ const groupOf = (scope?: ScopeOptions): ConsentScope['group'] =>
 
 const productName = (server: ScopeTexts): string => server.options.branding.name ?? 'Latchkey'
 
+const shortHash = (text: string): string => createHash('sha256').update(text).digest('base64url').slice(0, 16)
+
+/** What a consent means to a client that described itself: after a change of its redirect URIs it is another client. */
+const selfOf = ({ metadata }: Client): string =>
+  metadata.self_described === undefined ? '' : shortHash(JSON.stringify([...metadata.redirect_uris].sort()))
+
 /**
  * A hash of what an entry of a consent means. It changes with the description, the claims and the user's choices, but
  * not with the language. Standard scopes and claims mean what OpenID Connect says, unless the host describes them.
  */
 export const meaningOf = (server: AuthorizationServer, client: Client, name: string): string => {
   const scope = termsOf(server, client, name)
-  if (scope === undefined) return ''
+  if (scope === undefined) return selfOf(client)
   const { description, details, claims = [], optional = false, risk = 'normal' } = scope
   const said = JSON.stringify([
     ...[description, [...claims].sort(), optional, groupOf(scope)],
     ...(risk === 'high' ? [risk] : []),
     ...(details === undefined ? [] : [{ details }]),
   ])
-  return createHash('sha256').update(said).digest('base64url').slice(0, 16)
+  return shortHash(`${said}${selfOf(client)}`)
 }
 
 /** The scopes as the consent page lists them. New ones are marked only if the user allowed something before. */

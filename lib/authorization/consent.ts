@@ -8,7 +8,7 @@ import type { Consent, ConsentReceipt } from '../protocol/consent.ts'
 import { ExpiredRequestError } from '../protocol/errors.ts'
 import { needsConsent } from '../protocol/next-step.ts'
 import type { Organization } from '../protocol/organization.ts'
-import { webHost } from '../protocol/redirect-uri.ts'
+import { redirectUriKind, webHost } from '../protocol/redirect-uri.ts'
 import type { KeptConsent } from '../repositories/index.ts'
 import type { FormPurpose } from '../sessions/csrf.ts'
 import { type ActiveLogin, activeLogin } from '../sessions/login.ts'
@@ -30,7 +30,9 @@ export interface ConsentRequest extends ActiveLogin {
 export const clientCard = (client: Client, redirectUri: string, language: string): ClientCard => ({
   name: clientName(client, language),
   host: webHost(redirectUri),
-  unverified: false,
+  unverified: client.metadata.self_described !== undefined,
+  onDevice: redirectUriKind(redirectUri) !== 'https',
+  source: client.metadata.self_described === 'document' ? new URL(client.clientId).host : '',
   policyUri: inLanguage(client.metadata, 'policy_uri', language),
   tosUri: inLanguage(client.metadata, 'tos_uri', language),
 })

@@ -1,4 +1,6 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
+import { withFollowedScope } from '../clients/followed-scope.ts'
+import { ensureDocumentClient } from '../clients/metadata-documents.ts'
 import { knownResources } from '../options/resources.ts'
 import { requestedLevels } from '../protocol/acr-values.ts'
 import {
@@ -11,6 +13,8 @@ import { allowedScopes, type Client } from '../protocol/client.ts'
 import { responseTypes } from '../protocol/client-metadata.ts'
 import { asAuthorizationError, OAuthError } from '../protocol/errors.ts'
 import type { Parameters } from '../protocol/parameters.ts'
+import type { CodeChallengeMethod } from '../protocol/pkce.ts'
+import type { RequestInfo } from '../protocol/request-info.ts'
 import { frontChannelResponseTypes } from '../protocol/response-type.ts'
 import { findForAuthorize, type KnownLogin } from '../repositories/index.ts'
 import { readIdTokenHint } from '../tokens/id-token-hint.ts'
@@ -57,28 +61,36 @@ const serverSideParameters = async (
   }
 }
 
+/** `plain` is for clients that the host registered (RFC 7636 §4.2). */
+const challengeMethods = (
+  { options: { codeChallengeMethods } }: AuthorizationServer,
+  { metadata }: Client,
+): readonly CodeChallengeMethod[] => (metadata.self_described === undefined ? codeChallengeMethods : ['S256'])
+
 /**
- * Parses and validates an authorization request (RFC 6749 §4.1.1, OIDC Core §3.1.2.1), with one statement.
+ * Parses and validates an authorization request (RFC 6749 §4.1.1, OIDC Core §3.1.2.1), with one statement. A metadata document is
+ * read first.
  *
- * @param sid the login that the session remembers, if any
+ * @param from.sid the login that the session remembers, if any
  * @throws OAuthError when client or redirect URI is wrong, to be shown to the user
  * @throws AuthorizationResponseError for everything else, to be sent to the client
  */
 export const readIncomingRequest = async (
   server: AuthorizationServer,
   parameters: Parameters,
-  sid: string | undefined,
+  { sid, info }: { readonly sid: string | undefined; readonly info: RequestInfo },
 ): Promise<IncomingRequest> => {
   const clientId = parameters.required('client_id')
+  await ensureDocumentClient(server, clientId, info)
   const found = await findForAuthorize(server.database, { clientId, sid, now: server.now() })
   const types = supportedResponseTypes(server)
-  const verified = parseAuthorizationTarget(parameters, found?.client)
+  const current = found && (await withFollowedScope(server, found.client))
+  const verified = parseAuthorizationTarget(parameters, current)
   const { client, target } = verified
-  const { codeChallengeMethods } = server.options
   const request = parseAuthorizationRequest(
     parameters,
     verified,
-    codeChallengeMethods,
+    challengeMethods(server, client),
     types,
     knownResources(server),
   )

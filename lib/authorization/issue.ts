@@ -15,6 +15,7 @@ import {
   consumePendingRequest,
   createAuthorization,
   createConsentReceipt,
+  keepUsedClient,
   lockConsent,
   lockLogin,
   type NewAuthorization,
@@ -158,6 +159,10 @@ const settleConsent = async (
   return undefined
 }
 
+/** A client that described itself and is used now stays; false if it has just been removed. */
+const keepClient = async (tx: Database, { context: { client } }: AuthorizationGrant): Promise<boolean> =>
+  client.metadata.self_described === undefined || keepUsedClient(tx, { clientId: client.clientId })
+
 /**
  * Issues what the response type asks for: a code (RFC 6749 §4.1.2), and tokens if the host has enabled them. Signatures
  * come first. Then one transaction consumes the pending request, locks the consent or stores it, and creates the
@@ -180,6 +185,7 @@ export const issueAuthorizationResponse = async (
     // ends with the login anyway.
     const { offline, sid, now } = authorization
     if (offline && !(await lockLogin(tx, { sid, now }))) return 'gone'
+    if (!(await keepClient(tx, grant))) return 'gone'
     const found = await settleConsent(tx, grant, authorization)
     if (found) return found
     await Promise.all([

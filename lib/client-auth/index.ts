@@ -1,4 +1,5 @@
 import type { AuthorizationServer, EndpointDescription } from '../authorization-server.ts'
+import { ensureDocumentClient } from '../clients/metadata-documents.ts'
 import type { Client } from '../protocol/client.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import type { TokenRequest } from '../protocol/token-request.ts'
@@ -56,6 +57,17 @@ const isAuthentic = async (
 ): Promise<boolean> =>
   client.disabledAt === null && mayUse(client, method) && (await credentials.verify(client, server))
 
+/** The client as it is now; undefined also if its metadata document is gone. */
+const currentClient = async (server: AuthorizationServer, clientId: string): Promise<Client | undefined> => {
+  try {
+    await ensureDocumentClient(server, clientId)
+  } catch (error) {
+    if (error instanceof OAuthError && error.code === 'unauthorized_client') return undefined
+    throw error
+  }
+  return findClient(server.database, { clientId, now: server.now() })
+}
+
 /**
  * Authenticates the client of a request by its registered method.
  *
@@ -75,8 +87,7 @@ export const authenticateClient = async (
   const attempt = { address: info.address, name: clientId ?? '' }
   const throttle = server.throttle.of(endpoint)
   await throttle.assertOpen(attempt)
-  const client =
-    clientId === undefined ? undefined : await findClient(server.database, { clientId, now: server.now() })
+  const client = clientId === undefined ? undefined : await currentClient(server, clientId)
   try {
     if (client && (await isAuthentic(server, client, method, credentials))) return client
     throw invalidClient(request)

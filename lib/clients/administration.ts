@@ -6,20 +6,19 @@ import type { ClientMetadata } from '../protocol/client-metadata.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import {
   type ClientRecord,
-  deleteClient,
   findClient,
   findClientRecord,
   listClients,
   rotateClientSecret,
   setClientDisabled,
 } from '../repositories/clients.ts'
-import { removeDataOfClient } from '../repositories/pruning/clients.ts'
 import {
   type ClientChanges,
   type ClientCredentials,
   type ClientRegistration,
   type ClientRegistry,
   changeClient,
+  eraseClient,
   refuseUnknownClient,
   registerClient,
 } from './register.ts'
@@ -65,7 +64,8 @@ export interface ClientAdministration {
   /** Returns one client, or undefined if no client has this id. */
   get(clientId: string): Promise<RegisteredClient | undefined>
   /**
-   * Changes the named metadata fields. `null` removes a field.
+   * Changes the named metadata fields. `null` removes a field. A client that described itself becomes a verified client of
+   * yours: the pages no longer warn about it, and it cannot change its registration any more.
    *
    * @throws OAuthError `invalid_client` for an unknown client, `invalid_client_metadata` or `invalid_redirect_uri`
    * @example await oauth.clients.update('shop', { client_name: 'Shop 2', policy_uri: null })
@@ -202,9 +202,7 @@ export const clientAdministration = (context: AdministrationContext): ClientAdmi
     },
     delete: async (clientId) => {
       await ready()
-      await setDisabled(clientId, true)
-      await removeDataOfClient(database, { clientId })
-      await deleteClient(database, { clientId })
+      await eraseClient({ database, now }, clientId)
       announce('client.deleted', clientId)
     },
     rotateSecret: async (clientId, { keepPreviousFor = day } = {}) => {

@@ -4,10 +4,18 @@ import type { Database } from '../database/types.ts'
 import { createSecret, hashSecret } from '../keys/secrets.ts'
 import { unknownScope } from '../options/scopes.ts'
 import { type Client, usesSecret } from '../protocol/client.ts'
-import { type ClientMetadata, parseClientMetadata } from '../protocol/client-metadata.ts'
+import { type ClientMetadata, parseClientMetadata, withoutInternals } from '../protocol/client-metadata.ts'
 import { isUnpredictable } from '../protocol/entropy.ts'
 import { OAuthError } from '../protocol/errors.ts'
-import { createClient, findClient, updateClient } from '../repositories/clients.ts'
+import { deleteClientRegistration } from '../repositories/client-registrations.ts'
+import {
+  createClient,
+  deleteClient,
+  findClient,
+  setClientDisabled,
+  updateClient,
+} from '../repositories/clients.ts'
+import { removeDataOfClient } from '../repositories/pruning/clients.ts'
 
 /** A client to register: RFC 7591 metadata with its id and secret. */
 export interface ClientRegistration extends Partial<ClientMetadata> {
@@ -110,7 +118,13 @@ const chooseSecret = (
   return { hash: hashSecret(created), created }
 }
 
-const store = async (
+/**
+ * Stores a client in a transaction. A client that described itself becomes one of the host, unless it is stored as
+ * described again: its registration access token then is worthless, and its document is not read any more.
+ *
+ * @param existing the client that has this id
+ */
+export const storeClient = async (
   tx: Database,
   registration: CheckedRegistration,
   existing: Client | undefined,
@@ -118,6 +132,9 @@ const store = async (
 ): Promise<ClientCredentials> => {
   const { clientId, metadata } = registration
   const { hash, created } = chooseSecret(registration, existing)
+  if (existing?.metadata.self_described !== undefined && metadata.self_described === undefined) {
+    await deleteClientRegistration(tx, { clientId })
+  }
   if (existing) await updateClient(tx, { clientId, metadata, now, secretHash: hash })
   else await createClient(tx, { clientId, metadata, now, secretHash: hash ?? null })
   return { client_id: clientId, ...(created !== undefined && { client_secret: created }) }
@@ -137,7 +154,7 @@ export const registerClient = (
   const { clientId } = registration
   return transaction(database, async (tx) => {
     if (await findClient(tx, { clientId, now: now() })) refuse(`client_id: ${clientId} is already registered`)
-    return store(tx, registration, undefined, now())
+    return storeClient(tx, registration, undefined, now())
   })
 }
 
@@ -152,7 +169,7 @@ export const saveClient = (
 ): Promise<ClientCredentials> =>
   transaction(database, async (tx) => {
     const existing = await findClient(tx, { clientId: registration.clientId, now: now() })
-    return store(tx, registration, existing, now())
+    return storeClient(tx, registration, existing, now())
   })
 
 /**
@@ -169,6 +186,27 @@ export const changeClient = (
   transaction(database, async (tx) => {
     const existing = (await findClient(tx, { clientId, now: now() })) ?? refuseUnknownClient(clientId)
     const given = Object.entries(changes).filter(([, value]) => value !== undefined)
-    const metadata = checkedMetadata({ ...existing.metadata, ...Object.fromEntries(given) }, scopes)
-    return store(tx, { clientId, secret: undefined, metadata }, existing, now())
+    const metadata = checkedMetadata(
+      { ...withoutInternals(existing.metadata), ...Object.fromEntries(given) },
+      scopes,
+    )
+    return storeClient(tx, { clientId, secret: undefined, metadata }, existing, now())
   })
+
+/**
+ * Deletes a client with its consents, authorizations and tokens. It is disabled first, so that access ends at once. Call it
+ * again if it rejects.
+ *
+ * @throws OAuthError `invalid_client` for an unknown client
+ */
+export const eraseClient = async (
+  { database, now }: Pick<ClientRegistry, 'database' | 'now'>,
+  clientId: string,
+): Promise<void> => {
+  const time = now()
+  if (!(await setClientDisabled(database, { clientId, disabledAt: time, now: time })))
+    refuseUnknownClient(clientId)
+  await removeDataOfClient(database, { clientId })
+  await deleteClientRegistration(database, { clientId })
+  await deleteClient(database, { clientId })
+}

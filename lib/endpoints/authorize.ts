@@ -15,10 +15,13 @@ const isResumed = (parameters: Parameters): boolean =>
   parameters.has(requestParameter) && !parameters.has('client_id')
 
 const authorize = async (context: PageContext): Promise<void> => {
-  const { server, req } = context
+  const { server, req, info } = context
   const parameters = queryParameters(req)
   if (!isResumed(parameters)) {
-    return continueRequest(context, await readIncomingRequest(server, parameters, rememberedSid(context)))
+    return continueRequest(
+      context,
+      await readIncomingRequest(server, parameters, { sid: rememberedSid(context), info }),
+    )
   }
   const returned = parameters.has(returnedParameter)
   await withPending(context, parameters, (about, pending) =>

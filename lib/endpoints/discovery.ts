@@ -64,6 +64,7 @@ const metadataOf = (server: ServerSetup): Record<string, unknown> => {
     request_parameter_supported: false,
     request_uri_parameter_supported: false,
     require_request_uri_registration: false,
+    ...(options.features.clientMetadataDocuments && { client_id_metadata_document_supported: true }),
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Context, Incoming, PageContext } from '../http/context.ts'
 import type { Endpoint } from '../http/route.ts'
+import type { Options } from '../options/resolve.ts'
 import { accountEndpoint } from './account.ts'
 import { assetsEndpoint } from './assets.ts'
 import { authorizeEndpoint } from './authorize.ts'
@@ -9,6 +10,7 @@ import { introspectEndpoint } from './introspect.ts'
 import { createJwksEndpoint } from './jwks.ts'
 import { loginEndpoint } from './login.ts'
 import { logoutEndpoint } from './logout.ts'
+import { registerEndpoint, registrationEndpoint } from './register.ts'
 import { revokeEndpoint } from './revoke.ts'
 import { selectAccountEndpoint } from './select-account.ts'
 import { tokenEndpoint } from './token.ts'
@@ -26,8 +28,11 @@ export interface Endpoints {
 }
 
 /** The endpoints of one router; the documents that they keep belong to it. */
-export const createEndpoints = (): Endpoints => ({
-  api: [tokenEndpoint, userinfoEndpoint, introspectEndpoint, revokeEndpoint, createJwksEndpoint()],
+export const createEndpoints = ({ features }: Pick<Options, 'features'>): Endpoints => ({
+  api: [
+    ...[tokenEndpoint, userinfoEndpoint, introspectEndpoint, revokeEndpoint, createJwksEndpoint()],
+    ...(features.registration ? [registerEndpoint, registrationEndpoint] : []),
+  ],
   pages: [
     authorizeEndpoint,
     loginEndpoint,

@@ -1,7 +1,9 @@
 import { transaction } from '../database/transaction.ts'
 import { hashSecret, isSecretOf } from '../keys/secrets.ts'
 import { assertRedeemable } from '../protocol/authorization-code.ts'
-import { allowedScopes } from '../protocol/client.ts'
+import { allowedScopes, isPublic } from '../protocol/client.ts'
+import { OAuthError } from '../protocol/errors.ts'
+import { isRegisteredRedirectUri } from '../protocol/redirect-uri.ts'
 import { scopesStillAllowed } from '../protocol/scope.ts'
 import { consumeAuthorizationCode, findAuthorizationByCode } from '../repositories/index.ts'
 import { announceTokens, issueTokens, storeTokens } from '../tokens/issue-tokens.ts'
@@ -24,6 +26,10 @@ export const authorizationCode: Grant = {
     const { outcome, authorization } = assertRedeemable(found, presented, server.now())
     if (outcome === 'replay') return revokeReplayed(server, authorization, request, 'code_replayed')
 
+    const { redirect_uris: redirectUris } = client.metadata
+    if (!isRegisteredRedirectUri(redirectUri, redirectUris, { isPublic: isPublic(client) })) {
+      throw new OAuthError('invalid_grant', 'redirect_uri is no longer registered for this client')
+    }
     const { id, details } = authorization
     const allowed = scopesStillAllowed(authorization.scopes, allowedScopes(client))
     const target = targetOf(server, request, authorization, allowed)

@@ -7,13 +7,13 @@ import type { Context } from './context.ts'
 const formType = 'application/x-www-form-urlencoded'
 
 /** RFC 6749 Appendix B. In another charset, a filter in front of us could not read what the form says. */
-const isUtf8 = (type = formType): boolean =>
+export const isUtf8 = (type = formType): boolean =>
   type === formType ||
   [...type.matchAll(/;\s*charset\s*=\s*"?([^";\s]*)/gi)].every(([, charset = '']) =>
     /^utf-?8$/i.test(charset),
   )
 
-const unsupported = (description: string): OAuthError =>
+export const unsupported = (description: string): OAuthError =>
   new OAuthError('invalid_request', description, { status: 415 })
 
 /** Whether a media type is that of a form, with any parameters. */
@@ -23,7 +23,7 @@ const isForm = (type = ''): boolean => /^\s*application\/x-www-form-urlencoded\s
  * Reads the body of a request. A body beyond the limit is refused at once and its rest discarded, so that the client
  * can read the answer and use the connection again.
  */
-const readBody = (req: Request, limit: number): Promise<Buffer> =>
+export const readBody = (req: Request, limit: number): Promise<Buffer> =>
   new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let length = 0

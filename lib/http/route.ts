@@ -7,7 +7,7 @@ import { createRequestInfo } from './request-info.ts'
 import { sendEmpty } from './send.ts'
 
 /** Where GET is, HEAD is too: it runs the same handler, and what the handler writes is discarded. */
-type Method = 'GET' | 'POST'
+type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
 
 type Handler<C extends Incoming> = (context: C) => void | Promise<void>
 

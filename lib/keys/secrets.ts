@@ -15,6 +15,7 @@ export const secretPrefixes = {
   authorizationCode: 'lk_ac_',
   authorizationRequest: 'lk_ar_',
   clientSecret: 'lk_cs_',
+  registrationToken: 'lk_rg_',
   browser: 'lk_br_',
 } as const
 

@@ -4,14 +4,8 @@ import { codeChallengeMethods } from '../protocol/pkce.ts'
 import { isLoopbackHost } from '../protocol/redirect-uri.ts'
 import { checkedProviders } from './branding.ts'
 import { assertNames, assertRecord, assertSeconds, assertType, refuse } from './check.ts'
-import type {
-  AuthRouterOptions,
-  Features,
-  Lifetimes,
-  Logger,
-  LoginOptions,
-  OutboundOptions,
-} from './options.ts'
+import { isOrigin } from './features.ts'
+import type { AuthRouterOptions, Lifetimes, Logger, LoginOptions, OutboundOptions } from './options.ts'
 
 // One check per option. Each throws OptionsError.
 
@@ -26,6 +20,7 @@ const defaultLifetimes: Lifetimes = {
   signingKeyLead: 86_400,
   sessionIdle: 1800,
   sessionAbsolute: 12 * 3600,
+  unusedClient: 30 * 86_400,
 }
 
 export const checkedIssuer = (issuer: unknown): string => {
@@ -147,13 +142,6 @@ export const checkedMethods = (methods: readonly ('S256' | 'plain')[]): readonly
     ? methods
     : refuse("codeChallengeMethods must contain 'S256', 'plain' or both")
 
-export const checkedFeatures = (features: Features): Required<Features> => {
-  assertRecord('features', features)
-  assertNames('features.', features, ['implicit'])
-  assertType('features.implicit', features.implicit, 'boolean')
-  return { implicit: features.implicit ?? false }
-}
-
 export const checkedViews = (views: unknown): string | undefined => {
   if (views === undefined) return undefined
   if (typeof views !== 'string' || !statSync(views, { throwIfNoEntry: false })?.isDirectory()) {
@@ -170,9 +158,6 @@ export const checkedOutbound = (outbound: OutboundOptions): Required<OutboundOpt
     ? { allow }
     : refuse("outbound.allow must be a list of origins, such as 'http://127.0.0.1:4001'")
 }
-
-const isOrigin = (origin: unknown): boolean =>
-  typeof origin === 'string' && URL.canParse(origin) && new URL(origin).origin === origin
 
 export const checkedLogger = (logger: Logger): Logger => {
   for (const name of ['info', 'warn', 'error'] as const) {

@@ -2,6 +2,7 @@ import type { Request, RequestHandler } from 'express'
 import type { Knex } from 'knex'
 import type { Organization } from '../protocol/organization.ts'
 import type { Branding, LocaleOptions, ScopeOptions } from './page-options.ts'
+import type { MetadataDocumentOptions, RegistrationOptions } from './registration-options.ts'
 import type { ResourceOptions } from './resource-options.ts'
 import type { HostUser, LoginOptions, UserFunctions, UserMapping } from './user-options.ts'
 
@@ -13,6 +14,12 @@ export type {
   ScopeOptions,
   ScopeWords,
 } from './page-options.ts'
+export type {
+  ClientPolicy,
+  MetadataDocumentOptions,
+  RegistrationOptions,
+  RegistrationRequest,
+} from './registration-options.ts'
 export type { ResourceOptions, ResourceTokenRequest } from './resource-options.ts'
 export type {
   ClaimMapping,
@@ -126,6 +133,16 @@ export interface Features {
    * the authorization code with PKCE. @default false
    */
   implicit?: boolean
+  /**
+   * Dynamic client registration at `/register` (RFC 7591) and its management (RFC 7592), as MCP clients need it.
+   * @default false
+   */
+  registration?: boolean | RegistrationOptions
+  /**
+   * Clients whose `client_id` is the https URL of a document with their metadata, which Latchkey reads
+   * (draft-ietf-oauth-client-id-metadata-document). @default false
+   */
+  clientMetadataDocuments?: boolean | MetadataDocumentOptions
 }
 
 /** Rules for outbound HTTP requests. */
@@ -164,6 +181,16 @@ export interface Limits {
   revoke: Limit | false
   /** Invalid tokens at `/userinfo` from one address. A valid token always passes. @default 60 in a minute */
   userinfo: Limit | false
+  /** Wrong tokens at `/register` from one address. @default 30 in a minute */
+  register: Limit | false
+  /** Registrations and their changes from one address; each counts. @default 60 in an hour */
+  registration: Limit | false
+  /** The same in a day. @default 300 in a day */
+  registrationDaily: Limit | false
+  /** Metadata documents that requests from one address make the server read; each counts. @default 60 in an hour */
+  document: Limit | false
+  /** Metadata documents read from one host; each counts. @default 120 in an hour */
+  documentHost: Limit | false
 }
 
 /** A client of the package `redis` (version 4 or later) or `ioredis`. */
@@ -208,6 +235,8 @@ export interface Lifetimes {
   sessionIdle: number
   /** Login, regardless of activity. @default 43200 (12 hours) */
   sessionAbsolute: number
+  /** Self-registered client that no user has allowed anything. @default 2592000 (30 days) */
+  unusedClient: number
 }
 
 /** The part of `console` that Latchkey uses. */

@@ -5,7 +5,6 @@ import { assertNames, assertRecord, refuse } from './check.ts'
 import {
   checkedAcrValues,
   checkedDatabase,
-  checkedFeatures,
   checkedFlag,
   checkedGracePeriod,
   checkedIssuer,
@@ -28,11 +27,11 @@ import {
   environmentWarning,
   isProduction,
 } from './development.ts'
+import { type CheckedFeatures, checkedFeatures } from './features.ts'
 import { checkedDefaultLocale, checkedLocales } from './locales.ts'
 import type {
   AuthRouterOptions,
   Branding,
-  Features,
   Lifetimes,
   LocaleOptions,
   Logger,
@@ -73,7 +72,7 @@ export interface Options {
   readonly maxAuthorizationsPerClient: number | false
   readonly codeChallengeMethods: readonly ('S256' | 'plain')[]
   readonly throttle: Throttling | undefined
-  readonly features: Required<Features>
+  readonly features: CheckedFeatures
   readonly views: string | undefined
   readonly defaultLocale: string
   readonly locales: Readonly<Record<string, LocaleOptions | boolean>>

@@ -5,7 +5,7 @@ import type { Limit, Limits, RedisClient, ThrottleOptions } from './options.ts'
 export interface Throttling {
   readonly store: 'database' | 'memory' | RedisClient
   /** Limits of endpoints are those that the host chose; the endpoints have their own defaults. */
-  readonly limits: Readonly<LoginLimits & Partial<Limits>>
+  readonly limits: Readonly<LoginLimits & Quotas & Partial<Limits>>
 }
 
 /** The limits on wrong passwords. */
@@ -25,6 +25,16 @@ export const defaultLoginLimits: LoginLimits = {
   loginAddress: { failures: 20, seconds: quarterHour },
   loginNetwork: { failures: 200, seconds: quarterHour },
   loginAccount: { failures: 50, seconds: day },
+}
+
+/** Limits that count every use, not only failures. */
+export type Quotas = Pick<Limits, 'registration' | 'registrationDaily' | 'document' | 'documentHost'>
+
+export const defaultQuotas: Quotas = {
+  registration: { failures: 60, seconds: 3600 },
+  registrationDaily: { failures: 300, seconds: day },
+  document: { failures: 60, seconds: 3600 },
+  documentHost: { failures: 120, seconds: 3600 },
 }
 
 const isRedis = (store: unknown): store is RedisClient =>
@@ -59,5 +69,5 @@ export const checkedThrottle = (throttle: ThrottleOptions | false): Throttling |
   assertRecord('throttle.limits', limits)
   const given = Object.entries(limits).filter(([, limit]) => limit !== undefined)
   const checked = given.map(([name, limit]) => [name, checkedLimit(`throttle.limits.${name}`, limit)])
-  return { store, limits: { ...defaultLoginLimits, ...Object.fromEntries(checked) } }
+  return { store, limits: { ...defaultLoginLimits, ...defaultQuotas, ...Object.fromEntries(checked) } }
 }

@@ -27,6 +27,12 @@ export interface OutboundResponse {
 /** Latchkey's only HTTP client. Its URLs come from client metadata. */
 export interface Outbound {
   /**
+   * Checks a URL before it is stored, as far as that needs no name resolution.
+   *
+   * @throws OutboundError refused
+   */
+  assertAllowed(url: string): void
+  /**
    * Sends one request. Every status is a valid result; redirects are not followed.
    *
    * @throws OutboundError if the address is refused, or the response is not complete before the timeout
@@ -110,6 +116,7 @@ const exchange = async (
 export const createOutbound = ({ allow, lookup: resolve = lookup }: OutboundOptions): Outbound => {
   const underway = new Map<string, Promise<OutboundResponse>>()
   return {
+    assertAllowed: (text) => void parseTarget(text, allow),
     request: async (text, init = {}) => {
       const target = parseTarget(text, allow)
       if (init.form !== undefined || init.method === 'POST') return exchange(target, resolve, init)

@@ -37,9 +37,13 @@ export const parseTarget = (text: string, allow: readonly string[]): Target => {
   if (url.username !== '' || url.password !== '') throw refusal(url.origin, 'the URL contains credentials')
   // A literal address is not resolved.
   const host = url.hostname.replace(/^\[|\]$/g, '')
-  if (!allowed && isIP(host) !== 0 && !isPublicAddress(host)) throw notPublic(url.origin)
+  const isPrivate = isIP(host) === 0 ? localName.test(host) : !isPublicAddress(host)
+  if (!allowed && isPrivate) throw notPublic(url.origin)
   return { url, allowed }
 }
+
+/** Names that only this machine or network resolves (RFC 6761 §6.3, RFC 6762 §3). */
+const localName = /(^|\.)(localhost|local|internal)\.?$/
 
 const notPublic = (origin: string): OutboundError => refusal(origin, 'the address is not public')
 

@@ -7,6 +7,10 @@ export interface ClientCard {
   host: string
   /** The client registered itself, so its name is not verified. */
   unverified: boolean
+  /** The answer goes to an app on the user's device, where any app could pose as this one. */
+  onDevice?: boolean
+  /** Host of the metadata document by which an unverified client describes itself. */
+  source?: string
   /** Shown only when https (RFC 7591 §2). */
   policyUri?: string
   /** Shown only when https (RFC 7591 §2). */

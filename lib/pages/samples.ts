@@ -66,6 +66,8 @@ const unverified: ClientCard = {
   name: 'Inbox Helper 3000',
   host: 'inbox-helper.example.net',
   unverified: true,
+  onDevice: true,
+  source: 'tools.example.net',
 }
 const select: PageModels['select-account'] = {
   action: '/select-account',

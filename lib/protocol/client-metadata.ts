@@ -91,7 +91,17 @@ export interface ClientMetadata {
   id_token_lifetime?: number
   refresh_token_idle_lifetime?: number
   refresh_token_absolute_lifetime?: number
+  /**
+   * Set if the client described itself, by dynamic registration (RFC 7591) or by a metadata document, so that nobody has
+   * verified what it says. A change by the host removes it.
+   */
+  self_described?: 'registration' | 'document'
+  /** Set with `self_described` if `scope` follows the option `resources`. */
+  scope_follows_resources?: true
 }
+
+/** Members that Latchkey sets itself. */
+type InternalMember = 'self_described' | 'scope_follows_resources'
 
 const everyResponseType = [...responseTypes, ...frontChannelResponseTypes]
 
@@ -160,6 +170,14 @@ const seedDefaults = {
   refresh_token_rotation: true,
 }
 
+/** RFC 7591 §2, OIDC Registration §2. */
+const registrationDefaults = {
+  ...seedDefaults,
+  token_endpoint_auth_method: 'client_secret_basic',
+  grant_types: ['authorization_code'],
+  id_token_scope_claims: false,
+}
+
 /**
  * Checks the metadata of one client by the registration rules, and adds the defaults.
  *
@@ -169,7 +187,14 @@ const seedDefaults = {
  */
 export const parseClientMetadata = (input: Readonly<Record<string, unknown>>): ClientMetadata => {
   if (typeof input !== 'object' || input === null) refuse('client metadata must be an object')
-  const checks = { ...registered, ...extensions }
+  return checkedMetadata(input, { ...registered, ...extensions }, seedDefaults)
+}
+
+const checkedMetadata = (
+  input: Readonly<Record<string, unknown>>,
+  checks: Readonly<Record<string, Check>>,
+  defaults: typeof seedDefaults,
+): ClientMetadata => {
   const given = Object.entries(input).filter(([, value]) => value !== undefined && value !== null)
   const checked = given.map(([name, value]): [string, unknown] => {
     const localized = parseLocalizedName(name)
@@ -181,9 +206,33 @@ export const parseClientMetadata = (input: Readonly<Record<string, unknown>>): C
   const twice = checked.find(([name], index) => checked.findIndex(([other]) => other === name) !== index)
   if (twice) refuse(`${twice[0]} appears twice, in different cases`)
   // Each field was checked by its rule above, or is a default.
-  const metadata = { redirect_uris: [], ...seedDefaults, ...Object.fromEntries(checked) } as ClientMetadata
+  const metadata = { redirect_uris: [], ...defaults, ...Object.fromEntries(checked) } as ClientMetadata
   assertConsistent(metadata)
   return metadata
+}
+
+/**
+ * The same without what Latchkey set itself: what the host may change.
+ *
+ * @example const { client_name } = withoutInternals(client.metadata)
+ */
+export const withoutInternals = ({
+  self_described: _,
+  scope_follows_resources: __,
+  ...metadata
+}: ClientMetadata): Omit<ClientMetadata, InternalMember> => metadata
+
+/**
+ * Checks what a client says about itself by the same rules, with the defaults of RFC 7591 and OIDC Registration. Unknown
+ * members, those that only the host may set, and empty strings are ignored (RFC 7591 §2).
+ *
+ * @param input members by name
+ * @throws OAuthError `invalid_client_metadata` or `invalid_redirect_uri` (RFC 7591 §3.2.2)
+ */
+export const parseRegistration = (input: Readonly<Record<string, unknown>>): ClientMetadata => {
+  const isKnown = (name: string): boolean => Object.hasOwn(registered, parseLocalizedName(name)?.name ?? name)
+  const given = Object.entries(input).filter(([name, value]) => isKnown(name) && value !== '')
+  return checkedMetadata(Object.fromEntries(given), registered, registrationDefaults)
 }
 
 const refuseName = (name: string): never => {

@@ -1,9 +1,16 @@
 import { assertNames } from '../options/check.ts'
 import type { Limit } from '../options/options.ts'
-import { defaultLoginLimits, type LoginLimits, type Throttling } from '../options/throttle.ts'
+import {
+  defaultLoginLimits,
+  defaultQuotas,
+  type LoginLimits,
+  type Quotas,
+  type Throttling,
+} from '../options/throttle.ts'
 import { type CountersContext, countersIn } from './counters.ts'
 import { createFailureThrottle, type FailureThrottle } from './failure-throttle.ts'
 import { createLoginThrottle, type LoginThrottle } from './login-throttle.ts'
+import { createTakeQuota, type TakeQuota } from './quota.ts'
 
 /** An endpoint at which programs can fail. */
 export interface LimitedEndpoint {
@@ -18,15 +25,21 @@ export interface Throttle {
   readonly login: LoginThrottle
   /** The limit of an endpoint. */
   of(endpoint: LimitedEndpoint): FailureThrottle
+  /** Counts registrations and reads of metadata documents. */
+  readonly takeQuota: TakeQuota
 }
 
 const nameOf = ({ path }: LimitedEndpoint): string => path.slice(1)
 
-const noLoginLimits: LoginLimits = {
+const noLimits: LoginLimits & Quotas = {
   loginAccountAddress: false,
   loginAddress: false,
   loginNetwork: false,
   loginAccount: false,
+  registration: false,
+  registrationDaily: false,
+  document: false,
+  documentHost: false,
 }
 
 /**
@@ -39,8 +52,9 @@ export const createThrottle = (
   context: CountersContext,
 ): Throttle => {
   const limited = endpoints.filter(({ limit }) => limit !== undefined)
-  const { limits } = throttling ?? { limits: noLoginLimits }
-  assertNames('throttle.limits.', limits, [...Object.keys(defaultLoginLimits), ...limited.map(nameOf)])
+  const { limits } = throttling ?? { limits: noLimits }
+  const own = [...Object.keys(defaultLoginLimits), ...Object.keys(defaultQuotas)]
+  assertNames('throttle.limits.', limits, [...own, ...limited.map(nameOf)])
   const limitOf = (endpoint: LimitedEndpoint): Limit | false => {
     if (throttling === undefined) return false
     const chosen = new Map(Object.entries(limits)).get(nameOf(endpoint))
@@ -49,9 +63,11 @@ export const createThrottle = (
   const throttles = new Map(
     limited.map((endpoint) => [endpoint.path, createFailureThrottle(nameOf(endpoint), limitOf(endpoint))]),
   )
+  const counters = countersIn(throttling?.store ?? 'memory', context)
   const unlimited = createFailureThrottle('', false)
   return {
-    login: createLoginThrottle(limits, countersIn(throttling?.store ?? 'memory', context), context.now),
+    login: createLoginThrottle(limits, counters, context.now),
     of: ({ path }) => throttles.get(path) ?? unlimited,
+    takeQuota: createTakeQuota(limits, counters),
   }
 }

@@ -3,6 +3,7 @@ import { command, query } from '../../database/statement.ts'
 import type { Database, Row } from '../../database/types.ts'
 import { removeEndedFamilies, removeFamiliesOfLogins } from './authorizations.ts'
 import { type BatchParams, batchParams, batchSize, isLast, keysIn, type Removal } from './batch.ts'
+import { removeUnusedClients } from './unused-clients.ts'
 
 /** Removes rows that expired at `before`, in epoch seconds, or earlier. */
 export type RemoveExpired = (db: Database, values: { readonly before: number }) => Removal
@@ -70,4 +71,5 @@ export const removals: readonly RemoveExpired[] = [
   removeExpiredSessions,
   removeExpiredReplays,
   removeExpiredThrottles,
+  removeUnusedClients,
 ]

@@ -50,6 +50,9 @@ export const ar: Translation = {
     'client.unverified': 'تطبيق غير موثَّق',
     'client.unverified.text':
       'لم يتحقق {product} من الجهة المسؤولة عن هذا التطبيق. لا تتابع إلا إذا كنت تعرف هذه الجهة وتثق بها.',
+    'client.unverified.source': 'مصدر وصف التطبيق هو {host}.',
+    'client.unverified.device':
+      'يعمل هذا التطبيق على جهازك، وقد ينتحل تطبيق آخر صفته. لا تتابع إلا إذا كنت قد بدأت هذا الإجراء بنفسك للتو.',
 
     'consent.title': 'يطلب {client} الوصول',
     'consent.heading': 'يطلب {client} الوصول إلى حسابك في {product}',

@@ -51,6 +51,9 @@ export const de: Translation = {
     'client.unverified': 'Nicht geprüfte App',
     'client.unverified.text':
       '{product} hat nicht geprüft, wer diese App betreibt. Fahren Sie nur fort, wenn Sie den Anbieter kennen und ihm vertrauen.',
+    'client.unverified.source': 'Ihre Angaben stammen von {host}.',
+    'client.unverified.device':
+      'Sie läuft auf Ihrem Gerät. Eine andere App könnte sich dort als diese ausgeben. Fahren Sie nur fort, wenn Sie den Vorgang gerade selbst gestartet haben.',
 
     'consent.title': '{client} möchte Zugriff',
     'consent.heading': '{client} möchte auf Ihr Konto bei {product} zugreifen',

@@ -49,6 +49,9 @@ export const en = {
     'client.unverified': 'Unverified app',
     'client.unverified.text':
       '{product} hasn’t checked who runs this app. Continue only if you know and trust it.',
+    'client.unverified.source': 'Its description comes from {host}.',
+    'client.unverified.device':
+      'It runs on your device, where another app could pretend to be it. Continue only if you have just started this yourself.',
 
     'consent.title': '{client} wants access',
     'consent.heading': '{client} wants to access your {product} account',

@@ -51,6 +51,9 @@ export const es: Translation = {
     'client.unverified': 'Aplicación sin verificar',
     'client.unverified.text':
       '{product} no ha comprobado quién está detrás de esta aplicación. Continúe solo si conoce al proveedor y confía en él.',
+    'client.unverified.source': 'Su descripción procede de {host}.',
+    'client.unverified.device':
+      'Se ejecuta en su dispositivo, donde otra aplicación podría hacerse pasar por ella. Continúe solo si acaba de iniciar esto usted mismo.',
 
     'consent.title': '{client} solicita acceso',
     'consent.heading': '{client} quiere acceder a su cuenta de {product}',

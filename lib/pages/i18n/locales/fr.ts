@@ -51,6 +51,9 @@ export const fr: Translation = {
     'client.unverified': 'Application non vérifiée',
     'client.unverified.text':
       '{product} n’a pas vérifié qui est responsable de cette application. Ne continuez que si vous connaissez le fournisseur et lui faites confiance.',
+    'client.unverified.source': 'Sa description provient de {host}.',
+    'client.unverified.device':
+      'Elle s’exécute sur votre appareil, où une autre application pourrait se faire passer pour elle. Ne continuez que si vous venez de lancer cette opération vous-même.',
 
     'consent.title': '{client} demande l’accès',
     'consent.heading': '{client} souhaite accéder à votre compte {product}',

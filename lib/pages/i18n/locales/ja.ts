@@ -51,6 +51,9 @@ export const ja: Translation = {
     'client.unverified': '未確認のアプリ',
     'client.unverified.text':
       '{product} は提供元を確認していません。提供元をご存じで、信頼できる場合にのみ続けてください。',
+    'client.unverified.source': 'アプリの情報は {host} から提供されています。',
+    'client.unverified.device':
+      'このアプリは端末上で動作します。ほかのアプリがなりすます可能性があるため、ご自身で操作を始めた直後の場合にのみ続けてください。',
 
     'consent.title': '{client} がアクセスを求めています',
     'consent.heading': '{client} が {product} アカウントへのアクセスを求めています',

@@ -1,0 +1,67 @@
+import { isUnpredictable } from '../protocol/entropy.ts'
+import { assertNames, assertRecord, assertType, refuse } from './check.ts'
+import type { Features, MetadataDocumentOptions, RegistrationOptions } from './options.ts'
+
+/** Checked features; undefined is off. */
+export interface CheckedFeatures {
+  readonly implicit: boolean
+  readonly registration: RegistrationOptions | undefined
+  readonly clientMetadataDocuments: MetadataDocumentOptions | undefined
+}
+
+/** @throws OptionsError */
+export const checkedFeatures = (features: Features): CheckedFeatures => {
+  assertRecord('features', features)
+  assertNames('features.', features, ['implicit', 'registration', 'clientMetadataDocuments'])
+  assertType('features.implicit', features.implicit, 'boolean')
+  return {
+    implicit: features.implicit ?? false,
+    registration: checkedRegistration(features.registration),
+    clientMetadataDocuments: checkedDocuments(features.clientMetadataDocuments),
+  }
+}
+
+const minTokenLength = 32
+
+const checkedRegistration = (
+  registration: Features['registration'] = false,
+): RegistrationOptions | undefined => {
+  if (typeof registration === 'boolean') return registration ? {} : undefined
+  assertRecord('features.registration', registration)
+  assertNames('features.registration.', registration, ['initialAccessToken', 'policy'])
+  assertType('features.registration.policy', registration.policy, 'function')
+  const { initialAccessToken: token } = registration
+  if (
+    Object.hasOwn(registration, 'initialAccessToken') &&
+    typeof token !== 'function' &&
+    !(typeof token === 'string' && token.length >= minTokenLength && isUnpredictable(token))
+  ) {
+    // Also undefined: an environment variable that is not set would open registration to everyone.
+    refuse(
+      'features.registration.initialAccessToken must be a function, or a random string of at least 32 characters, such as that of `openssl rand -hex 32`',
+    )
+  }
+  return registration
+}
+
+const checkedDocuments = (
+  documents: Features['clientMetadataDocuments'] = false,
+): MetadataDocumentOptions | undefined => {
+  if (typeof documents === 'boolean') return documents ? {} : undefined
+  assertRecord('features.clientMetadataDocuments', documents)
+  assertNames('features.clientMetadataDocuments.', documents, ['allow', 'deny', 'policy'])
+  assertType('features.clientMetadataDocuments.policy', documents.policy, 'function')
+  for (const name of ['allow', 'deny'] as const) {
+    const origins: unknown = documents[name] ?? []
+    if (!Array.isArray(origins) || !origins.every(isOrigin)) {
+      refuse(
+        `features.clientMetadataDocuments.${name} must be a list of origins, such as 'https://app.example.com'`,
+      )
+    }
+  }
+  return documents
+}
+
+/** Whether a value is an origin as URL parsers write it. */
+export const isOrigin = (origin: unknown): boolean =>
+  typeof origin === 'string' && URL.canParse(origin) && new URL(origin).origin === origin

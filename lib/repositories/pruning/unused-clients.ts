@@ -1,0 +1,43 @@
+import { text } from '../../database/row.ts'
+import { query } from '../../database/statement.ts'
+import { transaction } from '../../database/transaction.ts'
+import type { Database, Row } from '../../database/types.ts'
+import { deleteUnusedRegistration } from '../client-registrations.ts'
+import { deleteClient } from '../clients.ts'
+import { batchSize, isLast, type Removal } from './batch.ts'
+
+/** A disabled client stays: its document would otherwise be read again and create it anew. */
+const findUnused = query<{ before: number }>((table, v, name) =>
+  table('client_registrations as registrations')
+    .join(name('clients as clients'), 'clients.client_id', 'registrations.client_id')
+    .select('registrations.client_id')
+    .where('registrations.expires_at', '<=', v.before)
+    .whereNull('clients.disabled_at')
+    .orderBy('registrations.expires_at')
+    .limit(batchSize, { skipBinding: true }),
+)
+
+/** Another request may use the client at the same moment: then it stays, or that request finds it gone. */
+const removeUnused = (db: Database, clientId: string, before: number): Promise<boolean> =>
+  transaction(db, async (tx) => {
+    const isUnused = await deleteUnusedRegistration(tx, { clientId, before })
+    if (isUnused) await deleteClient(tx, { clientId })
+    return isUnused
+  })
+
+/**
+ * Removes clients that described themselves and that nobody has used until their expiry. They have neither consents nor
+ * tokens.
+ */
+export const removeUnusedClients = async function* (
+  db: Database,
+  { before }: { readonly before: number },
+): Removal {
+  let rows: readonly Row[]
+  do {
+    rows = await findUnused(db, { before })
+    let count = 0
+    for (const row of rows) if (await removeUnused(db, text(row, 'client_id'), before)) count += 1
+    if (rows.length > 0) yield { table: 'clients', count }
+  } while (!isLast(rows))
+}

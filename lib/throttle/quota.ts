@@ -1,0 +1,46 @@
+import { hashSecret } from '../keys/secrets.ts'
+import type { Quotas } from '../options/throttle.ts'
+import { OAuthError } from '../protocol/errors.ts'
+import type { Counter, Counters } from './counters.ts'
+import { networkOf } from './network.ts'
+
+/** Whose use counts: the address of the request, or the host that a document is read from. */
+export interface QuotaUse {
+  readonly name: keyof Quotas
+  readonly address?: string
+  readonly host?: string
+}
+
+/**
+ * Counts uses that cost the server something although nothing has failed.
+ *
+ * @throws OAuthError with status 429 if one of these quotas is exceeded
+ */
+export type TakeQuota = (uses: readonly QuotaUse[]) => Promise<void>
+
+/** @param counters in a store that all processes share */
+export const createTakeQuota =
+  (limits: Quotas, counters: Counters): TakeQuota =>
+  async (uses) => {
+    const counted = uses.flatMap(({ name, address, host }): Counter[] => {
+      const limit = limits[name]
+      // A host name can be longer than a key.
+      const key = address === undefined ? hashSecret(host ?? '') : networkOf(address)
+      return limit ? [{ name, limit, key }] : []
+    })
+    if (counted.length === 0) return
+    const counts = await counters.increment(counted)
+    const waits = counts.flatMap(({ failures, seconds }, place) => {
+      const limit = counted[place]?.limit
+      return limit && failures > limit.failures ? [seconds] : []
+    })
+    if (waits.length === 0) return
+    throw new OAuthError(
+      'temporarily_unavailable',
+      'too many clients have been registered, try again later',
+      {
+        status: 429,
+        headers: { 'Retry-After': String(Math.max(...waits)) },
+      },
+    )
+  }

@@ -1,0 +1,282 @@
+import type { RequestListener } from 'node:http'
+import supertest from 'supertest'
+import type { MetadataDocumentOptions } from '../../lib/index.ts'
+import { openServer, type TestServer } from '../support/client-server.ts'
+import { type Clock, stopClock } from '../support/clock.ts'
+import { authorizeUrl, callback, type Host, pkce, startHost } from '../support/host.ts'
+import { codeOf, expectErrorPage } from '../support/outcomes.ts'
+import { RawBrowser } from '../support/raw-browser.ts'
+import { asserted, assertion, createClientKey } from '../support/signing-client.ts'
+import { expectError, post } from '../support/tokens.ts'
+
+type Members = Readonly<Record<string, unknown>>
+
+let server: TestServer
+let host: Host
+let clock: Clock
+let id: string
+/** Paths that were read. */
+let read: string[]
+let answer: RequestListener
+
+beforeAll(async () => {
+  server = await openServer()
+  server.serve((req, res) => {
+    read.push(String(req.url))
+    answer(req, res)
+  })
+})
+afterAll(() => server.close())
+beforeEach(() => {
+  clock = stopClock()
+  id = `${server.origin}/client.json`
+  read = []
+  serve({})
+})
+afterEach(() => host?.close())
+afterEach(() => jest.restoreAllMocks())
+
+const documentOf = (members: Members = {}): Members => ({
+  client_id: id,
+  client_name: 'Document client',
+  redirect_uris: [callback],
+  token_endpoint_auth_method: 'none',
+  grant_types: ['authorization_code', 'refresh_token'],
+  ...members,
+})
+
+/** What the server of the document answers from now on. */
+const respond = (status: number, headers: Record<string, string>, body: string) => {
+  answer = (_req, res) => void res.writeHead(status, headers).end(body)
+}
+const json = { 'content-type': 'application/json' }
+const serve = (members: Members, headers: Record<string, string> = json) =>
+  respond(200, headers, JSON.stringify(documentOf(members)))
+
+const start = async (documents: boolean | MetadataDocumentOptions = true, limits = {}) => {
+  host = await startHost({
+    options: {
+      features: { clientMetadataDocuments: documents },
+      outbound: { allow: [server.origin] },
+      throttle: { limits },
+      lifetimes: { code: 600 },
+    },
+  })
+}
+
+const table = (name: string) => host.database.knex(`${host.database.tablePrefix}${name}`)
+const proof = pkce()
+const asked = (client_id = id) =>
+  authorizeUrl({
+    ...{ client_id, scope: 'openid offline_access' },
+    ...{ code_challenge: proof.challenge, code_challenge_method: 'S256' },
+  })
+const open = (client_id = id, agent = new RawBrowser(host.app)) => agent.open(asked(client_id))
+const redeem = (code: string, fields: Record<string, string> = { client_id: id }) =>
+  post(host, {
+    ...{ grant_type: 'authorization_code', code, redirect_uri: callback, code_verifier: proof.verifier },
+    ...fields,
+  })
+const refresh = (refresh_token: string) =>
+  post(host, { grant_type: 'refresh_token', refresh_token, client_id: id })
+/** The next read, also one in the background. */
+const settled = async () => {
+  for (let turn = 0; turn < 200; turn += 1) await new Promise((resolve) => setImmediate(resolve))
+}
+
+test('a document is a client, which works, is marked as unverified, and is read once while it is fresh', async () => {
+  await start()
+  const agent = new RawBrowser(host.app)
+  const page = await agent.signIn(await open(id, agent))
+  expect(page.html).toContain('Unverified app')
+  expect(page.html).toContain(new URL(server.origin).host)
+  const code = codeOf(await agent.decide(page, 'allow'))
+  const { body } = await redeem(code)
+  expect(body).toMatchObject({ scope: 'openid offline_access', refresh_token: expect.any(String) })
+  expect((await refresh(body.refresh_token)).status).toBe(200)
+  expect(read).toEqual(['/client.json'])
+  expect(await host.oauth.clients.get(id)).toMatchObject({ self_described: 'document', first_party: false })
+  const discovery = await supertest(host.app).get('/oauth/.well-known/openid-configuration')
+  expect(discovery.body).toMatchObject({ client_id_metadata_document_supported: true })
+})
+
+test('a document with private_key_jwt authenticates with its keys', async () => {
+  const key = await createClientKey('ES256')
+  serve({ token_endpoint_auth_method: 'private_key_jwt', jwks: { keys: [key.publicJwk] } })
+  await start()
+  const code = codeOf(await new RawBrowser(host.app).grant(asked()))
+  expectError(await redeem(code), 401, 'invalid_client')
+  const fields = { client_id: id, ...asserted(await assertion(id, key)) }
+  expect((await redeem(code, fields as unknown as Record<string, string>)).status).toBe(200)
+})
+
+const long = 'x'.repeat(66_000)
+test.each<[string, () => unknown]>([
+  ['another client_id', () => serve({ client_id: `${server.origin}/other.json` })],
+  ['a client_id with a slash more', () => serve({ client_id: `${server.origin}/client.json/` })],
+  ['no name', () => serve({ client_name: undefined })],
+  ['no redirect URIs', () => serve({ redirect_uris: undefined })],
+  ['a method with a secret', () => serve({ token_endpoint_auth_method: 'client_secret_basic' })],
+  ['a secret', () => serve({ client_secret: 'x' })],
+  ['keys in the network', () => serve({ jwks_uri: 'https://10.0.0.1/jwks' })],
+  ['a name with two alphabets in a word', () => serve({ client_name: 'P\u0430ypal' })],
+  ['a redirect URI by http', () => serve({ redirect_uris: ['http://app.example.com/callback'] })],
+  ['only client credentials', () => serve({ grant_types: ['client_credentials'] })],
+  ['HTML', () => serve({}, { 'content-type': 'text/html' })],
+  ['more than 64 kB', () => serve({ contacts: [long] })],
+  ['something else than JSON', () => respond(200, json, '{')],
+  ['a list', () => respond(200, json, '[]')],
+  ['404', () => respond(404, json, JSON.stringify(documentOf()))],
+  ['a redirect', () => respond(302, { ...json, location: `${server.origin}/other.json` }, '')],
+  ['nothing', () => (answer = (_req, res) => void res.destroy())],
+])('refuses a document with %s, and stores nothing', async (_, change) => {
+  change()
+  await start()
+  expectErrorPage(await open(), 400)
+  expect(read).toEqual(['/client.json'])
+  expect(await table('client_registrations')).toEqual([])
+  expect(await table('clients').where({ client_id: id })).toEqual([])
+  serve({})
+  expect((await open()).url.pathname).toBe('/oauth/login')
+})
+
+test.each<[string, (origin: string) => string]>([
+  ['http elsewhere', () => 'http://client.example.com/client.json'],
+  ['a private address', () => 'https://127.0.0.1/client.json'],
+  ['an IPv6 address', () => 'https://[::1]/client.json'],
+  ['a name of this machine', () => 'https://localhost/client.json'],
+  ['no path', (origin) => `${origin}/`],
+  ['a fragment', (origin) => `${origin}/client.json#x`],
+  ['credentials', (origin) => `${origin.replace('//', '//a:b@')}/client.json`],
+  ['dot segments', (origin) => `${origin}/a/../client.json`],
+  ['encoded dot segments', (origin) => `${origin}/a/%2e%2e/client.json`],
+  ['capitals in the host', (origin) => `${origin.replace('localhost', 'LOCALHOST')}/client.json`],
+  ['256 characters', (origin) => `${origin}/${'x'.repeat(256)}`],
+])('a URL with %s is not read', async (_, url) => {
+  await start()
+  expectErrorPage(await open(url(server.origin)), 400)
+  expect(read).toEqual([])
+})
+
+test('the token endpoint, HEAD and a client of the host with such an id read no document', async () => {
+  await start()
+  expectError(await refresh('x'), 401, 'invalid_client')
+  await new RawBrowser(host.app).send('HEAD', asked())
+  await host.oauth.clients.create({ client_id: id, redirect_uris: [callback], client_name: 'Of the host' })
+  expect((await open()).html).not.toContain('Unverified app')
+  expect(read).toEqual([])
+})
+
+test.each<[string, (origin: string) => MetadataDocumentOptions, string]>([
+  ['deny', (origin) => ({ deny: [origin] }), 'error-id'],
+  ['allow of another origin', () => ({ allow: ['https://client.example.com'] }), 'error-id'],
+  ['allow', (origin) => ({ allow: [origin] }), 'name="password"'],
+  ['a policy that refuses', () => ({ policy: () => false }), 'error-id'],
+])('%s', async (_, documents, shown) => {
+  await start(documents(server.origin))
+  expect((await open()).html).toContain(shown)
+})
+
+test.each([
+  ['cache-control', 'max-age=600', 599, 601],
+  ['cache-control', 'no-store', 299, 301],
+  ['cache-control', 'max-age=1', 299, 301],
+  ['cache-control', 'max-age=9999999', 86_399, 86_401],
+  ['x-nothing', '', 3599, 3601],
+])(
+  '%s: %s is fresh for a while, and is then read again in the background',
+  async (name, value, fresh, stale) => {
+    serve({}, { ...json, [name]: value })
+    await start()
+    await open()
+    clock.travel(fresh)
+    await open()
+    await settled()
+    expect(read).toHaveLength(1)
+    serve({ client_name: 'Renamed' })
+    clock.travel(stale - fresh)
+    expect((await open()).html).toContain('Document client')
+    while ((await host.oauth.clients.get(id))?.client_name !== 'Renamed') await settled()
+    expect(read).toHaveLength(2)
+  },
+)
+
+test('a document that is gone ends its client, one that is out of reach does so after two days', async () => {
+  await start()
+  const code = codeOf(await new RawBrowser(host.app).grant(asked()))
+  const { refresh_token: first } = (await redeem(code)).body
+  respond(503, {}, '')
+  clock.travel(86_401)
+  const { body } = await refresh(first)
+  expect(body).toHaveProperty('refresh_token')
+  await settled()
+  clock.travel(86_401)
+  expectError(await refresh(body.refresh_token), 401, 'invalid_client')
+  serve({})
+  clock.travel(61)
+  const { refresh_token: third } = (await refresh(body.refresh_token)).body
+  respond(404, {}, '')
+  clock.travel(3601)
+  const { refresh_token: fourth } = (await refresh(third)).body
+  while ((await table('client_registrations').pluck('read_at')).join() !== '0') await settled()
+  expectError(await refresh(fourth), 401, 'invalid_client')
+  expectErrorPage(await open(), 400)
+})
+
+test('redirect URIs that change between consent and use ask again', async () => {
+  serve({}, { ...json, 'cache-control': 'no-cache' })
+  await start()
+  const agent = new RawBrowser(host.app)
+  const grant = () => agent.get(asked())
+  codeOf(await agent.grant(asked()))
+  const code = codeOf(await grant())
+  const change = async (...redirect_uris: string[]) => {
+    serve({ redirect_uris }, { ...json, 'cache-control': 'no-cache' })
+    clock.travel(301)
+    await grant()
+    while (String((await host.oauth.clients.get(id))?.redirect_uris) !== String(redirect_uris))
+      await settled()
+  }
+  await change(`${callback}/new`, callback)
+  expect((await grant()).location?.pathname).toBe('/oauth/consent')
+  await change(`${callback}/new`)
+  const refused = await redeem(code)
+  expectError(refused, 400, 'invalid_grant')
+  expect(refused.body.error_description).toContain('no longer registered')
+})
+
+test('made-up URLs are limited by address and by host, and fill no table', async () => {
+  await start(true, { document: { failures: 3, seconds: 600 } })
+  respond(404, {}, '')
+  const statuses: number[] = []
+  for (let count = 0; count < 5; count += 1) statuses.push((await open(`${server.origin}/${count}`)).status)
+  expect(statuses).toEqual([400, 400, 400, 429, 429])
+  expect(read).toHaveLength(3)
+  expect(await table('client_registrations')).toEqual([])
+  await host.close()
+  await start(true, { documentHost: { failures: 1, seconds: 600 } })
+  await open(`${server.origin}/a`)
+  expect((await open(`${server.origin}/b`)).status).toBe(429)
+})
+
+test('a sector is confirmed by its list of redirect URIs', async () => {
+  await start({ allow: [] })
+  const { app, close } = await startHost({
+    options: { features: { registration: true }, outbound: { allow: [server.origin] } },
+  })
+  const register = (sector: string) =>
+    supertest(app)
+      .post('/oauth/register')
+      .send({
+        redirect_uris: [callback],
+        subject_type: 'pairwise',
+        sector_identifier_uri: `${server.origin}${sector}`,
+      })
+  respond(200, json, JSON.stringify(['https://other.example.com/callback']))
+  expectError(await register('/sector'), 400, 'invalid_client_metadata')
+  respond(404, json, JSON.stringify([callback]))
+  expectError(await register('/sector'), 400, 'invalid_client_metadata')
+  respond(200, json, JSON.stringify([callback, 'https://other.example.com/callback']))
+  expect((await register('/sector')).status).toBe(201)
+  await close()
+})

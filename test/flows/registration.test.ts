@@ -1,0 +1,397 @@
+import express from 'express'
+import supertest from 'supertest'
+import { openDatabase } from '../../lib/database/open.ts'
+import { type AuthRouterOptions, OAuthError } from '../../lib/index.ts'
+import { removeExpiredRows } from '../../lib/repositories/pruning/schedule.ts'
+import { stopClock } from '../support/clock.ts'
+import { authorizeUrl, callback, type Host, issuer, pkce, startHost } from '../support/host.ts'
+import { codeOf, expectErrorPage } from '../support/outcomes.ts'
+import { RawBrowser } from '../support/raw-browser.ts'
+import { expectError, post, userinfo } from '../support/tokens.ts'
+
+type Members = Readonly<Record<string, unknown>>
+
+let host: Host
+const start = async (features: AuthRouterOptions['features'], more: Partial<AuthRouterOptions> = {}) => {
+  host = await startHost({
+    options: {
+      features,
+      resources: { 'https://notes.example.com/mcp': { scopes: ['notes:read', 'notes:write'] } },
+      ...more,
+    },
+  })
+}
+afterEach(() => host.close())
+afterEach(() => jest.restoreAllMocks())
+
+const register = (members: Members, headers: Record<string, string> = {}) =>
+  supertest(host.app).post('/oauth/register').set(headers).send(members)
+
+/** What an MCP client sends. */
+const mcp = {
+  client_name: 'Notes client',
+  application_type: 'native',
+  token_endpoint_auth_method: 'none',
+  grant_types: ['authorization_code', 'refresh_token'],
+  redirect_uris: [callback, 'http://127.0.0.1/callback', 'http://localhost:8787/callback'],
+}
+
+const registered = async (members: Members = mcp): Promise<Record<string, string>> => {
+  const res = await register(members)
+  expect({ status: res.status, body: res.body }).toMatchObject({ status: 201 })
+  return res.body
+}
+
+/** Login, consent and redemption of a public client. */
+const grantTo = async (client_id: string, agent = new RawBrowser(host.app), scope = 'openid notes:read') => {
+  const { verifier: code_verifier, challenge: code_challenge } = pkce()
+  const asked = { client_id, scope, code_challenge, code_challenge_method: 'S256' }
+  const code = codeOf(await agent.grant(authorizeUrl(asked)))
+  return post(host, {
+    grant_type: 'authorization_code',
+    code,
+    redirect_uri: callback,
+    client_id,
+    code_verifier,
+  })
+}
+const authorizePage = (client_id: string, more: Record<string, string> = {}) =>
+  new RawBrowser(host.app).open(
+    authorizeUrl({ client_id, code_challenge: pkce().challenge, code_challenge_method: 'S256', ...more }),
+  )
+const table = (name: string) => host.database.knex(`${host.database.tablePrefix}${name}`)
+
+describe('open registration', () => {
+  beforeEach(() => start({ registration: true }))
+
+  test('answers with everything that was registered, and the client works', async () => {
+    const { client_id, ...answer } = await registered({
+      ...mcp,
+      scope: 'openid',
+      tos: 1,
+      'client_name#de': 'Notizen',
+    })
+    expect(answer).toEqual({
+      ...mcp,
+      'client_name#de': 'Notizen',
+      client_id_issued_at: expect.any(Number),
+      response_types: ['code'],
+      id_token_signed_response_alg: 'RS256',
+      subject_type: 'public',
+      scope: 'openid profile email address phone offline_access notes:read notes:write',
+      registration_access_token: expect.stringMatching(/^lk_rg_[\w-]{43}$/),
+      registration_client_uri: `${issuer}/register/${client_id}`,
+    })
+    const { body: tokens } = await grantTo(client_id!)
+    expect(tokens).toMatchObject({ scope: 'openid notes:read', refresh_token: expect.any(String) })
+    await userinfo(host, tokens.access_token).expect(200)
+    expect(await host.oauth.clients.get(client_id!)).toMatchObject({ self_described: 'registration' })
+  })
+
+  test('has the defaults of RFC 7591, with a secret that works', async () => {
+    const body = await registered({ redirect_uris: [callback], client_name: '', logo_uri: null })
+    expect(body).toMatchObject({
+      token_endpoint_auth_method: 'client_secret_basic',
+      grant_types: ['authorization_code'],
+      response_types: ['code'],
+      client_secret_expires_at: 0,
+      client_secret: expect.stringMatching(/^lk_cs_/),
+    })
+    expect(body).not.toHaveProperty('client_name')
+    const { client_id = '', client_secret = '' } = body
+    const code = codeOf(await new RawBrowser(host.app).grant(authorizeUrl({ client_id, scope: 'openid' })))
+    const fields = { grant_type: 'authorization_code', code, redirect_uri: callback }
+    const res = await post(host, fields).auth(client_id, client_secret)
+    expect(res.body).toHaveProperty('id_token')
+  })
+
+  test('leaves out what a client cannot give itself', async () => {
+    const { client_id = '', ...body } = await registered({
+      ...mcp,
+      grant_types: [...mcp.grant_types, 'client_credentials', 'urn:ietf:params:oauth:grant-type:device_code'],
+      response_types: ['code', 'id_token'],
+      ...{
+        client_id: 'web',
+        client_secret: 'x',
+        first_party: true,
+        require_pkce: false,
+        response_modes: ['query'],
+      },
+      ...{
+        self_described: 'document',
+        access_token_lifetime: 9,
+        scope: 'openid admin',
+        software_statement: 'a.b.c',
+      },
+    })
+    expect(body).toMatchObject({ grant_types: mcp.grant_types, response_types: ['code'] })
+    expect(client_id).not.toBe('web')
+    const kept = await host.oauth.clients.get(client_id)
+    expect(kept).toMatchObject({ first_party: false, self_described: 'registration' })
+    expect(kept).not.toHaveProperty('access_token_lifetime')
+    expect(kept).not.toHaveProperty('response_modes')
+    const page = await new RawBrowser(host.app).grant(authorizeUrl({ client_id, scope: 'openid' }))
+    expect(page.location?.searchParams.get('error_description')).toBe(
+      'code_challenge is required for this client',
+    )
+    expect((await authorizePage(client_id, { code_challenge_method: 'plain' })).location?.search).toContain(
+      'error=invalid_request',
+    )
+  })
+
+  const redirects = 'invalid_redirect_uri'
+  const metadata = 'invalid_client_metadata'
+  test.each<[string, Members, string]>([
+    ['no redirect URI', { redirect_uris: [] }, metadata],
+    ['a redirect URI by http', { redirect_uris: ['http://app.example.com/callback'] }, redirects],
+    ['a redirect URI with a script', { redirect_uris: ['javascript:alert(1)//x.y'] }, redirects],
+    ['a redirect URI with a fragment', { redirect_uris: [`${callback}#x`] }, redirects],
+    ['redirect URIs in a string', { redirect_uris: callback }, metadata],
+    ['only a grant type of the host', { grant_types: ['client_credentials'] }, metadata],
+    ['only a response type that is off', { response_types: ['id_token token'] }, metadata],
+    ['an unknown authentication method', { token_endpoint_auth_method: 'client_secret_jwt' }, metadata],
+    ['private_key_jwt without keys', { token_endpoint_auth_method: 'private_key_jwt' }, metadata],
+    ['keys at this machine', { jwks_uri: 'https://127.0.0.1/jwks' }, metadata],
+    ['keys at a number', { jwks_uri: 'https://2130706433/jwks' }, metadata],
+    ['keys at a mapped address', { jwks_uri: 'https://[::ffff:10.0.0.1]/jwks' }, metadata],
+    ['keys at localhost', { jwks_uri: 'http://localhost/jwks' }, metadata],
+    ['keys at a name of the network', { jwks_uri: 'https://metadata.google.internal/jwks' }, metadata],
+    ['a logout URL in the network', { backchannel_logout_uri: 'https://192.168.0.1/' }, metadata],
+    ['a sector in the network', { sector_identifier_uri: 'https://10.0.0.1/sector' }, metadata],
+    ['a name that turns around', { client_name: 'Ban\u202ek' }, metadata],
+    ['a name with two alphabets in a word', { client_name: 'P\u0430ypal' }, metadata],
+    ['such a name in another language', { 'client_name#de': 'P\u0430ypal' }, metadata],
+    ['a name with a joiner', { client_name: 'Pay\u200dpal' }, metadata],
+    ['a name in formula letters', { client_name: '\u{1d40f}aypal' }, metadata],
+  ])('refuses %s', async (_, members, error) => {
+    expectError(await register({ ...mcp, ...members }), 400, error)
+    expect(await table('client_registrations')).toEqual([])
+  })
+
+  test.each([['Яндекс Music'], ['東京タワーApp'], ['Notes 👩‍💻'], ['Ärzte-Portal'], ['نوتس']])(
+    'accepts the name %s',
+    async (client_name) => expect(await registered({ ...mcp, client_name })).toMatchObject({ client_name }),
+  )
+
+  test.each<[string, (request: supertest.Test) => supertest.Test, number]>([
+    ['a form', (request) => request.type('form').send('redirect_uris=x'), 415],
+    ['a list', (request) => request.send([]), 400],
+    ['text that is not JSON', (request) => request.type('json').send('{'), 400],
+    [
+      'another charset',
+      (request) => request.set('Content-Type', 'application/json; charset=latin1').send('{}'),
+      415,
+    ],
+    ['a compressed body', (request) => request.set('Content-Encoding', 'gzip').type('json').send('{}'), 415],
+    ['more than 64 kB', (request) => request.send({ ...mcp, contacts: ['x'.repeat(65_536)] }), 413],
+  ])('refuses %s', async (_, send, status) => {
+    expectError(await send(supertest(host.app).post('/oauth/register')), status, 'invalid_request')
+  })
+
+  test('takes a body that the host has parsed, and scripts of any origin', async () => {
+    const app = express().use(express.json(), host.app)
+    const res = await supertest(app).post('/oauth/register').set('Origin', 'https://a.example').send(mcp)
+    expect(res.status).toBe(201)
+    expect(res.headers).toMatchObject({ 'access-control-allow-origin': '*', 'cache-control': 'no-store' })
+    const preflight = await supertest(app).options(`/oauth/register/${res.body.client_id}`)
+    expect(preflight.headers['access-control-allow-methods']).toBe('GET, HEAD, PUT, DELETE')
+  })
+
+  test('a registration is read, replaced and removed with its token (RFC 7592)', async () => {
+    const first = await registered()
+    const { client_id = '', registration_access_token: token = '' } = first
+    const at = (method: 'get' | 'put' | 'delete', id = client_id, bearer = token) =>
+      supertest(host.app)[method](`/oauth/register/${id}`).set('Authorization', `Bearer ${bearer}`)
+    expect((await at('get')).body).toEqual(first)
+    const other = await registered()
+    for (const [id, bearer] of [
+      [client_id, other.registration_access_token],
+      [other.client_id, token],
+      ['web', token],
+      ['unknown', token],
+      [client_id, 'x'],
+    ]) {
+      const res = await at('get', id, bearer)
+      expectError(res, 401, 'invalid_token')
+      expect(res.headers['www-authenticate']).toContain('Bearer realm="api", error="invalid_token"')
+    }
+    const { body: tokens } = await grantTo(client_id)
+
+    const changed = {
+      ...mcp,
+      client_id,
+      client_name: 'Other',
+      token_endpoint_auth_method: 'client_secret_post',
+    }
+    for (const wrong of [
+      { client_id: 'web' },
+      { client_secret: 'x' },
+      { registration_access_token: token },
+    ]) {
+      expectError(await at('put').send({ ...changed, ...wrong }), 400, 'invalid_client_metadata')
+    }
+    const { body } = await at('put').send(changed)
+    expect(body).toMatchObject({ client_name: 'Other', client_secret: expect.stringMatching(/^lk_cs_/) })
+    const again = await at('put').send({
+      ...changed,
+      client_secret: body.client_secret,
+      grant_types: undefined,
+    })
+    expect(again.body).toMatchObject({ grant_types: ['authorization_code'] })
+    expect(again.body).not.toHaveProperty('client_secret')
+
+    await at('delete').expect(204)
+    expectError(await at('get'), 401, 'invalid_token')
+    await userinfo(host, tokens.access_token).expect(401)
+    expect(await table('authorizations').where({ client_id })).toEqual([])
+    expect(await host.oauth.clients.get(client_id)).toBeUndefined()
+  })
+
+  test('the host adopts a client with update(); it then cannot change itself', async () => {
+    const { client_id = '', registration_access_token: token } = await registered()
+    expect((await authorizePage(client_id)).html).toContain('Unverified app')
+    await host.oauth.clients.update(client_id, { client_name: 'Verified' })
+    expect((await authorizePage(client_id)).html).not.toContain('Unverified app')
+    expect(await host.oauth.clients.get(client_id)).not.toHaveProperty('self_described')
+    const res = await supertest(host.app)
+      .get(`/oauth/register/${client_id}`)
+      .set('Authorization', `Bearer ${token}`)
+    expectError(res, 401, 'invalid_token')
+  })
+
+  test('asks for consent again after the redirect URIs have changed, and ends codes for the old ones', async () => {
+    const { client_id = '', registration_access_token: token } = await registered()
+    const agent = new RawBrowser(host.app)
+    await grantTo(client_id, agent)
+    const { verifier, challenge } = pkce()
+    const asked = authorizeUrl({
+      ...{ client_id, scope: 'openid notes:read', code_challenge: challenge, code_challenge_method: 'S256' },
+    })
+    const code = codeOf(await agent.get(asked))
+    const replace = (redirect_uris: string[]) =>
+      supertest(host.app)
+        .put(`/oauth/register/${client_id}`)
+        .set('Authorization', `Bearer ${token}`)
+        .send({ ...mcp, client_id, redirect_uris })
+        .expect(200)
+    await replace([callback, `${callback}/other`])
+    expect((await agent.open(asked)).url.pathname).toBe('/oauth/consent')
+    await replace([`${callback}/other`])
+    const fields = { grant_type: 'authorization_code', redirect_uri: callback, code_verifier: verifier }
+    expectError(await post(host, { ...fields, code, client_id }), 400, 'invalid_grant')
+  })
+
+  test('a client that nobody uses expires; consent keeps it', async () => {
+    const clock = stopClock()
+    const [unused, used, disabled] = [await registered(), await registered(), await registered()]
+    await grantTo(used.client_id!)
+    await host.oauth.clients.disable(disabled.client_id!)
+    const { knex, tablePrefix } = host.database
+    const { database } = openDatabase(knex, tablePrefix)
+    const prune = () => removeExpiredRows(database, { now: clock.now(), refreshTokenGracePeriod: 10 })
+    const left = async () =>
+      (await table('client_registrations').orderBy('created_at').pluck('client_id')).sort()
+    await prune()
+    expect(await left()).toHaveLength(3)
+    clock.travel(31 * 86_400)
+    await prune()
+    expect(await left()).toEqual([used.client_id, disabled.client_id].sort())
+    expectError(
+      await post(host, { grant_type: 'refresh_token', refresh_token: 'x', client_id: unused.client_id }),
+      401,
+      'invalid_client',
+    )
+    expectErrorPage(await authorizePage(unused.client_id!), 400)
+  })
+})
+
+describe('who may register', () => {
+  const token = 'b5bIs2kEhSyKT2xTqRvj0eDkmAoM1pLq'
+
+  test.each([
+    ['a string', token],
+    ['a function', async (given: string) => given === token],
+  ])('with an initial access token, %s', async (_, initialAccessToken) => {
+    await start({ registration: { initialAccessToken } })
+    const bearer = (value: string) => ({ Authorization: `Bearer ${value}` })
+    const bare = await register(mcp)
+    expectError(bare, 401, 'invalid_token')
+    expect(bare.headers['www-authenticate']).toBe('Bearer realm="api"')
+    expectError(await register(mcp, bearer('wrong')), 401, 'invalid_token')
+    expect((await register(mcp, bearer(token))).status).toBe(201)
+  })
+
+  test('a policy refuses, changes and throws', async () => {
+    const log: unknown[] = []
+    const logger = {
+      info: () => {},
+      warn: () => {},
+      error: (...line: unknown[]) => void log.push(line.join(' ')),
+    }
+    const seen: unknown[] = []
+    const policy = ({ client_name }: { client_name?: string }, request: unknown) => {
+      seen.push(request)
+      if (client_name === 'no') return false
+      if (client_name === 'throws') throw new OAuthError('access_denied', 'ask us first', { status: 403 })
+      if (client_name === 'wrong') return { scope: 'unknown' }
+      return { scope: 'openid', access_token_lifetime: 60 }
+    }
+    await start({ registration: { policy } }, { logger })
+    expectError(await register({ ...mcp, client_name: 'no' }), 400, 'invalid_client_metadata')
+    expectError(await register({ ...mcp, client_name: 'throws' }), 403, 'access_denied')
+    expectError(await register({ ...mcp, client_name: 'wrong' }), 500, 'server_error')
+    expect(log.join()).toContain('the policy for clients returned wrong metadata: scope: unknown')
+    const { client_id = '', scope } = await registered()
+    expect(scope).toBe('openid')
+    expect(seen.at(-1)).toEqual({ kind: 'registration', address: expect.stringContaining('127.0.0.1') })
+    expect((await grantTo(client_id)).body).toMatchObject({ scope: 'openid', expires_in: 60 })
+  })
+
+  test('quotas by hour and day, which other addresses do not share', async () => {
+    const clock = stopClock()
+    const limits = {
+      registration: { failures: 2, seconds: 3600 },
+      registrationDaily: { failures: 3, seconds: 86_400 },
+    }
+    await start({ registration: true }, { throttle: { limits } })
+    const app = express().set('trust proxy', 1).use(host.app)
+    host.app.set('trust proxy', 1)
+    const from = async (address: string) =>
+      (await supertest(app).post('/oauth/register').set('X-Forwarded-For', address).send(mcp)).status
+    expect([await from('192.0.2.1'), await from('192.0.2.1'), await from('192.0.2.1')]).toEqual([
+      201, 201, 429,
+    ])
+    expect(await from('192.0.2.2')).toBe(201)
+    clock.travel(3601)
+    expect(await from('192.0.2.1')).toBe(429)
+    clock.travel(86_400)
+    expect(await from('192.0.2.1')).toBe(201)
+    expect(await table('clients').whereNotIn('client_id', ['web', 'native'])).toHaveLength(4)
+  })
+
+  test('new resources add their scopes to clients that are registered', async () => {
+    await start({ registration: true }, { resources: {} })
+    const { client_id = '', scope } = await registered()
+    expect(scope).toBe('openid profile email address phone offline_access')
+    const { app } = await startHost({
+      database: host.database,
+      options: {
+        features: { registration: true },
+        users: {
+          table: host.usersTable,
+          columns: { id: 'id', username: 'email', password: 'password_hash' },
+        },
+        resources: { 'https://notes.example.com/mcp': { scopes: ['notes:read'] } },
+      },
+    })
+    host = { ...host, app }
+    expect((await grantTo(client_id)).body).toMatchObject({ scope: 'openid notes:read' })
+  })
+
+  test('without the feature there is no endpoint', async () => {
+    await start({})
+    expect((await register(mcp)).status).toBe(404)
+    const { body } = await supertest(host.app).get('/oauth/.well-known/openid-configuration')
+    expect(body).not.toHaveProperty('registration_endpoint')
+  })
+})
