@@ -31,7 +31,7 @@ export interface DocumentContext extends RegistrationContext {
 // Seconds.
 /** How long a document may be used after it was last valid, while its server is out of reach. */
 const maxStale = 2 * 86_400
-/** How long a client that nobody has used stays in the database. */
+/** How long an unused client stays in the database. */
 const unusedLifetime = 86_400
 /** The pause after a failure. */
 const pause = 60

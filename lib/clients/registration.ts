@@ -36,12 +36,12 @@ export interface Registration extends ClientCredentials {
   readonly token: string
 }
 
-/** Clients that nobody has used. If there are more, the oldest make room; one that is younger than this stays. */
+/** The most unused clients. If there are more, the oldest make room; one that is younger than this stays, in seconds. */
 const maxUnused = 10_000
 const minUnusedAge = 3600
 
 /**
- * Makes room for a client that nobody has used yet, so that strangers cannot fill the database.
+ * Makes room for a client that no user has allowed anything yet, so that strangers cannot fill the database.
  *
  * @throws OAuthError `temporarily_unavailable` if all such clients are very recent
  */

@@ -92,8 +92,8 @@ export interface ClientMetadata {
   refresh_token_idle_lifetime?: number
   refresh_token_absolute_lifetime?: number
   /**
-   * Set if the client described itself, by dynamic registration (RFC 7591) or by a metadata document, so that nobody has
-   * verified what it says. A change by the host removes it.
+   * Set if the client described itself, by dynamic registration (RFC 7591) or by a metadata document, so that what it says is
+   * not verified. A change by the host removes it.
    */
   self_described?: 'registration' | 'document'
   /** Set with `self_described` if `scope` follows the option `resources`. */

@@ -25,7 +25,7 @@ const formulaLetter = /[\u{1d400}-\u{1d7ff}]/u
 const isMixed = (text: string): boolean => similarScripts.filter((script) => script.test(text)).length > 1
 
 /**
- * Refuses names by which a client that nobody has verified could pass for another one. Names in a single script, and
+ * Refuses names by which an unverified client could pass for another one. Names in a single script, and
  * words of different scripts beside each other, are fine.
  *
  * @param metadata client metadata by name, `client_name` also with language tags

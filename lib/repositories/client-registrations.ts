@@ -101,7 +101,7 @@ const removeUnused = command<{ clientId: string; before: number }>((table, v) =>
 )
 
 /**
- * Removes the registration of a client that nobody has used. Call it first in the transaction that removes the client.
+ * Removes the registration of an unused client. Call it first in the transaction that removes the client.
  *
  * @param values.before expiry in epoch seconds, or earlier
  * @returns false if the client has been used meanwhile
@@ -115,7 +115,7 @@ const unused = query<Record<never, never>>((table) =>
   table('client_registrations').count({ unused: '*' }).whereNotNull('expires_at'),
 )
 
-/** The number of clients that described themselves and that nobody has used. */
+/** The number of clients that described themselves and that no user has allowed anything. */
 export const countUnusedClients = async (db: Database): Promise<number> => {
   const [row] = await unused(db, {})
   return row ? number(row, 'unused') : 0

@@ -26,7 +26,7 @@ const removeUnused = (db: Database, clientId: string, before: number): Promise<b
   })
 
 /**
- * Removes clients that described themselves and that nobody has used until their expiry. They have neither consents nor
+ * Removes clients that described themselves and that no user has allowed anything until their expiry. They have neither consents nor
  * tokens.
  */
 export const removeUnusedClients = async function* (
