@@ -6,7 +6,7 @@ export type {
   RotatedSecret,
   SavedClient,
 } from './clients/administration.ts'
-export type { ClientChanges, ClientCredentials, ClientRegistration } from './clients/register.ts'
+export type { ClientCredentials, ClientRegistration } from './clients/register.ts'
 export { type MigrateOptions, migrate, migrationSource, rollback } from './database/migrate.ts'
 export type { AuthEvent, EventDetails, EventType } from './events/event.ts'
 export type { EventListeners } from './events/events.ts'
@@ -51,7 +51,7 @@ export type {
   UserMapping,
   UserRow,
 } from './options/options.ts'
-export type { ClientMetadata } from './protocol/client-metadata.ts'
+export type { ClientChanges, ClientMetadata } from './protocol/client-metadata.ts'
 export { type ErrorCode, OAuthError } from './protocol/errors.ts'
 export type { Organization } from './protocol/organization.ts'
 export { type AuthRouter, authRouter } from './router.ts'

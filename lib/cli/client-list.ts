@@ -7,14 +7,14 @@ const headings = ['CLIENT ID', 'NAME', 'KIND', 'REDIRECT URIS']
 
 const rowsOf = (client: RegisteredClient): string[][] => {
   const kind = client.token_endpoint_auth_method === 'none' ? 'public' : 'confidential'
+  const state = [
+    kind,
+    ...(client.self_described ? ['unverified'] : []),
+    ...(client.disabled ? ['disabled'] : []),
+  ].join(', ')
   const [first = '', ...others] = client.redirect_uris
   return [
-    [
-      client.client_id,
-      client.client_name ?? client.client_id,
-      client.disabled ? `${kind}, disabled` : kind,
-      first,
-    ],
+    [client.client_id, client.client_name ?? client.client_id, state, first],
     ...others.map((uri) => ['', '', '', uri]),
   ]
 }

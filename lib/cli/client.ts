@@ -1,6 +1,7 @@
 import { assertSchema } from '../authorization-server.ts'
 import { type ClientAdministration, clientAdministration } from '../clients/administration.ts'
-import type { ClientChanges, ClientCredentials, ClientRegistration } from '../clients/register.ts'
+import type { ClientCredentials, ClientRegistration } from '../clients/register.ts'
+import type { ClientChanges } from '../protocol/client-metadata.ts'
 import { type Command, type CommandContext, type Invocation, UsageError } from './command.ts'
 import { note, print, readSecret, table } from './terminal.ts'
 

@@ -2,7 +2,7 @@ import type { EventDetails } from '../events/event.ts'
 import type { Events } from '../events/events.ts'
 import { createSecret, hashSecret } from '../keys/secrets.ts'
 import { knownScopes } from '../options/scopes.ts'
-import type { ClientMetadata } from '../protocol/client-metadata.ts'
+import type { ClientChanges, ClientMetadata } from '../protocol/client-metadata.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import {
   type ClientRecord,
@@ -13,7 +13,6 @@ import {
   setClientDisabled,
 } from '../repositories/clients.ts'
 import {
-  type ClientChanges,
   type ClientCredentials,
   type ClientRegistration,
   type ClientRegistry,

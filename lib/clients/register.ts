@@ -4,7 +4,12 @@ import type { Database } from '../database/types.ts'
 import { createSecret, hashSecret } from '../keys/secrets.ts'
 import { unknownScope } from '../options/scopes.ts'
 import { type Client, usesSecret } from '../protocol/client.ts'
-import { type ClientMetadata, parseClientMetadata, withoutInternals } from '../protocol/client-metadata.ts'
+import {
+  type ClientChanges,
+  type ClientMetadata,
+  parseClientMetadata,
+  withoutInternals,
+} from '../protocol/client-metadata.ts'
 import { isUnpredictable } from '../protocol/entropy.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { deleteClientRegistration } from '../repositories/client-registrations.ts'
@@ -24,9 +29,6 @@ export interface ClientRegistration extends Partial<ClientMetadata> {
   /** At least 32 random characters. @default a random secret, if the client authenticates with one */
   client_secret?: string
 }
-
-/** Changed metadata. `null` removes a field, so that its default applies. */
-export type ClientChanges = { readonly [Name in keyof ClientMetadata]?: ClientMetadata[Name] | null }
 
 /** The id of a client, and its secret if one was created. Only a hash of the secret is stored. */
 export interface ClientCredentials {

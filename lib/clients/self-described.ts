@@ -3,6 +3,7 @@ import type { Options } from '../options/resolve.ts'
 import { knownScopes, unknownScope } from '../options/scopes.ts'
 import { type Outbound, OutboundError } from '../outbound/outbound.ts'
 import {
+  type ClientChanges,
   type ClientMetadata,
   parseClientMetadata,
   parseRegistration,
@@ -13,7 +14,6 @@ import { assertPlainNames } from '../protocol/client-name.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { frontChannelResponseTypes, normalResponseType } from '../protocol/response-type.ts'
 import { standardScopes } from '../protocol/scope.ts'
-import type { ClientChanges } from './register.ts'
 
 /** The part of the server that decides about clients that describe themselves. */
 export interface SelfDescriptionContext {

@@ -1,5 +1,4 @@
-import type { ClientChanges } from '../clients/register.ts'
-import type { ClientMetadata } from '../protocol/client-metadata.ts'
+import type { ClientChanges, ClientMetadata } from '../protocol/client-metadata.ts'
 
 /** Who asks to be accepted as a client, as a policy sees it. */
 export interface RegistrationRequest {

@@ -100,6 +100,9 @@ export interface ClientMetadata {
   scope_follows_resources?: true
 }
 
+/** Changed metadata. `null` removes a field, so that its default applies. */
+export type ClientChanges = { readonly [Name in keyof ClientMetadata]?: ClientMetadata[Name] | null }
+
 /** Members that Latchkey sets itself. */
 type InternalMember = 'self_described' | 'scope_follows_resources'
 

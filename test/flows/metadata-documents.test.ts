@@ -59,7 +59,7 @@ const start = async (documents: boolean | MetadataDocumentOptions = true, limits
       features: { clientMetadataDocuments: documents },
       outbound: { allow: [server.origin] },
       throttle: { limits },
-      lifetimes: { code: 600 },
+      lifetimes: { code: 900 },
     },
   })
 }
