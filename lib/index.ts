@@ -10,6 +10,15 @@ export type { ClientCredentials, ClientRegistration } from './clients/register.t
 export { type MigrateOptions, migrate, migrationSource, rollback } from './database/migrate.ts'
 export type { AuthEvent, EventDetails, EventType } from './events/event.ts'
 export type { EventListeners } from './events/events.ts'
+export type { IntrospectionOptions } from './guards/introspection.ts'
+export {
+  type RemoteGuardOptions,
+  type ResourceServer,
+  type ResourceServerOptions,
+  requireToken,
+  resourceServer,
+} from './guards/resource-server.ts'
+export type { TokenVerifier, TokenVerifierOptions } from './guards/token-verifier.ts'
 export type {
   AuthInfo,
   GuardedHandler,

@@ -6,8 +6,9 @@ import { wellKnownNames } from './endpoints/discovery.ts'
 import { healthEndpoint } from './endpoints/health.ts'
 import { createEndpoints, type Endpoints } from './endpoints/index.ts'
 import { apiKind, fileKind, pageKind, proxyCheck, rootKind } from './endpoints/kinds.ts'
+import { protectedResources } from './endpoints/protected-resources.ts'
 import type { EventListeners } from './events/events.ts'
-import { requireTokenOf } from './guards/require-token.ts'
+import { requireTokenOf, type TokenVerifierMaker, tokenVerifierOf } from './guards/require-token.ts'
 import type { RequireToken } from './guards/types.ts'
 import type { Incoming } from './http/context.ts'
 import { createRequestInfo } from './http/request-info.ts'
@@ -18,10 +19,12 @@ import { keepPruning, type PruningContext } from './repositories/pruning/schedul
 
 /** An Express router that is a whole authorization server, and what a host needs beside it. */
 export interface AuthRouter extends Router {
-  /** Discovery at the root, where RFC 8414 §3.1 clients look for it: `app.use(oauth.wellKnown)`. */
+  /** Discovery and the documents about resources, at the root (RFC 8414 §3.1, RFC 9728 §3): `app.use(oauth.wellKnown)`. */
   readonly wellKnown: Router
   /** Guards your own API by access token. */
   readonly requireToken: RequireToken
+  /** Verifies access tokens of a resource for the MCP SDK's `requireBearerAuth`. */
+  readonly tokenVerifier: TokenVerifierMaker
   /** Announces what happens, for audit logs and metrics: `oauth.events.on('login.failed', …)`. It never carries a secret. */
   readonly events: EventListeners
   /** What you report about your users: credentials revoked, logged out, erased. */
@@ -66,13 +69,26 @@ const mount = (server: ServerSetup, { api, pages, discovery, files }: Endpoints)
   return router
 }
 
-/** Both discovery documents once more, at the root and with the issuer's path at the end (RFC 8414 §3.1). */
+/** The documents about resources. Their paths are the host's, and may contain what a pattern of Express would not match. */
+const mountProtectedResources = (server: ServerSetup): Router => {
+  const router = express.Router()
+  const { has, endpoint } = protectedResources(server)
+  router.use(({ path }, _res, next) => (has(path) ? next() : next('router')))
+  route(router, server, rootKind(server), endpoint, /.*/)
+  return router
+}
+
+/**
+ * Both discovery documents once more, at the root and with the issuer's path at the end (RFC 8414 §3.1), and the documents
+ * about resources.
+ */
 const mountWellKnown = (server: ServerSetup, { discovery }: Endpoints): Router => {
   const router = express.Router()
   const kind = rootKind(server)
   for (const [index, endpoint] of discovery.entries()) {
     route(router, server, kind, endpoint, `/.well-known/${wellKnownNames[index]}${server.options.basePath}`)
   }
+  router.use(mountProtectedResources(server))
   router.use(expressErrors(server, kind))
   return router
 }
@@ -112,6 +128,7 @@ export const authRouter = (options: AuthRouterOptions = {}): AuthRouter => {
   return Object.assign(router, {
     wellKnown: mountWellKnown(server, endpoints),
     requireToken: requireTokenOf(server),
+    tokenVerifier: tokenVerifierOf(server),
     events: server.events.listeners,
     users: userLifecycle(server),
     clients: clientAdministration(server),

@@ -1,7 +1,8 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { bearerToken, type ChallengeFields, withBearerChallenge } from '../http/bearer-token.ts'
+import type { Logger } from '../options/options.ts'
 import { OAuthError } from '../protocol/errors.ts'
-import { resourceMetadataUrl } from '../protocol/resource.ts'
+import { resourceMetadataUrl } from '../protocol/protected-resource.ts'
 import { formatScope } from '../protocol/scope.ts'
 import { assertSufficient, type Requirement, type Surroundings } from './requirement.ts'
 import type { AuthInfo, TokenGuard } from './types.ts'
@@ -15,6 +16,7 @@ export interface TokenSource extends Surroundings {
    * @throws OAuthError `invalid_token`, or 5xx if the token cannot be verified now
    */
   verify(token: string, resource: string | undefined): Promise<AuthInfo>
+  readonly logger: Logger
   /** Answers a request with an error. */
   sendError(req: Request, res: Response, error: unknown, next: NextFunction): void
 }

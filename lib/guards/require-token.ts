@@ -10,6 +10,7 @@ import { type TokenWithUser, verifyAccessToken } from '../tokens/access-token.ts
 import { authInfoOf, type TokenClaims, validClaims } from './auth-info.ts'
 import { createGuard, type TokenSource } from './guard.ts'
 import { parseRequirement, placeOf, type Requirement } from './requirement.ts'
+import { createTokenVerifier, type TokenVerifier, type TokenVerifierOptions } from './token-verifier.ts'
 import type { AuthInfo, RequireToken, RequireTokenOptions } from './types.ts'
 
 /** The claims of a stored token, with the names that a JWT and introspection use. */
@@ -41,6 +42,7 @@ export const ownTokens = (setup: ServerSetup): TokenSource => {
   const { resources } = setup.options
   return {
     implied: impliedScopes(setup.options),
+    logger: setup.options.logger,
     now: () => setup.now(),
     async verify(token, resource) {
       const server = setup.current() ?? (await readyInTime(setup))
@@ -107,4 +109,19 @@ export const requireTokenOf = (setup: ServerSetup): RequireToken => {
     return createGuard(source, { ...given, resource })
   }
   return requireToken as RequireToken
+}
+
+/** Makes a verifier for the MCP SDK, for access tokens of one resource. */
+export type TokenVerifierMaker = (resource: string, options?: TokenVerifierOptions) => TokenVerifier
+
+/**
+ * Makes `oauth.tokenVerifier`.
+ *
+ * @throws OptionsError for a resource that is not in the option `resources`
+ * @example requireBearerAuth({ verifier: oauth.tokenVerifier('https://app.example.com/mcp'), requiredScopes: ['notes:read'] })
+ */
+export const tokenVerifierOf = (setup: ServerSetup): TokenVerifierMaker => {
+  const source = ownTokens(setup)
+  return (resource, options) =>
+    createTokenVerifier(source, knownResource('tokenVerifier()', resource, setup), options)
 }

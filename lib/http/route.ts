@@ -46,7 +46,7 @@ export const route = <C extends Incoming>(
   server: ServerSetup,
   kind: EndpointKind<C>,
   endpoint: Endpoint<C>,
-  path = endpoint.path,
+  path: string | RegExp = endpoint.path,
 ): void => {
   const allow = Object.keys(endpoint.methods).join(', ').replace('GET', 'GET, HEAD')
 

@@ -2,6 +2,7 @@ import { constants, type JsonWebKey, type KeyObject, sign } from 'node:crypto'
 import { compactVerify, createLocalJWKSet, decodeProtectedHeader } from 'jose'
 import type { SigningAlgorithm } from '../protocol/client-metadata.ts'
 import { parseJsonObject } from '../protocol/json.ts'
+import type { PublicJwk } from '../protocol/jwks.ts'
 
 /** A private key with its id and algorithm. */
 export interface SigningKey {
@@ -80,7 +81,7 @@ export interface JwtVerifier {
  * @param algorithms the accepted algorithms (RFC 8725 §3.1)
  */
 export const createJwtVerifier = (
-  jwks: { readonly keys: readonly JsonWebKey[] },
+  jwks: { readonly keys: readonly (JsonWebKey | PublicJwk)[] },
   algorithms: readonly string[],
 ): JwtVerifier => {
   const keyIds = new Set(jwks.keys.map(({ kid }) => kid))

@@ -1,5 +1,6 @@
 import type { Logger } from '../options/options.ts'
 import { type PublicJwks, usableJwks } from '../protocol/jwks.ts'
+import { type Cached, createCached } from './cached.ts'
 import type { Outbound } from './outbound.ts'
 
 /** A cache of the keys that clients publish at their `jwks_uri`. */
@@ -10,23 +11,15 @@ export interface ClientJwks {
   renew(uri: string): Promise<PublicJwks | undefined>
 }
 
-interface Entry {
-  jwks?: PublicJwks
-  fetchedAt: number
-  failedAt: number
-  renewedAt: number
-  underway?: Promise<void>
-}
-
-// Seconds.
-const lifetime = 600
-const staleLifetime = 86_400
-const pauseAfterRenewal = 60
-const pauseAfterFailure = 10
 // A limit, so that registering clients cannot fill the memory.
 const maxEntries = 1000
 
-const fetchJwks = async (outbound: Outbound, uri: string): Promise<PublicJwks> => {
+/**
+ * Fetches a set of keys (RFC 7517 §5).
+ *
+ * @throws Error if the response is not a set of keys
+ */
+export const fetchJwks = async (outbound: Outbound, uri: string): Promise<PublicJwks> => {
   const { status, body } = await outbound.request(uri, {
     accept: 'application/jwk-set+json, application/json',
   })
@@ -49,51 +42,28 @@ export const createClientJwks = ({
   readonly logger: Logger
   now(): number
 }): ClientJwks => {
-  const entries = new Map<string, Entry>()
+  const entries = new Map<string, Cached<PublicJwks>>()
 
-  const entryOf = (uri: string): Entry => {
-    const entry = entries.get(uri) ?? { fetchedAt: 0, failedAt: 0, renewedAt: 0 }
+  const create = (uri: string): Cached<PublicJwks> =>
+    createCached({
+      fetch: () => fetchJwks(outbound, uri),
+      failed: (error) => {
+        const reason = error instanceof SyntaxError ? 'the response is not JSON' : String(error)
+        logger.warn(`latchkey: the keys at ${uri} cannot be read: ${reason}`)
+      },
+      now,
+    })
+
+  const entryOf = (uri: string): Cached<PublicJwks> => {
+    const entry = entries.get(uri) ?? create(uri)
     entries.set(uri, entry)
     const [oldest] = entries.keys()
     if (entries.size > maxEntries && oldest !== undefined) entries.delete(oldest)
     return entry
   }
 
-  const update = async (uri: string, entry: Entry): Promise<void> => {
-    try {
-      entry.jwks = await fetchJwks(outbound, uri)
-      entry.fetchedAt = now()
-    } catch (error) {
-      entry.failedAt = now()
-      if (entry.fetchedAt + staleLifetime <= now()) delete entry.jwks
-      const reason = error instanceof SyntaxError ? 'the response is not JSON' : String(error)
-      logger.warn(`latchkey: the keys at ${uri} cannot be read: ${reason}`)
-    } finally {
-      delete entry.underway
-    }
-  }
-
-  /** Concurrent requests share one fetch. */
-  const fetched = async (uri: string, entry: Entry): Promise<PublicJwks | undefined> => {
-    entry.underway ??= update(uri, entry)
-    await entry.underway
-    return entry.jwks
-  }
-
   return {
-    find: async (uri) => {
-      const entry = entryOf(uri)
-      const isFresh = entry.fetchedAt + lifetime > now() || entry.failedAt + pauseAfterFailure > now()
-      return isFresh ? entry.jwks : fetched(uri, entry)
-    },
-    renew: async (uri) => {
-      const entry = entryOf(uri)
-      if (entry.underway === undefined) {
-        const isRecent = entry.fetchedAt >= now() || entry.renewedAt + pauseAfterRenewal > now()
-        if (isRecent || entry.failedAt + pauseAfterFailure > now()) return undefined
-        entry.renewedAt = now()
-      }
-      return fetched(uri, entry)
-    },
+    find: (uri) => entryOf(uri).find(),
+    renew: (uri) => entryOf(uri).renew(),
   }
 }

@@ -11,6 +11,8 @@ export interface OutboundRequest {
   readonly method?: 'GET' | 'POST'
   /** Sent as `application/x-www-form-urlencoded`. */
   readonly form?: Readonly<Record<string, string>>
+  /** The value of the header `Authorization`. @default none */
+  readonly authorization?: string
   /** Accepted media types. @default 'application/json' */
   readonly accept?: string
   /** Timeout in milliseconds, including name resolution and body. @default 5000, which is also the maximum */
@@ -67,8 +69,10 @@ const readBody = async (response: http.IncomingMessage, origin: string): Promise
 const exchange = async (
   { url, allowed }: Target,
   resolve: LookupFunction,
-  { form, method = form ? 'POST' : 'GET', accept = 'application/json', timeout = maxWait }: OutboundRequest,
+  init: OutboundRequest,
 ): Promise<OutboundResponse> => {
+  const { form, authorization, accept = 'application/json', timeout = maxWait } = init
+  const { method = form ? 'POST' : 'GET' } = init
   const { request } = url.protocol === 'https:' ? https : http
   const content = form === undefined ? undefined : new URLSearchParams(form).toString()
   const signal = AbortSignal.timeout(Math.min(timeout, maxWait))
@@ -78,6 +82,7 @@ const exchange = async (
       Accept: accept,
       'User-Agent': 'latchkey',
       'Accept-Encoding': 'identity',
+      ...(authorization !== undefined && { Authorization: authorization }),
       ...(content !== undefined && {
         'Content-Type': 'application/x-www-form-urlencoded',
         'Content-Length': Buffer.byteLength(content),
@@ -120,7 +125,7 @@ export const createOutbound = ({ allow, lookup: resolve = lookup }: OutboundOpti
     request: async (text, init = {}) => {
       const target = parseTarget(text, allow)
       if (init.form !== undefined || init.method === 'POST') return exchange(target, resolve, init)
-      const key = JSON.stringify([target.url.href, init.accept, init.timeout])
+      const key = JSON.stringify([target.url.href, init.accept, init.timeout, init.authorization])
       const answer = underway.get(key) ?? exchange(target, resolve, init).finally(() => underway.delete(key))
       underway.set(key, answer)
       return answer

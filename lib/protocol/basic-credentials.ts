@@ -39,3 +39,9 @@ export const publicClientOf = (authorization: string | undefined): string | unde
   const basic = authorization === undefined ? undefined : parseBasicCredentials(authorization)
   return basic?.clientSecrets.every((secret) => secret === '') ? basic.clientId : undefined
 }
+
+const formEncode = (value: string): string => new URLSearchParams({ '': value }).toString().slice(1)
+
+/** The header `Authorization` of a client with a secret (RFC 6749 §2.3.1). */
+export const formatBasicCredentials = (clientId: string, clientSecret: string): string =>
+  `Basic ${Buffer.from(`${formEncode(clientId)}:${formEncode(clientSecret)}`).toString('base64')}`

@@ -37,19 +37,6 @@ const comparable = (identifier: string): string =>
 /** Whether two canonical identifiers name the same resource. */
 export const isSameResource = (one: string, other: string): boolean => comparable(one) === comparable(other)
 
-/** The path of every document about a resource (RFC 9728 §3). */
-const metadataPath = '/.well-known/oauth-protected-resource'
-
-/**
- * The URL of the document about a resource: the well-known path stands between host and path (RFC 9728 §3.1).
- *
- * @example resourceMetadataUrl('https://app.example.com/mcp') // 'https://app.example.com/.well-known/oauth-protected-resource/mcp'
- */
-export const resourceMetadataUrl = (identifier: string): string => {
-  const { origin, pathname, search } = new URL(identifier)
-  return `${origin}${metadataPath}${pathname === '/' ? '' : pathname}${search}`
-}
-
 /**
  * The resources that a request names (RFC 8707 §2), each once and in the order sent.
  *

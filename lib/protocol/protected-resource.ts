@@ -1,0 +1,31 @@
+/** The path of every document about a resource (RFC 9728 §3). */
+const metadataPath = '/.well-known/oauth-protected-resource'
+
+/**
+ * The URL of the document about a resource: the well-known path stands between host and path (RFC 9728 §3.1).
+ *
+ * @example resourceMetadataUrl('https://app.example.com/mcp') // 'https://app.example.com/.well-known/oauth-protected-resource/mcp'
+ */
+export const resourceMetadataUrl = (identifier: string): string => {
+  const { origin, pathname, search } = new URL(identifier)
+  return `${origin}${metadataPath}${pathname === '/' ? '' : pathname}${search}`
+}
+
+/** A resource as its document describes it. */
+export interface DescribedResource {
+  readonly identifier: string
+  readonly name: string
+  readonly scopes: readonly string[]
+}
+
+/** The document about a resource (RFC 9728 §2). Its scopes are those of the API: `offline_access` is about the client. */
+export const protectedResourceMetadata = (
+  { identifier, name, scopes }: DescribedResource,
+  issuer: string,
+): Readonly<Record<string, unknown>> => ({
+  resource: identifier,
+  authorization_servers: [issuer],
+  scopes_supported: scopes.filter((scope) => scope !== 'offline_access'),
+  bearer_methods_supported: ['header'],
+  resource_name: name,
+})
