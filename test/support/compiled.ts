@@ -24,6 +24,7 @@ const programs = [
   'lib/index.ts',
   'lib/testing/index.ts',
   'lib/cli/index.ts',
+  'test/support/api-process.ts',
   'test/support/cli-process.ts',
   'test/support/fault-kit.ts',
   'test/support/fault-server.ts',

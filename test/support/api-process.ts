@@ -1,0 +1,29 @@
+// An API in a process of its own, without a database and without authRouter().
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import express, { type RequestHandler } from 'express'
+import { type ResourceServerOptions, requireToken, resourceServer } from '../../lib/index.ts'
+
+const start = async (options: ResourceServerOptions): Promise<number> => {
+  const quiet = { ...options, logger: { info: () => {}, warn: () => {}, error: () => {} } }
+  const api = resourceServer(quiet)
+  const answer: RequestHandler = (req, res) => void res.json(req.auth)
+  const app = express()
+  app.get('/notes', api.requireToken('notes:read'), answer)
+  app.get('/any', api.requireToken('notes:read', { user: false }), answer)
+  app.get('/write', api.requireToken('notes:write', { user: false }), answer)
+  app.get('/mfa', api.requireToken('notes:read', { acr: 'mfa', maxAge: 60 }), answer)
+  app.get('/single', requireToken({ ...quiet, scope: 'notes:read', user: false }), answer)
+  const server = createServer(app)
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
+  return (server.address() as AddressInfo).port
+}
+
+process.on('message', (options: ResourceServerOptions) => {
+  start(options).then(
+    (port) => process.send?.({ port }),
+    (error: unknown) => process.send?.({ fault: String(error) }),
+  )
+})
+// The parent is gone, or done.
+process.on('disconnect', () => process.exit(0))
