@@ -38,18 +38,3 @@ export const authInfoOf = (token: string, claims: TokenClaims, resource?: string
     claims: { ...others, ...(subject !== undefined && { sub: subject }) },
   }
 }
-
-/**
- * The content of a JWT access token whose signature has been verified (RFC 9068 §4); the caller checks its audience.
- *
- * @param claims undefined if the signature is not valid
- * @param now epoch seconds
- * @throws OAuthError `invalid_token` if it is of another issuer or has expired
- */
-export const validClaims = (
-  claims: TokenClaims | undefined,
-  { issuer, now }: { readonly issuer: string; readonly now: number },
-): TokenClaims => {
-  if (claims === undefined || claims.iss !== issuer || !(Number(claims.exp) > now)) throw invalidToken()
-  return claims
-}

@@ -7,18 +7,20 @@ import { assertKnownScopes, impliedScopes } from '../options/scopes.ts'
 import { canonicalResource } from '../protocol/resource.ts'
 import { formatScope } from '../protocol/scope.ts'
 import { type TokenWithUser, verifyAccessToken } from '../tokens/access-token.ts'
-import { authInfoOf, type TokenClaims, validClaims } from './auth-info.ts'
+import { readJwtAccessToken } from '../tokens/jwt-access-token.ts'
+import { authInfoOf, invalidToken, type TokenClaims } from './auth-info.ts'
 import { createGuard, type TokenSource } from './guard.ts'
 import { parseRequirement, placeOf, type Requirement } from './requirement.ts'
 import { createTokenVerifier, type TokenVerifier, type TokenVerifierOptions } from './token-verifier.ts'
-import type { AuthInfo, RequireToken, RequireTokenOptions } from './types.ts'
+import type { RequireToken, RequireTokenOptions } from './types.ts'
 
 /** The claims of a stored token, with the names that a JWT and introspection use. */
 const claimsOf = ({ token, details }: TokenWithUser, issuer: string): TokenClaims => {
-  const { subject, clientId, scopes, organization, issuedAt, expiresAt } = token
+  const { subject, clientId, scopes, resources, organization, issuedAt, expiresAt } = token
   return {
     iss: issuer,
     client_id: clientId,
+    ...(resources.length > 0 && { aud: resources.length > 1 ? resources : resources[0] }),
     ...(scopes.length > 0 && { scope: formatScope(scopes) }),
     iat: issuedAt,
     exp: expiresAt,
@@ -29,11 +31,12 @@ const claimsOf = ({ token, details }: TokenWithUser, issuer: string): TokenClaim
   }
 }
 
-/** A JWT needs no statement: our own keys are in memory (RFC 9068 §4). */
-const verifyJwt = async (server: AuthorizationServer, token: string, resource: string): Promise<AuthInfo> => {
+/** A JWT takes no statement: our own keys are in memory (RFC 9068 §4). */
+const verifyJwt = async (server: AuthorizationServer, token: string): Promise<TokenClaims> => {
   if (!server.keys.isFresh()) await server.keys.refresh()
-  const claims = await server.keys.open(token, 'at+jwt', { onlyPublished: true })
-  return authInfoOf(token, validClaims(claims, { issuer: server.issuer, now: server.now() }), resource)
+  const found = await readJwtAccessToken(server, token)
+  if (found === undefined) throw invalidToken()
+  return found.claims
 }
 
 /** Access tokens of this server. */
@@ -46,10 +49,11 @@ export const ownTokens = (setup: ServerSetup): TokenSource => {
     now: () => setup.now(),
     async verify(token, resource) {
       const server = setup.current() ?? (await readyInTime(setup))
-      if (resource !== undefined && resources[resource]?.accessToken === 'jwt') {
-        return verifyJwt(server, token, resource)
-      }
-      return authInfoOf(token, claimsOf(await verifyAccessToken(server, token), server.issuer), resource)
+      const isJwt = resource !== undefined && resources[resource]?.accessToken === 'jwt'
+      const claims = isJwt
+        ? await verifyJwt(server, token)
+        : claimsOf(await verifyAccessToken(server, token, resource), server.issuer)
+      return authInfoOf(token, claims, resource)
     },
     sendError(req, res, error, next) {
       const info = createRequestInfo(setup, req)

@@ -4,8 +4,9 @@ import { assertNames, assertRecord, assertSeconds, refuse } from '../options/che
 import { checkedIssuer, checkedLogger } from '../options/checks.ts'
 import type { Logger } from '../options/options.ts'
 import { createOutbound } from '../outbound/outbound.ts'
+import { accessTokenType, parseJwtAccessToken } from '../protocol/jwt-access-token.ts'
 import { canonicalResource } from '../protocol/resource.ts'
-import { authInfoOf, validClaims } from './auth-info.ts'
+import { authInfoOf, invalidToken, type TokenClaims } from './auth-info.ts'
 import { createGuard, type TokenSource } from './guard.ts'
 import { createIntrospection, type IntrospectionOptions } from './introspection.ts'
 import { createRemoteIssuer } from './remote-issuer.ts'
@@ -61,6 +62,15 @@ const checkedAudience = ({ audience, introspection }: ResourceServerOptions): st
   return canonicalResource(audience) ?? refuse('audience must be an absolute URL without fragment')
 }
 
+const verifiedClaims = (
+  claims: TokenClaims | undefined,
+  { issuer, now }: { readonly issuer: string; readonly now: number },
+): TokenClaims => {
+  const token = claims && parseJwtAccessToken(claims, issuer, now)
+  if (token === undefined) throw invalidToken()
+  return token.claims
+}
+
 /** Access tokens of an issuer in another process. */
 const remoteTokens = (options: ResourceServerOptions, audience: string | undefined): TokenSource => {
   const issuer = checkedIssuer(options.issuer)
@@ -73,7 +83,8 @@ const remoteTokens = (options: ResourceServerOptions, audience: string | undefin
   const introspection = options.introspection && checkedIntrospection(options.introspection)
   const claimsOf = introspection
     ? createIntrospection({ ...context, introspection }, remote)
-    : async (token: string) => validClaims(await remote.open(token, 'at+jwt'), { issuer, now: now() })
+    : async (token: string) =>
+        verifiedClaims(await remote.open(token, accessTokenType), { issuer, now: now() })
   return {
     implied: options.implies ?? {},
     logger,

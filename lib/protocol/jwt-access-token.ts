@@ -1,3 +1,6 @@
+/** The header `typ`, which keeps ID tokens from being accepted as access tokens (RFC 9068 §2.1). */
+export const accessTokenType = 'at+jwt'
+
 /** Claims of JWT access tokens that only this server sets (RFC 9068 §2.2), and those that others define for such tokens. */
 const claimNames: ReadonlySet<string> = new Set([
   ...['iss', 'sub', 'aud', 'exp', 'nbf', 'iat', 'jti', 'client_id', 'scope'],

@@ -4,6 +4,7 @@ import { randomId } from '../keys/secrets.ts'
 import type { AuthorizationDetails } from '../protocol/authorization.ts'
 import { isObject } from '../protocol/json.ts'
 import {
+  accessTokenType,
   isJwtAccessTokenClaim,
   type JwtAccessToken,
   parseJwtAccessToken,
@@ -14,9 +15,6 @@ import { findGrantOfToken } from '../repositories/index.ts'
 import { callHost } from '../users/host-function.ts'
 import type { AccessTokenFormat, AccessTokenGrant } from './access-token-format.ts'
 import { subjectFor } from './subject.ts'
-
-/** The header `typ`, which keeps ID tokens from being accepted as access tokens (RFC 9068 §2.1). */
-const typ = 'at+jwt'
 
 /** The algorithm that every resource server supports (RFC 9068 §2.1). */
 const algorithm = 'RS256'
@@ -66,7 +64,9 @@ export const readJwtAccessToken = async (
   server: AuthorizationServer,
   value: string,
 ): Promise<JwtAccessToken | undefined> => {
-  const claims = value.includes('.') ? await server.keys.open(value, typ) : undefined
+  const claims = value.includes('.')
+    ? await server.keys.open(value, accessTokenType, { onlyPublished: true })
+    : undefined
   return claims && parseJwtAccessToken(claims, server.issuer, server.now())
 }
 
@@ -89,7 +89,7 @@ export const jwtAccessToken: AccessTokenFormat = {
       ...(scopes.length > 0 && { scope: formatScope(scopes) }),
       ...(authorization && { authorization_id: authorization.id, ...loginClaims(authorization.details) }),
     }
-    const value = await signJwt(server.keys.signingKey(algorithm), claims, typ)
+    const value = await signJwt(server.keys.signingKey(algorithm), claims, accessTokenType)
     return { value, binding: bearer, expiresIn: expiresAt - now }
   },
 

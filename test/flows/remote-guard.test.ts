@@ -24,6 +24,8 @@ const kinds: Kind[] = ['jwt', 'opaque']
 let host: Host
 let listener: Server
 let issuer: string
+/** The paths of every request to the issuer. */
+const asked: string[] = []
 const apis = {} as Record<Kind, ApiProcess>
 
 const introspection = { clientId: 'web', clientSecret: secret }
@@ -50,7 +52,7 @@ beforeAll(async () => {
       },
     },
   })
-  listener.on('request', host.app)
+  listener.on('request', ({ url }) => asked.push(String(url))).on('request', host.app)
   for (const kind of kinds) {
     apis[kind] = await startApi(optionsOf(kind))
     const own = host.oauth.requireToken('notes:read', { resource: resources[kind] })
@@ -209,14 +211,16 @@ describe('a JWT', () => {
     expect(await status(await signJwt(await issuersKey(), { ...claims(), ...changes }, typ))).toBe(401)
   })
 
-  test('of a key that the issuer does not have, or without a signature, is refused', async () => {
+  test('of a key that the issuer does not have, or without a signature, is refused; strangers cannot cause more than one fetch', async () => {
     const { kid, algorithm } = await issuersKey()
     const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
-    for (const id of [kid, 'unknown']) {
+    asked.length = 0
+    for (const id of [kid, 'unknown', 'another', 'a third']) {
       expect(await status(await signJwt({ kid: id, algorithm, privateKey }, claims(), 'at+jwt'))).toBe(401)
     }
     const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
     expect(await status(`${encode({ alg: 'none', typ: 'at+jwt', kid })}.${encode(claims())}.`)).toBe(401)
+    expect(asked).toEqual(['/oauth/jwks'])
   })
 })
 
@@ -224,6 +228,7 @@ test('no token is refused while the issuer rotates its keys', async () => {
   const server = await serverBehind(host.oauth)!.ready()
   const kid = (): string => server.keys.signingKey('RS256').kid
   const before = kid()
+  const api = await startApi(optionsOf('jwt'))
   await rotateKeys(
     server.database,
     { ...server.options, keyPublished: () => {} },
@@ -236,7 +241,8 @@ test('no token is refused while the issuer rotates its keys', async () => {
   // The next key signs after its lead of one second.
   for (let after = 0; after < 20; after += Number(kid() !== before)) {
     const token = await clientToken({ scope: 'notes:read', resource: resources.jwt })
-    statuses.add((await apis.jwt.get('/any', token)).status)
+    statuses.add((await api.get('/any', token)).status)
   }
+  await api.close()
   expect([...statuses]).toEqual([200])
 })
