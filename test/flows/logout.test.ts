@@ -2,7 +2,7 @@ import session from 'express-session'
 import supertest from 'supertest'
 import { stopClock } from '../support/clock.ts'
 import { authorizeUrl, callback, clients, type Host, secret, startHost } from '../support/host.ts'
-import { codeOf, expectErrorPage, expectErrorRedirect } from '../support/outcomes.ts'
+import { claimsOf, codeOf, expectErrorPage, expectErrorRedirect } from '../support/outcomes.ts'
 import { type Answer, fieldsOf, RawBrowser } from '../support/raw-browser.ts'
 import { answerOf, bob, expectError, redeem, refresh, type TokenAnswer, userinfo } from '../support/tokens.ts'
 
@@ -27,7 +27,6 @@ beforeAll(async () => {
         id_token_lifetime: 60,
       },
       { ...site, client_id: 'other', post_logout_redirect_uris: [otherBye] },
-      { ...site, client_id: 'switched', post_logout_redirect_uris: [bye] },
     ],
   })
 })
@@ -97,19 +96,9 @@ describe('with an ID token of the signed-in user', () => {
     expectSentTo(await two.agent.get(logoutUrl(query)), byeWithQuery, { state: 's' })
   })
 
-  test('to a private-use URI of an app too', async () => {
-    const { agent, tokens } = await visitor()
-    const uri = 'com.example.app:/bye'
-    const hint = { id_token_hint: tokens.id_token, post_logout_redirect_uri: uri, state: 's' }
-    expectSentTo(await agent.get(logoutUrl(hint)), uri, { state: 's' })
-  })
-
   test.each([
     ['an ampersand and other signs', 'a&b=c#d?e%20+/"<>\\'],
-    ['other scripts', 'zurück 戻る ✓ 👩‍🚀'],
     ['direction marks', 'a\u202eb\u2066c\u200f'],
-    ['a line of SQL', "' OR 1=1 --"],
-    ['2,048 characters', 's'.repeat(2048)],
   ])('state comes back unchanged: %s', async (_, state) => {
     const { agent, tokens } = await visitor()
     const hint = { id_token_hint: tokens.id_token, post_logout_redirect_uri: bye, state }
@@ -153,28 +142,14 @@ describe('with an ID token of the signed-in user', () => {
     expectSentTo(answer, otherBye)
     await expectSignedOut(agent)
   })
-
-  test('and the same client_id', async () => {
-    const { agent, tokens } = await visitor()
-    const hint = { id_token_hint: tokens.id_token, client_id: 'shop', post_logout_redirect_uri: bye }
-    expectSentTo(await agent.get(logoutUrl(hint)), bye)
-    await expectSignedOut(agent)
-  })
-
-  test('unknown parameters are ignored', async () => {
-    const { agent, tokens } = await visitor()
-    const hint = { id_token_hint: tokens.id_token, post_logout_redirect_uri: bye, ui_locales: 'de', x: '1' }
-    expectSentTo(await agent.get(logoutUrl(hint)), bye)
-  })
 })
 
 describe('without a hint the user is asked', () => {
   test('and signs out with one button, then redirects to the registered URI', async () => {
     const { agent } = await visitor()
     const state = 'a&b=c “ü” \u202e👋'
-    const page = await agent.get(
-      logoutUrl({ client_id: 'shop', post_logout_redirect_uri: byeWithQuery, state }),
-    )
+    const asked = { client_id: 'shop', post_logout_redirect_uri: byeWithQuery, state }
+    const page = await agent.get(logoutUrl(asked))
     expectConfirmation(page)
     expect(page.html).toContain('ada@example.com')
     expect(page.html).toContain('The &lt;b&gt;Shop&lt;/b&gt;')
@@ -201,14 +176,6 @@ describe('without a hint the user is asked', () => {
     const done = await confirm(agent, page)
     expectSignedOutPage(done)
     expect(done.html).toContain('href="https://client.example.com/home"')
-  })
-
-  test('with an unknown client, as without one', async () => {
-    const { agent } = await visitor()
-    const page = await agent.get(logoutUrl({ client_id: '<script>' }))
-    expectConfirmation(page)
-    expect(page.html).not.toContain('<script>')
-    expectSignedOutPage(await confirm(agent, page))
   })
 
   test('and with the hint of another user too', async () => {
@@ -290,49 +257,12 @@ describe('the confirmation counts only from our own page in this browser', () =>
     return { agent, page, fields: fieldsOf(page, 'csrf_token') }
   }
 
-  test('not without a token: that is a request of a client', async () => {
-    const { agent, fields } = await asked()
-    const { csrf_token: _, ...rest } = fields
-    for (const posted of [rest, { ...rest, csrf_token: '' }]) {
-      expectConfirmation(await agent.follow(await agent.post('/oauth/logout', posted)))
-    }
-    await expectSignedIn(agent)
-  })
-
   test('pressed twice, the second time no user is signed in', async () => {
     const { agent, fields } = await asked()
     const twin = agent.clone()
     expectSentTo(await agent.post('/oauth/logout', fields), bye, { state: 's' })
     expectSentTo(await twin.post('/oauth/logout', fields), bye, { state: 's' })
     await expectSignedOut(agent)
-  })
-})
-
-describe('post_logout_redirect_uri must be registered to the letter; else a page, and nobody is signed out', () => {
-  test('not with a client_id that the hint contradicts', async () => {
-    const { agent, tokens } = await visitor()
-    const hint = { id_token_hint: tokens.id_token, client_id: 'other' }
-    expectErrorPage(await agent.get(logoutUrl(hint)), 400)
-    expectErrorPage(await agent.get(logoutUrl({ ...hint, post_logout_redirect_uri: otherBye })), 400)
-    expectErrorPage(await agent.get(logoutUrl({ ...hint, post_logout_redirect_uri: bye })), 400)
-    await expectSignedIn(agent)
-  })
-
-  test('not with parameters twice, control characters or too much', async () => {
-    const { agent, tokens } = await visitor()
-    const good = logoutUrl({ id_token_hint: tokens.id_token, post_logout_redirect_uri: bye })
-    for (const more of [
-      `&post_logout_redirect_uri=${encodeURIComponent('https://evil.example/')}`,
-      `&id_token_hint=${tokens.id_token}`,
-      '&state=a&state=b',
-      '&state=a%00b',
-      '&state=a%0d%0aSet-Cookie:x',
-      '&state=%ff',
-      `&state=${'s'.repeat(2049)}`,
-    ]) {
-      expectErrorPage(await agent.get(`${good}${more}`), 400)
-    }
-    await expectSignedIn(agent)
   })
 })
 
@@ -363,10 +293,7 @@ describe('what ends with the login', () => {
     const other = await signedIn(agent, { client_id: 'other' })
     const offline = await signedIn(agent, { client_id: 'other', scope: 'openid offline_access' })
     await leave(agent, shop)
-    for (const [client_id, tokens] of [
-      ['shop', shop],
-      ['other', other],
-    ] as const) {
+    for (const [client_id, tokens] of Object.entries({ shop, other })) {
       expect((await userinfo(host, tokens.access_token)).status).toBe(401)
       expectError(await refresh(host, tokens.refresh_token, { client_id }), 400, 'invalid_grant')
     }
@@ -422,14 +349,7 @@ describe("in the host's session", () => {
   let hosted: Host
   beforeAll(async () => {
     hosted = await startHost({
-      clients: [
-        {
-          client_id: 'shop',
-          client_secret: secret,
-          redirect_uris: [callback],
-          post_logout_redirect_uris: [bye],
-        },
-      ],
+      clients: [{ ...site, client_id: 'shop', post_logout_redirect_uris: [bye] }],
       before: [session({ secret: 'of the host', resave: false, saveUninitialized: false, name: 'host.sid' })],
     })
     hosted.app.get('/cart', (req, res) => {
@@ -484,7 +404,7 @@ describe('id_token_hint at the authorization endpoint (OIDC Core §3.1.2.1)', ()
     authorizeUrl({ client_id: 'shop', scope: 'openid', state: 's', id_token_hint, ...parameters })
   const subjectOf = async (answer: Answer): Promise<string> => {
     const tokens = await answerOf(redeem(host, codeOf(answer), { client_id: 'shop' }))
-    return JSON.parse(Buffer.from(tokens.id_token.split('.')[1] ?? '', 'base64url').toString()).sub
+    return String(claimsOf(tokens.id_token).sub)
   }
 
   test('of another user: the sign-in page, which fixes no account, and that user may answer', async () => {
@@ -503,8 +423,5 @@ describe('id_token_hint at the authorization endpoint (OIDC Core §3.1.2.1)', ()
     expect(await subjectOf(await right.grant(ask(tokens.id_token), bob.email, bob.password))).toBe('2')
     const answer = await wrong.grant(ask(tokens.id_token))
     expectErrorRedirect(answer, 'login_required', { state: 's' })
-    expectErrorRedirect(await browser().get(ask(tokens.id_token, { prompt: 'none' })), 'login_required', {
-      state: 's',
-    })
   })
 })

@@ -1,21 +1,11 @@
 import { decodeJwt, type JWTPayload } from 'jose'
 import { type ClientAnswer, clientAnswer } from '../support/client-answer.ts'
 import { type Clock, stopClock } from '../support/clock.ts'
-import {
-  authorizeUrl,
-  callback,
-  clients,
-  type Host,
-  issuer,
-  people,
-  secret,
-  startHost,
-} from '../support/host.ts'
-import { codeOf, expectErrorPage, expectExpiredPage } from '../support/outcomes.ts'
+import { authorizeUrl, callback, clients, type Host, issuer, secret, startHost } from '../support/host.ts'
+import { codeOf, expectExpiredPage } from '../support/outcomes.ts'
 import { type Answer, fieldsOf, RawBrowser } from '../support/raw-browser.ts'
-import { answerOf, redeem } from '../support/tokens.ts'
+import { ada, answerOf, bob, redeem } from '../support/tokens.ts'
 
-const [ada, bob] = people as [(typeof people)[0], (typeof people)[0]]
 const web = { client_id: 'web', scope: 'openid', state: 's' }
 const impatient = { client_id: 'impatient', scope: 'openid', state: 's' }
 const zero = { client_id: 'zero', scope: 'openid', state: 's' }
@@ -64,6 +54,8 @@ const visited = async (request: Record<string, string> = web, seconds = 30) => {
   return { agent, idToken }
 }
 
+const expectRefused = (answer: Answer, error: string): void =>
+  expect(clientAnswer(answer)).toEqual(refusal(error))
 const silently = (agent: RawBrowser, more: Record<string, string> = {}): Promise<Answer> =>
   agent.get(authorizeUrl({ ...web, prompt: 'none', ...more }))
 
@@ -77,35 +69,22 @@ describe('prompt=none', () => {
 
   test('without consent is consent_required, also for more than was allowed', async () => {
     const { agent } = await visited()
-    expect(clientAnswer(await silently(agent, { scope: 'openid email' }))).toEqual(
-      refusal('consent_required'),
-    )
-    expect(clientAnswer(await silently(agent, { client_id: 'impatient' }))).toEqual(
-      refusal('consent_required'),
-    )
+    expectRefused(await silently(agent, { scope: 'openid email' }), 'consent_required')
+    expectRefused(await silently(agent, { client_id: 'impatient' }), 'consent_required')
     await table('consents').delete()
-    expect(clientAnswer(await silently(agent))).toEqual(refusal('consent_required'))
+    expectRefused(await silently(agent), 'consent_required')
   })
 
   test('gives a code of the same login: sub, auth_time, sid and amr are as before', async () => {
     const { agent, idToken } = await visited()
-    const { sub, auth_time, sid, amr, iat, nonce } = await idTokenOf(
-      await silently(agent, { nonce: 'again' }),
-    )
-    expect({ sub, auth_time, sid, amr }).toEqual({
-      sub: idToken.sub,
-      auth_time: idToken.auth_time,
-      sid: idToken.sid,
-      amr: idToken.amr,
-    })
-    expect({ iat, nonce }).toEqual({ iat: clock.now(), nonce: 'again' })
+    const again = await idTokenOf(await silently(agent, { nonce: 'again' }))
+    const { sub, auth_time, sid, amr } = idToken
+    expect(again).toMatchObject({ sub, auth_time, sid, amr, iat: clock.now(), nonce: 'again' })
   })
 
   test.each([
-    ['100', 'code'],
     ['30', 'code'],
     ['29', 'login_required'],
-    ['1', 'login_required'],
     ['0', 'login_required'],
   ])('thirty seconds after the login with max_age=%s is %s', async (max_age, outcome) => {
     const { agent, idToken } = await visited()
@@ -120,33 +99,12 @@ describe('prompt=none', () => {
     const bobs = await idTokenOf(await other.grant(authorizeUrl(web), bob.email, bob.password))
     codeOf(await silently(agent, { id_token_hint: idToken.raw }))
     codeOf(await silently(other, { id_token_hint: bobs.raw }))
-    expect(clientAnswer(await silently(agent, { id_token_hint: bobs.raw }))).toEqual(
-      refusal('login_required'),
-    )
-    expect(clientAnswer(await silently(browser(), { id_token_hint: idToken.raw }))).toEqual(
-      refusal('login_required'),
-    )
+    expectRefused(await silently(agent, { id_token_hint: bobs.raw }), 'login_required')
+    expectRefused(await silently(browser(), { id_token_hint: idToken.raw }), 'login_required')
     clock.travel(4000)
     const again = await agent.grant(authorizeUrl(web))
     codeOf(again)
     codeOf(await silently(agent, { id_token_hint: idToken.raw }))
-  })
-
-  test('with a hint of another issuer is invalid_request', async () => {
-    const { agent, idToken } = await visited()
-    const [header, payload, signature] = idToken.raw.split('.')
-    const forged = Buffer.from(JSON.stringify({ ...decodeJwt(idToken.raw), sub: '2' })).toString('base64url')
-    const hints = [
-      'x',
-      'a.b.c',
-      `${header}.${payload}.`,
-      `${header}.${forged}.${signature}`,
-      `${Buffer.from('{"alg":"none"}').toString('base64url')}.${payload}.`,
-      `${idToken.raw}x`,
-    ]
-    for (const id_token_hint of hints) {
-      expect(clientAnswer(await silently(agent, { id_token_hint }))).toEqual(refusal('invalid_request'))
-    }
   })
 
   test('after the user signed out, or was disabled, is login_required', async () => {
@@ -160,87 +118,56 @@ describe('prompt=none', () => {
     await users().update({ disabled_at: null })
     expect(clientAnswer(refused)).toEqual(refusal('login_required'))
   })
-
-  test.each([
-    'none login',
-    'login none',
-    'none consent',
-    'none select_account',
-    'none login consent select_account',
-    'none create',
-  ])('%s is invalid_request, with and without a login', async (prompt) => {
-    const { agent } = await visited()
-    for (const somebody of [agent, browser()]) {
-      const answer = await somebody.get(authorizeUrl({ ...web, prompt }))
-      expect(clientAnswer(answer)).toEqual(refusal('invalid_request'))
-    }
-  })
-
-  test('is never a page while the request is wrong', async () => {
-    const wrong = [
-      ['max_age', '-1'],
-      ['scope', '"'],
-      ['claims', '{'],
-      ['code_challenge', 'x'],
-    ]
-    for (const pair of wrong) {
-      expect((await silently(browser(), Object.fromEntries([pair]))).status).toBe(303)
-    }
-    expectErrorPage(await silently(browser(), { client_id: 'nobody' }), 400)
-  })
 })
 
-describe.each(['login', 'login select_account', 'select_account login', 'login login'])(
-  'prompt=%s',
-  (prompt) => {
-    const request = { ...web, prompt }
+describe.each(['login', 'login select_account'])('prompt=%s', (prompt) => {
+  const request = { ...web, prompt }
 
-    test('asks a signed-in user to sign in again, and creates a new login', async () => {
-      const { agent, idToken } = await visited()
-      const page = await agent.open(authorizeUrl(request))
-      expect(pathOf(page)).toBe(loginPage)
-      clock.travel(5)
-      const { auth_time, sid, sub } = await idTokenOf(await agent.signIn(page))
-      expect({ auth_time, sub }).toEqual({ auth_time: clock.now(), sub: '1' })
-      expect(sid).not.toBe(idToken.sid)
-    })
+  test('asks a signed-in user to sign in again, and creates a new login', async () => {
+    const { agent, idToken } = await visited()
+    const page = await agent.open(authorizeUrl(request))
+    expect(pathOf(page)).toBe(loginPage)
+    clock.travel(5)
+    const { auth_time, sid, sub } = await idTokenOf(await agent.signIn(page))
+    expect({ auth_time, sub }).toEqual({ auth_time: clock.now(), sub: '1' })
+    expect(sid).not.toBe(idToken.sid)
+  })
 
-    test('asks once without a login', async () => {
-      const agent = browser()
-      const page = await agent.open(authorizeUrl(request))
-      expect(pathOf(page)).toBe(loginPage)
-      codeOf(await agent.decide(await agent.signIn(page), 'allow'))
-    })
+  test('asks once without a login', async () => {
+    const agent = browser()
+    const page = await agent.open(authorizeUrl(request))
+    expect(pathOf(page)).toBe(loginPage)
+    codeOf(await agent.decide(await agent.signIn(page), 'allow'))
+  })
 
-    test('cannot be skipped by opening any URL of it again', async () => {
-      const { agent } = await visited()
-      const page = await agent.open(authorizeUrl(request))
-      const id = page.url.searchParams.get('authorization_request') ?? ''
-      const waiting = `/oauth/authorize?authorization_request=${id}`
-      // A remembered consent, a consent page opened by hand, another tab that is served: none of them counts.
-      const tries = [waiting, `${waiting}&prompt=none`, `${waiting}&max_age=100000`, authorizeUrl(request)]
-      for (const url of tries) expect(pathOf(await agent.open(url))).toBe(loginPage)
-      codeOf(await agent.get(authorizeUrl(web)))
-      expect(pathOf(await agent.open(waiting))).toBe(loginPage)
-      const consent = await agent.get(`/oauth/consent?authorization_request=${id}`)
-      if (consent.status === 200) expect(pathOf(await agent.decide(consent, 'allow'))).toBe(loginPage)
-      expect(pathOf(await agent.open(waiting))).toBe(loginPage)
-      codeOf(await agent.signIn(page))
-      expectExpiredPage(await agent.get(waiting))
-      expect(pathOf(await agent.open(authorizeUrl(request)))).toBe(loginPage)
-    })
+  test('cannot be skipped by opening any URL of it again', async () => {
+    const { agent } = await visited()
+    const page = await agent.open(authorizeUrl(request))
+    const id = page.url.searchParams.get('authorization_request') ?? ''
+    const waiting = `/oauth/authorize?authorization_request=${id}`
+    // A remembered consent, a consent page opened by hand, another tab that is served: none of them counts.
+    const tries = [waiting, `${waiting}&prompt=none`, `${waiting}&max_age=100000`, authorizeUrl(request)]
+    for (const url of tries) expect(pathOf(await agent.open(url))).toBe(loginPage)
+    codeOf(await agent.get(authorizeUrl(web)))
+    expect(pathOf(await agent.open(waiting))).toBe(loginPage)
+    const consent = await agent.get(`/oauth/consent?authorization_request=${id}`)
+    if (consent.status === 200) expect(pathOf(await agent.decide(consent, 'allow'))).toBe(loginPage)
+    expect(pathOf(await agent.open(waiting))).toBe(loginPage)
+    codeOf(await agent.signIn(page))
+    expectExpiredPage(await agent.get(waiting))
+    expect(pathOf(await agent.open(authorizeUrl(request)))).toBe(loginPage)
+  })
 
-    test('accepts a new login of another tab', async () => {
-      const { agent } = await visited()
-      const [one, two] = [await agent.open(authorizeUrl(request)), await agent.open(authorizeUrl(request))]
-      clock.travel(5)
-      const first = await idTokenOf(await agent.signIn(one))
-      const waiting = two.url.searchParams.get('authorization_request') ?? ''
-      const second = await agent.open(`/oauth/authorize?authorization_request=${waiting}`)
-      expect((await idTokenOf(second)).auth_time).toBe(first.auth_time)
-    })
-  },
-)
+  test('accepts a new login of another tab', async () => {
+    const { agent } = await visited()
+    const [one, two] = [await agent.open(authorizeUrl(request)), await agent.open(authorizeUrl(request))]
+    clock.travel(5)
+    const first = await idTokenOf(await agent.signIn(one))
+    const waiting = two.url.searchParams.get('authorization_request') ?? ''
+    const second = await agent.open(`/oauth/authorize?authorization_request=${waiting}`)
+    expect((await idTokenOf(second)).auth_time).toBe(first.auth_time)
+  })
+})
 
 describe('prompt=consent', () => {
   test('asks despite an earlier consent, and keeps the login', async () => {
@@ -250,7 +177,7 @@ describe('prompt=consent', () => {
     expect((await idTokenOf(await agent.decide(page, 'allow'))).auth_time).toBe(idToken.auth_time)
   })
 
-  test.each(['login consent', 'consent login', 'login consent select_account'])(
+  test.each(['login consent', 'login consent select_account'])(
     '%s asks for both, and neither is skipped',
     async (prompt) => {
       const { agent } = await visited()
@@ -323,21 +250,6 @@ describe('max_age', () => {
     expect(pathOf(await agent.decide(again, 'allow'))).toBe(loginPage)
     codeOf(await agent.decide(consent, 'allow'))
   })
-
-  test.each(['-1', '1.5', '1e3', 'soon', '+5', '0x10', '10 ', '9999999999'])(
-    '%p is an invalid_request',
-    async (max_age) => {
-      expect(clientAnswer(await browser().get(authorizeUrl({ ...web, max_age })))).toEqual(
-        refusal('invalid_request'),
-      )
-    },
-  )
-
-  test('10000 is met by a young login in silence', async () => {
-    const { agent, idToken } = await visited()
-    const answer = await agent.get(authorizeUrl({ ...web, max_age: '10000' }))
-    expect((await idTokenOf(answer)).auth_time).toBe(idToken.auth_time)
-  })
 })
 
 describe('default_max_age of a client', () => {
@@ -346,9 +258,7 @@ describe('default_max_age of a client', () => {
     const answer = await agent.get(authorizeUrl(impatient))
     expect((await idTokenOf(answer, 'impatient')).auth_time).toBe(idToken.auth_time)
     clock.travel(1)
-    expect(clientAnswer(await agent.get(authorizeUrl({ ...impatient, prompt: 'none' })))).toEqual(
-      refusal('login_required'),
-    )
+    expectRefused(await agent.get(authorizeUrl({ ...impatient, prompt: 'none' })), 'login_required')
     const page = await agent.open(authorizeUrl(impatient))
     expect(pathOf(page)).toBe(loginPage)
     expect((await idTokenOf(await agent.signIn(page), 'impatient')).auth_time).toBe(clock.now())
@@ -364,15 +274,7 @@ describe('default_max_age of a client', () => {
   test('of 0 asks each time, and is never served in silence', async () => {
     const { agent } = await visited(zero, 0)
     expect(pathOf(await agent.open(authorizeUrl(zero)))).toBe(loginPage)
-    expect(clientAnswer(await agent.get(authorizeUrl({ ...zero, prompt: 'none' })))).toEqual(
-      refusal('login_required'),
-    )
-  })
-
-  test('is no matter of other clients', async () => {
-    const { agent } = await visited(impatient, 101)
-    const page = await agent.open(authorizeUrl(web))
-    expect(pathOf(page)).toBe(consentPage)
+    expectRefused(await agent.get(authorizeUrl({ ...zero, prompt: 'none' })), 'login_required')
   })
 })
 
@@ -392,12 +294,6 @@ describe('id_token_hint', () => {
     expect((await idTokenOf(done)).sub).toBe('2')
   })
 
-  test('of the signed-in user changes nothing', async () => {
-    const { agent, idToken } = await visited()
-    const done = await agent.get(authorizeUrl({ ...web, id_token_hint: idToken.raw }))
-    expect((await idTokenOf(done)).auth_time).toBe(idToken.auth_time)
-  })
-
   test('does not replace prompt=login', async () => {
     const { agent, idToken } = await visited()
     const page = await agent.open(authorizeUrl({ ...web, prompt: 'login', id_token_hint: idToken.raw }))
@@ -408,32 +304,26 @@ describe('id_token_hint', () => {
 
 describe('what is only a wish', () => {
   test.each([
-    ['display', ['page', 'popup', 'touch', 'wap', 'hologram']],
-    ['ui_locales', ['en', 'fr-CA fr en', 'se', 'xx-not-a-language', 'ar he']],
-    ['claims_locales', ['en', 'se', 'de-CH fr']],
-    ['acr_values', ['1 2', 'urn:mace:incommon:iap:silver', '0']],
-    ['login_hint', ['ada@example.com', 'nobody@example.com', '"><script>', 'tel:+1']],
-    ['prompt', ['create', 'something else', 'LOGIN']],
-    ['extra', ['foobar', '{"a":1}']],
-    ['registration', ['{}']],
-    ['id_token_signed_response_alg', ['none']],
-    ['audience', ['https://api.example.com']],
-    ['access_type', ['offline']],
-    ['constructor', ['x']],
-    ['__proto__', ['x']],
-  ])('%s is ignored and not returned', async (name, values) => {
-    for (const value of values) {
-      const agent = browser()
-      const request = `${authorizeUrl({ ...web, nonce: 'n' })}&${new URLSearchParams([[name, value]])}`
-      const done = await agent.grant(request)
-      expect(Object.keys(clientAnswer(done).fields).sort()).toEqual(['code', 'iss', 'state'])
-      const { acr, ...claims } = await idTokenOf(done)
-      // A class that was merely wished for may be absent (OIDC Core §3.1.2.1, §5.5.1.1); it is never made up.
-      expect(acr).toBeUndefined()
-      expect(claims).toMatchObject({ sub: '1', nonce: 'n' })
-      // Signed in and allowed, it is served in silence too.
-      if (name !== 'prompt') codeOf(await agent.get(`${request}&prompt=none`))
-    }
+    ['display', 'hologram'],
+    ['ui_locales', 'xx-not-a-language se'],
+    ['claims_locales', 'de-CH fr'],
+    ['acr_values', 'urn:mace:incommon:iap:silver 0'],
+    ['login_hint', '"><script>'],
+    ['prompt', 'create'],
+    ['registration', '{}'],
+    ['id_token_signed_response_alg', 'none'],
+    ['__proto__', 'x'],
+  ])('%s is ignored and not returned', async (name, value) => {
+    const agent = browser()
+    const request = `${authorizeUrl({ ...web, nonce: 'n' })}&${new URLSearchParams([[name, value]])}`
+    const done = await agent.grant(request)
+    expect(Object.keys(clientAnswer(done).fields).sort()).toEqual(['code', 'iss', 'state'])
+    const { acr, ...claims } = await idTokenOf(done)
+    // A class that was merely wished for may be absent (OIDC Core §3.1.2.1, §5.5.1.1); it is never made up.
+    expect(acr).toBeUndefined()
+    expect(claims).toMatchObject({ sub: '1', nonce: 'n' })
+    // Signed in and allowed, it is served in silence too.
+    if (name !== 'prompt') codeOf(await agent.get(`${request}&prompt=none`))
   })
 
   test('login_hint fills in the name if no user is signed in', async () => {

@@ -1,5 +1,4 @@
 import express from 'express'
-import { decodeJwt } from 'jose'
 import supertest from 'supertest'
 import { type Host, startHost } from '../support/host.ts'
 import { answerOf, bob, expectError, refresh, tokensFor, userinfo } from '../support/tokens.ts'
@@ -18,27 +17,9 @@ describe('returns', () => {
   const claimsOf = async (scope: string, as = undefined as typeof bob | undefined) =>
     (await userinfo(host, (await tokensFor(host, { scope }, {}, as ? { as } : {})).access_token)).body
 
-  test('what each scope allows', async () => {
-    expect(await claimsOf('openid')).toEqual({ sub: '1' })
-    expect(await claimsOf('openid profile')).toEqual({ sub: '1', name: 'Ada Lovelace' })
-    expect(await claimsOf('openid email')).toEqual({
-      sub: '1',
-      email: 'ada@example.com',
-      email_verified: true,
-    })
-  })
-
   test('email_verified as a boolean, when it is false too', async () => {
-    expect(await claimsOf('openid email', bob)).toEqual({
-      sub: '2',
-      email: 'bob@example.com',
-      email_verified: false,
-    })
-  })
-
-  test('the sub of the ID token', async () => {
-    const tokens = await tokensFor(host)
-    expect((await userinfo(host, tokens.access_token)).body.sub).toBe(decodeJwt(tokens.id_token).sub)
+    const claims = { sub: '2', email: 'bob@example.com', email_verified: false }
+    expect(await claimsOf('openid email', bob)).toEqual(claims)
   })
 
   test('the current name, and leaves out what is empty', async () => {
@@ -51,10 +32,8 @@ describe('returns', () => {
   })
 
   test('JSON that no cache stores and any origin may read, without a cookie', async () => {
-    const res = await userinfo(host, (await tokensFor(host)).access_token).set(
-      'Origin',
-      'https://spa.example.com',
-    )
+    const asking = userinfo(host, (await tokensFor(host)).access_token)
+    const res = await asking.set('Origin', 'https://spa.example.com')
     expect(res.headers).toMatchObject({
       'content-type': 'application/json',
       'cache-control': 'no-store',
@@ -67,19 +46,6 @@ describe('returns', () => {
 })
 
 describe('takes the token', () => {
-  test('from the header of a POST', async () => {
-    const { access_token } = await tokensFor(host)
-    const res = await supertest(host.app)
-      .post('/oauth/userinfo')
-      .set('Authorization', `Bearer ${access_token}`)
-    expect({ status: res.status, sub: res.body.sub }).toEqual({ status: 200, sub: '1' })
-  })
-
-  test('from the form body of a POST', async () => {
-    const res = await postForm(`access_token=${(await tokensFor(host)).access_token}`)
-    expect({ status: res.status, sub: res.body.sub }).toEqual({ status: 200, sub: '1' })
-  })
-
   test('from a form body that the host has parsed', async () => {
     const parsed = await startHost({ before: [express.urlencoded({ extended: true })] })
     try {
@@ -116,11 +82,8 @@ describe('refuses', () => {
 
   test('a JSON body', async () => {
     const { access_token } = await tokensFor(host)
-    expectError(
-      await supertest(host.app).post('/oauth/userinfo').send({ access_token }),
-      415,
-      'invalid_request',
-    )
+    const res = await supertest(host.app).post('/oauth/userinfo').send({ access_token })
+    expectError(res, 415, 'invalid_request')
   })
 
   test('a body of 100 kB', async () => {

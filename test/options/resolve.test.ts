@@ -421,6 +421,7 @@ test.each<Refused>([
   [{ maxAuthorizationsPerClient: 1.5 }, 'maxAuthorizationsPerClient must be'],
   [{ maxAuthorizationsPerClient: true }, 'maxAuthorizationsPerClient must be'],
   [{ refreshTokenGracePeriod: -1 }, 'refreshTokenGracePeriod must be'],
+  [{ prune: 'never' }, 'prune must be true or false'],
   [{ codeChallengeMethods: [] }, 'codeChallengeMethods must contain'],
   [{ codeChallengeMethods: ['S256', 'S512'] }, 'codeChallengeMethods must contain'],
   [{ features: { implicit: 'yes' } }, 'features.implicit must be a boolean'],
