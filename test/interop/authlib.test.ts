@@ -1,12 +1,11 @@
 // Authlib, a Python client: PKCE, ID tokens that it verifies itself, refresh and revocation, with each way to authenticate.
 
-import { type ChildProcess, spawn } from 'node:child_process'
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { callback, secret } from '../support/host.ts'
 import { describeWith, services } from '../support/services.ts'
 import { ada, answer, type Provider, startProvider } from '../support/stock-client.ts'
+import { type StockProgram, startProgram } from '../support/stock-program.ts'
 
 const key = generateKeyPairSync('rsa', { modulusLength: 2048 })
 const pem = key.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
@@ -15,7 +14,7 @@ const common = { redirect_uris: [callback], scope: 'openid profile email offline
 
 describeWith('authlib', 'Authlib', () => {
   let provider: Provider
-  let program: ChildProcess | undefined
+  let program: StockProgram | undefined
   beforeAll(async () => {
     provider = await startProvider({
       clients: [
@@ -28,25 +27,8 @@ describeWith('authlib', 'Authlib', () => {
       ],
     })
   })
-  afterEach(() => void program?.kill())
+  afterEach(() => program?.stop())
   afterAll(() => provider?.close())
-
-  /** Writes a line to the program and returns the next one of its own. */
-  const start = () => {
-    const python = spawn(services.authlib, [join(__dirname, '../support/authlib-client.py')])
-    program = python
-    let errors = ''
-    python.stderr.on('data', (chunk) => {
-      errors += chunk
-    })
-    const lines = createInterface({ input: python.stdout })[Symbol.asyncIterator]()
-    return async (line: unknown): Promise<unknown> => {
-      python.stdin.write(`${JSON.stringify(line)}\n`)
-      const { value, done } = await lines.next()
-      if (done) throw new Error(errors)
-      return JSON.parse(value)
-    }
-  }
 
   test.each([
     ['client_secret_basic', 'secret', secret],
@@ -54,11 +36,11 @@ describeWith('authlib', 'Authlib', () => {
     ['private_key_jwt', 'key', pem],
     ['none', 'public', ''],
   ])('signs a user in, refreshes and revokes with %s', async (method, client_id, client_secret) => {
-    const talk = start()
+    program = startProgram(services.authlib, [join(__dirname, '../support/authlib-client.py')])
     const { issuer } = provider
-    const url = await talk({ issuer, method, client_id, client_secret, redirect_uri: callback })
+    const url = await program.say({ issuer, method, client_id, client_secret, redirect_uri: callback })
     const back = await answer(provider.browser(), String(url))
-    expect(await talk(back.href)).toEqual({
+    expect(await program.say(back.href)).toEqual({
       subject: '1',
       userinfo: expect.objectContaining({ sub: '1', name: ada.full_name, email: ada.email }),
       revoked: 200,

@@ -1,7 +1,15 @@
 import { spawnSync } from 'node:child_process'
 
-/** What some tests need beside Node: databases, a session store, a browser, a Python with Authlib. */
-export type Service = 'postgresql' | 'mariadb' | 'redis' | 'chromium' | 'authlib'
+/** What some tests need beside Node: databases, a session store, a browser, stock clients in other languages. */
+export type Service =
+  | 'postgresql'
+  | 'mariadb'
+  | 'redis'
+  | 'chromium'
+  | 'authlib'
+  | 'go-oidc'
+  | 'mod_auth_openidc'
+  | 'omniauth'
 
 /** Where each service is; every one can be set in the environment. */
 export const services: Readonly<Record<Service, string>> = {
@@ -10,6 +18,9 @@ export const services: Readonly<Record<Service, string>> = {
   redis: process.env.TEST_REDIS_URL ?? 'redis://127.0.0.1:6379',
   chromium: process.env.CHROMIUM_PATH ?? '/usr/bin/chromium',
   authlib: process.env.AUTHLIB_PYTHON ?? '/usr/bin/python3',
+  'go-oidc': process.env.GO_OIDC_PATH ?? '/usr/share/gocode',
+  mod_auth_openidc: process.env.APACHE_MODULES ?? '/usr/lib/apache2/modules',
+  omniauth: process.env.OMNIAUTH_RUBY ?? '/usr/bin/ruby',
 }
 
 /** Each probe is a program that is given the place as its argument and fails unless the service can be used. */
@@ -30,6 +41,17 @@ const probes: Readonly<Record<Service, string>> = {
   authlib: `
     const run = require('node:child_process').spawnSync(place, ['-c', 'import authlib, requests'])
     if (run.status !== 0) fail(run.error || new Error('it cannot import authlib and requests'))`,
+  'go-oidc': `
+    require('node:fs').accessSync(place + '/src/github.com/coreos/go-oidc')
+    const run = require('node:child_process').spawnSync('go', ['version'])
+    if (run.status !== 0) fail(run.error)`,
+  mod_auth_openidc: `
+    require('node:fs').accessSync(place + '/mod_auth_openidc.so')
+    const run = require('node:child_process').spawnSync('apache2', ['-v'])
+    if (run.status !== 0) fail(run.error)`,
+  omniauth: `
+    const run = require('node:child_process').spawnSync(place, ['-e', 'require "omniauth_openid_connect"'])
+    if (run.status !== 0) fail(run.error || new Error('it cannot require omniauth_openid_connect'))`,
 }
 
 const remedies: Readonly<Record<Service, string>> = {
@@ -38,6 +60,9 @@ const remedies: Readonly<Record<Service, string>> = {
   redis: 'start Redis, or set TEST_REDIS_URL',
   chromium: 'apt-get install chromium fonts-dejavu-core, or set CHROMIUM_PATH',
   authlib: 'apt-get install python3-authlib python3-requests, or set AUTHLIB_PYTHON',
+  'go-oidc': 'apt-get install golang-go golang-github-coreos-go-oidc-dev, or set GO_OIDC_PATH',
+  mod_auth_openidc: 'apt-get install libapache2-mod-auth-openidc, or set APACHE_MODULES',
+  omniauth: 'apt-get install ruby-omniauth-openid-connect, or set OMNIAUTH_RUBY',
 }
 
 const prelude = `
