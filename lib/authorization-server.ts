@@ -18,6 +18,7 @@ import { createLanguages, type Languages } from './pages/i18n/languages.ts'
 import { warnOfOldCopies } from './pages/template-version.ts'
 import { createViews, type Views } from './pages/views.ts'
 import { claimsByScope, type ScopeClaims } from './protocol/claims.ts'
+import { findClient } from './repositories/clients.ts'
 import { createThrottle, type Throttle } from './throttle/throttle.ts'
 import { createUsers } from './users/index.ts'
 import type { Users } from './users/users.ts'
@@ -100,6 +101,23 @@ export const assertSchema = async (database: Database): Promise<readonly string[
   return newer
 }
 
+/**
+ * A client must not have the id of a resource: the audience of its ID tokens would be that of access tokens.
+ *
+ * @throws Error that names it
+ */
+const assertResourcesAreNoClients = async (
+  database: Database,
+  { resources }: Options,
+  now: number,
+): Promise<void> => {
+  for (const clientId of Object.keys(resources)) {
+    if (await findClient(database, { clientId, now })) {
+      throw new Error(`latchkey: ${clientId} is both a resource and the id of a client; rename one of them`)
+    }
+  }
+}
+
 /** Creates or updates the tables in development. In production you run `npx latchkey migrate`. */
 const migrateInDevelopment = async (
   { production, logger }: Options,
@@ -152,6 +170,7 @@ export const createAuthorizationServer = (
     if (newer.length > 0) {
       options.logger.info(`latchkey: the database is newer than this version, by ${newer.join(', ')}`)
     }
+    await assertResourcesAreNoClients(database, options, now())
     await setup.users.assertTable?.()
     const keyPublished = (key: EventDetails['key.published']): void =>
       events.announce('key.published', undefined, key)

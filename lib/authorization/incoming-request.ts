@@ -85,7 +85,7 @@ export const readIncomingRequest = async (
   const found = await findForAuthorize(server.database, { clientId, sid, now: server.now() })
   const types = supportedResponseTypes(server)
   const current = found && (await withFollowedScope(server, found.client))
-  const verified = parseAuthorizationTarget(parameters, current)
+  const verified = parseAuthorizationTarget(parameters, current, knownResources(server))
   const { client, target } = verified
   const request = parseAuthorizationRequest(
     parameters,

@@ -63,13 +63,17 @@ export interface VerifiedTarget {
  * Verifies the client and its redirect URI. Until then an error cannot be returned to the client and ends on a page.
  *
  * @param client the client that `client_id` names, if any
+ * @param known the resources of the host, none of which can be a client
  * @throws OAuthError `invalid_request` or `unauthorized_client`, also for a `state` that is too long to be returned
  */
 export const parseAuthorizationTarget = (
   parameters: Parameters,
   client: Client | undefined,
+  known: readonly KnownResource[] = [],
 ): VerifiedTarget => {
-  if (client === undefined || client.disabledAt !== null) {
+  // The audience of its ID tokens would be that of access tokens.
+  const isResource = known.some(({ identifier }) => identifier === client?.clientId)
+  if (client === undefined || client.disabledAt !== null || isResource) {
     const about = { clientId: client?.clientId }
     throw new OAuthError('unauthorized_client', 'client_id does not name a registered client', about)
   }

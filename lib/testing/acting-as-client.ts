@@ -1,8 +1,19 @@
+import { knownResources } from '../options/resources.ts'
 import { allowedScopes } from '../protocol/client.ts'
+import { scopesWithin } from '../protocol/resource.ts'
 import { clientCredentialsScopes } from '../protocol/scope.ts'
 import type { AuthRouter } from '../router.ts'
 import { issueAccessToken, storeAccessToken } from '../tokens/access-token.ts'
-import { type ActingAs, acting, lifetime, listOf, refuse, type Scopes, serverOf } from './acting.ts'
+import {
+  type ActingAs,
+  acting,
+  lifetime,
+  listOf,
+  refuse,
+  resourcesOf,
+  type Scopes,
+  serverOf,
+} from './acting.ts'
 import { registeredClient } from './test-client.ts'
 
 /**
@@ -11,6 +22,7 @@ import { registeredClient } from './test-client.ts'
  *
  * @param client its `client_id`
  * @param scopes separated by spaces, or a list; by default all scopes that the client may have for itself
+ * @param options.resource the resource that the token is for, by default none
  * @throws Error with NODE_ENV=production, and for a client that does not exist or is not registered for that grant
  * @throws OAuthError `invalid_scope` for a scope that the client may not have
  * @example const { headers } = await actingAsClient(oauth, 'reports', 'orders:read')
@@ -19,6 +31,7 @@ export const actingAsClient = async (
   oauth: AuthRouter,
   client: string,
   scopes: Scopes = [],
+  { resource }: { readonly resource?: string } = {},
 ): Promise<ActingAs> => {
   const server = await serverOf(oauth).ready()
   const found = await registeredClient(server, client)
@@ -26,10 +39,12 @@ export const actingAsClient = async (
   if (!metadata.grant_types.includes('client_credentials')) {
     refuse(`the client ${client} is not registered for the grant client_credentials`)
   }
-  const granted = clientCredentialsScopes(listOf(scopes), allowedScopes(found))
+  const resources = resourcesOf(server, resource)
+  const allowed = scopesWithin(allowedScopes(found), resources, knownResources(server))
+  const granted = clientCredentialsScopes(listOf(scopes), allowed)
   const access_token_lifetime = Math.min(lifetime, metadata.access_token_lifetime ?? lifetime)
   const brief = { ...found, metadata: { ...metadata, access_token_lifetime } }
-  const accessToken = await issueAccessToken(server, { client: brief, scopes: granted, resources: [] })
+  const accessToken = await issueAccessToken(server, { client: brief, scopes: granted, resources })
   await storeAccessToken(server.database, accessToken)
   return acting(accessToken.value)
 }

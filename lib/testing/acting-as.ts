@@ -1,17 +1,29 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { transaction } from '../database/transaction.ts'
 import { createSecret, hashSecret, randomId } from '../keys/secrets.ts'
+import { knownResources } from '../options/resources.ts'
 import { knownScopes } from '../options/scopes.ts'
 import { isUserMapping } from '../options/users.ts'
+import type { AuthorizationDetails } from '../protocol/authorization.ts'
 import { allowedScopes, type Client } from '../protocol/client.ts'
 import type { Login } from '../protocol/login.ts'
 import { isAmong } from '../protocol/organization.ts'
+import { scopesOfResources } from '../protocol/resource.ts'
 import { createAuthorization, createLogin, type NewAuthorization } from '../repositories/index.ts'
 import type { AuthRouter } from '../router.ts'
 import { issueAccessToken, storeAccessToken } from '../tokens/access-token.ts'
 import { findOrganizations } from '../users/organizations.ts'
 import type { User } from '../users/users.ts'
-import { type ActingAs, acting, lifetime, listOf, refuse, type Scopes, serverOf } from './acting.ts'
+import {
+  type ActingAs,
+  acting,
+  lifetime,
+  listOf,
+  refuse,
+  resourcesOf,
+  type Scopes,
+  serverOf,
+} from './acting.ts'
 import { clientForTests, registeredClient } from './test-client.ts'
 
 /** A user by id, or a row or object that holds the id where the option `users` says it is. */
@@ -59,7 +71,10 @@ const organizationFor = async (
 const authorizationOf = (
   client: Client,
   login: Login,
-  { scopes, organization }: { scopes: readonly string[]; organization: string | undefined },
+  {
+    scopes,
+    ...granted
+  }: { scopes: readonly string[] } & Pick<AuthorizationDetails, 'organization' | 'resources'>,
 ): NewAuthorization => {
   const { clientId } = client
   const { subject, sid, authTime: now, amr } = login
@@ -75,7 +90,7 @@ const authorizationOf = (
     codeExpiresAt: now,
     now,
     expiresAt: now + lifetime,
-    details: { redirectUri: '', organization, authTime: now, amr },
+    details: { redirectUri: '', ...granted, authTime: now, amr },
   }
 }
 
@@ -87,6 +102,7 @@ const authorizationOf = (
  * @param user the id, or a row or object that contains it
  * @param scopes separated by spaces, or a list
  * @param options.client the registered client of the token; by default a client for tests that can do nothing else
+ * @param options.resource the resource that the token is for, by default none
  * @param options.organization the organization of the token, with the option `organizations`; by default the user's only one
  * @throws Error with NODE_ENV=production, for an unknown user or scope, and for an organization that the user does not
  *   belong to
@@ -101,11 +117,13 @@ export const actingAs = async (
   {
     client: clientId,
     organization: asked,
-  }: { readonly client?: string; readonly organization?: string } = {},
+    resource,
+  }: { readonly client?: string; readonly organization?: string; readonly resource?: string } = {},
 ): Promise<ActingAs> => {
   const server = await serverOf(oauth).ready()
   const found = await activeUser(server, user)
   const { subject } = found
+  const resources = resourcesOf(server, resource)
   const organization = await organizationFor(server, found, asked)
   const client =
     clientId === undefined ? await clientForTests(server) : await registeredClient(server, clientId)
@@ -114,9 +132,12 @@ export const actingAs = async (
       ? checkedScopes(scopes, knownScopes(server.options), 'that the option scopes names')
       : checkedScopes(scopes, allowedScopes(client), `of the client ${clientId}`)
   const login = { sid: randomId(), subject, authTime: server.now(), amr: ['pwd'] }
-  const authorization = authorizationOf(client, login, { scopes: granted, organization })
+  const authorization = authorizationOf(client, login, {
+    ...{ scopes: granted, organization },
+    resources: scopesOfResources(granted, resources, knownResources(server)),
+  })
   const accessToken = await issueAccessToken(server, {
-    ...{ client, user: found, scopes: granted, resources: [], authorization },
+    ...{ client, user: found, scopes: granted, resources, authorization },
   })
   await transaction(server.database, async (tx) => {
     await createLogin(tx, { ...login, expiresAt: authorization.expiresAt })

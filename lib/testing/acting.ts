@@ -1,4 +1,6 @@
 import type { ServerSetup } from '../authorization-server.ts'
+import { knownResources } from '../options/resources.ts'
+import { parseResources } from '../protocol/resource.ts'
 import { parseScope } from '../protocol/scope.ts'
 import { type AuthRouter, serverBehind } from '../router.ts'
 
@@ -26,6 +28,19 @@ export const serverOf = (oauth: AuthRouter): ServerSetup => {
     refuse('test tokens are not available with NODE_ENV=production')
   }
   return server
+}
+
+/**
+ * The identifier of the resource that a test token is for, as a list; empty for a token without one.
+ *
+ * @throws Error for a resource that the option `resources` does not name
+ */
+export const resourcesOf = (server: ServerSetup, resource: string | undefined): string[] => {
+  try {
+    return resource === undefined ? [] : parseResources([resource], knownResources(server))
+  } catch {
+    return refuse(`${resource} is not in the option resources`)
+  }
 }
 
 export const listOf = (scopes: Scopes): string[] =>

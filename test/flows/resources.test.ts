@@ -219,7 +219,32 @@ describe('introspection', () => {
   })
 })
 
+describe('a resource that is also the id of a client', () => {
+  test('is refused at start, and gets no ID token whose audience would be that of access tokens', async () => {
+    const known = host.database
+    await host.oauth.clients.create({ ...clients[0], client_id: files, scope })
+    const answer = await new RawBrowser(host.app).open(authorizePath([], { client_id: files, scope }))
+    expect({ status: answer.status, html: answer.html }).toMatchObject({
+      status: 400,
+      html: expect.stringContaining('unauthorized_client'),
+    })
+    await expect(startResourceHost({ database: known })).rejects.toThrow(`${files} is both a resource`)
+    await host.oauth.clients.delete(files)
+  })
+})
+
 describe('when the host has dropped a resource', () => {
+  test('a request that waits for the user ends as invalid_target', async () => {
+    const first = await startResourceHost()
+    const browser = new RawBrowser(first.app)
+    const page = await browser.open(authorizePath([notes], { scope }))
+    const later = await startResourceHost({ database: first.database, options: { resources: {} } })
+    const elsewhere = new RawBrowser(later.app, undefined, {}, browser.cookies)
+    const answer = await elsewhere.signIn(page, ada.email, ada.password)
+    expect(locationOf(answer).searchParams.get('error')).toBe('invalid_target')
+    await first.close()
+  })
+
   test('its tokens open nothing, and its grants end as invalid_target', async () => {
     const first = await startResourceHost()
     const { access_token, refresh_token } = await tokensOf(first, [notes], { scope })

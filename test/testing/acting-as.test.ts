@@ -35,6 +35,22 @@ const introspect = (token: string, { app }: Host = host) =>
 const ada = people[0]!
 const cut = people[2]!
 
+test('a token for a resource is for that resource alone, in its format', async () => {
+  const url = 'https://api.example.com'
+  const resources = { [url]: { scopes: ['notes:read'], accessToken: 'jwt' } } as const
+  const { oauth, app } = await start({ options: { resources } })
+  for (const { token } of [
+    await actingAs(oauth, ada.id, 'notes:read', { client: 'web', resource: url }),
+    await actingAsClient(oauth, 'web', 'notes:read', { resource: url }),
+  ]) {
+    const { body } = await introspect(token, { app } as Host)
+    expect(body).toMatchObject({ active: true, aud: url, scope: 'notes:read' })
+  }
+  await expect(actingAs(oauth, ada.id, 'notes:read', { resource: 'https://x.example' })).rejects.toThrow(
+    'https://x.example is not in the option resources',
+  )
+})
+
 describe('actingAs', () => {
   test('gives a token with which the API answers as it does to that user', async () => {
     const { token, headers } = await actingAs(host.oauth, ada.id, 'notes:read')
