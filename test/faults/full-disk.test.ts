@@ -13,6 +13,7 @@ import {
   familyOf,
   isActive,
   postToken,
+  prepareDatabase,
   redemption,
   refreshing,
   type SignedIn,
@@ -22,8 +23,8 @@ import {
 } from '../support/fault-family.ts'
 import { missingServer, openInstance } from '../support/fault-instance-kinds.ts'
 import type { Instance } from '../support/fault-instances.ts'
-import { type Kit, prepareDatabase, startKit } from '../support/fault-kits.ts'
 import { describeUnless, describeWhere, until } from '../support/fault-programs.ts'
+import { type FaultServer, startServer } from '../support/fault-servers.ts'
 import { authorizeUrl } from '../support/host.ts'
 import { codeOf, expectErrorPage } from '../support/outcomes.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
@@ -47,7 +48,7 @@ const openedAt = (folder: string): FaultDatabase => {
 const onDisk = (openDisk: () => Disk, cause: RegExp, isAlone: boolean): void => {
   let disk: Disk | undefined
   let company: FaultDatabase | undefined
-  let kit: Kit | undefined
+  let kit: FaultServer | undefined
   let ada: SignedIn
   let copies = ''
 
@@ -57,13 +58,13 @@ const onDisk = (openDisk: () => Disk, cause: RegExp, isAlone: boolean): void => 
     company = openedAt(disk.path)
     await prepareDatabase(company)
     if (isAlone) await company.close()
-    kit = await startKit(sharedOptions(company))
+    kit = await startServer({ ...sharedOptions(company), printing: true })
     // One that has read holds the file open.
     if (!isAlone) await company.knex('oauth_clients')
     ada = await signIn(kit.origin)
   })
   afterAll(async () => {
-    await kit?.close()
+    await kit?.kill()
     await company?.close()
     disk?.close()
     rmSync(copies, { recursive: true, force: true })
@@ -169,7 +170,7 @@ interface FullServer {
 const onServer = ({ kind, parameters = [], code: faultCode, ...space }: FullServer): void => {
   let instance: Instance | undefined
   let database: FaultDatabase | undefined
-  let kit: Kit | undefined
+  let kit: FaultServer | undefined
 
   const openDatabase = async () => {
     instance = await openInstance(kind, parameters)
@@ -181,13 +182,13 @@ const onServer = ({ kind, parameters = [], code: faultCode, ...space }: FullServ
     await first.knex.destroy()
     database = open()
     await prepareDatabase(database)
-    return sharedOptions(database)
+    return { ...sharedOptions(database), printing: true }
   }
   beforeAll(async () => {
-    kit = await startKit(openDatabase())
+    kit = await startServer(openDatabase())
   })
   afterAll(async () => {
-    await kit?.close()
+    await kit?.kill()
     await database?.knex.destroy()
     await instance?.close()
   })

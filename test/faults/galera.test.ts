@@ -5,6 +5,7 @@ import {
   familyOf,
   isActive,
   postToken,
+  prepareDatabase,
   redemption,
   refreshing,
   type SignedIn,
@@ -13,9 +14,9 @@ import {
   userinfoStatus,
 } from '../support/fault-family.ts'
 import { type Cluster, missingGalera, openCluster } from '../support/fault-galera.ts'
-import { type Kit, prepareDatabase, startKit } from '../support/fault-kits.ts'
 import { type Answer, successesOf, tally } from '../support/fault-load.ts'
 import { describeUnless, until } from '../support/fault-programs.ts'
+import { type FaultServer, startServer } from '../support/fault-servers.ts'
 
 jest.setTimeout(120_000)
 
@@ -27,7 +28,7 @@ describeUnless(missingGalera(), 'a Galera cluster that is written to at both end
   let database: FaultDatabase | undefined
   /** Beside the kit's own connections to the second node. */
   let second: Knex
-  const kits: Kit[] = []
+  const kits: FaultServer[] = []
   let origins: string[]
   let ada: SignedIn
 
@@ -48,14 +49,14 @@ describeUnless(missingGalera(), 'a Galera cluster that is written to at both end
       ...options,
       database: { ...options.database, connection: cluster!.nodes[1]!.url },
     }))
-    const starting = await Promise.allSettled([startKit(first), startKit(other)])
+    const starting = await Promise.allSettled([startServer(first), startServer(other)])
     for (const start of starting) if (start.status === 'fulfilled') kits.push(start.value)
     for (const start of starting) if (start.status === 'rejected') throw start.reason
     origins = kits.map(({ origin }) => origin)
     ada = await signIn(origins[0]!)
   })
   afterAll(async () => {
-    for (const kit of kits) await kit.close()
+    for (const kit of kits) await kit.kill()
     await database?.knex.destroy()
     await second?.destroy()
     await cluster?.close()

@@ -4,6 +4,7 @@ import supertest from 'supertest'
 import { type FaultDatabase, openFaultDatabase, silence } from '../support/fault-databases.ts'
 import {
   familyOf,
+  prepareDatabase,
   redemption,
   refreshing,
   type SignedIn,
@@ -12,8 +13,8 @@ import {
 } from '../support/fault-family.ts'
 import { missingServer, openInstance } from '../support/fault-instance-kinds.ts'
 import type { Instance } from '../support/fault-instances.ts'
-import { type Kit, prepareDatabase, startKit } from '../support/fault-kits.ts'
 import { describeUnless, until } from '../support/fault-programs.ts'
+import { type FaultServer, startServer } from '../support/fault-servers.ts'
 
 jest.setTimeout(180_000)
 
@@ -45,7 +46,7 @@ const opened: (() => Promise<void>)[] = []
 interface Place {
   readonly instance: Instance
   readonly database: FaultDatabase
-  readonly kit: Kit
+  readonly kit: FaultServer
   readonly ada: SignedIn
   /** On a connection of its own: what breaks is never the way between client and kit. */
   post(form: ReturnType<typeof refreshing>): supertest.Test
@@ -62,8 +63,8 @@ const openPlace = async (kind: Kind): Promise<Place> => {
     await prepareDatabase(database)
     return sharedOptions(database, { refreshTokenGracePeriod })
   }
-  const kit = await startKit(prepare())
-  opened.push(kit.close)
+  const kit = await startServer(prepare())
+  opened.push(kit.kill)
   const post: Place['post'] = (form) =>
     supertest(kit.origin)
       .post('/oauth/token')

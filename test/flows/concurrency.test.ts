@@ -1,7 +1,7 @@
 import supertest from 'supertest'
 import { seedUsers } from '../../lib/index.ts'
+import { forkServers } from '../support/fault-servers.ts'
 import { callback, type Host, startHost } from '../support/host.ts'
-import { forkServers, type ServerProcesses } from '../support/server-processes.ts'
 import { openSharedDatabase, type SharedDatabase } from '../support/shared-database.ts'
 import { ada, codeFor, type TokenAnswer, tokensFor, web } from '../support/tokens.ts'
 
@@ -10,7 +10,7 @@ const secret = 'a secret of the tests that is long enough'
 // Four processes take long to load on a busy machine.
 jest.setTimeout(60_000)
 
-let processes: ServerProcesses
+let processes: Awaited<ReturnType<typeof forkServers>>
 beforeAll(async () => {
   processes = await forkServers(4)
 })
@@ -54,7 +54,12 @@ describe.each([
   beforeAll(async () => {
     database = openSharedDatabase()
     const { config, tablePrefix } = database
-    origins = await processes.start({ database: config, tablePrefix, secret, refreshTokenGracePeriod })
+    origins = await processes.start({
+      database: config,
+      tablePrefix,
+      secrets: [secret],
+      refreshTokenGracePeriod,
+    })
     // The user signs in here, in a fifth process, with an account of the kit, which all processes can read.
     host = await startHost({
       database,

@@ -1,5 +1,3 @@
-import { type ChildProcess, fork } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,11 +6,11 @@ import knex, { type Knex } from 'knex'
 import supertest from 'supertest'
 import { seedClients, seedUsers } from '../../lib/index.ts'
 import { hashSecret } from '../../lib/keys/secrets.ts'
-import { compiledProgram } from '../support/compiled.ts'
+import type { StartFaultServer } from '../support/fault-server.ts'
+import { type FaultServer, startServer } from '../support/fault-servers.ts'
 import { authorizeUrl, callback, clients, issuer, secret } from '../support/host.ts'
 import { codeOf } from '../support/outcomes.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
-import type { ServerReport, StartServer } from '../support/server-process.ts'
 
 jest.setTimeout(60_000)
 
@@ -22,41 +20,29 @@ const database: Knex.Config = {
   connection: { filename: join(folder, 'app.sqlite') },
   useNullAsDefault: true,
 }
-const settings: StartServer = {
+const settings: StartFaultServer = {
   database,
   tablePrefix: 'oauth_',
-  secret: 'a secret of the tests that is long enough',
+  secrets: ['a secret of the tests that is long enough'],
   // Long enough for any restart.
   refreshTokenGracePeriod: 600,
 }
 
-let server: ChildProcess | undefined
+let server: FaultServer | undefined
 let origin = ''
 let ownKnex: Knex
 
 /** A server process on the file; resolves when it listens. */
-const startServer = async (): Promise<void> => {
-  const child = fork(compiledProgram('test/support/server-process.ts'), { execArgv: [] })
-  server = child
-  await once(child, 'message')
-  child.send(settings)
-  const [report]: ServerReport[] = await once(child, 'message')
-  if (report === undefined || !('port' in report)) throw new Error(`no server: ${JSON.stringify(report)}`)
-  origin = `http://127.0.0.1:${report.port}`
+const startAgain = async (): Promise<void> => {
+  server = await startServer(settings)
+  origin = server.origin
 }
 
 /** Ends it as a power cut would. */
-const kill = async (): Promise<void> => {
-  if (server !== undefined && server.exitCode === null && server.signalCode === null) {
-    const ended = once(server, 'exit')
-    server.kill('SIGKILL')
-    await ended
-  }
-  server = undefined
-}
+const kill = async (): Promise<void> => server?.kill()
 
 beforeAll(async () => {
-  await startServer()
+  await startAgain()
   ownKnex = knex(database)
   const scopes = { 'notes:read': 'Read', 'notes:write': 'Write' }
   await seedClients(ownKnex, clients, { scopes })
@@ -105,7 +91,7 @@ test('session, consent, waiting request, code, tokens and keys survive', async (
   const keysBefore = await jwks()
 
   await kill()
-  await startServer()
+  await startAgain()
 
   expect(await jwks()).toEqual(keysBefore)
   const { payload } = await jwtVerify(tokens.id_token, createLocalJWKSet(await jwks()), {
@@ -145,14 +131,14 @@ test('a code that was being redeemed is usable or consumed with one child, where
     redeem(each).then(
       ({ status }) => {
         answered.set(each, status)
-        server?.kill('SIGKILL')
+        server?.kill()
       },
       () => {},
     ),
   )
   await Promise.all(redemptions)
   await kill()
-  await startServer()
+  await startAgain()
   expect(answered.size).toBeGreaterThan(0)
   for (const each of codes) {
     const state = await stateOf(each)
@@ -181,13 +167,13 @@ test('a refresh token that was being rotated leads to one successor, wherever th
   await Promise.all(
     tokens.map(({ token }) =>
       refresh(token).then(
-        () => void server?.kill('SIGKILL'),
+        () => void server?.kill(),
         () => {},
       ),
     ),
   )
   await kill()
-  await startServer()
+  await startAgain()
   for (const { code, token } of tokens) {
     const [row] = await ownKnex('oauth_refresh_tokens').where({ hash: hashSecret(token) })
     expect((await stateOf(code)).refreshTokens).toBe(row.consumed_at === null ? 1 : 2)

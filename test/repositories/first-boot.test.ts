@@ -2,16 +2,16 @@ import supertest from 'supertest'
 import { type ClientSeed, seedClients, seedUsers } from '../../lib/index.ts'
 import { migrations } from '../../migrations/index.ts'
 import { type DatabaseKind, describeOnEach, openFaultDatabase } from '../support/fault-databases.ts'
+import { forkServers } from '../support/fault-servers.ts'
 import { authorizeUrl, callback, secret } from '../support/host.ts'
 import { claimsOf, codeOf } from '../support/outcomes.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
-import { forkServers, type ServerProcesses } from '../support/server-processes.ts'
 import { ada } from '../support/tokens.ts'
 
 // Four processes take long to load on a busy machine.
 jest.setTimeout(60_000)
 
-let processes: ServerProcesses
+let processes: Awaited<ReturnType<typeof forkServers>>
 beforeAll(async () => {
   processes = await forkServers(4)
 })
@@ -35,7 +35,7 @@ const bootTogether = async (kind: DatabaseKind): Promise<void> => {
     // Fails unless each process gets ready.
     const origins = await processes.start({
       ...{ database: config, tablePrefix, refreshTokenGracePeriod: 10 },
-      secret: 'a secret of the tests that is long enough',
+      secrets: ['a secret of the tests that is long enough'],
     })
 
     expect(await table('migrations').orderBy('id').pluck('name')).toEqual([...migrations.keys()])

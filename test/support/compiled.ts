@@ -26,9 +26,7 @@ const programs = [
   'lib/cli/index.ts',
   'test/support/api-process.ts',
   'test/support/cli-process.ts',
-  'test/support/fault-kit.ts',
   'test/support/fault-server.ts',
-  'test/support/server-process.ts',
 ]
 
 const filesIn = (folder: string): string[] =>
@@ -104,5 +102,5 @@ export const compiledPackage = (): string => {
   return compiled
 }
 
-/** The compiled form of one of the programs, such as `test/support/server-process.ts`. */
+/** The compiled form of one of the programs, such as `test/support/fault-server.ts`. */
 export const compiledProgram = (file: string): string => join(compiledPackage(), file.replace(/\.ts$/, '.js'))

@@ -1,5 +1,5 @@
 import { hash } from '@node-rs/bcrypt'
-import { type AuthRouterOptions, seedUsers } from '../../lib/index.ts'
+import { type AuthRouterOptions, migrate, seedClients, seedUsers } from '../../lib/index.ts'
 import { hashSecret } from '../../lib/keys/secrets.ts'
 import type { FaultDatabase } from './fault-databases.ts'
 import { type Answer, postForm } from './fault-load.ts'
@@ -45,6 +45,16 @@ export const startSharedHost = async (
   const cheap = await hash(ada.password, { cost: 4 })
   await database.knex(`${database.tablePrefix}users`).update({ password_hash: cheap })
   return host
+}
+
+/** Tables, clients and Ada, before any server is started. */
+export const prepareDatabase = async ({ knex, tablePrefix }: FaultDatabase): Promise<void> => {
+  await migrate(knex, { tablePrefix })
+  const logger = { info: () => {}, warn: () => {}, error: () => {} }
+  const scopes = { 'notes:read': 'Read your notes', 'notes:write': 'Write notes for you' }
+  await seedClients(knex, faultClients, { tablePrefix, logger, scopes })
+  const ada = { username: 'ada@example.com', password: 'ada’s password' }
+  await seedUsers(knex, [ada], { tablePrefix, logger })
 }
 
 /** Ada's browser, signed in, and allowed what most tests ask for. */

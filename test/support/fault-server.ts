@@ -1,5 +1,5 @@
-// A server in a process of its own that can be killed at any statement.
-// It loads everything, says so, and starts when the parent asks.
+// The kit in a process of its own, as a host runs it. It can be killed at any statement.
+// It loads everything, says so, and starts a server each time the parent asks.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import express from 'express'
@@ -13,6 +13,8 @@ export interface StartFaultServer extends Omit<AuthRouterOptions, 'database'> {
   readonly database: Knex.Config
   /** Whether it counts statements, for `dieAt`; else the kit opens the database by itself, as in production. */
   readonly counting?: boolean
+  /** Whether it prints what it logs. */
+  readonly printing?: boolean
 }
 
 /** What the parent asks for. */
@@ -49,10 +51,12 @@ const countDown = (): Verdict => {
   return point === 'before' ? { fails: die() } : { loses: die }
 }
 
-const start = async ({ database, counting = false, ...options }: StartFaultServer): Promise<void> => {
+const silent = { info: () => {}, warn: () => {}, error: () => {} }
+
+const start = async ({ database, counting, printing, ...options }: StartFaultServer): Promise<void> => {
   const oauth = authRouter({
     issuer: 'http://localhost:3000/oauth',
-    logger: { info: () => {}, warn: () => {}, error: () => {} },
+    ...(!printing && { logger: silent }),
     ...options,
     database: counting ? knex(watched(database, countDown, sqlitePragmas)) : database,
   })

@@ -2,10 +2,16 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { compiledProgram } from './compiled.ts'
 import type { DeathPoint, FaultServerMessage, FaultServerReport, StartFaultServer } from './fault-server.ts'
+import { note } from './told.ts'
 
 /** A server in a process of its own. */
 export interface FaultServer {
   readonly origin: string
+  readonly pid: number
+  /** Everything it has printed so far, its log above all. */
+  printed(): string
+  /** Whether it still runs. */
+  isAlive(): boolean
   /** It will end, as by a power cut, at this statement from now; the first is 1. */
   dieAt(statement: number, when: DeathPoint): Promise<void>
   /** Ends it as a power cut would. */
@@ -31,31 +37,58 @@ const ask = async (child: ChildProcess, message: FaultServerMessage): Promise<Fa
 }
 
 /** A process that has loaded the kit and waits. */
-interface Loaded {
+interface Loaded extends Pick<FaultServer, 'printed' | 'kill' | 'ended'> {
   readonly child: ChildProcess
-  readonly ended: Promise<unknown>
 }
 
 const load = async (): Promise<Loaded> => {
-  const child = fork(compiledProgram('test/support/fault-server.ts'), { execArgv: [] })
+  const child = fork(compiledProgram('test/support/fault-server.ts'), { execArgv: [], silent: true })
   const ended = once(child, 'exit')
+  let printed = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding('utf8').on('data', (text: string) => {
+      printed += text
+    })
+  }
   await reportOf(child)
-  return { child, ended }
+  const kill = async (): Promise<void> => {
+    child.kill('SIGKILL')
+    await ended
+    // No secret may have been printed, either.
+    note(printed)
+  }
+  return { child, ended, kill, printed: () => printed }
 }
 
-const serve = async ({ child, ended }: Loaded, options: StartFaultServer): Promise<FaultServer> => {
+const serve = async ({ child, ...loaded }: Loaded, options: StartFaultServer): Promise<FaultServer> => {
   const report = await ask(child, { start: options })
   if (!('port' in report)) throw new Error(`no server: ${JSON.stringify(report)}`)
   return {
+    ...loaded,
     origin: `http://127.0.0.1:${report.port}`,
-    ended,
+    pid: child.pid ?? 0,
+    isAlive: () => child.exitCode === null && child.signalCode === null,
     dieAt: async (statement, when) => {
       await ask(child, { dieAt: statement, when })
     },
-    kill: async () => {
-      child.kill('SIGKILL')
-      await ended
-    },
+  }
+}
+
+/**
+ * Starts one server and waits until it listens.
+ *
+ * @param options may come later: it takes a while to load
+ */
+export const startServer = async (
+  options: StartFaultServer | Promise<StartFaultServer>,
+): Promise<FaultServer> => {
+  const loading = load()
+  try {
+    const given = await options
+    return await serve(await loading, given)
+  } catch (error) {
+    await (await loading).kill()
+    throw error
   }
 }
 
@@ -86,12 +119,20 @@ export const openServers = (spare = 0): FaultServers => {
     start,
     startAll: (count, options) => Promise.all(Array.from({ length: count }, () => start(options))),
     close: async () => {
-      for (const loading of waiting) {
-        const { child, ended } = await loading
-        child.kill('SIGKILL')
-        await ended
-      }
+      for (const loading of waiting) await (await loading).kill()
       await Promise.all(started.map((server) => server.kill()))
+    },
+  }
+}
+
+/** Processes that have loaded the kit. A start begins a server in each of them at the same moment, and gives their origins. */
+export const forkServers = async (count: number) => {
+  const loaded = await Promise.all(Array.from({ length: count }, load))
+  return {
+    start: async (options: StartFaultServer): Promise<string[]> =>
+      (await Promise.all(loaded.map((one) => serve(one, options)))).map(({ origin }) => origin),
+    close: async (): Promise<void> => {
+      await Promise.all(loaded.map(({ kill }) => kill()))
     },
   }
 }
