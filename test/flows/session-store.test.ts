@@ -55,10 +55,8 @@ const signedIn = async () => {
   codeOf(await agent.grant(request))
   const [, value = ''] = [...agent.cookies].find(([cookie]) => cookie.endsWith('_session')) ?? []
   const [, sid = ''] = /^s:([\w-]+)\./.exec(decodeURIComponent(value)) ?? []
-  const row = () =>
-    sessions()
-      .where({ id: hashSecret(sid) })
-      .first()
+  const id = hashSecret(sid)
+  const row = () => sessions().where({ id }).first()
   return { agent, row, end: async () => Number((await row())?.expires_at) }
 }
 

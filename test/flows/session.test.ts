@@ -114,12 +114,8 @@ describe("the kit's own session", () => {
   test('survives a new secret beside the old one', async () => {
     const agent = await loggedIn()
     const page = await agent.open(renewed)
-    const next = await startHost({
-      database: host.database,
-      options: {
-        secrets: ['a newer secret of the tests that is long', 'a secret of the tests that is long enough'],
-      },
-    })
+    const secrets = ['a newer secret of the tests that is long', 'a secret of the tests that is long enough']
+    const next = await startHost({ database: host.database, options: { secrets } })
     const later = new RawBrowser(next.app)
     for (const [name, value] of agent.cookies) later.cookies.set(name, value)
     expect(await subjectOf(next, later)).toBe('1')
@@ -237,9 +233,8 @@ describe("the host's session", () => {
   test('a store that cannot save logs no user in, and the next request works', async () => {
     const agent = browser()
     const page = await agent.open(authorizeUrl(web))
-    const failing = jest
-      .spyOn(store, 'set')
-      .mockImplementation((_id, _session, done) => done?.(new Error('disk full')))
+    const failing = jest.spyOn(store, 'set')
+    failing.mockImplementation((_id, _session, done) => done?.(new Error('disk full')))
     expectErrorPage(await agent.signIn(page), 503)
     failing.mockRestore()
     await expectNobody(agent)
@@ -253,10 +248,8 @@ test("the host's session without hooks carries our login and keeps nothing else 
   const agent = new RawBrowser(host.app)
   codeOf(await agent.grant(authorizeUrl(web)))
   expect(await subjectOf(host, agent)).toBe('1')
-  expect(JSON.parse((await agent.get('/me')).html)).toEqual([
-    'cookie',
-    expect.stringMatching(/^latchkey:[0-9a-f]{8}$/),
-  ])
+  const own = expect.stringMatching(/^latchkey:[0-9a-f]{8}$/)
+  expect(JSON.parse((await agent.get('/me')).html)).toEqual(['cookie', own])
 })
 
 test("session: 'own' leaves a session of the host's as it is", async () => {
@@ -292,14 +285,12 @@ test('session: a middleware runs on the router’s pages only', async () => {
   const agent = new RawBrowser(host.app)
   codeOf(await agent.grant(authorizeUrl(web)))
   expect(await subjectOf(host, agent)).toBe('1')
-  expect([...agent.cookies.keys()].sort()).toEqual(
-    ['given.sid', nameOf(agent, 'browser'), nameOf(agent, 'known')].sort(),
-  )
+  const names = ['given.sid', nameOf(agent, 'browser'), nameOf(agent, 'known')]
+  expect([...agent.cookies.keys()].sort()).toEqual(names.sort())
   await agent.get('/oauth/jwks')
   await agent.post('/oauth/authorize', web)
-  expect(new Set(seen)).toEqual(
-    new Set(['GET /authorize', 'GET /login', 'POST /login', 'GET /consent', 'POST /consent']),
-  )
+  const pages = ['GET /authorize', 'GET /login', 'POST /login', 'GET /consent', 'POST /consent']
+  expect(new Set(seen)).toEqual(new Set(pages))
 })
 
 test('session: a middleware whose store fails is 503', async () => {
@@ -343,10 +334,8 @@ describe('an https issuer', () => {
   test.each(['own', 'host'] as const)(
     'has Secure cookies behind a trusted proxy (%s session)',
     async (kind) => {
-      const host = await start({
-        options,
-        before: kind === 'host' ? [hostSession({ cookie: { secure: true } })] : [],
-      })
+      const before = kind === 'host' ? [hostSession({ cookie: { secure: true } })] : []
+      const host = await start({ options, before })
       host.app.set('trust proxy', 1)
       const agent = agentOf(host, forwarded)
       const answers: Answer[] = []
@@ -357,17 +346,12 @@ describe('an https issuer', () => {
       }
       codeOf(await agent.grant(authorizeUrl(web)), at)
       const set = answers.flatMap(({ setCookies }) => setCookies)
-      for (const cookie of set)
-        expect(cookie).toMatch(/; Path=\/(?=;).*; HttpOnly.*; (Secure|SameSite=Lax)|; Secure/)
       for (const cookie of set) expect(cookie).toMatch(/; Secure/)
       const ours = set.filter((cookie) => cookie.includes('latchkey'))
       expect(ours).toHaveLength(kind === 'own' ? 3 : 2)
       for (const cookie of ours) {
         expect(cookie).toMatch(/^__Host-latchkey_[0-9a-f]{8}_(browser|known|session)=/)
-        const attributes = cookie
-          .split('; ')
-          .slice(1)
-          .filter((each) => !each.startsWith('Max-Age='))
+        const [, ...attributes] = cookie.split('; ').filter((each) => !each.startsWith('Max-Age='))
         expect(attributes.sort()).toEqual(['HttpOnly', 'Path=/', 'SameSite=Lax', 'Secure'])
       }
       codeOf(await agent.get(silent), at)

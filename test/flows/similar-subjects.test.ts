@@ -49,11 +49,8 @@ const standing = async (visitors: readonly Visitor[]): Promise<string[]> => {
     const { status } = await userinfo(host, tokens.access_token)
     const silent = await agent.get(authorizeUrl({ client_id: 'web', scope, prompt: 'none' }))
     const page = await agent.get('/oauth/account')
-    const signs = [
-      status === 200,
-      silent.location?.searchParams.has('code') ?? false,
-      page.html.includes('Web client'),
-    ]
+    const isServed = silent.location?.searchParams.has('code') ?? false
+    const signs = [status === 200, isServed, page.html.includes('Web client')]
     expect(new Set(signs).size).toBe(1)
     if (signs[0]) found.push(id)
   }
@@ -89,12 +86,8 @@ test.each([0, 1])('erasing one of them removes nothing of the others: %#', async
   const visitors = await everybody()
   const before = await Promise.all(without(id).map((other) => host.oauth.users.export(other)))
   await host.oauth.users.erase(id)
-  expect(await host.oauth.users.export(id)).toEqual({
-    consents: [],
-    receipts: [],
-    authorizations: [],
-    logins: [],
-  })
+  const nothing = { consents: [], receipts: [], authorizations: [], logins: [] }
+  expect(await host.oauth.users.export(id)).toEqual(nothing)
   expect(await Promise.all(without(id).map((other) => host.oauth.users.export(other)))).toEqual(before)
   for (const visitor of visitors) {
     const { status } = await refresh(host, visitor.tokens.refresh_token)

@@ -12,6 +12,7 @@ import { ada, bob, expectError, post, tokensFor, userinfo, web } from '../suppor
 // Hundreds of statements take long on a busy server.
 jest.setTimeout(60_000)
 
+const isExhaustive = process.env.TEST_ALL === '1'
 /** All hosts use its database. */
 let first: Host
 beforeAll(async () => {
@@ -81,10 +82,7 @@ const many = async (count: number, work: (index: number) => Promise<Answer>): Pr
 }
 
 const expectThrottled = (answer: Answer, seconds: number): void => {
-  expect({ status: answer.status, wait: Number(answer.headers['retry-after']) }).toEqual({
-    status: 429,
-    wait: seconds,
-  })
+  expect([answer.status, Number(answer.headers['retry-after'])]).toEqual([429, seconds])
   expect(answer.html).toContain('Too many attempts')
   expect(answer.headers['cache-control']).toBe('no-store')
 }
@@ -112,6 +110,41 @@ describe.each(stores)('wrong passwords, counted in %s', (_, throttle) => {
     codeOf(await from(host, '198.51.100.2').grant(url))
   })
 
+  test('success resets the count of its browser', async () => {
+    const browser = from(host, '198.51.100.1')
+    for (let turn = 0; turn < 3; turn += 1) {
+      await many(4, () => again(browser, 'wrong'))
+      codeOf(await browser.grant(`${url}&prompt=login`))
+    }
+    expect(host.events.filter(({ type }) => type === 'login.refused')).toEqual([])
+  })
+
+  test('of many at once, only as many are checked as may fail', async () => {
+    const browsers = await Promise.all(
+      Array.from({ length: 10 }, async () => {
+        const browser = from(host, '198.51.100.77')
+        return { browser, page: await browser.open(url) }
+      }),
+    )
+    const answers = await Promise.all(
+      Array.from({ length: isExhaustive ? 200 : 60 }, (__, index) => {
+        const { browser, page } = browsers[index % browsers.length]!
+        return browser.signIn(page, ada.email, `guess ${index}`)
+      }),
+    )
+    expect(host.evaluated).toHaveLength(5)
+    expect(statuses(answers).filter((status) => status === 400)).toHaveLength(5)
+    expect(new Set(statuses(answers))).toEqual(new Set([400, 429]))
+  })
+})
+
+describe('wrong passwords', () => {
+  let host: Watched
+  beforeEach(async () => {
+    host = await start(undefined)
+    stopClock()
+  })
+
   test('an account that does not exist is locked too', async () => {
     const browser = from(host, '198.51.100.1')
     await many(5, () => attempt(browser, 'wrong', 'nobody@example.com'))
@@ -127,15 +160,6 @@ describe.each(stores)('wrong passwords, counted in %s', (_, throttle) => {
     expect(statuses(answers)).toEqual([400, 400, 400, 400, 400, 429])
     const lengths = normalize.mock.contexts.map((name) => String(name).length)
     expect(Math.max(...lengths)).toBeLessThanOrEqual(256)
-  })
-
-  test('success resets the count of its browser', async () => {
-    const browser = from(host, '198.51.100.1')
-    for (let turn = 0; turn < 3; turn += 1) {
-      await many(4, () => again(browser, 'wrong'))
-      codeOf(await browser.grant(`${url}&prompt=login`))
-    }
-    expect(host.events.filter(({ type }) => type === 'login.refused')).toEqual([])
   })
 
   test.each([
@@ -222,34 +246,13 @@ describe.each(stores)('wrong passwords, counted in %s', (_, throttle) => {
     expect((await attempt(other, 'wrong', bob.email)).status).toBe(400)
   })
 
-  test('of 200 at once, only as many are checked as may fail', async () => {
-    const browsers = await Promise.all(
-      Array.from({ length: 25 }, async () => {
-        const browser = from(host, '198.51.100.77')
-        return { browser, page: await browser.open(url) }
-      }),
-    )
-    const answers = await Promise.all(
-      Array.from({ length: 200 }, (__, index) => {
-        const { browser, page } = browsers[index % browsers.length]!
-        return browser.signIn(page, ada.email, `guess ${index}`)
-      }),
-    )
-    expect(host.evaluated).toHaveLength(5)
-    expect(statuses(answers).filter((status) => status === 400)).toHaveLength(5)
-    expect(new Set(statuses(answers))).toEqual(new Set([400, 429]))
-  }, 60_000)
-
   test('the events contain neither the password nor the login name, and share a request id with the response', async () => {
     const browser = from(host, '198.51.100.1')
     await many(5, () => attempt(browser, 'a secret guess'))
     await attempt(browser, 'a secret guess')
     const logins = host.events.filter(({ type }) => type.startsWith('login.'))
-    expect(logins.map(({ type }) => type)).toEqual([
-      ...Array(5).fill('login.failed'),
-      'login.locked',
-      'login.refused',
-    ])
+    const types = [...Array(5).fill('login.failed'), 'login.locked', 'login.refused']
+    expect(logins.map(({ type }) => type)).toEqual(types)
     expect(logins[5]).toMatchObject({ address: '198.51.100.1', clientId: 'web', seconds: 900 })
     expect(logins[5]?.requestId).toBe(logins[4]?.requestId)
     expect(new Set(logins.map(({ requestId }) => requestId)).size).toBe(6)
@@ -257,9 +260,8 @@ describe.each(stores)('wrong passwords, counted in %s', (_, throttle) => {
     const kept = JSON.stringify([host.events, rows])
     expect(kept).not.toMatch(/secret guess|ada@example/)
     expect(kept).not.toContain(hashSecret(ada.email))
-    expect(logins[0]).toMatchObject({
-      account: await host.oauth.users.accountOf(` ${ada.email.toUpperCase()}`),
-    })
+    const account = await host.oauth.users.accountOf(` ${ada.email.toUpperCase()}`)
+    expect(logins[0]).toMatchObject({ account })
   })
 })
 
@@ -276,9 +278,8 @@ describe('locks', () => {
       clock.travel(1)
     }
     codeOf(await browser.grant(url))
-    expect(host.events.flatMap((event) => (event.type === 'login.locked' ? [event.seconds] : []))).toEqual([
-      900, 1800, 3600, 3600,
-    ])
+    const locks = host.events.flatMap((event) => (event.type === 'login.locked' ? [event.seconds] : []))
+    expect(locks).toEqual([900, 1800, 3600, 3600])
   })
 
   test('apply to every process on the same database', async () => {
@@ -307,17 +308,19 @@ test.each([
 ])('%s and %s count separately, and one warning names the proxy', async (one, other, address, warning) => {
   const host = await start({ limits: { loginAddress: { failures: 1, seconds: 60 } } })
   const attempts = [one, other, address, other]
-  expect(statuses(await many(4, (index) => attempt(from(host, attempts[index]!), 'wrong')))).toEqual([
-    400, 400, 429, 429,
-  ])
+  const answers = await many(4, (index) => attempt(from(host, attempts[index]!), 'wrong'))
+  expect(statuses(answers)).toEqual([400, 400, 429, 429])
   expect(host.events[0]?.address).toBe(address)
   expect(host.warnings).toEqual([expect.stringContaining(warning)])
 })
 
 test('each limit can be changed or turned off', async () => {
-  const host = await start({
-    limits: { loginAccountAddress: { failures: 2, seconds: 60 }, loginAddress: false, loginAccount: false },
-  })
+  const limits = {
+    loginAccountAddress: { failures: 2, seconds: 60 },
+    loginAddress: false,
+    loginAccount: false,
+  }
+  const host = await start({ limits } as ThrottleOptions)
   const browser = from(host, '198.51.100.1')
   expect(statuses(await many(3, () => attempt(browser, 'wrong')))).toEqual([400, 400, 429])
   const strangers = await many(25, (index) => attempt(browser, 'wrong', `person-${index}@example.com`))
@@ -408,15 +411,15 @@ describe('clients', () => {
 
   test('that succeed are never refused and write nothing', async () => {
     const host = await start(undefined)
-    for (let index = 0; index < 70; index += 1) expect((await token(host, web)).status).toBe(200)
+    for (let index = 0; index < 31; index += 1) expect((await token(host, web)).status).toBe(200)
     expect(await host.database.knex(`${host.database.tablePrefix}throttles`)).toEqual([])
   })
 
   test('with invalid tokens get 429 at UserInfo, while a valid token is accepted', async () => {
-    const host = await start(undefined)
+    const host = await start({ limits: { userinfo: { failures: 3, seconds: 60 } } })
     const { access_token } = await tokensFor(host, { scope: 'openid' })
     const dead = `lk_at_${'x'.repeat(43)}`
-    for (let index = 0; index < 60; index += 1) expect((await userinfo(host, dead)).status).toBe(401)
+    for (let index = 0; index < 3; index += 1) expect((await userinfo(host, dead)).status).toBe(401)
     expect((await userinfo(host, dead)).status).toBe(429)
     expect((await userinfo(host, access_token)).status).toBe(200)
   })

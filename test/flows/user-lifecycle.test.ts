@@ -1,20 +1,28 @@
 import session from 'express-session'
-import supertest from 'supertest'
 import { authRouter } from '../../lib/index.ts'
 import { openTestDatabase } from '../support/database.ts'
-import { authorizeUrl, callback, clients, type Host, secret, startHost } from '../support/host.ts'
+import { authorizeUrl, callback, clients, type Host, issuer, secret, startHost } from '../support/host.ts'
 import { claimsOf, codeOf, expectErrorPage, expectErrorRedirect } from '../support/outcomes.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
-import { answerOf, bob, expectError, redeem, refresh, type TokenAnswer, userinfo } from '../support/tokens.ts'
+import {
+  answerOf,
+  bob,
+  expectError,
+  guarded,
+  introspect,
+  redeem,
+  refresh,
+  type TokenAnswer,
+  userinfo,
+} from '../support/tokens.ts'
 
 const scope = 'openid notes:read'
 const offline = `${scope} offline_access`
 
 let host: Host
 beforeAll(async () => {
-  host = await startHost({
-    clients: [...clients, { client_id: 'other', client_secret: secret, redirect_uris: [callback] }],
-  })
+  const other = { client_id: 'other', client_secret: secret, redirect_uris: [callback] }
+  host = await startHost({ clients: [...clients, other] })
 })
 afterAll(() => host.close())
 
@@ -39,15 +47,10 @@ const silent = authorizeUrl({ client_id: 'web', scope, prompt: 'none' })
 const standing = async ({ agent, tokens }: Person, of = host): Promise<unknown[]> => {
   const answers: unknown[] = [(await agent.get(silent)).location?.searchParams.get('error') ?? 'signed in']
   for (const { access_token, refresh_token } of tokens) {
-    const guarded = supertest(of.app).get('/api/notes').set('Authorization', `Bearer ${access_token}`)
-    const introspected = supertest(of.app)
-      .post('/oauth/introspect')
-      .type('form')
-      .send({ token: access_token, client_id: 'web', client_secret: secret })
     answers.push([
       (await userinfo(of, access_token)).status,
-      (await guarded).status,
-      (await introspected).body.active,
+      (await guarded(of, access_token)).status,
+      (await introspect(of, access_token)).body.active,
       (await refresh(of, refresh_token)).status,
     ])
   }
@@ -65,20 +68,18 @@ describe('users.revokeAll(id)', () => {
     expect(await standing(another)).toEqual(alive)
   })
 
-  test.each([1, '1'])('takes the id of the table or the subject: %p', async (id) => {
+  test('takes the subject too', async () => {
     const person = await signedIn()
-    await host.oauth.users.revokeAll(id)
+    await host.oauth.users.revokeAll('1')
     expect(await standing(person)).toEqual(dead)
   })
 
-  test.each(['4711', 0, -1, '', ' 1', 'a\0b', '01', '1.0', "1' OR '1'='1", '%', 'ä'.repeat(300)])(
-    'an unknown id changes nothing: %j',
-    async (id) => {
-      const person = await signedIn()
+  test('an unknown id changes nothing', async () => {
+    const person = await signedIn()
+    for (const id of ['4711', 0, -1, '', ' 1', 'a\0b', '01', '1.0', "1' OR '1'='1", '%', 'ä'.repeat(300)])
       await host.oauth.users.revokeAll(id)
-      expect(await standing(person)).toEqual(alive)
-    },
-  )
+    expect(await standing(person)).toEqual(alive)
+  })
 
   test('ends a code that was not redeemed, also one with offline_access', async () => {
     const { agent } = await signedIn()
@@ -117,13 +118,6 @@ describe('users.revokeAll(id)', () => {
     expectErrorPage(await agent.decide(consent, 'allow'), 400)
   })
 
-  test('keeps consents', async () => {
-    await signedIn()
-    await host.oauth.users.revokeAll(1)
-    const agent = new RawBrowser(host.app)
-    codeOf(await agent.signIn(await agent.open(authorizeUrl({ client_id: 'web', scope }))))
-  })
-
   test('many times at once', async () => {
     const person = await signedIn()
     await Promise.all([1, 2, 3, 4, 5].map(() => host.oauth.users.revokeAll(1)))
@@ -145,13 +139,10 @@ describe('users.revokeAll(id)', () => {
 
   test('may be the first thing that a process asks: it waits for the schema', async () => {
     const database = openTestDatabase()
-    const oauth = authRouter({
-      issuer: 'http://localhost:3000/oauth',
-      database: database.knex,
-      tablePrefix: database.tablePrefix,
-      secrets: ['a secret of the tests that is long enough'],
-      logger: { info: () => {}, warn: () => {}, error: () => {} },
-    })
+    const { knex, tablePrefix } = database
+    const secrets = ['a secret of the tests that is long enough']
+    const logger = { info: () => {}, warn: () => {}, error: () => {} }
+    const oauth = authRouter({ issuer, database: knex, tablePrefix, secrets, logger })
     await oauth.users.revokeAll('1')
     await oauth.close()
     await database.close()
@@ -161,9 +152,8 @@ describe('users.revokeAll(id)', () => {
 describe('users.signedOut(req)', () => {
   let hosted: Host
   beforeAll(async () => {
-    hosted = await startHost({
-      before: [session({ secret: 'of the host', resave: false, saveUninitialized: false })],
-    })
+    const before = [session({ secret: 'of the host', resave: false, saveUninitialized: false })]
+    hosted = await startHost({ before })
     hosted.app.post('/sign-out', (req, res, next) => {
       hosted.oauth.users.signedOut(req).then(() => res.send('bye'), next)
     })

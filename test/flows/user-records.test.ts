@@ -8,6 +8,7 @@ import { RawBrowser } from '../support/raw-browser.ts'
 import { ada, answerOf, bob, expectError, redeem, refresh, userinfo } from '../support/tokens.ts'
 
 const scope = 'openid email notes:read offline_access'
+const told = { client_id: 'told', client_secret: secret, redirect_uris: [callback] }
 const nothing = { consents: [], receipts: [], authorizations: [], logins: [] }
 
 let receiver: LogoutReceiver
@@ -16,15 +17,7 @@ const events: AuthEvent[] = []
 beforeAll(async () => {
   receiver = await openLogoutReceiver()
   host = await startHost({
-    clients: [
-      ...clients,
-      {
-        client_id: 'told',
-        client_secret: secret,
-        redirect_uris: [callback],
-        backchannel_logout_uri: `${receiver.origin}/told`,
-      },
-    ],
+    clients: [...clients, { ...told, backchannel_logout_uri: `${receiver.origin}/told` }],
     options: { outbound: { allow: [receiver.origin] } },
   })
   host.oauth.events.on('*', (event) => events.push(event))
@@ -54,26 +47,13 @@ describe('users.export(id)', () => {
     const exported = await host.oauth.users.export(1)
     expect(JSON.parse(JSON.stringify(exported))).toEqual(exported)
     const time = expect.any(Number)
-    expect(exported.consents).toEqual([
-      {
-        clientId: 'web',
-        scopes: ['openid', 'email', 'notes:read', 'offline_access'],
-        createdAt: time,
-        updatedAt: time,
-      },
-    ])
-    expect(exported.receipts).toMatchObject([
-      { clientId: 'web', locale: 'en', claims: ['email', 'email_verified'] },
-    ])
+    const granted = { clientId: 'web', scopes: ['openid', 'email', 'notes:read', 'offline_access'] }
+    expect(exported.consents).toEqual([{ ...granted, createdAt: time, updatedAt: time }])
+    const claims = ['email', 'email_verified']
+    expect(exported.receipts).toMatchObject([{ clientId: 'web', locale: 'en', claims }])
     const authorization = {
-      id: expect.stringMatching(/^[\w-]{22}$/),
-      clientId: 'web',
-      scopes: ['openid', 'email', 'notes:read', 'offline_access'],
-      redirectUri: callback,
-      createdAt: time,
-      lastUsedAt: null,
-      expiresAt: time,
-      revokedAt: null,
+      ...{ id: expect.stringMatching(/^[\w-]{22}$/), ...granted, redirectUri: callback },
+      ...{ createdAt: time, lastUsedAt: null, expiresAt: time, revokedAt: null },
     }
     const refreshedLast = [...exported.authorizations].sort((one) => (one.lastUsedAt === null ? -1 : 1))
     expect(refreshedLast).toEqual([authorization, { ...authorization, lastUsedAt: time }])
@@ -130,26 +110,20 @@ describe('users.erase(id)', () => {
   test('of more than goes in one batch', async () => {
     const { agent } = await visit(ada)
     const [row] = await table('authorizations').where({ subject: '1' })
-    const copies = Array.from({ length: 230 }, (_, number) => ({
-      ...row,
-      id: `copy-${number}`,
-      code_hash: `copy-${number}`,
-    }))
-    for (const copy of copies) await table('authorizations').insert(copy)
+    for (let copy = 0; copy < 230; copy += 1)
+      await table('authorizations').insert({ ...row, id: `copy-${copy}`, code_hash: `copy-${copy}` })
     await host.oauth.users.erase(1)
     expect(await table('authorizations').where({ subject: '1' })).toEqual([])
     expect((await agent.get('/oauth/account')).html).toContain('name="password"')
   })
 
-  test.each(['4711', 0, '', ' 2', '02', 'a\0b', '%', "2' OR '2'='2", 'ä'.repeat(300)])(
-    'an unknown id changes nothing: %j',
-    async (id) => {
-      const before = await host.oauth.users.export(2)
-      expect(before.logins).not.toEqual([])
+  test('an unknown id changes nothing', async () => {
+    const before = await host.oauth.users.export(2)
+    expect(before.logins).not.toEqual([])
+    for (const id of ['4711', 0, '', ' 2', '02', 'a\0b', '%', "2' OR '2'='2", 'ä'.repeat(300)])
       await host.oauth.users.erase(id)
-      expect(await host.oauth.users.export(2)).toEqual(before)
-    },
-  )
+    expect(await host.oauth.users.export(2)).toEqual(before)
+  })
 
   test('continues where it stopped when it is called again', async () => {
     await visit(ada)
