@@ -1,6 +1,13 @@
 // Type tests: `npm run types` compiles this file. A line after @ts-expect-error must not compile.
 import express, { type RequestHandler, Router } from 'express'
-import type { AuthInfo, AuthRouter, TokenGuard, UserAuthInfo } from '../lib/index.ts'
+import {
+  type AuthInfo,
+  type AuthRouter,
+  requireToken,
+  resourceServer,
+  type TokenGuard,
+  type UserAuthInfo,
+} from '../lib/index.ts'
 
 /** The type `AuthInfo` of the MCP SDK, whose handlers read `req.auth`. */
 interface McpAuthInfo {
@@ -78,6 +85,37 @@ export const typeTests = (oauth: AuthRouter, limiter: RequestHandler): RequestHa
     oauth.requireToken('orders:read', { user: true }),
   ]
   app.use(either, ...same)
+
+  // Levels and resources change nothing about the user.
+  const stepUp: TokenGuard<UserAuthInfo> = oauth.requireToken('orders:read', { acr: 'mfa', maxAge: 60 })
+  const ofResource: TokenGuard = oauth.requireToken('orders:read', {
+    user: false,
+    resource: 'https://a.example',
+  })
+  app.use(stepUp, ofResource)
+
+  // In another process than the authorization server.
+  const remote = { issuer: 'https://app.example.com/oauth', audience: 'https://api.example.com' }
+  app.get('/there/:id', resourceServer(remote).requireToken('orders:read'), (req, res) => {
+    const [id, subject]: [string, string] = [req.params.id, req.auth.subject]
+    res.json([id, subject])
+  })
+  app.get('/there', requireToken({ ...remote, scope: 'orders:read' }), (req, res) => {
+    const subject: string = req.auth.subject
+    res.json(subject)
+  })
+  app.get('/there', requireToken({ ...remote, user: false }), (req, res) => {
+    // @ts-expect-error a client's own token has no subject
+    const subject: string = req.auth.subject
+    res.json(subject)
+  })
+  // @ts-expect-error the issuer is missing
+  requireToken({ audience: 'https://api.example.com' })
+
+  // The interface `OAuthTokenVerifier` of the MCP SDK.
+  const verifier: { verifyAccessToken(token: string): Promise<McpAuthInfo> } =
+    oauth.tokenVerifier('https://a.example')
+  app.set('verifier', verifier)
 
   // @ts-expect-error a guard takes scopes as one string
   oauth.requireToken(['orders:read'])
