@@ -3,6 +3,7 @@ import { hashSecret } from '../keys/secrets.ts'
 import type { OutboundResponse } from '../outbound/outbound.ts'
 import { formatBasicCredentials } from '../protocol/basic-credentials.ts'
 import { parseJsonObject } from '../protocol/json.ts'
+import { bearer, tokenType } from '../protocol/token-binding.ts'
 import { invalidToken, type TokenClaims } from './auth-info.ts'
 import type { RemoteIssuer, RemoteIssuerContext } from './remote-issuer.ts'
 
@@ -55,6 +56,8 @@ export const createIntrospection = (
     const { active, ...claims } = answer
     // Whether `iss` is in the answer is the issuer's choice (RFC 7662 §2.2).
     if (active !== true || (claims.iss ?? context.issuer) !== context.issuer) throw invalidToken()
+    // A refresh token has no type. Another type than bearer would need a proof.
+    if (String(claims.token_type).toLowerCase() !== tokenType(bearer).toLowerCase()) throw invalidToken()
     return claims
   }
 

@@ -6,6 +6,7 @@ import type { Logger } from '../options/options.ts'
 import { createOutbound } from '../outbound/outbound.ts'
 import { accessTokenType, parseJwtAccessToken } from '../protocol/jwt-access-token.ts'
 import { canonicalResource } from '../protocol/resource.ts'
+import type { ImpliedScopes } from '../protocol/scope.ts'
 import { authInfoOf, invalidToken, type TokenClaims } from './auth-info.ts'
 import { createGuard, type TokenSource } from './guard.ts'
 import { createIntrospection, type IntrospectionOptions } from './introspection.ts'
@@ -26,7 +27,7 @@ export interface ResourceServerOptions {
   /** Asks the issuer about each token. @default tokens are JWTs, which the issuer's published keys verify */
   introspection?: IntrospectionOptions
   /** Scopes that include others, as the issuer's scopes have it in `implies`. @default {} */
-  implies?: Readonly<Record<string, readonly string[]>>
+  implies?: ImpliedScopes
   /** Receives log messages. @default console */
   logger?: Logger
 }
@@ -71,6 +72,13 @@ const verifiedClaims = (
   return token.claims
 }
 
+const checkedImplied = (implied: ImpliedScopes): ImpliedScopes => {
+  assertRecord('implies', implied)
+  return Object.values(implied).every((scopes) => Array.isArray(scopes))
+    ? implied
+    : refuse('implies must map scopes to lists of scopes')
+}
+
 /** Access tokens of an issuer in another process. */
 const remoteTokens = (options: ResourceServerOptions, audience: string | undefined): TokenSource => {
   const issuer = checkedIssuer(options.issuer)
@@ -86,7 +94,7 @@ const remoteTokens = (options: ResourceServerOptions, audience: string | undefin
     : async (token: string) =>
         verifiedClaims(await remote.open(token, accessTokenType), { issuer, now: now() })
   return {
-    implied: options.implies ?? {},
+    implied: checkedImplied(options.implies ?? {}),
     logger,
     now,
     verify: async (token) => authInfoOf(token, await claimsOf(token), audience),

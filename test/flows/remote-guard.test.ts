@@ -2,6 +2,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { type RemoteGuardOptions, requireToken, resourceServer } from '../../lib/index.ts'
 import { type SigningKey, signJwt } from '../../lib/keys/jwt.ts'
 import { rotateKeys } from '../../lib/keys/key-rotation.ts'
 import { signingAlgorithms } from '../../lib/protocol/client-metadata.ts'
@@ -173,6 +174,15 @@ test('answers about valid tokens are kept only if the API says so, and invalid o
   expect([...disabled, enabled]).toEqual([200, 401, 200])
 })
 
+test('without an audience only access tokens for no resource pass', async () => {
+  const api = await startApi({ issuer, introspection })
+  const { access_token, refresh_token } = await tokensFor(host, { scope: 'openid notes:read' })
+  const tokens = [access_token, refresh_token, await userToken(resources.opaque)]
+  const statuses = await Promise.all(tokens.map(async (token) => (await api.get('/notes', token)).status))
+  await api.close()
+  expect(statuses).toEqual([200, 401, 401])
+})
+
 test('credentials that the issuer refuses are the API’s fault, not the token’s', async () => {
   const misconfigured = await startApi({
     ...optionsOf('opaque'),
@@ -246,4 +256,35 @@ test('no token is refused while the issuer rotates its keys', async () => {
   }
   await api.close()
   expect([...statuses]).toEqual([200])
+})
+
+describe('wrong options are refused at once', () => {
+  const right = { issuer: 'https://app.example.com/oauth', audience: 'https://api.example.com' }
+  const credentials = { clientId: 'api', clientSecret: secret }
+  test.each<[object, string]>([
+    [{ ...right, issuer: 'http://app.example.com/oauth' }, 'issuer must use https'],
+    [{ ...right, audience: undefined }, 'audience is required without introspection'],
+    [{ ...right, audience: 'api' }, 'audience must be an absolute URL'],
+    [{ ...right, audiense: 'x' }, 'audiense is not an option; did you mean audience?'],
+    [
+      { ...right, introspection: { clientId: 'api' } },
+      'introspection must have a clientId and a clientSecret',
+    ],
+    [{ ...right, introspection: { ...credentials, cacheSeconds: 61 } }, 'cacheSeconds must be at most 60'],
+    [{ ...right, implies: { a: 'b' } }, 'implies must map scopes to lists of scopes'],
+    [{ ...right, scope: 'a"b' }, 'scope has characters that RFC 6749 does not allow'],
+    [{ ...right, maxAge: -1 }, 'requireToken(): maxAge must be a whole number of seconds'],
+    [{ ...right, acr: ' ' }, 'requireToken(): acr must name a level'],
+    [{ ...right, user: 'yes' }, 'requireToken(): user must be a boolean'],
+  ])('%j: %s', (options, message) => {
+    expect(() => requireToken(options as RemoteGuardOptions)).toThrow(message)
+  })
+
+  test('a guard for another resource than the audience', () => {
+    const { requireToken: guard } = resourceServer(right)
+    expect(() => guard('a', { resource: 'https://other.example.com' })).toThrow(
+      "requireToken('a'): resource must be the audience, https://api.example.com",
+    )
+    expect(() => guard('a', { resource: right.audience })).not.toThrow()
+  })
 })
