@@ -1,6 +1,7 @@
 import { accessTokens } from './access-tokens.ts'
 import { accessTokensResources } from './access-tokens-resources.ts'
 import { authorizations } from './authorizations.ts'
+import { clientLogos } from './client-logos.ts'
 import { clientRegistrations } from './client-registrations.ts'
 import { clients } from './clients.ts'
 import { consentReceipts } from './consent-receipts.ts'
@@ -39,4 +40,5 @@ export const migrations: ReadonlyMap<string, SchemaChange> = new Map([
   ['015_logins_acr', loginsAcr],
   ['016_access_tokens_resources', accessTokensResources],
   ['017_client_registrations', clientRegistrations],
+  ['018_client_logos', clientLogos],
 ])

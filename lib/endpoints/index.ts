@@ -9,6 +9,7 @@ import { createDiscoveryEndpoints } from './discovery.ts'
 import { introspectEndpoint } from './introspect.ts'
 import { createJwksEndpoint } from './jwks.ts'
 import { loginEndpoint } from './login.ts'
+import { logosEndpoint } from './logos.ts'
 import { logoutEndpoint } from './logout.ts'
 import { registerEndpoint, registrationEndpoint } from './register.ts'
 import { revokeEndpoint } from './revoke.ts'
@@ -42,5 +43,5 @@ export const createEndpoints = ({ features }: Pick<Options, 'features'>): Endpoi
     logoutEndpoint,
   ],
   discovery: createDiscoveryEndpoints(),
-  files: [assetsEndpoint],
+  files: [assetsEndpoint, logosEndpoint],
 })

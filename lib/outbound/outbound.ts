@@ -17,6 +17,8 @@ export interface OutboundRequest {
   readonly accept?: string
   /** Timeout in milliseconds, including name resolution and body. @default 5000, which is also the maximum */
   readonly timeout?: number
+  /** The most bytes of the response's body. @default 65536 */
+  readonly maxBytes?: number
 }
 
 export interface OutboundResponse {
@@ -24,6 +26,8 @@ export interface OutboundResponse {
   /** A header, by name in any letter case; undefined if absent. */
   readonly headers: { get(name: string): string | undefined }
   readonly body: string
+  /** The same as it was sent. */
+  readonly bytes: Buffer
 }
 
 /** Latchkey's only HTTP client. Its URLs come from client metadata. */
@@ -53,17 +57,23 @@ export interface OutboundOptions {
 const maxWait = 5000
 const largestBody = 64 * 1024
 
-const readBody = async (response: http.IncomingMessage, origin: string): Promise<string> => {
+const readBody = async (
+  response: http.IncomingMessage,
+  origin: string,
+  maxBytes: number,
+): Promise<Buffer> => {
   const encoding = response.headers['content-encoding'] ?? 'identity'
   if (encoding !== 'identity') throw new OutboundError(`${origin}: the response has the encoding ${encoding}`)
   const chunks: Buffer[] = []
   let size = 0
   for await (const chunk of response) {
     size += chunk.length
-    if (size > largestBody) throw new OutboundError(`${origin}: the response is larger than 64 kB`)
+    if (size > maxBytes) {
+      throw new OutboundError(`${origin}: the response is larger than ${Math.floor(maxBytes / 1024)} kB`)
+    }
     chunks.push(chunk)
   }
-  return Buffer.concat(chunks).toString('utf8')
+  return Buffer.concat(chunks)
 }
 
 const exchange = async (
@@ -71,8 +81,8 @@ const exchange = async (
   resolve: LookupFunction,
   init: OutboundRequest,
 ): Promise<OutboundResponse> => {
-  const { form, authorization, accept = 'application/json', timeout = maxWait } = init
-  const { method = form ? 'POST' : 'GET' } = init
+  const { form, authorization, accept = 'application/json' } = init
+  const { method = form ? 'POST' : 'GET', timeout = maxWait, maxBytes = largestBody } = init
   const { request } = url.protocol === 'https:' ? https : http
   const content = form === undefined ? undefined : new URLSearchParams(form).toString()
   const signal = AbortSignal.timeout(Math.min(timeout, maxWait))
@@ -97,12 +107,13 @@ const exchange = async (
     const response = await new Promise<http.IncomingMessage>((resolved, rejected) => {
       sent.on('response', resolved).on('error', rejected).end(content)
     })
-    const body = await readBody(response, url.origin)
+    const bytes = await readBody(response, url.origin, maxBytes)
     const headers = new Map(Object.entries(response.headers))
     return {
       status: response.statusCode ?? 0,
       headers: { get: (name) => headers.get(name.toLowerCase())?.toString() },
-      body,
+      body: bytes.toString('utf8'),
+      bytes,
     }
   } catch (cause) {
     if (cause instanceof OutboundError) throw cause
@@ -114,7 +125,7 @@ const exchange = async (
 
 /**
  * Creates an HTTP client for untrusted URLs: https only, public addresses only, no redirects, no cookies, no
- * credentials, 5 seconds, 64 kB. Concurrent identical GET requests are sent once.
+ * credentials, 5 seconds, 64 kB by default. Concurrent identical GET requests are sent once.
  *
  * @example const outbound = createOutbound({ allow: ['http://127.0.0.1:4001'] })
  */
@@ -125,7 +136,8 @@ export const createOutbound = ({ allow, lookup: resolve = lookup }: OutboundOpti
     request: async (text, init = {}) => {
       const target = parseTarget(text, allow)
       if (init.form !== undefined || init.method === 'POST') return exchange(target, resolve, init)
-      const key = JSON.stringify([target.url.href, init.accept, init.timeout, init.authorization])
+      const { accept, timeout, authorization, maxBytes } = init
+      const key = JSON.stringify([target.url.href, accept, timeout, authorization, maxBytes])
       const answer = underway.get(key) ?? exchange(target, resolve, init).finally(() => underway.delete(key))
       underway.set(key, answer)
       return answer

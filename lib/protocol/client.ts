@@ -3,6 +3,16 @@ import { inLanguage } from './client-metadata-languages.ts'
 import { redirectUriKind } from './redirect-uri.ts'
 import { standardScopes } from './scope.ts'
 
+/** What is known about the logo of a client. */
+export interface ClientLogo {
+  /** The `logo_uri` from which it was fetched; absent if the host gave a file. */
+  readonly uri?: string
+  /** SHA-256 of the image in base64url; absent if there is none that the pages can show. */
+  readonly hash?: string
+  /** When it was fetched, or fetching it was tried, in epoch seconds. */
+  readonly checkedAt: number
+}
+
 /** A registered client (RFC 6749 §2). */
 export interface Client {
   readonly clientId: string
@@ -11,7 +21,12 @@ export interface Client {
   readonly metadata: ClientMetadata
   /** When the client was disabled, in epoch seconds; null while it is enabled. */
   readonly disabledAt: number | null
+  readonly logo?: ClientLogo
 }
+
+/** The hash of the logo that the pages show: of the registered `logo_uri`, or of a file of the host. */
+export const logoHash = ({ logo, metadata }: Pick<Client, 'logo' | 'metadata'>): string | undefined =>
+  logo?.uri === undefined || logo.uri === metadata.logo_uri ? logo?.hash : undefined
 
 /** RFC 6749 §2.1: a public client cannot keep a secret. */
 export const isPublic = (client: Client): boolean => client.metadata.token_endpoint_auth_method === 'none'

@@ -1,8 +1,9 @@
-import { json, number, numberOrNull, text, textOrNull } from '../database/row.ts'
+import { json, jsonOrUndefined, number, numberOrNull, text, textOrNull } from '../database/row.ts'
 import { command, query } from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
-import type { Client } from '../protocol/client.ts'
+import type { Client, ClientLogo } from '../protocol/client.ts'
 import type { ClientMetadata } from '../protocol/client-metadata.ts'
+import { deleteLogo } from './client-logos.ts'
 import { type BatchParams, batchParams, keysIn } from './pruning/batch.ts'
 
 /** A client as its administrators see it. */
@@ -19,17 +20,20 @@ export const clientColumns = [
   'previous_secret_expires_at',
   'metadata',
   'disabled_at',
+  'logo',
 ]
 
 export const clientOf = (row: Row, now: number): Client => {
   const current = textOrNull(row, 'secret_hash')
   const previous = textOrNull(row, 'previous_secret_hash')
+  const logo = jsonOrUndefined<ClientLogo>(row, 'logo')
   const previousStands = (numberOrNull(row, 'previous_secret_expires_at') ?? 0) > now
   return {
     clientId: text(row, 'client_id'),
     secretHashes: [current, previousStands ? previous : null].filter((hash) => hash !== null),
     metadata: json<ClientMetadata>(row, 'metadata'),
     disabledAt: numberOrNull(row, 'disabled_at'),
+    ...(logo && { logo }),
   }
 }
 
@@ -192,7 +196,8 @@ const remove = command<{ clientId: string }>((table, v) =>
   table('clients').where({ client_id: v.clientId }).delete(),
 )
 
-/** Removes the row of a client, without its consents and tokens. */
+/** Removes the row and the logo of a client, without its consents and tokens. */
 export const deleteClient = async (db: Database, values: { clientId: string }): Promise<void> => {
+  await deleteLogo(db, values)
   await remove(db, values)
 }
