@@ -6,7 +6,7 @@ export type {
   RotatedSecret,
   SavedClient,
 } from './clients/administration.ts'
-export type { ClientCredentials, ClientRegistration } from './clients/register.ts'
+export type { ClientCredentials, ClientRegistration, ClientUpdate } from './clients/register.ts'
 export { type MigrateOptions, migrate, migrationSource, rollback } from './database/migrate.ts'
 export type { AuthEvent, EventDetails, EventType } from './events/event.ts'
 export type { EventListeners } from './events/events.ts'

@@ -131,7 +131,7 @@ export const authRouter = (options: AuthRouterOptions = {}): AuthRouter => {
     tokenVerifier: tokenVerifierOf(server),
     events: server.events.listeners,
     users: userLifecycle(server),
-    clients: clientAdministration(server),
+    clients: clientAdministration({ ...server, logos: server }),
     health: healthEndpoint(server),
     ready: () => server.ready().then(() => {}),
     close: () => server.close(),

@@ -7,7 +7,10 @@ export const clientLogos: SchemaChange = {
       .createTable(name('client_logos'), (table) => {
         byteForByte(table, collation)
         table.string('client_id', 255).primary()
-        table.string('hash', hashLength).notNullable().index(`${name('client_logos')}_hash`)
+        table
+          .string('hash', hashLength)
+          .notNullable()
+          .index(`${name('client_logos')}_hash`)
         table.string('type', 32).notNullable()
         // Base64. MySQL's smallest text is too short for it.
         table.text('body', 'mediumtext').notNullable()

@@ -1,5 +1,7 @@
+import { logoPath } from '../authorization/client-logo.ts'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { isLive } from '../protocol/authorization.ts'
+import type { Client } from '../protocol/client.ts'
 import type { ClientMetadata } from '../protocol/client-metadata.ts'
 import { inLanguage } from '../protocol/client-metadata-languages.ts'
 import { consentEntries, shownEntries } from '../protocol/consent.ts'
@@ -20,6 +22,8 @@ export interface ConnectedClient {
   /** The id of the organization; absent if the host has none, or had none at the time. */
   readonly organization?: string
   readonly name: string
+  /** The path of its logo. */
+  readonly logoUrl?: string
   /** The host of its last redirect URI; empty if unknown. */
   readonly host: string
   /** A client of the host itself, which needs no consent. */
@@ -65,13 +69,17 @@ const entriesIn = (consents: readonly ConsentRecord[], inUse: readonly Authoriza
 }
 
 const connectedClient = (
+  server: AuthorizationServer,
   { clientId, organization, consents, inUse }: Grants,
-  client: ClientMetadata | undefined,
+  registered: Client | undefined,
   language: string,
 ): ConnectedClient => {
+  const client = registered?.metadata
+  const logoUrl = registered && logoPath(server, registered)
   return {
     clientId,
     ...(organization !== undefined && { organization }),
+    ...(logoUrl !== undefined && { logoUrl }),
     name: (client && inLanguage(client, 'client_name', language)) ?? clientId,
     host: hostOf(inUse, client),
     firstParty: client?.first_party === true,
@@ -123,9 +131,9 @@ export const connectedClients = async (
 ): Promise<ConnectedClient[]> => {
   if (clientIds.length === 0) return []
   const clients = await findClients(server.database, { clientIds, now: server.now() })
-  const metadata = new Map(clients.map((client) => [client.clientId, client.metadata]))
+  const registered = new Map(clients.map((client) => [client.clientId, client]))
   return (await grantsOf(server, subject, clientIds))
-    .map((each) => connectedClient(each, metadata.get(each.clientId), language))
+    .map((each) => connectedClient(server, each, registered.get(each.clientId), language))
     .sort(
       (one, other) =>
         other.lastUsed - one.lastUsed ||

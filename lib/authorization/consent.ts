@@ -14,6 +14,7 @@ import type { FormPurpose } from '../sessions/csrf.ts'
 import { type ActiveLogin, activeLogin } from '../sessions/login.ts'
 import { userClaims } from '../tokens/scope-claims.ts'
 import { findOrganizations } from '../users/organizations.ts'
+import { logoPath } from './client-logo.ts'
 import { type ShownConsent, shownConsent } from './consent-scopes.ts'
 import { consentFor } from './context.ts'
 import type { PendingRequest } from './pending-request.ts'
@@ -27,8 +28,14 @@ export interface ConsentRequest extends ActiveLogin {
 }
 
 /** A client as the pages show it, in the language of the page. */
-export const clientCard = (client: Client, redirectUri: string, language: string): ClientCard => ({
+export const clientCard = (
+  server: AuthorizationServer,
+  client: Client,
+  redirectUri: string,
+  language: string,
+): ClientCard => ({
   name: clientName(client, language),
+  logoUrl: logoPath(server, client),
   host: webHost(redirectUri),
   unverified: client.metadata.self_described !== undefined,
   onDevice: redirectUriKind(redirectUri) !== 'https',
@@ -48,7 +55,7 @@ export const openConsent = async (context: PageContext, pending: PendingRequest)
   const { client, request, known } = pending
   const active = await activeLogin(context, { login: known?.login })
   if (active === undefined) throw new ExpiredRequestError()
-  const card = clientCard(client, request.redirectUri, language)
+  const card = clientCard(server, client, request.redirectUri, language)
   const shown = shownConsent(server, client, card, request, language)
   const organizations = await findOrganizations(server.options.organizations, active.user, req)
   const named = request.organization

@@ -2,7 +2,7 @@ import type { EventDetails } from '../events/event.ts'
 import type { Events } from '../events/events.ts'
 import { createSecret, hashSecret } from '../keys/secrets.ts'
 import { knownScopes } from '../options/scopes.ts'
-import type { ClientChanges, ClientMetadata } from '../protocol/client-metadata.ts'
+import type { ClientMetadata } from '../protocol/client-metadata.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import {
   type ClientRecord,
@@ -12,10 +12,12 @@ import {
   rotateClientSecret,
   setClientDisabled,
 } from '../repositories/clients.ts'
+import { keepLogo, type LogoContext } from './logo.ts'
 import {
   type ClientCredentials,
   type ClientRegistration,
   type ClientRegistry,
+  type ClientUpdate,
   changeClient,
   eraseClient,
   refuseUnknownClient,
@@ -69,7 +71,7 @@ export interface ClientAdministration {
    * @throws OAuthError `invalid_client` for an unknown client, `invalid_client_metadata` or `invalid_redirect_uri`
    * @example await oauth.clients.update('shop', { client_name: 'Shop 2', policy_uri: null })
    */
-  update(clientId: string, changes: ClientChanges): Promise<SavedClient>
+  update(clientId: string, changes: ClientUpdate): Promise<SavedClient>
   /**
    * Disables a client at once: it cannot authenticate or start a login, and all its tokens are refused. Nothing is
    * deleted.
@@ -110,6 +112,8 @@ export interface AdministrationContext extends Pick<ClientRegistry, 'database' |
   readonly events: Pick<Events, 'announce'>
   /** Resolves when the schema is ready. */
   ready(): Promise<unknown>
+  /** The server, which fetches logos; absent on the command line. */
+  readonly logos?: LogoContext
 }
 
 const registered = ({ clientId, metadata, createdAt, disabledAt }: ClientRecord): RegisteredClient => ({
@@ -162,6 +166,11 @@ export const clientAdministration = (context: AdministrationContext): ClientAdmi
     const client = (await find(client_id)) ?? refuseUnknownClient(client_id)
     return { ...client, ...(client_secret !== undefined && { client_secret }) }
   }
+  /** Fetches a new logo before a page needs it. */
+  const fetchLogo = async (clientId: string): Promise<void> => {
+    const client = context.logos && (await findClientRecord(database, { clientId, now: now() }))
+    if (context.logos && client) keepLogo(context.logos, client)
+  }
   const setDisabled = async (clientId: string, disabled: boolean): Promise<void> => {
     const time = now()
     const values = { clientId, disabledAt: disabled ? time : null, now: time }
@@ -173,6 +182,7 @@ export const clientAdministration = (context: AdministrationContext): ClientAdmi
       await ready()
       const credentials = await registerClient(registry, client)
       announce('client.created', credentials.client_id)
+      await fetchLogo(credentials.client_id)
       return saved(credentials)
     },
     list: async () => {
@@ -187,6 +197,7 @@ export const clientAdministration = (context: AdministrationContext): ClientAdmi
       await ready()
       const credentials = await changeClient(registry, clientId, changes)
       announce('client.updated', clientId)
+      await fetchLogo(clientId)
       return saved(credentials)
     },
     disable: async (clientId) => {

@@ -79,5 +79,6 @@ const isDue = ({ logo, metadata: { logo_uri: uri } }: Client, now: number): bool
 /** Fetches the logo of a client in the background, if that is due. The page that shows the client does not wait. */
 export const keepLogo = (context: LogoContext, client: Client): void => {
   const { logo_uri: uri } = client.metadata
-  if (uri !== undefined && isDue(client, context.now())) context.runInBackground(refresh(context, client, uri))
+  if (uri !== undefined && isDue(client, context.now()))
+    context.runInBackground(refresh(context, client, uri))
 }

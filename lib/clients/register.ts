@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { transaction } from '../database/transaction.ts'
 import type { Database } from '../database/types.ts'
 import { createSecret, hashSecret } from '../keys/secrets.ts'
@@ -12,6 +13,7 @@ import {
 } from '../protocol/client-metadata.ts'
 import { isUnpredictable } from '../protocol/entropy.ts'
 import { OAuthError } from '../protocol/errors.ts'
+import { type LogoImage, setLogo } from '../repositories/client-logos.ts'
 import { deleteClientRegistration } from '../repositories/client-registrations.ts'
 import {
   createClient,
@@ -21,6 +23,7 @@ import {
   updateClient,
 } from '../repositories/clients.ts'
 import { removeDataOfClient } from '../repositories/pruning/clients.ts'
+import { logoImage } from './logo.ts'
 
 /** A client to register: RFC 7591 metadata with its id and secret. */
 export interface ClientRegistration extends Partial<ClientMetadata> {
@@ -28,7 +31,15 @@ export interface ClientRegistration extends Partial<ClientMetadata> {
   client_id?: string
   /** At least 32 random characters. @default a random secret, if the client authenticates with one */
   client_secret?: string
+  /**
+   * A file of yours with the client's logo, which takes the place of `logo_uri`: PNG, JPEG, WebP or GIF of at most
+   * 100 kB. `null` removes it. @default the file that was given before, else the image at `logo_uri`
+   */
+  logo?: URL | null
 }
+
+/** Changed metadata, and another file as the logo. */
+export type ClientUpdate = ClientChanges & Pick<ClientRegistration, 'logo'>
 
 /** The id of a client, and its secret if one was created. Only a hash of the secret is stored. */
 export interface ClientCredentials {
@@ -50,6 +61,8 @@ export interface CheckedRegistration {
   readonly clientId: string
   readonly secret: string | undefined
   readonly metadata: ClientMetadata
+  /** Undefined keeps the logo; null removes it. */
+  readonly logo?: LogoImage | null
 }
 
 const minSecretLength = 32
@@ -67,6 +80,19 @@ const checkedMetadata = (input: object, scopes: readonly string[]): ClientMetada
   const metadata = parseClientMetadata({ ...input })
   const unknown = unknownScope(metadata.scope?.split(' ') ?? [], scopes)
   return unknown === undefined ? metadata : refuse(`scope: ${unknown}`)
+}
+
+/** A file is named by a URL object: no metadata that arrives as JSON can name one. */
+const checkedLogo = (logo: unknown): LogoImage | null | undefined => {
+  if (logo === undefined || logo === null) return logo
+  if (!(logo instanceof URL) || logo.protocol !== 'file:') {
+    return refuse("logo must be a file, such as new URL('./logo.png', import.meta.url)")
+  }
+  try {
+    return logoImage(readFileSync(logo))
+  } catch (error) {
+    return refuse(`logo: ${error instanceof TypeError ? error.message : `the file ${logo} cannot be read`}`)
+  }
 }
 
 const assertSecret = (secret: string, metadata: ClientMetadata): void => {
@@ -89,7 +115,7 @@ const assertSecret = (secret: string, metadata: ClientMetadata): void => {
  * @throws OAuthError `invalid_client_metadata` or `invalid_redirect_uri` (RFC 7591 §3.2.2)
  */
 export const checkedRegistration = (
-  { client_id: clientId = randomUUID(), client_secret: secret, ...input }: ClientRegistration,
+  { client_id: clientId = randomUUID(), client_secret: secret, logo, ...input }: ClientRegistration,
   scopes: readonly string[],
 ): CheckedRegistration => {
   // RFC 6749 Appendix A.1. Some databases ignore spaces at the end.
@@ -98,7 +124,7 @@ export const checkedRegistration = (
   }
   const metadata = checkedMetadata(input, scopes)
   if (secret !== undefined) assertSecret(secret, metadata)
-  return { clientId, secret, metadata }
+  return { clientId, secret, metadata, logo: checkedLogo(logo) }
 }
 
 interface SecretChoice {
@@ -132,13 +158,15 @@ export const storeClient = async (
   existing: Client | undefined,
   now: number,
 ): Promise<ClientCredentials> => {
-  const { clientId, metadata } = registration
+  const { clientId, metadata, logo } = registration
   const { hash, created } = chooseSecret(registration, existing)
   if (existing?.metadata.self_described !== undefined && metadata.self_described === undefined) {
     await deleteClientRegistration(tx, { clientId })
   }
   if (existing) await updateClient(tx, { clientId, metadata, now, secretHash: hash })
   else await createClient(tx, { clientId, metadata, now, secretHash: hash ?? null })
+  if (logo) await setLogo(tx, { clientId, logo: { hash: logo.hash, checkedAt: now }, image: logo })
+  else if (logo === null) await setLogo(tx, { clientId })
   return { client_id: clientId, ...(created !== undefined && { client_secret: created }) }
 }
 
@@ -183,17 +211,19 @@ export const saveClient = (
 export const changeClient = (
   { database, scopes, now }: ClientRegistry,
   clientId: string,
-  changes: ClientChanges,
-): Promise<ClientCredentials> =>
-  transaction(database, async (tx) => {
+  { logo, ...changes }: ClientUpdate,
+): Promise<ClientCredentials> => {
+  const image = checkedLogo(logo)
+  return transaction(database, async (tx) => {
     const existing = (await findClient(tx, { clientId, now: now() })) ?? refuseUnknownClient(clientId)
     const given = Object.entries(changes).filter(([, value]) => value !== undefined)
     const metadata = checkedMetadata(
       { ...withoutInternals(existing.metadata), ...Object.fromEntries(given) },
       scopes,
     )
-    return storeClient(tx, { clientId, secret: undefined, metadata }, existing, now())
+    return storeClient(tx, { clientId, secret: undefined, metadata, logo: image }, existing, now())
   })
+}
 
 /**
  * Deletes a client with its consents, authorizations and tokens. It is disabled first, so that access ends at once. Call it

@@ -63,8 +63,8 @@ const showClients = async (
     language,
   )
   const organizations = await organizationNames(context, active.user)
-  const cards = clients.map(({ clientId, organization, name, host, scopes, since, lastUsed, sessions }) => ({
-    ...{ name, host, sessions },
+  const cards = clients.map(({ clientId, organization, scopes, since, lastUsed, ...client }) => ({
+    ...{ name: client.name, host: client.host, logoUrl: client.logoUrl, sessions: client.sessions },
     organization: organization && (organizations.get(organization) ?? organization),
     scopes: scopes.map((scope) => scopeWords(server, scope, language)),
     since: iso(since),

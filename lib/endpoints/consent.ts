@@ -58,7 +58,7 @@ const showPage = async (context: PageContext, asked: ConsentRequest, refused?: R
       [shownLanguage]: shown.locale,
       csrf_token: csrfToken(server, consentPurpose(asked)),
     },
-    client: clientCard(client, request.redirectUri, shown.locale),
+    client: clientCard(server, client, request.redirectUri, shown.locale),
     username: user.username,
     organizations: offered && { choices: offered, chosen, error: refused?.error, only },
     scopes: consentRows(server, filledIn, claims, shown.locale),

@@ -19,7 +19,7 @@ const pageFor = ({ server, language }: PageContext, pending: PendingRequest): Lo
   form: {
     action: ownPath(server, '/login'),
     hidden: { [requestParameter]: pending.secret, csrf_token: csrfToken(server, purposeOf(pending)) },
-    client: clientCard(pending.client, pending.request.redirectUri, language),
+    client: clientCard(server, pending.client, pending.request.redirectUri, language),
   },
   returnPath: ownPath(server, '/login', { [requestParameter]: pending.secret, [returnedParameter]: '1' }),
   redirectUri: pending.request.redirectUri,

@@ -35,7 +35,7 @@ const showPage = (context: PageContext, pending: PendingRequest, active: ActiveL
       [shownLogin]: active.login.sid,
       csrf_token: csrfToken(server, purposeOf(pending)),
     },
-    client: clientCard(client, request.redirectUri, language),
+    client: clientCard(server, client, request.redirectUri, language),
     username: active.user.username,
   }
   context.send('select-account', model, { redirectUri: request.redirectUri })

@@ -1,8 +1,10 @@
 import type { Organization } from '../protocol/organization.ts'
 
-/** A client on the pages. Logos of clients are never loaded; the pages show initials. */
+/** A client on the pages. */
 export interface ClientCard {
   name: string
+  /** Its logo on our own origin. @default its initials */
+  logoUrl?: string
   /** Host of its redirect URI; empty for an app on the user's device (a private-use scheme). */
   host: string
   /** The client registered itself, so its name is not verified. */
@@ -57,6 +59,8 @@ export interface ConsentOrganizations {
 /** A client in the list of connected apps. */
 export interface ConnectedClientCard {
   name: string
+  /** As in {@link ClientCard}. */
+  logoUrl?: string
   /** Host of its redirect URI; empty if unknown, or for an app on the user's device. */
   host: string
   /** The name of the organization that it can use. */

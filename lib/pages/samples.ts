@@ -1,6 +1,7 @@
 import type { ClientCard, ConsentScope, PageModels, PageName } from './page-models.ts'
 
 const client: ClientCard = { name: 'Order Desk', host: 'desk.example.com', unverified: false }
+const logo = '/assets/icon.svg'
 const hidden = { request: 'lk_ar_sample', csrf: 'sample' }
 const back = 'return_to=%2Flogin%3Fauthorization_request%3Dlk_ar_sample%26returned%3D1'
 const links = { forgotPassword: `/forgot?${back}`, signUp: `/sign-up?${back}` }
@@ -80,6 +81,7 @@ const account: PageModels['account'] = {
   clients: [
     {
       name: 'Order Desk',
+      logoUrl: logo,
       host: 'desk.example.com',
       scopes: consent.scopes.slice(0, 4),
       since: '2026-03-02T08:00:00.000Z',
@@ -147,6 +149,12 @@ export const samples: readonly Sample[] = [
   },
   { name: 'login-unverified', page: 'login', model: { ...login, client: unverified } },
   { name: 'consent', page: 'consent', model: consent },
+  {
+    name: 'consent-logo',
+    page: 'consent',
+    model: { ...consent, client: { ...consent.client, logoUrl: logo } },
+  },
+  { name: 'login-logo', page: 'login', model: { ...login, client: { ...client, logoUrl: logo } } },
   {
     name: 'consent-simple',
     page: 'consent',

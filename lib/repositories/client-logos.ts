@@ -51,11 +51,7 @@ export const deleteLogo = async (db: Database, values: { clientId: string }): Pr
   await remove(db, values)
 }
 
-const storeImage = async (
-  db: Database,
-  clientId: string,
-  { hash, type, body }: LogoImage,
-): Promise<void> => {
+const storeImage = async (db: Database, clientId: string, { hash, type, body }: LogoImage): Promise<void> => {
   await remove(db, { clientId })
   await insert(db, { clientId, hash, type, body: body.toString('base64') })
 }
@@ -72,7 +68,9 @@ export const changeLogo = (
 ): Promise<boolean> =>
   transaction(db, async (tx) => {
     const values = { clientId, to: JSON.stringify(to) }
-    const count = from ? await replace(tx, { ...values, from: JSON.stringify(from) }) : await setFirst(tx, values)
+    const count = from
+      ? await replace(tx, { ...values, from: JSON.stringify(from) })
+      : await setFirst(tx, values)
     if (count === 1 && image) await storeImage(tx, clientId, image)
     return count === 1
   })

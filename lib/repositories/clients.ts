@@ -20,27 +20,33 @@ export const clientColumns = [
   'previous_secret_expires_at',
   'metadata',
   'disabled_at',
-  'logo',
 ]
+
+/** Also the logo, which only pages need. */
+export const shownClientColumns = [...clientColumns, 'logo']
 
 export const clientOf = (row: Row, now: number): Client => {
   const current = textOrNull(row, 'secret_hash')
   const previous = textOrNull(row, 'previous_secret_hash')
-  const logo = jsonOrUndefined<ClientLogo>(row, 'logo')
   const previousStands = (numberOrNull(row, 'previous_secret_expires_at') ?? 0) > now
   return {
     clientId: text(row, 'client_id'),
     secretHashes: [current, previousStands ? previous : null].filter((hash) => hash !== null),
     metadata: json<ClientMetadata>(row, 'metadata'),
     disabledAt: numberOrNull(row, 'disabled_at'),
-    ...(logo && { logo }),
   }
 }
 
-const recordColumns = [...clientColumns, 'created_at']
+/** Reads {@link shownClientColumns}. */
+export const shownClientOf = (row: Row, now: number): Client => {
+  const logo = jsonOrUndefined<ClientLogo>(row, 'logo')
+  return { ...clientOf(row, now), ...(logo && { logo }) }
+}
+
+const recordColumns = [...shownClientColumns, 'created_at']
 
 const recordOf = (row: Row, now: number): ClientRecord => ({
-  ...clientOf(row, now),
+  ...shownClientOf(row, now),
   createdAt: number(row, 'created_at'),
 })
 
@@ -80,14 +86,14 @@ export const findClientRecord = async (
 }
 
 const byIds = query<BatchParams>((table, v) =>
-  table('clients').select(clientColumns).whereIn('client_id', keysIn(v)),
+  table('clients').select(shownClientColumns).whereIn('client_id', keysIn(v)),
 )
 
 /** The clients with these ids, at most 100, in no order; those that are gone are missing. */
 export const findClients = async (
   db: Database,
   { clientIds, now }: { clientIds: readonly string[]; now: number },
-): Promise<Client[]> => (await byIds(db, batchParams(clientIds))).map((row) => clientOf(row, now))
+): Promise<Client[]> => (await byIds(db, batchParams(clientIds))).map((row) => shownClientOf(row, now))
 
 /** Every client, in the order of their ids. */
 export const listClients = async (db: Database, { now }: { now: number }): Promise<ClientRecord[]> =>

@@ -5,6 +5,7 @@ import type { Database, Row } from '../database/types.ts'
 import type { AuthorizationRequest } from '../protocol/authorization-request.ts'
 import type { Decision } from '../protocol/next-step.ts'
 import { type AuthorizeLookup, joinLoginAndConsents, lookupColumns, lookupOf } from './authorize-lookup.ts'
+import { shownClientOf } from './clients.ts'
 
 /** A validated request that waits for the user's login or consent. */
 export interface PendingRequestRecord {
@@ -64,7 +65,7 @@ const byId = query<{ id: string; sid: string | null; now: number }>((table, v, n
         (column) => `pending.${column} as pending_${column}`,
       ),
       activeLogins(table('logins as others'), v).as('browser_logins'),
-      ...lookupColumns,
+      ...[...lookupColumns, 'clients.logo'],
     ])
     .where('pending.id', v.id),
 )
@@ -90,7 +91,8 @@ export const findPendingRequest = async (
   const [row] = rows
   if (row === undefined) return undefined
   const browserHasLogins = number(row, 'browser_logins') > 0
-  return { pending: pendingRequestOf(row, id), browserHasLogins, ...lookupOf(row, rows, now) }
+  const { known } = lookupOf(row, rows, now)
+  return { pending: pendingRequestOf(row, id), browserHasLogins, client: shownClientOf(row, now), known }
 }
 
 const insert = command<{
