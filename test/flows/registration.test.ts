@@ -122,8 +122,13 @@ describe('open registration', () => {
         access_token_lifetime: 9,
         scope: 'openid admin',
         software_statement: 'a.b.c',
+        logo: 'file:///etc/passwd',
+        logo_uri: 'https://notes.example.com/logo.png',
       },
     })
+    await authorizePage(client_id)
+    const { knex, tablePrefix } = host.database
+    expect(await knex(`${tablePrefix}clients`).where({ client_id }).pluck('logo')).toEqual([null])
     expect(body).toMatchObject({ grant_types: mcp.grant_types, response_types: ['code'] })
     expect(client_id).not.toBe('web')
     const kept = await host.oauth.clients.get(client_id)
