@@ -32,7 +32,7 @@ export interface ClientRegistration extends Partial<ClientMetadata> {
   /** At least 32 random characters. @default a random secret, if the client authenticates with one */
   client_secret?: string
   /**
-   * A file of yours with the client's logo, which takes the place of `logo_uri`: PNG, JPEG, WebP or GIF of at most
+   * A file with the logo of the client, which takes the place of `logo_uri`: PNG, JPEG, WebP or GIF of at most
    * 100 kB. `null` removes it. @default the file that was given before, else the image at `logo_uri`
    */
   logo?: URL | null
