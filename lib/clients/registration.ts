@@ -4,7 +4,7 @@ import type { Database } from '../database/types.ts'
 import { createSecret, hashSecret, isEqual, isSecretOf } from '../keys/secrets.ts'
 import type { Options } from '../options/resolve.ts'
 import type { Client } from '../protocol/client.ts'
-import { type ClientMetadata, withoutInternals } from '../protocol/client-metadata.ts'
+import { type ClientMetadata, registeredMembers } from '../protocol/client-metadata.ts'
 import { refuse } from '../protocol/client-metadata-checks.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import {
@@ -210,12 +210,5 @@ export const registrationAnswer = (
   ...(client_secret !== undefined && { client_secret, client_secret_expires_at: 0 }),
   registration_access_token: token,
   registration_client_uri: uri,
-  ...ownMembers(metadata),
+  ...registeredMembers({ ...metadata }),
 })
-
-/** What only the host can set stays out of the answer. */
-const ownMembers = (metadata: ClientMetadata): object => {
-  const { first_party, require_pkce, id_token_scope_claims, refresh_token_rotation, ...members } =
-    withoutInternals(metadata)
-  return members
-}

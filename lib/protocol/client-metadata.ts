@@ -225,6 +225,13 @@ export const withoutInternals = ({
   ...metadata
 }: ClientMetadata): Omit<ClientMetadata, InternalMember> => metadata
 
+const isRegisteredName = (name: string): boolean =>
+  Object.hasOwn(registered, parseLocalizedName(name)?.name ?? name)
+
+/** The members that a client may set and see: those of the standards (RFC 7591 §2, OIDC Registration §2). */
+export const registeredMembers = (metadata: Readonly<Record<string, unknown>>): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(metadata).filter(([name]) => isRegisteredName(name)))
+
 /**
  * Checks what a client says about itself by the same rules, with the defaults of RFC 7591 and OIDC Registration. Unknown
  * members, those that only the host may set, and empty strings are ignored (RFC 7591 §2).
@@ -233,8 +240,7 @@ export const withoutInternals = ({
  * @throws OAuthError `invalid_client_metadata` or `invalid_redirect_uri` (RFC 7591 §3.2.2)
  */
 export const parseRegistration = (input: Readonly<Record<string, unknown>>): ClientMetadata => {
-  const isKnown = (name: string): boolean => Object.hasOwn(registered, parseLocalizedName(name)?.name ?? name)
-  const given = Object.entries(input).filter(([name, value]) => isKnown(name) && value !== '')
+  const given = Object.entries(registeredMembers(input)).filter(([, value]) => value !== '')
   return checkedMetadata(Object.fromEntries(given), registered, registrationDefaults)
 }
 

@@ -12,6 +12,8 @@ import { expectError, post } from '../support/tokens.ts'
 type Members = Readonly<Record<string, unknown>>
 
 let server: TestServer
+/** A host with the defaults, for all tests that do not start another. */
+let usual: Host
 let host: Host
 let clock: Clock
 let id: string
@@ -25,15 +27,20 @@ beforeAll(async () => {
     read.push(String(req.url))
     answer(req, res)
   })
+  usual = await startWith(true)
 })
+afterAll(() => usual.close())
 afterAll(() => server.close())
+let number = 0
 beforeEach(() => {
   clock = stopClock()
-  id = `${server.origin}/client.json`
+  host = usual
+  number += 1
+  id = `${server.origin}/client-${number}.json`
   read = []
   serve({})
 })
-afterEach(() => host?.close())
+afterEach(() => (host === usual ? undefined : host.close()))
 afterEach(() => jest.restoreAllMocks())
 
 const documentOf = (members: Members = {}): Members => ({
@@ -53,15 +60,17 @@ const json = { 'content-type': 'application/json' }
 const serve = (members: Members, headers: Record<string, string> = json) =>
   respond(200, headers, JSON.stringify(documentOf(members)))
 
-const start = async (documents: boolean | MetadataDocumentOptions = true, limits = {}) => {
-  host = await startHost({
+const startWith = (documents: boolean | MetadataDocumentOptions, limits?: object): Promise<Host> =>
+  startHost({
     options: {
       features: { clientMetadataDocuments: documents },
       outbound: { allow: [server.origin] },
-      throttle: { limits },
+      throttle: limits ? { limits } : false,
       lifetimes: { code: 900 },
     },
   })
+const start = async (documents: boolean | MetadataDocumentOptions, limits?: object) => {
+  host = await startWith(documents, limits)
 }
 
 const table = (name: string) => host.database.knex(`${host.database.tablePrefix}${name}`)
@@ -85,7 +94,6 @@ const settled = async () => {
 }
 
 test('a document is a client, which works, is marked as unverified, and is read once while it is fresh', async () => {
-  await start()
   const agent = new RawBrowser(host.app)
   const page = await agent.signIn(await open(id, agent))
   expect(page.html).toContain('Unverified app')
@@ -94,7 +102,7 @@ test('a document is a client, which works, is marked as unverified, and is read 
   const { body } = await redeem(code)
   expect(body).toMatchObject({ scope: 'openid offline_access', refresh_token: expect.any(String) })
   expect((await refresh(body.refresh_token)).status).toBe(200)
-  expect(read).toEqual(['/client.json'])
+  expect(read).toEqual([new URL(id).pathname])
   expect(await host.oauth.clients.get(id)).toMatchObject({ self_described: 'document', first_party: false })
   const discovery = await supertest(host.app).get('/oauth/.well-known/openid-configuration')
   expect(discovery.body).toMatchObject({ client_id_metadata_document_supported: true })
@@ -103,7 +111,6 @@ test('a document is a client, which works, is marked as unverified, and is read 
 test('a document with private_key_jwt authenticates with its keys', async () => {
   const key = await createClientKey('ES256')
   serve({ token_endpoint_auth_method: 'private_key_jwt', jwks: { keys: [key.publicJwk] } })
-  await start()
   const code = codeOf(await new RawBrowser(host.app).grant(asked()))
   expectError(await redeem(code), 401, 'invalid_client')
   const fields = { client_id: id, ...asserted(await assertion(id, key)) }
@@ -131,10 +138,9 @@ test.each<[string, () => unknown]>([
   ['nothing', () => (answer = (_req, res) => void res.destroy())],
 ])('refuses a document with %s, and stores nothing', async (_, change) => {
   change()
-  await start()
   expectErrorPage(await open(), 400)
-  expect(read).toEqual(['/client.json'])
-  expect(await table('client_registrations')).toEqual([])
+  expect(read).toEqual([new URL(id).pathname])
+  expect(await table('client_registrations').where({ client_id: id })).toEqual([])
   expect(await table('clients').where({ client_id: id })).toEqual([])
   serve({})
   expect((await open()).url.pathname).toBe('/oauth/login')
@@ -153,13 +159,11 @@ test.each<[string, (origin: string) => string]>([
   ['capitals in the host', (origin) => `${origin.replace('localhost', 'LOCALHOST')}/client.json`],
   ['256 characters', (origin) => `${origin}/${'x'.repeat(256)}`],
 ])('a URL with %s is not read', async (_, url) => {
-  await start()
   expectErrorPage(await open(url(server.origin)), 400)
   expect(read).toEqual([])
 })
 
 test('the token endpoint, HEAD and a client of the host with such an id read no document', async () => {
-  await start()
   expectError(await refresh('x'), 401, 'invalid_client')
   await new RawBrowser(host.app).send('HEAD', asked())
   await host.oauth.clients.create({ client_id: id, redirect_uris: [callback], client_name: 'Of the host' })
@@ -187,7 +191,6 @@ test.each([
   '%s: %s is fresh for a while, and is then read again in the background',
   async (name, value, fresh, stale) => {
     serve({}, { ...json, [name]: value })
-    await start()
     await open()
     clock.travel(fresh)
     await open()
@@ -202,7 +205,6 @@ test.each([
 )
 
 test('a document that is gone ends its client, one that is out of reach does so after two days', async () => {
-  await start()
   const code = codeOf(await new RawBrowser(host.app).grant(asked()))
   const { refresh_token: first } = (await redeem(code)).body
   respond(503, {}, '')
@@ -218,14 +220,14 @@ test('a document that is gone ends its client, one that is out of reach does so 
   respond(404, {}, '')
   clock.travel(3601)
   const { refresh_token: fourth } = (await refresh(third)).body
-  while ((await table('client_registrations').pluck('read_at')).join() !== '0') await settled()
+  const readAt = async () => (await table('client_registrations').where({ client_id: id }).first()).read_at
+  while (Number(await readAt()) !== 0) await settled()
   expectError(await refresh(fourth), 401, 'invalid_client')
   expectErrorPage(await open(), 400)
 })
 
 test('redirect URIs that change between consent and use ask again', async () => {
   serve({}, { ...json, 'cache-control': 'no-cache' })
-  await start()
   const agent = new RawBrowser(host.app)
   const grant = () => agent.get(asked())
   codeOf(await agent.grant(asked()))
@@ -260,7 +262,6 @@ test('made-up URLs are limited by address and by host, and fill no table', async
 })
 
 test('a sector is confirmed by its list of redirect URIs', async () => {
-  await start({ allow: [] })
   const { app, close } = await startHost({
     options: { features: { registration: true }, outbound: { allow: [server.origin] } },
   })

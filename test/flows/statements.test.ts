@@ -9,7 +9,8 @@ let count: StatementCount
 let operations: Record<OperationName, CountedOperation>
 
 beforeAll(async () => {
-  host = await startHost()
+  // With these features the client of the host costs no more.
+  host = await startHost({ options: { features: { registration: true, clientMetadataDocuments: true } } })
   const { knex, tablePrefix } = host.database
   count = await countStatements(knex, [`${tablePrefix}sessions`, host.usersTable])
   operations = await operationsAt(host)

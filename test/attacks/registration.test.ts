@@ -1,0 +1,122 @@
+import supertest from 'supertest'
+import { clientMetadataNames } from '../../lib/protocol/client-metadata.ts'
+import { openServer } from '../support/client-server.ts'
+import { stopClock } from '../support/clock.ts'
+import { authorizeUrl, callback, type Host, startHost } from '../support/host.ts'
+import { expectExpiredPage } from '../support/outcomes.ts'
+import { fc, runs } from '../support/property.ts'
+import { RawBrowser } from '../support/raw-browser.ts'
+
+let host: Host
+beforeEach(async () => {
+  host = await startHost({ options: { features: { registration: true }, throttle: false } })
+})
+afterEach(() => host.close())
+afterEach(() => jest.restoreAllMocks())
+
+const table = (name: string) => host.database.knex(`${host.database.tablePrefix}${name}`)
+const register = (members: object) => supertest(host.app).post('/oauth/register').send(members)
+
+test('whatever a client says about itself, it gets no right of the host and causes no fault', async () => {
+  const privileged = {
+    ...{ first_party: true, may_introspect: true, require_pkce: true, refresh_token_rotation: false },
+    ...{
+      id_token_scope_claims: true,
+      access_token_lifetime: 9,
+      response_modes: ['query'],
+      scope: 'notes:write',
+    },
+    ...{ client_id: 'web', self_described: 'document', scope_follows_resources: false, disabled: true },
+  }
+  const names = [
+    ...clientMetadataNames,
+    ...Object.keys(privileged),
+    '__proto__',
+    'client_name#de',
+    'toString',
+  ]
+  const value = fc.oneof(
+    fc.constantFrom<unknown>(null, true, 0, '', 'none', callback, [callback], ['client_credentials'], {}),
+    fc.constantFrom<unknown>(
+      ['code', 'id_token'],
+      { keys: [] },
+      { keys: [{ kty: 'oct', k: 'x' }] },
+      [[]],
+      '\0',
+    ),
+    fc.jsonValue(),
+  )
+  const said = fc.dictionary(fc.constantFrom(...names), value, { maxKeys: 8 })
+  await fc.assert(
+    fc.asyncProperty(said, fc.boolean(), async (members, isPlain) => {
+      const good = { redirect_uris: [callback], client_name: 'Any', token_endpoint_auth_method: 'none' }
+      const { status, body } = await register({ ...privileged, ...members, ...(isPlain ? good : {}) })
+      expect([201, 400]).toContain(status)
+      if (status === 400) return
+      const { metadata, secret_hash } = await table('clients').where({ client_id: body.client_id }).first()
+      expect(JSON.parse(metadata)).toMatchObject({
+        ...{ first_party: false, self_described: 'registration', require_pkce: false },
+        ...{ refresh_token_rotation: true, id_token_scope_claims: false, scope_follows_resources: true },
+        scope: 'openid profile email address phone offline_access',
+      })
+      expect(metadata).not.toMatch(/may_introspect|lifetime|response_modes|client_credentials/)
+      expect(secret_hash === null).toBe(!('client_secret' in body))
+    }),
+    { numRuns: runs(150) },
+  )
+})
+
+test('a flood fills the table up to a limit; then the oldest unused clients make room, but no recent ones', async () => {
+  const clock = stopClock()
+  const expiresAt = clock.now() + 30 * 86_400
+  const rows = Array.from({ length: 9999 }, (_, count) => `flood-${String(count).padStart(4, '0')}`)
+  const metadata = { client_id: '', metadata: '{}', created_at: 1, updated_at: 1 }
+  await host.database.knex.batchInsert(
+    `${host.database.tablePrefix}clients`,
+    rows.map((client_id) => ({ ...metadata, client_id })),
+    200,
+  )
+  await host.database.knex.batchInsert(
+    `${host.database.tablePrefix}client_registrations`,
+    rows.map((client_id) => ({ client_id, created_at: clock.now(), expires_at: expiresAt })),
+    200,
+  )
+  const status = async () => (await register({ redirect_uris: [callback] })).status
+  expect([await status(), await status()]).toEqual([201, 503])
+  clock.travel(3601)
+  expect(await status()).toBe(201)
+  expect(await table('client_registrations').pluck('client_id')).toHaveLength(9901)
+  expect(await table('clients').where({ client_id: 'flood-0000' })).toEqual([])
+})
+
+test('a client that is removed as unused at the moment of consent gets nothing', async () => {
+  const { body } = await register({ redirect_uris: [callback] })
+  const agent = new RawBrowser(host.app)
+  const page = await agent.signIn(
+    await agent.open(authorizeUrl({ client_id: body.client_id, scope: 'openid' })),
+  )
+  // The first half of its removal: the client itself is read before.
+  await table('client_registrations').delete()
+  expectExpiredPage(await agent.decide(page, 'allow'))
+  expect([...(await table('authorizations')), ...(await table('consents'))]).toEqual([])
+})
+
+test('many users who arrive with a new document at once all continue', async () => {
+  const server = await openServer()
+  const client_id = `${server.origin}/client.json`
+  let read = 0
+  server.serve((_req, res) => {
+    read += 1
+    const document = { client_id, client_name: 'Any', redirect_uris: [callback] }
+    res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(document))
+  })
+  const options = { features: { clientMetadataDocuments: true }, outbound: { allow: [server.origin] } }
+  const { app, close, database } = await startHost({ options })
+  const asked = authorizeUrl({ client_id, code_challenge: 'x'.repeat(43), code_challenge_method: 'S256' })
+  const pages = await Promise.all(Array.from({ length: 8 }, () => new RawBrowser(app).open(asked)))
+  expect(new Set(pages.map(({ url }) => url.pathname))).toEqual(new Set(['/oauth/login']))
+  expect(read).toBeGreaterThan(0)
+  expect(await database.knex(`${database.tablePrefix}client_registrations`)).toHaveLength(1)
+  await close()
+  await server.close()
+})
