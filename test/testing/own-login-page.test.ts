@@ -1,5 +1,6 @@
 import express, { type Express, type Request } from 'express'
 import session from 'express-session'
+import { attacks } from '../../lib/testing/attacks/index.ts'
 import type { AttackOptions } from '../../lib/testing/index.ts'
 import { type AttackedHost, attackHost, expectFindings } from '../support/attacked-host.ts'
 
@@ -67,6 +68,16 @@ const host = (page: LoginPage, login?: AttackOptions['login']): AttackedHost => 
   told: { login: login ?? ((browser, shown) => browser.submit(shown, credentials)) },
 })
 
+/** The host without a fault withstands all attacks; here those that must succeed are enough. */
+const expectFound = async (host: AttackedHost, found: Record<string, RegExp>): Promise<void> =>
+  expectFindings(
+    await attackHost(
+      host,
+      attacks.filter(({ name }) => name in found),
+    ),
+    found,
+  )
+
 describe('a host with a login page of its own', () => {
   test('passes, and the report lists what was skipped', async () => {
     const report = await attackHost(host({ safe: onlyOwn, renews: true }))
@@ -84,38 +95,35 @@ describe('a host with a login page of its own', () => {
   })
 
   test('may sign in by other means than a form', async () => {
-    const report = await attackHost(
-      host({ safe: () => '/', renews: true }, async (browser) => {
-        await browser.post('/sign-in', credentials)
-      }),
-    )
+    const login: AttackOptions['login'] = async (browser) => {
+      await browser.post('/sign-in', credentials)
+    }
+    const some = attacks.filter(({ name }) => /state and iss|fixation/.test(name))
+    const report = await attackHost(host({ safe: () => '/', renews: true }, login), some)
     expectFindings(report, {})
+    expect(report.passed).toContain('state and iss in answers to the client')
   })
 
   test('whose session keeps its id at sign-in is found out', async () => {
-    expectFindings(await attackHost(host({ safe: onlyOwn, renews: false })), {
+    await expectFound(host({ safe: onlyOwn, renews: false }), {
       'session fixation: cookies from before the sign-in': /^the cookies of before the sign-in \(.*host\.sid/,
     })
   })
 
-  test.each([
-    [
-      'redirects to any address',
-      (returnTo: string) => returnTo,
-      /return_to=https:\/\/attacker\.example\/: 302/,
-    ],
+  test.each<[string, (returnTo: string) => string, RegExp]>([
+    ['redirects to any address', (to) => to, /return_to=https:\/\/attacker\.example\/: 302/],
     [
       'accepts everything that begins with a slash',
-      (returnTo: string) => (returnTo.startsWith('/') ? returnTo : '/'),
+      (to) => (to.startsWith('/') ? to : '/'),
       /^return_to=\/\/attacker\.example\/: 302/,
     ],
     [
       'refuses two slashes, but not a backslash',
-      (returnTo: string) => (/^\/(?!\/)/.test(returnTo) ? returnTo : '/'),
+      (to) => (/^\/(?!\/)/.test(to) ? to : '/'),
       /^return_to=\/\\attacker\.example\/: 302[^\n]*$/,
     ],
   ])('that %s is found out', async (_, safe, came) => {
-    expectFindings(await attackHost(host({ safe, renews: true })), {
+    await expectFound(host({ safe, renews: true }), {
       'the host’s login page as an open redirector': came,
     })
   })
