@@ -16,7 +16,8 @@ export const audienceOf = ({ aud }: TokenClaims): readonly unknown[] =>
   Array.isArray(aud) ? aud : aud === undefined ? [] : [aud]
 
 /**
- * Describes a verified token as `req.auth`. A subject that is the client's id is the client itself (RFC 9068 §2.2).
+ * Describes a verified token as `req.auth`. A subject that is the client's id is the client itself (RFC 9068 §2.2),
+ * unless there was a login: then it is a user who has the same id (RFC 9068 §5).
  *
  * @param token the access token
  * @param resource the resource of the guard, if it has one
@@ -26,7 +27,8 @@ export const audienceOf = ({ aud }: TokenClaims): readonly unknown[] =>
 export const authInfoOf = (token: string, claims: TokenClaims, resource?: string): AuthInfo => {
   const { sub, ...others } = claims
   const [clientId, organization] = [text(claims.client_id), text(claims.org_id)]
-  const subject = sub === clientId ? undefined : text(sub)
+  const isClient = sub === clientId && claims.auth_time === undefined
+  const subject = isClient ? undefined : text(sub)
   if (clientId === undefined || typeof claims.exp !== 'number' || claims.cnf !== undefined) {
     throw invalidToken()
   }

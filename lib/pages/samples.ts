@@ -92,7 +92,7 @@ const account: PageModels['account'] = {
     {
       name: 'Field Notes',
       host: '',
-      scopes: consent.scopes.slice(0, 1),
+      scopes: [{ ...scope('notes:read', 'Read your notes', 'read'), resources: ['Notes MCP server'] }],
       since: '2026-11-01T08:00:00.000Z',
       lastUsed: '2026-11-02T09:41:00.000Z',
       sessions: 0,
@@ -186,6 +186,24 @@ export const samples: readonly Sample[] = [
     },
   },
   {
+    name: 'consent-resources',
+    page: 'consent',
+    model: {
+      ...consent,
+      client: unverified,
+      scopes: [
+        scope('notes:read', 'Read your notes', 'read', {
+          resources: ['Notes MCP server', 'app.example.com/v1'],
+        }),
+        scope('notes:write', 'Change your notes', 'change', {
+          resources: ['Notes MCP server'],
+          optional: true,
+        }),
+        scope('resource', 'Use Calendar', 'other'),
+      ],
+    },
+  },
+  {
     name: 'consent-long',
     page: 'consent',
     model: {
@@ -199,6 +217,7 @@ export const samples: readonly Sample[] = [
           isHighRisk: true,
           details: long,
           data: [long],
+          resources: [long],
         }),
         scope('y', long, 'change', { isNew: true, isHighRisk: true, language: 'de', details: long }),
       ],

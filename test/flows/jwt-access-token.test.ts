@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import express, { type RequestHandler } from 'express'
 import { createLocalJWKSet, jwtVerify } from 'jose'
 import supertest from 'supertest'
+import { actingAs, actingAsClient } from '../../lib/testing/index.ts'
 import { type Clock, stopClock } from '../support/clock.ts'
 import { callback, clients, type Host, issuer, secret } from '../support/host.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
@@ -17,6 +18,7 @@ import {
   tokenRequest,
   tokensOf,
 } from '../support/resource-host.ts'
+import { countStatements } from '../support/statement-count.ts'
 import { answerOf, expectError, userinfo } from '../support/tokens.ts'
 
 const own = { grant_type: 'client_credentials' }
@@ -151,6 +153,26 @@ test('express-oauth2-jwt-bearer accepts it for its own resource only, and no ID 
   expect(await call((await tokensOf(host, [photos], { scope })).access_token)).toBe(401)
   expect(await call(id_token)).toBe(401)
   await new Promise((done) => server.close(done))
+})
+
+test('a user whose id is that of the client is told apart by the login (RFC 9068 §5)', async () => {
+  const find = (id: string) => ({ id })
+  const twins = await startResourceHost({ options: { users: { find, authenticate: () => undefined } } })
+  const guard = twins.oauth.requireToken('files:read', { user: false, resource: files })
+  twins.app.get('/files', guard, (req, res) => void res.json(req.auth.subject ?? 'the client itself'))
+  const call = async ({ headers }: { headers: { Authorization: string } }) =>
+    (await supertest(twins.app).get('/files').set(headers)).body
+  const of = { client: 'web', resource: files }
+  expect(await call(await actingAs(twins.oauth, 'web', 'files:read', of))).toBe('web')
+  expect(await call(await actingAsClient(twins.oauth, 'web', 'files:read', of))).toBe('the client itself')
+})
+
+test('a token for a client itself takes one statement, which authenticates the client', async () => {
+  const count = await countStatements(host.database.knex, [])
+  await answerOf(tokenRequest(host, own, [photos]))
+  count.reset()
+  await answerOf(tokenRequest(host, own, [photos]))
+  expect(count.ours).toHaveLength(1)
 })
 
 describe('introspection knows', () => {

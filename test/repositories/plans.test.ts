@@ -2,9 +2,10 @@ import supertest from 'supertest'
 import { openDatabase } from '../../lib/database/open.ts'
 import { removeExpiredRows } from '../../lib/repositories/pruning/schedule.ts'
 import { operationNames, operationsAt } from '../support/counted-operations.ts'
-import { authorizeUrl, type Host, startHost } from '../support/host.ts'
+import { authorizeUrl, type Host } from '../support/host.ts'
 import { codeOf } from '../support/outcomes.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
+import { files, introspectAs, notes, startResourceHost, tokensOf } from '../support/resource-host.ts'
 import { countStatements, type StatementCount } from '../support/statement-count.ts'
 import { answerOf, redeem, web } from '../support/tokens.ts'
 
@@ -36,7 +37,7 @@ let host: Host
 let count: StatementCount
 
 beforeAll(async () => {
-  host = await startHost({ options: { prune: false } })
+  host = await startResourceHost({ options: { prune: false } })
   count = await countStatements(host.database.knex, [host.usersTable])
 })
 afterAll(() => host.close())
@@ -64,6 +65,10 @@ const everything = async (): Promise<void> => {
   await browser.submit(await browser.open(removal), 'csrf_token')
   await browser.submit(await browser.open('/oauth/logout'), 'csrf_token')
   await browser.open(`/oauth/logout?id_token_hint=${id_token}`)
+  for (const resource of [notes, files]) {
+    const tokens = await tokensOf(host, [resource], { scope: 'openid notes:read files:read' })
+    await introspectAs(host, 'notes-api', tokens.access_token)
+  }
   await oauth.users.export(1)
   await oauth.users.revokeAll(1)
   await oauth.users.erase(1)
