@@ -99,11 +99,15 @@ const signOut = (agent: RawBrowser, { id_token: id_token_hint }: TokenAnswer) =>
   agent.get(`/oauth/logout?${new URLSearchParams({ id_token_hint, post_logout_redirect_uri: bye })}`)
 const sidOf = ({ id_token }: TokenAnswer): unknown => claimsOf(id_token).sid
 
-/** One client of one user who has just signed out. */
-const afterSignOut = async (metadata: Partial<ClientSeed> = {}, settings: HostSettings = {}) => {
+/** One client of one user who has signed in. */
+const atShop = async (metadata: Partial<ClientSeed> = {}, settings: HostSettings = {}) => {
   const app = await start([client('shop', metadata)], settings)
   const agent = new RawBrowser(app.app)
-  const tokens = await grant(app, agent, 'shop')
+  return { app, agent, tokens: await grant(app, agent, 'shop') }
+}
+/** The same, just signed out. */
+const afterSignOut = async (metadata?: Partial<ClientSeed>, settings?: HostSettings) => {
+  const { app, agent, tokens } = await atShop(metadata, settings)
   expect((await signOut(agent, tokens)).headers.location).toBe(bye)
   return { app, agent, tokens }
 }
@@ -247,10 +251,8 @@ describe('a client that does not answer as it should', () => {
       limits.push(limit)
       return limit.signal
     })
-    const app = await start([client('shop')])
     receiver.answer('/shop', () => {})
-    const agent = new RawBrowser(app.app)
-    await signOut(agent, await grant(app, agent, 'shop'))
+    const { app } = await afterSignOut()
     for (const attempt of [1, 2, 3]) {
       await receiver.requests.until(attempt)
       expect(limits).toHaveLength(attempt)
@@ -265,10 +267,8 @@ describe('a client that does not answer as it should', () => {
   })
 
   test('is tried again after a 5xx answer, with a new token', async () => {
-    const app = await start([client('shop')])
     receiver.answer('/shop', (res, count) => res.writeHead(count === 1 ? 500 : 200).end())
-    const agent = new RawBrowser(app.app)
-    await signOut(agent, await grant(app, agent, 'shop'))
+    const { app } = await afterSignOut()
     const requests = await receiver.requests.until(2)
     await settled(app)
     expect(receiver.requests.items).toHaveLength(2)
@@ -278,10 +278,8 @@ describe('a client that does not answer as it should', () => {
   })
 
   test('is not tried again if it refused the token (§2.8)', async () => {
-    const app = await start([client('shop')])
     receiver.answer('/shop', (res) => res.writeHead(400).end('{"error":"invalid_request"}'))
-    const agent = new RawBrowser(app.app)
-    await signOut(agent, await grant(app, agent, 'shop'))
+    const { app } = await afterSignOut()
     const [warning] = await warnings.until(1)
     await settled(app)
     expect(paths()).toEqual(['/shop'])
@@ -291,11 +289,9 @@ describe('a client that does not answer as it should', () => {
 
   test('is not followed anywhere by a redirect', async () => {
     const status = 307
-    const app = await start([client('shop')])
     const Location = `${receiver.origin}/elsewhere`
     receiver.answer('/shop', (res) => res.writeHead(status, { Location }).end())
-    const agent = new RawBrowser(app.app)
-    await signOut(agent, await grant(app, agent, 'shop'))
+    const { app } = await afterSignOut()
     const [warning] = await warnings.until(1)
     await settled(app)
     expect(paths()).toEqual(['/shop', '/shop', '/shop'])
@@ -331,9 +327,7 @@ describe('a client that does not answer as it should', () => {
 
 describe('what notifies them', () => {
   test('the confirmation page', async () => {
-    const app = await start([client('shop')])
-    const agent = new RawBrowser(app.app)
-    const tokens = await grant(app, agent, 'shop')
+    const { agent, tokens } = await atShop()
     await agent.submit(await agent.get('/oauth/logout'), 'csrf_token')
     const [request] = await receiver.requests.until(1)
     expect(claimsOf(request?.token ?? '')).toMatchObject({ sub: '1', sid: sidOf(tokens) })
@@ -351,9 +345,7 @@ describe('what notifies them', () => {
   })
 
   test('a login of another user in the same browser', async () => {
-    const app = await start([client('shop')])
-    const agent = new RawBrowser(app.app)
-    const tokens = await grant(app, agent, 'shop')
+    const { app, agent, tokens } = await atShop()
     const select = authorizeUrl({ client_id: 'shop', scope: 'openid', prompt: 'select_account' })
     const login = await agent.submit(await agent.open(select), 'value="another"', { decision: 'another' })
     const asked = await agent.signIn(login, bob.email, bob.password)
@@ -377,19 +369,16 @@ describe('what notifies them', () => {
   })
 
   describe("the host's own session", () => {
-    type Bag = { user?: { id: number; at: number } }
+    type Bag = { user?: { subject: number; authTime: number } }
     const bagOf = (req: Request): Bag => req.session as Bag
-    const hosted = async (): Promise<Host> => {
+    const hosted = async () => {
       const app = await start([client('shop')], {
         before: [session({ secret: 'of the host', resave: false, saveUninitialized: false })],
         options: {
           login: {
-            current: (req) => {
-              const { user } = bagOf(req)
-              return user && { subject: user.id, authTime: user.at }
-            },
+            current: (req) => bagOf(req).user,
             remember: (req, user) => {
-              bagOf(req).user = { id: Number(user.id), at: Math.floor(Date.now() / 1000) }
+              bagOf(req).user = { subject: Number(user.id), authTime: Math.floor(Date.now() / 1000) }
             },
           },
         },
@@ -407,16 +396,15 @@ describe('what notifies them', () => {
         res.send('bye')
       })
       app.app.post('/become-bob', (req, res) => {
-        bagOf(req).user = { id: 2, at: Math.floor(Date.now() / 1000) }
+        bagOf(req).user = { subject: 2, authTime: Math.floor(Date.now() / 1000) }
         res.send('hello')
       })
-      return app
+      const agent = new RawBrowser(app.app)
+      return { app, agent, tokens: await grant(app, agent, 'shop') }
     }
 
     test('when the host calls signedOut(req)', async () => {
-      const app = await hosted()
-      const agent = new RawBrowser(app.app)
-      const tokens = await grant(app, agent, 'shop')
+      const { app, agent, tokens } = await hosted()
       expect((await agent.post('/sign-out', {})).html).toBe('bye')
       const [request] = await receiver.requests.until(1)
       expect(claimsOf(request?.token ?? '')).toMatchObject({ sub: '1', sid: sidOf(tokens) })
@@ -426,9 +414,7 @@ describe('what notifies them', () => {
     })
 
     test('when login.current returns no user', async () => {
-      const app = await hosted()
-      const agent = new RawBrowser(app.app)
-      const tokens = await grant(app, agent, 'shop')
+      const { agent, tokens } = await hosted()
       await agent.post('/leave', {})
       expect(receiver.requests.items).toEqual([])
       const silent = authorizeUrl({ client_id: 'shop', scope: 'openid', prompt: 'none' })
@@ -438,9 +424,7 @@ describe('what notifies them', () => {
     })
 
     test('when login.current returns another user', async () => {
-      const app = await hosted()
-      const agent = new RawBrowser(app.app)
-      const tokens = await grant(app, agent, 'shop')
+      const { app, agent, tokens } = await hosted()
       await agent.post('/become-bob', {})
       codeOf(await agent.get(authorizeUrl({ client_id: 'shop', scope: 'openid', prompt: 'none' })))
       await settled(app)
@@ -449,9 +433,7 @@ describe('what notifies them', () => {
     })
 
     test('when a client ends the session', async () => {
-      const app = await hosted()
-      const agent = new RawBrowser(app.app)
-      const tokens = await grant(app, agent, 'shop')
+      const { app, agent, tokens } = await hosted()
       await signOut(agent, tokens)
       await settled(app)
       expect(paths()).toEqual(['/shop'])
@@ -459,10 +441,8 @@ describe('what notifies them', () => {
   })
 
   test('neither a revocation nor a page view', async () => {
-    const app = await start([client('shop')])
-    const agent = new RawBrowser(app.app)
-    const { refresh_token: token } = await grant(app, agent, 'shop')
-    await revoke(app, token, { client_id: 'shop' })
+    const { app, agent, tokens } = await atShop()
+    await revoke(app, tokens.refresh_token, { client_id: 'shop' })
     await agent.get('/oauth/logout')
     await settled(app)
     expect(receiver.requests.items).toEqual([])
@@ -472,16 +452,14 @@ describe('what notifies them', () => {
 describe('close()', () => {
   test('makes the next attempt at once, as the last one', async () => {
     mockHolds = true
-    const app = await start([client('shop')])
     receiver.answer('/shop', (res) => res.writeHead(503).end())
-    const agent = new RawBrowser(app.app)
     const paused = new Promise<void>((resolve) => {
       jest.spyOn(mockPauses, 'push').mockImplementationOnce((milliseconds) => {
         resolve()
         return milliseconds
       })
     })
-    await signOut(agent, await grant(app, agent, 'shop'))
+    const { app } = await afterSignOut()
     await paused
     await app.oauth.close()
     expect(paths()).toHaveLength(2)
@@ -491,10 +469,8 @@ describe('close()', () => {
   test('waits for a running attempt, and makes no other', async () => {
     const limit = new AbortController()
     jest.spyOn(AbortSignal, 'timeout').mockReturnValue(limit.signal)
-    const app = await start([client('shop')])
     receiver.answer('/shop', () => {})
-    const agent = new RawBrowser(app.app)
-    await signOut(agent, await grant(app, agent, 'shop'))
+    const { app } = await afterSignOut()
     await receiver.requests.until(1)
     const closing = app.oauth.close()
     limit.abort()

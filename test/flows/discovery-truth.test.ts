@@ -8,7 +8,7 @@ import { authorizeUrl, callback, type Host, issuer, pkce, secret, startHost } fr
 import { grace, onePerson } from '../support/person.ts'
 import { type Answer, RawBrowser } from '../support/raw-browser.ts'
 import { asserted, assertion, type ClientKey, createClientKey } from '../support/signing-client.ts'
-import { answerOf, type TokenAnswer } from '../support/tokens.ts'
+import type { TokenAnswer } from '../support/tokens.ts'
 
 type Fields = Readonly<Record<string, string | undefined>>
 
@@ -18,14 +18,11 @@ type AuthMethod = (typeof authMethods)[number]
 
 const assertionAlgorithms = ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519'] as const
 const signingAlgorithms = ['RS256', 'PS256', 'ES256', 'EdDSA'] as const
-const frontChannel = [
-  'token',
-  'id_token',
-  'id_token token',
-  'code id_token',
-  'code token',
-  'code id_token token',
+const [withCode, without] = [
+  ['code id_token', 'code token', 'code id_token token'],
+  ['token', 'id_token', 'id_token token'],
 ] as const
+const frontChannel = [...without, ...withCode]
 const everyScope = 'openid profile email address phone offline_access roles'
 const loggedOut = 'https://client.example.com/signed-out'
 
@@ -36,11 +33,8 @@ const logoutTokens: string[] = []
 let heard: (() => void) | undefined
 
 beforeAll(async () => {
-  keys = Object.fromEntries(
-    await Promise.all(
-      assertionAlgorithms.map(async (alg) => [alg, await createClientKey(alg === 'Ed25519' ? 'EdDSA' : alg)]),
-    ),
-  )
+  const made = async (alg: string) => [alg, await createClientKey(alg === 'Ed25519' ? 'EdDSA' : alg)]
+  keys = Object.fromEntries(await Promise.all(assertionAlgorithms.map(made)))
   client = await openServer()
   client.serve(async (req, res) => {
     logoutTokens.push(new URLSearchParams(await text(req)).get('logout_token') ?? '')
@@ -142,40 +136,28 @@ describe.each([
     return request.send(body.toString())
   }
 
-  const redeem = (
-    answer: Answer,
-    method?: AuthMethod,
-    client_id?: string,
-    more: Fields = {},
-    key?: ClientKey,
-  ) =>
-    send(
-      'token_endpoint',
-      {
-        grant_type: 'authorization_code',
-        code: clientAnswer(answer).fields.code,
-        redirect_uri: callback,
-        ...more,
-      },
-      method,
-      client_id,
-      key,
-    )
+  type By = { method?: AuthMethod; client_id?: string; more?: Fields; key?: ClientKey }
+  const redeem = (answer: Answer, { method, client_id, more, key }: By = {}) => {
+    const { code } = clientAnswer(answer).fields
+    const fields = { grant_type: 'authorization_code', code, redirect_uri: callback, ...more }
+    return send('token_endpoint', fields, method, client_id, key)
+  }
 
   const tokensOf = async (response: supertest.Response): Promise<TokenAnswer> => {
     if (response.status !== 200) throw new Error(`expected tokens: ${response.status} ${response.text}`)
     return response.body
   }
+  /** Tokens of the client `web`, or of another that sends its secret in the form. */
+  const tokensFor = async (parameters: Fields = {}, agent?: RawBrowser): Promise<TokenAnswer> =>
+    tokensOf(await redeem(await grant(parameters, agent), { client_id: parameters.client_id }))
 
   /** Tokens of a client by its method; public ones with PKCE. */
   const tokensBy = async (method: AuthMethod, client_id: string, key?: ClientKey): Promise<TokenAnswer> => {
     const { verifier, challenge } = pkce()
     const isPublic = method === 'none'
-    const answer = await grant({
-      client_id,
-      ...(isPublic && { code_challenge: challenge, code_challenge_method: 'S256' }),
-    })
-    return tokensOf(await redeem(answer, method, client_id, isPublic ? { code_verifier: verifier } : {}, key))
+    const asked = isPublic ? { code_challenge: challenge, code_challenge_method: 'S256' } : {}
+    const more = isPublic ? { code_verifier: verifier } : {}
+    return tokensOf(await redeem(await grant({ client_id, ...asked }), { method, client_id, more, key }))
   }
 
   const verify = async (jwt: string, audience: string, alg = 'RS256'): Promise<JWTPayload> => {
@@ -266,51 +248,41 @@ describe.each([
     authorization_endpoint: async () => {
       expect(clientAnswer(await grant({})).fields.code).toMatch(/^lk_ac_/)
       const agent = new RawBrowser(host.app)
-      const posted = await agent.post(pathOf('authorization_endpoint'), {
-        response_type: 'code',
-        client_id: 'web',
-        redirect_uri: callback,
-        scope: 'openid',
-        prompt: 'none',
-      })
+      const asked = { response_type: 'code', client_id: 'web', redirect_uri: callback, prompt: 'none' }
+      const posted = await agent.post(pathOf('authorization_endpoint'), { ...asked, scope: 'openid' })
       expect(clientAnswer(await agent.follow(posted)).fields.error).toBe('login_required')
     },
     token_endpoint: async () => {
-      expect(await tokensOf(await redeem(await grant({})))).toMatchObject({ token_type: 'Bearer' })
+      expect(await tokensFor()).toMatchObject({ token_type: 'Bearer' })
     },
     userinfo_endpoint: async () => {
-      const { access_token } = await tokensOf(await redeem(await grant({})))
+      const { access_token } = await tokensFor()
       expect((await userinfoOf(access_token)).body).toMatchObject({ sub: 'grace-1' })
-      const posted = await supertest(host.app)
-        .post(pathOf('userinfo_endpoint'))
-        .type('form')
-        .send({ access_token })
+      const posting = supertest(host.app).post(pathOf('userinfo_endpoint'))
+      const posted = await posting.type('form').send({ access_token })
       expect(posted.body).toMatchObject({ sub: 'grace-1' })
     },
     jwks_uri: async () => {
-      const { id_token } = await tokensOf(await redeem(await grant({})))
+      const { id_token } = await tokensFor()
       expect(await verify(id_token, 'web')).toMatchObject({ sub: 'grace-1' })
     },
     end_session_endpoint: async () => {
       const agent = new RawBrowser(host.app)
-      const { id_token } = await tokensOf(await redeem(await grant({}, agent)))
-      const query = new URLSearchParams({
-        id_token_hint: id_token,
-        post_logout_redirect_uri: loggedOut,
-        state: 's',
-      })
+      const { id_token } = await tokensFor({}, agent)
+      const hint = { id_token_hint: id_token, post_logout_redirect_uri: loggedOut }
+      const query = new URLSearchParams({ ...hint, state: 's' })
       const done = await agent.get(`${pathOf('end_session_endpoint')}?${query}`)
       expect(done.headers.location).toBe(`${loggedOut}?state=s`)
       const silent = await agent.get(authorizeAt({ client_id: 'web', scope: 'openid', prompt: 'none' }))
       expect(clientAnswer(silent).fields.error).toBe('login_required')
     },
     revocation_endpoint: async () => {
-      const { access_token, refresh_token } = await tokensOf(await redeem(await grant({})))
+      const { access_token, refresh_token } = await tokensFor()
       expect((await send('revocation_endpoint', { token: refresh_token })).status).toBe(200)
       expect((await userinfoOf(access_token)).status).toBe(401)
     },
     introspection_endpoint: async () => {
-      const { access_token } = await tokensOf(await redeem(await grant({})))
+      const { access_token } = await tokensFor()
       expect(await isActive(access_token)).toBe(true)
       expect(await isActive(`lk_at_${'A'.repeat(43)}`)).toBe(false)
     },
@@ -319,8 +291,7 @@ describe.each([
       await each(
         'scopes_supported',
         probesOf(everyScope.split(' '), async (scope) => {
-          const tokens = await tokensOf(await redeem(await grant({ scope })))
-          expect(tokens.scope).toBe(scope)
+          expect((await tokensFor({ scope })).scope).toBe(scope)
         }),
       )
     },
@@ -347,19 +318,14 @@ describe.each([
     },
     grant_types_supported: async () => {
       await each('grant_types_supported', {
-        authorization_code: async () => tokensOf(await redeem(await grant({}))),
+        authorization_code: () => tokensFor(),
         refresh_token: async () => {
-          const { refresh_token } = await tokensOf(await redeem(await grant({})))
+          const { refresh_token } = await tokensFor()
           await tokensOf(await send('token_endpoint', { grant_type: 'refresh_token', refresh_token }))
         },
         client_credentials: async () => {
           const fields = { grant_type: 'client_credentials' }
-          await answerOf(
-            supertest(host.app)
-              .post(pathOf('token_endpoint'))
-              .type('form')
-              .send({ ...fields, client_id: 'machine', client_secret: secret }),
-          )
+          await tokensOf(await send('token_endpoint', fields, 'client_secret_post', 'machine'))
         },
         implicit: async () => {
           const { fields } = clientAnswer(await grant({ response_type: 'token' }))
@@ -398,26 +364,21 @@ describe.each([
         'code_challenge_methods_supported',
         probesOf(['S256', 'plain'], async (method) => {
           const { verifier, challenge } = pkce()
-          const asked = {
-            code_challenge: method === 'plain' ? verifier : challenge,
-            code_challenge_method: method,
-          }
-          const wrong = await redeem(await grant(asked), undefined, undefined, {
-            code_verifier: 'w'.repeat(43),
-          })
-          expect(wrong.body.error).toBe('invalid_grant')
-          await tokensOf(await redeem(await grant(asked), undefined, undefined, { code_verifier: verifier }))
+          const code_challenge = method === 'plain' ? verifier : challenge
+          const asked = { code_challenge, code_challenge_method: method }
+          const by = async (code_verifier: string) => redeem(await grant(asked), { more: { code_verifier } })
+          expect((await by('w'.repeat(43))).body.error).toBe('invalid_grant')
+          await tokensOf(await by(verifier))
         }),
       ),
     subject_types_supported: () =>
       each('subject_types_supported', {
         public: async () => {
-          const { id_token } = await tokensOf(await redeem(await grant({})))
+          const { id_token } = await tokensFor()
           expect((await verify(id_token, 'web')).sub).toBe('grace-1')
         },
         pairwise: async () => {
-          const answer = await grant({ client_id: 'pairwise' })
-          const tokens = await tokensOf(await redeem(answer, undefined, 'pairwise'))
+          const tokens = await tokensFor({ client_id: 'pairwise' })
           const { sub } = await verify(tokens.id_token, 'pairwise')
           expect(sub).toMatch(/^[\w-]{43}$/)
           expect((await userinfoOf(tokens.access_token)).body.sub).toBe(sub)
@@ -428,7 +389,7 @@ describe.each([
         'id_token_signing_alg_values_supported',
         probesOf(signingAlgorithms, async (alg) => {
           const client_id = `id-token-${alg}`
-          const tokens = await tokensOf(await redeem(await grant({ client_id }), undefined, client_id))
+          const tokens = await tokensFor({ client_id })
           expect(await verify(tokens.id_token, client_id, alg)).toMatchObject({ sub: 'grace-1' })
         }),
       ),
@@ -437,7 +398,7 @@ describe.each([
         'userinfo_signing_alg_values_supported',
         probesOf(signingAlgorithms, async (alg) => {
           const client_id = `userinfo-${alg}`
-          const tokens = await tokensOf(await redeem(await grant({ client_id }), undefined, client_id))
+          const tokens = await tokensFor({ client_id })
           const response = await userinfoOf(tokens.access_token)
           expect(response.headers['content-type']).toBe('application/jwt')
           const jwt = response.text ?? response.body.toString()
@@ -484,12 +445,10 @@ describe.each([
       expect(clientAnswer(silent).fields).toMatchObject({ error: 'login_required', iss: issuer })
     },
     backchannel_logout_supported: async () => {
-      expect({
-        supported: said.backchannel_logout_supported,
-        session: said.backchannel_logout_session_supported,
-      }).toEqual({ supported: true, session: true })
+      const { backchannel_logout_supported, backchannel_logout_session_supported } = said
+      expect([backchannel_logout_supported, backchannel_logout_session_supported]).toEqual([true, true])
       const agent = new RawBrowser(host.app)
-      const { id_token } = await tokensOf(await redeem(await grant({}, agent)))
+      const { id_token } = await tokensFor({}, agent)
       const { sid, sub } = await verify(id_token, 'web')
       logoutTokens.length = 0
       const lookup = new Promise<void>((resolve) => {
@@ -506,7 +465,7 @@ describe.each([
     claims_parameter_supported: async () => {
       expect(said.claims_parameter_supported).toBe(true)
       const claims = JSON.stringify({ userinfo: { nickname: null }, id_token: { gender: null } })
-      const tokens = await tokensOf(await redeem(await grant({ scope: 'openid', claims })))
+      const tokens = await tokensFor({ scope: 'openid', claims })
       expect((await userinfoOf(tokens.access_token)).body).toHaveProperty('nickname')
       expect(await verify(tokens.id_token, 'web')).toHaveProperty('gender')
     },
@@ -568,11 +527,9 @@ describe.each([
       const names = unnamed('claims_supported', ['shoe_size', 'acr', 'password', 'groups'])
       const members = Object.fromEntries(names.map((name) => [name, { essential: true }]))
       const claims = JSON.stringify({ userinfo: members, id_token: members })
-      const tokens = await tokensOf(await redeem(await grant({ scope: 'openid', claims })))
-      const told = {
-        ...(await userinfoOf(tokens.access_token)).body,
-        ...(await verify(tokens.id_token, 'web')),
-      }
+      const tokens = await tokensFor({ scope: 'openid', claims })
+      const { body } = await userinfoOf(tokens.access_token)
+      const told = { ...body, ...(await verify(tokens.id_token, 'web')) }
       for (const name of names) expect(told).not.toHaveProperty(name)
     })
   })

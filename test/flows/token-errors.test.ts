@@ -143,7 +143,7 @@ describe('a host that parses bodies before us', () => {
     json: express.json(),
   }
 
-  describe.each(Object.entries(parsers))('%s', (name, parser) => {
+  describe.each(Object.entries(parsers))('%s', (_, parser) => {
     let parsed: Host
     beforeAll(async () => {
       parsed = await startHost({ before: [parser] })
@@ -154,18 +154,9 @@ describe('a host that parses bodies before us', () => {
       expect((await redeem(parsed, await codeFor(parsed))).status).toBe(200)
     })
 
-    test.each([
-      ['an unknown parameter twice', `${own}&${web}&x=1&x=2`],
-      ['65 parameters', `${own}&${web}&${Array.from({ length: 62 }, (__, i) => `p${i}=1`).join('&')}`],
-      ['a client_id as a list', `${own}&client_id[]=web&client_id[]=web`],
-    ])('%s is still refused', async (_, body) => {
-      expectError(await post(parsed, body), 400, 'invalid_request')
-    })
-
-    test('a client_id in brackets is no client_id', async () => {
-      const res = await post(parsed, `${own}&client_id[x]=web&client_secret=${secret}`)
-      if (name === 'urlencoded, extended') expectError(res, 400, 'invalid_request')
-      else expectError(res, 401, 'invalid_client')
+    test('a parameter twice and a client_id as a list are still refused', async () => {
+      for (const more of ['x=1&x=2', 'client_id[]=web&client_id[]=web'])
+        expectError(await post(parsed, `${own}&${web}&${more}`), 400, 'invalid_request')
     })
 
     test('a JSON body is still 415', async () => {
