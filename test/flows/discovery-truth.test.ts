@@ -37,6 +37,11 @@ beforeAll(async () => {
   keys = Object.fromEntries(await Promise.all(assertionAlgorithms.map(made)))
   client = await openServer()
   client.serve(async (req, res) => {
+    if (req.url === '/client.json') {
+      const client_id = `${client.origin}/client.json`
+      const document = { client_id, client_name: 'Document', redirect_uris: [callback] }
+      return void res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(document))
+    }
     logoutTokens.push(new URLSearchParams(await text(req)).get('logout_token') ?? '')
     res.writeHead(200).end()
     heard?.()
@@ -83,6 +88,7 @@ const seeds = (implicit: boolean): ClientSeed[] => [
 describe.each([
   ['by default', {}],
   ['with features.implicit', { implicit: true }],
+  ['with clients that describe themselves', { registration: true, clientMetadataDocuments: true }],
 ])('%s', (_, features) => {
   const implicit = 'implicit' in features
   let host: Host
@@ -483,6 +489,35 @@ describe.each([
     },
   }
 
+  const ofSelfDescription: Readonly<Record<string, () => Promise<void>>> = {
+    registration_endpoint: async () => {
+      const members = { redirect_uris: [callback], token_endpoint_auth_method: 'client_secret_post' }
+      const { body } = await supertest(host.app).post(pathOf('registration_endpoint')).send(members)
+      const { client_id, client_secret } = body
+      const code = clientAnswer(await grant({ client_id, scope: 'openid' })).fields.code!
+      const fields = {
+        grant_type: 'authorization_code',
+        code,
+        redirect_uri: callback,
+        client_id,
+        client_secret,
+      }
+      await tokensOf(await send('token_endpoint', fields, 'none', client_id))
+    },
+    client_id_metadata_document_supported: async () => {
+      const client_id = `${client.origin}/client.json`
+      const page = await new RawBrowser(host.app).open(
+        authorizeAt({ client_id, code_challenge: pkce().challenge, code_challenge_method: 'S256' }),
+      )
+      expect({ path: page.url.pathname, said: said.client_id_metadata_document_supported }).toEqual({
+        path: '/oauth/login',
+        said: true,
+      })
+    },
+  }
+  const describesItself = 'registration' in features
+  if (describesItself) Object.assign(probes, ofSelfDescription)
+
   /** Names whose proof stands under another. */
   const together: Readonly<Record<string, string>> = {
     token_endpoint_auth_signing_alg_values_supported: 'token_endpoint_auth_methods_supported',
@@ -497,9 +532,8 @@ describe.each([
   })
 
   // Without features.implicit the others are the same code.
-  const probed = implicit
-    ? Object.keys(probes)
-    : ['response_types_supported', 'grant_types_supported', 'claims_supported']
+  const plain = ['response_types_supported', 'grant_types_supported', 'claims_supported']
+  const probed = implicit ? Object.keys(probes) : describesItself ? Object.keys(ofSelfDescription) : plain
   test.each(probed)('%s is true', (name) => probes[name]!(), 60_000)
 
   describe('what is not named is refused', () => {

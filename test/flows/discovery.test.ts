@@ -94,3 +94,31 @@ describe.each([
     expect(res.status).toBe(404)
   })
 })
+
+const switches = [false, true]
+const optionSets = switches.flatMap((implicit) =>
+  switches.flatMap((registration) =>
+    switches.map((clientMetadataDocuments) => ({ implicit, registration, clientMetadataDocuments })),
+  ),
+)
+
+test.each(optionSets)('with %j it names what is on, and nothing else', async (features) => {
+  const host = await startHost({ options: { features } })
+  const { body } = await supertest(host.app).get('/oauth/.well-known/oauth-authorization-server')
+  const { status } = await supertest(host.app)
+    .post('/oauth/register')
+    .send({ redirect_uris: ['https://a.example/'] })
+  const { implicit, registration, clientMetadataDocuments: documents } = features
+  expect({
+    implicit: body.grant_types_supported.includes('implicit'),
+    registration: body.registration_endpoint,
+    documents: body.client_id_metadata_document_supported,
+    status,
+  }).toEqual({
+    implicit,
+    registration: registration ? `${body.issuer}/register` : undefined,
+    documents: documents || undefined,
+    status: registration ? 201 : 404,
+  })
+  await host.close()
+})
