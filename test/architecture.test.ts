@@ -97,9 +97,8 @@ function violations(files: ReadonlyMap<string, string>): string[] {
   return [...files].flatMap(([file, source]) => {
     if (floorOf(file) < 0) return [`${file} stands on no floor`]
     const code = withoutComments(source)
-    const broken = forbidden.filter(
-      ({ pattern, unless }) => pattern.test(withoutStrings(code)) && !unless?.test(file),
-    )
+    const bare = withoutStrings(code)
+    const broken = forbidden.filter(({ pattern, unless }) => pattern.test(bare) && !unless?.test(file))
     return [
       ...importsOf(code).flatMap((found) => importViolation(file, found) ?? []),
       ...new Set(broken.map(({ what }) => `${file} ${what}`)),
@@ -173,7 +172,8 @@ test('no file of lib imports itself, directly or through others', () => {
 
 describe('a circle is found', () => {
   const consent = 'lib/protocol/consent.ts'
-  const request = 'lib/protocol/authorization-request.ts'
+  const name = 'authorization-request.ts'
+  const request = `lib/protocol/${name}`
   test.each<[string, Record<string, string>, string]>([
     [
       'of two files',
@@ -182,10 +182,7 @@ describe('a circle is found', () => {
     ],
     [
       'of types alone',
-      {
-        [consent]: `import type { A } from './authorization-request.ts'`,
-        [request]: `export type { B } from './consent.ts'`,
-      },
+      { [consent]: `import type { A } from './${name}'`, [request]: `export type { B } from './consent.ts'` },
       `${request} → ${consent} → ${request}`,
     ],
     [
@@ -215,11 +212,7 @@ describe('a circle is found', () => {
 
 describe('the checker refuses', () => {
   test.each([
-    [
-      'lib/protocol/scope.ts',
-      `import { find } from '../repositories/clients.ts'`,
-      '../repositories/clients.ts',
-    ],
+    ['lib/protocol/scope.ts', `import { a } from '../repositories/clients.ts'`, '../repositories/clients.ts'],
     ['lib/keys/jwt.ts', `import type { Grant } from '../grants/grant.ts'`, '../grants/grant.ts'],
     ['lib/tokens/id-token.ts', `import {\n  a,\n  type B,\n} from '../http/send.ts'`, '../http/send.ts'],
     ['lib/tokens/id-token.ts', `import a, * as b from '../http/send.ts'`, '../http/send.ts'],

@@ -39,11 +39,8 @@ describe.each(tags)('every page in every state, in the language %s', (language) 
     }),
   )
   const style = views.asset('style.css')?.body ?? Buffer.of()
-  const scripts = {
-    decision: /^(consent|select-account|remove-client|sign-out)/,
-    'form-post': /^form-post/,
-    login: /^login/,
-  }
+  const decision = /^(consent|select-account|remove-client|sign-out)/
+  const scripts = { decision, 'form-post': /^form-post/, login: /^login/ }
   /** The script of a page; no page has two. */
   const scriptOf = (page: string): string | undefined =>
     Object.entries(scripts).find(([, pages]) => pages.test(page))?.[0]

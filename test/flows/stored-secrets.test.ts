@@ -49,11 +49,8 @@ beforeAll(async () => {
     lines.push(parts.map((part) => (part instanceof Error ? part.stack : JSON.stringify(part))).join(' '))
   }
   const logger = { info: log, warn: log, error: log }
-  host = await startHost({
-    database,
-    before: [watch],
-    options: { users: undefined, secrets: [serverSecret], logger },
-  })
+  const options = { users: undefined, secrets: [serverSecret], logger }
+  host = await startHost({ database, before: [watch], options })
   await runFlows()
   await makeSeeds()
   logged = lines.join('\n')
@@ -107,9 +104,8 @@ const runFlows = async (): Promise<void> => {
   const app = await answerOf(redeem(host, used, native))
 
   const own = await answerOf(post(host, { grant_type: 'client_credentials', ...web }))
-  expect(
-    (await post(host, { grant_type: 'client_credentials', ...web, client_secret: 'wrong' })).status,
-  ).toBe(401)
+  const wrong = await post(host, { grant_type: 'client_credentials', ...web, client_secret: 'wrong' })
+  expect(wrong.status).toBe(401)
   await agent.open(authorizeUrl({ client_id: 'web', scope: 'openid', prompt: 'login' }))
 
   note('code', code, replayed, pending, used)
@@ -163,12 +159,8 @@ const dump = async (): Promise<string> => {
 }
 
 test('every kind of secret came up in the flows', () => {
-  expect(
-    [...stolen]
-      .filter(([, values]) => values.size > 0)
-      .map(([kind]) => kind)
-      .sort(),
-  ).toEqual([...kinds].sort())
+  const seen = [...stolen].filter(([, values]) => values.size > 0).map(([kind]) => kind)
+  expect(seen.sort()).toEqual([...kinds].sort())
 })
 
 test('the dump holds what the flows stored: the hashes of their secrets', async () => {

@@ -275,11 +275,7 @@ describe('response_type and response_mode', () => {
     ['a type that is not registered', { response_type: 'code token' }, ['unauthorized_client', 'fragment']],
     ['an unknown type', { response_type: 'code sausage' }, ['unsupported_response_type', 'query']],
     ['an ID token needs a nonce', { response_type: 'id_token', nonce: '' }, ['invalid_request', 'fragment']],
-    [
-      'an ID token is of openid',
-      { response_type: 'id_token', scope: 'email' },
-      ['invalid_scope', 'fragment'],
-    ],
+    ['it is of openid', { response_type: 'id_token', scope: 'email' }, ['invalid_scope', 'fragment']],
     ['an error', { prompt: 'none login', response_mode: 'form_post' }, ['invalid_request', 'form_post']],
   ])('%s', (_rule, sent, expected) => {
     expect(answer(sent)).toEqual(expected)
@@ -351,25 +347,15 @@ describe('a request object is refused as its client expects all responses (OIDC 
   const refusal = { redirect: 'request_not_supported', to: redirect_uri, state: 'outer' }
 
   test.each<[string, string, Record<string, string>, object]>([
-    [
-      'unsigned',
-      objectWith({ response_mode: 'form_post', state: 'in' }),
-      {},
-      { mode: 'form_post', state: 'in' },
-    ],
+    ['bare', objectWith({ response_mode: 'form_post', state: 'in' }), {}, { mode: 'form_post', state: 'in' }],
     ['signed', objectWith({ response_mode: 'fragment' }, 'c2ln'), {}, { mode: 'fragment' }],
     [
-      'not as outside',
+      'outside',
       objectWith({ response_mode: 'fragment' }),
       { response_mode: 'form_post' },
       { mode: 'fragment' },
     ],
-    [
-      'a query for a token',
-      objectWith({ response_mode: 'query' }),
-      { response_type: 'token' },
-      { mode: 'fragment' },
-    ],
+    ['a token', objectWith({ response_mode: 'query' }), { response_type: 'token' }, { mode: 'fragment' }],
     ['with a state that cannot be returned', objectWith({ state: 'a\0' }), {}, {}],
     ['with another redirect URI', objectWith({ redirect_uri: 'https://evil.example/' }), {}, {}],
     ['not JSON', 'e30.x.', {}, {}],

@@ -35,10 +35,8 @@ describe('a scope reveals its claims and no others (OIDC Core §5.4)', () => {
   test('a custom scope reveals the claims that the host named, unchanged', () => {
     const scopeClaims = { ...standardScopeClaims, roles: ['roles', 'organization'], quiet: [] }
     const claims = { ...user, organization: { id: 7, tags: ['a'] } }
-    expect(released(claims, ['roles'], scopeClaims)).toEqual({
-      roles: ['admin'],
-      organization: { id: 7, tags: ['a'] },
-    })
+    const { roles, organization } = claims
+    expect(released(claims, ['roles'], scopeClaims)).toEqual({ roles, organization })
     expect(released(claims, ['quiet'], scopeClaims)).toEqual({})
     const names = [...claimNames(['roles', 'email'], scopeClaims)]
     expect(names).toEqual(['roles', 'organization', 'email', 'email_verified'])

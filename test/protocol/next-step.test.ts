@@ -90,11 +90,7 @@ test.each<[string, Partial<AuthorizationContext>, string]>([
   ['the user denied', { decision: denied }, 'access_denied'],
   ['the user denied a client of the host’s own', { client: firstParty, decision: denied }, 'access_denied'],
   ['allowed under another login', { consent: undefined, decision: { ...allowed, sid: 's-2' } }, 'consent'],
-  [
-    'allowed before this login',
-    { login: { ...login, sid: 's-2' }, consent: undefined, decision: allowed },
-    'consent',
-  ],
+  ['allowed before', { login: { ...login, sid: 's-2' }, consent: undefined, decision: allowed }, 'consent'],
 
   ['prompt=login, still the same login', prompting('login'), 'login'],
   ['prompt=login, the same login, and a decision', { decision: allowed, ...prompting('login') }, 'login'],
@@ -102,11 +98,7 @@ test.each<[string, Partial<AuthorizationContext>, string]>([
   ['prompt=login, no login at the start', { sidAtStart: undefined, ...prompting('login') }, issued],
   ['prompt=select_account, still the same login', prompting('select_account'), 'select-account'],
   ['select_account, this login selected', { selectedSid: login.sid, ...prompting('select_account') }, issued],
-  [
-    'select_account, another selected',
-    { selectedSid: 's-0', ...prompting('select_account') },
-    'select-account',
-  ],
+  ['another account selected', { selectedSid: 's-0', ...prompting('select_account') }, 'select-account'],
   ['select_account, no login', { ...loggedOut, ...prompting('select_account') }, 'login'],
   ['select_account, a hint of another', asking({ prompt: ['select_account'], hintedSubject: '2' }), 'login'],
   ['select_account, a new login', { sidAtStart: 's-0', ...prompting('select_account') }, issued],
@@ -282,11 +274,7 @@ describe('with organizations', () => {
     ['open, the user denied', { ...undecided, decision: denied }, 'access_denied'],
     ['in none', inNone, 'access_denied'],
     ['in none, a client of the host’s own', { ...inNone, client: firstParty }, 'access_denied'],
-    [
-      'no login, silent',
-      { organization: undefined, login: undefined, ...prompting('none') },
-      'login_required',
-    ],
+    ['no login', { organization: undefined, login: undefined, ...prompting('none') }, 'login_required'],
     ['settled, not consented', inAcme, 'consent'],
     ['settled, not consented, prompt=none', { ...inAcme, ...prompting('none') }, 'consent_required'],
     ['settled and consented', { ...inAcme, consent }, issuedForAcme],

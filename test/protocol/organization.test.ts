@@ -83,7 +83,7 @@ describe('the organization of a request', () => {
     ['several, a stranger’s was chosen', { ...asking(), organizations: both, chosen: 'initech' }, open],
     ['several, an earlier one', { ...asking(), organizations: both, remembered: 'acme' }, open],
     [
-      'several, one earlier, silent',
+      'several, one before, silent',
       { ...silently, organizations: both, remembered: 'acme' },
       settled('acme'),
     ],

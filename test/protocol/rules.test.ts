@@ -147,13 +147,8 @@ describe('redeeming a code', () => {
 })
 
 describe('refreshing', () => {
-  const token: RefreshToken = {
-    hash: 'h',
-    authorization,
-    expiresAt: now + 100,
-    consumedAt: null,
-    successor: null,
-  }
+  const unused = { consumedAt: null, successor: null }
+  const token: RefreshToken = { hash: 'h', authorization, expiresAt: now + 100, ...unused }
   const used: RefreshToken = { ...token, consumedAt: now - 5, successor: 'sealed' }
   const rules = { clientId: 'journal', rotation: true, refreshTokenGracePeriod: 10 }
   const head = (change: Partial<Authorization>): Pick<RefreshToken, 'authorization'> => ({
@@ -197,9 +192,8 @@ describe('refreshing', () => {
   })
 
   test('refuses an unknown token with the same description as another client’s', () => {
-    expect(() => assertRefreshable(undefined, rules, now)).toThrow(
-      invalidGrant('unknown, or was issued to another'),
-    )
+    const refreshing = () => assertRefreshable(undefined, rules, now)
+    expect(refreshing).toThrow(invalidGrant('unknown, or was issued to another'))
   })
 
   test('gives a token its idle lifetime, never beyond the end of the family', () => {

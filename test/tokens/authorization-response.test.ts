@@ -28,30 +28,15 @@ const grantUnder = async (sid: string, scopes: string[]) => {
   const login = { sid, subject, authTime: now, amr: ['pwd'] }
   await createLogin(server.database, { ...login, expiresAt: now + 60 })
   const client = await findClient(server.database, { clientId, now })
-  const shown = scopes.map((name) => ({
-    name,
-    text: name,
-    group: 'read',
-    optional: false,
-    allowed: true,
-    meaning: 'm',
-  }))
+  const line = { group: 'read', optional: false, allowed: true, meaning: 'm' }
+  const shown = scopes.map((name) => ({ name, text: name, ...line }))
   const receipt: ConsentReceipt = {
-    locale: 'en',
-    product: 'Notes',
+    ...{ locale: 'en', product: 'Notes', scopes: shown, claims: [] },
     client: { name: 'Web client', host: 'client.example.com' },
-    scopes: shown,
-    claims: [],
   }
+  const byQuery = { responseType: 'code', responseMode: 'query' } as const
   const context: AuthorizationContext = {
-    request: {
-      clientId,
-      redirectUri: callback,
-      responseType: 'code',
-      responseMode: 'query',
-      scopes,
-      prompt: [],
-    },
+    request: { clientId, redirectUri: callback, ...byQuery, scopes, prompt: [] },
     client: client!,
     login,
     consent: undefined,

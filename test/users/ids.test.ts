@@ -83,8 +83,8 @@ const idLookup = (config: () => Knex.Config) => {
   })
 }
 
-describe('ids on SQLite', () =>
-  idLookup(() => ({ client: 'better-sqlite3', connection: ':memory:', useNullAsDefault: true })))
+const sqlite = { client: 'better-sqlite3', connection: ':memory:', useNullAsDefault: true }
+describe('ids on SQLite', () => idLookup(() => sqlite))
 describeWith('postgresql', 'ids on PostgreSQL', () =>
   idLookup(() => ({ client: 'pg', connection: services.postgresql })),
 )
