@@ -66,28 +66,26 @@ const faultOf = ({ status, html, headers }: Answer): string | undefined => {
   return !isRefused && error !== undefined ? `an error with the status ${status}` : undefined
 }
 
-underAttack('every endpoint of clients', (target, { test, everyMount }) => {
-  everyMount(() => {
-    test.each(paths)(
-      '%s answers arbitrary bytes with a registered error, briefly (RFC 6749 §5.2)',
-      async (path) => {
-        const sent = fc.tuple(fc.constantFrom('GET', 'POST'), anyBody, scheme, headerText)
-        await fc.assert(
-          fc.asyncProperty(sent, async ([method, body, start, text]) => {
-            const headers = {
-              'Content-Type': 'application/x-www-form-urlencoded',
-              ...(start === '' ? {} : { Authorization: start + text }),
-            }
-            const answer = await target()
-              .browser()
-              .send(method, `${target().base}${path}`, method === 'POST' ? { body, headers } : { headers })
-            expect(faultOf(answer)).toBeUndefined()
-          }),
-          { numRuns: runs(20), seed },
-        )
-      },
-    )
-  })
+underAttack('every endpoint of clients', (target) => {
+  test.each(paths)(
+    '%s answers arbitrary bytes with a registered error, briefly (RFC 6749 §5.2)',
+    async (path) => {
+      const sent = fc.tuple(fc.constantFrom('GET', 'POST'), anyBody, scheme, headerText)
+      await fc.assert(
+        fc.asyncProperty(sent, async ([method, body, start, text]) => {
+          const headers = {
+            'Content-Type': 'application/x-www-form-urlencoded',
+            ...(start === '' ? {} : { Authorization: start + text }),
+          }
+          const answer = await target()
+            .browser()
+            .send(method, `${target().base}${path}`, method === 'POST' ? { body, headers } : { headers })
+          expect(faultOf(answer)).toBeUndefined()
+        }),
+        { numRuns: runs(20), seed },
+      )
+    },
+  )
 })
 
 describe('a body that the host has parsed before us', () => {

@@ -189,9 +189,7 @@ describeWith('chromium', 'pages of other sites in Chromium, in an app without he
     test.each([
       ['Enter', 'Allow', () => authorizeAt({ prompt: 'consent' }), atEnd],
       ['Space', 'Allow', () => authorizeAt({ prompt: 'consent' }), atEnd],
-      ['Enter', 'Continue as', () => authorizeAt({ prompt: 'select_account' }), atEnd],
       ['Enter', 'Remove', () => `${issuer()}/account?client_id=notes`, () => 'Connected apps'],
-      ['Enter', 'Sign out', () => `${issuer()}/logout`, () => 'You’re signed out'],
     ])(
       '%s does not press “%s”, which a link has no name for; one that is pressed there does',
       (key, name, url, heading) =>

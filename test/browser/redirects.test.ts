@@ -291,18 +291,6 @@ describeWith('chromium', 'the way back to the client, in an app with helmet()', 
         }),
     )
 
-    test('without JavaScript the button of a response by form_post reaches the client', () =>
-      inBrowser(
-        async (page) => {
-          const visit = { page, place: places[0]!, at }
-          const state = await open(visit, { prompt: 'consent', response_mode: 'form_post' })
-          await signIn(page)
-          await press(page, 'Allow')
-          await answerAfter(visit, state, () => press(page, 'Continue'))
-        },
-        { javaScriptEnabled: false },
-      ))
-
     test('a client that signs users in through a popup receives the answer', () =>
       withPage(web.browser, {}, async (page) => {
         const client = web.origin('client.test')

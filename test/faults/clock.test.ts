@@ -4,6 +4,7 @@ import { createLocalJWKSet, decodeProtectedHeader, type JSONWebKeySet, jwtVerify
 import { openDatabase } from '../../lib/database/open.ts'
 import { hashSecret } from '../../lib/keys/secrets.ts'
 import { removeExpiredRows } from '../../lib/repositories/pruning/schedule.ts'
+import { listen, type TestServer } from '../support/client-server.ts'
 import { type Clock, stopClock } from '../support/clock.ts'
 import { createChance } from '../support/fault-chance.ts'
 import {
@@ -12,6 +13,7 @@ import {
   type FaultDatabase,
   isExhaustive,
   openFaultDatabase,
+  rounds,
 } from '../support/fault-databases.ts'
 import {
   familyOf,
@@ -24,7 +26,6 @@ import {
   startSharedHost,
   userinfoStatus,
 } from '../support/fault-family.ts'
-import { type Listener, listen } from '../support/fault-listener.ts'
 import { authorizeUrl, type Host, issuer, startHost } from '../support/host.ts'
 import { claimsOf, codeOf } from '../support/outcomes.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
@@ -49,7 +50,7 @@ describeOnEach('a clock that is set', (kind: DatabaseKind) => {
 
   let database: FaultDatabase
   let host: Host
-  let listener: Listener
+  let listener: TestServer
   let clock: Clock
   let ada: SignedIn
 
@@ -121,7 +122,7 @@ describeOnEach('a clock that is set', (kind: DatabaseKind) => {
     }
     expect(ends.access).toBe(clock.now() + lifetimes.accessToken)
     const chance = createChance()
-    for (let change = 0; change < 24; change += 1) {
+    for (let change = 0; change < rounds(10, 24); change += 1) {
       clock.travel(steps[chance.upTo(steps.length) - 1]![1])
       const now = clock.now()
       expect(await userinfoStatus(listener.origin, access_token)).toBe(now < ends.access ? 200 : 401)
@@ -220,7 +221,7 @@ describeOnEach('a clock that is set', (kind: DatabaseKind) => {
 
 describe('a lock on an account', () => {
   let host: Host
-  let listener: Listener
+  let listener: TestServer
   let clock: Clock
   beforeEach(async () => {
     clock = stopClock()
@@ -281,7 +282,7 @@ test('keys go round in order while the clock goes forward and back, and every ID
     const begun = clock.now()
     let latest = begun
     const chance = createChance()
-    for (let change = 0; change < 30; change += 1) {
+    for (let change = 0; change < rounds(12, 30); change += 1) {
       // On the whole it goes forward.
       clock.travel(change % 3 === 0 ? hour : steps[chance.upTo(steps.length) - 1]![1])
       latest = Math.max(latest, clock.now())

@@ -3,6 +3,7 @@
 
 import express from 'express'
 import { type AuthRouter, authRouter } from '../../lib/index.ts'
+import { listen, type TestServer } from '../support/client-server.ts'
 import { createChance } from '../support/fault-chance.ts'
 import {
   type DatabaseKind,
@@ -24,7 +25,6 @@ import {
   startSharedHost,
   userinfoStatus,
 } from '../support/fault-family.ts'
-import { type Listener, listen } from '../support/fault-listener.ts'
 import type { Answer } from '../support/fault-load.ts'
 import { type FaultProxy, openFaultProxy } from '../support/fault-proxy.ts'
 import { authorizeUrl, type Host } from '../support/host.ts'
@@ -50,7 +50,7 @@ const through = (kind: Exclude<DatabaseKind, 'SQLite'>): void => {
   let proxy: FaultProxy
   /** The kit under test, which sees the database through the proxy alone; codes come from a host that sees it itself. */
   let oauth: AuthRouter
-  let listener: Listener
+  let listener: TestServer
   let app: express.Express
   const chance = createChance()
   const unhandled: unknown[] = []

@@ -4,6 +4,7 @@ import { RedisStore } from 'connect-redis'
 import type { RequestHandler } from 'express'
 import session, { type Store } from 'express-session'
 import { createClient } from 'redis'
+import { listen, type TestServer } from '../support/client-server.ts'
 import {
   type DatabaseKind,
   describeOnEach,
@@ -13,7 +14,6 @@ import {
   silence,
 } from '../support/fault-databases.ts'
 import { redemption, refreshing, type SignedIn, signIn, startSharedHost } from '../support/fault-family.ts'
-import { type Listener, listen } from '../support/fault-listener.ts'
 import {
   describeWithRedisServer,
   FickleStore,
@@ -43,7 +43,7 @@ afterEach(() => {
 
 /** A host that listens, Ada who is signed in there, and somebody who is about to. */
 interface Scene {
-  readonly listener: Listener
+  readonly listener: TestServer
   readonly ada: SignedIn
   readonly stranger: RawBrowser
   readonly signInPage: Answer
@@ -51,13 +51,13 @@ interface Scene {
   readonly tokens: Readonly<Record<string, string>>
 }
 
-const postToken = async ({ origin }: Listener, fields: Readonly<Record<string, string>>) => {
+const postToken = async ({ origin }: TestServer, fields: Readonly<Record<string, string>>) => {
   const answer = await new RawBrowser(origin).post('/oauth/token', fields)
   expect({ status: answer.status, html: answer.html }).toMatchObject({ status: 200 })
   return JSON.parse(answer.html)
 }
 
-const openScene = async (listener: Listener): Promise<Scene> => {
+const openScene = async (listener: TestServer): Promise<Scene> => {
   const ada = await signIn(listener.origin)
   const stranger = new RawBrowser(listener.origin)
   return {
@@ -119,7 +119,7 @@ const allow = async (browser: RawBrowser, page: Answer): Promise<Answer> =>
 describeOnEach("Latchkey's own sessions without their table", (kind: DatabaseKind) => {
   let database: FaultDatabase
   let host: Host
-  let listener: Listener
+  let listener: TestServer
   beforeAll(async () => {
     database = openFaultDatabase(kind)
     host = await startSharedHost(database)
@@ -143,7 +143,7 @@ describeOnEach("Latchkey's own sessions without their table", (kind: DatabaseKin
 describeOnServers("Latchkey's own sessions while their table never answers", (kind) => {
   let database: FaultDatabase
   let host: Host
-  let listener: Listener
+  let listener: TestServer
   beforeAll(async () => {
     // Whoever waits for the table holds a connection each.
     const own = { pool: { min: 0, max: 8 }, log: silence }
@@ -188,7 +188,7 @@ const tolerant: RequestHandler = (req, res, next) => {
 describe('a session middleware in options, while its store is', () => {
   let store: FickleStore
   let host: Host
-  let listener: Listener
+  let listener: TestServer
   beforeAll(async () => {
     store = new FickleStore()
     host = await startHost({ options: { session: sessionOn(store), throttle: false }, before: [tolerant] })

@@ -1,6 +1,7 @@
 // Every statement of every request, failing in turn. No list of statements is kept: each request runs once unharmed and
 // is counted, then once for each of its statements and each way to fail; without TEST_ALL=1 or FAULTS=1 for a sample.
 import type { Knex } from 'knex'
+import { listen, type TestServer } from '../support/client-server.ts'
 import { stopClock } from '../support/clock.ts'
 import { createChance, faultSeed } from '../support/fault-chance.ts'
 import {
@@ -19,7 +20,6 @@ import {
   type SignedIn,
   signIn,
 } from '../support/fault-family.ts'
-import { type Listener, listen } from '../support/fault-listener.ts'
 import { sqlitePragmas } from '../support/fault-pragmas.ts'
 import { createSaboteur, ways } from '../support/fault-saboteur.ts'
 import { watched } from '../support/fault-statements.ts'
@@ -103,7 +103,7 @@ const onDatabase = (kind: DatabaseKind): void => {
   const saboteur = createSaboteur(kind)
   let database: FaultDatabase
   let host: Host
-  let listener: Listener
+  let listener: TestServer
   let ada: SignedIn
   let steady: SignedIn
   let key: ClientKey

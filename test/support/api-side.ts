@@ -4,11 +4,10 @@ import { openJwk } from '../../lib/keys/sealed-jwk.ts'
 import { callback, clients, pkce, secret } from './host.ts'
 import { codeOf } from './outcomes.ts'
 import { type Answer, RawBrowser } from './raw-browser.ts'
-import { type Fields, type Form, type Target, writesNothing } from './target.ts'
+import { type Asked, type Fields, type Form, given, type Target, writesNothing } from './target.ts'
 import { ada, type TokenAnswer } from './tokens.ts'
 
-/** Form fields; undefined leaves one out. */
-export type Asked = Readonly<Record<string, string | undefined>>
+export type { Asked } from './target.ts'
 
 export const otherSecret = 'another-client-secret-of-more-than-32-characters'
 export const web = { client_id: 'web', client_secret: secret }
@@ -38,11 +37,6 @@ export const rivals: ClientSeed[] = [
 export const verifier = 'v'.repeat(43)
 /** What an authorization request carries for {@link verifier}. */
 export const s256 = { code_challenge: pkce(verifier).challenge, code_challenge_method: 'S256' }
-
-const given = (fields: Asked): Record<string, string> =>
-  Object.fromEntries(
-    Object.entries(fields).filter((entry): entry is [string, string] => entry[1] !== undefined),
-  )
 
 export const jsonOf = (answer: Answer): Record<string, unknown> => JSON.parse(answer.html)
 
@@ -166,15 +160,7 @@ export const apiSide = (target: () => Target) => {
       access: (await userinfo(tokens.access_token)).status,
       refresh: (await refresh(tokens.refresh_token, fields)).status,
     }),
-    /** A table of ours, behind the server's back. */
-    table: (name: string) => {
-      const { knex, tablePrefix } = target().host.database
-      return knex(`${tablePrefix}${name}`)
-    },
-    /** The host's row of a person. */
-    person: ({ email } = ada) => {
-      const { database, usersTable } = target().host
-      return database.knex(usersTable).where({ email })
-    },
+    table: (name: string) => target().table(name),
+    person: (person = ada) => target().person(person),
   }
 }

@@ -1,11 +1,10 @@
 import { callback } from './host.ts'
 import { claimsOf } from './outcomes.ts'
 import { type Answer, fieldsOf, type RawBrowser } from './raw-browser.ts'
-import type { Fields, Form, Target } from './target.ts'
+import { type Asked, type Fields, type Form, given, type Target } from './target.ts'
 import { ada, type TokenAnswer, web } from './tokens.ts'
 
-/** Parameters; undefined leaves one out. */
-export type Asked = Readonly<Record<string, string | undefined>>
+export type { Asked } from './target.ts'
 
 export const evil = 'https://evil.example/'
 
@@ -19,11 +18,6 @@ const usual: Asked = {
   scope: 'openid',
   state: 's',
 }
-
-const given = (fields: Asked): Record<string, string> =>
-  Object.fromEntries(
-    Object.entries(fields).filter((entry): entry is [string, string] => entry[1] !== undefined),
-  )
 
 /** A page of ours by its status and the end of its path. */
 export const pageOf = ({ status, url }: Answer): string => `${status} ${url.pathname.replace(/.*\//, '/')}`
@@ -135,15 +129,7 @@ export const browserSide = (target: () => Target) => {
     /** One POST of a form, as our own page sends it. */
     post: (agent: RawBrowser, path: string, form: Form, headers?: Fields): Promise<Answer> =>
       agent.post(at(path), form, headers),
-    /** A table of ours, behind the server's back. */
-    table: (name: string) => {
-      const { knex, tablePrefix } = target().host.database
-      return knex(`${tablePrefix}${name}`)
-    },
-    /** The host's row of a person. */
-    person: ({ email } = ada) => {
-      const { database, usersTable } = target().host
-      return database.knex(usersTable).where({ email })
-    },
+    table: (name: string) => target().table(name),
+    person: (person = ada) => target().person(person),
   }
 }

@@ -37,3 +37,10 @@ export const openServer = async (): Promise<TestServer> => {
       }),
   }
 }
+
+/** An app that listens from now on. */
+export const listen = async (app: RequestListener): Promise<TestServer> => {
+  const server = await openServer()
+  server.serve(app)
+  return server
+}

@@ -1,9 +1,10 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import compression from 'compression'
 import express, { type Express, type RequestHandler } from 'express'
 import session from 'express-session'
 import helmet from 'helmet'
+import type { Knex } from 'knex'
+import { listen } from './client-server.ts'
 import { type Host, type HostSettings, startHost } from './host.ts'
 import { type Answer, RawBrowser } from './raw-browser.ts'
 
@@ -20,9 +21,21 @@ export interface Target {
   get(path: string, headers?: Fields): Promise<Answer>
   /** Every row of ours by table, to compare before and after. */
   rows(): Promise<Rows>
+  /** A table of ours, behind the server's back. */
+  table(name: string): Knex.QueryBuilder
+  /** The host's row of a person. */
+  person(person: { readonly email: string }): Knex.QueryBuilder
 }
 
 export type Fields = Readonly<Record<string, string>>
+/** Fields as a test writes them; undefined leaves one out. */
+export type Asked = Readonly<Record<string, string | undefined>>
+
+export const given = (fields: Asked): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(fields).filter((entry): entry is [string, string] => entry[1] !== undefined),
+  )
+
 export type Form = Fields | readonly [string, string][]
 export type Rows = Readonly<Record<string, readonly string[]>>
 
@@ -81,18 +94,6 @@ const places: Readonly<Record<Mount, Place>> = {
   },
 }
 
-const listen = async (front: Front): Promise<{ url: string; close(): Promise<void> }> => {
-  const server = createServer(front)
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  const close = (): Promise<void> =>
-    new Promise((resolve) => {
-      server.close(() => resolve())
-      server.closeAllConnections()
-    })
-  return { url: `http://127.0.0.1:${port}`, close }
-}
-
 const tableNames = [
   ...['clients', 'users', 'logins', 'pending_requests', 'authorizations', 'access_tokens'],
   ...['refresh_tokens', 'consents', 'sessions', 'signing_keys', 'replays', 'salts'],
@@ -116,13 +117,14 @@ export const startTarget = async (
   })
   const server = await listen(front(host.app, host.oauth))
   const { origin, pathname } = new URL(issuer)
-  const browser = (): RawBrowser => new RawBrowser(server.url, origin, headers)
+  const browser = (): RawBrowser => new RawBrowser(server.origin, origin, headers)
+  const { knex, tablePrefix } = host.database
+  const table = (name: string): Knex.QueryBuilder => knex(`${tablePrefix}${name}`)
   const rows = async (): Promise<Rows> => {
-    const { knex, tablePrefix } = host.database
-    const contents = tableNames.map(async (name) => [name, await knex(`${tablePrefix}${name}`)] as const)
+    const contents = tableNames.map(async (name) => [name, await table(name)] as const)
     const tables = await Promise.all(contents)
     return Object.fromEntries(
-      tables.map(([name, found]) => [name, found.map((row) => JSON.stringify(row)).sort()]),
+      tables.map(([name, found]) => [name, found.map((row: unknown) => JSON.stringify(row)).sort()]),
     )
   }
   return {
@@ -139,6 +141,8 @@ export const startTarget = async (
         : browser().post(path, form, more),
     get: (path, more) => browser().get(path, more),
     rows,
+    table,
+    person: ({ email }) => knex(host.usersTable).where({ email }),
     close: async () => {
       await server.close()
       await host.close()
