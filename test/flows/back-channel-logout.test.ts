@@ -113,11 +113,16 @@ const afterSignOut = async (metadata?: Partial<ClientSeed>, settings?: HostSetti
 }
 
 describe('the logout token (Back-Channel Logout §2.4)', () => {
-  test.each(['RS256', 'EdDSA'] as const)(
-    'says who is signed out of what, signed %s with a published key, and nothing else',
-    async (algorithm) => {
+  test.each([
+    ['RS256', 'public', '1'],
+    ['EdDSA', 'pairwise', expect.stringMatching(/^[\w-]{43}$/)],
+  ] as const)(
+    'says who is signed out of what, signed %s with a published key, and nothing else (%s subject)',
+    async (algorithm, subject_type, subject) => {
       const clock = stopClock()
-      const { app, tokens } = await afterSignOut({ id_token_signed_response_alg: algorithm })
+      const { app, tokens } = await afterSignOut({ id_token_signed_response_alg: algorithm, subject_type })
+      const { sub } = claimsOf(tokens.id_token)
+      expect(sub).toEqual(subject)
       const [request] = await receiver.requests.until(1)
       expect(request).toMatchObject({ method: 'POST', path: '/shop' })
       expect(request?.headers['content-type']).toBe('application/x-www-form-urlencoded')
@@ -134,7 +139,7 @@ describe('the logout token (Back-Channel Logout §2.4)', () => {
         currentDate: new Date(clock.now() * 1000),
       })
       expect(payload).toEqual({
-        ...{ iss: issuer, aud: 'shop', sub: '1', iat: clock.now(), exp: expect.any(Number) },
+        ...{ iss: issuer, aud: 'shop', sub, iat: clock.now(), exp: expect.any(Number) },
         jti: expect.stringMatching(/^[\w-]{22}$/),
         events: { 'http://schemas.openid.net/event/backchannel-logout': {} },
         sid: sidOf(tokens),
