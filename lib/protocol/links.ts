@@ -22,7 +22,7 @@ export const hostLink = (value: string | undefined): string | undefined => ownPa
 
 /** A link to the host's help: also an address to write to. */
 export const helpLink = (value: string | undefined): string | undefined =>
-  value !== undefined && /^mailto:[^\s\p{Cc}<>"'\\]+@[^\s\p{Cc}<>"'\\]+$/iu.test(value)
+  value !== undefined && /^mailto:[^\s\p{Cc}<>"'\\@]+@[^\s\p{Cc}<>"'\\]+$/iu.test(value)
     ? value
     : hostLink(value)
 

@@ -4,6 +4,7 @@ import express, { type Express, type RequestHandler } from 'express'
 import session from 'express-session'
 import helmet from 'helmet'
 import { authRouter, type ClientSeed, migrate, seedClients } from '../../lib/index.ts'
+import { minifyCss } from '../../lib/pages/minify.ts'
 import { openTestDatabase } from '../support/database.ts'
 import { authorizeUrl, callback, clients, type Host, type HostSettings, startHost } from '../support/host.ts'
 import {
@@ -192,7 +193,7 @@ describe('assets', () => {
     expect(address).toMatch(/^\/oauth\/assets\/style\.css\?v=[\w-]{16}$/)
     const { status, headers, html } = await browser().get(address)
     expect(status).toBe(200)
-    expect(html).toBe(readFileSync(join(__dirname, '../../views/assets/style.css'), 'utf8'))
+    expect(html).toBe(minifyCss(readFileSync(join(__dirname, '../../views/assets/style.css'), 'utf8')))
     expect(headers).toMatchObject({
       'content-type': 'text/css; charset=utf-8',
       'cache-control': 'public, max-age=31536000, immutable',
