@@ -9,11 +9,11 @@ import {
   openFaultDatabase,
   silence,
 } from '../support/fault-databases.ts'
+import { type FaultProxy, openFaultProxy } from '../support/fault-proxy.ts'
 import { authorizeUrl, clients, issuer, secret } from '../support/host.ts'
 import { expectErrorPage } from '../support/outcomes.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
 import { services } from '../support/services.ts'
-import { openSilentProxy, type SilentProxy } from '../support/silent-proxy.ts'
 
 // A request waits a limited time for the server to be ready.
 
@@ -115,19 +115,19 @@ describe('while a migration takes long', () => {
 const onServer = (kind: Exclude<DatabaseKind, 'SQLite'>): void => {
   const url = kind === 'PostgreSQL' ? services.postgresql : services.mariadb
   const database = openFaultDatabase(kind)
-  let proxy: SilentProxy
+  let proxy: FaultProxy
   let served: Served | undefined
   let own: Knex | undefined
 
   const config = (): Knex.Config => ({ ...database.config, connection: proxy.url, log: silence })
   beforeAll(async () => {
-    proxy = await openSilentProxy(url)
+    proxy = await openFaultProxy(url)
     const { tablePrefix } = database
     await migrate(database.knex, { tablePrefix })
     await seedClients(database.knex, clients, { tablePrefix, scopes, logger: quiet })
   })
   afterEach(async () => {
-    proxy.recover()
+    proxy.heal()
     await served?.oauth.close()
     await own?.destroy()
     own = undefined
@@ -147,12 +147,12 @@ const onServer = (kind: Exclude<DatabaseKind, 'SQLite'>): void => {
   }
 
   test('one that accepts and never answers is 503 from the first request on; when it is back, requests are served', async () => {
-    proxy.fallSilent()
+    proxy.blackHole()
     hurry(4000)
     served = serve(config(), database.tablePrefix)
     await expectUnavailable(served)
     await expectUnavailable(served)
-    proxy.recover()
+    proxy.heal()
     jest.restoreAllMocks()
     await insist(served)
   })

@@ -7,9 +7,9 @@ import { transaction } from '../../lib/database/transaction.ts'
 import type { Database } from '../../lib/database/types.ts'
 import { type AuthRouter, authRouter, migrate, rollback, seedClients, seedUsers } from '../../lib/index.ts'
 import { createReplay, createUser, findUserByUsername } from '../../lib/repositories/index.ts'
+import { type FaultProxy, openFaultProxy } from '../support/fault-proxy.ts'
 import { clients, issuer, secret, startHost } from '../support/host.ts'
 import { describeWith, type Service, services } from '../support/services.ts'
-import { openSilentProxy, type SilentProxy } from '../support/silent-proxy.ts'
 import { ada, codeFor, redeem, refresh } from '../support/tokens.ts'
 
 const kinds: readonly (readonly [Service, string])[] = [
@@ -38,7 +38,7 @@ for (const [service, client] of kinds) {
   describeWith(service, `on ${service}`, () => {
     const tablePrefix = `t${randomBytes(4).toString('hex')}_`
     const straight = createKnex({ client, connection: services[service], pool: { min: 0, max: 2 } })
-    let proxy: SilentProxy
+    let proxy: FaultProxy
     /** Closed after each test, newest first. */
     const opened: (() => Promise<unknown>)[] = []
 
@@ -46,10 +46,10 @@ for (const [service, client] of kinds) {
       await migrate(straight, { tablePrefix })
       const scopes = { 'notes:read': 'Read', 'notes:write': 'Write' }
       await seedClients(straight, clients, { tablePrefix, scopes, logger: quiet })
-      proxy = await openSilentProxy(services[service])
+      proxy = await openFaultProxy(services[service])
     })
     afterEach(async () => {
-      proxy.recover()
+      proxy.heal()
       for (const close of opened.splice(0).reverse()) await close()
     })
     afterAll(async () => {
@@ -154,10 +154,10 @@ for (const [service, client] of kinds) {
     test('while every connection is silent each request gets 503; afterwards requests succeed again', async () => {
       const { clientCredentials } = await serve({ ...config(single), connection: impatient() })
       hurry()
-      proxy.fallSilent()
+      proxy.blackHole()
       const answers = await Promise.all([clientCredentials(), clientCredentials(), clientCredentials()])
       expect(answers.map(({ status }) => status)).toEqual([503, 503, 503])
-      proxy.recover()
+      proxy.heal()
       // A connection that was being opened during the silence fails later, together with one request.
       for (let status = 503; status !== 200; ) status = (await clientCredentials()).status
       const after = await Promise.all([clientCredentials(), clientCredentials(), clientCredentials()])
@@ -177,11 +177,11 @@ for (const [service, client] of kinds) {
 
     test('the driver times out on a server that accepts connections and does not answer', async () => {
       const db = open({ ...config(), connection: impatient() })
-      proxy.fallSilent()
+      proxy.blackHole()
       const error: unknown = await createReplay(db, replay()).catch((thrown: unknown) => thrown)
       expect(error).toEqual(unavailable)
       expect(String((error as Error).cause)).toMatch(/timeout expired|ETIMEDOUT/)
-      proxy.recover()
+      proxy.heal()
       expect(await createReplay(db, replay())).toBe(true)
     })
 

@@ -8,8 +8,16 @@ export interface FaultProxy {
   readonly url: string
   /** By which the server knows the connections that were made so far. */
   readonly ports: ReadonlySet<number>
+  /** How many connections were made so far. */
+  readonly connections: number
   /** Resets every connection there is; new ones get through. */
   cut(): void
+  /**
+   * The connections that are there never say a word again; new ones get through.
+   *
+   * @returns settles when somebody has hung up on each of them
+   */
+  forget(): Promise<unknown>
   /** Resets every connection once this many more pieces of answers have passed; the piece that was due is lost. */
   cutAfter(pieces: number): void
   /** Resets every connection, and new ones at once, until it heals. */
@@ -32,10 +40,13 @@ const reset = (socket: Socket): void => {
 }
 
 /** @param target the URL of the server, of which host and port matter */
-export const openFaultProxy = async (target: string, defaultPort: number): Promise<FaultProxy> => {
+export const openFaultProxy = async (target: string, defaultPort = 0): Promise<FaultProxy> => {
   const { hostname, port } = new URL(target)
   const sockets = new Set<Socket>()
+  const clients = new Set<Socket>()
+  const forgotten = new WeakSet<Socket>()
   const ports = new Set<number>()
+  let connections = 0
   let state: State = 'open'
   let latency = 0
   let toGo: number | undefined
@@ -58,7 +69,7 @@ export const openFaultProxy = async (target: string, defaultPort: number): Promi
   }
   const pass = (from: Socket, to: Socket, isAnswer: boolean): void => {
     from.on('data', (piece) => {
-      if (state === 'black hole' || (isAnswer && isLost())) return
+      if (state === 'black hole' || forgotten.has(from) || forgotten.has(to) || (isAnswer && isLost())) return
       const write = (): void => {
         if (state !== 'black hole' && to.writable) to.write(piece)
       }
@@ -71,7 +82,8 @@ export const openFaultProxy = async (target: string, defaultPort: number): Promi
   }
 
   const server = createServer((client) => {
-    track(client)
+    connections += 1
+    clients.add(track(client).on('close', () => clients.delete(client)))
     if (state === 'refusing') return void reset(client)
     if (state === 'black hole') return void client.resume()
     const upstream = track(connect(Number(port || defaultPort), hostname))
@@ -83,7 +95,14 @@ export const openFaultProxy = async (target: string, defaultPort: number): Promi
   return {
     url,
     ports,
+    get connections() {
+      return connections
+    },
     cut,
+    forget: () => {
+      for (const client of clients) forgotten.add(client)
+      return Promise.all([...clients].map((client) => once(client, 'close')))
+    },
     cutAfter: (pieces) => {
       toGo = pieces
     },
