@@ -1,9 +1,9 @@
 import session from 'express-session'
 import { type CountedOperation, type OperationName, operationsAt } from '../support/counted-operations.ts'
 import { openTestDatabase } from '../support/database.ts'
+import { type FaultProxy, openFaultProxy } from '../support/fault-proxy.ts'
 import { type Host, people, startHost } from '../support/host.ts'
 import { describeWith, services } from '../support/services.ts'
-import { openTurnCounter, type TurnCounter } from '../support/turn-counter.ts'
 
 // How often each operation waits for PostgreSQL, because over a network waiting takes longest. BEGIN travels with the first
 // statement of a transaction, COMMIT by itself. Users and sessions are the host's and not counted here.
@@ -21,12 +21,12 @@ const most: Readonly<Record<OperationName, number>> = {
 }
 
 describeWith('postgresql', 'round trips to PostgreSQL', () => {
-  let counter: TurnCounter
+  let counter: FaultProxy
   let host: Host
   let operations: Record<OperationName, CountedOperation>
 
   beforeAll(async () => {
-    counter = await openTurnCounter(services.postgresql)
+    counter = await openFaultProxy(services.postgresql)
     const [ada] = people
     const user = { id: 1, username: ada?.email }
     host = await startHost({
@@ -52,8 +52,8 @@ describeWith('postgresql', 'round trips to PostgreSQL', () => {
     const { before, run } = operations[name]
     await run(await before())
     const tokens = await before()
-    counter.take()
+    counter.takeTurns()
     await run(tokens)
-    expect(counter.take()).toBe(trips)
+    expect(counter.takeTurns()).toBe(trips)
   })
 })

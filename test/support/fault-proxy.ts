@@ -1,6 +1,5 @@
 import { once } from 'node:events'
-import { connect, createServer, type Socket } from 'node:net'
-import { listenInPlaceOf } from './proxy-url.ts'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
 /** A way to a server that breaks as networks do. */
 export interface FaultProxy {
@@ -24,6 +23,8 @@ export interface FaultProxy {
   refuse(): void
   /** Nothing passes any more and nothing is closed, new connections included, until it heals. */
   blackHole(): void
+  /** Round trips since the last call: however much is sent before an answer comes, it is one. */
+  takeTurns(): number
   /** Every piece takes so many milliseconds longer, both ways. */
   delay(milliseconds: number): void
   /** Connections that were in the black hole are reset, as by a firewall that has forgotten them; new ones get through. */
@@ -47,6 +48,7 @@ export const openFaultProxy = async (target: string, defaultPort = 0): Promise<F
   const forgotten = new WeakSet<Socket>()
   const ports = new Set<number>()
   let connections = 0
+  let turns = 0
   let state: State = 'open'
   let latency = 0
   let toGo: number | undefined
@@ -88,17 +90,33 @@ export const openFaultProxy = async (target: string, defaultPort = 0): Promise<F
     if (state === 'black hole') return void client.resume()
     const upstream = track(connect(Number(port || defaultPort), hostname))
     upstream.on('connect', () => ports.add(Number(upstream.localPort)))
+    let isAnswered = true
+    client.on('data', () => {
+      if (isAnswered) turns += 1
+      isAnswered = false
+    })
+    upstream.on('data', () => {
+      isAnswered = true
+    })
     pass(client, upstream, false)
     pass(upstream, client, true)
   })
-  const url = await listenInPlaceOf(target, server)
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const url = new URL(target)
+  url.hostname = '127.0.0.1'
+  url.port = String((server.address() as AddressInfo).port)
   return {
-    url,
+    url: url.href,
     ports,
     get connections() {
       return connections
     },
     cut,
+    takeTurns: () => {
+      const taken = turns
+      turns = 0
+      return taken
+    },
     forget: () => {
       for (const client of clients) forgotten.add(client)
       return Promise.all([...clients].map((client) => once(client, 'close')))
