@@ -117,7 +117,7 @@ describe('the logout token (Back-Channel Logout §2.4)', () => {
     ['RS256', 'public', '1'],
     ['EdDSA', 'pairwise', expect.stringMatching(/^[\w-]{43}$/)],
   ] as const)(
-    'says who is signed out of what, signed %s with a published key, and nothing else (%s subject)',
+    'says who is signed out of what, signed %s with a published key, and nothing else',
     async (algorithm, subject_type, subject) => {
       const clock = stopClock()
       const { app, tokens } = await afterSignOut({ id_token_signed_response_alg: algorithm, subject_type })

@@ -162,11 +162,8 @@ describe('wrong passwords', () => {
     expect(Math.max(...lengths)).toBeLessThanOrEqual(256)
   })
 
-  test.each([
-    ['has the twin of a letter', ada.email.replace('d', 'ｄ')],
-    ['is in capitals', ada.email.toUpperCase()],
-    ['ends with a space', `${ada.email} `],
-  ])('the owner of a name that %s cannot sign in between guesses', async (_case, name) => {
+  test('the owner of a name that is spelled another way cannot sign in between guesses', async () => {
+    const name = `${ada.email.replace('d', 'ｄ').toUpperCase()} `
     const browser = from(host, '198.51.100.1')
     const guesses = await many(12, async (index) => {
       if (index % 3 === 2) codeOf(await browser.grant(`${url}&prompt=login`, name, twin))
@@ -202,24 +199,16 @@ describe('wrong passwords', () => {
     expectThrottled(await attempt(from(host, address), 'wrong', 'person-20@example.com'), 900)
   })
 
-  test('refused attempts write nothing, whatever names and addresses they use', async () => {
+  test('twenty from one address lock it for every account, and what is refused then writes nothing', async () => {
     const { knex, tablePrefix } = host.database
     const rows = () => knex(`${tablePrefix}throttles`).select().orderBy('key')
-    await many(20, (index) => attempt(from(host, '198.51.100.9'), 'wrong', `person-${index}@example.com`))
-    const refuse = (index: number) =>
-      attempt(from(host, '198.51.100.9'), 'wrong', `other-${index}@example.com`)
-    expectThrottled(await refuse(0), 900)
-    const before = await rows()
-    for (const answer of await many(5, (index) => refuse(index + 1))) expectThrottled(answer, 900)
-    expect(await rows()).toEqual(before)
-  })
-
-  test('twenty from one address lock it for every account, except in browsers that the account knows', async () => {
-    const answers = await many(20, (index) =>
-      attempt(from(host, '198.51.100.9'), 'wrong', `person-${index}@example.com`),
-    )
+    const fail = (name: string) => attempt(from(host, '198.51.100.9'), 'wrong', `${name}@example.com`)
+    const answers = await many(20, (index) => fail(`person-${index}`))
     expect(new Set(statuses(answers))).toEqual(new Set([400]))
     expectThrottled(await attempt(from(host, '198.51.100.9'), ada.password), 900)
+    const before = await rows()
+    for (const answer of await many(5, (index) => fail(`other-${index}`))) expectThrottled(answer, 900)
+    expect(await rows()).toEqual(before)
     codeOf(await from(host, '198.51.100.10').grant(url))
   })
 

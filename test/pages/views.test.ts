@@ -1,6 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { gzipSync } from 'node:zlib'
 import { en } from '../../lib/pages/i18n/locales/en.ts'
 import { createText } from '../../lib/pages/i18n/text.ts'
 import type { ConsentScope, PageModels } from '../../lib/pages/page-models.ts'
@@ -118,14 +117,6 @@ describe('documents', () => {
       expect(buttons.length).toBeGreaterThan(0)
       for (const button of buttons) expect(button).not.toMatch(/\sid=/)
     }
-  })
-
-  it('are small: with the compressed stylesheet under 15 kB', () => {
-    const style = gzipSync(views.asset('style.css')?.body ?? '').byteLength
-    expect(style).toBeGreaterThan(500)
-    const scopes = [1, 2, 3, 4, 5, 6].map((number) => ({ ...scope, name: `scope-${number}`, optional: true }))
-    const pages = [...Object.values(all()), views.render('consent', { ...consent, scopes })]
-    for (const html of pages) expect(Buffer.byteLength(html) + style).toBeLessThan(15_000)
   })
 
   it('begin their title with "Error:" after a failure and only then', () => {
