@@ -7,6 +7,7 @@ import {
   type ClientSeed,
   migrate,
   OAuthError,
+  resourceServer,
   seedClients,
 } from 'latchkey'
 import { migrations } from 'latchkey/migrations/index'
@@ -35,6 +36,12 @@ app.get('/orders/:order', oauth.requireToken('orders:read', { user: false }), (r
   subject.length
 })
 app.get('/orders', oauth.requireToken('orders:read'), (req, res) => {
+  const subject: string = req.auth.subject
+  res.json({ subject })
+})
+
+const api = resourceServer({ issuer: options.issuer, audience: 'https://api.example.com' })
+app.get('/elsewhere', api.requireToken('orders:read', { maxAge: 60 }), (req, res) => {
   const subject: string = req.auth.subject
   res.json({ subject })
 })
