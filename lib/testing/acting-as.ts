@@ -77,7 +77,7 @@ const authorizationOf = (
   }: { scopes: readonly string[] } & Pick<AuthorizationDetails, 'organization' | 'resources'>,
 ): NewAuthorization => {
   const { clientId } = client
-  const { subject, sid, authTime: now, amr } = login
+  const { subject, sid, authTime: now, amr, acr } = login
   return {
     id: randomId(),
     clientId,
@@ -90,8 +90,16 @@ const authorizationOf = (
     codeExpiresAt: now,
     now,
     expiresAt: now + lifetime,
-    details: { redirectUri: '', ...granted, authTime: now, amr },
+    details: { redirectUri: '', ...granted, authTime: now, amr, acr },
   }
+}
+
+/** What the user's token is about; everything is optional. */
+export interface ActingAsOptions {
+  readonly client?: string
+  readonly organization?: string
+  readonly resource?: string
+  readonly acr?: string
 }
 
 /**
@@ -103,6 +111,7 @@ const authorizationOf = (
  * @param scopes separated by spaces, or a list
  * @param options.client the registered client of the token; by default a client for tests that can do nothing else
  * @param options.resource the resource that the token is for, by default none
+ * @param options.acr the authentication level of the login, one of the option `acrValues`; by default none
  * @param options.organization the organization of the token, with the option `organizations`; by default the user's only one
  * @throws Error with NODE_ENV=production, for an unknown user or scope, and for an organization that the user does not
  *   belong to
@@ -114,11 +123,7 @@ export const actingAs = async (
   oauth: AuthRouter,
   user: ActingUser,
   scopes: Scopes = [],
-  {
-    client: clientId,
-    organization: asked,
-    resource,
-  }: { readonly client?: string; readonly organization?: string; readonly resource?: string } = {},
+  { client: clientId, organization: asked, resource, acr }: ActingAsOptions = {},
 ): Promise<ActingAs> => {
   const server = await serverOf(oauth).ready()
   const found = await activeUser(server, user)
@@ -131,7 +136,9 @@ export const actingAs = async (
     clientId === undefined
       ? checkedScopes(scopes, knownScopes(server.options), 'that the option scopes names')
       : checkedScopes(scopes, allowedScopes(client), `of the client ${clientId}`)
-  const login = { sid: randomId(), subject, authTime: server.now(), amr: ['pwd'] }
+  if (acr !== undefined && !server.options.acrValues.includes(acr))
+    refuse(`${acr} is not in the option acrValues`)
+  const login = { sid: randomId(), subject, authTime: server.now(), amr: ['pwd'], acr }
   const authorization = authorizationOf(client, login, {
     ...{ scopes: granted, organization },
     resources: scopesOfResources(granted, resources, knownResources(server)),

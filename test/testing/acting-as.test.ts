@@ -51,6 +51,17 @@ test('a token for a resource is for that resource alone, in its format', async (
   )
 })
 
+test('a token of a login with a level passes a guard for it', async () => {
+  const { oauth, app } = await start({ options: { acrValues: ['mfa'] } })
+  app.get('/mfa', oauth.requireToken('notes:read', { acr: 'mfa' }), (_req, res) => void res.json({}))
+  const { headers } = await actingAs(oauth, ada.id, 'notes:read', { acr: 'mfa' })
+  await get('/mfa', headers, { app } as Host).expect(200)
+  await get('/mfa', (await actingAs(oauth, ada.id, 'notes:read')).headers, { app } as Host).expect(401)
+  await expect(actingAs(oauth, ada.id, [], { acr: 'gold' })).rejects.toThrow(
+    'gold is not in the option acrValues',
+  )
+})
+
 describe('actingAs', () => {
   test('gives a token with which the API answers as it does to that user', async () => {
     const { token, headers } = await actingAs(host.oauth, ada.id, 'notes:read')
