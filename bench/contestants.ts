@@ -6,6 +6,9 @@ export interface Paths {
   readonly introspect: string
   readonly discovery?: string
   readonly guarded: string
+  /** A guarded route whose tokens are JWTs, and where they are issued. */
+  readonly guardedByJwt?: string
+  readonly jwtToken?: string
 }
 
 export type Storage = 'sqlite' | 'postgresql' | 'memory'
@@ -32,6 +35,8 @@ const latchkeyPaths: Paths = {
   introspect: '/oauth/introspect',
   discovery: '/oauth/.well-known/openid-configuration',
   guarded: '/api/notes',
+  guardedByJwt: '/jwt/notes',
+  jwtToken: '/jwt/oauth/token',
 }
 
 const oidcProviderPaths: Paths = {

@@ -5,6 +5,7 @@ import { authorizationCode } from './authorization-code.ts'
 import { clientCredentials } from './client-credentials.ts'
 import { discovery } from './discovery.ts'
 import { firstVisit } from './first-visit.ts'
+import { guardedByJwt } from './guarded-by-jwt.ts'
 import { guardedRoute } from './guarded-route.ts'
 import { introspection } from './introspection.ts'
 import { refreshToken } from './refresh-token.ts'
@@ -60,4 +61,5 @@ export const operations: readonly Operation[] = [
   { name: 'introspection', prepare: introspection, needs: 'introspect', aim: 2.5, statements: 3, ...es256 },
   { name: 'discovery', prepare: discovery, needs: 'discovery', aim: 1.6, ...es256 },
   { name: 'guarded route', prepare: guardedRoute, needs: 'guarded', ...es256 },
+  { name: 'guarded route, JWT', prepare: guardedByJwt, needs: 'guardedByJwt', statements: 0, ...es256 },
 ]

@@ -31,6 +31,24 @@ const optionsOf = (settings: ServerSettings, base: string): AuthRouterOptions =>
   ...(settings.throttle === false ? { throttle: false } : {}),
 })
 
+const resource = 'https://api.example.com/notes'
+
+/** The same server with a resource whose access tokens are JWTs. */
+const withJwts = async (settings: ServerSettings, base: string): Promise<express.Router> => {
+  const oauth = authRouter({
+    ...optionsOf(settings, base),
+    issuer: `${base}/jwt/oauth`,
+    resources: { [resource]: { scopes: ['notes:read'], accessToken: 'jwt' } },
+  })
+  const router = express.Router()
+  router.use('/oauth', oauth)
+  router.get('/notes', oauth.requireToken('notes:read', { resource, user: false }), (req, res) => {
+    res.json({ client: req.auth.clientId })
+  })
+  await oauth.ready()
+  return router
+}
+
 const tokens: Filling[] = [
   { table: 'oauth_authorizations', unique: { id: 1, code_hash: 2 } },
   { table: 'oauth_access_tokens', unique: { hash: 3, authorization_id: 1 } },
@@ -70,6 +88,13 @@ await serve({
     app.use(oauth.wellKnown)
     app.get('/api/notes', oauth.requireToken('notes:read'), (req, res) => {
       res.json({ subject: req.auth.subject })
+    })
+    // Only when it is first needed, so that nothing else is measured with it.
+    let jwts: Promise<express.Router> | undefined
+    app.use('/jwt', async (req, res, next) => {
+      jwts ??= withJwts(settings, base)
+      const router = await jwts
+      router(req, res, next)
     })
     await oauth.ready()
     return {
