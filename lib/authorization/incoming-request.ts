@@ -1,6 +1,6 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { withFollowedScope } from '../clients/followed-scope.ts'
-import { ensureDocumentClient } from '../clients/metadata-documents.ts'
+import { ensureDocumentClient, isServed } from '../clients/metadata-documents.ts'
 import { knownResources } from '../options/resources.ts'
 import { requestedLevels } from '../protocol/acr-values.ts'
 import {
@@ -84,7 +84,8 @@ export const readIncomingRequest = async (
   await ensureDocumentClient(server, clientId, info)
   const found = await findForAuthorize(server.database, { clientId, sid, now: server.now() })
   const types = supportedResponseTypes(server)
-  const current = found && (await withFollowedScope(server, found.client))
+  const served = found && isServed(server, found.client) ? found.client : undefined
+  const current = served && (await withFollowedScope(server, served))
   const verified = parseAuthorizationTarget(parameters, current, knownResources(server))
   const { client, target } = verified
   const request = parseAuthorizationRequest(

@@ -1,5 +1,5 @@
 import type { AuthorizationServer, EndpointDescription } from '../authorization-server.ts'
-import { ensureDocumentClient } from '../clients/metadata-documents.ts'
+import { ensureDocumentClient, isServed } from '../clients/metadata-documents.ts'
 import type { Client } from '../protocol/client.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import type { TokenRequest } from '../protocol/token-request.ts'
@@ -65,7 +65,8 @@ const currentClient = async (server: AuthorizationServer, clientId: string): Pro
     if (error instanceof OAuthError && error.code === 'unauthorized_client') return undefined
     throw error
   }
-  return findClient(server.database, { clientId, now: server.now() })
+  const client = await findClient(server.database, { clientId, now: server.now() })
+  return client && isServed(server, client) ? client : undefined
 }
 
 /**

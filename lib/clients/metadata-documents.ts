@@ -3,6 +3,7 @@ import { transaction } from '../database/transaction.ts'
 import type { Logger, MetadataDocumentOptions } from '../options/options.ts'
 import type { Options } from '../options/resolve.ts'
 import { OutboundError } from '../outbound/outbound.ts'
+import type { Client } from '../protocol/client.ts'
 import type { ClientMetadata } from '../protocol/client-metadata.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import {
@@ -38,6 +39,12 @@ const pause = 60
 
 const unusable = (clientId: string, reason: string): OAuthError =>
   new OAuthError('unauthorized_client', `client_id: ${reason}`, { clientId })
+
+/** Whether a stored client may be used: one of a metadata document only while the feature is on. */
+export const isServed = (
+  { options }: { readonly options: Pick<Options, 'features'> },
+  { metadata }: Pick<Client, 'metadata'>,
+): boolean => metadata.self_described !== 'document' || options.features.clientMetadataDocuments !== undefined
 
 const assertOrigin = (clientId: string, { allow, deny = [] }: MetadataDocumentOptions): void => {
   const { origin } = new URL(clientId)
@@ -133,11 +140,13 @@ const readDocument = async (
   clientId: string,
   { known, address }: { known: ClientRegistrationRecord | undefined; address?: string | undefined },
 ): Promise<void> => {
-  const { host } = new URL(clientId)
-  await context.throttle.takeQuota([
-    ...(address === undefined ? [] : [{ name: 'document' as const, address }]),
-    { name: 'documentHost', host },
-  ])
+  // How often a known document is read does not depend on requests.
+  if (known === undefined && address !== undefined) {
+    await context.throttle.takeQuota([
+      { name: 'document', address },
+      { name: 'documentHost', host: new URL(clientId).host },
+    ])
+  }
   try {
     const document = await fetchDocument(context, clientId, address)
     if (known === undefined) await makeRoom(context)

@@ -80,7 +80,8 @@ const isVouchedFor = async (
 const doneParameter = 'signed_out'
 
 const showDone = (context: PageContext, client: Client | undefined, stillSignedIn = false): void => {
-  const uri = client?.metadata.client_uri
+  // A client that nothing is known about gets no link on our page.
+  const uri = client?.metadata.self_described === undefined ? client?.metadata.client_uri : undefined
   const link =
     client && uri !== undefined ? { client: { name: clientName(client, context.language), uri } } : {}
   context.send('signed-out', { ...link, ...(stillSignedIn && { stillSignedIn }) })

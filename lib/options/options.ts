@@ -187,9 +187,9 @@ export interface Limits {
   registration: Limit | false
   /** The same in a day. @default 300 in a day */
   registrationDaily: Limit | false
-  /** Metadata documents that requests from one address make the server read; each counts. @default 60 in an hour */
+  /** New metadata documents that requests from one address make the server read; each counts. @default 60 in an hour */
   document: Limit | false
-  /** Metadata documents read from one host; each counts. @default 120 in an hour */
+  /** New metadata documents read from one host; each counts. @default 600 in an hour */
   documentHost: Limit | false
 }
 

@@ -34,7 +34,7 @@ export const defaultQuotas: Quotas = {
   registration: { failures: 60, seconds: 3600 },
   registrationDaily: { failures: 300, seconds: day },
   document: { failures: 60, seconds: 3600 },
-  documentHost: { failures: 120, seconds: 3600 },
+  documentHost: { failures: 600, seconds: 3600 },
 }
 
 const isRedis = (store: unknown): store is RedisClient =>

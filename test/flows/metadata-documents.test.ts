@@ -226,6 +226,17 @@ test('a document that is gone ends its client, one that is out of reach does so 
   expectErrorPage(await open(), 400)
 })
 
+test('without the feature a document that was read before is no client', async () => {
+  const code = codeOf(await new RawBrowser(host.app).grant(asked()))
+  const { refresh_token } = (await redeem(code)).body
+  const { knex: database, tablePrefix, usersTable } = { ...host.database, ...host }
+  const users = { table: usersTable, columns: { id: 'id', username: 'email', password: 'password_hash' } }
+  host = await startHost({ database: host.database, options: { database, tablePrefix, users } })
+  host = { ...host, close: () => host.oauth.close() }
+  expectErrorPage(await open(), 400)
+  expectError(await refresh(refresh_token), 401, 'invalid_client')
+})
+
 test('redirect URIs that change between consent and use ask again', async () => {
   serve({}, { ...json, 'cache-control': 'no-cache' })
   const agent = new RawBrowser(host.app)

@@ -254,10 +254,16 @@ describe('open registration', () => {
   })
 
   test('the host adopts a client with update(); it then cannot change itself', async () => {
-    const { client_id = '', registration_access_token: token } = await registered()
+    const { client_id = '', registration_access_token: token } = await registered({
+      ...mcp,
+      client_uri: 'https://client.example.com/',
+    })
+    const signedOut = () => new RawBrowser(host.app).open(`/oauth/logout?client_id=${client_id}`)
     expect((await authorizePage(client_id)).html).toContain('Unverified app')
+    expect((await signedOut()).html).not.toContain('https://client.example.com/')
     await host.oauth.clients.update(client_id, { client_name: 'Verified' })
     expect((await authorizePage(client_id)).html).not.toContain('Unverified app')
+    expect((await signedOut()).html).toContain('https://client.example.com/')
     expect(await host.oauth.clients.get(client_id)).not.toHaveProperty('self_described')
     const res = await supertest(host.app)
       .get(`/oauth/register/${client_id}`)

@@ -425,6 +425,17 @@ test.each<Refused>([
   [{ codeChallengeMethods: [] }, 'codeChallengeMethods must contain'],
   [{ codeChallengeMethods: ['S256', 'S512'] }, 'codeChallengeMethods must contain'],
   [{ features: { implicit: 'yes' } }, 'features.implicit must be a boolean'],
+  [{ features: { registration: 'yes' } }, 'features.registration must be an object'],
+  [
+    { features: { registration: { initialAccessToken: undefined } } },
+    'initialAccessToken must be a function',
+  ],
+  [{ features: { registration: { initialAccessToken: 'x'.repeat(40) } } }, 'a random string of at least 32'],
+  [{ features: { registration: { policy: true } } }, 'features.registration.policy must be a function'],
+  [
+    { features: { clientMetadataDocuments: { deny: ['https://a.example/'] } } },
+    'deny must be a list of origins',
+  ],
   [{ views: './no-such-folder' }, 'views must be an existing folder'],
   [{ branding: 'Acme' }, 'branding must be an object'],
   [{ branding: { name: 5 } }, 'branding.name must be a string'],
