@@ -32,11 +32,11 @@ const hasTest = (file: string, title: string): boolean => {
   )
 }
 
-test('no module is listed twice, and each of the five profiles is listed', () => {
+test('no module is listed twice, and each of the six profiles is listed', () => {
   const modules = rows.map(({ module }) => module)
   expect(new Set(modules).size).toBe(modules.length)
   for (const [prefix, count] of [
-    ['oidcc-', 53],
+    ['oidcc-', 69],
     ['oidcc-rp-initiated-logout', 11],
     ['oidcc-backchannel-', 2],
     ['form_post', 3],
@@ -52,7 +52,7 @@ test.each(rows.map(({ module, tests }) => [module, tests] as const))('%s has its
 })
 
 test('a title that no test has is reported', () => {
-  const title = 'no module is listed twice, and each of the five profiles is listed'
+  const title = 'no module is listed twice, and each of the six profiles is listed'
   expect(hasTest('conformance.test.ts', title)).toBe(true)
   expect(hasTest('conformance.test.ts', 'no module is listed twice')).toBe(false)
 })

@@ -38,6 +38,7 @@ describe('before client and redirect URI are verified every error is a page', ()
     ['an unknown client_id', raw('client_id=nobody', 'client_id')],
     ['a repeated client_id', raw('client_id=web')],
     ['65 parameters', raw(Array.from({ length: 60 }, (_, n) => `x${n}=1`).join('&'))],
+    ['no redirect_uri', raw('', 'redirect_uri')],
     ['a foreign redirect_uri', raw('redirect_uri=https://evil.example&prompt=none', 'redirect_uri')],
   ])('%s', async (_, url) => {
     const answer = await browser().get(url)
