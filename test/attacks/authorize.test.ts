@@ -227,14 +227,7 @@ underAttack(
       })
 
       test('no other parameter is an address to call', async () => {
-        const names = [
-          'registration',
-          'jwks_uri',
-          'logo_uri',
-          'sector_identifier_uri',
-          'iss',
-          'target_link_uri',
-        ]
+        const names = 'registration jwks_uri logo_uri sector_identifier_uri iss target_link_uri'.split(' ')
         for (const name of names) code(await ada.get(silent({ [name]: own.origin })))
         expectPage(await ada.get(silent({ client_id: own.origin })))
       })
