@@ -199,6 +199,10 @@ describe('introspection knows', () => {
       event: 'the user signed out',
       end: async (_, browser) => browser.submit(await browser.open('/oauth/logout'), 'name="csrf_token"'),
     },
+    {
+      event: 'the authorization was removed',
+      end: () => host.database.knex(`${host.database.tablePrefix}authorizations`).delete(),
+    },
     { event: 'it expired', end: () => clock.travel(600) },
   ]
   test.each(endings)('that $event', async ({ end, undo }) => {
@@ -226,6 +230,16 @@ test('revocation says that it cannot revoke it (RFC 7009 §2.2.1)', async () => 
   const { access_token } = await tokensOf(host, [files], { scope })
   expectError(await revoke(access_token), 400, 'unsupported_token_type')
   expect(await state(access_token)).toBe(true)
+})
+
+test('a server with the same keys and another issuer does not accept it', async () => {
+  const { access_token } = await tokensOf(host, [files], { scope })
+  const other = await startResourceHost({
+    database: host.database,
+    options: { issuer: 'http://localhost:3000/other' },
+  })
+  expect(await introspectAs(other, 'notes-api', access_token)).toEqual({ active: false })
+  expect(await introspectAs(host, 'notes-api', access_token)).toMatchObject({ active: true })
 })
 
 test('neither an ID token nor a changed token is an access token, and it is no ID token', async () => {

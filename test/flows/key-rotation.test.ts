@@ -138,6 +138,21 @@ describe('a rotation by age', () => {
     expect(await kids('RS256')).toEqual([successor])
   })
 
+  test('keeps a key as long as the JWT access tokens that it signed', async () => {
+    const longer = { ...lifetimes, idToken: minute, jwtAccessToken: hour }
+    const issuing = await startHost({ options: { lifetimes: longer } })
+    const [old] = await kids('RS256', issuing)
+    for (const seconds of [3 * hour, lifetimes.signingKeyLead, lifetimes.signingKeyLead]) {
+      clock.travel(seconds)
+      await settle(issuing)
+    }
+    clock.travel(hour - minute)
+    expect(await kids('RS256', issuing)).toContain(old)
+    clock.travel(2 * minute)
+    await settle(issuing)
+    expect(await kids('RS256', issuing)).not.toContain(old)
+  })
+
   test('an ID token of a removed key still identifies the user at logout', async () => {
     const { id_token } = await tokensFor(host)
     for (const step of [3 * hour, hour, 2 * hour, hour]) {

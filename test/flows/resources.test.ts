@@ -1,6 +1,6 @@
 import supertest from 'supertest'
 import type { AuthRouterOptions } from '../../lib/index.ts'
-import { callback, clients, type Host } from '../support/host.ts'
+import { callback, clients, type Host, startHost } from '../support/host.ts'
 import { locationOf, RawBrowser } from '../support/raw-browser.ts'
 import {
   authorizeFor,
@@ -231,6 +231,13 @@ describe('a resource that is also the id of a client', () => {
     await expect(startResourceHost({ database: known })).rejects.toThrow(`${files} is both a resource`)
     await host.oauth.clients.delete(files)
   })
+})
+
+test('a host without resources ignores the parameter', async () => {
+  const plain = await startHost()
+  const { access_token } = await tokensOf(plain, ['no URL', notes], { scope: 'notes:read' }, [mail])
+  expect(await introspectAs(plain, 'web', access_token)).not.toHaveProperty('aud')
+  expect(access_token).toMatch(/^lk_at_/)
 })
 
 describe('when the host has dropped a resource', () => {

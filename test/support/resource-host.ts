@@ -34,7 +34,7 @@ export const resourceOptions: Partial<AuthRouterOptions> = {
       introspection: ['notes-api'],
       claims: (user, { clientId }) => ({
         tier: user ? `of ${user.full_name}` : `of ${clientId}`,
-        sub: 'forged',
+        ...{ sub: 'forged', auth_time: 1, acr: 'forged', authorization_id: 'forged' },
       }),
     },
     [photos]: { scopes: ['files:read'], accessToken: 'jwt' },
