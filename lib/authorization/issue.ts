@@ -7,7 +7,6 @@ import type { ClaimsRequest } from '../protocol/claims-request.ts'
 import { agreedTerms, entriesOf } from '../protocol/consent.ts'
 import type { Login } from '../protocol/login.ts'
 import type { AuthorizationContext, Decision } from '../protocol/next-step.ts'
-import { narrowedResources } from '../protocol/resource.ts'
 import { isFrontChannel, returnsPart } from '../protocol/response-type.ts'
 import { formatScope } from '../protocol/scope.ts'
 import { tokenType } from '../protocol/token-binding.ts'
@@ -56,7 +55,7 @@ const newAuthorization = (
 ): NewAuthorization => {
   const { lifetimes } = server.options
   const now = server.now()
-  const { redirectUri, codeChallenge, nonce } = request
+  const { redirectUri, codeChallenge, nonce, resources } = request
   const { authTime, amr, acr } = login
   const details: AuthorizationDetails = {
     redirectUri,
@@ -64,7 +63,7 @@ const newAuthorization = (
     nonce,
     claims,
     organization,
-    resources: narrowedResources(request.resources, scopes),
+    resources,
     authTime,
     amr,
     acr,

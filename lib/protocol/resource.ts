@@ -108,19 +108,6 @@ export const scopesOfResources = (
   )
 }
 
-/** The same resources with fewer scopes. */
-export const narrowedResources = (
-  resources: ResourceScopes | undefined,
-  scopes: readonly string[],
-): ResourceScopes | undefined =>
-  resources &&
-  Object.fromEntries(
-    Object.entries(resources).map(([identifier, theirs]) => [
-      identifier,
-      theirs.filter((scope) => scopes.includes(scope)),
-    ]),
-  )
-
 /**
  * The resources of an access token: those that the token request names, or else all of the authorization. A token
  * request may narrow, but never widen (RFC 8707 §2.2).

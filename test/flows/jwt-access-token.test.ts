@@ -125,13 +125,19 @@ describe('a JWT access token', () => {
     expect(new URLSearchParams(hash.slice(1)).get('error')).toBe('invalid_target')
   })
 
-  test('opens UserInfo with openid, until it expires, and no guard without its resource', async () => {
+  test('opens UserInfo with openid and guards of its resource, until it expires, and no other guard', async () => {
     const { access_token } = await tokensOf(host, [files], { scope })
     expect((await userinfo(host, access_token)).body).toEqual({ sub: '1', org_id: 'org-of-1' })
     expect((await userinfo(host, (await tokensOf(host, [files])).access_token)).status).toBe(403)
     const call = supertest(host.app).get('/api/notes').set('Authorization', `Bearer ${access_token}`)
     expect((await call).status).toBe(401)
+    const guard = host.oauth.requireToken('files:read', { resource: files })
+    const api = express().use(guard, (_req, res) => void res.json('reached'))
+    const callApi = async () =>
+      (await supertest(api).get('/').set('Authorization', `Bearer ${access_token}`)).status
+    expect(await callApi()).toBe(200)
     clock.travel(600)
+    expect(await callApi()).toBe(401)
     expect((await userinfo(host, access_token)).status).toBe(401)
   })
 })

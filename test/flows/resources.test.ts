@@ -146,6 +146,13 @@ describe('the consent page', () => {
     expect(html.replaceAll(/<[^>]*>/g, '').replaceAll(/\s+/g, ' ')).toContain(words)
   })
 
+  test('does not ask for a scope that no requested resource knows', async () => {
+    const { html } = await opened(new RawBrowser(host.app), notes, { scope: 'notes:read mail:read' })
+    expect(html).not.toContain('Read your mail')
+    const { searchParams } = await authorizeFor(host, [notes], { scope: 'mail:read' })
+    expect(searchParams.get('error')).toBe('invalid_scope')
+  })
+
   test('appears for a scope at another resource, and for none, although the scope was allowed', async () => {
     const browser = new RawBrowser(host.app)
     await browser.decide(await opened(browser, notes), 'allow')
