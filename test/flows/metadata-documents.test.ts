@@ -92,6 +92,10 @@ const refresh = (refresh_token: string) =>
 const settled = async () => {
   for (let turn = 0; turn < 200; turn += 1) await new Promise((resolve) => setImmediate(resolve))
 }
+const until = async (isDone: () => Promise<boolean>) => {
+  for (let turn = 0; turn < 200 && !(await isDone()); turn += 1) await settled()
+  expect(await isDone()).toBe(true)
+}
 
 test('a document is a client, which works, is marked as unverified, and is read once while it is fresh', async () => {
   const agent = new RawBrowser(host.app)
@@ -199,7 +203,7 @@ test.each([
     serve({ client_name: 'Renamed' })
     clock.travel(stale - fresh)
     expect((await open()).html).toContain('Document client')
-    while ((await host.oauth.clients.get(id))?.client_name !== 'Renamed') await settled()
+    await until(async () => (await host.oauth.clients.get(id))?.client_name === 'Renamed')
     expect(read).toHaveLength(2)
   },
 )
@@ -221,7 +225,7 @@ test('a document that is gone ends its client, one that is out of reach does so 
   clock.travel(3601)
   const { refresh_token: fourth } = (await refresh(third)).body
   const readAt = async () => (await table('client_registrations').where({ client_id: id }).first()).read_at
-  while (Number(await readAt()) !== 0) await settled()
+  await until(async () => Number(await readAt()) === 0)
   expectError(await refresh(fourth), 401, 'invalid_client')
   expectErrorPage(await open(), 400)
 })
@@ -247,8 +251,9 @@ test('redirect URIs that change between consent and use ask again', async () => 
     serve({ redirect_uris }, { ...json, 'cache-control': 'no-cache' })
     clock.travel(301)
     await grant()
-    while (String((await host.oauth.clients.get(id))?.redirect_uris) !== String(redirect_uris))
-      await settled()
+    await until(
+      async () => String((await host.oauth.clients.get(id))?.redirect_uris) === String(redirect_uris),
+    )
   }
   await change(`${callback}/new`, callback)
   expect((await grant()).location?.pathname).toBe('/oauth/consent')
