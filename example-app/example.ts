@@ -22,6 +22,8 @@ export interface ExampleOptions {
 export interface Example {
   notesUrl: string
   clientUrl: string
+  /** The MCP server of Notes. */
+  mcpUrl: string
   /** The demo users who may sign in. */
   credentials: { email: string; password: string }[]
   /** Stops accepting connections, waits for running requests and closes the database. */
@@ -100,6 +102,7 @@ export const startExample = async (options: ExampleOptions): Promise<Example> =>
     return {
       notesUrl: notes.url,
       clientUrl: journal.url,
+      mcpUrl: `${notes.url}/mcp`,
       credentials: await demoCredentials(),
       close: async () => {
         await closeServers()

@@ -1,7 +1,7 @@
 import type { AuthRouterOptions } from 'latchkey'
 import { database } from './notes/database.ts'
 import { memberOf } from './notes/session.ts'
-import { notesUrl, secret } from './notes/settings.ts'
+import { mcpUrl, notesUrl, secret } from './notes/settings.ts'
 import { theme } from './theme/theme.ts'
 
 const quiet = { ...console, info: () => {} }
@@ -32,6 +32,9 @@ export default {
     'notes:read': 'Read your notes',
     'notes:write': { description: 'Write new notes for you', optional: true },
   },
+  // Any MCP client can connect: its user allows it, and nobody registers it.
+  resources: { [mcpUrl]: { name: 'Notes for assistants', scopes: ['notes:read', 'notes:write'] } },
+  features: { registration: true, clientMetadataDocuments: true },
   branding: { name: 'Notes', logo: '/notes.svg' },
   ...(process.env.NOTES_THEME === '1' ? theme : {}),
   logger: process.env.LOG_LEVEL === 'warn' ? quiet : console,

@@ -20,9 +20,11 @@ const reset = (data: string): void => {
   for (const name of names) rmSync(join(data, name), { recursive: true, force: true })
 }
 
-const describe = ({ notesUrl, clientUrl, credentials }: Example): string => `
+const describe = ({ notesUrl, clientUrl, mcpUrl, credentials }: Example): string => `
   Journal  ${clientUrl}  a separate client: open this first
   Notes    ${notesUrl}  the existing app, with Latchkey at ${notesUrl}/oauth
+  MCP      ${mcpUrl}  the notes for assistants; connect one, for example with
+           claude mcp add --transport http notes ${mcpUrl}
 
   Sign in as
 ${credentials.map(({ email, password }) => `    ${email}   ${password}`).join('\n')}

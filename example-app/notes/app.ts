@@ -3,10 +3,12 @@ import express, { type ErrorRequestHandler } from 'express'
 import helmet from 'helmet'
 import { authRouter } from 'latchkey' // Latchkey
 import latchkeyConfig from '../latchkey.config.ts' // Latchkey
+import { mcp } from './mcp.ts'
 import { listNotes, readNote, writeNote } from './notes.ts'
 import { messagePage } from './pages.ts'
 import { pages } from './routes.ts'
 import { session } from './session.ts'
+import { mcpUrl } from './settings.ts'
 
 export const app = express()
 
@@ -29,6 +31,9 @@ app.post('/api/notes', oauth.requireToken('notes:write'), express.json(), async 
   res.status(201).json(await writeNote(Number(req.auth.subject), note))
 })
 // Latchkey ends.
+
+// An MCP server with the same notes, and with access tokens of its own.
+app.all('/mcp', oauth.requireToken('notes:read', { resource: mcpUrl }), mcp)
 
 app.use(pages())
 

@@ -11,6 +11,9 @@ const running = readRunning(dataFolder)
 /** The address of Notes, of this start or the last one. */
 export const notesUrl = process.env.NOTES_URL ?? running.at(-1)?.notesUrl ?? 'http://localhost:3000'
 
+/** The address of the MCP server of Notes, which is its name as a resource (RFC 8707). */
+export const mcpUrl = `${notesUrl}/mcp`
+
 /** The addresses of Journal, the demo client; several if several copies run. */
 export const journalUrls =
   running.length > 0 ? running.map((one) => one.journalUrl) : ['http://localhost:3001']

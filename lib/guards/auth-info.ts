@@ -1,4 +1,5 @@
 import { OAuthError } from '../protocol/errors.ts'
+import { resourceMetadataUrl } from '../protocol/protected-resource.ts'
 import { parseScope } from '../protocol/scope.ts'
 import type { AuthInfo } from './types.ts'
 
@@ -34,7 +35,9 @@ export const authInfoOf = (token: string, claims: TokenClaims, resource?: string
   }
   return {
     ...{ token, clientId, scopes: parseScope(text(claims.scope)), expiresAt: claims.exp },
-    ...(resource !== undefined && { resource: new URL(resource) }),
+    ...(resource !== undefined && {
+      ...{ resource: new URL(resource), resourceMetadataUrl: resourceMetadataUrl(resource) },
+    }),
     ...(subject !== undefined && { subject }),
     ...(organization !== undefined && { organization }),
     claims: { ...others, ...(subject !== undefined && { sub: subject }) },

@@ -10,6 +10,8 @@ export interface AuthInfo {
   expiresAt: number
   /** The resource that the token is for (RFC 8707). */
   resource?: URL
+  /** The URL of the document about that resource (RFC 9728), which challenges of the MCP SDK name. */
+  resourceMetadataUrl?: string
   /** For data of the host's own. */
   extra?: Record<string, unknown>
   /** The user's id; undefined when the client acts for itself, which only a guard with `{ user: false }` lets pass. */

@@ -66,7 +66,11 @@ test.each([
   const { body } = await call(path, token)
   expect(body).toMatchObject({
     ...{ token, clientId: 'web', subject: '1', scopes: expect.arrayContaining(['openid']) },
-    ...{ expiresAt: expect.any(Number), resource: new URL(resource).href },
+    ...{
+      expiresAt: expect.any(Number),
+      resource: new URL(resource).href,
+      resourceMetadataUrl: expect.stringContaining('/.well-known/oauth-protected-resource/'),
+    },
     claims: { aud: resource, sub: '1', client_id: 'web', auth_time: expect.any(Number) },
   })
 })
