@@ -32,7 +32,7 @@ export default {
     'notes:read': 'Read your notes',
     'notes:write': { description: 'Write new notes for you', optional: true },
   },
-  // Any MCP client can connect: its user allows it, and nobody registers it.
+  // Any MCP client can connect: it describes itself, and its user allows it.
   resources: { [mcpUrl]: { name: 'Notes for assistants', scopes: ['notes:read', 'notes:write'] } },
   features: { registration: true, clientMetadataDocuments: true },
   branding: { name: 'Notes', logo: '/notes.svg' },

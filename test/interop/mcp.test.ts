@@ -1,29 +1,21 @@
 // The official clients of the Model Context Protocol connect to an MCP server that they know nothing about, with their own
 // OAuth code and a scripted browser: challenge, metadata, client id, PKCE, tokens for that resource, step-up, refresh.
 
+import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import * as nodeTls from 'node:tls'
-import * as second from '@modelcontextprotocol/client'
+import { promisify } from 'node:util'
 import { toNodeHandler } from '@modelcontextprotocol/node'
-import { auth } from '@modelcontextprotocol/sdk/client/auth.js'
-import { Client as FirstClient } from '@modelcontextprotocol/sdk/client/index.js'
-import { StreamableHTTPClientTransport as FirstTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { createMcpHandler, McpServer, requireScopes } from '@modelcontextprotocol/server'
 import { certificate } from '../support/certificate.ts'
 import { openServer, type TestServer } from '../support/client-server.ts'
 import { type Host, startHost } from '../support/host.ts'
-import { locationOf, RawBrowser } from '../support/raw-browser.ts'
-
-/** The loopback address of a desktop app. */
-const callback = 'http://127.0.0.1:33418/callback'
-const metadata = {
-  client_name: 'Desktop app',
-  redirect_uris: [callback],
-  token_endpoint_auth_method: 'none',
-  grant_types: ['authorization_code', 'refresh_token'],
-  response_types: ['code'],
-}
+import { freePort, openHostFolder } from '../support/host-folder.ts'
+import { appMetadata, createMcpApp, mcpClients } from '../support/mcp-client.ts'
+import { RawBrowser } from '../support/raw-browser.ts'
 
 let server: TestServer
 let host: Host
@@ -36,7 +28,7 @@ const tls = nodeTls as typeof nodeTls & {
 }
 const trusted = tls.getCACertificates()
 const documents = createServer(certificate, (_req, res) => {
-  const body = JSON.stringify({ ...metadata, client_id: documentUrl, client_name: 'Documented app' })
+  const body = JSON.stringify({ ...appMetadata, client_id: documentUrl, client_name: 'Documented app' })
   res.writeHead(200, { 'content-type': 'application/json' }).end(body)
 })
 
@@ -66,7 +58,7 @@ beforeAll(async () => {
     },
     clients: [
       {
-        ...metadata,
+        ...appMetadata,
         client_id: 'known',
         grant_types: ['authorization_code', 'refresh_token'],
         response_types: ['code'],
@@ -87,101 +79,21 @@ afterAll(async () => {
   await server.close()
 })
 
-type Provider = second.OAuthClientProvider
-type Stored = Awaited<ReturnType<Provider['clientInformation']>>
-type Tokens = Awaited<ReturnType<Provider['tokens']>>
-
-/** What a desktop app keeps. */
-const createApp = (given: { clientMetadataUrl?: string; client?: Stored }) => {
-  const kept: { client?: Stored; tokens?: Tokens; verifier?: string; asked?: URL } = { client: given.client }
-  const provider: Provider = {
-    redirectUrl: callback,
-    clientMetadata: metadata,
-    ...(given.clientMetadataUrl !== undefined && { clientMetadataUrl: given.clientMetadataUrl }),
-    clientInformation: () => kept.client,
-    saveClientInformation: (client) => void Object.assign(kept, { client }),
-    tokens: () => kept.tokens,
-    saveTokens: (tokens) => void Object.assign(kept, { tokens }),
-    redirectToAuthorization: (asked) => void Object.assign(kept, { asked }),
-    saveCodeVerifier: (verifier) => void Object.assign(kept, { verifier }),
-    codeVerifier: () => String(kept.verifier),
-    invalidateCredentials: (scope) => {
-      if (scope === 'all') delete kept.client
-      delete kept.tokens
-    },
-  }
-  return { kept, provider }
-}
-
-/** One connection of each version: its client, its transport, and how it finishes a login. */
-const versions = {
-  '@modelcontextprotocol/sdk 1': (authProvider: Provider) => {
-    const transport = new FirstTransport(new URL(mcp), { authProvider: authProvider as never })
-    const client = new FirstClient({ name: 'test', version: '1.0.0' })
-    return {
-      connect: () => client.connect(transport as never),
-      call: (name: string) => client.callTool({ name }),
-      finish: (answer: URL) => transport.finishAuth(answer.searchParams.get('code') ?? ''),
-      /** At a 403 it refreshes, which brings no further scope, and gives up; the app then starts a login. */
-      giveUp: async ({ message }: Error) => {
-        if (!message.includes('upscoping')) return
-        const tokens = await authProvider.tokens()
-        await authProvider.invalidateCredentials?.('tokens')
-        await auth(authProvider as never, { serverUrl: mcp, scope: `${tokens?.scope} notes:write` })
-      },
-    }
-  },
-  '@modelcontextprotocol/client 2': (authProvider: Provider) => {
-    const transport = new second.StreamableHTTPClientTransport(new URL(mcp), { authProvider })
-    const client = new second.Client({ name: 'test', version: '1.0.0' })
-    return {
-      connect: () => client.connect(transport),
-      call: (name: string) => client.callTool({ name }),
-      finish: (answer: URL) => transport.finishAuth(answer.searchParams),
-      giveUp: async (_error: Error) => {},
-    }
-  },
-}
-
 const ways = {
   'a registration': () => ({}),
   'a metadata document': () => ({ clientMetadataUrl: documentUrl }),
-  'an id that its user was given': () => ({ client: { client_id: 'known' } }),
+  'an id that its user was given': () => ({ known: { client_id: 'known' } }),
 }
 
-const table = Object.entries(versions).flatMap(([version, open]) =>
-  Object.entries(ways).map(([way, given]) => ({ version, way, open, given })),
+const table = (Object.keys(mcpClients) as (keyof typeof mcpClients)[]).flatMap((client) =>
+  Object.entries(ways).map(([way, given]) => ({ client, way, given })),
 )
 
 test.each(table)(
-  '$version logs in with $way, asks for more, refreshes and returns after removal',
-  async ({ open, given }) => {
-    const { kept, provider } = createApp(given())
+  '$client logs in with $way, asks for more, refreshes and returns after removal',
+  async ({ client, given }) => {
     const browser = new RawBrowser(server.origin, server.origin)
-    let connection = open(provider)
-    let isConnected = false
-    /** Calls a tool; whenever the client asks for a login, the user allows it and the client connects again. */
-    const use = async (tool: string): Promise<{ said: unknown; asked: string[] }> => {
-      const asked: string[] = []
-      for (;;) {
-        try {
-          delete kept.asked
-          if (!isConnected) await connection.connect()
-          isConnected = true
-          const result = (await connection.call(tool)) as { content: { text: string }[] }
-          return { said: result.content[0]?.text, asked }
-        } catch (error) {
-          await connection.giveUp(error as Error)
-          if (kept.asked === undefined || asked.length > 2) throw error
-          asked.push(kept.asked.searchParams.get('scope') ?? '')
-          expect(kept.asked.searchParams.get('resource')).toBe(mcp)
-          const answer = locationOf(await browser.grant(kept.asked.href))
-          await connection.finish(answer)
-          connection = open(provider)
-          isConnected = false
-        }
-      }
-    }
+    const { kept, use } = createMcpApp({ mcp, browser, client, ...given() })
 
     expect(await use('list_notes')).toEqual({
       said: 'the notes of 1',
@@ -213,3 +125,34 @@ test.each(table)(
     expect({ said, times: asked.length }).toEqual({ said: 'the notes of 1', times: 1 })
   },
 )
+
+test('the app of docs/mcp.md serves these clients as it stands there', async () => {
+  const read = (file: string): string => readFileSync(join(__dirname, '../..', file), 'utf8')
+  const [, app = ''] = /```js\n(\/\/ mcp\.mjs\n[^`]*(?:`[^`\n]+`[^`]*)*?)```/.exec(read('docs/mcp.md')) ?? []
+  const port = await freePort()
+  const url = `http://localhost:${port}/mcp`
+  const [, additions = ''] = /as before\n([^}]*\{[^\n]*\n[^\n]*\n)\}/.exec(read('docs/mcp.md')) ?? []
+  const folder = openHostFolder({
+    'mcp.mjs': app,
+    'latchkey.config.mjs': `export default {
+  scopes: { 'orders:read': 'See your orders' },
+${additions.replace('http://localhost:3000/mcp', url)}}`,
+    'seed.mjs': `import { migrate, seedUsers } from 'latchkey'
+import knex from 'knex'
+const database = knex({ client: 'better-sqlite3', connection: 'latchkey.sqlite', useNullAsDefault: true })
+await migrate(database)
+await seedUsers(database, [{ username: 'ada@example.com', password: 'ada’s password' }])
+await database.destroy()`,
+  })
+  try {
+    await promisify(execFile)(process.execPath, ['seed.mjs'], { cwd: folder.path })
+    await folder.start('mcp.mjs', { PORT: String(port) })
+    const { origin } = new URL(url)
+    const { use } = createMcpApp({
+      ...{ mcp: url, browser: new RawBrowser(origin, origin), client: '@modelcontextprotocol/client 2' },
+    })
+    expect((await use('list_orders')).said).toMatch(/^orders of \S+$/)
+  } finally {
+    folder.remove()
+  }
+})
