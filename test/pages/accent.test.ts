@@ -33,6 +33,11 @@ const isMovedEnough = (colour: string, link: string, scheme: (typeof schemes)[nu
 }
 const better = (fill: string): number => Math.max(contrast('#fdfdfe', fill), contrast('#11151f', fill))
 
+const isGrey = (colour: string): boolean => toOklch(colour).c < 0.04
+/** Black, white and grey turn around where another grey would look disabled. */
+const isInverted = (colour: string, scheme: (typeof schemes)[number]): boolean =>
+  isGrey(colour) && least(colour, scheme) < 3
+
 /** Which promises of an accent are broken, as the host wrote it. */
 const broken = (colour: string, scheme: (typeof schemes)[number]): string[] => {
   const colours = accentColours(colour, scheme)
@@ -43,13 +48,15 @@ const broken = (colour: string, scheme: (typeof schemes)[number]): string[] => {
     'words on a button under the pointer': contrast(accentText, accentHover) >= 4.5,
     'the edge of a button': least(accentEdge, scheme) >= 3,
     links: least(link, scheme) >= 4.5,
-    focus: least(focus, scheme) >= 3,
+    focus: least(focus, scheme) >= (isGrey(colour) ? 4.5 : 3),
     'a fill that differs from the card': differenceOf(accent, surfaces[scheme].surface) >= 0.1,
     'six digits': Object.values(colours).every((colour) => /^#[0-9a-f]{6}$/.test(colour)),
     'its own hue': Object.values(derived).every((each) => turn(colour, each) < 8),
     'itself as a link where it passes': link === colour || least(colour, scheme) < 4.5,
-    'itself as focus where it passes': focus === colour || least(colour, scheme) < 3,
-    'moved no further than it must': link === colour || isMovedEnough(colour, link, scheme),
+    'itself as focus where it passes': focus === colour || least(colour, scheme) < (isGrey(colour) ? 4.5 : 3),
+    'moved no further than it must':
+      link === colour || isInverted(colour, scheme) || isMovedEnough(colour, link, scheme),
+    'a button that does not look disabled': !isGrey(colour) || least(accent, scheme) >= 3,
     'the better of near-white and near-black words': contrast(accentText, accent) === better(accent),
   }
   return Object.keys(promises).filter((promise) => !promises[promise])
@@ -113,6 +120,51 @@ describe('the stylesheet', () => {
     expect(themed.text).toBe(`${green.text}:root { --accent: tomato }`)
     const tags = [own, green, themed, style('#2f6b50')].map(({ etag }) => etag)
     expect(new Set(tags).size).toBe(4)
+  })
+
+  /** The custom properties of a scheme, as the last rule for each sets them. */
+  const propertiesIn = (css: string, scheme: (typeof schemes)[number]): Map<string, string> => {
+    const rules = [...css.matchAll(/(?:@media ([^{]+)\{\s*)?:root\s*\{([^}]*)\}/g)]
+    const isMeant = (media?: string) =>
+      media === undefined || (scheme === 'dark' && /^\(prefers-color-scheme: ?dark\)/.test(media))
+    const ofScheme = rules.filter(([, media]) => isMeant(media))
+    const declared = ofScheme.flatMap(([, , text = '']) => [...text.matchAll(/--([a-z-]+):\s*([^;]+)/g)])
+    return new Map(declared.map(([, name = '', value = '']) => [name, value]))
+  }
+  const brands = {
+    white: '#fff',
+    black: '#000',
+    lemon: '#fff44f',
+    neon: '#39ff14',
+    navy: '#0a2540',
+    red: '#d0021b',
+  }
+  const areas = ['page', 'surface', 'raised']
+  /** What stands on what, with the least contrast (WCAG 2.2 §1.4.3, §1.4.11). */
+  const pairs: readonly (readonly [string, readonly string[], number])[] = [
+    ...['text', 'muted', 'link', 'caution'].map((name) => [name, areas, 4.5] as const),
+    ['danger', [...areas, 'danger-surface'], 4.5],
+    ['text', ['danger-surface'], 4.5],
+    ['accent-text', ['accent', 'accent-hover'], 4.5],
+    ['surface', ['danger'], 4.5],
+    ['field', ['surface'], 3],
+    ['accent-edge', areas, 3],
+    ['focus', areas, 3],
+  ]
+
+  describe.each(Object.entries(brands))('of a %s brand', (name, accent) => {
+    it.each(schemes)('can be read on %s pages', (scheme) => {
+      const properties = propertiesIn(style(accent).text, scheme)
+      const valueOf = (property: string): string => properties.get(property) ?? ''
+      const faint = pairs.flatMap(([front, backs, ratio]) =>
+        backs
+          .map((back) => ({ front, back, contrast: contrast(valueOf(front), valueOf(back)) }))
+          .filter(({ contrast }) => !(contrast >= ratio)),
+      )
+      expect(faint).toEqual([])
+      const isColourless = name === 'white' || name === 'black'
+      if (isColourless) expect(contrast(valueOf('focus'), valueOf('surface'))).toBeGreaterThanOrEqual(4.5)
+    })
   })
 
   it('uses every colour that the accent gives', () => {

@@ -27,6 +27,9 @@ const [textContrast, controlContrast] = [4.5, 3]
 /** The minimum distance between a fill and its background in Oklab. */
 const fillDistance = 0.1
 
+/** Colours with less chroma count as black, white or grey. */
+const leastChroma = 0.04
+
 const textColours = ['#fdfdfe', '#11151f'] as const
 
 // Loaded on first use: only a host with an accent colour needs it.
@@ -49,7 +52,13 @@ const colourFunctions = () => {
     const l = Math.min(Math.max(colour.l + by, 0), 1)
     return formatHex(clampChroma({ ...colour, l }, 'oklch'))
   }
-  return { contrast: wcagContrast, distance: differenceEuclidean('oklab'), normalized, lighter }
+  const isGrey = (hex: string): boolean => (toOklch(hex)?.c ?? 0) < leastChroma
+  /** Black becomes white, and white black. */
+  const inverted = (hex: string): string => lighter(hex, 1 - 2 * (toOklch(hex)?.l ?? 0))
+  return {
+    ...{ contrast: wcagContrast, distance: differenceEuclidean('oklab'), normalized, lighter },
+    ...{ isGrey, inverted },
+  }
 }
 type ColourFunctions = ReturnType<typeof colourFunctions>
 
@@ -74,14 +83,16 @@ const hovered = (functions: ColourFunctions, fill: string): string => {
   const { contrast, distance, lighter } = functions
   const text = textOn(functions, fill)
   const isFit = (colour: string): boolean =>
-    contrast(text, colour) >= textContrast && distance(fill, colour) >= 0.05
-  return [lighter(fill, -0.06), lighter(fill, 0.06)].find(isFit) ?? fill
+    contrast(text, colour) >= textContrast && distance(fill, colour) >= 0.05 && contrast(fill, colour) >= 1.1
+  // Near black, a small step is invisible.
+  return [-0.06, 0.06, 0.22].map((step) => lighter(fill, step)).find(isFit) ?? fill
 }
 
 /**
  * Derives readable colours from an accent colour, for light or dark pages: the colour itself where it has enough
  * contrast, else the nearest lightness of its hue. The text on a button and links have a contrast of at least 4.5 to 1;
- * the edge of a button and the focus ring have 3 to 1.
+ * the edge of a button and the focus ring have 3 to 1. Black, white and grey are inverted where they are too near the
+ * page, because another grey would look disabled; their focus ring, which no hue distinguishes, has 4.5 to 1.
  *
  * @param hex `#rgb` or `#rrggbb`
  * @throws TypeError when it is not a colour
@@ -89,14 +100,17 @@ const hovered = (functions: ColourFunctions, fill: string): string => {
  */
 export const accentColours = (hex: string, scheme: keyof typeof surfaces): AccentColours => {
   const functions = colourFunctions()
-  const { contrast, distance, normalized } = functions
-  const own = normalized(hex)
+  const { contrast, distance, normalized, isGrey, inverted } = functions
+  const given = normalized(hex)
   const backgrounds = Object.values(surfaces[scheme])
   const stands = (colour: string, ratio: number): boolean =>
     backgrounds.every((background) => contrast(colour, background) >= ratio)
+  const own = isGrey(given) && !stands(given, controlContrast) ? inverted(given) : given
   const isFill = (colour: string): boolean =>
     contrast(textOn(functions, colour), colour) >= textContrast &&
-    backgrounds.every((background) => distance(colour, background) >= fillDistance)
+    (isGrey(own)
+      ? stands(colour, controlContrast)
+      : backgrounds.every((background) => distance(colour, background) >= fillDistance))
   const accent = nearest(functions, own, isFill)
   return {
     accent,
@@ -104,7 +118,7 @@ export const accentColours = (hex: string, scheme: keyof typeof surfaces): Accen
     accentHover: hovered(functions, accent),
     accentText: textOn(functions, accent),
     link: nearest(functions, own, (colour) => stands(colour, textContrast)),
-    focus: nearest(functions, own, (colour) => stands(colour, controlContrast)),
+    focus: nearest(functions, own, (colour) => stands(colour, isGrey(own) ? textContrast : controlContrast)),
   }
 }
 
