@@ -13,6 +13,7 @@ export const seed = async (knex: Knex): Promise<void> => {
         client_id: 'journal',
         client_name: 'Journal',
         client_secret: secret('journal'),
+        logo: new URL('../client/public/journal.png', import.meta.url),
         client_uri: journalUrls.at(-1),
         policy_uri: `${journalUrls.at(-1)}/privacy`,
         redirect_uris: journalUrls.map((url) => `${url}/callback`),
