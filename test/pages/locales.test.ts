@@ -210,6 +210,17 @@ describe('the languages of a host', () => {
     expect(said).toEqual([expect.stringMatching(/not available in 'de'.*: orders:write; add the texts/)])
   })
 
+  it('of the host with some texts only are named in the log, unless their parent has the others', () => {
+    const said: string[] = []
+    const logger = { info: () => {}, warn: (line: string) => void said.push(line), error: () => {} }
+    const texts = { 'login.title': 'Inloggen' }
+    const locales = { nl: { texts }, 'de-AT': { texts }, fi: { texts: en.texts } }
+    createLanguages({ defaultLocale: 'en', locales, scopes: {}, logger })
+    expect(said).toEqual([
+      `latchkey: locales['nl'] lacks ${Object.keys(en.texts).length - 1} texts, such as title.page, title.error, login.continue; the pages show them in another language`,
+    ])
+  })
+
   it('that are not built in need texts', () => {
     expect(() => languages({ nl: true })).toThrow("locales['nl'] must have texts")
   })

@@ -95,6 +95,26 @@ const enabledTags = ({ defaultLocale, locales, scopes, logger }: LanguageOptions
   return [...new Set([...Object.keys(ours), ...Object.keys(locales)])].filter(isEnabled).sort()
 }
 
+/** Names the texts that a language of the host lacks: pages show them in another language. */
+const warnOfMissingTexts = (
+  { locales, logger }: LanguageOptions,
+  tag: string,
+  tags: readonly string[],
+): void => {
+  const own = locales[tag]
+  const parent = lookUpLanguage(
+    [tag],
+    tags.filter((each) => each !== tag),
+  )
+  if (typeof own !== 'object' || Object.hasOwn(ours, tag) || parent !== undefined) return
+  const missing = Object.keys(en.texts).filter((key) => !Object.hasOwn(own.texts, key))
+  if (missing.length === 0) return
+  const some = missing.slice(0, 3).join(', ')
+  logger?.warn(
+    `latchkey: locales['${tag}'] lacks ${missing.length} texts, such as ${some}; the pages show them in another language`,
+  )
+}
+
 /**
  * Prepares the languages of a host. Texts that are missing in one of its languages come from the parent language (`de`
  * for `de-AT`), then from the default language, then from English, so that a new text in an update breaks nothing.
@@ -116,6 +136,8 @@ export const createLanguages = (options: LanguageOptions): Languages => {
     )
   }
   assertScopeLanguages(options, tags)
+
+  for (const tag of tags) warnOfMissingTexts(options, tag, tags)
 
   const wordsOf = (tag: string): LocaleOptions['texts'] => {
     const own = locales[tag]
