@@ -64,12 +64,22 @@ interface Facts {
 
 const password = 'password password password current-password Password'
 const buttons = ['button  show', 'submit  submit']
-const signInForm = ['post', 'text username username username Email or username', password, ...buttons]
+const signInForm = (label: string) => [
+  'post',
+  `text username username username ${label}`,
+  password,
+  ...buttons,
+]
+/** States of which users type an e-mail address or a username only. */
+const labels: Readonly<Record<string, string>> = {
+  'login-providers': 'Email',
+  'login-providers-wrong': 'Username',
+}
 const confirmForm = ['post', 'text username username username  unseen fixed', password, ...buttons]
 
 const formsIn = (name: string): string[][] => {
   if (name.startsWith('login-confirm')) return [confirmForm]
-  return name.startsWith('login') ? [signInForm] : []
+  return name.startsWith('login') ? [signInForm(labels[name] ?? 'Email or username')] : []
 }
 
 /** On consent pages neither answer has the focus at first, so that no key decides; a missing choice has it. */
@@ -196,7 +206,7 @@ describeWith('chromium', 'every state of every page', () => {
           expect.stringMatching(/^scrolls sideways: \d+ of 320$/),
           'button.primary is beyond the edge',
           'button.secondary and button.primary overlap',
-          'h1 cuts off what it holds',
+          'h1.marked cuts off what it holds',
           'a is 20 high',
         ]),
       )
