@@ -155,15 +155,15 @@ describe('the stylesheet', () => {
   describe.each(Object.entries(brands))('of a %s brand', (name, accent) => {
     it.each(schemes)('can be read on %s pages', (scheme) => {
       const properties = propertiesIn(style(accent).text, scheme)
-      const valueOf = (property: string): string => properties.get(property) ?? ''
+      const colourOf = (property: string): string => properties.get(property) ?? ''
       const faint = pairs.flatMap(([front, backs, ratio]) =>
         backs
-          .map((back) => ({ front, back, contrast: contrast(valueOf(front), valueOf(back)) }))
+          .map((back) => ({ front, back, contrast: contrast(colourOf(front), colourOf(back)) }))
           .filter(({ contrast }) => !(contrast >= ratio)),
       )
       expect(faint).toEqual([])
       const isColourless = name === 'white' || name === 'black'
-      if (isColourless) expect(contrast(valueOf('focus'), valueOf('surface'))).toBeGreaterThanOrEqual(4.5)
+      if (isColourless) expect(contrast(colourOf('focus'), colourOf('surface'))).toBeGreaterThanOrEqual(4.5)
     })
   })
 
