@@ -38,6 +38,8 @@ export const dutch: Readonly<Record<string, string>> = {
     'Om dit account te beschermen kun je nu even niet inloggen. Probeer het over {wait} opnieuw.',
   'login.throttled.later':
     'Om dit account te beschermen kun je nu even niet inloggen. Probeer het later opnieuw.',
+  'login.signed-out': 'Je bent uitgelogd. Log in om verder te gaan.',
+  'login.unavailable.text': 'We konden je niet inloggen. Probeer het zo nog eens.',
 
   'select-account.title': 'Kies een account',
   'select-account.continue': 'Doorgaan als {username}',
@@ -56,6 +58,9 @@ export const dutch: Readonly<Record<string, string>> = {
   'consent.datum': '{claim}: {value}',
   'consent.known': 'Wat {client} al kan ({count})',
   'consent.again': 'Druk nog een keer op de knop.',
+  'consent.notice.account': 'Je bent nu ingelogd als {username}. Controleer het en sta het opnieuw toe.',
+  'consent.notice.changed':
+    'Deze pagina is veranderd sinds je haar opende. Controleer haar en sta het opnieuw toe.',
   'consent.return': 'Je gaat hierna terug naar {destination}',
   'consent.return.app': 'Je gaat hierna terug naar een app op dit apparaat',
   'consent.legal.both': 'Lees eerst het {policy} en de {terms} van {client}.',
@@ -132,9 +137,18 @@ export const dutch: Readonly<Record<string, string>> = {
   'error.fault.what': 'De fout ligt bij ons, niet bij jou.',
   'error.fault.next':
     'Ga terug en probeer het opnieuw. Blijft het gebeuren, meld ons dan het foutnummer hieronder.',
-  'error.expired.title': 'Het inloggen duurde te lang',
+  'error.expired.title': 'Deze inlogpoging is verlopen',
   'error.expired.what': 'Voor je veiligheid kun je inloggen maar kort afronden, en maar één keer.',
   'error.expired.next': 'Ga terug naar de site of app waar je vandaan komt en begin opnieuw.',
+  'error.expired.client': 'Je kunt een uur lang inloggen. Begin opnieuw om verder te gaan naar {client}.',
+  'error.expired.link': 'Opnieuw beginnen',
+  'error.finished.title': 'Je bent hier al klaar',
+  'error.finished.what': 'Op deze pagina valt niets meer te doen.',
+  'error.finished.link': 'Verder naar {client}',
+  'error.cookies.title': 'Je browser blokkeert cookies',
+  'error.cookies.what': 'Sta cookies voor deze site toe en probeer het dan opnieuw.',
+  'error.cookies.link': 'Opnieuw proberen',
+  'error.home': 'Naar {product}',
   'error.unavailable.title': 'We zijn zo terug',
   'error.unavailable.what': 'Bij {product} kan op dit moment niemand inloggen.',
   'error.unavailable.next': 'Wacht een minuut en laad deze pagina opnieuw. Er gaat niets verloren.',
@@ -147,11 +161,12 @@ export const dutch: Readonly<Record<string, string>> = {
   'sign-out.text': 'Je bent bij {product} ingelogd als {username}.',
   'sign-out.client':
     '{client} vraagt om je uit te loggen bij {product}, waar je bent ingelogd als {username}.',
-  'sign-out.stay': 'Wil je ingelogd blijven, sluit dan deze pagina.',
+  'sign-out.stay': 'Ingelogd blijven',
   'sign-out.submit': 'Uitloggen',
 
   'signed-out.title': 'Je bent uitgelogd',
   'signed-out.text': 'Je kunt dit venster sluiten.',
+  'signed-out.again': 'Opnieuw inloggen',
   'signed-out.still.title': 'Je bent nog ingelogd bij {product}',
   'signed-out.still.text':
     'Hier uitloggen logt je niet uit bij {product} zelf. Log daar ook uit, vooral als anderen dit apparaat gebruiken.',

@@ -1,10 +1,7 @@
 import type { PageContext } from '../http/context.ts'
 import type { AuthorizationRequest } from '../protocol/authorization-request.ts'
-import {
-  AuthorizationResponseError,
-  type AuthorizationTarget,
-  ExpiredRequestError,
-} from '../protocol/errors.ts'
+import { EndedRequestError } from '../protocol/ended-request.ts'
+import { AuthorizationResponseError, type AuthorizationTarget } from '../protocol/errors.ts'
 import { consumePendingRequest } from '../repositories/index.ts'
 import { issueAuthorizationResponse } from './issue.ts'
 import type { PendingRequestKind } from './pending-request-kind.ts'
@@ -22,14 +19,16 @@ export const authorizeKind: PendingRequestKind = {
   name: 'authorize',
   path: '/authorize',
 
-  async grant(context, { request, pending }, { authorization, step }) {
+  async grant(context, { client, request, pending }, { authorization, step }) {
     const { server, info } = context
     const { login, scopes, claims, organization } = step
     const issued = await issueAuthorizationResponse(server, {
       ...{ context: authorization, login, user: login.user, scopes, claims, organization },
       pendingId: pending?.id,
     })
-    if (issued === 'gone') throw new ExpiredRequestError()
+    if (issued === 'signed-out') return issued
+    if (issued === 'gone') throw new EndedRequestError('unknown')
+    if (issued === 'used') throw new EndedRequestError('finished', client)
     if (issued === 'withdrawn') {
       const description = 'the user has just removed this client'
       throw new AuthorizationResponseError(targetOf(request), 'access_denied', description)
@@ -45,12 +44,13 @@ export const authorizeKind: PendingRequestKind = {
     sendAuthorizationResponse(context, targetOf(request), issued.parameters)
     const offline = scopes.includes('offline_access')
     endSurplus(server, { subject: login.subject, clientId: request.clientId, offline }, info)
+    return 'answered'
   },
 
-  async refuse({ server }: PageContext, { request, pending }, { code, description }) {
+  async refuse({ server }: PageContext, { client, request, pending }, { code, description }) {
     const now = server.now()
     if (pending && !(await consumePendingRequest(server.database, { id: pending.id, now }))) {
-      throw new ExpiredRequestError()
+      throw new EndedRequestError('finished', client)
     }
     throw new AuthorizationResponseError(targetOf(request), code, description)
   },

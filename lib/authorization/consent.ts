@@ -5,9 +5,9 @@ import type { ClientCard } from '../pages/page-models.ts'
 import { type Client, clientName } from '../protocol/client.ts'
 import { inLanguage } from '../protocol/client-metadata-languages.ts'
 import type { Consent, ConsentReceipt } from '../protocol/consent.ts'
-import { ExpiredRequestError } from '../protocol/errors.ts'
 import { needsConsent } from '../protocol/next-step.ts'
 import type { Organization } from '../protocol/organization.ts'
+import type { Parameters } from '../protocol/parameters.ts'
 import { redirectUriKind, webHost } from '../protocol/redirect-uri.ts'
 import type { KeptConsent } from '../repositories/index.ts'
 import type { FormPurpose } from '../sessions/csrf.ts'
@@ -48,13 +48,16 @@ export const clientCard = (
  * Reads what the consent page or its form needs.
  *
  * @param context in the language of the page
- * @throws ExpiredRequestError also if no user is logged in
+ * @returns undefined if no user is logged in
  */
-export const openConsent = async (context: PageContext, pending: PendingRequest): Promise<ConsentRequest> => {
+export const openConsent = async (
+  context: PageContext,
+  pending: PendingRequest,
+): Promise<ConsentRequest | undefined> => {
   const { server, req, language } = context
   const { client, request, known } = pending
   const active = await activeLogin(context, { login: known?.login })
-  if (active === undefined) throw new ExpiredRequestError()
+  if (active === undefined) return undefined
   const card = clientCard(server, client, request.redirectUri, language)
   const shown = shownConsent(server, client, card, request, language)
   const organizations = await findOrganizations(server.options.organizations, active.user, req)
@@ -63,15 +66,29 @@ export const openConsent = async (context: PageContext, pending: PendingRequest)
   return { pending, shown, offered, ...active }
 }
 
-/**
- * The purpose of the consent form: this request, this user, and what the page said. A form is refused if another user
- * has logged in since, or if the page would say something else today.
- */
-export const consentPurpose = ({ pending, shown, login }: ConsentRequest): FormPurpose => ({
+/** The purpose of the consent form: this request. */
+export const consentPurpose = ({ id, browser }: PendingRequest): FormPurpose => ({
   action: 'consent',
-  about: hashSecret(JSON.stringify([pending.id, login.subject, shown])),
-  browser: pending.browser,
+  about: id,
+  browser,
 })
+
+/** Hidden fields that say what the form is an answer to: whose page it was on, and what that page said. */
+export const consentSubject = ({
+  pending,
+  shown,
+  login,
+}: ConsentRequest): Record<'account' | 'shown', string> => ({
+  account: hashSecret(JSON.stringify([pending.id, login.subject])),
+  shown: hashSecret(JSON.stringify([pending.id, shown])),
+})
+
+/** Why the form answers another page than the one that would be shown now; undefined if it is the same. */
+export const consentChange = (asked: ConsentRequest, form: Parameters): 'account' | 'changed' | undefined => {
+  const { account, shown } = consentSubject(asked)
+  if (form.optional('account') !== account) return 'account'
+  return form.optional('shown') === shown ? undefined : 'changed'
+}
 
 /** What the user allowed before, and whether only the organization is left to ask for. */
 export const allowedBefore = (

@@ -3,10 +3,12 @@ import { isReadOnly } from '../http/read-only.ts'
 import { redirectToPage, sendEmpty } from '../http/send.ts'
 import { ownPath } from '../http/urls.ts'
 import type { AuthorizationRequest } from '../protocol/authorization-request.ts'
-import { ExpiredRequestError } from '../protocol/errors.ts'
+import { EndedRequestError } from '../protocol/ended-request.ts'
 import type { Login } from '../protocol/login.ts'
 import { lacksLevel, type NextStep, nextStep, unmetLevel } from '../protocol/next-step.ts'
 import { decidePendingRequest, selectLogin } from '../repositories/index.ts'
+import { boundBrowser } from '../sessions/browser-binding.ts'
+import { leaveNotice } from '../sessions/notice.ts'
 import { authorizeKind } from './authorize-kind.ts'
 import { authorizationContext, type Changes, type RequestToDecide } from './context.ts'
 import { loginLocation } from './login-location.ts'
@@ -62,32 +64,55 @@ const continueReadOnly = async (
   sendEmpty(context.res, 303, { 'Cache-Control': 'no-store' })
 }
 
+/** Redirects to the sign-in page, which says that the login has ended. */
+export const signInAgain = (
+  { server, ...context }: PageContext,
+  { id, secret, request }: PendingRequest,
+): void => {
+  leaveNotice({ server, ...context }, id, { kind: 'signed-out' })
+  redirectToPage(context.res, loginLocation(server, secret, request))
+}
+
+export interface ContinueOptions {
+  /** The kind of a request that has just arrived. @default 'authorize' */
+  readonly kind?: string
+  /** Whether the browser comes back from the host's own login page. @default false */
+  readonly returned?: boolean
+  /** Shows the sign-in form. The page of the form passes it, so that only a user who is signed in leaves it. */
+  readonly showLogin?: () => void
+}
+
 /**
  * Takes the next step of a request and answers: with the login page, the choice of an account, the consent page, or
  * what was granted. Every endpoint that changes something about a request ends here.
  *
  * @param changes what the current form has just changed
- * @param options.kind of a request that has just arrived
- * @param options.returned whether the browser comes back from the host's own login page
  */
 export const continueRequest = async (
   context: PageContext,
   asked: RequestToDecide,
   changes: Changes = {},
-  { kind: newKind = 'authorize', returned = false }: { kind?: string; returned?: boolean } = {},
+  options: ContinueOptions = {},
 ): Promise<void> => {
   const { server, res } = context
-  const name = asked.pending?.kind ?? newKind
+  const { returned = false, showLogin } = options
+  const name = asked.pending?.kind ?? options.kind ?? 'authorize'
   const kind = kinds.find((each) => each.name === name)
   // A kind that this version does not know was stored by a newer process.
-  if (kind === undefined) throw new ExpiredRequestError()
+  if (kind === undefined) throw new EndedRequestError('unknown')
   const authorization = await authorizationContext(context, asked, changes)
   const next = nextStep(authorization)
+  if (showLogin && next.step !== 'consent' && next.step !== 'issue') return showLogin()
   const isUnanswered = returned && (next.step === 'login' || next.step === 'select-account')
   const { login } = authorization
   const step = isUnanswered ? unanswered(asked.request, login) : next
   if (isReadOnly(context.req)) return continueReadOnly(context, kind, asked, step)
-  if (step.step === 'issue') return kind.grant(context, asked, { authorization, step })
+  if (step.step === 'issue') {
+    const outcome = await kind.grant(context, asked, { authorization, step })
+    if (outcome === 'answered') return
+    if (asked.pending) return signInAgain(context, asked.pending)
+    return continueRequest(context, { ...asked, known: undefined }, {}, options)
+  }
   if (step.step === 'error') return kind.refuse(context, asked, step)
 
   await storeChanges(context, asked, changes)
@@ -96,6 +121,7 @@ export const continueRequest = async (
   if (step.step === 'consent') return redirectToPage(res, ownPath(server, '/consent', named))
   // The parameter `prompt` asks the host's own page to let the user choose an account.
   const isOurChoice = step.step === 'select-account' && server.options.login.url === undefined
-  const choice = ownPath(server, '/select-account', named)
-  redirectToPage(res, isOurChoice ? choice : loginLocation(server, secret, asked.request))
+  if (isOurChoice) return redirectToPage(res, ownPath(server, '/select-account', named))
+  const isFirstVisit = boundBrowser(context) === undefined
+  redirectToPage(res, loginLocation(server, secret, asked.request, { isFirstVisit }))
 }

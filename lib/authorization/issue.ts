@@ -45,8 +45,11 @@ export interface IssuedAuthorization {
   readonly parameters: Readonly<Record<string, string>>
 }
 
-/** `gone` if the pending request has been used or the login has ended, `withdrawn` if the consent was just removed. */
-export type AuthorizationOutcome = IssuedAuthorization | 'gone' | 'withdrawn'
+/**
+ * `used` if the pending request was, `gone` if the client was just removed, `signed-out` if the login has just ended,
+ * `withdrawn` if the consent was just removed.
+ */
+export type AuthorizationOutcome = IssuedAuthorization | 'used' | 'gone' | 'signed-out' | 'withdrawn'
 
 const newAuthorization = (
   server: AuthorizationServer,
@@ -144,9 +147,9 @@ const settleConsent = async (
   tx: Database,
   grant: AuthorizationGrant,
   { subject, clientId, now }: NewAuthorization,
-): Promise<'gone' | 'withdrawn' | undefined> => {
+): Promise<'used' | 'withdrawn' | undefined> => {
   const { context, pendingId, organization = noOrganization } = grant
-  if (pendingId !== undefined && !(await consumePendingRequest(tx, { id: pendingId, now }))) return 'gone'
+  if (pendingId !== undefined && !(await consumePendingRequest(tx, { id: pendingId, now }))) return 'used'
   const answer = answerOf(grant)
   const isFirstParty = context.client.metadata.first_party
   const isSettled = answer === undefined ? isFirstParty : !answer.organizationOnly
@@ -183,7 +186,7 @@ export const issueAuthorizationResponse = async (
     // First, so that nothing is written under a login that has just ended. Without `offline_access` the authorization
     // ends with the login anyway.
     const { offline, sid, now } = authorization
-    if (offline && !(await lockLogin(tx, { sid, now }))) return 'gone'
+    if (offline && !(await lockLogin(tx, { sid, now }))) return 'signed-out'
     if (!(await keepClient(tx, grant))) return 'gone'
     const found = await settleConsent(tx, grant, authorization)
     if (found) return found

@@ -4,6 +4,9 @@ import type { PageModels } from '../pages/page-models.ts'
 import type { AuthorizationRequest } from '../protocol/authorization-request.ts'
 import { requestParameter } from './pending-request.ts'
 
+/** Names the login that the user of the form wants to replace. A sid is not secret. */
+export const replacesParameter = 'replaces'
+
 /**
  * The host's own page with `return_to`: a path when that page is on our origin, so that its check against open
  * redirects accepts it, else a URL.
@@ -22,11 +25,30 @@ const hostPage = (
   return page.origin === origin ? `${page.pathname}${page.search}${page.hash}` : page.href
 }
 
+export interface LoginLocationOptions {
+  /** Whether the browser has just got its cookie. The URL then names the client, in case cookies are blocked. @default false */
+  readonly isFirstVisit?: boolean
+  /** The login whose user is to be replaced: the form is shown to them nevertheless. */
+  readonly replaces?: string
+}
+
 /** The login page for a pending request: ours, or the host's with what it needs to know of the request. */
-export const loginLocation = (server: ServerSetup, secret: string, request: AuthorizationRequest): string => {
-  const path = ownPath(server, '/login', { [requestParameter]: secret })
+export const loginLocation = (
+  server: ServerSetup,
+  secret: string,
+  request: AuthorizationRequest,
+  { isFirstVisit = false, replaces }: LoginLocationOptions = {},
+): string => {
+  const named = { [requestParameter]: secret }
+  const path = ownPath(server, '/login', named)
   const { url } = server.options.login
-  if (url === undefined) return path
+  if (url === undefined) {
+    return ownPath(server, '/login', {
+      ...named,
+      ...(isFirstVisit && { client_id: request.clientId }),
+      ...(replaces !== undefined && { [replacesParameter]: replaces }),
+    })
+  }
   const asksAgain = request.maxAge !== undefined || request.acrValues !== undefined
   const prompt = asksAgain ? [...new Set([...request.prompt, 'login'])] : request.prompt
   const asked = prompt.length > 0 ? prompt.join(' ') : undefined

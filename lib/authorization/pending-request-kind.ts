@@ -14,8 +14,8 @@ export interface PendingRequestKind {
   readonly name: string
   /** The endpoint that continues it by GET. */
   readonly path: string
-  /** Issues what was granted, and answers. */
-  grant(context: PageContext, asked: RequestToDecide, granted: Granted): Promise<void>
+  /** Issues what was granted, and answers; `signed-out` if the login has just ended, and nothing was answered. */
+  grant(context: PageContext, asked: RequestToDecide, granted: Granted): Promise<'answered' | 'signed-out'>
   /** Ends the request with an error. */
   refuse(
     context: PageContext,

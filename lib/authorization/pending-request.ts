@@ -1,15 +1,18 @@
 import type { PageContext } from '../http/context.ts'
 import { languageOf } from '../http/language.ts'
+import { redirectToPage } from '../http/send.ts'
 import { sendPage } from '../http/send-page.ts'
+import { homeUrl } from '../http/urls.ts'
 import { createSecret, hashSecret, isSecretOf } from '../keys/secrets.ts'
 import { knownResources } from '../options/resources.ts'
 import { type AuthorizationRequest, stillAuthorizedRequest } from '../protocol/authorization-request.ts'
 import { type Client, isPublic } from '../protocol/client.ts'
-import { ExpiredRequestError } from '../protocol/errors.ts'
+import { EndedRequestError } from '../protocol/ended-request.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 import { isRegisteredRedirectUri } from '../protocol/redirect-uri.ts'
 import {
   createPendingRequest,
+  findClient,
   findPendingRequest,
   type KnownLogin,
   type PendingRequestRecord,
@@ -23,10 +26,12 @@ import { renderPageError } from './response.ts'
 export const requestParameter = 'authorization_request'
 
 /** Seconds that a request waits for login and consent. */
-const lifetime = 600
+const lifetime = 3600
 
 /** Pending requests of one browser, one for each tab. */
 const maxPerBrowser = 10
+/** Used requests of one browser that are kept for the page that says so. */
+const maxUsed = 20
 
 /** A pending request in the browser that started it, with its client as it is now. */
 export interface PendingRequest extends PendingRequestRecord {
@@ -58,7 +63,8 @@ export const keepPending = async (
   const secret = createSecret('authorizationRequest')
   const { hash: browserHash, isNew } = bindBrowser(context)
   const now = server.now()
-  if (!isNew) await removeOldestPendingRequests(server.database, { browserHash, keep: maxPerBrowser - 1 })
+  const keep = { keep: maxPerBrowser - 1, keepUsed: maxUsed }
+  if (!isNew) await removeOldestPendingRequests(server.database, { browserHash, ...keep })
   const pending = { id: hashSecret(secret), kind, browserHash, sid, request, now, expiresAt: now + lifetime }
   await createPendingRequest(server.database, pending)
   return secret
@@ -69,40 +75,50 @@ const isStillRegistered = (client: Client, redirectUri: string): boolean =>
   client.disabledAt === null &&
   isRegisteredRedirectUri(redirectUri, client.metadata.redirect_uris, { isPublic: isPublic(client) })
 
+/** The client that a URL names for a browser whose cookie may not come back; public, and no part of the request. */
+const namedClient = async ({ server }: PageContext, parameters: Parameters): Promise<Client | undefined> => {
+  const clientId = parameters.optional('client_id')
+  if (clientId === undefined) return undefined
+  const client = await findClient(server.database, { clientId, now: server.now() })
+  return client?.disabledAt === null ? client : undefined
+}
+
 /**
- * The pending request that a page or form names, for the browser that started it.
+ * The pending request that a page or form names, for the browser that started it. A request that has ended stays for a
+ * day, so that its browser learns how it ended.
  *
- * @throws ExpiredRequestError if it is unknown, expired, used, or another browser's, and if its client is gone
+ * @throws EndedRequestError if it is unknown, expired, used, or another browser's, and if its client is gone
  * @throws AuthorizationResponseError if its client is no longer registered for it
  */
 const openPending = async (context: PageContext, parameters: Parameters): Promise<PendingRequest> => {
   const { server } = context
   const secret = parameters.optional(requestParameter) ?? ''
   const browser = boundBrowser(context)
-  if (browser === undefined || !isSecretOf('authorizationRequest', secret)) throw new ExpiredRequestError()
+  if (!isSecretOf('authorizationRequest', secret)) throw new EndedRequestError('unknown')
+  if (browser === undefined) throw new EndedRequestError('no-cookie', await namedClient(context, parameters))
   const now = server.now()
   const lookup = { id: hashSecret(secret), sid: rememberedSid(context), now }
   const found = await findPendingRequest(server.database, lookup)
   if (
-    !found ||
-    found.pending.browserHash !== browser.hash ||
-    found.pending.consumedAt !== null ||
-    found.pending.expiresAt <= now ||
+    found?.pending.browserHash !== browser.hash ||
     !isStillRegistered(found.client, found.pending.request.redirectUri)
   ) {
-    throw new ExpiredRequestError()
+    throw new EndedRequestError('unknown')
   }
   const { pending, client, known, browserHasLogins } = found
+  if (pending.consumedAt !== null) throw new EndedRequestError('finished', client)
+  if (pending.expiresAt <= now) throw new EndedRequestError('expired', client)
   const request = stillAuthorizedRequest(pending.request, client, server.scopeClaims, knownResources(server))
   return { ...pending, request, secret, client, browser, browserHasLogins, known }
 }
 
 /**
  * Opens the pending request that a page or form names, and works on it in the languages that its client asked for.
+ * A page without a request redirects to the home page.
  *
  * @param work an error that it throws is shown in that language, too
  * @param shown the language of the page that a form was on
- * @throws ExpiredRequestError as {@link openPending}
+ * @throws EndedRequestError as {@link openPending}
  */
 export const withPending = async (
   outer: PageContext,
@@ -110,6 +126,10 @@ export const withPending = async (
   work: (context: PageContext, pending: PendingRequest) => Promise<void>,
   shown?: string,
 ): Promise<void> => {
+  // A bookmark of a page names no request.
+  if (outer.req.method !== 'POST' && !parameters.has(requestParameter)) {
+    return redirectToPage(outer.res, homeUrl(outer.server))
+  }
   const pending = await openPending(outer, parameters)
   const language = languageOf(outer.server, outer.req, { requested: pending.request.uiLocales, shown })
   const context: PageContext = {

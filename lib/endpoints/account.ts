@@ -33,7 +33,9 @@ const loginPage = ({ server }: PageContext, browser: Browser): LoginPage => ({
     action: ownPath(server, '/account'),
     hidden: { csrf_token: csrfToken(server, purposeOf(browser)) },
   },
+  about: 'account',
   returnPath: ownPath(server, '/account'),
+  url: ownPath(server, '/account'),
 })
 
 const iso = (seconds: number): string => new Date(seconds * 1000).toISOString()
@@ -93,7 +95,7 @@ const showLoginPage = (context: PageContext): void => {
   const { server, req, res } = context
   const { url } = server.options.login
   if (url === undefined) {
-    showLogin(context, loginPage(context, bindBrowser(context)), { username: '', confirm: false })
+    showLogin(context, loginPage(context, bindBrowser(context)))
     return
   }
   const location = accountLoginLocation(server, url)

@@ -41,5 +41,4 @@ export const authorizeEndpoint: Endpoint<PageContext> = {
   metadataName: 'authorization_endpoint',
   methods: { GET: authorize, POST: authorizeByPost },
   usesSession: ({ method }) => method !== 'POST',
-  offersLanguages: false,
 }

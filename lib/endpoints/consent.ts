@@ -3,7 +3,9 @@ import {
   type ConsentRequest,
   chosenBefore,
   clientCard,
+  consentChange,
   consentPurpose,
+  consentSubject,
   openConsent,
   receiptOf,
   sharedClaims,
@@ -11,12 +13,15 @@ import {
 import { consentRows } from '../authorization/consent-rows.ts'
 import { asFilledIn, consentScopes, grantedEntries } from '../authorization/consent-scopes.ts'
 import { rememberedConsents } from '../authorization/context.ts'
-import { continueRequest, toDecide } from '../authorization/continue.ts'
+import { continueRequest, signInAgain, toDecide } from '../authorization/continue.ts'
+import { loginLocation } from '../authorization/login-location.ts'
 import { type PendingRequest, requestParameter, withPending } from '../authorization/pending-request.ts'
 import type { PageContext } from '../http/context.ts'
 import { formParameters, queryParameters } from '../http/form.ts'
 import type { Endpoint } from '../http/route.ts'
+import { redirectToPage } from '../http/send.ts'
 import { ownPath } from '../http/urls.ts'
+import type { PageModels } from '../pages/page-models.ts'
 import { consentEntries, shownEntries } from '../protocol/consent.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import type { Decision } from '../protocol/next-step.ts'
@@ -26,6 +31,7 @@ import { webHost } from '../protocol/redirect-uri.ts'
 import { intersectScopes } from '../protocol/scope.ts'
 import { assertCsrf, csrfToken } from '../sessions/csrf.ts'
 import { endLogin } from '../sessions/login.ts'
+import { clearNotice, leaveNotice, readNotice } from '../sessions/notice.ts'
 
 /** The hidden field with the language of the page: the answer is to what the page said in it. */
 const shownLanguage = 'locale'
@@ -34,6 +40,12 @@ const shownLanguage = 'locale'
 interface Refused {
   readonly form: Parameters
   readonly error: 'missing' | 'gone'
+}
+
+/** Why the user is asked once more. */
+const noticeFor = (context: PageContext, { id }: PendingRequest): PageModels['consent']['notice'] => {
+  const kind = readNotice(context, id)?.kind
+  return kind === 'account' || kind === 'changed' ? kind : undefined
 }
 
 /** Shows what the client asks for; a refused form as the user filled it in. */
@@ -56,7 +68,8 @@ const showPage = async (context: PageContext, asked: ConsentRequest, refused?: R
     hidden: {
       [requestParameter]: pending.secret,
       [shownLanguage]: shown.locale,
-      csrf_token: csrfToken(server, consentPurpose(asked)),
+      ...consentSubject(asked),
+      csrf_token: csrfToken(server, consentPurpose(pending)),
     },
     client: clientCard(server, client, request.redirectUri, shown.locale),
     username: user.username,
@@ -64,12 +77,14 @@ const showPage = async (context: PageContext, asked: ConsentRequest, refused?: R
     scopes: consentRows(server, filledIn, claims, shown.locale),
     redirectTo: webHost(request.redirectUri) || undefined,
     accountUrl: ownPath(server, '/account'),
+    notice: noticeFor(context, pending),
   }
   context.send('consent', model, { redirectUri: request.redirectUri, status: refused ? 400 : 200 })
 }
 
 const show = async (context: PageContext, pending: PendingRequest): Promise<void> => {
   const asked = await openConsent(context, pending)
+  if (asked === undefined) return signInAgain(context, pending)
   // Without an organization the user can allow nothing, so the client gets an error.
   if (asked.offered?.length === 0) await continueRequest(context, toDecide(pending), { active: asked })
   else await showPage(context, asked)
@@ -103,17 +118,39 @@ const allow = async (
   return { ...answer, scopes: entries, receipt }
 }
 
+/**
+ * "Not you?": shows the sign-in form. The login ends when another user has signed in, unless the host's own login stands
+ * behind it: Latchkey could not replace that one later.
+ */
+const switchUser = async (context: PageContext, { pending, login }: ConsentRequest): Promise<void> => {
+  const { server, res } = context
+  const { url, current, remember } = server.options.login
+  if (url === undefined && (current === undefined || remember !== undefined)) {
+    const location = loginLocation(server, pending.secret, pending.request, { replaces: login.sid })
+    return redirectToPage(res, location)
+  }
+  await endLogin(context)
+  await continueRequest(context, { ...toDecide(pending), known: undefined })
+}
+
 /** Applies the answer and continues the request. */
 const submit = async (context: PageContext, pending: PendingRequest, form: Parameters): Promise<void> => {
+  assertCsrf(context, form, consentPurpose(pending))
   const asked = await openConsent(context, pending)
-  assertCsrf(context, form, consentPurpose(asked))
+  if (asked === undefined) return signInAgain(context, pending)
   const request = toDecide(pending)
   const { offered } = asked
   const choice = form.required('decision')
-  if (choice === 'switch') {
-    await endLogin(context)
-    return continueRequest(context, { ...request, known: undefined })
+  if (choice === 'switch') return switchUser(context, asked)
+  const change = consentChange(asked, form)
+  if (change) {
+    leaveNotice(context, pending.id, { kind: change })
+    return redirectToPage(
+      context.res,
+      ownPath(context.server, '/consent', { [requestParameter]: pending.secret }),
+    )
   }
+  clearNotice(context)
   if (choice === 'deny') {
     return continueRequest(context, request, { active: asked, decision: deny(context, asked) })
   }

@@ -116,14 +116,14 @@ export const pageKind = (server: ServerSetup, checkProxy: RequestCheck): Endpoin
   const open = opener(server, maxPageForm, checkProxy)
   const openSession = sessionOpener(server)
   return {
-    async open(incoming, { usesSession = () => true, offersLanguages = true }) {
+    async open(incoming, { usesSession = () => true }) {
       // A code would expire unused, and a logout would surprise. The browser asks again when the user follows the link.
       if (isPrefetch(incoming.req)) {
         sendEmpty(incoming.res, 503, { 'Cache-Control': 'no-store' })
         return undefined
       }
       const context = await open(incoming)
-      if (offersLanguages && chooseLanguage(context)) return undefined
+      if (chooseLanguage(context)) return undefined
       const { req } = incoming
       const opened = usesSession(req) ? await openSession(incoming) : noSession
       const session = isReadOnly(req) ? readOnlySession(opened) : opened

@@ -1,17 +1,25 @@
 import { loginWays } from '../authorization/login-location.ts'
 import type { PageContext } from '../http/context.ts'
+import { reportServerError } from '../http/errors.ts'
+import { redirectToPage } from '../http/send.ts'
 import type { PageModels } from '../pages/page-models.ts'
+import { OAuthError } from '../protocol/errors.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 import { rememberDevice } from '../sessions/device-cookie.ts'
 import { type ActiveLogin, startLogin } from '../sessions/login.ts'
 import { attemptLogin } from '../sessions/login-attempt.ts'
+import { clearNotice, leaveNotice, type Notice, readNotice } from '../sessions/notice.ts'
 
-/** Username and password are never trimmed. The body bounds them; a value too long to be right is simply wrong. */
+/** The password is never trimmed. The body bounds both fields; a value too long to be right is simply wrong. */
 const maxFieldLength = 16_384
 
 /** The login form in one place: for a pending request, or for the user alone. */
 export interface LoginPage {
-  readonly form: Pick<PageModels['login'], 'action' | 'hidden' | 'client'>
+  readonly form: Pick<PageModels['login'], 'action' | 'hidden' | 'client' | 'switchUrl'>
+  /** What notices for this page are about: the id of the pending request, or `account`. */
+  readonly about: string
+  /** Shows the form by GET. */
+  readonly url: string
   /** Where pages of the host send the browser when the user has signed in, signed up or set a new password there. */
   readonly returnPath: string
   /** Where the pending request will end. */
@@ -23,49 +31,88 @@ export interface LoginPage {
   readonly account?: string
 }
 
-type Shown = Omit<PageModels['login'], 'action' | 'hidden' | 'client'>
-
 const statuses = { credentials: 400, throttled: 429, unavailable: 503 }
 
-/** Shows the form; after a failure with the error. */
-export const showLogin = (
-  context: PageContext,
-  { form, redirectUri, returnPath }: LoginPage,
-  shown: Shown,
-): void => {
-  const { server } = context
-  const { error, retryAfter } = shown
-  const status = error === undefined ? 200 : statuses[error]
-  const headers: Record<string, string> =
-    retryAfter === undefined ? {} : { 'Retry-After': String(retryAfter) }
-  const { identifier } = server.options.login
-  const ways = loginWays(server, returnPath, shown.username)
-  context.send('login', { ...shown, ...form, ...ways, identifier }, { status, redirectUri, headers })
+type Said = Pick<PageModels['login'], 'error' | 'isLastTry' | 'notice' | 'retryAfter'>
+
+/** What the page says about what happened before it. A lock that is over is not mentioned. */
+const saidBy = (notice: Notice | undefined, now: number): Said => {
+  if (notice?.kind === 'signed-out') return { notice: notice.kind }
+  if (notice?.kind === 'credentials') return { error: notice.kind, isLastTry: notice.isLastTry }
+  if (notice?.kind === 'unavailable') return { error: notice.kind }
+  const retryAfter = notice?.kind === 'throttled' ? (notice.retryAt ?? now) - now : 0
+  return retryAfter > 0 ? { error: 'throttled', retryAfter } : {}
 }
 
 /**
- * Checks what the user typed and records the login, or shows the form again.
+ * Shows the form, with the error of the last attempt. Its status is that of the attempt, so that password managers and
+ * logs can see the failure.
  *
- * @returns the login; undefined when the form has been shown
+ * @param username filled in unless another name was typed before
+ */
+export const showLogin = (context: PageContext, page: LoginPage, username = ''): void => {
+  const { server } = context
+  const { form, about, redirectUri, account } = page
+  const notice = readNotice(context, about)
+  const said = saidBy(notice, server.now())
+  const { error } = said
+  const retryAfter = error === 'unavailable' ? 1 : said.retryAfter
+  const name = account ?? (error && notice?.username) ?? username
+  const model = {
+    ...{ ...form, ...said, username: name, confirm: account !== undefined },
+    ...loginWays(server, page.returnPath, name),
+    identifier: server.options.login.identifier,
+  }
+  context.send('login', model, {
+    status: error === undefined ? 200 : statuses[error],
+    redirectUri,
+    headers: retryAfter === undefined ? {} : { 'Retry-After': String(retryAfter) },
+  })
+}
+
+/** Redirects to the form, which then says why the attempt did not succeed. */
+const refuse = (context: PageContext, { about, url }: LoginPage, notice: Notice): undefined => {
+  leaveNotice(context, about, notice)
+  redirectToPage(context.res, url)
+}
+
+/** Checks the password and records the login. */
+const attempt = async (
+  context: PageContext,
+  page: LoginPage,
+  { username, password }: { username: string; password: string },
+): Promise<ActiveLogin | Notice> => {
+  const result = await attemptLogin(context, { username, password, clientId: page.clientId })
+  if (result.outcome === 'failed') return { kind: 'credentials', username, isLastTry: result.isLastTry }
+  if (result.outcome === 'refused') {
+    return { kind: 'throttled', username, retryAt: context.server.now() + result.retryAfter }
+  }
+  const active = await startLogin(context, result.user, { isFirst: page.isFirstLogin })
+  if (context.server.options.throttle) rememberDevice(context, username, active.user.subject)
+  return active
+}
+
+/**
+ * Checks what the user typed and records the login, or redirects to the form. Spaces around the username are ignored,
+ * because some keyboards add one; those around a password are part of it.
+ *
+ * @returns the login; undefined when the request has been answered
  */
 export const logIn = async (
   context: PageContext,
   form: Parameters,
   page: LoginPage,
 ): Promise<ActiveLogin | undefined> => {
-  const username = page.account ?? form.verbatim('username', maxFieldLength) ?? ''
+  const username = page.account ?? form.verbatim('username', maxFieldLength)?.trim() ?? ''
   const password = form.verbatim('password', maxFieldLength) ?? ''
-  const attempt = await attemptLogin(context, { username, password, clientId: page.clientId })
-  const shown = { username, confirm: page.account !== undefined }
-  if (attempt.outcome === 'failed') {
-    showLogin(context, page, { ...shown, error: 'credentials', isLastTry: attempt.isLastTry })
-    return undefined
+  try {
+    const result = await attempt(context, page, { username, password })
+    if ('kind' in result) return refuse(context, page, result)
+    clearNotice(context)
+    return result
+  } catch (error) {
+    if (!(error instanceof OAuthError) || error.status !== 503) throw error
+    reportServerError(context, error)
+    return refuse(context, page, { kind: 'unavailable', username })
   }
-  if (attempt.outcome === 'refused') {
-    showLogin(context, page, { ...shown, error: 'throttled', retryAfter: attempt.retryAfter })
-    return undefined
-  }
-  const active = await startLogin(context, attempt.user, { isFirst: page.isFirstLogin })
-  if (context.server.options.throttle) rememberDevice(context, username, active.user.subject)
-  return active
 }

@@ -4,8 +4,8 @@ import { formParameters, queryParameters } from '../http/form.ts'
 import { uiLocalesOf } from '../http/language.ts'
 import type { Endpoint } from '../http/route.ts'
 import { redirectToPage, sendRedirect } from '../http/send.ts'
-import { ownPath } from '../http/urls.ts'
-import { type Client, clientName } from '../protocol/client.ts'
+import { homeUrl, ownPath } from '../http/urls.ts'
+import { type Client, clientName, homePage, signInUrl } from '../protocol/client.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { assertPostLogoutRedirectUri } from '../protocol/logout-request.ts'
 import type { Parameters } from '../protocol/parameters.ts'
@@ -80,11 +80,13 @@ const isVouchedFor = async (
 const doneParameter = 'signed_out'
 
 const showDone = (context: PageContext, client: Client | undefined, stillSignedIn = false): void => {
-  // A client that nothing is known about gets no link on our page.
-  const uri = client?.metadata.self_described === undefined ? client?.metadata.client_uri : undefined
-  const link =
-    client && uri !== undefined ? { client: { name: clientName(client, context.language), uri } } : {}
-  context.send('signed-out', { ...link, ...(stillSignedIn && { stillSignedIn }) })
+  const { server, language } = context
+  const uri = client && homePage(client, language)
+  const start = (client && signInUrl(client, server.issuer)) ?? ownPath(server, '/account')
+  context.send('signed-out', {
+    ...(client && uri !== undefined && { client: { name: clientName(client, language), uri } }),
+    ...(stillSignedIn ? { stillSignedIn } : { signInUrl: start }),
+  })
 }
 
 const finish = async (context: PageContext, { client, location }: LogoutRequest): Promise<void> => {
@@ -120,11 +122,13 @@ const logout = async (context: PageContext): Promise<void> => {
   const browser = bindBrowser(context)
   const token = csrfToken(server, { action: 'logout', about: purpose(fields), browser })
   const uiLocales = uiLocalesOf(req).join(' ')
+  const { client } = request
   const model = {
     action: ownPath(server, '/logout', uiLocales === '' ? {} : { ui_locales: uiLocales }),
     hidden: { ...fields, csrf_token: token },
-    client: request.client && clientName(request.client, language),
+    client: client && clientName(client, language),
     username: active.user.username,
+    stayUrl: (client && homePage(client, language)) ?? homeUrl(server),
   }
   context.send('sign-out', model, { redirectUri: request.location })
 }

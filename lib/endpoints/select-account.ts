@@ -1,5 +1,5 @@
 import { clientCard } from '../authorization/consent.ts'
-import { continueRequest, toDecide } from '../authorization/continue.ts'
+import { continueRequest, signInAgain, toDecide } from '../authorization/continue.ts'
 import { loginLocation } from '../authorization/login-location.ts'
 import { type PendingRequest, requestParameter, withPending } from '../authorization/pending-request.ts'
 import type { PageContext } from '../http/context.ts'
@@ -25,7 +25,7 @@ const showPage = (context: PageContext, pending: PendingRequest, active: ActiveL
   const { server, language } = context
   const { client, request, secret } = pending
   if (active === undefined) {
-    redirectToPage(context.res, loginLocation(server, secret, request))
+    signInAgain(context, pending)
     return
   }
   const model = {
@@ -55,7 +55,9 @@ const submit = async (context: PageContext, pending: PendingRequest, form: Param
   if (choice !== 'continue') throw new OAuthError('invalid_request', 'decision must be continue or another')
   const active = await activeLogin(context, { login: pending.known?.login })
   // Another user has since logged in, in another tab. The request must not continue with an account that the page did not show.
-  if (active?.login.sid !== form.optional(shownLogin)) return showPage(context, pending, active)
+  if (active?.login.sid !== form.optional(shownLogin)) {
+    return redirectToPage(res, ownPath(server, '/select-account', { [requestParameter]: pending.secret }))
+  }
   await continueRequest(context, toDecide(pending), { active, selectedSid: active?.login.sid })
 }
 

@@ -1,6 +1,6 @@
-import { randomUUID } from 'node:crypto'
 import { channel } from 'node:diagnostics_channel'
 import { EventEmitter } from 'node:events'
+import { createRequestId } from '../keys/secrets.ts'
 import type { Logger } from '../options/options.ts'
 import type { RequestInfo } from '../protocol/request-info.ts'
 import type { AuthEvent, EventDetails, EventType } from './event.ts'
@@ -79,7 +79,7 @@ export const createEvents = (logger: Logger, now: () => number): Events => {
     announce: (type, info, details) => {
       const isHeard = emitter.listenerCount(type) + emitter.listenerCount('*') > 0
       if (!isHeard && !diagnostics.hasSubscribers) return
-      const { requestId = randomUUID(), address } = info ?? {}
+      const { requestId = createRequestId(), address } = info ?? {}
       const event = {
         type,
         time: now(),

@@ -1,9 +1,15 @@
 import type { NextFunction } from 'express'
-import { ExpiredRequestError, OAuthError } from '../protocol/errors.ts'
+import type { ServerSetup } from '../authorization-server.ts'
+import type { PageModels } from '../pages/page-models.ts'
+import { clientName, homePage, signInUrl } from '../protocol/client.ts'
+import { type EndedReason, EndedRequestError } from '../protocol/ended-request.ts'
+import { OAuthError } from '../protocol/errors.ts'
+import { hostLink } from '../protocol/links.ts'
 import type { Incoming } from './context.ts'
 import { languageOf } from './language.ts'
 import { sendJson } from './send.ts'
 import { sendPage } from './send-page.ts'
+import { homeUrl } from './urls.ts'
 
 const statusOf = (error: unknown): number | undefined =>
   typeof error === 'object' && error !== null && 'status' in error && typeof error.status === 'number'
@@ -21,7 +27,7 @@ export const oauthErrorOf = (error: unknown): OAuthError => {
 }
 
 /** Logs and announces a server error under the id of the request. */
-const report = ({ server, info }: Incoming, error: OAuthError): void => {
+export const reportServerError = ({ server, info }: Incoming, error: OAuthError): void => {
   if (error.status < 500) return
   // A request that we turn away under load needs a line and no stack.
   const reason = error.cause ?? (error.status === 503 ? error.message : error)
@@ -56,7 +62,7 @@ export const errorRenderer =
   (render: Renderer) =>
   (incoming: Incoming, thrown: unknown, next: NextFunction): void => {
     const error = oauthErrorOf(thrown)
-    report(incoming, error)
+    reportServerError(incoming, error)
     if (incoming.res.headersSent) next(thrown)
     else render(incoming, error)
   }
@@ -67,20 +73,45 @@ export const sendJsonError = (
   { code, message, status, headers }: OAuthError,
 ): void => sendJson(res, { error: code, error_description: message }, { status, headers })
 
-const pageKind = (error: OAuthError): 'error' | 'expired' | 'unavailable' => {
-  if (error instanceof ExpiredRequestError) return 'expired'
+type ErrorModel = PageModels['error']
+
+/** Pages of requests that have ended are not about an error; each leads on. */
+const endedKinds: Readonly<Record<EndedReason, ErrorModel['kind']>> = {
+  unknown: 'expired',
+  expired: 'expired',
+  finished: 'finished',
+  'no-cookie': 'cookies',
+}
+
+const pageKind = (error: OAuthError): ErrorModel['kind'] => {
+  if (error instanceof EndedRequestError) return endedKinds[error.reason]
   return error.status === 503 ? 'unavailable' : 'error'
+}
+
+/** The client whose request has ended, with the page where the user can go on. */
+const clientOf = (
+  server: ServerSetup,
+  { client, reason }: EndedRequestError,
+  language: string,
+): ErrorModel['client'] => {
+  if (client === undefined) return undefined
+  const [home, start] = [homePage(client, language), signInUrl(client, server.issuer)]
+  const uri = reason === 'finished' ? (home ?? start) : (start ?? home)
+  return { name: clientName(client, language), uri }
 }
 
 /** An error page. Outside production it also shows the description to the developer. */
 export const sendErrorPage: Renderer = (incoming, error) => {
   const { server, req, info, language = languageOf(server, req) } = incoming
+  const hasEnded = error instanceof EndedRequestError
   const model = {
     kind: pageKind(error),
     code: error.code,
     errorId: info.requestId,
     time: new Date(server.now() * 1000).toISOString(),
     detail: server.options.production ? undefined : error.message,
+    client: hasEnded ? clientOf(server, error, language) : undefined,
+    homeUrl: hasEnded ? homeUrl(server) : hostLink(server.options.branding.home),
   }
   const { status, headers } = error
   if (status < 500) reportRefusal(incoming, error)

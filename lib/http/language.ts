@@ -51,7 +51,7 @@ const lifetime = 31_536_000
 
 /** Form fields that are also parameters in the URL of the page. */
 const urlParameters = [
-  ...['authorization_request', 'client_id', 'organization'],
+  ...['authorization_request', 'replaces', 'client_id', 'organization'],
   ...['post_logout_redirect_uri', 'state', 'id_token_hint'],
 ]
 
@@ -63,14 +63,34 @@ const pathsOf = (server: ServerSetup): Partial<Record<PageName, string>> => ({
 })
 
 /**
+ * The path of an error page by GET. Its query is not repeated on the page, because nobody has checked it: the browser
+ * says in `Referer` where the link was.
+ */
+const errorPath = ({ server, endpoint, req }: Incoming): URL | undefined =>
+  /^\/[a-z_-]+$/.test(endpoint.path) && (req.method === 'GET' || isReadOnly(req))
+    ? new URL(ownPath(server, endpoint.path), server.issuer)
+    : undefined
+
+/** The query of the same page before the user chose a language there; empty if the browser does not say it. */
+const earlierQuery = ({ server, endpoint, req }: Incoming): URLSearchParams => {
+  const { referer = '' } = req.headers
+  const { origin } = new URL(server.issuer)
+  const page = URL.canParse(referer) ? new URL(referer) : undefined
+  const isSame = page?.origin === origin && page.pathname === ownPath(server, endpoint.path)
+  return isSame ? page.searchParams : new URLSearchParams()
+}
+
+/**
  * The URL that shows the same page by GET: the action of its form with the fields that name its subject. Pages that
- * redirect by themselves have none, and error pages have none because their URL is not verified.
+ * redirect by themselves have none.
  */
 const urlOf = <Name extends PageName>(
-  server: ServerSetup,
+  incoming: Incoming,
   page: Name,
   model: PageModels[Name],
 ): URL | undefined => {
+  if (page === 'error') return errorPath(incoming)
+  const { server } = incoming
   const hasForm = 'hidden' in model
   const path = hasForm ? model.action : pathsOf(server)[page]
   if (path === undefined) return undefined
@@ -83,13 +103,13 @@ const urlOf = <Name extends PageName>(
 
 /** The languages in the footer of a page; none if there is only one, or no URL to come back to. */
 export const languageChoices = <Name extends PageName>(
-  server: ServerSetup,
+  incoming: Incoming,
   page: Name,
   model: PageModels[Name],
   language: string,
 ): LanguageChoice[] => {
-  const { tags, nameOf } = server.languages
-  const url = urlOf(server, page, model)
+  const { tags, nameOf } = incoming.server.languages
+  const url = urlOf(incoming, page, model)
   if (tags.length < 2 || url === undefined) return []
   return tags.map((tag) => {
     url.searchParams.set(languageParameter, tag)
@@ -107,7 +127,8 @@ const isOwnChoice = (site: string | string[] | undefined): boolean =>
  *
  * @returns whether the request has been answered
  */
-export const chooseLanguage = ({ server, endpoint, req, res }: Incoming): boolean => {
+export const chooseLanguage = (incoming: Incoming): boolean => {
+  const { server, endpoint, req, res } = incoming
   if (req.method !== 'GET' && !isReadOnly(req)) return false
   const query = queryOf(req)
   const chosen = query.get(languageParameter)
@@ -115,6 +136,8 @@ export const chooseLanguage = ({ server, endpoint, req, res }: Incoming): boolea
   if (tag === undefined || !isOwnChoice(req.headers['sec-fetch-site'])) return false
   setCookie(server, res, { purpose: 'language', value: tag, maxAge: lifetime })
   query.delete(languageParameter)
-  redirectToPage(res, `${ownPath(server, endpoint.path)}${query.size === 0 ? '' : `?${query}`}`)
+  const rest = query.size === 0 ? earlierQuery(incoming) : query
+  rest.delete(languageParameter)
+  redirectToPage(res, `${ownPath(server, endpoint.path)}${rest.size === 0 ? '' : `?${rest}`}`)
   return true
 }

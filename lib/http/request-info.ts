@@ -1,7 +1,7 @@
-import { randomUUID } from 'node:crypto'
 import { isIP } from 'node:net'
 import type { Request } from 'express'
 import type { ServerSetup } from '../authorization-server.ts'
+import { createRequestId } from '../keys/secrets.ts'
 import type { RequestInfo } from '../protocol/request-info.ts'
 
 /** Some proxies write `203.0.113.7:51004` and `[2001:db8::7]:51004` into X-Forwarded-For. */
@@ -27,6 +27,6 @@ const addressOf = (server: ServerSetup, { ip = '' }: Request): string => {
 
 /** A new id and the address of a request. Call it once per request. */
 export const createRequestInfo = (server: ServerSetup, req: Request): RequestInfo => ({
-  requestId: randomUUID(),
+  requestId: createRequestId(),
   address: addressOf(server, req),
 })

@@ -18,8 +18,6 @@ export interface Endpoint<C extends Incoming> extends EndpointDescription {
   readonly cors?: boolean
   /** Of pages: whether a request may read and start a session. @default every request may */
   readonly usesSession?: (req: Request) => boolean
-  /** Of pages: whether the footer's links for languages lead here. @default true */
-  readonly offersLanguages?: boolean
 }
 
 /** What endpoints of one kind share: what comes before the handler, and how errors leave. */

@@ -6,13 +6,14 @@ import { sendHtml } from './send.ts'
 
 /** Answers with a page in this language. */
 export const sendPage = <Name extends PageName>(
-  { server, res }: Incoming,
+  incoming: Incoming,
   language: string,
   page: Name,
   model: PageModels[Name],
   { status = 200, redirectUri, headers = {} }: PageOptions = {},
 ): void => {
-  const choices = languageChoices(server, page, model, language)
+  const { server, res } = incoming
+  const choices = languageChoices(incoming, page, model, language)
   const html = server.views.render(page, model, { language, choices })
   setPageHeaders(res, redirectUri)
   sendHtml(res, html, { status, headers: { 'Content-Language': language, ...headers } })

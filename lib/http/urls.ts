@@ -1,4 +1,5 @@
 import type { ServerSetup } from '../authorization-server.ts'
+import { hostLink } from '../protocol/links.ts'
 
 /** Whether cookies are Secure: the issuer decides, never the request. */
 export const isSecure = (server: ServerSetup): boolean => server.issuer.startsWith('https:')
@@ -19,3 +20,7 @@ export const ownPath = (
   const search = new URLSearchParams(query).toString()
   return `${server.options.basePath}${path}${search === '' ? '' : `?${search}`}`
 }
+
+/** Where a page leads that has no other way on: the product's home page, or the user's connected apps. */
+export const homeUrl = (server: ServerSetup): string =>
+  hostLink(server.options.branding.home) ?? ownPath(server, '/account')

@@ -24,6 +24,13 @@ export type SecretKind = keyof typeof secretPrefixes
 /** A random identifier of 128 bits. */
 export const randomId = (): string => randomBytes(16).toString('base64url')
 
+/** An id for one request that people can read out, such as `7F3C-91A2-B4`. */
+export const createRequestId = (): string =>
+  randomBytes(5)
+    .toString('hex')
+    .toUpperCase()
+    .replace(/(.{4})(.{4})/, '$1-$2-')
+
 /** A new bearer secret of 256 bits, such as `lk_at_…`. */
 export const createSecret = (kind: SecretKind): string =>
   `${secretPrefixes[kind]}${randomBytes(32).toString('base64url')}`

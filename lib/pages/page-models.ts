@@ -90,7 +90,8 @@ export interface PageModels {
     username: string
     /** The account is fixed; only the password is asked for (`prompt=login`, `max_age`). */
     confirm: boolean
-    error?: 'credentials' | 'throttled'
+    /** Why the last attempt did not succeed. `unavailable`: the user could not be signed in. */
+    error?: 'credentials' | 'throttled' | 'unavailable'
     /** With `credentials`: one more failure pauses the sign-in. */
     isLastTry?: boolean
     /** With `throttled`: seconds until the next attempt is checked. */
@@ -101,6 +102,10 @@ export interface PageModels {
     links?: { readonly forgotPassword?: string; readonly signUp?: string }
     /** Other ways to sign in, which lead back here. */
     providers?: readonly { readonly name: string; readonly url: string; readonly icon?: string }[]
+    /** The login of this browser has ended, and the user must sign in again. */
+    notice?: 'signed-out'
+    /** With `confirm`: the form for another user. */
+    switchUrl?: string
   }
   /** Lets a signed-in user choose an account (`prompt=select_account`). */
   'select-account': {
@@ -127,6 +132,8 @@ export interface PageModels {
     redirectTo?: string
     /** The page where the user can remove the client later. */
     accountUrl?: string
+    /** Why the user is asked once more: another user has signed in, or the page says something else now. */
+    notice?: 'account' | 'changed'
   }
   /** The user's connected apps. */
   account: {
@@ -164,7 +171,8 @@ export interface PageModels {
     url: string
   }
   error: {
-    kind: 'error' | 'expired' | 'unavailable'
+    /** `finished`: the request was answered before; `cookies`: the browser sent none. */
+    kind: 'error' | 'expired' | 'finished' | 'cookies' | 'unavailable'
     /** Error code (RFC 6749 §4.1.2.1 and others). */
     code: string
     /** The request id in the log. */
@@ -173,6 +181,10 @@ export interface PageModels {
     time: string
     /** For developers; never set in production. */
     detail?: string
+    /** The client whose request has ended, and its page where the user can go on. */
+    client?: { name: string; uri?: string }
+    /** The product's home page, where no client leads on. */
+    homeUrl?: string
   }
   /** Asks for confirmation before signing out, if the request does not prove that the user wants it. */
   'sign-out': {
@@ -181,8 +193,12 @@ export interface PageModels {
     /** The client that requests it, if any. */
     client?: string
     username: string
+    /** Where the user goes on without signing out. */
+    stayUrl: string
   }
   'signed-out': {
+    /** Where the user can sign in again. */
+    signInUrl?: string
     /** A registered client and its home page, where the user can continue. */
     client?: { name: string; uri: string }
     /** The host's own login could not be ended. */

@@ -60,7 +60,7 @@ const consent: PageModels['consent'] = {
 const error: PageModels['error'] = {
   kind: 'error',
   code: 'invalid_redirect_uri',
-  errorId: '7f3c91a2b4',
+  errorId: '7F3C-91A2-B4',
   time: '2026-11-21T09:41:00.000Z',
 }
 const unverified: ClientCard = {
@@ -141,7 +141,17 @@ export const samples: readonly Sample[] = [
     page: 'login',
     model: { ...login, username: 'alice', error: 'throttled', retryAfter: 840 },
   },
-  { name: 'login-confirm', page: 'login', model: { ...login, username: 'alice@example.com', confirm: true } },
+  {
+    name: 'login-unavailable',
+    page: 'login',
+    model: { ...login, username: 'alice', error: 'unavailable' },
+  },
+  { name: 'login-signed-out', page: 'login', model: { ...login, notice: 'signed-out' } },
+  {
+    name: 'login-confirm',
+    page: 'login',
+    model: { ...login, username: 'alice@example.com', confirm: true, switchUrl: '/login?replaces=sample' },
+  },
   {
     name: 'login-confirm-wrong',
     page: 'login',
@@ -224,6 +234,8 @@ export const samples: readonly Sample[] = [
       redirectTo: `${long}.example`,
     },
   },
+  { name: 'consent-account', page: 'consent', model: { ...consent, notice: 'account' } },
+  { name: 'consent-changed', page: 'consent', model: { ...consent, notice: 'changed' } },
   {
     name: 'consent-organization',
     page: 'consent',
@@ -317,19 +329,39 @@ export const samples: readonly Sample[] = [
       ...error,
       kind: 'expired',
       code: 'invalid_request',
+      homeUrl: '/account',
     },
+  },
+  ...(['expired', 'finished', 'cookies'] as const).map(
+    (kind): Sample => ({
+      name: `error-${kind}-client`,
+      page: 'error',
+      model: {
+        ...error,
+        kind,
+        code: 'invalid_request',
+        client: { name: 'Order Desk', uri: 'https://desk.example.com/' },
+      },
+    }),
+  ),
+  { name: 'error-cookies', page: 'error', model: { ...error, kind: 'cookies', homeUrl: '/account' } },
+  { name: 'error-finished', page: 'error', model: { ...error, kind: 'finished', homeUrl: '/account' } },
+  {
+    name: 'error-expired-long',
+    page: 'error',
+    model: { ...error, kind: 'expired', client: { name: long, uri: 'https://desk.example.com/' } },
   },
   {
     name: 'error-unavailable',
     page: 'error',
     model: { ...error, kind: 'unavailable', code: 'temporarily_unavailable' },
   },
-  { name: 'signed-out', page: 'signed-out', model: {} },
+  { name: 'signed-out', page: 'signed-out', model: { signInUrl: '/account' } },
   { name: 'signed-out-still', page: 'signed-out', model: { stillSignedIn: true } },
   {
     name: 'signed-out-back',
     page: 'signed-out',
-    model: { client: { name: 'Order Desk', uri: 'https://desk.example.com/' } },
+    model: { client: { name: 'Order Desk', uri: 'https://desk.example.com/' }, signInUrl: '/account' },
   },
   {
     name: 'sign-out',
@@ -339,12 +371,13 @@ export const samples: readonly Sample[] = [
       hidden: { csrf_token: 'sample' },
       client: 'Order Desk',
       username: 'alice@example.com',
+      stayUrl: 'https://desk.example.com/',
     },
   },
   {
     name: 'sign-out-long',
     page: 'sign-out',
-    model: { action: '/logout', hidden: {}, client: long, username: `${long}@example.com` },
+    model: { action: '/logout', hidden: {}, client: long, username: `${long}@example.com`, stayUrl: '/' },
   },
   {
     name: 'form-post',

@@ -59,6 +59,8 @@ export interface ClientMetadata {
   response_modes?: ResponseMode[]
   client_name?: string
   client_uri?: string
+  /** Where the client starts a sign-in by itself (OIDC Core §4). Pages of expired requests link to it. */
+  initiate_login_uri?: string
   logo_uri?: string
   policy_uri?: string
   tos_uri?: string
@@ -131,6 +133,7 @@ const registered: Readonly<Record<string, Check>> = {
   application_type: oneOf(['web', 'native']),
   client_name: text,
   client_uri: httpsUri,
+  initiate_login_uri: httpsUri,
   logo_uri: httpsUri,
   policy_uri: httpsUri,
   tos_uri: httpsUri,

@@ -51,6 +51,22 @@ export const rotatesRefreshTokens = (client: Client): boolean =>
 export const clientName = (client: Client, language?: string): string =>
   inLanguage(client.metadata, 'client_name', language) ?? client.clientId
 
+/** Whether pages may link to the client. A client that describes itself gets no link: nothing is known about it. */
+const mayBeLinked = ({ metadata }: Client): boolean => metadata.self_described === undefined
+
+/** The client's page that starts a sign-in by itself (OIDC Core §4), with `iss`, if pages may link to it. */
+export const signInUrl = (client: Client, issuer: string): string | undefined => {
+  const { initiate_login_uri: start } = client.metadata
+  if (start === undefined || !mayBeLinked(client)) return undefined
+  const url = new URL(start)
+  url.searchParams.set('iss', issuer)
+  return url.href
+}
+
+/** The client's home page, in the given language if it has one, if pages may link to it. */
+export const homePage = (client: Client, language: string): string | undefined =>
+  mayBeLinked(client) ? inLanguage(client.metadata, 'client_uri', language) : undefined
+
 /** The scopes a client may request: those it registered, or by default all standard ones. */
 export const allowedScopes = ({ metadata }: Pick<Client, 'metadata'>): readonly string[] =>
   metadata.scope?.split(' ') ?? standardScopes

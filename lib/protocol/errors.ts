@@ -100,10 +100,3 @@ export const asAuthorizationError = (target: AuthorizationTarget, error: unknown
   error instanceof OAuthError && !(error instanceof AuthorizationResponseError)
     ? new AuthorizationResponseError(target, error.code, error.message, { cause: error.cause })
     : error
-
-/** The pending request is unknown, expired, used, or another browser's; the page says how to start again. */
-export class ExpiredRequestError extends OAuthError {
-  constructor() {
-    super('invalid_request', 'authorization_request is unknown, expired, already used or of another browser')
-  }
-}

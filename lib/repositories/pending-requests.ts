@@ -129,21 +129,22 @@ export const createPendingRequest = async (
 
 const ofBrowser = query<{ browserHash: string }>((table, v) =>
   table('pending_requests')
-    .select('id')
+    .select(['id', 'consumed_at'])
     .where({ browser_hash: v.browserHash })
-    .whereNull('consumed_at')
     .orderBy('created_at', 'desc'),
 )
 
 const remove = command<{ id: string }>((table, v) => table('pending_requests').where({ id: v.id }).delete())
 
-/** Removes the oldest pending requests of a browser, beyond this number. */
+/** Removes the oldest requests of a browser, beyond these numbers of pending and of used ones. */
 export const removeOldestPendingRequests = async (
   db: Database,
-  { browserHash, keep }: { browserHash: string; keep: number },
+  { browserHash, keep, keepUsed }: { browserHash: string; keep: number; keepUsed: number },
 ): Promise<void> => {
   const rows = await ofBrowser(db, { browserHash })
-  for (const row of rows.slice(keep)) await remove(db, { id: text(row, 'id') })
+  const isUsed = (row: Row): boolean => numberOrNull(row, 'consumed_at') !== null
+  const surplus = [...rows.filter((row) => !isUsed(row)).slice(keep), ...rows.filter(isUsed).slice(keepUsed)]
+  for (const row of surplus) await remove(db, { id: text(row, 'id') })
 }
 
 const decide = command<{ id: string; decision: string }>((table, v) =>

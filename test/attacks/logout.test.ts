@@ -1,6 +1,6 @@
 import { browserSide, evil, pageOf, still } from '../support/browser-side.ts'
 import { callback, clients, secret } from '../support/host.ts'
-import { expectErrorPage, expectExpiredPage, withoutOwnScript } from '../support/outcomes.ts'
+import { expectErrorPage, withoutOwnScript } from '../support/outcomes.ts'
 import { type Answer, fieldsOf, type RawBrowser } from '../support/raw-browser.ts'
 import { underAttack, writesNothing } from '../support/target.ts'
 import { ada, bob } from '../support/tokens.ts'
@@ -249,8 +249,8 @@ underAttack(
       await expectNobody(agent)
       await expectNobody(thief)
       for (const who of [agent, thief]) {
-        expectExpiredPage(await who.get(consent.url.href))
-        expectExpiredPage(await who.decide(consent, 'allow'))
+        for (const answer of [await who.open(consent.url.href), await who.decide(consent, 'allow')])
+          expect(pageOf(answer)).toBe('200 /login')
       }
       expect(await redeem(waiting)).toMatchObject({ error: 'invalid_grant' })
     })

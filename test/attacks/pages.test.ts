@@ -172,7 +172,11 @@ underAttack(
         for (const name of names) {
           const wrong = { redirect_uri: 'https://other.example.com/', [name]: payload }
           const logout = { client_id: 'hostile', post_logout_redirect_uri: payload, [name]: payload }
-          for (const url of [authorizeUrl(wrong), at('/login', { [name]: payload }), at('/logout', logout)]) {
+          for (const url of [
+            authorizeUrl(wrong),
+            at('/login', { authorization_request: 'x', [name]: payload }),
+            at('/logout', logout),
+          ]) {
             const answer = await browser().get(url)
             expectErrorPage(answer, 400)
             expectInert(answer, target().base)
@@ -283,7 +287,7 @@ underAttack(
           const agent = browser()
           const started = unforged(await agent.get(authorizeUrl(), headers))
           expect(started.headers.location).toMatch(
-            new RegExp(`^${target().base}/login\\?authorization_request=lk_ar_[\\w-]{43}#_$`),
+            new RegExp(`^${target().base}/login\\?authorization_request=lk_ar_[\\w-]{43}&client_id=web#_$`),
           )
           const page = unforged(await agent.get(started.headers.location ?? '', headers))
           expect(page.html).toContain(`action="${at('/login')}"`)

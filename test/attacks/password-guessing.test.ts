@@ -18,7 +18,7 @@ underAttack(
     ) => {
       const { fields } = await loginPage({}, agent)
       const form = { ...fields, username: name, password: `guess ${turn}` }
-      return agent.post(`${target().base}/login`, form)
+      return agent.follow(await agent.post(`${target().base}/login`, form))
     }
     const expectStopped = async (turns: readonly Parameters<typeof guess>[1][]): Promise<void> => {
       const statuses: number[] = []

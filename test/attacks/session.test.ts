@@ -107,9 +107,12 @@ underAttack(
         const consent = await victim.signIn(page)
         expect(pageOf(consent)).toBe('200 /consent')
         expect(pageOf(await attacker.open(resume))).toBe('200 /login')
-        expectExpiredPage(await attacker.get(at('/consent', { authorization_request: id })))
         const form = { ...fieldsOf(consent, 'value="allow"'), decision: 'allow' }
-        expectExpiredPage(await post(attacker, '/consent', form))
+        for (const answer of [
+          await attacker.get(at('/consent', { authorization_request: id })),
+          await post(attacker, '/consent', form),
+        ])
+          expect(pageOf(await attacker.follow(answer))).toBe('200 /login')
         code(await post(victim, '/consent', form))
         expectExpiredPage(await attacker.get(resume))
         expectExpiredPage(await post(attacker, '/consent', form))
@@ -208,9 +211,9 @@ underAttack(
           expect(pair.length).toBeLessThan(1000)
           expect(given.filter((each) => !each.startsWith('Max-Age=')).sort()).toEqual(attributes)
         }
-        const purposes = set.map((cookie) => /_(browser|known|session)=/.exec(cookie)?.[1])
+        const purposes = set.map((cookie) => /_(browser|known|notice|session)=/.exec(cookie)?.[1])
         const hasOwn = mount !== 'after the host’s own parsers, session, helmet and compression'
-        expect(new Set(purposes)).toEqual(new Set(hasOwn ? ['browser', 'session'] : ['browser']))
+        expect(new Set(purposes)).toEqual(new Set(['browser', 'notice', ...(hasOwn ? ['session'] : [])]))
       })
     })
 

@@ -55,7 +55,6 @@ describe('without a login', () => {
     expect(events.map(({ time: _, requestId: __, address: ___, ...event }) => event)).toEqual([
       { type: 'login.failed', account: expect.any(String) },
     ])
-    await signInPage(agent)
     expect(textOf(await agent.signIn(wrong))).toContain('Connected apps')
     expect(events.at(-1)).toMatchObject({ type: 'login.succeeded', subject: '1' })
     expect(events.at(-1)).not.toHaveProperty('clientId')

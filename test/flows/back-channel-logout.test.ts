@@ -338,12 +338,14 @@ describe('what notifies them', () => {
     expect(claimsOf(request?.token ?? '')).toMatchObject({ sub: '1', sid: sidOf(tokens) })
   })
 
-  test('“Not you?” on the consent page', async () => {
+  test('another user who signs in after “Not you?” on the consent page', async () => {
     const app = await start([client('shop'), client('third', { first_party: false })])
     const agent = new RawBrowser(app.app)
     const tokens = await grant(app, agent, 'shop')
     const consent = await agent.open(authorizeUrl({ client_id: 'third', scope: 'openid' }))
-    expect((await agent.decide(consent, 'switch')).url.pathname).toBe('/oauth/login')
+    const login = await agent.decide(consent, 'switch')
+    expect(paths()).toEqual([])
+    await agent.signIn(login, bob.email, bob.password)
     await settled(app)
     expect(paths()).toEqual(['/shop'])
     expect(claimsOf(receiver.requests.items[0]?.token ?? '').sid).toBe(sidOf(tokens))

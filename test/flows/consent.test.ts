@@ -64,14 +64,36 @@ describe('the page', () => {
   test('forms carry the request, a token and the boxes, and nothing of the protocol', async () => {
     const { page } = await asked({ ...web, scope: 'openid notes:write' })
     const names = Object.keys(fieldsOf(page, 'value="allow"')).sort()
-    expect(names).toEqual(['authorization_request', 'csrf_token', 'locale', 'scope:notes:write'])
+    expect(names).toEqual([
+      ...['account', 'authorization_request', 'csrf_token', 'locale', 'scope:notes:write', 'shown'],
+    ])
   })
 
-  test('is not shown without a login', async () => {
+  test('without a login asks to sign in, says why, and continues after it', async () => {
     const { agent, page } = await asked()
     agent.cookies.delete([...agent.cookies.keys()].find((name) => name.endsWith('_session')) ?? '')
-    expectExpiredPage(await agent.get(page.url.href))
-    expectExpiredPage(await agent.decide(page, 'allow'))
+    const signedOut = [await agent.open(page.url.href), await agent.decide(page, 'allow')]
+    for (const { status, url, html } of signedOut) {
+      expect({ status, path: url.pathname }).toEqual({ status: 200, path: '/oauth/login' })
+      expect(html).toContain('You were signed out. Sign in to continue.')
+    }
+    const again = await agent.signIn(signedOut[1] as Answer)
+    expect(again.html).not.toContain('signed out')
+    codeOf(await agent.decide(again, 'allow'))
+  })
+
+  test('of a user who was replaced in another tab allows nothing, and is shown again for the other user', async () => {
+    const { agent, page } = await asked()
+    await agent.signIn(await agent.open(authorizeUrl({ ...web, prompt: 'login select_account' })), ...bob)
+    for (const decision of ['allow', 'deny'] as const) {
+      const again = await agent.decide(page, decision)
+      expect({ path: again.url.pathname, status: again.status }).toEqual(consentPage)
+      expect(again.html).toContain(
+        'You’re now signed in as <bdi>bob@example.com</bdi>. Check and allow again.',
+      )
+    }
+    const { body } = await redeem(host, codeOf(await agent.decide(await agent.get(page.url.href), 'allow')))
+    expect(claimsOf(body.id_token).sub).toBe('2')
   })
 })
 
@@ -175,7 +197,7 @@ describe('the answer', () => {
     codeOf(await agent.get(authorizeUrl(web)))
   })
 
-  test('“Not you?” ends the login with its tokens, and another user can continue', async () => {
+  test('“Not you?” ends the login with its tokens as soon as another user has signed in, and not before', async () => {
     const { agent, page } = await asked({ ...web, scope: 'openid email' })
     const first = await agent.decide(page, 'allow')
     const { body } = await redeem(host, codeOf(first))
@@ -187,13 +209,17 @@ describe('the answer', () => {
     expect({ status: login.status, path: login.url.pathname }).toEqual({ status: 200, path: '/oauth/login' })
     expect(login.html).not.toContain('ada@example.com')
     expect(sid).toEqual(expect.any(String))
-    expect(await logins().whereNull('ended_at')).toHaveLength(open - 1)
-    for (const each of [agent, thief]) {
-      const silent = await each.get(authorizeUrl({ ...web, prompt: 'none' }))
-      expectErrorRedirect(silent, 'login_required', { state: 's' })
-    }
+    const wrong = await agent.signIn(login, bob[0], 'not bob’s')
+    expect({ status: wrong.status, username: fieldsOf(wrong, 'name="password"').username }).toEqual({
+      ...{ status: 400, username: bob[0] },
+    })
+    expect(await logins().whereNull('ended_at')).toHaveLength(open)
+    codeOf(await thief.get(authorizeUrl({ ...web, prompt: 'none' })))
+    const bobs = await agent.signIn(wrong, ...bob)
+    expect(await logins().whereNull('ended_at')).toHaveLength(open)
+    const silent = await thief.get(authorizeUrl({ ...web, prompt: 'none' }))
+    expectErrorRedirect(silent, 'login_required', { state: 's' })
     expect((await refresh(host, body.refresh_token)).body.error).toBe('invalid_grant')
-    const bobs = await agent.signIn(login, ...bob)
     expect(bobs.html).toContain('bob<wbr>@example.com')
     const { body: token } = await redeem(host, codeOf(await agent.decide(bobs, 'allow')))
     expect(claimsOf(token.id_token).sub).toBe('2')

@@ -1,7 +1,7 @@
 import { createServer } from 'node:net'
 import type { HostUser, Organization } from '../../lib/index.ts'
 import { authorizeUrl, type Host, startHost } from '../support/host.ts'
-import { codeOf, expectErrorPage } from '../support/outcomes.ts'
+import { codeOf, expectErrorPage, expectUnavailable } from '../support/outcomes.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
 import { answerOf, guarded, introspect, redeem, refresh, userinfo } from '../support/tokens.ts'
 
@@ -110,7 +110,9 @@ describe.each(faults)('where %s', (_, cause, status) => {
     const browser = new RawBrowser(host.app)
     const login = await browser.open(authorizeUrl({ client_id: 'web', scope: 'openid', prompt: 'consent' }))
     fault = cause
-    expectErrorPage(await browser.signIn(login, ada.username, 'right'), status)
+    const refused = await browser.signIn(login, ada.username, 'right')
+    if (status === 503) expectUnavailable(refused)
+    else expectErrorPage(refused, status)
     fault = works
     const consent = await browser.signIn(login, ada.username, 'right')
     fault = cause

@@ -166,7 +166,7 @@ describe('beside what the host has already', () => {
     test('let them end nowhere else without a request', async () => {
       const agent = browser()
       expectHeaders(await agent.get('/oauth/authorize'), "'self'")
-      expectHeaders(await agent.get('/oauth/login'), "'self'")
+      expectHeaders(await agent.get('/oauth/login?authorization_request=x'), "'self'")
       expectHeaders(await agent.send('PUT', '/oauth/consent'), "'self'")
       expectHeaders(await agent.post('/oauth/login', {}), "'self'")
     })

@@ -122,14 +122,28 @@ describe('the language of a page', () => {
     const unknown = await agent.open(authorizeUrl({ client_id: 'nobody', ui_locales: 'de' }))
     expect([unknown.status, languageOf(unknown)]).toEqual([400, 'de'])
     expect(title(unknown)).toBe('Fehler: Diese Anfrage kann nicht abgeschlossen werden · Acme')
-    expect(choicesOf(unknown)).toEqual({})
+    expect(choicesOf(unknown).en).toBe('/oauth/authorize?language=en')
+    const chosen = await agent.get('/oauth/authorize?language=en', { Referer: unknown.url.href })
+    expect(chosen.location?.search).toBe(unknown.url.search)
+    const english = await agent.follow(chosen)
+    expect([english.status, languageOf(english), title(english)]).toEqual([
+      ...[400, 'en', 'Error: This request can’t be completed · Acme'],
+    ])
+    for (const elsewhere of [
+      'https://evil.example/oauth/authorize?x',
+      `${unknown.url.origin}/login?x`,
+      'x',
+    ]) {
+      const { location } = await agent.get('/oauth/authorize?language=en', { Referer: elsewhere })
+      expect(location?.pathname.concat(location.search)).toBe('/oauth/authorize')
+    }
+    agent.cookies.clear()
     const gone = await agent.open('/oauth/login?authorization_request=gone')
     expect([gone.status, languageOf(gone)]).toEqual([400, 'fr'])
     const login = await agent.open(authorizeUrl({ ...web, ui_locales: 'ja' }))
     const forged = await agent.submit(login, 'name="password"', { csrf_token: 'forged' })
     expect([forged.status, languageOf(forged)]).toEqual([403, 'ja'])
-    const missing = await agent.get('/oauth/login', { 'Accept-Language': 'es' })
-    expect([missing.status, languageOf(missing)]).toEqual([400, 'es'])
+    expect(choicesOf(forged)).toEqual({})
   })
 
   test('holds for connected apps, removal, and signing out with ui_locales', async () => {
@@ -183,7 +197,8 @@ describe('the choice in the footer', () => {
     expect(chosen.headers['cache-control']).toBe('no-store')
     for (const [name, value] of before) expect(agent.cookies.get(name)).toBe(value)
     const page = await agent.follow(chosen)
-    expect([page.status, languageOf(page), page.url.search]).toEqual([200, 'fr', login.url.search])
+    const requestOf = ({ url }: Answer) => url.searchParams.get('authorization_request')
+    expect([page.status, languageOf(page), requestOf(page)]).toEqual([200, 'fr', requestOf(login)])
     const consent = await agent.signIn(page)
     expect(languageOf(consent)).toBe('fr')
     expect(languageOf(await agent.open('/oauth/account'))).toBe('fr')
@@ -195,7 +210,7 @@ describe('the choice in the footer', () => {
     const failed = await agent.signIn(await agent.open(authorizeUrl(web)), 'ada@example.com', 'wrong')
     expect(failed.status).toBe(400)
     const page = await agent.open(choicesOf(failed).ja ?? '')
-    expect([page.status, page.url.pathname, languageOf(page)]).toEqual([200, '/oauth/login', 'ja'])
+    expect([page.status, page.url.pathname, languageOf(page)]).toEqual([400, '/oauth/login', 'ja'])
     const consent = await agent.signIn(page)
     const spanish = await agent.open(choicesOf(consent).es ?? '')
     expect([spanish.url.pathname, languageOf(spanish)]).toEqual(['/oauth/consent', 'es'])
@@ -343,7 +358,8 @@ describe('the words of scopes and clients', () => {
     const other = browserOf(host)
     for (const [name, value] of agent.cookies) other.cookies.set(name, value)
     const answer = await other.decide(page, 'allow', { locale })
-    expect(answer.status).toBe(403)
+    expect([answer.status, answer.url.pathname]).toEqual([200, '/oauth/consent'])
+    expect(answer.html).toContain('id="notice"')
   })
 
   test('a consent that was given in one language holds in another', async () => {

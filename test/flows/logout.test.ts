@@ -305,7 +305,9 @@ describe('what ends with the login', () => {
     const { agent, tokens } = await visitor()
     const tab = await agent.open(authorizeUrl({ client_id: 'shop', scope: 'openid', prompt: 'consent' }))
     await leave(agent, tokens)
-    expectErrorPage(await agent.decide(tab, 'allow'), 400)
+    const login = await agent.decide(tab, 'allow')
+    expect({ status: login.status, path: login.url.pathname }).toEqual({ status: 200, path: '/oauth/login' })
+    expect(login.html).toContain('You were signed out. Sign in to continue.')
   })
 
   test('nothing in another browser of the same user, nor of another user', async () => {

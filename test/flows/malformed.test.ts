@@ -161,7 +161,7 @@ const startsAt = (location: string, uri: string): boolean =>
 
 /** Our own pages by path, and what is registered; the port of a loopback address may be any (RFC 8252 §7.3). */
 const mayLeadTo = (location: string): boolean =>
-  /^\/oauth\/(?:authorize|login|consent|logout)(?:\?|$)/.test(location) ||
+  /^\/oauth\/(?:account|authorize|login|consent|logout)(?:[?#]|$)/.test(location) ||
   registered.some((uri) => startsAt(location.replace(/^(http:\/\/127\.0\.0\.1):[0-9]{1,5}\//, '$1/'), uri))
 
 // Exact in case and at word boundaries: a random token may well spell "econn".

@@ -147,7 +147,7 @@ describe('the form of form_post', () => {
     const consent = await agent.signIn(await agent.open(url))
     const page = await agent.decide(consent, 'allow')
     expect(clientAnswer(page).fields.code).toMatch(/^lk_ac_/)
-    const again = await agent.get(page.url.href)
+    const again = await agent.get(consent.url.href)
     expect([again.status, again.html.includes('form-post')]).toEqual([400, false])
   })
 })

@@ -210,7 +210,7 @@ describe('a form of another site', () => {
     const { login: _, ...fields } = fieldsOf(page, 'value="continue"')
     for (const login of [[], [['login', 'made up']]] as [string, string][][]) {
       const pairs: [string, string][] = [...Object.entries(fields), ['decision', 'continue'], ...login]
-      expect(pathOf(await agent.post('/oauth/select-account', pairs))).toBe(choicePage)
+      expect(pathOf(await agent.follow(await agent.post('/oauth/select-account', pairs)))).toBe(choicePage)
     }
     expect(pathOf(await agent.open(waiting))).toBe(choicePage)
   })

@@ -2,7 +2,7 @@ import session from 'express-session'
 import { authRouter } from '../../lib/index.ts'
 import { openTestDatabase } from '../support/database.ts'
 import { authorizeUrl, callback, clients, type Host, issuer, secret, startHost } from '../support/host.ts'
-import { claimsOf, codeOf, expectErrorPage, expectErrorRedirect } from '../support/outcomes.ts'
+import { claimsOf, codeOf, expectErrorRedirect } from '../support/outcomes.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
 import {
   answerOf,
@@ -115,7 +115,9 @@ describe('users.revokeAll(id)', () => {
     const { agent } = await signedIn()
     const consent = await agent.open(authorizeUrl({ client_id: 'other', scope, prompt: 'consent' }))
     await host.oauth.users.revokeAll(1)
-    expectErrorPage(await agent.decide(consent, 'allow'), 400)
+    const answer = await agent.decide(consent, 'allow')
+    expect(answer.url.pathname).toBe('/oauth/login')
+    expect(answer.html).toContain('You were signed out.')
   })
 
   test('many times at once', async () => {

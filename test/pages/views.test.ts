@@ -95,7 +95,12 @@ describe('documents', () => {
     'remove-client': views.render('remove-client', removal),
     error: views.render('error', error),
     'signed-out': views.render('signed-out', {}),
-    'sign-out': views.render('sign-out', { action: '/oauth/logout', hidden: {}, username: 'alice' }),
+    'sign-out': views.render('sign-out', {
+      action: '/oauth/logout',
+      hidden: {},
+      username: 'alice',
+      stayUrl: '/',
+    }),
     return: views.render('return', { url: '/oauth/authorize?request=1' }),
   })
 
@@ -323,9 +328,27 @@ describe('other pages', () => {
     expect(views.render('error', { ...error, detail: 'redirect_uri is not' })).toContain(
       'redirect_uri is not',
     )
-    expect(views.render('error', { ...error, kind: 'expired' })).toContain('took too long')
     expect(views.render('error', { ...error, code: 'server_error' })).toContain('Something went wrong')
     expect(views.render('error', { ...error, kind: 'unavailable' })).toContain('right back')
+  })
+
+  it.each([
+    ['expired', 'https://desk.example.com/start', 'Start again'],
+    ['finished', 'https://desk.example.com/start', 'Continue to Order Desk'],
+    ['cookies', 'https://desk.example.com/start', 'Try again'],
+    ['expired', undefined, 'Go to Acme'],
+    ['finished', 'javascript:alert(1)', 'Go to Acme'],
+    ['cookies', 'http://desk.example.com/start', 'Go to Acme'],
+  ] as const)('error: a request that is %s leads on: %s', (kind, uri, words) => {
+    const html = views.render('error', {
+      ...error,
+      kind,
+      client: { name: 'Order Desk', uri },
+      homeUrl: '/home',
+    })
+    expect(tags(html, 'a')).toHaveLength(1)
+    expect(html).toContain(`href="${words === 'Go to Acme' ? '/home' : uri}"`)
+    expect(html.replace(/<[^>]+>/g, '')).toContain(words)
   })
 
   it('signed out: leads back to a registered client', () => {

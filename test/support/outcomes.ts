@@ -1,28 +1,43 @@
 import { callback, issuer } from './host.ts'
 import type { Answer } from './raw-browser.ts'
 
-const errorId = /id="error-id">[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}</
+const errorId = /id="error-id">[0-9A-F]{4}-[0-9A-F]{4}-[0-9A-F]{2}</
 
 /** A page without its own script, which login and decision pages have. */
 export const withoutOwnScript = (html: string): string =>
   html.replace(/<script src="[^"]*\/assets\/(?:decision|login)\.js\?v=[\w-]{16}"><\/script>\n/, '')
 
 /** An error page: nothing is redirected, cached or given away. */
-export const expectErrorPage = (answer: Answer, status: number): void => {
+export const expectErrorPage = (answer: Answer, status: number, holds: RegExp | string = errorId): void => {
   expect({ status: answer.status, location: answer.headers.location, html: answer.html }).toEqual({
     status,
     location: undefined,
-    html: expect.stringMatching(errorId),
+    html: expect.stringMatching(holds),
   })
   expect(answer.headers['content-type']).toBe('text/html; charset=utf-8')
   expect(answer.headers['cache-control']).toBe('no-store')
   expect(answer.html).not.toMatch(/node_modules|\.ts:\d+|\bat \S+ \(|select |insert |lk_[a-z]{2}_/)
 }
 
-/** The page for a request that is unknown, used, expired or another browser's. */
-export const expectExpiredPage = (answer: Answer): void => {
-  expectErrorPage(answer, 400)
-  expect(answer.html).toContain('This sign-in took too long')
+/** The headings of pages for requests that have ended. */
+export const headings = {
+  /** Expired, unknown or of another browser. */
+  expired: 'This sign-in has expired',
+  finished: 'You’ve already finished here',
+  cookies: 'Your browser is blocking cookies',
+} as const
+
+/** The page for a request that has ended, by default in any way. */
+export const expectExpiredPage = (answer: Answer, kind?: keyof typeof headings): void => {
+  const allowed = kind === undefined ? Object.values(headings) : [headings[kind]]
+  expectErrorPage(answer, 400, new RegExp(`<h1>(?:${allowed.join('|')})</h1>`))
+}
+
+/** The sign-in form after an attempt that a service did not let finish. */
+export const expectUnavailable = ({ status, headers, html }: Answer): void => {
+  expect({ status, retry: headers['retry-after'] }).toEqual({ status: 503, retry: '1' })
+  expect(html).toContain('We’ll be right back')
+  expect(html).toContain('name="password"')
 }
 
 /** An error that went to the client, with exactly one of each parameter and no code. */

@@ -30,9 +30,11 @@ const expiredIn = (name: string, key: string) => {
   return { name, find, remove, keyOf: (row: Row): string => text(row, key) }
 }
 
-const removeFrom = (name: string, key: string): RemoveExpired => {
+/** @param retention seconds that rows stay after their expiry */
+const removeFrom = (name: string, key: string, retention = 0): RemoveExpired => {
   const expired = expiredIn(name, key)
-  return async function* (db, { before }) {
+  return async function* (db, { before: now }) {
+    const before = now - retention
     let rows: readonly Row[]
     do {
       rows = await expired.find(db, { before })
@@ -42,7 +44,9 @@ const removeFrom = (name: string, key: string): RemoveExpired => {
   }
 }
 
-export const removeExpiredPendingRequests = removeFrom('pending_requests', 'id')
+const day = 86_400
+/** A day later, so that a page can say whether its request has expired or was used. */
+export const removeExpiredPendingRequests = removeFrom('pending_requests', 'id', day)
 export const removeExpiredAccessTokens = removeFrom('access_tokens', 'hash')
 export const removeExpiredSessions = removeFrom('sessions', 'id')
 export const removeExpiredReplays = removeFrom('replays', 'hash')

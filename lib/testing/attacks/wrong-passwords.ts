@@ -20,7 +20,8 @@ const guess = async (target: VisitedTarget, headers: () => Sent['headers']): Pro
   let answer = page
   for (let attempt = 0; attempt <= allowed; attempt += 1) {
     const fields = { ...form.fields, username, password: randomUUID() }
-    answer = await browser.post(new URL(form.action, page.url).href, fields, headers())
+    // The page that says why the password was refused is behind a redirect.
+    answer = await browser.follow(await browser.post(new URL(form.action, page.url).href, fields, headers()))
     if (answer.status === 429 && answer.headers['retry-after'] !== undefined) return []
   }
   return [`attempt ${allowed + 1}: ${described(answer)}`]

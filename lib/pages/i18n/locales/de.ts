@@ -38,6 +38,8 @@ export const de: Translation = {
       'Zum Schutz dieses Kontos ist die Anmeldung vorübergehend gesperrt. Versuchen Sie es in {wait} noch einmal.',
     'login.throttled.later':
       'Zum Schutz dieses Kontos ist die Anmeldung vorübergehend gesperrt. Versuchen Sie es später noch einmal.',
+    'login.signed-out': 'Sie wurden abgemeldet. Melden Sie sich an, um fortzufahren.',
+    'login.unavailable.text': 'Die Anmeldung ist gerade nicht möglich. Versuchen Sie es gleich noch einmal.',
     'login.show': 'Anzeigen',
     'login.show.label': 'Anzeigen: Passwort',
     'login.hide': 'Verbergen',
@@ -63,6 +65,10 @@ export const de: Translation = {
     'consent.datum': '{claim}: {value}',
     'consent.known': 'Was {client} schon kann ({count})',
     'consent.again': 'Bitte drücken Sie die Schaltfläche noch einmal.',
+    'consent.notice.account':
+      'Sie sind jetzt als {username} angemeldet. Prüfen Sie die Angaben und erlauben Sie den Zugriff erneut.',
+    'consent.notice.changed':
+      'Diese Seite hat sich geändert, seit Sie sie geöffnet haben. Prüfen Sie die Angaben und erlauben Sie den Zugriff erneut.',
     'consent.organization': 'Arbeitsbereich',
     'consent.organization.choose': 'Arbeitsbereich auswählen',
     'consent.organization.text': '{client} kann nur diesen verwenden und keinen anderen.',
@@ -138,11 +144,21 @@ export const de: Translation = {
     'error.fault.what': 'Der Fehler liegt bei uns, nicht bei Ihnen.',
     'error.fault.next':
       'Gehen Sie zurück und versuchen Sie es noch einmal. Wenn es wieder geschieht, nennen Sie uns die Fehler-ID unten.',
-    'error.expired.title': 'Diese Anmeldung hat zu lange gedauert',
+    'error.expired.title': 'Diese Anmeldung ist abgelaufen',
     'error.expired.what':
       'Zu Ihrer Sicherheit lässt sich eine Anmeldung nur für kurze Zeit und nur einmal abschließen.',
     'error.expired.next':
       'Gehen Sie zu der Website oder App zurück, von der Sie kommen, und beginnen Sie von vorn.',
+    'error.expired.client':
+      'Eine Anmeldung ist eine Stunde lang gültig. Beginnen Sie von vorn, um zu {client} zu gelangen.',
+    'error.expired.link': 'Neu beginnen',
+    'error.finished.title': 'Hier sind Sie schon fertig',
+    'error.finished.what': 'Auf dieser Seite gibt es nichts mehr zu tun.',
+    'error.finished.link': 'Weiter zu {client}',
+    'error.cookies.title': 'Ihr Browser blockiert Cookies',
+    'error.cookies.what': 'Erlauben Sie Cookies für diese Website und versuchen Sie es dann noch einmal.',
+    'error.cookies.link': 'Noch einmal versuchen',
+    'error.home': 'Zu {product}',
     'error.unavailable.title': 'Wir sind gleich wieder da',
     'error.unavailable.what': 'Bei {product} ist im Moment keine Anmeldung möglich.',
     'error.unavailable.next':
@@ -155,11 +171,12 @@ export const de: Translation = {
     'sign-out.title': 'Abmelden?',
     'sign-out.text': 'Sie sind bei {product} als {username} angemeldet.',
     'sign-out.client': '{client} möchte Sie bei {product} abmelden ({username}).',
-    'sign-out.stay': 'Schließen Sie diese Seite, um angemeldet zu bleiben.',
+    'sign-out.stay': 'Angemeldet bleiben',
     'sign-out.submit': 'Abmelden',
 
     'signed-out.title': 'Sie sind abgemeldet',
     'signed-out.text': 'Sie können dieses Fenster schließen.',
+    'signed-out.again': 'Wieder anmelden',
     'signed-out.still.title': 'Sie sind bei {product} noch angemeldet',
     'signed-out.still.text':
       'Die Abmeldung hier beendet nicht die Anmeldung bei {product} selbst. Melden Sie sich auch dort ab, vor allem wenn andere dieses Gerät benutzen.',

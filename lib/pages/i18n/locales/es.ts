@@ -38,6 +38,8 @@ export const es: Translation = {
       'Para proteger esta cuenta, el inicio de sesión está bloqueado temporalmente. Vuelva a intentarlo dentro de {wait}.',
     'login.throttled.later':
       'Para proteger esta cuenta, el inicio de sesión está bloqueado temporalmente. Vuelva a intentarlo más tarde.',
+    'login.signed-out': 'Su sesión se ha cerrado. Inicie sesión para continuar.',
+    'login.unavailable.text': 'No hemos podido iniciar su sesión. Vuelva a intentarlo en un momento.',
     'login.show': 'Mostrar',
     'login.show.label': 'Mostrar la contraseña',
     'login.hide': 'Ocultar',
@@ -63,6 +65,10 @@ export const es: Translation = {
     'consent.datum': '{claim}: {value}',
     'consent.known': 'Lo que {client} ya puede hacer ({count})',
     'consent.again': 'Vuelva a pulsar el botón.',
+    'consent.notice.account':
+      'Ahora ha iniciado sesión como {username}. Compruébelo y vuelva a permitir el acceso.',
+    'consent.notice.changed':
+      'Esta página ha cambiado desde que la abrió. Compruébela y vuelva a permitir el acceso.',
     'consent.organization': 'Espacio de trabajo',
     'consent.organization.choose': 'Elija un espacio de trabajo',
     'consent.organization.text': '{client} solo tendrá acceso al espacio que elija.',
@@ -138,10 +144,20 @@ export const es: Translation = {
     'error.fault.what': 'Es un fallo nuestro; usted no ha hecho nada mal.',
     'error.fault.next':
       'Vuelva atrás e inténtelo de nuevo. Si sigue ocurriendo, póngase en contacto con nosotros e indique el identificador del error que figura abajo.',
-    'error.expired.title': 'Este inicio de sesión ha tardado demasiado',
+    'error.expired.title': 'Este inicio de sesión ha caducado',
     'error.expired.what':
       'Por su seguridad, un inicio de sesión solo se puede completar durante poco tiempo y una sola vez.',
     'error.expired.next': 'Vuelva al sitio o a la aplicación de donde viene y empiece de nuevo.',
+    'error.expired.client':
+      'Un inicio de sesión es válido durante una hora. Empiece de nuevo para continuar a {client}.',
+    'error.expired.link': 'Empezar de nuevo',
+    'error.finished.title': 'Ya ha terminado aquí',
+    'error.finished.what': 'No queda nada por hacer en esta página.',
+    'error.finished.link': 'Continuar a {client}',
+    'error.cookies.title': 'Su navegador bloquea las cookies',
+    'error.cookies.what': 'Permita las cookies de este sitio y vuelva a intentarlo.',
+    'error.cookies.link': 'Volver a intentarlo',
+    'error.home': 'Ir a {product}',
     'error.unavailable.title': 'Volvemos enseguida',
     'error.unavailable.what': 'En este momento no es posible iniciar sesión en {product}.',
     'error.unavailable.next': 'Espere un minuto y vuelva a cargar esta página. No ha perdido ningún dato.',
@@ -153,11 +169,12 @@ export const es: Translation = {
     'sign-out.title': '¿Cerrar sesión?',
     'sign-out.text': 'Ha iniciado sesión en {product} como {username}.',
     'sign-out.client': '{client} pide cerrar su sesión en {product} ({username}).',
-    'sign-out.stay': 'Para mantener la sesión abierta, cierre esta página.',
+    'sign-out.stay': 'Seguir con la sesión iniciada',
     'sign-out.submit': 'Cerrar sesión',
 
     'signed-out.title': 'Sesión cerrada',
     'signed-out.text': 'Puede cerrar esta ventana.',
+    'signed-out.again': 'Volver a iniciar sesión',
     'signed-out.still.title': 'Su sesión en {product} sigue abierta',
     'signed-out.still.text':
       'Cerrar la sesión aquí no cierra la sesión de {product}. Ciérrela también allí, sobre todo si otras personas usan este dispositivo.',

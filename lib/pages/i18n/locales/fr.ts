@@ -38,6 +38,8 @@ export const fr: Translation = {
       'Pour protéger ce compte, la connexion est temporairement suspendue. Réessayez dans {wait}.',
     'login.throttled.later':
       'Pour protéger ce compte, la connexion est temporairement suspendue. Réessayez plus tard.',
+    'login.signed-out': 'Votre session a pris fin. Connectez-vous pour continuer.',
+    'login.unavailable.text': 'La connexion n’a pas abouti. Réessayez dans un instant.',
     'login.show': 'Afficher',
     'login.show.label': 'Afficher le mot de passe',
     'login.hide': 'Masquer',
@@ -63,6 +65,9 @@ export const fr: Translation = {
     'consent.datum': '{claim}\u00a0: {value}',
     'consent.known': 'Ce que {client} peut déjà faire ({count})',
     'consent.again': 'Appuyez de nouveau sur le bouton.',
+    'consent.notice.account':
+      'Vous utilisez maintenant le compte {username}. Vérifiez, puis autorisez à nouveau.',
+    'consent.notice.changed': 'Cette page a changé depuis son ouverture. Vérifiez, puis autorisez à nouveau.',
     'consent.organization': 'Espace de travail',
     'consent.organization.choose': 'Choisissez un espace de travail',
     'consent.organization.text': '{client} n’aura accès qu’à l’espace choisi.',
@@ -137,10 +142,19 @@ export const fr: Translation = {
     'error.fault.what': 'Il vient de chez nous\u202f; vous n’y êtes pour rien.',
     'error.fault.next':
       'Revenez en arrière et réessayez. Si le problème persiste, contactez-nous en indiquant l’identifiant d’erreur ci-dessous.',
-    'error.expired.title': 'Cette connexion a pris trop de temps',
+    'error.expired.title': 'Cette connexion a expiré',
     'error.expired.what':
       'Pour votre sécurité, une connexion ne peut être terminée que pendant un court moment, et une seule fois.',
     'error.expired.next': 'Retournez sur le site ou l’application d’où vous venez et recommencez.',
+    'error.expired.client': 'Une connexion est valable une heure. Recommencez pour continuer vers {client}.',
+    'error.expired.link': 'Recommencer',
+    'error.finished.title': 'Vous avez déjà terminé ici',
+    'error.finished.what': 'Il n’y a plus rien à faire sur cette page.',
+    'error.finished.link': 'Continuer vers {client}',
+    'error.cookies.title': 'Votre navigateur bloque les cookies',
+    'error.cookies.what': 'Autorisez les cookies pour ce site, puis réessayez.',
+    'error.cookies.link': 'Réessayer',
+    'error.home': 'Aller à {product}',
     'error.unavailable.title': 'Nous revenons tout de suite',
     'error.unavailable.what': 'La connexion à {product} est impossible pour le moment.',
     'error.unavailable.next': 'Patientez une minute, puis rechargez cette page. Vous n’avez rien perdu.',
@@ -152,11 +166,12 @@ export const fr: Translation = {
     'sign-out.title': 'Se déconnecter\u202f?',
     'sign-out.text': 'Vous êtes connecté à {product} en tant que {username}.',
     'sign-out.client': '{client} demande à vous déconnecter de {product} ({username}).',
-    'sign-out.stay': 'Pour rester connecté, fermez cette page.',
+    'sign-out.stay': 'Rester connecté',
     'sign-out.submit': 'Se déconnecter',
 
     'signed-out.title': 'Déconnexion réussie',
     'signed-out.text': 'Vous pouvez fermer cette fenêtre.',
+    'signed-out.again': 'Se reconnecter',
     'signed-out.still.title': 'Vous êtes toujours connecté à {product}',
     'signed-out.still.text':
       'Se déconnecter ici ne vous déconnecte pas de {product}. Déconnectez-vous également là-bas, surtout si d’autres personnes utilisent cet appareil.',

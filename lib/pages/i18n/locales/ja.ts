@@ -38,6 +38,8 @@ export const ja: Translation = {
       'アカウントを保護するため、ログインを一時的に停止しています。{wait}後にもう一度お試しください。',
     'login.throttled.later':
       'アカウントを保護するため、ログインを一時的に停止しています。しばらくしてからもう一度お試しください。',
+    'login.signed-out': 'ログアウトしました。続けるにはログインしてください。',
+    'login.unavailable.text': 'ログインできませんでした。しばらくしてからもう一度お試しください。',
     'login.show': '表示',
     'login.show.label': '表示：パスワード',
     'login.hide': '隠す',
@@ -63,6 +65,10 @@ export const ja: Translation = {
     'consent.datum': '{claim}：{value}',
     'consent.known': '{client} にすでに許可されている操作（{count}）',
     'consent.again': 'もう一度ボタンを押してください。',
+    'consent.notice.account':
+      '現在 {username} としてログインしています。内容を確認して、もう一度許可してください。',
+    'consent.notice.changed':
+      'このページの内容が、開いたときから変わりました。確認して、もう一度許可してください。',
     'consent.organization': 'ワークスペース',
     'consent.organization.choose': 'ワークスペースの選択',
     'consent.organization.text': '{client} が利用できるのは、選択したワークスペースだけです。',
@@ -141,6 +147,16 @@ export const ja: Translation = {
     'error.expired.title': 'ログインの有効期限が切れました',
     'error.expired.what': '安全のため、ログインを完了できるのは短い時間内に一度だけです。',
     'error.expired.next': '元のサイトまたはアプリに戻り、最初からやり直してください。',
+    'error.expired.client':
+      'ログインの手続きは 1 時間有効です。{client} に進むには、最初からやり直してください。',
+    'error.expired.link': '最初からやり直す',
+    'error.finished.title': '手続きはすでに完了しています',
+    'error.finished.what': 'このページで行う操作はありません。',
+    'error.finished.link': '{client} に進む',
+    'error.cookies.title': 'ブラウザーが Cookie をブロックしています',
+    'error.cookies.what': 'このサイトの Cookie を許可してから、もう一度お試しください。',
+    'error.cookies.link': 'もう一度試す',
+    'error.home': '{product} に移動',
     'error.unavailable.title': '一時的にご利用いただけません',
     'error.unavailable.what': '現在、{product} にログインできません。',
     'error.unavailable.next':
@@ -153,11 +169,12 @@ export const ja: Translation = {
     'sign-out.title': 'ログアウトしますか？',
     'sign-out.text': '{product} に {username} としてログインしています。',
     'sign-out.client': '{client} が {product}（{username}）からのログアウトを求めています。',
-    'sign-out.stay': 'ログインしたままにするには、このページを閉じてください。',
+    'sign-out.stay': 'ログインしたままにする',
     'sign-out.submit': 'ログアウト',
 
     'signed-out.title': 'ログアウトしました',
     'signed-out.text': 'このウィンドウは閉じてもかまいません。',
+    'signed-out.again': 'もう一度ログイン',
     'signed-out.still.title': '{product} にはまだログインしています',
     'signed-out.still.text':
       'ここでログアウトしても、{product} 自体からはログアウトされません。ほかの人もこの端末を使う場合は特に、そちらでもログアウトしてください。',

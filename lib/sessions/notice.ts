@@ -1,0 +1,60 @@
+import type { PageContext } from '../http/context.ts'
+import { readCookie, setCookie } from '../http/cookies.ts'
+import { authenticationCode, openUnder, sealUnder } from '../keys/secrets.ts'
+import { boundBrowser } from './browser-binding.ts'
+
+/** What a form has led to. The page that the browser is redirected to says it, so that a reload sends no form again. */
+export interface Notice {
+  readonly kind: 'credentials' | 'throttled' | 'unavailable' | 'signed-out' | 'account' | 'changed'
+  /** The name that was typed. */
+  readonly username?: string
+  /** With `credentials`: one more failure pauses the sign-in. */
+  readonly isLastTry?: boolean
+  /** With `throttled`: when the next attempt is checked, in epoch seconds. */
+  readonly retryAt?: number
+}
+
+/** Seconds. */
+const lifetime = 300
+
+/** Bytes; a cookie has 4,096, and no form field of ours takes more. */
+const maxUsername = 1024
+
+/** The notice is readable with this browser, for this page, and by this server only. */
+const keyOf = ({ server, req }: PageContext, about: string): string | undefined => {
+  const browser = boundBrowser({ server, req })
+  return browser && authenticationCode(server.options.secrets[0], 'notice', [about, browser.secret])
+}
+
+/**
+ * Leaves a notice for the next page about the same subject, in a cookie: it needs no session and no row, and the URL
+ * does not contain what was typed. A browser has one notice, the newest.
+ *
+ * @param about what the page is about: the id of a pending request, or the page itself
+ */
+export const leaveNotice = (context: PageContext, about: string, { username, ...notice }: Notice): void => {
+  const key = keyOf(context, about)
+  if (key === undefined) return
+  const isKept = username !== undefined && Buffer.byteLength(username) <= maxUsername
+  const value = sealUnder(key, JSON.stringify({ ...notice, ...(isKept && { username }) }))
+  setCookie(context.server, context.res, { purpose: 'notice', value, maxAge: lifetime })
+}
+
+/** The notice for a page about this subject. It stays until {@link clearNotice}, so that a reload shows it again. */
+export const readNotice = (context: PageContext, about: string): Notice | undefined => {
+  const value = readCookie(context.server, context.req, 'notice')
+  const key = keyOf(context, about)
+  if (value === undefined || key === undefined) return undefined
+  try {
+    // Only this function's counterpart can have sealed it.
+    return JSON.parse(openUnder(key, value)) as Notice
+  } catch {
+    return undefined
+  }
+}
+
+/** Removes the notice, when the form that it belongs to has succeeded. */
+export const clearNotice = ({ server, req, res }: PageContext): void => {
+  if (readCookie(server, req, 'notice') !== undefined)
+    setCookie(server, res, { purpose: 'notice', value: '', maxAge: 0 })
+}
