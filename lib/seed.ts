@@ -89,6 +89,12 @@ export interface UserSeed {
   claims?: Record<string, unknown>
 }
 
+/** @throws Error for a name that nobody could type: spaces around what is typed are ignored */
+const assertUsername = (username: string): void => {
+  if (username.trim() !== username)
+    throw new Error(`username ${JSON.stringify(username)} must not begin or end with a space`)
+}
+
 /** Ends everything that a user has: their password was changed, so another person may have known it. */
 const endAccess = async (database: Database, subject: string): Promise<void> => {
   for (const sid of await listLogins(database, { subject, now: now() }))
@@ -116,6 +122,7 @@ export const seedUsers = async (
   const { database } = openDatabase(knex, config.tablePrefix ?? 'oauth_', config)
   const seeded: { username: string; subject: string }[] = []
   for (const user of users) {
+    assertUsername(user.username)
     const existing = await findUserByUsername(database, { username: user.username })
     const hasNewPassword = existing !== undefined && !(await isPasswordOf(existing, user.password))
     const account = {

@@ -18,12 +18,16 @@ import {
 
 declare module 'express-session' {
   interface SessionData {
-    pending?: PendingSignIn
+    /** By `state`: each tab has its own. */
+    pending?: Record<string, PendingSignIn>
     signedIn?: SignedIn
     /** The result of the last action, shown once. */
     outcome?: Outcome
   }
 }
+
+/** Sign-ins that one browser has begun, one for each tab. */
+const maxPending = 10
 
 const sameOrigin: RequestHandler = (req, res, next) => {
   const site = req.get('sec-fetch-site') ?? 'same-origin'
@@ -60,16 +64,20 @@ export const journalApp = (settings: JournalSettings): Express => {
 
   app.get('/sign-in', async (req, res) => {
     const { url, pending } = await startSignIn(await provider(), settings)
-    req.session.pending = pending
+    const others = Object.entries(req.session.pending ?? {}).slice(1 - maxPending)
+    req.session.pending = { ...Object.fromEntries(others), [pending.state]: pending }
     res.redirect(url.href)
   })
 
   app.get('/callback', async (req, res) => {
-    const { pending } = req.session
-    delete req.session.pending
+    const { state } = req.query
+    const waiting = req.session.pending ?? {}
+    const pending = typeof state === 'string' && Object.hasOwn(waiting, state) ? waiting[state] : undefined
+    if (pending) delete waiting[pending.state]
     if (!pending) throw new Error('this sign-in was not started here, or it is finished already')
     const signedIn = await finishSignIn(await provider(), new URL(req.originalUrl, settings.url), pending)
     await regenerate(req)
+    req.session.pending = waiting
     req.session.signedIn = signedIn
     res.redirect('/')
   })

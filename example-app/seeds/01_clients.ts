@@ -15,6 +15,7 @@ export const seed = async (knex: Knex): Promise<void> => {
         client_secret: secret('journal'),
         logo: new URL('../client/public/journal.png', import.meta.url),
         client_uri: journalUrls.at(-1),
+        initiate_login_uri: `${journalUrls.at(-1)}/sign-in`,
         policy_uri: `${journalUrls.at(-1)}/privacy`,
         redirect_uris: journalUrls.map((url) => `${url}/callback`),
         grant_types: ['authorization_code', 'refresh_token'],
