@@ -89,7 +89,7 @@ export interface UserSeed {
   claims?: Record<string, unknown>
 }
 
-/** @throws Error for a name that nobody could type: spaces around what is typed are ignored */
+/** @throws Error for a name with spaces around it, because the sign-in form ignores such spaces */
 const assertUsername = (username: string): void => {
   if (username.trim() !== username)
     throw new Error(`username ${JSON.stringify(username)} must not begin or end with a space`)

@@ -30,7 +30,7 @@ const lifetime = 3600
 
 /** Pending requests of one browser, one for each tab. */
 const maxPerBrowser = 10
-/** Used requests of one browser that are kept for the page that says so. */
+/** Used requests of one browser; a page tells that browser that it has finished them. */
 const maxUsed = 20
 
 /** A pending request in the browser that started it, with its client as it is now. */

@@ -63,8 +63,8 @@ const pathsOf = (server: ServerSetup): Partial<Record<PageName, string>> => ({
 })
 
 /**
- * The path of an error page by GET. Its query is not repeated on the page, because nobody has checked it: the browser
- * says in `Referer` where the link was.
+ * The path of an error page by GET. Its query is not repeated on the page, because it is not checked: the browser
+ * sends the URL of the page as `Referer`.
  */
 const errorPath = ({ server, endpoint, req }: Incoming): URL | undefined =>
   /^\/[a-z_-]+$/.test(endpoint.path) && (req.method === 'GET' || isReadOnly(req))

@@ -17,7 +17,7 @@ export interface Notice {
 /** Seconds. */
 const lifetime = 300
 
-/** Bytes; a cookie has 4,096, and no form field of ours takes more. */
+/** Bytes; a cookie may have 4,096. */
 const maxUsername = 1024
 
 /** The notice is readable with this browser, for this page, and by this server only. */
