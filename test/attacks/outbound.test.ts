@@ -214,6 +214,9 @@ underAttack(
       )
       for (const answer of await Promise.all(flood)) expectRefusal(answer, 401, 'invalid_client')
       expect(visits).toEqual(['/good'])
+      clock.travel(5)
+      expectRefusal(await ask('good', stranger, { kid: 'made-up' }), 401, 'invalid_client')
+      expect(visits).toEqual(['/good'])
       expect((await ask('good')).status).toBe(200)
     })
   },

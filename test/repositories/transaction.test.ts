@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Knex } from 'knex'
+import { isRetryable } from '../../lib/database/errors.ts'
 import { type OpenedDatabase, openDatabase } from '../../lib/database/open.ts'
 import { transaction } from '../../lib/database/transaction.ts'
 import type { Database, DriverOptions } from '../../lib/database/types.ts'
@@ -185,4 +186,10 @@ describeWith('postgresql', 'on PostgreSQL', () => {
   describe('a transaction behind a pooler', () => {
     transactionsOn('pg', {}, { preparedStatements: false })
   })
+})
+
+test('work that lost against other work is tried again, by the code of each database', () => {
+  const busy = ['SQLITE_BUSY', 'SQLITE_BUSY_SNAPSHOT', 'SQLITE_LOCKED']
+  for (const code of [...busy, '40001', '40P01', 'ER_LOCK_DEADLOCK', 'ER_LOCK_WAIT_TIMEOUT', 'ER_CHECKREAD'])
+    expect([code, isRetryable(Object.assign(new Error('lost'), { code }))]).toEqual([code, true])
 })
