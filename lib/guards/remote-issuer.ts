@@ -1,10 +1,10 @@
 import { temporarilyUnavailable } from '../database/errors.ts'
-import { createJwtVerifier, type JwtVerifier, keyIdOf } from '../keys/jwt.ts'
+import { keyIdOf } from '../keys/jwt.ts'
+import { createJwtVerifier, type JwtVerifier } from '../keys/jwt-verifier.ts'
 import type { Logger } from '../options/options.ts'
 import { createCached } from '../outbound/cached.ts'
 import { fetchJwks } from '../outbound/client-jwks.ts'
 import type { Outbound } from '../outbound/outbound.ts'
-import { signingAlgorithms } from '../protocol/client-metadata.ts'
 import { parseJsonObject } from '../protocol/json.ts'
 import type { TokenClaims } from './auth-info.ts'
 
@@ -62,7 +62,7 @@ export const createRemoteIssuer = ({ issuer, outbound, logger, now }: RemoteIssu
   const metadata = async (): Promise<IssuerMetadata> => available(await cachedMetadata.find())
   const keys = createCached({
     fetch: async (): Promise<JwtVerifier> =>
-      createJwtVerifier(await fetchJwks(outbound, (await metadata()).jwksUri), signingAlgorithms),
+      createJwtVerifier(await fetchJwks(outbound, (await metadata()).jwksUri)),
     failed,
     now,
   })

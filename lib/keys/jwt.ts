@@ -1,8 +1,6 @@
-import { constants, type JsonWebKey, type KeyObject, sign } from 'node:crypto'
-import { compactVerify, createLocalJWKSet, decodeProtectedHeader } from 'jose'
+import { constants, type KeyObject, sign } from 'node:crypto'
+import { decodeProtectedHeader } from 'jose'
 import type { SigningAlgorithm } from '../protocol/client-metadata.ts'
-import { parseJsonObject } from '../protocol/json.ts'
-import type { PublicJwk } from '../protocol/jwks.ts'
 
 /** A private key with its id and algorithm. */
 export interface SigningKey {
@@ -60,41 +58,5 @@ export const keyIdOf = (jwt: string): string | undefined => {
     return decodeProtectedHeader(jwt).kid
   } catch {
     return undefined
-  }
-}
-
-/** Verifies JWTs with one set of keys. */
-export interface JwtVerifier {
-  /** Whether a key has this id. */
-  has(kid: string): boolean
-  /**
-   * Verifies the signature of a JWT and returns its claims; the caller must check its times.
-   *
-   * @returns undefined if it is not a JWT of this `typ` that one of the keys signed
-   */
-  open(jwt: string, typ: string): Promise<Readonly<Record<string, unknown>> | undefined>
-}
-
-/**
- * Makes a verifier, which imports each key once.
- *
- * @param algorithms the accepted algorithms (RFC 8725 §3.1)
- */
-export const createJwtVerifier = (
-  jwks: { readonly keys: readonly (JsonWebKey | PublicJwk)[] },
-  algorithms: readonly string[],
-): JwtVerifier => {
-  const keyIds = new Set(jwks.keys.map(({ kid }) => kid))
-  const keyOf = createLocalJWKSet({ keys: [...jwks.keys] })
-  return {
-    has: (kid) => keyIds.has(kid),
-    open: async (jwt, typ) => {
-      try {
-        const { payload, protectedHeader } = await compactVerify(jwt, keyOf, { algorithms: [...algorithms] })
-        return protectedHeader.typ === typ ? parseJsonObject(new TextDecoder().decode(payload)) : undefined
-      } catch {
-        return undefined
-      }
-    },
   }
 }

@@ -3,7 +3,8 @@ import { withTimeout } from '../database/timeout.ts'
 import type { Database } from '../database/types.ts'
 import { type SigningAlgorithm, signingAlgorithms } from '../protocol/client-metadata.ts'
 import { listSigningKeys, type SigningKeyRecord } from '../repositories/signing-keys.ts'
-import { createJwtVerifier, keyIdOf, type SigningKey } from './jwt.ts'
+import { keyIdOf, type SigningKey } from './jwt.ts'
+import { createJwtVerifier } from './jwt-verifier.ts'
 import { maintainKeys } from './key-rotation.ts'
 import { freshnessOf, isPublished, type KeyTimes, signingAt } from './key-schedule.ts'
 import { publicPart } from './sealed-jwk.ts'
@@ -180,6 +181,6 @@ const jwksOf = (keys: readonly RingKey[], now: number): KeyRing['jwks'] => ({
 })
 
 const verifiersOf = (keys: readonly RingKey[], published: KeyRing['jwks']) => ({
-  all: createJwtVerifier({ keys: keys.map((key) => key.publicJwk) }, signingAlgorithms),
-  published: createJwtVerifier(published, signingAlgorithms),
+  all: createJwtVerifier({ keys: keys.map((key) => key.publicJwk) }),
+  published: createJwtVerifier(published),
 })

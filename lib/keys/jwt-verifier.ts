@@ -1,0 +1,80 @@
+import { constants, createPublicKey, type JsonWebKey, type KeyObject, verify } from 'node:crypto'
+import type { SigningAlgorithm } from '../protocol/client-metadata.ts'
+import { parseJsonObject } from '../protocol/json.ts'
+import type { PublicJwk } from '../protocol/jwks.ts'
+
+type Claims = Readonly<Record<string, unknown>>
+
+/** Verifies JWTs with one set of keys. */
+export interface JwtVerifier {
+  /** Whether a key has this id. */
+  has(kid: string): boolean
+  /**
+   * Verifies the signature of a JWT and returns its claims; the caller must check its times.
+   *
+   * @returns undefined if it is not a JWT of this `typ` that one of the keys signed
+   */
+  open(jwt: string, typ: string): Claims | undefined
+}
+
+/**
+ * RFC 7518 §3.3 to §3.5, RFC 8037 §3.1. These use node:crypto, as signatures do: for RS256 it took 39 µs of processor time
+ * where WebCrypto took 184 µs, and every request with a JWT waits for it.
+ */
+const verifications: Readonly<
+  Record<SigningAlgorithm, (data: Buffer, key: KeyObject, signature: Buffer) => boolean>
+> = {
+  RS256: (data, key, signature) =>
+    verify('sha256', data, { key, padding: constants.RSA_PKCS1_PADDING }, signature),
+  PS256: (data, key, signature) => {
+    const padding = { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST }
+    return verify('sha256', data, { key, ...padding }, signature)
+  },
+  ES256: (data, key, signature) => verify('sha256', data, { key, dsaEncoding: 'ieee-p1363' }, signature),
+  EdDSA: (data, key, signature) => verify(null, data, key, signature),
+}
+
+/** A key with the only algorithm that it verifies (RFC 8725 §3.1). */
+interface VerificationKey {
+  readonly algorithm: SigningAlgorithm
+  readonly publicKey: KeyObject
+}
+
+const isAlgorithm = (algorithm: unknown): algorithm is SigningAlgorithm =>
+  typeof algorithm === 'string' && Object.hasOwn(verifications, algorithm)
+
+const keyOf = (jwk: JsonWebKey | PublicJwk): VerificationKey | undefined => {
+  if (!isAlgorithm(jwk.alg) || (jwk.use !== undefined && jwk.use !== 'sig')) return undefined
+  try {
+    return { algorithm: jwk.alg, publicKey: createPublicKey({ key: { ...jwk }, format: 'jwk' }) }
+  } catch {
+    return undefined
+  }
+}
+
+const decode = (part: string): string => Buffer.from(part, 'base64url').toString('utf8')
+
+/**
+ * Makes a verifier, which imports each key once. Only keys with `kid` and `alg` are used, as this server publishes them.
+ */
+export const createJwtVerifier = (jwks: {
+  readonly keys: readonly (JsonWebKey | PublicJwk)[]
+}): JwtVerifier => {
+  const keys = new Map(jwks.keys.map((jwk) => [jwk.kid, keyOf(jwk)]))
+  return {
+    has: (kid) => keys.has(kid),
+    open: (jwt, typ) => {
+      const [header = '', payload = '', encodedSignature = '', ...more] = jwt.split('.')
+      const signature = Buffer.from(encodedSignature, 'base64url')
+      // Node ignores characters outside the alphabet and surplus bits (RFC 7515 §2).
+      if (more.length > 0 || signature.toString('base64url') !== encodedSignature) return undefined
+      const { alg, kid, typ: type, crit } = parseJsonObject(decode(header)) ?? {}
+      const key = typeof kid === 'string' ? keys.get(kid) : undefined
+      // RFC 7515 §4.1.11: an extension that must be understood is not.
+      if (key === undefined || alg !== key.algorithm || type !== typ || crit !== undefined) return undefined
+      const data = Buffer.from(`${header}.${payload}`)
+      if (!verifications[key.algorithm](data, key.publicKey, signature)) return undefined
+      return parseJsonObject(decode(payload))
+    },
+  }
+}
