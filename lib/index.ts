@@ -56,6 +56,7 @@ export type {
   ScopeOptions,
   ScopeWords,
   ThrottleOptions,
+  TrustedIssuerOptions,
   UserFunctions,
   UserMapping,
   UserRow,

@@ -1,6 +1,7 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { openClientAssertion } from '../keys/client-assertion.ts'
 import { hashSecret } from '../keys/secrets.ts'
+import { openWithKeys } from '../outbound/client-jwks.ts'
 import type { Client } from '../protocol/client.ts'
 import {
   algorithmsOf,
@@ -16,29 +17,15 @@ import type { ClientAuthMethod } from './client-auth-method.ts'
 const authenticatingEndpoints = ({ endpoints, issuer }: AuthorizationServer): string[] =>
   endpoints.filter((endpoint) => endpoint.authenticatesClient).map(({ path }) => `${issuer}${path}`)
 
-const signedClaims = async (
-  server: AuthorizationServer,
-  { metadata }: Client,
-  jwt: string,
-): Promise<Readonly<Record<string, unknown>> | undefined> => {
-  const algorithms = algorithmsOf(metadata.token_endpoint_auth_signing_alg)
-  const { jwks, jwks_uri: uri } = metadata
-  if (jwks !== undefined) return openClientAssertion(jwks, jwt, algorithms)
-  if (uri === undefined) return undefined
-  const known = await server.clientJwks.find(uri)
-  const claims = known && (await openClientAssertion(known, jwt, algorithms))
-  if (claims !== undefined) return claims
-  // The client may have rotated its keys (OIDC Core §10.1.1).
-  const renewed = await server.clientJwks.renew(uri)
-  return renewed && openClientAssertion(renewed, jwt, algorithms)
-}
-
 const verifyAssertion = async (
   server: AuthorizationServer,
   client: Client,
   jwt: string,
 ): Promise<boolean> => {
-  const claims = await signedClaims(server, client, jwt)
+  const { jwks, jwks_uri: jwksUri, token_endpoint_auth_signing_alg: algorithm } = client.metadata
+  const claims = await openWithKeys(server.clientJwks, { jwks, jwksUri }, (keys) =>
+    openClientAssertion(keys, jwt, algorithmsOf(algorithm)),
+  )
   if (claims === undefined) return false
   const { id, expiresAt } = assertClientAssertion(claims, {
     clientId: client.clientId,

@@ -1,7 +1,7 @@
 import { supportedResponseTypes } from '../authorization/incoming-request.ts'
 import type { ServerSetup } from '../authorization-server.ts'
 import { clientAuthMethods } from '../client-auth/index.ts'
-import { grants } from '../grants/index.ts'
+import { grantsOf } from '../grants/index.ts'
 import type { Incoming } from '../http/context.ts'
 import type { Endpoint } from '../http/route.ts'
 import { type JsonDocument, jsonDocument, sendJsonDocument } from '../http/send.ts'
@@ -31,7 +31,7 @@ const metadataOf = (server: ServerSetup): Record<string, unknown> => {
     response_types_supported: supportedResponseTypes(server),
     response_modes_supported: responseModes,
     grant_types_supported: [
-      ...grants.map((grant) => grant.grantType),
+      ...grantsOf(server).map((grant) => grant.grantType),
       ...(options.features.implicit ? ['implicit'] : []),
     ],
     token_endpoint_auth_methods_supported: authMethods,

@@ -17,7 +17,7 @@ export const tokenEndpoint: Endpoint<Context> = {
       const { server, endpoint, res } = context
       const request = tokenRequest(context)
       const client = await authenticateClient(server, request, endpoint)
-      const grant = grantFor(request.parameters.required('grant_type'))
+      const grant = grantFor(server, request.parameters.required('grant_type'))
       assertGrantAllowed(client, grant)
       sendJson(res, await grant.exchange(server, client, request), { headers: { Pragma: 'no-cache' } })
     },

@@ -1,16 +1,21 @@
+import type { AuthorizationServer } from '../authorization-server.ts'
 import type { Client } from '../protocol/client.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { authorizationCode } from './authorization-code.ts'
 import { clientCredentials } from './client-credentials.ts'
 import type { Grant } from './grant.ts'
+import { jwtBearer } from './jwt-bearer.ts'
 import { refreshToken } from './refresh-token.ts'
 
-/** Every supported grant; discovery publishes their names. */
-export const grants: readonly Grant[] = [authorizationCode, refreshToken, clientCredentials]
+const all: readonly Grant[] = [authorizationCode, refreshToken, clientCredentials, jwtBearer]
+
+/** Every grant that the host has turned on; discovery publishes their names. */
+export const grantsOf = ({ options }: Pick<AuthorizationServer, 'options'>): Grant[] =>
+  all.filter((grant) => grant.isOn?.(options) ?? true)
 
 /** @throws OAuthError `unsupported_grant_type` (RFC 6749 §5.2) */
-export const grantFor = (grantType: string): Grant => {
-  const grant = grants.find((candidate) => candidate.grantType === grantType)
+export const grantFor = (server: AuthorizationServer, grantType: string): Grant => {
+  const grant = grantsOf(server).find((candidate) => candidate.grantType === grantType)
   if (grant === undefined) throw new OAuthError('unsupported_grant_type', 'grant_type is not supported')
   return grant
 }

@@ -4,20 +4,27 @@ import type { PublicJwks } from '../protocol/jwks.ts'
 
 // RFC 7515 §4.1.9: `application/` is optional and case has no meaning. Most clients send JWT or no `typ`.
 const assertionTypes = ['jwt', 'client-authentication+jwt']
-const isAssertion = (typ: unknown): boolean =>
-  typ === undefined ||
-  (typeof typ === 'string' && assertionTypes.includes(typ.toLowerCase().replace(/^application\//, '')))
+/** Accepts a `typ` as a header has it. */
+export type IsType = (typ: unknown) => boolean
+
+/** Accepts this media type, with or without `application/`. */
+export const isOfType =
+  (...types: readonly string[]): IsType =>
+  (typ) =>
+    typeof typ === 'string' && types.includes(typ.toLowerCase().replace(/^application\//, ''))
+
+const isAssertion: IsType = (typ) => typ === undefined || isOfType(...assertionTypes)(typ)
 
 type Opened = Readonly<Record<string, unknown>> | undefined
 
 const open = async (
   jwt: string,
   keyOf: CompactVerifyGetKey,
-  algorithms: readonly string[],
+  { algorithms, isType }: { readonly algorithms: readonly string[]; readonly isType: IsType },
 ): Promise<Opened> => {
   const { payload, protectedHeader } = await compactVerify(jwt, keyOf, { algorithms: [...algorithms] })
   const claims = parseJsonObject(new TextDecoder().decode(payload))
-  return isAssertion(protectedHeader.typ) ? claims : undefined
+  return isType(protectedHeader.typ) ? claims : undefined
 }
 
 /**
@@ -25,19 +32,22 @@ const open = async (
  *
  * @param jwks the client's public keys; without a `kid` in the header, each suitable one is tried
  * @param algorithms the accepted algorithms (RFC 8725 §3.1)
+ * @param isType the accepted `typ`; by default those of client assertions, or none
  * @returns undefined if it is not a JWT that one of these keys signed
  */
 export const openClientAssertion = async (
   jwks: PublicJwks,
   jwt: string,
   algorithms: readonly string[],
+  isType = isAssertion,
 ): Promise<Opened> => {
+  const accepted = { algorithms, isType }
   try {
-    return await open(jwt, createLocalJWKSet(jwks), algorithms)
+    return await open(jwt, createLocalJWKSet(jwks), accepted)
   } catch (error) {
     if (!(error instanceof errors.JWKSMultipleMatchingKeys)) return undefined
     for await (const key of error) {
-      const claims = await open(jwt, () => key, algorithms).catch(() => undefined)
+      const claims = await open(jwt, () => key, accepted).catch(() => undefined)
       if (claims) return claims
     }
     return undefined

@@ -4,6 +4,7 @@ import type { Organization } from '../protocol/organization.ts'
 import type { Branding, LocaleOptions, ScopeOptions } from './page-options.ts'
 import type { MetadataDocumentOptions, RegistrationOptions } from './registration-options.ts'
 import type { ResourceOptions } from './resource-options.ts'
+import type { TrustedIssuerOptions } from './trusted-issuer-options.ts'
 import type { HostUser, LoginOptions, UserFunctions, UserMapping } from './user-options.ts'
 
 export type {
@@ -21,6 +22,7 @@ export type {
   RegistrationRequest,
 } from './registration-options.ts'
 export type { ResourceOptions, ResourceTokenRequest } from './resource-options.ts'
+export type { TrustedIssuerOptions } from './trusted-issuer-options.ts'
 export type {
   ClaimMapping,
   HostLogin,
@@ -89,6 +91,11 @@ export interface AuthRouterOptions {
    * one of them with `acr_values`, and guards require one with `{ acr }` (RFC 9470). @default none
    */
   acrValues?: readonly string[]
+  /**
+   * Issuers whose assertions clients may exchange for access tokens (RFC 7523 §2.1), by their `iss`: identity providers of
+   * organizations (ID-JAG), or token services of workloads. @default {}: the grant is off
+   */
+  trustedIssuers?: Readonly<Record<string, TrustedIssuerOptions>>
   /** Lifetimes in seconds. @default see {@link Lifetimes} */
   lifetimes?: Partial<Lifetimes>
   /**

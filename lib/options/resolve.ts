@@ -44,6 +44,8 @@ import type {
 import { checkedResources, type Resource } from './resources.ts'
 import { checkedScopes } from './scopes.ts'
 import { checkedThrottle, type Throttling } from './throttle.ts'
+import type { TrustedIssuerOptions } from './trusted-issuer-options.ts'
+import { checkedTrustedIssuers } from './trusted-issuers.ts'
 import { assertUsers } from './users.ts'
 
 /** Checked options with every default filled in. */
@@ -66,6 +68,7 @@ export interface Options {
   readonly scopes: Readonly<Record<string, ScopeOptions>>
   /** By canonical identifier; empty if the host has none. */
   readonly resources: Readonly<Record<string, Resource>>
+  readonly trustedIssuers: Readonly<Record<string, TrustedIssuerOptions>>
   readonly acrValues: readonly string[]
   readonly lifetimes: Lifetimes
   readonly refreshTokenGracePeriod: number
@@ -90,6 +93,7 @@ const names = [
     'session',
     'scopes',
     'resources',
+    'trustedIssuers',
     'acrValues',
     'lifetimes',
     'refreshTokenGracePeriod',
@@ -144,6 +148,7 @@ export const resolveOptions = (
     session: checkedSession(options.session),
     scopes: checkedScopes(options.scopes ?? {}),
     resources: checkedResources(options.resources ?? {}, issuer, options),
+    trustedIssuers: checkedTrustedIssuers(options.trustedIssuers ?? {}),
     acrValues: checkedAcrValues(options.acrValues ?? []),
     lifetimes: checkedLifetimes(options.lifetimes ?? {}),
     refreshTokenGracePeriod: checkedGracePeriod(options.refreshTokenGracePeriod ?? 10),

@@ -67,3 +67,29 @@ export const createClientJwks = ({
     renew: (uri) => entryOf(uri).renew(),
   }
 }
+
+/** The public keys of who signed a JWT: themselves, or where they are published. */
+export interface KeySource {
+  readonly jwks?: PublicJwks
+  readonly jwksUri?: string
+}
+
+/**
+ * Opens a JWT with the keys of who signed it. If none of the cached keys fits, they may have been rotated: they are
+ * fetched again (OIDC Core §10.1.1).
+ *
+ * @param open returns undefined if none of these keys signed the JWT
+ */
+export const openWithKeys = async <T>(
+  cache: ClientJwks,
+  { jwks, jwksUri }: KeySource,
+  open: (jwks: PublicJwks) => Promise<T | undefined>,
+): Promise<T | undefined> => {
+  if (jwks !== undefined) return open(jwks)
+  if (jwksUri === undefined) return undefined
+  const known = await cache.find(jwksUri)
+  const opened = known && (await open(known))
+  if (opened !== undefined) return opened
+  const renewed = await cache.renew(jwksUri)
+  return renewed && open(renewed)
+}

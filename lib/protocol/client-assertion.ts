@@ -1,3 +1,4 @@
+import { assertionTimes } from './assertion-times.ts'
 import { OAuthError } from './errors.ts'
 import { parseJsonObject } from './json.ts'
 
@@ -14,11 +15,6 @@ export const algorithmsOf = (registered: ClientAssertionAlgorithm | undefined): 
   if (registered === undefined) return clientAssertionAlgorithms
   return registered === 'EdDSA' || registered === 'Ed25519' ? ['EdDSA', 'Ed25519'] : [registered]
 }
-
-/** Seconds by which the clock of a client may differ. */
-const clockSkew = 30
-/** Maximum lifetime of an assertion in seconds: libraries use up to an hour, and its `jti` is stored as long. */
-const maxLifetime = 3600
 
 /**
  * Reads the client of an assertion before its signature is verified (RFC 7523 §3: `iss` and `sub` are the client).
@@ -59,8 +55,6 @@ const isAudience = (aud: unknown, { issuer, endpoints, issuerOnly }: AssertionRu
   return audiences.length > 0 && audiences.every((audience) => accepted.includes(audience))
 }
 
-const isTime = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value)
-
 /**
  * Checks the claims of an assertion whose signature is verified (RFC 7523 §3, OIDC Core §9).
  *
@@ -68,10 +62,11 @@ const isTime = (value: unknown): value is number => typeof value === 'number' &&
  * @throws OAuthError `invalid_client`, with the reason: only the holder of the key gets this far
  */
 export const assertClientAssertion = (
-  { iss, sub, aud, exp, nbf, iat, jti }: Readonly<Record<string, unknown>>,
+  claims: Readonly<Record<string, unknown>>,
   rules: AssertionRules,
 ): { id: string; expiresAt: number } => {
-  const { clientId, now } = rules
+  const { iss, sub, aud } = claims
+  const { clientId } = rules
   const refuse = (reason: string): never => {
     throw new OAuthError('invalid_client', `client_assertion ${reason}`)
   }
@@ -79,15 +74,6 @@ export const assertClientAssertion = (
   if (!isAudience(aud, rules)) {
     refuse(`must have the aud ${rules.issuer}${rules.issuerOnly ? ' alone, as a string' : ''}`)
   }
-  if (!isTime(exp)) return refuse('must have exp in seconds')
-  if (exp <= now - clockSkew) refuse('is expired')
-  if (exp > now + maxLifetime + clockSkew) refuse(`must expire within ${maxLifetime} seconds`)
-  for (const [name, time] of Object.entries({ nbf, iat })) {
-    if (time === undefined) continue
-    if (!isTime(time)) return refuse(`must have ${name} in seconds`)
-    if (time > now + clockSkew) refuse(`has an ${name} in the future`)
-  }
-  if (typeof jti !== 'string' || jti === '' || jti.length > 255)
-    return refuse('must have a jti of 1 to 255 characters')
-  return { id: jti, expiresAt: Math.ceil(exp) + clockSkew }
+  const { id, expiresAt } = assertionTimes(claims, rules.now, refuse)
+  return id === undefined ? refuse('must have a jti of 1 to 255 characters') : { id, expiresAt }
 }

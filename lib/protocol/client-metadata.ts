@@ -17,9 +17,16 @@ import {
 import { type LocalizedName, localizedNames, parseLocalizedName } from './client-metadata-languages.ts'
 import { type ResponseMode, responseModes } from './errors.ts'
 import { type PublicJwks, parseJwks } from './jwks.ts'
+import { jwtBearerGrantType } from './jwt-bearer.ts'
 import { frontChannelResponseTypes, isFrontChannel, normalResponseType } from './response-type.ts'
 
-export const grantTypes = ['authorization_code', 'refresh_token', 'client_credentials', 'implicit'] as const
+export const grantTypes = [
+  'authorization_code',
+  'refresh_token',
+  'client_credentials',
+  'implicit',
+  jwtBearerGrantType,
+] as const
 export const responseTypes = ['code'] as const
 export const tokenEndpointAuthMethods = [
   'client_secret_basic',

@@ -1,0 +1,156 @@
+import type { AuthorizationServer } from '../authorization-server.ts'
+import { isOfType, openClientAssertion } from '../keys/client-assertion.ts'
+import { createSecret, hashSecret, randomId } from '../keys/secrets.ts'
+import { knownResources } from '../options/resources.ts'
+import type { TrustedIssuerOptions } from '../options/trusted-issuer-options.ts'
+import { openWithKeys } from '../outbound/client-jwks.ts'
+import { allowedScopes, type Client } from '../protocol/client.ts'
+import { clientAssertionAlgorithms } from '../protocol/client-assertion.ts'
+import { OAuthError } from '../protocol/errors.ts'
+import {
+  type AssertionClaims,
+  assertedLogin,
+  assertedResources,
+  assertedScopes,
+  assertJwtBearer,
+  claimedIssuer,
+  idJagType,
+  isAssertedId,
+  jwtBearerGrantType,
+} from '../protocol/jwt-bearer.ts'
+import { parseResources, scopesOfResources, scopesWithin } from '../protocol/resource.ts'
+import { clientCredentialsScopes, intersectScopes, parseScope } from '../protocol/scope.ts'
+import type { TokenRequest, TokenResponse } from '../protocol/token-request.ts'
+import { createAuthorization, createReplay, type NewAuthorization } from '../repositories/index.ts'
+import { issueAccessToken, storeAccessToken } from '../tokens/access-token.ts'
+import { announceTokens } from '../tokens/issue-tokens.ts'
+import { tokenResponse } from '../tokens/token-response.ts'
+import { callHost } from '../users/host-function.ts'
+import type { Grant } from './grant.ts'
+import { requestedResources, type TokenTarget } from './target.ts'
+
+const refuse = (reason: string): never => {
+  throw new OAuthError('invalid_grant', `assertion ${reason}`)
+}
+
+/** A workload's token service writes `JWT` or nothing. */
+const isWorkloadType = (typ: unknown): boolean => typ === undefined || isOfType('jwt')(typ)
+
+interface Assertion {
+  readonly issuer: TrustedIssuerOptions
+  readonly claims: AssertionClaims
+}
+
+/** Verifies the signature and the claims, and consumes the assertion last. */
+const verifiedAssertion = async (
+  server: AuthorizationServer,
+  client: Client,
+  jwt: string,
+): Promise<Assertion> => {
+  const { trustedIssuers } = server.options
+  const name = claimedIssuer(jwt)
+  const issuer = name !== undefined && Object.hasOwn(trustedIssuers, name) ? trustedIssuers[name] : undefined
+  if (issuer === undefined) return refuse('is not from a trusted issuer')
+  const isType = issuer.client ? isWorkloadType : isOfType(idJagType)
+  const claims = await openWithKeys(server.clientJwks, issuer, (keys) =>
+    openClientAssertion(keys, jwt, clientAssertionAlgorithms, isType),
+  )
+  if (claims === undefined) return refuse('has no valid signature of its issuer, or another typ')
+  const rules = issuer.client
+    ? { audiences: [server.issuer, `${server.issuer}/token`] }
+    : { audiences: [server.issuer], clientId: client.clientId }
+  const { id, expiresAt } = assertJwtBearer(claims, { ...rules, now: server.now() })
+  if (id !== undefined) {
+    const hash = hashSecret(JSON.stringify([jwtBearerGrantType, name, id]))
+    if (!(await createReplay(server.database, { hash, expiresAt })))
+      refuse('was used before; each needs a unique jti')
+  }
+  return { issuer, claims }
+}
+
+/** What the token is for: within the assertion, the request and what the client may have. */
+const targetFor = (
+  server: AuthorizationServer,
+  client: Client,
+  { parameters }: TokenRequest,
+  claims: AssertionClaims,
+): TokenTarget => {
+  const known = knownResources(server)
+  const asserted = parseResources(assertedResources(claims), known)
+  const requested = requestedResources(server, { parameters })
+  if (asserted.length > 0 && !requested.every((resource) => asserted.includes(resource))) {
+    throw new OAuthError('invalid_target', 'resource is not one of the assertion')
+  }
+  const resources = requested.length > 0 ? requested : asserted
+  const own = scopesWithin(allowedScopes(client), resources, known)
+  const allowed = intersectScopes(own, assertedScopes(claims) ?? own)
+  return { resources, scopes: clientCredentialsScopes(parseScope(parameters.optional('scope')), allowed) }
+}
+
+/** Tokens of a workload are those that its client would get for itself. */
+const forWorkload = async (
+  server: AuthorizationServer,
+  client: Client,
+  request: TokenRequest,
+  { issuer, claims }: Assertion,
+): Promise<TokenResponse> => {
+  const { clientId } = client
+  const named = await callHost('trustedIssuers.client', () => issuer.client?.(claims))
+  if (named !== clientId) refuse('is not of a workload that may act as this client')
+  const target = targetFor(server, client, request, claims)
+  const accessToken = await issueAccessToken(server, { client, ...target })
+  await storeAccessToken(server.database, accessToken)
+  const { scopes, resources } = target
+  server.events.announce('tokens.issued', request.info, {
+    ...{ grantType: jwtBearerGrantType, clientId, scopes },
+    ...(resources.length > 0 && { resources }),
+  })
+  return tokenResponse({ accessToken, scopes })
+}
+
+/** An authorization that lasts as long as its one access token, so that whatever ends authorizations of the user ends it. */
+const forUser = async (
+  server: AuthorizationServer,
+  client: Client,
+  request: TokenRequest,
+  { issuer, claims }: Assertion,
+): Promise<TokenResponse> => {
+  const id = await callHost('trustedIssuers.user', () => (issuer.user ? issuer.user(claims) : claims.sub))
+  const user = isAssertedId(id) ? await server.users.find(String(id)) : undefined
+  if (user === undefined) return refuse('names a user who is disabled or does not exist')
+  const { scopes, resources } = targetFor(server, client, request, claims)
+  const now = server.now()
+  const authorization: NewAuthorization = {
+    ...{ id: randomId(), sid: randomId(), clientId: client.clientId, subject: user.subject, scopes },
+    // It depends on no login here, and has no code that anyone knows.
+    ...{ offline: true, codeHash: hashSecret(createSecret('authorizationCode')), codeExpiresAt: now },
+    ...{ now, expiresAt: now + server.options.lifetimes.accessToken },
+    details: {
+      redirectUri: '',
+      resources: scopesOfResources(scopes, resources, knownResources(server)),
+      ...assertedLogin(claims, now),
+    },
+  }
+  const accessToken = await issueAccessToken(server, { client, user, scopes, resources, authorization })
+  await createAuthorization(server.database, authorization)
+  await storeAccessToken(server.database, accessToken)
+  const stored = { ...authorization, consumedAt: null, revokedAt: null, loginStands: false }
+  announceTokens(server, request, jwtBearerGrantType, { client, authorization: stored, scopes, resources })
+  return tokenResponse({ accessToken, scopes })
+}
+
+/**
+ * RFC 7523 §2.1: an access token for an assertion of a trusted issuer, about a user (ID-JAG,
+ * draft-ietf-oauth-identity-assertion-authz-grant) or about a workload. There is neither a refresh token nor an ID token:
+ * the client asks the issuer for another assertion.
+ */
+export const jwtBearer: Grant = {
+  grantType: jwtBearerGrantType,
+  isOn: ({ trustedIssuers }) => Object.keys(trustedIssuers).length > 0,
+  async exchange(server, client, request) {
+    const assertion = await verifiedAssertion(server, client, request.parameters.required('assertion'))
+    return assertion.issuer.client
+      ? forWorkload(server, client, request, assertion)
+      : forUser(server, client, request, assertion)
+  },
+}

@@ -1,0 +1,183 @@
+import { randomUUID } from 'node:crypto'
+import supertest from 'supertest'
+import { type Host, issuer, secret, startHost } from '../support/host.ts'
+import { assertion, type Claims, type ClientKey, createClientKey } from '../support/signing-client.ts'
+import { answerOf, expectError, type Fields, guarded, post } from '../support/tokens.ts'
+
+const grantType = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
+const [idp, cloud, api] = [
+  'https://idp.example.com',
+  'https://tokens.cloud.example',
+  'https://notes.example/api',
+]
+let host: Host
+let keys: { idp: ClientKey; cloud: ClientKey; other: ClientKey }
+
+beforeAll(async () => {
+  const [one, two, other] = await Promise.all([
+    createClientKey('ES256', 'one'),
+    createClientKey('RS256', 'two'),
+    createClientKey('ES256', 'one'),
+  ])
+  keys = { idp: one, cloud: two, other }
+  const jwksOf = ({ publicJwk }: ClientKey) => ({ keys: [publicJwk as never] })
+  host = await startHost({
+    options: {
+      resources: { [api]: { scopes: ['notes:read', 'notes:write'], accessToken: 'jwt' } },
+      trustedIssuers: {
+        [idp]: {
+          jwks: jwksOf(keys.idp),
+          user: ({ email }) => ({ 'ada@example.com': 1, 'cut@example.com': 3 })[String(email)],
+        },
+        [cloud]: {
+          jwks: jwksOf(keys.cloud),
+          client: ({ sub }) => (sub === 'repo:acme/deploy' ? 'deployer' : undefined),
+        },
+      },
+    },
+    clients: [
+      {
+        client_id: 'agent',
+        client_name: 'Agent',
+        client_secret: secret,
+        grant_types: [grantType],
+        scope: 'openid notes:read notes:write',
+      },
+      {
+        client_id: 'desktop',
+        token_endpoint_auth_method: 'none',
+        grant_types: [grantType],
+        scope: 'notes:read',
+      },
+      {
+        client_id: 'deployer',
+        token_endpoint_auth_method: 'none',
+        grant_types: [grantType],
+        scope: 'notes:write',
+      },
+      { client_id: 'web', client_secret: secret, redirect_uris: ['https://client.example.com/callback'] },
+    ],
+  })
+})
+afterAll(() => host.close())
+
+/** An assertion about Ada for the client agent, except where claims say otherwise. */
+const idJag = (claims: Claims = {}, key = keys.idp, typ = 'oauth-id-jag+jwt'): Promise<string> =>
+  assertion(
+    'agent',
+    key,
+    { iss: idp, sub: 'ada', email: 'ada@example.com', client_id: 'agent', ...claims },
+    { typ },
+  )
+
+const workload = (claims: Claims = {}): Promise<string> =>
+  assertion('deployer', keys.cloud, { iss: cloud, sub: 'repo:acme/deploy', jti: undefined, ...claims })
+
+const exchange = (jwt: string, fields: Fields = {}): supertest.Test =>
+  post(host, { grant_type: grantType, client_id: 'agent', client_secret: secret, assertion: jwt, ...fields })
+
+const noSecret = { client_secret: undefined }
+
+describe('an assertion about a user', () => {
+  test('brings a token of that user without refresh and ID token, which ends with the user’s other tokens', async () => {
+    const tokens = await answerOf(exchange(await idJag()))
+    expect(tokens).toEqual({
+      ...{ access_token: expect.any(String), token_type: 'Bearer', expires_in: 3600 },
+      scope: 'notes:read notes:write',
+    })
+    const { body } = await guarded(host, tokens.access_token)
+    expect(body).toEqual({ subject: '1' })
+
+    await host.oauth.users.revokeAll('1')
+    expect((await guarded(host, tokens.access_token)).status).toBe(401)
+  })
+
+  test('is for its resource, within its scopes; the request may narrow', async () => {
+    const jwt = () => idJag({ resource: api, scope: 'notes:read notes:write' })
+    const all = await answerOf(exchange(await jwt()))
+    const claims = JSON.parse(Buffer.from(all.access_token.split('.')[1] ?? '', 'base64url').toString())
+    expect(claims).toMatchObject({ aud: api, sub: '1', client_id: 'agent', scope: 'notes:read notes:write' })
+    expect(await answerOf(exchange(await jwt(), { scope: 'notes:read' }))).toMatchObject({
+      scope: 'notes:read',
+    })
+    const within = await idJag({ scope: 'notes:read' })
+    expectError(await exchange(within, { scope: 'notes:write' }), 400, 'invalid_scope')
+    expectError(await exchange(await idJag({ resource: 'https://other.example' })), 400, 'invalid_target')
+  })
+
+  test('serves a public client that it names, and stops at once when the user is disabled', async () => {
+    const jwt = await idJag({ client_id: 'desktop' })
+    const { access_token } = await answerOf(exchange(jwt, { client_id: 'desktop', ...noSecret }))
+    expect((await guarded(host, access_token)).status).toBe(200)
+    const people = () => host.database.knex(host.usersTable).where({ id: 1 })
+    await people().update({ disabled_at: 1 })
+    expect((await guarded(host, access_token)).status).toBe(401)
+    await people().update({ disabled_at: null })
+  })
+
+  test.each<[string, () => Promise<string>]>([
+    ['of an unknown issuer', () => idJag({ iss: 'https://evil.example' })],
+    ['that is no JWT', async () => 'nonsense'],
+    ['signed by another key', () => idJag({}, keys.other)],
+    ['of another type', () => idJag({}, keys.idp, 'JWT')],
+    ['for another server', () => idJag({ aud: 'https://other.example' })],
+    ['for another server too', () => idJag({ aud: [issuer, 'https://other.example'] })],
+    ['for another client', () => idJag({ client_id: 'web' })],
+    ['without a client', () => idJag({ client_id: undefined })],
+    ['that is expired', () => idJag({ exp: 1_700_000_000 })],
+    ['without an expiry', () => idJag({ exp: undefined })],
+    ['without jti', () => idJag({ jti: undefined })],
+    ['without sub', () => idJag({ sub: undefined })],
+    ['about an unknown user', () => idJag({ email: 'eve@example.com' })],
+    ['about a disabled user', () => idJag({ email: 'cut@example.com' })],
+    ['with a malformed resource', () => idJag({ resource: 7 })],
+    ['of a workload', () => workload({ client_id: 'agent', jti: 'x' })],
+  ])('%s is refused', async (_case, jwt) => {
+    const answer = await exchange(await jwt())
+    expectError(answer, 400, 'invalid_grant')
+    expect(answer.body.error_description).toMatch(/^assertion /)
+  })
+
+  test('works once, in however many requests at the same time', async () => {
+    const jwt = await idJag({ jti: randomUUID() })
+    const answers = await Promise.all(Array.from({ length: 8 }, () => exchange(jwt)))
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(7).fill(400)])
+  })
+
+  test('needs a client that is registered for the grant, and authenticated', async () => {
+    const jwt = await idJag({ client_id: 'web' })
+    expectError(await exchange(jwt, { client_id: 'web' }), 400, 'unauthorized_client')
+    expectError(await exchange(await idJag(), { client_secret: 'wrong' }), 401, 'invalid_client')
+    expectError(await exchange('', { assertion: undefined }), 400, 'invalid_request')
+  })
+})
+
+describe('an assertion about a workload', () => {
+  const asDeployer = { client_id: 'deployer', ...noSecret }
+
+  test('brings a token of the client that the host names, and no user', async () => {
+    const tokens = await answerOf(exchange(await workload({ aud: `${issuer}/token` }), asDeployer))
+    expect(tokens).toMatchObject({ scope: 'notes:write', expires_in: 3600 })
+    expect(tokens).not.toHaveProperty('refresh_token')
+    expect((await guarded(host, tokens.access_token)).status).toBe(403)
+  })
+
+  test.each<[string, () => Promise<string>, Fields]>([
+    ['of another workload', () => workload({ sub: 'repo:evil/deploy' }), asDeployer],
+    ['for another client', () => workload(), { client_id: 'desktop', ...noSecret }],
+    ['about a user', () => idJag(), asDeployer],
+  ])('%s is refused', async (_case, jwt, fields) => {
+    expectError(await exchange(await jwt(), fields), 400, 'invalid_grant')
+  })
+})
+
+test('without trusted issuers there is no such grant', async () => {
+  const { body } = await supertest(host.app).get('/oauth/.well-known/openid-configuration')
+  expect(body.grant_types_supported).toContain(grantType)
+  const other = await startHost()
+  const { body: without } = await supertest(other.app).get('/oauth/.well-known/openid-configuration')
+  expect(without.grant_types_supported).not.toContain(grantType)
+  const fields = { grant_type: grantType, client_id: 'web', client_secret: secret, assertion: 'x' }
+  expectError(await post(other, fields), 400, 'unsupported_grant_type')
+  await other.close()
+})
