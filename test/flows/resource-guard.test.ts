@@ -69,7 +69,7 @@ test.each([
     ...{
       expiresAt: expect.any(Number),
       resource: new URL(resource).href,
-      resourceMetadataUrl: expect.stringContaining('/.well-known/oauth-protected-resource/'),
+      resourceMetadataUrl: expect.stringContaining('/.well-known/oauth-protected-resource'),
     },
     claims: { aud: resource, sub: '1', client_id: 'web', auth_time: expect.any(Number) },
   })
