@@ -166,7 +166,7 @@ export const fr: Translation = {
     'sign-out.title': 'Se déconnecter\u202f?',
     'sign-out.text': 'Vous êtes connecté à {product} en tant que {username}.',
     'sign-out.client': '{client} demande à vous déconnecter de {product} ({username}).',
-    'sign-out.stay': 'Rester connecté',
+    'sign-out.stay': 'Garder ma session',
     'sign-out.submit': 'Se déconnecter',
 
     'signed-out.title': 'Déconnexion réussie',
