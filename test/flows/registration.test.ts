@@ -247,6 +247,9 @@ describe('open registration', () => {
     expect(again.body).toMatchObject({ grant_types: ['authorization_code'] })
     expect(again.body).not.toHaveProperty('client_secret')
 
+    await host.oauth.clients.disable(client_id)
+    for (const method of ['get', 'delete'] as const) expectError(await at(method), 401, 'invalid_token')
+    await host.oauth.clients.enable(client_id)
     await at('delete').expect(204)
     expectError(await at('get'), 401, 'invalid_token')
     await userinfo(host, tokens.access_token).expect(401)

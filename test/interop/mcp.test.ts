@@ -126,6 +126,17 @@ test.each(table)(
   },
 )
 
+// Version 2 goes to /authorize with the id that is gone, where the user sees an error page.
+test('@modelcontextprotocol/sdk 1 registers again after its registration was removed', async () => {
+  const client = '@modelcontextprotocol/sdk 1'
+  const { kept, use } = createMcpApp({ mcp, client, browser: new RawBrowser(server.origin, server.origin) })
+  await use('list_notes')
+  const id = String(kept.client?.client_id)
+  await host.oauth.clients.delete(id)
+  expect((await use('list_notes')).said).toBe('the notes of 1')
+  expect(kept.client?.client_id).not.toBe(id)
+})
+
 test('the app of docs/mcp.md serves these clients as it stands there', async () => {
   const read = (file: string): string => readFileSync(join(__dirname, '../..', file), 'utf8')
   const [, app = ''] = /```js\n(\/\/ mcp\.mjs\n[^`]*(?:`[^`\n]+`[^`]*)*?)```/.exec(read('docs/mcp.md')) ?? []
