@@ -26,7 +26,7 @@ import type { Instance } from '../support/fault-instances.ts'
 import { describeUnless, describeWhere, until } from '../support/fault-programs.ts'
 import { type FaultServer, startServer } from '../support/fault-servers.ts'
 import { authorizeUrl } from '../support/host.ts'
-import { codeOf, expectErrorPage } from '../support/outcomes.ts'
+import { codeOf, expectErrorPage, expectUnavailable } from '../support/outcomes.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
 import { web } from '../support/tokens.ts'
 
@@ -121,7 +121,7 @@ const onDisk = (openDisk: () => Disk, cause: RegExp, isAlone: boolean): void => 
       })
       expect(headers['retry-after']).toMatch(/^[1-9]\d*$/)
     }
-    expectErrorPage(await visitor.signIn(loginPage), 503)
+    expectUnavailable(await visitor.signIn(loginPage))
     expectErrorPage(
       await new RawBrowser(origin).get(authorizeUrl({ client_id: 'web', scope: 'openid' })),
       503,

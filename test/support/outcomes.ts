@@ -3,6 +3,9 @@ import type { Answer } from './raw-browser.ts'
 
 const errorId = /id="error-id">[0-9A-F]{4}-[0-9A-F]{4}-[0-9A-F]{2}</
 
+/** Of stacks and statements. */
+const internals = /node_modules|\.ts:\d+|\bat \S+ \(|select |insert /
+
 /** A page without its own script, which login and decision pages have. */
 export const withoutOwnScript = (html: string): string =>
   html.replace(/<script src="[^"]*\/assets\/(?:decision|login)\.js\?v=[\w-]{16}"><\/script>\n/, '')
@@ -16,7 +19,8 @@ export const expectErrorPage = (answer: Answer, status: number, holds: RegExp | 
   })
   expect(answer.headers['content-type']).toBe('text/html; charset=utf-8')
   expect(answer.headers['cache-control']).toBe('no-store')
-  expect(answer.html).not.toMatch(/node_modules|\.ts:\d+|\bat \S+ \(|select |insert |lk_[a-z]{2}_/)
+  expect(answer.html).not.toMatch(internals)
+  expect(answer.html).not.toMatch(/lk_[a-z]{2}_/)
 }
 
 /** The headings of pages for requests that have ended. */
@@ -36,8 +40,10 @@ export const expectExpiredPage = (answer: Answer, kind?: keyof typeof headings):
 /** The sign-in form after an attempt that a service did not let finish. */
 export const expectUnavailable = ({ status, headers, html }: Answer): void => {
   expect({ status, retry: headers['retry-after'] }).toEqual({ status: 503, retry: '1' })
+  expect(headers['cache-control']).toBe('no-store')
   expect(html).toContain('We’ll be right back')
   expect(html).toContain('name="password"')
+  expect(html).not.toMatch(internals)
 }
 
 /** An error that went to the client, with exactly one of each parameter and no code. */
