@@ -96,9 +96,17 @@ describeUnless(missingGalera(), 'a Galera cluster that is written to at both end
     return sum
   }
 
-  test('a code that is redeemed at both works once, and its family is dead at both', async () => {
+  /** Runs rounds until the nodes have met in one; on a busy machine that takes more of them. */
+  const untilMet = async (run: () => Promise<void>): Promise<number> => {
     const before = await conflicts()
-    for (let round = 0; round < rounds; round += 1) {
+    let count = 0
+    for (; count < rounds || (count < 20 * rounds && (await conflicts()) === before); count += 1) await run()
+    expect(await conflicts()).toBeGreaterThan(before)
+    return count
+  }
+
+  test('a code that is redeemed at both works once, and its family is dead at both', async () => {
+    await untilMet(async () => {
       const code = await ada.code()
       const answers = await atBoth(redemption(code))
       expect(tally(answers)).toEqual({ '200 ok': 1, '400 invalid_grant': 1 })
@@ -111,28 +119,24 @@ describeUnless(missingGalera(), 'a Galera cluster that is written to at both end
         accessTokens: 1,
         refreshTokens: { used: 0, unused: 1 },
       })
-    }
-    // Else they never met.
-    expect(await conflicts()).toBeGreaterThan(before)
+    })
   })
 
   test('a refresh token that is used at both has one successor', async () => {
-    const before = await conflicts()
     const code = await ada.code()
     let token = (await served(origins[0]!, redemption(code))).body.refresh_token
-    for (let round = 0; round < rounds; round += 1) {
+    const used = await untilMet(async () => {
       const answers = await atBoth(refreshing(token))
       expect(tally(answers)).toEqual({ '200 ok': 2 })
       const [one, other] = successesOf(answers)
       expect(one?.refresh_token).toBe(other?.refresh_token)
       expect(one?.refresh_token).not.toBe(token)
       token = one?.refresh_token
-    }
+    })
     expect(await familyOf(database!, code)).toMatchObject({
       revoked: false,
-      refreshTokens: { used: rounds, unused: 1 },
+      refreshTokens: { used, unused: 1 },
     })
-    expect(await conflicts()).toBeGreaterThan(before)
   })
 
   test('what one node has answered, the other knows', async () => {
