@@ -6,13 +6,16 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 PATH="$PWD/node_modules/.bin:$PATH"
 
-flows=(authorization-code refresh-token concurrency login consent throttle organizations user-lifecycle pruning)
+flows=(authorize refresh-token concurrency login consent throttle organizations user-lifecycle pruning
+  registration metadata-documents resources jwt-bearer client-logos)
 flows=("${flows[@]/%/.test.ts}")
 # The other tests of repositories open both servers themselves, so `npm test` runs them.
 tests=(test/repositories/plans.test.ts test/repositories/schema-version.test.ts "${flows[@]/#/test/flows/}")
 if [ -n "${TEST_ALL:-}" ]; then
-  tests=(test/repositories test/flows test/attacks test/endpoints test/users test/tokens test/testing/acting-as)
+  tests=(test/repositories test/flows test/attacks test/endpoints test/users test/tokens test/testing/acting-as.test.ts)
 fi
+# jest takes no notice of a file that does not exist.
+ls -d "${tests[@]}" >/dev/null
 postgres="${TEST_POSTGRES_URL:-postgres://postgres@127.0.0.1:5432/test}"
 mariadb="${TEST_MARIADB_URL:-mysql://root@127.0.0.1:3306/test}"
 
