@@ -54,7 +54,7 @@ const rows = (): Promise<{ sid: string; request: string }[]> =>
 test('a login that ended meanwhile gets no lasting grant and no consent', async () => {
   const grant = await grantUnder('ended', ['openid', 'offline_access'])
   await endLogin(server.database, { sid: 'ended', now: server.now() })
-  expect(await issueAuthorizationResponse(server, grant)).toBe('gone')
+  expect(await issueAuthorizationResponse(server, grant)).toBe('signed-out')
   expect(await rows()).toEqual([])
   expect(await findConsents(server.database, { subject, clientId })).toEqual([])
 })
