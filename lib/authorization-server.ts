@@ -76,7 +76,7 @@ export interface ServerSetup {
   runInBackground(work: Promise<void>): void
   /** Aborted by {@link close}, so that background work ends. */
   readonly closing: AbortSignal
-  /** Waits for background work and closes the database pool, if Latchkey opened it. */
+  /** Waits for the start and for background work, and closes the database pool if Latchkey opened it. */
   close(): Promise<void>
 }
 
@@ -221,6 +221,8 @@ export const createAuthorizationServer = (
     closing: closing.signal,
     close: async () => {
       closing.abort()
+      // Its statements would ask a pool that the host closes next, which never answers.
+      await starting?.catch(() => {})
       await Promise.all(background)
       await ready?.keys.settled()
       await close()

@@ -35,7 +35,7 @@ export interface AuthRouter extends Router {
   readonly health: RequestHandler
   /** Resolves when schema and keys are loaded; rejects with what is wrong. Requests before that wait for a few seconds. */
   ready(): Promise<void>
-  /** Waits for background work and closes the database pool, if Latchkey opened it. */
+  /** Waits for the start and for background work, and closes the database pool if Latchkey opened it. */
   close(): Promise<void>
 }
 

@@ -112,6 +112,14 @@ describe('while a migration takes long', () => {
   })
 })
 
+test('close() waits for the start, so that the host can close its pool next', async () => {
+  const { knex, tablePrefix, close } = openTestDatabase()
+  await serve(knex, tablePrefix).oauth.close()
+  // They are made last.
+  const keys: unknown[] = await knex(`${tablePrefix}signing_keys`).finally(close)
+  expect(keys.length).toBeGreaterThan(0)
+})
+
 const onServer = (kind: Exclude<DatabaseKind, 'SQLite'>): void => {
   const url = kind === 'PostgreSQL' ? services.postgresql : services.mariadb
   const database = openFaultDatabase(kind)
