@@ -141,6 +141,7 @@ export const samples: readonly Sample[] = [
     page: 'login',
     model: { ...login, username: 'alice', error: 'throttled', retryAfter: 840 },
   },
+  { name: 'login-throttled-later', page: 'login', model: { ...login, username: 'alice', error: 'throttled' } },
   {
     name: 'login-unavailable',
     page: 'login',
@@ -260,6 +261,11 @@ export const samples: readonly Sample[] = [
       organizations: { choices: ['a', 'b'].map((id) => ({ id: long + id, name: long })), error: 'missing' },
     },
   },
+  {
+    name: 'consent-organizations-only',
+    page: 'consent',
+    model: { ...consent, scopes: [], organizations: { choices: workspaces, only: true } },
+  },
   { name: 'select-account', page: 'select-account', model: select },
   {
     name: 'select-account-long',
@@ -298,6 +304,11 @@ export const samples: readonly Sample[] = [
         scopes: [{ description: long, language: 'de', group: 'change' as const }],
       })),
     },
+  },
+  {
+    name: 'account-pages',
+    page: 'account',
+    model: { ...account, previousUrl: '/account?before=desk', nextUrl: '/account?after=notes' },
   },
   { name: 'account-sign-in', page: 'account-sign-in', model: { url: '/login?return_to=/oauth/account' } },
   { name: 'login-account', page: 'login', model: { ...login, action: '/account', client: undefined } },
@@ -373,6 +384,11 @@ export const samples: readonly Sample[] = [
       username: 'alice@example.com',
       stayUrl: 'https://desk.example.com/',
     },
+  },
+  {
+    name: 'sign-out-plain',
+    page: 'sign-out',
+    model: { action: '/logout', hidden: {}, username: 'alice@example.com', stayUrl: '/account' },
   },
   {
     name: 'sign-out-long',
