@@ -141,7 +141,11 @@ export const samples: readonly Sample[] = [
     page: 'login',
     model: { ...login, username: 'alice', error: 'throttled', retryAfter: 840 },
   },
-  { name: 'login-throttled-later', page: 'login', model: { ...login, username: 'alice', error: 'throttled' } },
+  {
+    name: 'login-throttled-later',
+    page: 'login',
+    model: { ...login, username: 'alice', error: 'throttled' },
+  },
   {
     name: 'login-unavailable',
     page: 'login',

@@ -196,6 +196,27 @@ describeWith('chromium', 'every state of every page', () => {
       }
     }))
 
+  test('paper is light in the dark scheme too', () =>
+    withPage(browser, {}, async (page) => {
+      await page.emulateMedia({ media: 'print', colorScheme: 'dark' })
+      const printed = {
+        'login-wrong': ['.alert h2', '.alert a', '.primary'],
+        'consent-first': ['.risk', '.account bdi', '.disc'],
+        'login-unverified': ['.caution .name'],
+      }
+      for (const [name, selectors] of Object.entries(printed)) {
+        await gallery.show(page, name)
+        for (const selector of selectors) {
+          const contrast = (await page.evaluate(`inPage.contrastOf('${selector}')`)) as number
+          expect({ name, selector, isReadable: contrast >= 4.5 }).toEqual({
+            name,
+            selector,
+            isReadable: true,
+          })
+        }
+      }
+    }))
+
   test('planted faults of layout and focus are found', () =>
     withPage(browser, { viewport: zoomed, bypassCSP: true }, async (page) => {
       await gallery.show(page, 'consent-first')

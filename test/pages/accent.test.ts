@@ -101,7 +101,7 @@ describe('the stylesheet', () => {
 
   it('has the surfaces for which accents are computed', () => {
     const own = readFileSync(join(__dirname, '../../views/assets/style.css'), 'utf8')
-    const [light = '', dark = ''] = own.split('@media (prefers-color-scheme: dark)')
+    const [light = '', dark = ''] = own.split('@media screen and (prefers-color-scheme: dark)')
     for (const [part, values] of [
       [light, surfaces.light],
       [dark, surfaces.dark],
@@ -126,7 +126,7 @@ describe('the stylesheet', () => {
   const propertiesIn = (css: string, scheme: (typeof schemes)[number]): Map<string, string> => {
     const rules = [...css.matchAll(/(?:@media ([^{]+)\{\s*)?:root\s*\{([^}]*)\}/g)]
     const isMeant = (media?: string) =>
-      media === undefined || (scheme === 'dark' && /^\(prefers-color-scheme: ?dark\)/.test(media))
+      media === undefined || (scheme === 'dark' && /^screen and \(prefers-color-scheme: ?dark\)/.test(media))
     const ofScheme = rules.filter(([, media]) => isMeant(media))
     const declared = ofScheme.flatMap(([, , text = '']) => [...text.matchAll(/--([a-z-]+):\s*([^;]+)/g)])
     return new Map(declared.map(([, name = '', value = '']) => [name, value]))

@@ -132,6 +132,6 @@ export const accentRules = (hex: string): string =>
   [
     '',
     `:root { ${declarations(accentColours(hex, 'light'))} }`,
-    `@media (prefers-color-scheme: dark) { :root { ${declarations(accentColours(hex, 'dark'))} } }`,
+    `@media screen and (prefers-color-scheme: dark) { :root { ${declarations(accentColours(hex, 'dark'))} } }`,
     '',
   ].join('\n')
