@@ -29,8 +29,8 @@ export default {
     },
   },
   scopes: {
-    'notes:read': 'Read your notes',
-    'notes:write': { description: 'Write new notes for you', optional: true },
+    'notes:read': { description: 'Read your notes', group: 'read' },
+    'notes:write': { description: 'Write new notes for you', group: 'change', optional: true },
   },
   // Any MCP client can connect: it describes itself, and its user allows it.
   resources: { [mcpUrl]: { name: 'Notes for assistants', scopes: ['notes:read', 'notes:write'] } },

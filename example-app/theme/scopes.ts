@@ -4,6 +4,7 @@ import type { AuthRouterOptions } from 'latchkey'
 export const scopes = {
   'notes:read': {
     description: 'Read your notes',
+    group: 'read',
     locales: {
       ar: { description: 'قراءة ملاحظاتك' },
       de: { description: 'Ihre Notizen lesen' },
@@ -15,6 +16,7 @@ export const scopes = {
   },
   'notes:write': {
     description: 'Write new notes for you',
+    group: 'change',
     optional: true,
     locales: {
       ar: { description: 'كتابة ملاحظات جديدة نيابةً عنك' },
