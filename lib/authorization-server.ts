@@ -14,6 +14,7 @@ import type { Options } from './options/resolve.ts'
 import { warnOnce } from './options/warn-once.ts'
 import { type ClientJwks, createClientJwks } from './outbound/client-jwks.ts'
 import { createOutbound, type Outbound } from './outbound/outbound.ts'
+import { createRequestObjects, type RequestObjects } from './outbound/request-objects.ts'
 import { createLanguages, type Languages } from './pages/i18n/languages.ts'
 import { warnOfOldCopies } from './pages/template-version.ts'
 import { createViews, type Views } from './pages/views.ts'
@@ -54,6 +55,8 @@ export interface ServerSetup {
   readonly outbound: Outbound
   /** Keys that clients publish. */
   readonly clientJwks: ClientJwks
+  /** Request objects at URLs that clients registered. */
+  readonly requestObjects: RequestObjects
   readonly languages: Languages
   /** Claims by scope: the standard ones and the host's. */
   readonly scopeClaims: ScopeClaims
@@ -191,6 +194,7 @@ export const createAuthorizationServer = (
     throttle: createThrottle(options.throttle, endpoints, { database, now }),
     outbound,
     clientJwks: createClientJwks({ outbound, logger: options.logger, now }),
+    requestObjects: createRequestObjects(outbound, now),
     languages,
     scopeClaims: claimsByScope(options.scopes),
     views: createViews({

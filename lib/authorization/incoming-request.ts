@@ -18,6 +18,7 @@ import type { RequestInfo } from '../protocol/request-info.ts'
 import { frontChannelResponseTypes } from '../protocol/response-type.ts'
 import { findForAuthorize, type KnownLogin } from '../repositories/index.ts'
 import { readIdTokenHint } from '../tokens/id-token-hint.ts'
+import { withRequestObject } from './request-object.ts'
 
 /** A validated authorization request with its client. */
 export interface IncomingRequest {
@@ -69,23 +70,25 @@ const challengeMethods = (
 
 /**
  * Parses and validates an authorization request (RFC 6749 §4.1.1, OIDC Core §3.1.2.1), with one statement. A metadata document is
- * read first.
+ * read first, and a request object after the client is known.
  *
+ * @param sent the parameters of the query
  * @param from.sid the login that the session remembers, if any
  * @throws OAuthError when client or redirect URI is wrong, to be shown to the user
  * @throws AuthorizationResponseError for everything else, to be sent to the client
  */
 export const readIncomingRequest = async (
   server: AuthorizationServer,
-  parameters: Parameters,
+  sent: Parameters,
   { sid, info }: { readonly sid: string | undefined; readonly info: RequestInfo },
 ): Promise<IncomingRequest> => {
-  const clientId = parameters.required('client_id')
+  const clientId = sent.required('client_id')
   await ensureDocumentClient(server, clientId, info)
   const found = await findForAuthorize(server.database, { clientId, sid, now: server.now() })
   const types = supportedResponseTypes(server)
   const served = found && isServed(server, found.client) ? found.client : undefined
   const current = served && (await withFollowedScope(server, served))
+  const parameters = await withRequestObject(server, sent, current)
   const verified = parseAuthorizationTarget(parameters, current, knownResources(server))
   const { client, target } = verified
   const request = parseAuthorizationRequest(

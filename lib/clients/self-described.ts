@@ -47,25 +47,25 @@ const supported = (
 /** Without grant and response types that are off, or that only the host may give, such as `client_credentials`. */
 const supportedInput = (
   input: Readonly<Record<string, unknown>>,
-  { features: { implicit } }: Pick<Options, 'features'>,
+  { features: { implicit, requestObjects } }: Pick<Options, 'features'>,
 ): Readonly<Record<string, unknown>> => {
   const grants = ['authorization_code', 'refresh_token', ...(implicit ? ['implicit'] : [])]
   const types: string[] = ['code', ...(implicit ? frontChannelResponseTypes : [])].map(normalResponseType)
   return {
     ...input,
     ...supported(input, 'grant_types', (value) => grants.includes(value)),
+    ...(!requestObjects && { request_uris: undefined, request_object_signing_alg: undefined }),
     ...supported(input, 'response_types', (value) => types.includes(normalResponseType(value))),
   }
 }
 
 /** URLs that the server calls. */
-const calledUrls = ['jwks_uri', 'sector_identifier_uri', 'backchannel_logout_uri'] as const
+const calledUrls = ['jwks_uri', 'sector_identifier_uri', 'backchannel_logout_uri', 'request_uris'] as const
 
 const assertReachable = (outbound: Outbound, metadata: ClientMetadata): void => {
   for (const name of calledUrls) {
-    const url = metadata[name]
     try {
-      if (url !== undefined) outbound.assertAllowed(url)
+      for (const url of [metadata[name] ?? []].flat()) outbound.assertAllowed(url)
     } catch (error) {
       if (!(error instanceof OutboundError)) throw error
       refuse(`${name} must be an https URL at a public address`)

@@ -11,6 +11,7 @@ import { claimNames } from '../protocol/claims.ts'
 import { clientAssertionAlgorithms } from '../protocol/client-assertion.ts'
 import { signingAlgorithms } from '../protocol/client-metadata.ts'
 import { responseModes } from '../protocol/errors.ts'
+import { requestObjectAlgorithms } from '../protocol/request-object.ts'
 
 /** The URLs of the published endpoints, by metadata field. */
 const endpointUrls = ({ issuer, endpoints }: ServerSetup): Record<string, string> =>
@@ -23,6 +24,7 @@ const metadataOf = (server: ServerSetup): Record<string, unknown> => {
   const { issuer, options } = server
   const scopes = knownScopes(options)
   const resources = Object.keys(options.resources)
+  const { requestObjects } = options.features
   const authMethods = clientAuthMethods.map((method) => method.name)
   return {
     issuer,
@@ -61,9 +63,10 @@ const metadataOf = (server: ServerSetup): Record<string, unknown> => {
     claims_parameter_supported: true,
     // RFC 9728 §4.
     ...(resources.length > 0 && { protected_resources: resources }),
-    request_parameter_supported: false,
-    request_uri_parameter_supported: false,
-    require_request_uri_registration: false,
+    request_parameter_supported: requestObjects,
+    request_uri_parameter_supported: requestObjects,
+    require_request_uri_registration: requestObjects,
+    ...(requestObjects && { request_object_signing_alg_values_supported: requestObjectAlgorithms }),
     ...(options.features.clientMetadataDocuments && { client_id_metadata_document_supported: true }),
   }
 }

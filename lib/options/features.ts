@@ -7,17 +7,25 @@ export interface CheckedFeatures {
   readonly implicit: boolean
   readonly registration: RegistrationOptions | undefined
   readonly clientMetadataDocuments: MetadataDocumentOptions | undefined
+  readonly requestObjects: boolean
 }
 
 /** @throws OptionsError */
 export const checkedFeatures = (features: Features): CheckedFeatures => {
   assertRecord('features', features)
-  assertNames('features.', features, ['implicit', 'registration', 'clientMetadataDocuments'])
+  assertNames('features.', features, [
+    'implicit',
+    'registration',
+    'clientMetadataDocuments',
+    'requestObjects',
+  ])
   assertType('features.implicit', features.implicit, 'boolean')
+  assertType('features.requestObjects', features.requestObjects, 'boolean')
   return {
     implicit: features.implicit ?? false,
     registration: checkedRegistration(features.registration),
     clientMetadataDocuments: checkedDocuments(features.clientMetadataDocuments),
+    requestObjects: features.requestObjects ?? false,
   }
 }
 

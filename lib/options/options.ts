@@ -150,6 +150,11 @@ export interface Features {
    * (draft-ietf-oauth-client-id-metadata-document). @default false
    */
   clientMetadataDocuments?: boolean | MetadataDocumentOptions
+  /**
+   * Authorization requests as JWTs that clients sign (RFC 9101, OIDC Core §6): in `request`, or at a `request_uri` that the
+   * client registered and Latchkey fetches. @default false
+   */
+  requestObjects?: boolean
 }
 
 /** Rules for outbound HTTP requests. */

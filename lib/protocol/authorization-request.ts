@@ -60,23 +60,35 @@ export interface VerifiedTarget {
 }
 
 /**
- * Verifies the client and its redirect URI. Until then an error cannot be returned to the client and ends on a page.
+ * The client of a request, if it may make one.
  *
  * @param client the client that `client_id` names, if any
  * @param known the resources of the host, none of which can be a client
- * @throws OAuthError `invalid_request` or `unauthorized_client`, also for a `state` that is too long to be returned
+ * @throws OAuthError `unauthorized_client`
  */
-export const parseAuthorizationTarget = (
-  parameters: Parameters,
-  client: Client | undefined,
-  known: readonly KnownResource[] = [],
-): VerifiedTarget => {
+export const parseClient = (client: Client | undefined, known: readonly KnownResource[]): Client => {
   // The audience of its ID tokens would be that of access tokens.
   const isResource = known.some(({ identifier }) => identifier === client?.clientId)
   if (client === undefined || client.disabledAt !== null || isResource) {
     const about = { clientId: client?.clientId }
     throw new OAuthError('unauthorized_client', 'client_id does not name a registered client', about)
   }
+  return client
+}
+
+/**
+ * Verifies the client and its redirect URI. Until then an error cannot be returned to the client and ends on a page.
+ *
+ * @param named the client that `client_id` names, if any
+ * @param known the resources of the host, none of which can be a client
+ * @throws OAuthError `invalid_request` or `unauthorized_client`, also for a `state` that is too long to be returned
+ */
+export const parseAuthorizationTarget = (
+  parameters: Parameters,
+  named: Client | undefined,
+  known: readonly KnownResource[] = [],
+): VerifiedTarget => {
+  const client = parseClient(named, known)
   const redirectUri = parameters.required('redirect_uri')
   if (!isRegisteredRedirectUri(redirectUri, client.metadata.redirect_uris, { isPublic: isPublic(client) })) {
     const about = { clientId: client.clientId }
@@ -161,7 +173,7 @@ export const parseAuthorizationRequest = (
 const withoutUndefined = <T extends object>(value: T): T =>
   Object.fromEntries(Object.entries(value).filter(([, field]) => field !== undefined)) as T
 
-/** OIDC Core §6: request objects are not supported, and `request_uri` is never fetched. */
+/** OIDC Core §6: what is still here was not read, because `features.requestObjects` is off. */
 const assertNoRequestObject = (parameters: Parameters): void => {
   if (parameters.has('request')) throw new OAuthError('request_not_supported', 'request is not supported')
   if (parameters.has('request_uri'))

@@ -84,6 +84,15 @@ export const redirectUris: Check = (name, value) => {
   return uris
 }
 
+/** OIDC Core §6.2: the fragment is a hash of the object. RFC 9101 §5.2: at most 512 characters. */
+export const requestUris: Check = (name, value) => {
+  const uris = list(name, value)
+  if (uris.length > 20) refuse(`${name} must not have more than 20 entries`)
+  if (uris.some((uri) => uri.length > 512)) refuse(`${name} must not exceed 512 characters each`)
+  for (const uri of uris) webUri(name, uri.replace('#', ''))
+  return uris
+}
+
 export const scope: Check = (name, value) => {
   if (typeof value !== 'string') return refuse(`${name} must be a space-separated string`)
   try {

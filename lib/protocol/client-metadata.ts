@@ -8,6 +8,7 @@ import {
   oneOf,
   redirectUris,
   refuse,
+  requestUris,
   scope,
   seconds,
   someOf,
@@ -18,6 +19,7 @@ import { type LocalizedName, localizedNames, parseLocalizedName } from './client
 import { type ResponseMode, responseModes } from './errors.ts'
 import { type PublicJwks, parseJwks } from './jwks.ts'
 import { jwtBearerGrantType } from './jwt-bearer.ts'
+import { type RequestObjectAlgorithm, requestObjectAlgorithms } from './request-object.ts'
 import { frontChannelResponseTypes, isFrontChannel, normalResponseType } from './response-type.ts'
 
 export const grantTypes = [
@@ -58,6 +60,10 @@ export interface ClientMetadata {
   jwks?: PublicJwks
   /** Where the client publishes its keys instead, and rotates them itself. */
   jwks_uri?: string
+  /** Where the client publishes its request objects (OIDC Registration §2). */
+  request_uris?: string[]
+  /** The only algorithm of its request objects; absent: any supported one (OIDC Registration §2). */
+  request_object_signing_alg?: RequestObjectAlgorithm
   grant_types: GrantType[]
   response_types: ResponseType[]
   /** How the client runs. Latchkey stores it; its rules follow from the redirect URIs (OIDC Registration §2). */
@@ -135,6 +141,8 @@ const registered: Readonly<Record<string, Check>> = {
   token_endpoint_auth_signing_alg: oneOf(clientAssertionAlgorithms),
   jwks: parseJwks,
   jwks_uri: httpsUri,
+  request_uris: requestUris,
+  request_object_signing_alg: oneOf(requestObjectAlgorithms),
   grant_types: someOf(grantTypes),
   response_types: responseTypeList,
   application_type: oneOf(['web', 'native']),

@@ -27,6 +27,9 @@ export const errorStatuses = {
   unmet_authentication_requirements: 400,
   request_not_supported: 400,
   request_uri_not_supported: 400,
+  // RFC 9101 §7.
+  invalid_request_object: 400,
+  invalid_request_uri: 400,
   registration_not_supported: 400,
   invalid_redirect_uri: 400,
   invalid_client_metadata: 400,

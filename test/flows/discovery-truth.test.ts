@@ -1,5 +1,5 @@
 import { text } from 'node:stream/consumers'
-import { createLocalJWKSet, decodeProtectedHeader, type JWTPayload, jwtVerify } from 'jose'
+import { createLocalJWKSet, decodeProtectedHeader, type JWTPayload, jwtVerify, SignJWT } from 'jose'
 import supertest from 'supertest'
 import { type AuthRouterOptions, type ClientSeed, seedClients } from '../../lib/index.ts'
 import { type ClientAnswer, clientAnswer } from '../support/client-answer.ts'
@@ -31,6 +31,8 @@ let client: TestServer
 /** Logout tokens that reached the client. */
 const logoutTokens: string[] = []
 let heard: (() => void) | undefined
+/** What is at the client's `request_uri`. */
+let requestObject = ''
 
 beforeAll(async () => {
   const made = async (alg: string) => [alg, await createClientKey(alg === 'Ed25519' ? 'EdDSA' : alg)]
@@ -42,6 +44,7 @@ beforeAll(async () => {
       const document = { client_id, client_name: 'Document', redirect_uris: [callback] }
       return void res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(document))
     }
+    if (req.url === '/object') return void res.end(requestObject)
     logoutTokens.push(new URLSearchParams(await text(req)).get('logout_token') ?? '')
     res.writeHead(200).end()
     heard?.()
@@ -51,11 +54,18 @@ afterAll(() => client.close())
 
 const jwksOf = ({ publicJwk }: ClientKey): ClientSeed['jwks'] => ({ keys: [publicJwk] }) as ClientSeed['jwks']
 
+const objectBy = async (alg: string): Promise<string> => {
+  if (alg === 'none') return `${Buffer.from('{"alg":"none"}').toString('base64url')}.e30.`
+  const { privateKey } = keys[alg]!
+  return new SignJWT({}).setProtectedHeader({ alg }).sign(privateKey)
+}
+
 const confidential = { client_secret: secret, redirect_uris: [callback], scope: everyScope }
 const seeds = (implicit: boolean): ClientSeed[] => [
   {
     ...confidential,
     client_id: 'web',
+    request_uris: [`${client.origin}/object`],
     grant_types: ['authorization_code', 'refresh_token', ...(implicit ? (['implicit'] as const) : [])],
     response_types: ['code', ...(implicit ? frontChannel : [])],
     post_logout_redirect_uris: [loggedOut],
@@ -75,6 +85,8 @@ const seeds = (implicit: boolean): ClientSeed[] => [
     client_id: `assertion-${alg}`,
     token_endpoint_auth_method: 'private_key_jwt' as const,
     token_endpoint_auth_signing_alg: alg,
+    request_object_signing_alg: alg,
+    request_uris: [`${client.origin}/object`],
     redirect_uris: [callback],
     scope: everyScope,
     jwks: jwksOf(keys[alg]!),
@@ -88,7 +100,10 @@ const seeds = (implicit: boolean): ClientSeed[] => [
 describe.each([
   ['by default', {}],
   ['with features.implicit', { implicit: true }],
-  ['with clients that describe themselves', { registration: true, clientMetadataDocuments: true }],
+  [
+    'with clients that describe themselves and request objects',
+    { registration: true, clientMetadataDocuments: true, requestObjects: true },
+  ],
 ])('%s', (_, features) => {
   const implicit = 'implicit' in features
   let host: Host
@@ -504,6 +519,25 @@ describe.each([
       }
       await tokensOf(await send('token_endpoint', fields, 'none', client_id))
     },
+    request_parameter_supported: async () => {
+      expect(said.request_parameter_supported).toBe(true)
+      for (const alg of assertionAlgorithms)
+        expect(await errorOf({ client_id: `assertion-${alg}`, request: await objectBy(alg) })).toBe(
+          'login_required',
+        )
+    },
+    request_uri_parameter_supported: async () => {
+      expect(said.request_uri_parameter_supported).toBe(true)
+      expect(said.require_request_uri_registration).toBe(true)
+      expect(await errorOf({ request_uri: `${client.origin}/unregistered` })).toBe('invalid_request_uri')
+      const algorithms = ['none', ...assertionAlgorithms]
+      const probe = async (alg: string) => {
+        requestObject = await objectBy(alg)
+        const client_id = alg === 'none' ? 'web' : `assertion-${alg}`
+        expect(await errorOf({ client_id, request_uri: `${client.origin}/object` })).toBe('login_required')
+      }
+      await each('request_object_signing_alg_values_supported', probesOf(algorithms, probe))
+    },
     client_id_metadata_document_supported: async () => {
       const client_id = `${client.origin}/client.json`
       const page = await new RawBrowser(host.app).open(
@@ -525,6 +559,9 @@ describe.each([
     introspection_endpoint_auth_signing_alg_values_supported: 'introspection_endpoint_auth_methods_supported',
     backchannel_logout_session_supported: 'backchannel_logout_supported',
     require_request_uri_registration: 'request_uri_parameter_supported',
+    ...(describesItself && {
+      request_object_signing_alg_values_supported: 'request_uri_parameter_supported',
+    }),
   }
 
   test('each published name is proven here, and each proof belongs to a name', () => {

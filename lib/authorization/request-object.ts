@@ -1,0 +1,90 @@
+import type { AuthorizationServer } from '../authorization-server.ts'
+import { isOfType, openClientAssertion } from '../keys/client-assertion.ts'
+import { knownResources } from '../options/resources.ts'
+import { openWithKeys } from '../outbound/client-jwks.ts'
+import { parseAuthorizationTarget, parseClient } from '../protocol/authorization-request.ts'
+import type { Client } from '../protocol/client.ts'
+import { asAuthorizationError, OAuthError } from '../protocol/errors.ts'
+import type { Parameters } from '../protocol/parameters.ts'
+import {
+  assertRequestObject,
+  mergedParameters,
+  parseRequestObject,
+  type RequestObjectClaims,
+  type RequestObjectSource,
+  registeredRequestUri,
+  requestObjectSource,
+} from '../protocol/request-object.ts'
+
+/** RFC 9101 §4: most clients send `JWT` or no `typ`. */
+const isRequestObject = (typ: unknown): boolean =>
+  typ === undefined || isOfType('oauth-authz-req+jwt', 'jwt')(typ)
+
+const fetchObject = async (server: AuthorizationServer, client: Client, uri: string): Promise<string> => {
+  const registered = registeredRequestUri(uri, client.metadata.request_uris)
+  try {
+    return await server.requestObjects.fetch(registered)
+  } catch (cause) {
+    throw new OAuthError('invalid_request_uri', 'request_uri has no request object', { cause })
+  }
+}
+
+const verifiedClaims = async (
+  server: AuthorizationServer,
+  { metadata }: Client,
+  jwt: string,
+  source: RequestObjectSource,
+): Promise<RequestObjectClaims> => {
+  const { jwks, jwks_uri: jwksUri, request_object_signing_alg: registered } = metadata
+  const { algorithm, claims } = parseRequestObject(jwt, source, registered)
+  if (algorithm === 'none') return claims
+  const opened = await openWithKeys(server.clientJwks, { jwks, jwksUri }, (keys) =>
+    openClientAssertion(keys, jwt, [algorithm], isRequestObject),
+  )
+  if (opened) return opened
+  throw new OAuthError('invalid_request_object', 'request object has no valid signature of the client')
+}
+
+const readObject = async (
+  server: AuthorizationServer,
+  client: Client,
+  parameters: Parameters,
+  source: RequestObjectSource,
+): Promise<Parameters> => {
+  parameters.assertEachOnce()
+  const value = parameters.required(source)
+  const jwt = source === 'request' ? value : await fetchObject(server, client, value)
+  const claims = await verifiedClaims(server, client, jwt, source)
+  const { issuer } = server
+  assertRequestObject(claims, parameters, { clientId: client.clientId, issuer, now: server.now() })
+  return mergedParameters(claims, parameters)
+}
+
+/**
+ * The parameters of an authorization request, with those of its request object (RFC 9101, OIDC Core §6). Nothing is read
+ * before the client is known, and its redirect URI too if that is outside the object.
+ *
+ * @param client the client that `client_id` names, if any
+ * @returns the same parameters without an object, or if `features.requestObjects` is off
+ * @throws OAuthError when client or redirect URI is wrong, or the object and there is no redirect URI outside
+ * @throws AuthorizationResponseError when the object is wrong, to be sent to the redirect URI outside
+ */
+export const withRequestObject = async (
+  server: AuthorizationServer,
+  parameters: Parameters,
+  client: Client | undefined,
+): Promise<Parameters> => {
+  const isUsed = parameters.has('request') || parameters.has('request_uri')
+  if (!server.options.features.requestObjects || !isUsed) return parameters
+  const resources = knownResources(server)
+  const known = parseClient(client, resources)
+  const verified = parameters.has('redirect_uri')
+    ? parseAuthorizationTarget(parameters, known, resources)
+    : undefined
+  try {
+    const source = requestObjectSource(parameters)
+    return source ? await readObject(server, known, parameters, source) : parameters
+  } catch (error) {
+    throw verified ? asAuthorizationError(verified.target, error) : error
+  }
+}

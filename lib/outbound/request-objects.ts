@@ -1,0 +1,57 @@
+import type { Outbound } from './outbound.ts'
+
+/** Reads request objects from the URLs that clients registered. */
+export interface RequestObjects {
+  /**
+   * Fetches an object. It is not cached, because clients change it from request to request.
+   *
+   * @param uri a registered `request_uri` without its fragment
+   * @throws Error if there is none, or if there was none within the last seconds
+   */
+  fetch(uri: string): Promise<string>
+}
+
+/** As many as `request` may have. */
+const maxBytes = 8192
+/** Seconds. Any browser can cause a fetch, and a client that registers itself can name any URL. */
+const pauseAfterFailure = 10
+// A limit, so that registering clients cannot fill the memory.
+const maxEntries = 1000
+
+const compact = /^[\w-]+(\.[\w-]*){2,4}$/
+
+/** @param now epoch seconds */
+export const createRequestObjects = (outbound: Outbound, now: () => number): RequestObjects => {
+  const failures = new Map<string, number>()
+
+  const failed = (uri: string): void => {
+    failures.delete(uri)
+    failures.set(uri, now())
+    const [oldest] = failures.keys()
+    if (failures.size > maxEntries && oldest !== undefined) failures.delete(oldest)
+  }
+
+  const read = async (uri: string): Promise<string> => {
+    const accept = 'application/oauth-authz-req+jwt, application/jwt, */*'
+    const { status, body } = await outbound.request(uri, { accept, maxBytes })
+    const object = body.trim()
+    if (status !== 200) throw new Error(`the response has status ${status}`)
+    if (!compact.test(object)) throw new Error('the response is not a JWT')
+    return object
+  }
+
+  return {
+    fetch: async (uri) => {
+      const failedAt = failures.get(uri)
+      if (failedAt !== undefined && failedAt + pauseAfterFailure > now()) throw new Error('it failed before')
+      try {
+        const object = await read(uri)
+        failures.delete(uri)
+        return object
+      } catch (error) {
+        failed(uri)
+        throw error
+      }
+    },
+  }
+}

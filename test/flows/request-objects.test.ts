@@ -1,0 +1,231 @@
+import { SignJWT } from 'jose'
+import supertest from 'supertest'
+import { type ClientSeed, seedClients } from '../../lib/index.ts'
+import { openServer, type TestServer } from '../support/client-server.ts'
+import { stopClock } from '../support/clock.ts'
+import { authorizeUrl, callback, type Host, issuer, secret, startHost } from '../support/host.ts'
+import { codeOf, expectErrorPage, expectErrorRedirect } from '../support/outcomes.ts'
+import { RawBrowser } from '../support/raw-browser.ts'
+import { type Claims, type ClientKey, createClientKey } from '../support/signing-client.ts'
+
+const clock = stopClock()
+const algorithms = ['RS256', 'PS256', 'ES256', 'EdDSA']
+const other = 'https://client.example.com/other'
+
+let keys: Record<string, ClientKey>
+let stranger: ClientKey
+let publisher: TestServer
+let host: Host
+/** What the client publishes, by path, and which paths were fetched. */
+const published = new Map<string, string>()
+const fetched: string[] = []
+
+const seed = (client_id: string, more: Partial<ClientSeed> = {}): ClientSeed => ({
+  client_id,
+  client_secret: secret,
+  redirect_uris: [callback, other],
+  scope: 'openid email',
+  jwks: { keys: Object.values(keys).map(({ publicJwk }) => publicJwk) } as ClientSeed['jwks'],
+  request_uris: [
+    `${publisher.origin}/object#of-yesterday`,
+    `${publisher.origin}/moved`,
+    'https://10.0.0.1/object',
+  ],
+  ...more,
+})
+
+beforeAll(async () => {
+  const made = algorithms.map(async (alg) => [alg, await createClientKey(alg, alg)] as const)
+  keys = Object.fromEntries(await Promise.all(made))
+  stranger = await createClientKey('ES256', 'ES256')
+  publisher = await openServer()
+  publisher.serve((req, res) => {
+    fetched.push(String(req.url))
+    const object = published.get(String(req.url))
+    if (req.url === '/moved') return void res.writeHead(302, { location: '/object' }).end()
+    res.writeHead(object === undefined ? 404 : 200, { 'content-type': 'text/plain' }).end(object)
+  })
+  host = await startHost({
+    options: {
+      features: { requestObjects: true, registration: true },
+      outbound: { allow: [publisher.origin] },
+    },
+    clients: [
+      seed('web'),
+      seed('shop'),
+      seed('es256', { request_object_signing_alg: 'ES256' }),
+      seed('unsigned', { request_object_signing_alg: 'none' }),
+      seed('disabled'),
+    ],
+  })
+  await host.oauth.clients.disable('disabled')
+})
+afterAll(() => Promise.all([publisher.close(), host.close()]))
+beforeEach(() => {
+  published.clear()
+  fetched.length = 0
+  // A URL that failed is not fetched again for some seconds.
+  clock.travel(10)
+})
+
+const inside = {
+  client_id: 'web',
+  redirect_uri: callback,
+  response_type: 'code',
+  scope: 'openid',
+  state: 's',
+}
+const plain = { client_id: 'web', scope: 'openid', state: 's' }
+const signed = (claims: Claims = {}, key = keys.ES256!, typ?: string): Promise<string> =>
+  new SignJWT({ ...inside, ...claims })
+    .setProtectedHeader({ alg: key.alg, kid: key.alg, ...(typ && { typ }) })
+    .sign(key.privateKey)
+const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+const unsigned = (claims: Claims = {}, head: Claims = {}): string =>
+  `${part({ alg: 'none', ...head })}.${part({ ...inside, ...claims })}.`
+const at = (path: string): string => `${publisher.origin}${path}`
+const ask = (parameters: Record<string, string>) =>
+  new RawBrowser(host.app).get(authorizeUrl({ ...plain, ...parameters }))
+/** The pending request is about what the object says: the answer to `prompt: none` goes where it says. */
+const expectRead = async (parameters: Record<string, string>, state = 's'): Promise<void> =>
+  expectErrorRedirect(await ask(parameters), 'login_required', { state, redirectUri: other })
+const silent = { redirect_uri: other, prompt: 'none' }
+
+describe('a request object', () => {
+  test.each(algorithms)('that the client signed with %s is read', async (alg) => {
+    const usual = { ...silent, iss: 'web', aud: [issuer, 'https://other.example'], exp: clock.now() + 60 }
+    await expectRead({ request: await signed(usual, keys[alg], 'oauth-authz-req+jwt') })
+  })
+
+  test('leads to a code, and is read again from its registered URL each time', async () => {
+    for (const nonce of ['first', 'second']) {
+      published.set('/object', await signed({ nonce, max_age: 600, redirect_uri: callback }))
+      const agent = new RawBrowser(host.app)
+      const answer = await agent.grant(authorizeUrl({ ...plain, request_uri: at('/object#of-today') }))
+      expect(codeOf(answer)).toMatch(/^lk_ac_/)
+    }
+    expect(fetched).toEqual(['/object', '/object'])
+  })
+
+  test.each(['web', 'unsigned'])(
+    'without signature is read from a registered URL (%s)',
+    async (client_id) => {
+      published.set('/object', `${unsigned({ ...silent, client_id })}\n`)
+      await expectRead({ client_id, request_uri: at('/object') })
+    },
+  )
+
+  test('counts before the query, which completes it in OpenID Connect only', async () => {
+    const request = await signed({ ...silent, scope: undefined, state: undefined })
+    await expectRead({ request, prompt: 'consent', state: 'of the query' }, 'of the query')
+    const oauth = await signed({ ...silent, scope: 'email', state: undefined })
+    const answer = await ask({ request: oauth, scope: 'email', state: 'of the query' })
+    expectErrorRedirect(answer, 'login_required', { redirectUri: other })
+  })
+
+  test('may hold every parameter but client_id', async () => {
+    const query = new URLSearchParams({ client_id: 'web', request: await signed(silent) })
+    const answer = await new RawBrowser(host.app).get(`/oauth/authorize?${query}`)
+    expectErrorRedirect(answer, 'login_required', { state: 's', redirectUri: other })
+  })
+
+  const wrongClaims: Readonly<Record<string, () => Claims>> = {
+    'the client_id of another': () => ({ client_id: 'shop' }),
+    'the iss of another': () => ({ iss: 'shop' }),
+    'the aud of another': () => ({ aud: [other] }),
+    'a past exp': () => ({ exp: clock.now() - 30 }),
+    'an exp that is no time': () => ({ exp: 'tomorrow' }),
+    'a future nbf': () => ({ nbf: clock.now() + 31 }),
+    'another response_type than the query': () => ({ response_type: 'token' }),
+    'a request_uri in it': () => ({ request_uri: at('/object') }),
+  }
+  test.each(Object.keys(wrongClaims))('with %s is refused', async (what) => {
+    const answer = await ask({ request: await signed(wrongClaims[what]!()) })
+    expectErrorRedirect(answer, 'invalid_request_object', { state: 's' })
+    expect(fetched).toEqual([])
+  })
+
+  const by = async (client_id: string, key?: ClientKey, typ?: string) => ({
+    client_id,
+    request: await signed({ client_id }, key, typ),
+  })
+  type Wrong = [what: string, error: string, () => Promise<Record<string, string>> | Record<string, string>]
+  const wrong: Wrong[] = [
+    ['another key', 'invalid_request_object', () => by('web', stranger)],
+    ['another typ', 'invalid_request_object', () => by('web', keys.ES256, 'at+jwt')],
+    ['an alg that is not registered', 'invalid_request_object', () => by('es256', keys.RS256)],
+    ['a signature where none is registered', 'invalid_request_object', () => by('unsigned')],
+    ['HS256', 'invalid_request_object', () => ({ request: unsigned({}, { alg: 'HS256' }) })],
+    ['encryption', 'invalid_request_object', () => ({ request: `${part({ alg: 'RSA-OAEP' })}.a.b.c.d` })],
+    ['no JWT', 'invalid_request_object', () => ({ request: 'e30.e30' })],
+    ['no signature, by value', 'request_not_supported', () => ({ request: unsigned() })],
+    ['half a character', 'invalid_request', async () => ({ request: await signed({ nonce: '\ud800' }) })],
+    ['too many characters', 'invalid_request', () => ({ request: 'e'.repeat(8193) })],
+    ['both parameters', 'invalid_request', () => ({ request: unsigned(), request_uri: at('/object') })],
+    ['no object at its URL', 'invalid_request_uri', () => ({ request_uri: at('/object') })],
+    ['a redirect at its URL', 'invalid_request_uri', () => ({ request_uri: at('/moved') })],
+    ['a private address', 'invalid_request_uri', () => ({ request_uri: 'https://10.0.0.1/object' })],
+    ['an unregistered URL', 'invalid_request_uri', () => ({ request_uri: at('/other') })],
+    ['a registered URL with a query', 'invalid_request_uri', () => ({ request_uri: at('/object?a') })],
+  ]
+  test.each(wrong)('with %s gets %s', async (_, error, parameters) => {
+    expectErrorRedirect(await ask(await parameters()), error, { state: 's' })
+    expect(fetched.filter((path) => path !== '/object' && path !== '/moved')).toEqual([])
+  })
+
+  test('from a URL is refused if it is no JWT or too large, and the URL then rests', async () => {
+    for (const object of ['<html>', 'e'.repeat(8193)]) {
+      published.set('/object', object)
+      for (const _ of [1, 2])
+        expectErrorRedirect(await ask({ request_uri: at('/object') }), 'invalid_request_uri', { state: 's' })
+      clock.travel(10)
+    }
+    expect(fetched).toEqual(['/object', '/object'])
+  })
+
+  test('is not fetched before client and redirect URI are known', async () => {
+    const request_uri = at('/object')
+    published.set('/object', unsigned())
+    for (const parameters of [
+      { client_id: 'nobody' },
+      { client_id: 'disabled' },
+      { redirect_uri: 'https://evil.example/' },
+    ])
+      expectErrorPage(await ask({ request_uri, ...parameters }), 400)
+    expect(fetched).toEqual([])
+  })
+
+  test('cannot name a redirect URI that is not registered', async () => {
+    expectErrorPage(await ask({ request: await signed({ redirect_uri: 'https://evil.example/' }) }), 400)
+  })
+})
+
+test('clients register URLs of request objects, with public addresses only', async () => {
+  const register = (members: object) =>
+    supertest(host.app)
+      .post('/oauth/register')
+      .send({ redirect_uris: [callback], ...members })
+  const members = { request_uris: ['https://client.example.com/o#hash'], request_object_signing_alg: 'none' }
+  expect((await register(members)).body).toMatchObject(members)
+  for (const uri of [
+    'https://10.0.0.1/o',
+    'http://client.example.com/o',
+    `https://a.example/${'o'.repeat(500)}`,
+    7,
+  ]) {
+    const { body, status } = await register({ request_uris: [uri] })
+    expect({ status, error: body.error }).toEqual({ status: 400, error: 'invalid_client_metadata' })
+  }
+})
+
+test('without the feature, seeds may have the metadata, and no object is read', async () => {
+  const off = await startHost({ clients: [] })
+  const { knex, tablePrefix } = off.database
+  await seedClients(knex, [seed('web')], { tablePrefix })
+  for (const [name, value] of Object.entries({ request: await signed(), request_uri: at('/object') })) {
+    const answer = await new RawBrowser(off.app).get(authorizeUrl({ ...plain, [name]: value }))
+    expectErrorRedirect(answer, `${name}_not_supported`, { state: 's' })
+  }
+  expect(fetched).toEqual([])
+  await off.close()
+})
