@@ -36,7 +36,7 @@ test('no module is listed twice, and each of the six profiles is listed', () => 
   const modules = rows.map(({ module }) => module)
   expect(new Set(modules).size).toBe(modules.length)
   for (const [prefix, count] of [
-    ['oidcc-', 69],
+    ['oidcc-', 71],
     ['oidcc-rp-initiated-logout', 11],
     ['oidcc-backchannel-', 2],
     ['form_post', 3],
