@@ -186,12 +186,12 @@ describe('a request object', () => {
   test('is not fetched before client and redirect URI are known', async () => {
     const request_uri = at('/object')
     published.set('/object', unsigned())
-    for (const parameters of [
+    const refused: Record<string, string>[] = [
       { client_id: 'nobody' },
-      { client_id: 'disabled' },
+      { client_id: 'disabled', redirect_uri: '' },
       { redirect_uri: 'https://evil.example/' },
-    ])
-      expectErrorPage(await ask({ request_uri, ...parameters }), 400)
+    ]
+    for (const parameters of refused) expectErrorPage(await ask({ request_uri, ...parameters }), 400)
     expect(fetched).toEqual([])
   })
 
