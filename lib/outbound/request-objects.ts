@@ -18,7 +18,11 @@ const pauseAfterFailure = 10
 // A limit, so that registering clients cannot fill the memory.
 const maxEntries = 1000
 
-const compact = /^[\w-]+(\.[\w-]*){2,4}$/
+/** Three parts, or five if it is encrypted (RFC 7515 §7.1, RFC 7516 §7.1). */
+const isCompact = (text: string): boolean => {
+  const parts = text.split('.')
+  return [3, 5].includes(parts.length) && parts[0] !== '' && parts.every((part) => /^[\w-]*$/.test(part))
+}
 
 /** @param now epoch seconds */
 export const createRequestObjects = (outbound: Outbound, now: () => number): RequestObjects => {
@@ -36,7 +40,7 @@ export const createRequestObjects = (outbound: Outbound, now: () => number): Req
     const { status, body } = await outbound.request(uri, { accept, maxBytes })
     const object = body.trim()
     if (status !== 200) throw new Error(`the response has status ${status}`)
-    if (!compact.test(object)) throw new Error('the response is not a JWT')
+    if (!isCompact(object)) throw new Error('the response is not a JWT')
     return object
   }
 
