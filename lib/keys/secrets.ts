@@ -5,6 +5,7 @@ import {
   createHmac,
   hkdfSync,
   randomBytes,
+  randomUUID,
   timingSafeEqual,
 } from 'node:crypto'
 
@@ -25,11 +26,11 @@ export type SecretKind = keyof typeof secretPrefixes
 export const randomId = (): string => randomBytes(16).toString('base64url')
 
 /** An id for one request that people can read out, such as `7F3C-91A2-B4`. */
-export const createRequestId = (): string =>
-  randomBytes(5)
-    .toString('hex')
-    .toUpperCase()
-    .replace(/(.{4})(.{4})/, '$1-$2-')
+export const createRequestId = (): string => {
+  // Unlike randomBytes, randomUUID draws from a buffer of random bytes.
+  const id = randomUUID().toUpperCase()
+  return `${id.slice(0, 4)}-${id.slice(4, 8)}-${id.slice(9, 11)}`
+}
 
 /** A new bearer secret of 256 bits, such as `lk_at_…`. */
 export const createSecret = (kind: SecretKind): string =>
