@@ -14,6 +14,7 @@ import { assertPlainNames } from '../protocol/client-name.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { frontChannelResponseTypes, normalResponseType } from '../protocol/response-type.ts'
 import { standardScopes } from '../protocol/scope.ts'
+import { callHost } from '../users/host-function.ts'
 
 /** The part of the server that decides about clients that describe themselves. */
 export interface SelfDescriptionContext {
@@ -130,7 +131,7 @@ export const describedClient = async (
   assertPlainNames(said)
   assertReachable(outbound, said)
   await assertSector(outbound, said)
-  const decision = (await policy?.(said, request)) ?? true
+  const decision = (policy && (await callHost('the policy for clients', () => policy(said, request)))) ?? true
   if (decision === false) refuse('this server does not accept this client')
   const changes = typeof decision === 'object' ? withoutInternals(decision as ClientMetadata) : {}
   const metadata = withChanges(context, said, changes)

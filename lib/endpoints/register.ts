@@ -12,6 +12,7 @@ import type { Endpoint } from '../http/route.ts'
 import { sendEmpty, sendJson } from '../http/send.ts'
 import { hashSecret, isEqual } from '../keys/secrets.ts'
 import { OAuthError } from '../protocol/errors.ts'
+import { callHost } from '../users/host-function.ts'
 
 /** The most bytes of a registration. */
 const maxBody = 65_536
@@ -22,7 +23,9 @@ const uriOf = ({ server }: Context, clientId: string): string =>
 
 const isInitialToken = async ({ server }: Context, token: string): Promise<boolean> => {
   const { initialAccessToken: expected } = server.options.features.registration ?? {}
-  if (typeof expected === 'function') return (await expected(token)) === true
+  if (typeof expected === 'function') {
+    return (await callHost('features.registration.initialAccessToken', () => expected(token))) === true
+  }
   return expected !== undefined && isEqual(hashSecret(token), hashSecret(expected))
 }
 

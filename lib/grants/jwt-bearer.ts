@@ -1,4 +1,5 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
+import { transaction } from '../database/transaction.ts'
 import { isOfType, openClientAssertion } from '../keys/client-assertion.ts'
 import { createSecret, hashSecret, randomId } from '../keys/secrets.ts'
 import { knownResources } from '../options/resources.ts'
@@ -132,8 +133,9 @@ const forUser = async (
     },
   }
   const accessToken = await issueAccessToken(server, { client, user, scopes, resources, authorization })
-  await createAuthorization(server.database, authorization)
-  await storeAccessToken(server.database, accessToken)
+  await transaction(server.database, async (tx) => {
+    await Promise.all([createAuthorization(tx, authorization), storeAccessToken(tx, accessToken)])
+  })
   const stored = { ...authorization, consumedAt: null, revokedAt: null, loginStands: false }
   announceTokens(server, request, jwtBearerGrantType, { client, authorization: stored, scopes, resources })
   return tokenResponse({ accessToken, scopes })
