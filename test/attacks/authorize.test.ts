@@ -70,7 +70,7 @@ underAttack(
     // RFC 6749 §4.1.2.1 and §10.15, RFC 9700 §4.11.2, RFC 6819 §4.2.4; CVE-2019-9837 let prompt=none through.
     describe('for an unknown client gets an error page, whatever else it contains:', () => {
       test.each([
-        ...['nobody', 'WEB', 'web\0', 'web\r\nLocation: https://evil.example/', ''],
+        ...['unregistered', 'WEB', 'web\0', 'web\r\nLocation: https://evil.example/', ''],
         // Disabled, and without redirect URIs.
         ...['off', 'machine'],
       ])('%j', async (client_id) => {
@@ -392,7 +392,7 @@ underAttack(
     test('prompt=none shows whether a user is signed in only to a registered redirect URI (CVE-2019-9837)', async () => {
       for (const agent of [browser(), ada]) {
         expectPage(await agent.get(silent({ redirect_uri: evil })))
-        expectPage(await agent.get(silent({ client_id: 'nobody' })))
+        expectPage(await agent.get(silent({ client_id: 'unregistered' })))
       }
       const asked = { client_id: 'other', redirect_uri: 'https://other.example.com/callback' }
       expectRefusal(await ada.get(silent(asked)), 'consent_required', { redirectUri: asked.redirect_uri })

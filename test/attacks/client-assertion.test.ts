@@ -170,7 +170,7 @@ underAttack(
       ['for another server', () => ({ aud: 'https://as.example.net' })],
       ['for this server and another', (issuer) => ({ aud: [issuer, 'https://as.example.net/token'] })],
       ['for an endpoint that authenticates no client', (issuer) => ({ aud: `${issuer}/userinfo` })],
-      ['for nobody', () => ({ aud: undefined })],
+      ['without an audience', () => ({ aud: undefined })],
       ['with no end', () => ({ exp: undefined })],
       ['with an end that is past', () => ({ exp: now() - 31 })],
       ['with an end in ten years', () => ({ exp: now() + 315_360_000 })],
@@ -191,7 +191,7 @@ underAttack(
 
     describe('in the name of another (RFC 7523 §3, RFC 6819 §4.1.1)', () => {
       test('a client of another key, of a secret, a public one, and none', async () => {
-        for (const clientId of ['signer', 'web', 'native', 'nobody'])
+        for (const clientId of ['signer', 'web', 'native', 'unregistered'])
           await expectRefused(await assertion(clientId, stranger, { aud: target().issuer }))
       })
 

@@ -63,7 +63,7 @@ underAttack(
 
     // RFC 6749 §2.1, §2.3.1 and §5.2, RFC 6819 §4.1.1, §4.3.4 and §4.3.5, ASVS 10.4.10; CVE-2024-47000, CVE-2026-44476.
     test.each<[string, Asked]>([
-      ['an unknown client', { client_id: 'nobody' }],
+      ['an unknown client', { client_id: 'unregistered' }],
       ['no secret, by a client that has one', { client_secret: undefined }],
       ['an empty secret', { client_secret: '' }],
       ['the secret of another client', { client_secret: otherSecret }],
@@ -124,7 +124,10 @@ underAttack(
     test('refusals do not show which clients are registered, for what, or disabled (ASVS 6.3.8, RFC 6749 §5.2)', async () => {
       const wrong = 'w'.repeat(40)
       const inForm = [
-        ...['nobody', 'web', 'native', 'blank'].map((client_id) => ({ client_id, client_secret: wrong })),
+        ...['unregistered', 'web', 'native', 'blank'].map((client_id) => ({
+          client_id,
+          client_secret: wrong,
+        })),
         ...['off', 'basic', 'WEB'].map((client_id) => ({ client_id, client_secret: secret })),
       ]
       const inHeader = [

@@ -254,7 +254,7 @@ underAttack(
       test('an invalid request in one does not disturb the other', async () => {
         const { agent, page } = await consentPage(web)
         expectRefusal(await agent.get(authorizeUrl({ scope: '"' })), 'invalid_scope')
-        for (const asked of [{ redirect_uri: evil }, { client_id: 'nobody' }])
+        for (const asked of [{ redirect_uri: evil }, { client_id: 'unregistered' }])
           expectErrorPage(await agent.get(authorizeUrl(asked)), 400)
         code(await agent.decide(page, 'allow'), { state: 'of web' })
       })
@@ -286,7 +286,7 @@ underAttack(
         ['native', 'com.example.app:/callback'],
         ['ours', 'http://127.0.0.1:5000/callback'],
         ['ours', 'com.example.ours:/callback'],
-      ])('by whoever poses as the public client %s at %s', async (client_id, redirectUri) => {
+      ])('by a client with the id of the public client %s at %s', async (client_id, redirectUri) => {
         const agent = browser()
         const asked = { client_id, redirect_uri: redirectUri, ...s256 }
         code(await agent.grant(authorizeUrl(asked)), { redirectUri })

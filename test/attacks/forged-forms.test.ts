@@ -8,7 +8,7 @@ import { ada, bob } from '../support/tokens.ts'
 const bye = 'https://client.example.com/bye'
 const shop = { client_id: 'shop', client_secret: secret, redirect_uris: [callback], scope: 'openid' }
 
-/** A form of ours in a signed-in browser, as its page would send it. */
+/** A form of Latchkey's in a signed-in browser, as its page would send it. */
 interface Opened {
   readonly fields: Fields
   /** Asserts that nothing was done, and that the form of the page still works. */

@@ -130,7 +130,7 @@ underAttack(
         headers: { ...headers, date: '', 'content-length': '', 'set-cookie': '', name: name.length > 0 },
       })
 
-      test('unknown, wrong, disabled, empty, spelt otherwise: one answer, and nobody is let in', async () => {
+      test('unknown, wrong, disabled, empty, spelt otherwise: one answer, and no user is signed in', async () => {
         const { agent, page } = await loginPage()
         const wrong = visible(await agent.signIn(page, ada.email, 'wrong'), ada.email)
         expect(wrong.status).toBe(400)

@@ -89,7 +89,7 @@ underAttack(
         },
       ],
       ['consent', 'https:', async () => (await consentPage()).page],
-      ['error', '', () => browser().get(authorizeUrl({ client_id: 'nobody' }))],
+      ['error', '', () => browser().get(authorizeUrl({ client_id: 'unregistered' }))],
       ['expired request', '', () => browser().get(at('/login', { authorization_request: 'x' }))],
       ['wrong method', '', () => browser().send('PUT', at('/consent'))],
       ['sign-out', '', () => logoutPage()],
@@ -212,7 +212,7 @@ underAttack(
 
       test('headers too', async () => {
         for (const name of 'User-Agent Referer Accept-Language X-Forwarded-For X-Request-Id Via'.split(' ')) {
-          for (const url of [authorizeUrl({ client_id: 'nobody' }), at('/logout')]) {
+          for (const url of [authorizeUrl({ client_id: 'unregistered' }), at('/logout')]) {
             const answer = await browser().get(url, { [name]: payloads[0] ?? '' })
             expectInert(answer, target().base)
             expect(answer.html).not.toContain('alert(1)')
