@@ -38,7 +38,8 @@ export interface UserExport {
     readonly scopes: readonly string[]
     /** Absent if it is for no resource. */
     readonly resources?: readonly string[]
-    readonly redirectUri: string
+    /** Absent if it was granted to a device, or for an assertion. */
+    readonly redirectUri?: string
     readonly createdAt: number
     readonly lastUsedAt: number | null
     readonly expiresAt: number
@@ -70,7 +71,8 @@ export const exportUser = async (server: AuthorizationServer, subject: string): 
       const { redirectUri, organization, resources } = details
       const whose = { id, clientId, ...(organization !== undefined && { organization }) }
       const what = { scopes, ...(resources && { resources: Object.keys(resources) }) }
-      return { ...whose, ...what, redirectUri, createdAt, lastUsedAt, expiresAt, revokedAt }
+      const where = redirectUri === undefined ? {} : { redirectUri }
+      return { ...whose, ...what, ...where, createdAt, lastUsedAt, expiresAt, revokedAt }
     }),
     logins: logins.map(({ authTime, amr, acr, expiresAt, endedAt }) => ({
       ...{ authTime, amr, expiresAt, endedAt },

@@ -1,18 +1,19 @@
 import type { PageContext } from '../http/context.ts'
-import type { AuthorizationRequest } from '../protocol/authorization-request.ts'
+import { type AuthorizationRequest, responseTarget } from '../protocol/authorization-request.ts'
 import { EndedRequestError } from '../protocol/ended-request.ts'
-import { AuthorizationResponseError, type AuthorizationTarget } from '../protocol/errors.ts'
+import { AuthorizationResponseError, type AuthorizationTarget, OAuthError } from '../protocol/errors.ts'
 import { consumePendingRequest } from '../repositories/index.ts'
 import { issueAuthorizationResponse } from './issue.ts'
 import type { PendingRequestKind } from './pending-request-kind.ts'
 import { sendAuthorizationResponse } from './response.ts'
 import { endSurplus } from './surplus.ts'
 
-const targetOf = ({ redirectUri, state, responseMode }: AuthorizationRequest): AuthorizationTarget => ({
-  redirectUri,
-  state,
-  responseMode,
-})
+/** @throws OAuthError if the request has no redirect URI, and so was not made here */
+const targetOf = (request: AuthorizationRequest): AuthorizationTarget => {
+  const target = responseTarget(request)
+  if (target === undefined) throw new OAuthError('invalid_request', 'redirect_uri is missing')
+  return target
+}
 
 /** A request at the authorization endpoint (RFC 6749 §4.1, OIDC Core §3.1): its answer goes to the redirect URI. */
 export const authorizeKind: PendingRequestKind = {

@@ -31,14 +31,14 @@ export interface ConsentRequest extends ActiveLogin {
 export const clientCard = (
   server: AuthorizationServer,
   client: Client,
-  redirectUri: string,
+  redirectUri: string | undefined,
   language: string,
 ): ClientCard => ({
   name: clientName(client, language),
   logoUrl: logoPath(server, client),
-  host: webHost(redirectUri),
+  host: redirectUri === undefined ? '' : webHost(redirectUri),
   unverified: client.metadata.self_described !== undefined,
-  onDevice: redirectUriKind(redirectUri) !== 'https',
+  onDevice: redirectUri === undefined || redirectUriKind(redirectUri) !== 'https',
   source: client.metadata.self_described === 'document' ? new URL(client.clientId).host : '',
   policyUri: inLanguage(client.metadata, 'policy_uri', language),
   tosUri: inLanguage(client.metadata, 'tos_uri', language),

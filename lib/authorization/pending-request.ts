@@ -70,10 +70,11 @@ export const keepPending = async (
   return secret
 }
 
-/** Whether the client may still be answered at the URI that was verified when the request arrived. */
-const isStillRegistered = (client: Client, redirectUri: string): boolean =>
+/** Whether the client may still be answered: at the URI that was verified when the request arrived, if it has one. */
+const isStillRegistered = (client: Client, redirectUri: string | undefined): boolean =>
   client.disabledAt === null &&
-  isRegisteredRedirectUri(redirectUri, client.metadata.redirect_uris, { isPublic: isPublic(client) })
+  (redirectUri === undefined ||
+    isRegisteredRedirectUri(redirectUri, client.metadata.redirect_uris, { isPublic: isPublic(client) }))
 
 /** The client that a URL names for a browser whose cookie may not come back; public, and no part of the request. */
 const namedClient = async ({ server }: PageContext, parameters: Parameters): Promise<Client | undefined> => {

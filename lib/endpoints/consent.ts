@@ -27,7 +27,6 @@ import { OAuthError } from '../protocol/errors.ts'
 import type { Decision } from '../protocol/next-step.ts'
 import { lastOrganization, type Organization } from '../protocol/organization.ts'
 import type { Parameters } from '../protocol/parameters.ts'
-import { webHost } from '../protocol/redirect-uri.ts'
 import { intersectScopes } from '../protocol/scope.ts'
 import { assertCsrf, csrfToken } from '../sessions/csrf.ts'
 import { endLogin } from '../sessions/login.ts'
@@ -75,7 +74,7 @@ const showPage = async (context: PageContext, asked: ConsentRequest, refused?: R
     username: user.username,
     organizations: offered && { choices: offered, chosen, error: refused?.error, only },
     scopes: consentRows(server, filledIn, claims, shown.locale),
-    redirectTo: webHost(request.redirectUri) || undefined,
+    redirectTo: asked.shown.client.host || undefined,
     accountUrl: ownPath(server, '/account'),
     notice: noticeFor(context, pending),
   }

@@ -127,7 +127,6 @@ const forUser = async (
     ...{ offline: true, codeHash: hashSecret(createSecret('authorizationCode')), codeExpiresAt: now },
     ...{ now, expiresAt: now + server.options.lifetimes.accessToken },
     details: {
-      redirectUri: '',
       resources: scopesOfResources(scopes, resources, knownResources(server)),
       ...assertedLogin(claims, now),
     },

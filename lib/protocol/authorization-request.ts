@@ -28,10 +28,13 @@ export type Prompt = (typeof promptValues)[number]
 /** A validated authorization request (RFC 6749 §4.1.1, OIDC Core §3.1.2.1), as it is stored while it is pending. */
 export interface AuthorizationRequest {
   readonly clientId: string
-  readonly redirectUri: string
+  /** Absent for a device, which polls for the answer (RFC 8628 §3.4). */
+  readonly redirectUri?: string
   readonly state?: string
+  /** `code` for a device: like a code, what it is granted is redeemed at the token endpoint. */
   readonly responseType: string
-  readonly responseMode: ResponseMode
+  /** Absent together with the redirect URI. */
+  readonly responseMode?: ResponseMode
   readonly scopes: readonly string[]
   readonly codeChallenge?: CodeChallenge
   readonly nonce?: string
@@ -52,6 +55,14 @@ export interface AuthorizationRequest {
   /** The resources that the tokens are for (RFC 8707), each with its scopes among those requested. */
   readonly resources?: ResourceScopes
 }
+
+/** Where the response of a request goes; undefined if it has no redirect URI. */
+export const responseTarget = ({
+  redirectUri,
+  responseMode,
+  state,
+}: AuthorizationRequest): AuthorizationTarget | undefined =>
+  redirectUri === undefined || responseMode === undefined ? undefined : { redirectUri, state, responseMode }
 
 /** A client together with the target that it registered. */
 export interface VerifiedTarget {
@@ -203,7 +214,7 @@ const assertRegisteredType = (type: string, { metadata }: Client): void => {
  * A request that was stored, as its client may make it now: without the scopes that the client has lost meanwhile, and
  * without resources that the host no longer has.
  *
- * @throws AuthorizationResponseError if the client may no longer make it at all
+ * @throws AuthorizationResponseError if the client may no longer make it at all; OAuthError if it has no redirect URI
  */
 export const stillAuthorizedRequest = (
   request: AuthorizationRequest,
@@ -211,10 +222,13 @@ export const stillAuthorizedRequest = (
   scopeClaims: ScopeClaims,
   resources: readonly KnownResource[] = [],
 ): AuthorizationRequest => {
-  const { responseType, redirectUri, state, responseMode, claims } = request
+  const { responseType, claims } = request
+  const target = responseTarget(request)
   try {
-    assertRegisteredType(responseType, client)
-    assertResponseMode(responseMode, responseType, client)
+    if (target) {
+      assertRegisteredType(responseType, client)
+      assertResponseMode(target.responseMode, responseType, client)
+    }
     const allowed = allowedScopes(client)
     const targets = tokenResources([], request.resources, resources)
     const left = scopesStillAllowed(request.scopes, allowed)
@@ -228,7 +242,7 @@ export const stillAuthorizedRequest = (
       resources: resourceScopes,
     })
   } catch (error) {
-    throw asAuthorizationError({ redirectUri, state, responseMode }, error)
+    throw target ? asAuthorizationError(target, error) : error
   }
 }
 

@@ -74,10 +74,10 @@ export const allowedScopes = ({ metadata }: Pick<Client, 'metadata'>): readonly 
 /**
  * Whether a remembered consent may skip the consent page. A public client on a loopback address or a private-use scheme
  * always asks: any program on the device can listen there and pose as the client (RFC 8252 §8.6, RFC 6819 §5.2.3.2).
- * A confidential client's code is worthless without its secret.
+ * So does one without a redirect URI. A confidential client's code is worthless without its secret.
  */
-export const mayRememberConsent = (client: Client, redirectUri: string): boolean =>
-  !isPublic(client) || redirectUriKind(redirectUri) === 'https'
+export const mayRememberConsent = (client: Client, redirectUri: string | undefined): boolean =>
+  !isPublic(client) || (redirectUri !== undefined && redirectUriKind(redirectUri) === 'https')
 
 /**
  * The sector of a client with pairwise subjects: all clients of one sector see the same `sub` for a user (OIDC Core §8.1).

@@ -95,9 +95,16 @@ export interface ConsentReceipt {
   readonly organization?: Organization
 }
 
+/** What terms name in place of a host for a request without a redirect URI. No host contains a space. */
+const devicePlace = 'a device'
+
 /** The host of a redirect URI as terms name it, without the port of a loopback address, which varies (RFC 8252 §7.3). */
-const placeOf = (redirectUri: string): string =>
-  redirectUriKind(redirectUri) === 'loopback' ? new URL(redirectUri).hostname : redirectUriHost(redirectUri)
+const placeOf = (redirectUri: string | undefined): string => {
+  if (redirectUri === undefined) return devicePlace
+  return redirectUriKind(redirectUri) === 'loopback'
+    ? new URL(redirectUri).hostname
+    : redirectUriHost(redirectUri)
+}
 
 /**
  * The part of a remembered consent that still holds.
@@ -107,7 +114,7 @@ const placeOf = (redirectUri: string): string =>
  */
 export const standingConsent = (
   terms: ConsentTerms,
-  redirectUri: string,
+  redirectUri: string | undefined,
   meaningOf: (entry: string) => string,
 ): Consent | undefined => {
   const place = placeOf(redirectUri)
@@ -122,7 +129,7 @@ export const standingConsent = (
  */
 export const agreedTerms = (
   earlier: ConsentTerms,
-  redirectUri: string,
+  redirectUri: string | undefined,
   shown: readonly Pick<ReceiptScope, 'name' | 'allowed' | 'meaning'>[],
 ): ConsentTerms => {
   const refused = new Set(shown.filter(({ allowed }) => !allowed).map(({ name }) => name))

@@ -162,7 +162,7 @@ const mustAskConsent = ({ request, client, consent }: ConsentContext): boolean =
 /** A token in the response can be used by anyone who receives it, even if the client has a secret. */
 const maySkipConsent = (client: Client, { redirectUri, responseType }: AuthorizationRequest): boolean =>
   mayRememberConsent(client, redirectUri) &&
-  (!isFrontChannel(responseType) || redirectUriKind(redirectUri) === 'https')
+  (!isFrontChannel(responseType) || (redirectUri !== undefined && redirectUriKind(redirectUri) === 'https'))
 
 const failure = (code: ErrorCode, description: string): Extract<NextStep, { step: 'error' }> => ({
   step: 'error',

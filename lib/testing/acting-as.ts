@@ -90,7 +90,7 @@ const authorizationOf = (
     codeExpiresAt: now,
     now,
     expiresAt: now + lifetime,
-    details: { redirectUri: '', ...granted, authTime: now, amr, acr },
+    details: { ...granted, authTime: now, amr, acr },
   }
 }
 
