@@ -92,8 +92,8 @@ describeWith('chromium', 'the choice of a workspace in Chromium', () => {
         await page.getByRole('radio', { name: `${several[2]?.name} ${id}`, exact: true }).waitFor()
       await page.click('[value=allow]')
       await page.getByRole('alert').waitFor()
-      const snapshot = await group.ariaSnapshot()
-      expect(snapshot).toContain('Choose the workspace that Web client may use.')
+      const [, about = ''] = (await group.getAttribute('aria-describedby'))?.split(' ') ?? []
+      expect(await page.locator(`#${about}`).textContent()).toContain('Choose a workspace to continue')
       expect(await group.getAttribute('aria-invalid')).toBe('true')
       await page.getByRole('alert').getByRole('link').click()
       await focusOn(page, 'organization-0')

@@ -70,7 +70,7 @@ const register = async (client_id: string, path: string): Promise<void> => {
 test('a logo is fetched once, after the first page, and every page loads it from the host', async () => {
   files.set('/desk.png', { body: png(64) })
   await register('desk', '/desk.png')
-  expect((await signInPage('desk')).html).toContain('<span class="disc small')
+  expect((await signInPage('desk')).html).toContain('<span class="disc tint')
   const logo = await settled('desk')
   expect(logo).toBe(`/oauth/logos/${sha256(png(64))}`)
   const agent = browser()
