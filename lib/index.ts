@@ -29,12 +29,16 @@ export type {
   UserAuthInfo,
 } from './guards/types.ts'
 export { OptionsError } from './options/check.ts'
+export { defineGrant } from './options/grants.ts'
 export type {
   AuthRouterOptions,
   Branding,
   ClaimMapping,
   ClientPolicy,
   Features,
+  GrantDecision,
+  GrantDefinition,
+  GrantRequest,
   HostLogin,
   HostUser,
   Lifetimes,

@@ -10,7 +10,7 @@ import {
 import { openDatabase } from './database/open.ts'
 import type { Database } from './database/types.ts'
 import type { AuthRouterOptions, Logger } from './options/options.ts'
-import { knownScopes } from './options/scopes.ts'
+import { registrableOf } from './options/registrable.ts'
 import { hashPassword, isPasswordHash, verifyPassword } from './passwords/passwords.ts'
 import { OAuthError } from './protocol/errors.ts'
 import { endLogin, listLogins, revokeAuthorizationsOfSubject } from './repositories/index.ts'
@@ -25,11 +25,13 @@ const now = (): number => Math.floor(Date.now() / 1000)
 
 const checkedSeed = (seed: ClientSeed, config: AuthRouterOptions): CheckedRegistration => {
   try {
-    return checkedRegistration({ ...seed, client_id: seed.client_id ?? '' }, knownScopes(config))
+    return checkedRegistration({ ...seed, client_id: seed.client_id ?? '' }, registrableOf(config))
   } catch (error) {
     if (!(error instanceof OAuthError)) throw error
+    const isMissing = ([name, option]: readonly [string, unknown]): boolean =>
+      option === undefined && error.message.startsWith(`${name}: `)
     const hint =
-      config.scopes === undefined && error.message.startsWith('scope: ')
+      isMissing(['scope', config.scopes]) || isMissing(['grant_types', config.grants])
         ? ' (pass the options of authRouter() as the third argument of seedClients)'
         : ''
     throw new OAuthError(error.code, `client ${seed.client_id}: ${error.message}${hint}`)
@@ -68,7 +70,7 @@ export const seedClients = async (
 ): Promise<ClientCredentials[]> => {
   const { tablePrefix = 'oauth_', logger = console } = config
   const { database } = openDatabase(knex, tablePrefix, config)
-  const registry = { database, scopes: knownScopes(config), now }
+  const registry = { database, registrable: registrableOf(config), now }
   const seeded: ClientCredentials[] = []
   for (const registration of clients.map((seed) => checkedSeed(seed, config))) {
     const credentials = await saveClient(registry, registration)

@@ -3,10 +3,10 @@ import { type AuthorizationRequest, responseTarget } from '../protocol/authoriza
 import { EndedRequestError } from '../protocol/ended-request.ts'
 import { AuthorizationResponseError, type AuthorizationTarget, OAuthError } from '../protocol/errors.ts'
 import { consumePendingRequest } from '../repositories/index.ts'
+import { endSurplus } from '../tokens/surplus.ts'
 import { issueAuthorizationResponse } from './issue.ts'
 import type { PendingRequestKind } from './pending-request-kind.ts'
 import { sendAuthorizationResponse } from './response.ts'
-import { endSurplus } from './surplus.ts'
 
 /** @throws OAuthError if the request has no redirect URI, and so was not made here */
 const targetOf = (request: AuthorizationRequest): AuthorizationTarget => {

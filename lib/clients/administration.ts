@@ -1,7 +1,7 @@
 import type { EventDetails } from '../events/event.ts'
 import type { Events } from '../events/events.ts'
 import { createSecret, hashSecret } from '../keys/secrets.ts'
-import { knownScopes } from '../options/scopes.ts'
+import { registrableOf } from '../options/registrable.ts'
 import type { ClientMetadata } from '../protocol/client-metadata.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import {
@@ -108,7 +108,7 @@ type ClientEvent = Exclude<keyof EventDetails & `client.${string}`, 'client.refu
 
 /** The part of the server that the administration needs. */
 export interface AdministrationContext extends Pick<ClientRegistry, 'database' | 'now'> {
-  readonly options: Parameters<typeof knownScopes>[0]
+  readonly options: Parameters<typeof registrableOf>[0]
   readonly events: Pick<Events, 'announce'>
   /** Resolves when the schema is ready. */
   ready(): Promise<unknown>
@@ -154,7 +154,7 @@ const rotate = async (
 /** @param context the server; the CLI has no running server and passes the parts it has */
 export const clientAdministration = (context: AdministrationContext): ClientAdministration => {
   const { database, now, options, events, ready } = context
-  const registry = { database, now, scopes: knownScopes(options) }
+  const registry = { database, now, registrable: registrableOf(options) }
   const announce = (type: ClientEvent, clientId: string): void =>
     events.announce(type, undefined, { clientId })
 

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { transaction } from '../database/transaction.ts'
 import type { Database } from '../database/types.ts'
 import { createSecret, hashSecret } from '../keys/secrets.ts'
-import { unknownScope } from '../options/scopes.ts'
+import { type Registrable, unregistrable } from '../options/registrable.ts'
 import { type Client, usesSecret } from '../protocol/client.ts'
 import {
   type ClientChanges,
@@ -50,8 +50,8 @@ export interface ClientCredentials {
 /** What registration needs to know. */
 export interface ClientRegistry {
   readonly database: Database
-  /** All scopes that a client may be registered for. */
-  readonly scopes: readonly string[]
+  /** What clients may be registered for. */
+  readonly registrable: Registrable
   /** Epoch seconds. */
   now(): number
 }
@@ -76,10 +76,10 @@ export const refuseUnknownClient = (clientId: string): never => {
   throw new OAuthError('invalid_client', `client ${clientId} is not registered`)
 }
 
-const checkedMetadata = (input: object, scopes: readonly string[]): ClientMetadata => {
+const checkedMetadata = (input: object, registrable: Registrable): ClientMetadata => {
   const metadata = parseClientMetadata({ ...input })
-  const unknown = unknownScope(metadata.scope?.split(' ') ?? [], scopes)
-  return unknown === undefined ? metadata : refuse(`scope: ${unknown}`)
+  const unknown = unregistrable(metadata, registrable)
+  return unknown === undefined ? metadata : refuse(unknown)
 }
 
 /** A file is named by a URL object: no metadata that arrives as JSON can name one. */
@@ -111,18 +111,18 @@ const assertSecret = (secret: string, metadata: ClientMetadata): void => {
 /**
  * Applies all rules of registration.
  *
- * @param scopes all scopes that a client may be registered for
+ * @param registrable what clients may be registered for
  * @throws OAuthError `invalid_client_metadata` or `invalid_redirect_uri` (RFC 7591 §3.2.2)
  */
 export const checkedRegistration = (
   { client_id: clientId = randomUUID(), client_secret: secret, logo, ...input }: ClientRegistration,
-  scopes: readonly string[],
+  registrable: Registrable,
 ): CheckedRegistration => {
   // RFC 6749 Appendix A.1. Some databases ignore spaces at the end.
   if (typeof clientId !== 'string' || !/^(?! )[\x20-\x7e]{1,255}$/.test(clientId) || clientId.endsWith(' ')) {
     refuse('client_id must be 1 to 255 printable ASCII characters, without spaces at either end')
   }
-  const metadata = checkedMetadata(input, scopes)
+  const metadata = checkedMetadata(input, registrable)
   if (secret !== undefined) assertSecret(secret, metadata)
   return { clientId, secret, metadata, logo: checkedLogo(logo) }
 }
@@ -177,10 +177,10 @@ export const storeClient = async (
  * @example await registerClient(registry, { redirect_uris: ['https://shop.example.com/callback'] })
  */
 export const registerClient = (
-  { database, scopes, now }: ClientRegistry,
+  { database, registrable, now }: ClientRegistry,
   input: ClientRegistration,
 ): Promise<ClientCredentials> => {
-  const registration = checkedRegistration(input, scopes)
+  const registration = checkedRegistration(input, registrable)
   const { clientId } = registration
   return transaction(database, async (tx) => {
     if (await findClient(tx, { clientId, now: now() })) refuse(`client_id: ${clientId} is already registered`)
@@ -209,7 +209,7 @@ export const saveClient = (
  * @throws OAuthError `invalid_client` for an unknown client, else as {@link registerClient}
  */
 export const changeClient = (
-  { database, scopes, now }: ClientRegistry,
+  { database, registrable, now }: ClientRegistry,
   clientId: string,
   { logo, ...changes }: ClientUpdate,
 ): Promise<ClientCredentials> => {
@@ -219,7 +219,7 @@ export const changeClient = (
     const given = Object.entries(changes).filter(([, value]) => value !== undefined)
     const metadata = checkedMetadata(
       { ...withoutInternals(existing.metadata), ...Object.fromEntries(given) },
-      scopes,
+      registrable,
     )
     return storeClient(tx, { clientId, secret: undefined, metadata, logo: image }, existing, now())
   })

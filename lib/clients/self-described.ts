@@ -1,6 +1,6 @@
 import type { RegistrationOptions, RegistrationRequest } from '../options/options.ts'
+import { registrableOf, unregistrable } from '../options/registrable.ts'
 import type { Options } from '../options/resolve.ts'
-import { knownScopes, unknownScope } from '../options/scopes.ts'
 import { type Outbound, OutboundError } from '../outbound/outbound.ts'
 import {
   type ClientChanges,
@@ -18,7 +18,7 @@ import { callHost } from '../users/host-function.ts'
 
 /** The part of the server that decides about clients that describe themselves. */
 export interface SelfDescriptionContext {
-  readonly options: Pick<Options, 'features' | 'resources' | 'scopes'>
+  readonly options: Pick<Options, 'features' | 'grants' | 'resources' | 'scopes'>
   readonly outbound: Outbound
 }
 
@@ -104,8 +104,8 @@ const withChanges = (
 ): ClientMetadata => {
   try {
     const changed = parseClientMetadata({ ...metadata, ...changes })
-    const unknown = unknownScope(changed.scope?.split(' ') ?? [], knownScopes(options))
-    return unknown === undefined ? changed : refuse(`scope: ${unknown}`)
+    const unknown = unregistrable(changed, registrableOf(options))
+    return unknown === undefined ? changed : refuse(unknown)
   } catch (error) {
     if (!(error instanceof OAuthError)) throw error
     throw new Error(`latchkey: the policy for clients returned wrong metadata: ${error.message}`)

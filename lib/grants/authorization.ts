@@ -6,6 +6,11 @@ import { revokeAuthorization } from '../repositories/index.ts'
 import { belongsToOrganization } from '../users/organizations.ts'
 import type { User } from '../users/users.ts'
 
+/** The part of an authorization that names its user. */
+interface UserOfAuthorization extends Pick<Authorization, 'subject'> {
+  readonly details: Pick<Authorization['details'], 'organization'>
+}
+
 /**
  * The user of an authorization, as the host has them now. A user who left the organization is refused, but the tokens
  * are not revoked: they work again if the user returns.
@@ -14,7 +19,7 @@ import type { User } from '../users/users.ts'
  */
 export const activeUser = async (
   server: AuthorizationServer,
-  { subject, details }: Authorization,
+  { subject, details }: UserOfAuthorization,
 ): Promise<User> => {
   const user = await server.users.find(subject)
   if (user === undefined) throw new OAuthError('invalid_grant', 'the user is disabled or no longer exists')

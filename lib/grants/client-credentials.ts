@@ -2,8 +2,7 @@ import { knownResources } from '../options/resources.ts'
 import { allowedScopes } from '../protocol/client.ts'
 import { scopesWithin } from '../protocol/resource.ts'
 import { clientCredentialsScopes, parseScope } from '../protocol/scope.ts'
-import { issueAccessToken, storeAccessToken } from '../tokens/access-token.ts'
-import { tokenResponse } from '../tokens/token-response.ts'
+import { tokensForClient } from './direct.ts'
 import type { Grant } from './grant.ts'
 import { requestedResources } from './target.ts'
 
@@ -11,17 +10,10 @@ import { requestedResources } from './target.ts'
 export const clientCredentials: Grant = {
   grantType: 'client_credentials',
   async exchange(server, client, request) {
-    const { parameters, info } = request
+    const { parameters } = request
     const resources = requestedResources(server, request)
     const allowed = scopesWithin(allowedScopes(client), resources, knownResources(server))
     const scopes = clientCredentialsScopes(parseScope(parameters.optional('scope')), allowed)
-    const accessToken = await issueAccessToken(server, { client, scopes, resources })
-    await storeAccessToken(server.database, accessToken)
-    const { clientId } = client
-    server.events.announce('tokens.issued', info, {
-      ...{ grantType: 'client_credentials', clientId, scopes },
-      ...(resources.length > 0 && { resources }),
-    })
-    return tokenResponse({ accessToken, scopes })
+    return tokensForClient(server, client, request, { grantType: 'client_credentials', scopes, resources })
   },
 }

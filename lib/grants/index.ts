@@ -3,15 +3,18 @@ import type { Client } from '../protocol/client.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { authorizationCode } from './authorization-code.ts'
 import { clientCredentials } from './client-credentials.ts'
+import { definedGrant } from './defined-grant.ts'
 import type { Grant } from './grant.ts'
 import { jwtBearer } from './jwt-bearer.ts'
 import { refreshToken } from './refresh-token.ts'
 
 const all: readonly Grant[] = [authorizationCode, refreshToken, clientCredentials, jwtBearer]
 
-/** Every grant that the host has turned on; discovery publishes their names. */
-export const grantsOf = ({ options }: Pick<AuthorizationServer, 'options'>): Grant[] =>
-  all.filter((grant) => grant.isOn?.(options) ?? true)
+/** Every grant that the host has turned on or defined; discovery publishes their names. */
+export const grantsOf = ({ options }: Pick<AuthorizationServer, 'options'>): Grant[] => [
+  ...all.filter((grant) => grant.isOn?.(options) ?? true),
+  ...options.grants.map(definedGrant),
+]
 
 /** @throws OAuthError `unsupported_grant_type` (RFC 6749 §5.2) */
 export const grantFor = (server: AuthorizationServer, grantType: string): Grant => {

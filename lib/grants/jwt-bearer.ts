@@ -1,7 +1,6 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
-import { transaction } from '../database/transaction.ts'
 import { isOfType, openClientAssertion } from '../keys/client-assertion.ts'
-import { createSecret, hashSecret, randomId } from '../keys/secrets.ts'
+import { hashSecret } from '../keys/secrets.ts'
 import { knownResources } from '../options/resources.ts'
 import type { TrustedIssuerOptions } from '../options/trusted-issuer-options.ts'
 import { openWithKeys } from '../outbound/client-jwks.ts'
@@ -19,14 +18,12 @@ import {
   isAssertedId,
   jwtBearerGrantType,
 } from '../protocol/jwt-bearer.ts'
-import { parseResources, scopesOfResources, scopesWithin } from '../protocol/resource.ts'
+import { parseResources, scopesWithin } from '../protocol/resource.ts'
 import { clientCredentialsScopes, intersectScopes, parseScope } from '../protocol/scope.ts'
 import type { TokenRequest, TokenResponse } from '../protocol/token-request.ts'
-import { createAuthorization, createReplay, type NewAuthorization } from '../repositories/index.ts'
-import { issueAccessToken, storeAccessToken } from '../tokens/access-token.ts'
-import { announceTokens } from '../tokens/issue-tokens.ts'
-import { tokenResponse } from '../tokens/token-response.ts'
+import { createReplay } from '../repositories/index.ts'
 import { callHost } from '../users/host-function.ts'
+import { tokensForClient, tokensForUser } from './direct.ts'
 import type { Grant } from './grant.ts'
 import { requestedResources, type TokenTarget } from './target.ts'
 
@@ -95,21 +92,12 @@ const forWorkload = async (
   request: TokenRequest,
   { issuer, claims }: Assertion,
 ): Promise<TokenResponse> => {
-  const { clientId } = client
   const named = await callHost('trustedIssuers.client', () => issuer.client?.(claims))
-  if (named !== clientId) refuse('is not of a workload that may act as this client')
+  if (named !== client.clientId) refuse('is not of a workload that may act as this client')
   const target = targetFor(server, client, request, claims)
-  const accessToken = await issueAccessToken(server, { client, ...target })
-  await storeAccessToken(server.database, accessToken)
-  const { scopes, resources } = target
-  server.events.announce('tokens.issued', request.info, {
-    ...{ grantType: jwtBearerGrantType, clientId, scopes },
-    ...(resources.length > 0 && { resources }),
-  })
-  return tokenResponse({ accessToken, scopes })
+  return tokensForClient(server, client, request, { grantType: jwtBearerGrantType, ...target })
 }
 
-/** An authorization that lasts as long as its one access token, so that whatever ends authorizations of the user ends it. */
 const forUser = async (
   server: AuthorizationServer,
   client: Client,
@@ -119,25 +107,9 @@ const forUser = async (
   const id = await callHost('trustedIssuers.user', () => (issuer.user ? issuer.user(claims) : claims.sub))
   const user = isAssertedId(id) ? await server.users.find(String(id)) : undefined
   if (user === undefined) return refuse('names a user who is disabled or does not exist')
-  const { scopes, resources } = targetFor(server, client, request, claims)
-  const now = server.now()
-  const authorization: NewAuthorization = {
-    ...{ id: randomId(), sid: randomId(), clientId: client.clientId, subject: user.subject, scopes },
-    // It depends on no login here, and has no code that anyone knows.
-    ...{ offline: true, codeHash: hashSecret(createSecret('authorizationCode')), codeExpiresAt: now },
-    ...{ now, expiresAt: now + server.options.lifetimes.accessToken },
-    details: {
-      resources: scopesOfResources(scopes, resources, knownResources(server)),
-      ...assertedLogin(claims, now),
-    },
-  }
-  const accessToken = await issueAccessToken(server, { client, user, scopes, resources, authorization })
-  await transaction(server.database, async (tx) => {
-    await Promise.all([createAuthorization(tx, authorization), storeAccessToken(tx, accessToken)])
-  })
-  const stored = { ...authorization, consumedAt: null, revokedAt: null, loginStands: false }
-  announceTokens(server, request, jwtBearerGrantType, { client, authorization: stored, scopes, resources })
-  return tokenResponse({ accessToken, scopes })
+  const target = targetFor(server, client, request, claims)
+  const login = assertedLogin(claims, server.now())
+  return tokensForUser(server, client, request, { grantType: jwtBearerGrantType, user, login, ...target })
 }
 
 /**

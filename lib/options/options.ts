@@ -1,12 +1,14 @@
 import type { Request, RequestHandler } from 'express'
 import type { Knex } from 'knex'
 import type { Organization } from '../protocol/organization.ts'
+import type { GrantDefinition } from './grant-options.ts'
 import type { Branding, LocaleOptions, ScopeOptions } from './page-options.ts'
 import type { MetadataDocumentOptions, RegistrationOptions } from './registration-options.ts'
 import type { ResourceOptions } from './resource-options.ts'
 import type { TrustedIssuerOptions } from './trusted-issuer-options.ts'
 import type { HostUser, LoginOptions, UserFunctions, UserMapping } from './user-options.ts'
 
+export type { GrantDecision, GrantDefinition, GrantRequest } from './grant-options.ts'
 export type {
   Branding,
   LocaleOptions,
@@ -96,6 +98,8 @@ export interface AuthRouterOptions {
    * organizations (ID-JAG), or token services of workloads. @default {}: the grant is off
    */
   trustedIssuers?: Readonly<Record<string, TrustedIssuerOptions>>
+  /** Grants of your own at the token endpoint, each made with `defineGrant()` (RFC 6749 §4.5). @default [] */
+  grants?: readonly GrantDefinition[]
   /** Lifetimes in seconds. @default see {@link Lifetimes} */
   lifetimes?: Partial<Lifetimes>
   /**

@@ -28,6 +28,8 @@ import {
   isProduction,
 } from './development.ts'
 import { type CheckedFeatures, checkedFeatures } from './features.ts'
+import type { GrantDefinition } from './grant-options.ts'
+import { checkedGrants } from './grants.ts'
 import { checkedDefaultLocale, checkedLocales } from './locales.ts'
 import type {
   AuthRouterOptions,
@@ -69,6 +71,8 @@ export interface Options {
   /** By canonical identifier; empty if the host has none. */
   readonly resources: Readonly<Record<string, Resource>>
   readonly trustedIssuers: Readonly<Record<string, TrustedIssuerOptions>>
+  /** Grants of the host. */
+  readonly grants: readonly GrantDefinition[]
   readonly acrValues: readonly string[]
   readonly lifetimes: Lifetimes
   readonly refreshTokenGracePeriod: number
@@ -94,6 +98,7 @@ const names = [
     'scopes',
     'resources',
     'trustedIssuers',
+    'grants',
     'acrValues',
     'lifetimes',
     'refreshTokenGracePeriod',
@@ -149,6 +154,7 @@ export const resolveOptions = (
     scopes: checkedScopes(options.scopes ?? {}),
     resources: checkedResources(options.resources ?? {}, issuer, options),
     trustedIssuers: checkedTrustedIssuers(options.trustedIssuers ?? {}),
+    grants: checkedGrants(options.grants ?? []),
     acrValues: checkedAcrValues(options.acrValues ?? []),
     lifetimes: checkedLifetimes(options.lifetimes ?? {}),
     refreshTokenGracePeriod: checkedGracePeriod(options.refreshTokenGracePeriod ?? 10),

@@ -16,6 +16,7 @@ import {
   webUri,
 } from './client-metadata-checks.ts'
 import { type LocalizedName, localizedNames, parseLocalizedName } from './client-metadata-languages.ts'
+import { type DefinedGrantType, isDefinedGrantType } from './defined-grant.ts'
 import { type ResponseMode, responseModes } from './errors.ts'
 import { type PublicJwks, parseJwks } from './jwks.ts'
 import { jwtBearerGrantType } from './jwt-bearer.ts'
@@ -38,7 +39,8 @@ export const tokenEndpointAuthMethods = [
 ] as const
 export const signingAlgorithms = ['RS256', 'PS256', 'ES256', 'EdDSA'] as const
 
-export type GrantType = (typeof grantTypes)[number]
+/** A grant of the standards, or the absolute URI of one that the host defined (RFC 6749 §4.5). */
+export type GrantType = (typeof grantTypes)[number] | DefinedGrantType
 export type ResponseType = (typeof responseTypes)[number] | (typeof frontChannelResponseTypes)[number]
 export type TokenEndpointAuthMethod = (typeof tokenEndpointAuthMethods)[number]
 export type SigningAlgorithm = (typeof signingAlgorithms)[number]
@@ -126,6 +128,10 @@ const everyResponseType = [...responseTypes, ...frontChannelResponseTypes]
 const responseTypeList: Check = (name, value) =>
   someOf(everyResponseType)(name, list(name, value).map(normalResponseType))
 
+/** Whether the host has defined a grant is not known here; registration checks it. */
+const grantTypeList: Check = (name, value) =>
+  list(name, value).map((item) => (isDefinedGrantType(item) ? item : oneOf(grantTypes)(name, item)))
+
 const responseModeList: Check = (name, value) => {
   const modes = someOf(responseModes)(name, value)
   return list(name, modes).length > 0 ? modes : refuse(`${name} must not be empty`)
@@ -143,7 +149,7 @@ const registered: Readonly<Record<string, Check>> = {
   jwks_uri: httpsUri,
   request_uris: requestUris,
   request_object_signing_alg: oneOf(requestObjectAlgorithms),
-  grant_types: someOf(grantTypes),
+  grant_types: grantTypeList,
   response_types: responseTypeList,
   application_type: oneOf(['web', 'native']),
   client_name: text,

@@ -77,10 +77,11 @@ export class Parameters {
   /**
    * The value; undefined if absent or empty.
    *
+   * @param maxLength in UTF-16 code units; by default that of the parameter
    * @throws OAuthError `invalid_request` if it is repeated, too long or has control characters
    */
-  optional(name: string): string | undefined {
-    const value = this.verbatim(name, maxLengthOf(name))
+  optional(name: string, maxLength = maxLengthOf(name)): string | undefined {
+    const value = this.verbatim(name, maxLength)
     if (value !== undefined) assertPrintable(name, value)
     return value
   }

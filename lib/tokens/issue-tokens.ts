@@ -21,6 +21,8 @@ export interface TokenGrant {
   readonly resources: readonly string[]
   /** An existing refresh token to return instead of a new one. */
   readonly refreshToken?: string
+  /** False: the grant has no refresh token. By default it has one if the client may refresh. */
+  readonly refreshes?: boolean
   readonly nonce?: string
 }
 
@@ -58,8 +60,8 @@ export const issueTokens = async (server: AuthorizationServer, grant: TokenGrant
   return { response, accessToken, refreshToken }
 }
 
-const issuesRefreshToken = ({ client, refreshToken }: TokenGrant): boolean =>
-  refreshToken === undefined && client.metadata.grant_types.includes('refresh_token')
+const issuesRefreshToken = ({ client, refreshToken, refreshes = true }: TokenGrant): boolean =>
+  refreshes && refreshToken === undefined && client.metadata.grant_types.includes('refresh_token')
 
 /** Stores the tokens, in the transaction that redeems the grant. */
 export const storeTokens = async (

@@ -1,0 +1,95 @@
+import type { AuthorizationServer } from '../authorization-server.ts'
+import type { GrantDecision, GrantDefinition, GrantRequest } from '../options/grant-options.ts'
+import { knownResources } from '../options/resources.ts'
+import { allowedScopes, type Client } from '../protocol/client.ts'
+import { definedResources, definedScopes } from '../protocol/defined-grant.ts'
+import { OAuthError } from '../protocol/errors.ts'
+import { isObject } from '../protocol/json.ts'
+import { parseResources, scopesWithin } from '../protocol/resource.ts'
+import { parseScope, standardScopes } from '../protocol/scope.ts'
+import type { TokenRequest, TokenResponse } from '../protocol/token-request.ts'
+import { callHost } from '../users/host-function.ts'
+import { activeUser } from './authorization.ts'
+import { tokensForClient, tokensForUser } from './direct.ts'
+import type { Grant } from './grant.ts'
+import { requestedResources } from './target.ts'
+
+const maxLength = 8192
+
+/** What only concerns Latchkey, or what the request has as lists. */
+const withheld = [
+  'client_secret',
+  'client_assertion',
+  'client_assertion_type',
+  'grant_type',
+  'scope',
+  'resource',
+]
+
+const grantRequest = (
+  server: AuthorizationServer,
+  { clientId, metadata }: Client,
+  { parameters, info }: TokenRequest,
+): GrantRequest => {
+  const given = parameters.names().filter((name) => !withheld.includes(name))
+  return {
+    client: { client_id: clientId, ...metadata },
+    parameters: Object.fromEntries(given.map((name) => [name, parameters.optional(name, maxLength) ?? ''])),
+    scopes: parseScope(parameters.optional('scope')),
+    resources: requestedResources(server, { parameters }),
+    address: info.address,
+  }
+}
+
+const isListOfStrings = (value: unknown): value is readonly string[] =>
+  Array.isArray(value) && value.every((item) => typeof item === 'string')
+
+/** What the host returned; its mistakes are not the client's. */
+const checkedDecision = (name: string, decision: unknown): GrantDecision | undefined => {
+  if (decision === undefined || decision === null || decision === false) return undefined
+  const isValid =
+    isObject(decision) &&
+    isListOfStrings(decision.scopes) &&
+    isListOfStrings(decision.resources ?? []) &&
+    isListOfStrings(decision.amr ?? []) &&
+    ['string', 'number', 'undefined'].includes(typeof decision.subject) &&
+    decision.subject !== '' &&
+    Number.isSafeInteger(decision.authTime ?? 0) &&
+    ['string', 'undefined'].includes(typeof decision.organization)
+  if (!isValid) throw new Error(`latchkey: the grant ${name} must return { subject, scopes, … } or undefined`)
+  return decision as unknown as GrantDecision
+}
+
+/** Without a user there is no scope of OpenID Connect. */
+const allowedFor = (client: Client, { subject }: GrantDecision): readonly string[] =>
+  subject === undefined
+    ? allowedScopes(client).filter((scope) => !standardScopes.some((standard) => standard === scope))
+    : allowedScopes(client)
+
+/** A grant of the host: its function decides, and the rest is as with every grant. */
+export const definedGrant = ({ grantType, exchange }: GrantDefinition): Grant => ({
+  grantType,
+  async exchange(server, client, request): Promise<TokenResponse> {
+    const asked = grantRequest(server, client, request)
+    const decision = checkedDecision(
+      grantType,
+      await callHost(`the grant ${grantType}`, () => exchange(asked)),
+    )
+    if (decision === undefined) throw new OAuthError('invalid_grant', 'the grant is invalid, expired or used')
+    const known = knownResources(server)
+    const granted = decision.resources && parseResources(decision.resources, known)
+    const resources = definedResources(asked.resources, granted)
+    const allowed = scopesWithin(allowedFor(client, decision), resources, known)
+    const scopes = definedScopes(asked.scopes, decision.scopes, allowed)
+    const target = { grantType, scopes, resources }
+    const { subject, organization, refreshToken } = decision
+    if (subject === undefined) return tokensForClient(server, client, request, target)
+    const login = { authTime: decision.authTime ?? server.now(), amr: decision.amr ?? [] }
+    const user = await activeUser(server, { subject: String(subject), details: { organization } })
+    const forUser = { ...target, user, login, refreshes: refreshToken === true }
+    return tokensForUser(server, client, request, {
+      ...forUser,
+      ...(organization !== undefined && { organization }),
+    })
+  },
+})

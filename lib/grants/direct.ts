@@ -1,0 +1,93 @@
+import type { AuthorizationServer } from '../authorization-server.ts'
+import { transaction } from '../database/transaction.ts'
+import { createSecret, hashSecret, randomId } from '../keys/secrets.ts'
+import { knownResources } from '../options/resources.ts'
+import type { AuthorizationDetails } from '../protocol/authorization.ts'
+import type { Client } from '../protocol/client.ts'
+import type { GrantType } from '../protocol/client-metadata.ts'
+import { scopesOfResources } from '../protocol/resource.ts'
+import type { TokenRequest, TokenResponse } from '../protocol/token-request.ts'
+import { createAuthorization, type NewAuthorization } from '../repositories/index.ts'
+import { issueAccessToken, storeAccessToken } from '../tokens/access-token.ts'
+import { announceTokens, issueTokens, storeTokens } from '../tokens/issue-tokens.ts'
+import { endSurplus } from '../tokens/surplus.ts'
+import { tokenResponse } from '../tokens/token-response.ts'
+import type { User } from '../users/users.ts'
+import type { TokenTarget } from './target.ts'
+
+/** What a grant decided that needs no code and no page. */
+interface DirectGrant extends TokenTarget {
+  readonly grantType: GrantType
+}
+
+/** A token that a client has for itself: neither an ID token nor a refresh token (RFC 6749 §4.4.3). */
+export const tokensForClient = async (
+  server: AuthorizationServer,
+  client: Client,
+  { info }: TokenRequest,
+  { grantType, scopes, resources }: DirectGrant,
+): Promise<TokenResponse> => {
+  const accessToken = await issueAccessToken(server, { client, scopes, resources })
+  await storeAccessToken(server.database, accessToken)
+  server.events.announce('tokens.issued', info, {
+    ...{ grantType, clientId: client.clientId, scopes },
+    ...(resources.length > 0 && { resources }),
+  })
+  return tokenResponse({ accessToken, scopes })
+}
+
+/** The user of a direct grant, and their login elsewhere. */
+interface DirectGrantForUser extends DirectGrant {
+  readonly user: User
+  readonly login: Pick<AuthorizationDetails, 'authTime' | 'amr'>
+  readonly organization?: string
+  /** Whether the client gets a refresh token, if it may refresh. */
+  readonly refreshes?: boolean
+}
+
+const authorizationFor = (
+  server: AuthorizationServer,
+  { clientId, metadata }: Client,
+  { user, scopes, resources, login, organization, refreshes }: DirectGrantForUser,
+): NewAuthorization => {
+  const { lifetimes } = server.options
+  const now = server.now()
+  const lifetime = refreshes
+    ? (metadata.refresh_token_absolute_lifetime ?? lifetimes.refreshTokenAbsolute)
+    : (metadata.access_token_lifetime ?? lifetimes.accessToken)
+  return {
+    ...{ id: randomId(), sid: randomId(), clientId, subject: user.subject, scopes },
+    // It depends on no login here, and has no code that anyone knows.
+    ...{ offline: true, codeHash: hashSecret(createSecret('authorizationCode')), codeExpiresAt: now },
+    ...{ now, expiresAt: now + lifetime },
+    details: {
+      resources: scopesOfResources(scopes, resources, knownResources(server)),
+      ...(organization !== undefined && { organization }),
+      ...login,
+    },
+  }
+}
+
+/**
+ * Tokens of a user whom the grant itself names. They get an authorization, so that whatever ends authorizations of the user
+ * ends them. It lasts as long as its one access token, or with a refresh token as long as that.
+ */
+export const tokensForUser = async (
+  server: AuthorizationServer,
+  client: Client,
+  request: TokenRequest,
+  grant: DirectGrantForUser,
+): Promise<TokenResponse> => {
+  const refreshes = grant.refreshes === true && client.metadata.grant_types.includes('refresh_token')
+  const created = authorizationFor(server, client, { ...grant, refreshes })
+  const authorization = { ...created, consumedAt: null, revokedAt: null, loginStands: false }
+  const { user, scopes, resources, grantType } = grant
+  const content = { client, user, authorization, scopes, resources, refreshes }
+  const tokens = await issueTokens(server, content)
+  await transaction(server.database, async (tx) => {
+    await Promise.all([createAuthorization(tx, created), storeTokens(tx, tokens)])
+  })
+  announceTokens(server, request, grantType, content)
+  if (refreshes) endSurplus(server, created, request.info)
+  return tokens.response
+}

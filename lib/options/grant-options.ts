@@ -1,0 +1,49 @@
+import type { ClientMetadata } from '../protocol/client-metadata.ts'
+import type { DefinedGrantType } from '../protocol/defined-grant.ts'
+
+/** A token request for a grant of the host. Client authentication and registration are checked. */
+export interface GrantRequest {
+  /** The client, by the names of RFC 7591. */
+  readonly client: Readonly<ClientMetadata> & { readonly client_id: string }
+  /** The parameters of the request, each a string of at most 8,192 characters, without the client's credentials and `resource`. */
+  readonly parameters: Readonly<Record<string, string>>
+  /** The scopes that the request names. */
+  readonly scopes: readonly string[]
+  /** The resources that the request names (RFC 8707), which are in the option `resources`. */
+  readonly resources: readonly string[]
+  /** The IP address of the request, to limit guesses. */
+  readonly address: string
+}
+
+/** What a grant of the host is for. */
+export interface GrantDecision {
+  /** The id of the user, who must exist and be active. @default the client acts for itself */
+  readonly subject?: string | number
+  /** The scopes at most. The token has those of them that the request names and that the client is registered for. */
+  readonly scopes: readonly string[]
+  /** The resources at most. @default those that the request names */
+  readonly resources?: readonly string[]
+  /** The organization of the user. @default none */
+  readonly organization?: string
+  /** When the user signed in, in epoch seconds. @default now */
+  readonly authTime?: number
+  /** How the user signed in (RFC 8176). @default [] */
+  readonly amr?: readonly string[]
+  /**
+   * Whether the client gets a refresh token too, if its `grant_types` contain `refresh_token`. @default false: access ends
+   * with the access token
+   */
+  readonly refreshToken?: boolean
+}
+
+/** A grant of the host. */
+export interface GrantDefinition {
+  /** Its name: an absolute URI (RFC 6749 §4.5), such as `urn:example:grant-type:pin`. */
+  readonly grantType: DefinedGrantType
+  /**
+   * Decides what the request is for.
+   *
+   * @returns undefined to refuse it with `invalid_grant`; throw an `OAuthError` to refuse it in other words
+   */
+  exchange(request: GrantRequest): GrantDecision | undefined | Promise<GrantDecision | undefined>
+}

@@ -1,0 +1,35 @@
+import { type ClientMetadata, grantTypes } from '../protocol/client-metadata.ts'
+import { closestOf } from './check.ts'
+import type { AuthRouterOptions } from './options.ts'
+import { knownScopes, unknownScope } from './scopes.ts'
+
+/** The names that clients may register, where the host's options decide. */
+export interface Registrable {
+  readonly scopes: readonly string[]
+  readonly grantTypes: readonly string[]
+}
+
+/** @param options of `authRouter()`, checked or not */
+export const registrableOf = ({
+  scopes,
+  grants = [],
+}: {
+  readonly scopes?: Readonly<Record<string, unknown>>
+  readonly grants?: AuthRouterOptions['grants']
+}): Registrable => ({
+  scopes: knownScopes({ scopes }),
+  grantTypes: [...grantTypes, ...grants.map(({ grantType }) => grantType)],
+})
+
+/**
+ * The first name in this metadata that the options do not contain, in words that suggest a similar one; undefined if there
+ * is none.
+ */
+export const unregistrable = (metadata: ClientMetadata, registrable: Registrable): string | undefined => {
+  const scope = unknownScope(metadata.scope?.split(' ') ?? [], registrable.scopes)
+  if (scope !== undefined) return `scope: ${scope}`
+  const grant = metadata.grant_types.find((name) => !registrable.grantTypes.includes(name))
+  return grant === undefined
+    ? undefined
+    : `grant_types: ${grant} is not in the option grants${closestOf(grant, registrable.grantTypes)}`
+}
