@@ -1,4 +1,5 @@
 import { accessTokens } from './access-tokens.ts'
+import { accessTokensBinding } from './access-tokens-binding.ts'
 import { accessTokensResources } from './access-tokens-resources.ts'
 import { authorizations } from './authorizations.ts'
 import { clientLogos } from './client-logos.ts'
@@ -41,4 +42,5 @@ export const migrations: ReadonlyMap<string, SchemaChange> = new Map([
   ['016_access_tokens_resources', accessTokensResources],
   ['017_client_registrations', clientRegistrations],
   ['018_client_logos', clientLogos],
+  ['019_access_tokens_binding', accessTokensBinding],
 ])

@@ -9,7 +9,7 @@ import type { Login } from '../protocol/login.ts'
 import type { AuthorizationContext, Decision } from '../protocol/next-step.ts'
 import { isFrontChannel, returnsPart } from '../protocol/response-type.ts'
 import { formatScope } from '../protocol/scope.ts'
-import { tokenType } from '../protocol/token-binding.ts'
+import { bearer, tokenType } from '../protocol/token-binding.ts'
 import {
   consumePendingRequest,
   createAuthorization,
@@ -97,7 +97,7 @@ const frontChannelTokens = async (
 ): Promise<{ accessToken?: IssuedAccessToken; parameters: Record<string, string> }> => {
   const resources = Object.keys(request.resources ?? {})
   const accessToken = returnsPart(request.responseType, 'token')
-    ? await issueAccessToken(server, { client, user, scopes, authorization, resources })
+    ? await issueAccessToken(server, { client, user, scopes, authorization, resources, binding: bearer })
     : undefined
   const parameters: Record<string, string> = {}
   if (accessToken) {

@@ -11,7 +11,7 @@ import { allowedScopes, type Client, isPublic } from '../protocol/client.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { scopesWithin } from '../protocol/resource.ts'
 import { formatScope, intersectScopes } from '../protocol/scope.ts'
-import { tokenType } from '../protocol/token-binding.ts'
+import { confirmationClaim, tokenType } from '../protocol/token-binding.ts'
 import { findRefreshToken } from '../repositories/index.ts'
 import { type VerifiedToken, verifyAccessToken } from '../tokens/access-token.ts'
 import { subjectFor } from '../tokens/subject.ts'
@@ -93,6 +93,7 @@ const describeAccessToken = async (
     ...(scopes.length > 0 && { scope: formatScope(scopes) }),
     ...(audience !== undefined && { aud: more.length > 0 ? resources : audience }),
     token_type: tokenType(binding),
+    ...confirmationClaim(binding),
     iat: token.issuedAt,
     exp: token.expiresAt,
     // RFC 9470 §6.2.

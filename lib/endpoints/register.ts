@@ -5,9 +5,9 @@ import {
   removeRegistration,
   replaceRegistration,
 } from '../clients/registration.ts'
-import { bearerToken, withBearerChallenge } from '../http/bearer-token.ts'
 import type { Context } from '../http/context.ts'
 import { readJson } from '../http/json.ts'
+import { bearerToken, withBearerChallenge } from '../http/presented-token.ts'
 import type { Endpoint } from '../http/route.ts'
 import { sendEmpty, sendJson } from '../http/send.ts'
 import { hashSecret, isEqual } from '../keys/secrets.ts'

@@ -10,6 +10,7 @@ import { OAuthError } from '../protocol/errors.ts'
 import type { TokenRequest } from '../protocol/token-request.ts'
 import { findRefreshToken, revokeAccessToken, revokeAuthorization } from '../repositories/index.ts'
 import { readJwtAccessToken } from '../tokens/jwt-access-token.ts'
+import { isOpaqueAccessToken } from '../tokens/opaque-access-token.ts'
 
 const revokeRefreshToken = async (
   server: AuthorizationServer,
@@ -42,7 +43,7 @@ export const revokeEndpoint: Endpoint<Context> = {
       const request = tokenRequest(context)
       const client = await authenticateClient(server, request, endpoint)
       const token = request.parameters.required('token')
-      if (isSecretOf('accessToken', token)) {
+      if (isOpaqueAccessToken(token)) {
         const { clientId } = client
         const revoked = await revokeAccessToken(server.database, {
           ...{ hash: hashSecret(token), clientId, now: server.now() },

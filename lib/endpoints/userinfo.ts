@@ -1,8 +1,9 @@
-import { bearerToken, withBearerChallenge } from '../http/bearer-token.ts'
 import type { Context } from '../http/context.ts'
 import { formParameters } from '../http/form.ts'
+import { presentedToken, withBearerChallenge } from '../http/presented-token.ts'
 import type { Endpoint } from '../http/route.ts'
 import { sendJson, sendJwt } from '../http/send.ts'
+import { assertSender, senderChecksOf } from '../http/sender.ts'
 import { signJwt } from '../keys/jwt.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { verifyAccessToken } from '../tokens/access-token.ts'
@@ -11,7 +12,9 @@ import { subjectFor } from '../tokens/subject.ts'
 
 const answer = async ({ server, req, res }: Context): Promise<void> => {
   const form = req.method === 'POST' ? formParameters(req) : undefined
-  const { token, user, client, details } = await verifyAccessToken(server, bearerToken(req, form), 'any')
+  const presented = presentedToken(req, form)
+  const { token, binding, user, client, details } = await verifyAccessToken(server, presented.value, 'any')
+  await assertSender(senderChecksOf(server), req, presented, binding)
   if (user === undefined || !token.scopes.includes('openid')) {
     throw new OAuthError('insufficient_scope', 'the access token was not granted the scope openid')
   }

@@ -5,7 +5,9 @@ import { knownResources } from '../options/resources.ts'
 import type { AuthorizationDetails } from '../protocol/authorization.ts'
 import type { Client } from '../protocol/client.ts'
 import type { GrantType } from '../protocol/client-metadata.ts'
+import { refreshTokenBinding } from '../protocol/refresh-token.ts'
 import { scopesOfResources } from '../protocol/resource.ts'
+import type { TokenBinding } from '../protocol/token-binding.ts'
 import type { TokenRequest, TokenResponse } from '../protocol/token-request.ts'
 import { createAuthorization, type NewAuthorization } from '../repositories/index.ts'
 import { issueAccessToken, storeAccessToken } from '../tokens/access-token.ts'
@@ -24,10 +26,10 @@ interface DirectGrant extends TokenTarget {
 export const tokensForClient = async (
   server: AuthorizationServer,
   client: Client,
-  { info }: TokenRequest,
+  { info, binding }: TokenRequest,
   { grantType, scopes, resources }: DirectGrant,
 ): Promise<TokenResponse> => {
-  const accessToken = await issueAccessToken(server, { client, scopes, resources })
+  const accessToken = await issueAccessToken(server, { client, scopes, resources, binding })
   await storeAccessToken(server.database, accessToken)
   server.events.announce('tokens.issued', info, {
     ...{ grantType, clientId: client.clientId, scopes },
@@ -47,9 +49,11 @@ interface DirectGrantForUser extends DirectGrant {
 
 const authorizationFor = (
   server: AuthorizationServer,
-  { clientId, metadata }: Client,
+  client: Client,
   { user, scopes, resources, login, organization, refreshes }: DirectGrantForUser,
+  binding: TokenBinding,
 ): NewAuthorization => {
+  const { clientId, metadata } = client
   const { lifetimes } = server.options
   const now = server.now()
   const lifetime = refreshes
@@ -64,6 +68,7 @@ const authorizationFor = (
       resources: scopesOfResources(scopes, resources, knownResources(server)),
       ...(organization !== undefined && { organization }),
       ...login,
+      ...refreshTokenBinding(client, binding),
     },
   }
 }
@@ -79,10 +84,11 @@ export const tokensForUser = async (
   grant: DirectGrantForUser,
 ): Promise<TokenResponse> => {
   const refreshes = grant.refreshes === true && client.metadata.grant_types.includes('refresh_token')
-  const created = authorizationFor(server, client, { ...grant, refreshes })
+  const { binding } = request
+  const created = authorizationFor(server, client, { ...grant, refreshes }, binding)
   const authorization = { ...created, consumedAt: null, revokedAt: null, loginStands: false }
   const { user, scopes, resources, grantType } = grant
-  const content = { client, user, authorization, scopes, resources, refreshes }
+  const content = { client, user, authorization, scopes, resources, refreshes, binding }
   const tokens = await issueTokens(server, content)
   await transaction(server.database, async (tx) => {
     await Promise.all([createAuthorization(tx, created), storeTokens(tx, tokens)])

@@ -1,7 +1,7 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { transaction } from '../database/transaction.ts'
 import { hashSecret, isSecretOf, openUnder, sealUnder } from '../keys/secrets.ts'
-import { allowedScopes, type Client, rotatesRefreshTokens } from '../protocol/client.ts'
+import { allowedScopes, type Client, isPublic, rotatesRefreshTokens } from '../protocol/client.ts'
 import { assertRefreshable, type Refresh, type RefreshToken } from '../protocol/refresh-token.ts'
 import { narrowedScopes, parseScope, scopesStillAllowed } from '../protocol/scope.ts'
 import type { TokenRequest, TokenResponse } from '../protocol/token-request.ts'
@@ -39,6 +39,7 @@ const exchange = async (
     clientId: client.clientId,
     rotation: rotatesRefreshTokens(client),
     refreshTokenGracePeriod: server.options.refreshTokenGracePeriod,
+    binding: isPublic(client) ? request.binding : undefined,
   }
   const refresh = assertRefreshable(found, rules, server.now())
   const { authorization } = refresh.token
@@ -49,7 +50,7 @@ const exchange = async (
   const allowed = scopesStillAllowed(narrowedScopes(requested, authorization.scopes), allowedScopes(client))
   const target = targetOf(server, request, authorization, allowed)
   const user = await activeUser(server, authorization)
-  const grant = { client, user, authorization, ...target }
+  const grant = { client, user, authorization, ...target, binding: request.binding }
   const { info } = request
   const response = await respond(server, { value, address: info.address }, refresh, grant)
   if (response) {

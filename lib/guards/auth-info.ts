@@ -1,6 +1,7 @@
 import { OAuthError } from '../protocol/errors.ts'
 import { resourceMetadataUrl } from '../protocol/protected-resource.ts'
 import { parseScope } from '../protocol/scope.ts'
+import { parseConfirmation } from '../protocol/token-binding.ts'
 import type { AuthInfo } from './types.ts'
 
 /** The claims of an access token, with the names of RFC 7662 §2.2 and RFC 9068 §2.2. */
@@ -22,15 +23,16 @@ export const audienceOf = ({ aud }: TokenClaims): readonly unknown[] =>
  *
  * @param token the access token
  * @param resource the resource of the guard, if it has one
- * @throws OAuthError `invalid_token` if claims are missing that every access token has, or if the token is bound to a key,
- *   because a guard for bearer tokens cannot check who sends it (RFC 7800 §3.1)
+ * @throws OAuthError `invalid_token` if claims are missing that every access token has, or if the token requires
+ *   a proof that is not known here (RFC 7800 §3.1)
  */
 export const authInfoOf = (token: string, claims: TokenClaims, resource?: string): AuthInfo => {
   const { sub, ...others } = claims
   const [clientId, organization] = [text(claims.client_id), text(claims.org_id)]
   const isClient = sub === clientId && claims.auth_time === undefined
   const subject = isClient ? undefined : text(sub)
-  if (clientId === undefined || typeof claims.exp !== 'number' || claims.cnf !== undefined) {
+  const binding = parseConfirmation(claims.cnf)
+  if (clientId === undefined || typeof claims.exp !== 'number' || binding === undefined) {
     throw invalidToken()
   }
   return {
@@ -40,6 +42,7 @@ export const authInfoOf = (token: string, claims: TokenClaims, resource?: string
     }),
     ...(subject !== undefined && { subject }),
     ...(organization !== undefined && { organization }),
+    ...(binding.type !== 'bearer' && { binding }),
     claims: { ...others, ...(subject !== undefined && { sub: subject }) },
   }
 }

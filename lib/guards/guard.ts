@@ -1,21 +1,25 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
-import { bearerToken, type ChallengeFields, withBearerChallenge } from '../http/bearer-token.ts'
+import { type ChallengeFields, presentedToken, withBearerChallenge } from '../http/presented-token.ts'
+import { assertSender, type SenderChecks } from '../http/sender.ts'
 import type { Logger } from '../options/options.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { resourceMetadataUrl } from '../protocol/protected-resource.ts'
 import { formatScope } from '../protocol/scope.ts'
+import { bearer } from '../protocol/token-binding.ts'
 import { assertSufficient, type Requirement, type Surroundings } from './requirement.ts'
 import type { AuthInfo, TokenGuard } from './types.ts'
 
 /** Where access tokens are verified: in this process, or by the issuer in another one. */
 export interface TokenSource extends Surroundings {
   /**
-   * Verifies a token for a guard, which checks afterwards whether it is enough.
+   * Verifies a token for a guard, which checks afterwards who sends it and whether it is enough.
    *
    * @param resource the resource of the guard
    * @throws OAuthError `invalid_token`, or 5xx if the token cannot be verified now
    */
   verify(token: string, resource: string | undefined): Promise<AuthInfo>
+  /** The proofs of senders that can be checked. */
+  senderChecks(): SenderChecks
   readonly logger: Logger
   /** Answers a request with an error. */
   sendError(req: Request, res: Response, error: unknown, next: NextFunction): void
@@ -41,7 +45,9 @@ const challengeFields = (
 /** Makes the middleware: it verifies the token of each request, sets `req.auth`, and answers what it refuses. */
 export const createGuard = (source: TokenSource, requirement: Requirement): TokenGuard => {
   const check = async (req: Request): Promise<void> => {
-    const auth = await source.verify(bearerToken(req), requirement.resource)
+    const presented = presentedToken(req)
+    const auth = await source.verify(presented.value, requirement.resource)
+    await assertSender(source.senderChecks(), req, presented, auth.binding ?? bearer)
     assertSufficient(auth, requirement, source)
     req.auth = auth
   }

@@ -3,7 +3,7 @@ import { hashSecret } from '../keys/secrets.ts'
 import type { OutboundResponse } from '../outbound/outbound.ts'
 import { formatBasicCredentials } from '../protocol/basic-credentials.ts'
 import { parseJsonObject } from '../protocol/json.ts'
-import { bearer, tokenType } from '../protocol/token-binding.ts'
+import { parseConfirmation, tokenType } from '../protocol/token-binding.ts'
 import { invalidToken, type TokenClaims } from './auth-info.ts'
 import type { RemoteIssuer, RemoteIssuerContext } from './remote-issuer.ts'
 
@@ -56,8 +56,10 @@ export const createIntrospection = (
     const { active, ...claims } = answer
     // Whether `iss` is in the answer is the issuer's choice (RFC 7662 §2.2).
     if (active !== true || (claims.iss ?? context.issuer) !== context.issuer) throw invalidToken()
-    // A refresh token has no type. Another type than bearer would need a proof.
-    if (String(claims.token_type).toLowerCase() !== tokenType(bearer).toLowerCase()) throw invalidToken()
+    // A refresh token has no type. The type says which proof is needed, and so must be that of the confirmation.
+    const binding = parseConfirmation(claims.cnf)
+    const type = String(claims.token_type).toLowerCase()
+    if (binding === undefined || type !== tokenType(binding).toLowerCase()) throw invalidToken()
     return claims
   }
 

@@ -2,10 +2,12 @@ import type { AuthorizationServer, ServerSetup } from '../authorization-server.t
 import { errorRenderer, sendJsonError } from '../http/errors.ts'
 import { readyInTime } from '../http/ready.ts'
 import { createRequestInfo } from '../http/request-info.ts'
+import { senderChecksOf } from '../http/sender.ts'
 import { closestOf, refuse } from '../options/check.ts'
 import { assertKnownScopes, impliedScopes } from '../options/scopes.ts'
 import { canonicalResource } from '../protocol/resource.ts'
 import { formatScope } from '../protocol/scope.ts'
+import { confirmationClaim } from '../protocol/token-binding.ts'
 import { type TokenWithUser, verifyAccessToken } from '../tokens/access-token.ts'
 import { readJwtAccessToken } from '../tokens/jwt-access-token.ts'
 import { authInfoOf, invalidToken, type TokenClaims } from './auth-info.ts'
@@ -15,7 +17,7 @@ import { createTokenVerifier, type TokenVerifier, type TokenVerifierOptions } fr
 import type { RequireToken, RequireTokenOptions } from './types.ts'
 
 /** The claims of a stored token, with the names that a JWT and introspection use. */
-const claimsOf = ({ token, details }: TokenWithUser, issuer: string): TokenClaims => {
+const claimsOf = ({ token, binding, details }: TokenWithUser, issuer: string): TokenClaims => {
   const { subject, clientId, scopes, resources, organization, issuedAt, expiresAt } = token
   return {
     iss: issuer,
@@ -28,6 +30,7 @@ const claimsOf = ({ token, details }: TokenWithUser, issuer: string): TokenClaim
     ...(organization !== undefined && { org_id: organization }),
     ...(details !== undefined && { auth_time: details.authTime }),
     ...(details?.acr !== undefined && { acr: details.acr }),
+    ...confirmationClaim(binding),
   }
 }
 
@@ -55,6 +58,7 @@ export const ownTokens = (setup: ServerSetup): TokenSource => {
         : claimsOf(await verifyAccessToken(server, token, resource), server.issuer)
       return authInfoOf(token, claims, resource)
     },
+    senderChecks: () => senderChecksOf(setup),
     sendError(req, res, error, next) {
       const info = createRequestInfo(setup, req)
       sendError({ server: setup, endpoint: { path: req.path }, req, res, info }, error, next)

@@ -98,6 +98,7 @@ const remoteTokens = (options: ResourceServerOptions, audience: string | undefin
     logger,
     now,
     verify: async (token) => authInfoOf(token, await claimsOf(token), audience),
+    senderChecks: () => ({}),
     sendError(_req: Request, res: Response, thrown: unknown, next: NextFunction) {
       const error = oauthErrorOf(thrown)
       if (error.status >= 500) logger.error(`latchkey: ${error.code}`, error.cause ?? error)

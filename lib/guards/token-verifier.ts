@@ -1,5 +1,6 @@
 import { OAuthError } from '../protocol/errors.ts'
 import { withImpliedScopes } from '../protocol/scope.ts'
+import { invalidToken } from './auth-info.ts'
 import type { TokenSource } from './guard.ts'
 import { assertSufficient, parseRequirement } from './requirement.ts'
 import type { AuthInfo } from './types.ts'
@@ -52,6 +53,8 @@ export const createTokenVerifier = (
     async verifyAccessToken(token) {
       try {
         const auth = await source.verify(token, resource)
+        // The SDK shows the token alone, not the request that would prove who sends it.
+        if (auth.binding) throw invalidToken('the access token is bound to a key; use requireToken() instead')
         assertSufficient(auth, requirement, source)
         return { ...auth, scopes: withImpliedScopes(auth.scopes, source.implied) }
       } catch (error) {

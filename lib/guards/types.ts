@@ -1,4 +1,5 @@
 import type { NextFunction, Request, Response } from 'express'
+import type { KeyBinding } from '../protocol/token-binding.ts'
 
 /** A verified access token, as `req.auth` holds it. It is compatible with the type `AuthInfo` of the MCP SDK. */
 export interface AuthInfo {
@@ -18,6 +19,8 @@ export interface AuthInfo {
   subject?: string
   /** The organization that the user chose, if the option `organizations` is used. */
   organization?: string
+  /** The key or certificate that the token is bound to, which the request has proved to have; absent for a bearer token. */
+  binding?: KeyBinding
   /** The token's claims with the names of RFC 7662 §2.2. */
   claims: Record<string, unknown>
 }

@@ -1,6 +1,7 @@
 import type { Request } from 'express'
 import { OAuthError } from '../protocol/errors.ts'
 import { Parameters } from '../protocol/parameters.ts'
+import { bearer } from '../protocol/token-binding.ts'
 import type { TokenRequest } from '../protocol/token-request.ts'
 import type { Context } from './context.ts'
 
@@ -108,5 +109,5 @@ export const queryParameters = (req: Request): Parameters => Parameters.from(que
 export const tokenRequest = ({ req, info }: Context): TokenRequest => {
   const parameters = formParameters(req)
   parameters.assertEachOnce()
-  return { parameters, authorization: req.headers.authorization, info }
+  return { parameters, authorization: req.headers.authorization, info, binding: bearer }
 }

@@ -12,6 +12,8 @@ import {
 /** Prefixes by kind of secret: secret scanners recognise them, and one kind is never accepted as another. */
 export const secretPrefixes = {
   accessToken: 'lk_at_',
+  /** An access token that is bound to a key or certificate. */
+  boundAccessToken: 'lk_bt_',
   refreshToken: 'lk_rt_',
   authorizationCode: 'lk_ac_',
   authorizationRequest: 'lk_ar_',

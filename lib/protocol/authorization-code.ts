@@ -1,12 +1,15 @@
 import { type Authorization, isLive } from './authorization.ts'
 import { OAuthError } from './errors.ts'
 import { assertCodeVerifier } from './pkce.ts'
+import { isSameBinding, type TokenBinding } from './token-binding.ts'
 
 /** What a client presents with a code (RFC 6749 §4.1.3). */
 export interface PresentedCode {
   readonly clientId: string
   readonly redirectUri: string
   readonly codeVerifier: string | undefined
+  /** What the request proved. */
+  readonly binding: TokenBinding
 }
 
 /** A code that was presented with the right client, redirect URI and code verifier. */
@@ -36,6 +39,10 @@ export const assertRedeemable = (
     throw invalidGrant('redirect_uri differs from that of the authorization request')
   }
   assertCodeVerifier(presented.codeVerifier, found.details.codeChallenge)
+  const { binding } = found.details
+  if (binding !== undefined && !isSameBinding(binding, presented.binding)) {
+    throw invalidGrant('code is bound to a key, and the request has no proof of that key')
+  }
   if (found.consumedAt !== null) return { outcome: 'replay', authorization: found }
   if (found.codeExpiresAt <= now) throw invalidGrant('code is expired')
   if (!isLive(found, now)) throw invalidGrant('code is revoked')

@@ -1,3 +1,5 @@
+import { parseConfirmation, type TokenBinding } from './token-binding.ts'
+
 /** The header `typ`, which keeps ID tokens from being accepted as access tokens (RFC 9068 §2.1). */
 export const accessTokenType = 'at+jwt'
 
@@ -21,6 +23,7 @@ export interface JwtAccessToken {
   readonly scopes: readonly string[]
   /** Its audience. */
   readonly resources: readonly string[]
+  readonly binding: TokenBinding
   /** Epoch seconds. */
   readonly issuedAt: number
   /** Epoch seconds. */
@@ -34,7 +37,7 @@ const textOf = (value: unknown): string | undefined => (typeof value === 'string
  * Reads the claims of a JWT whose signature is right (RFC 9068 §4).
  *
  * @param now epoch seconds
- * @returns undefined if it is expired, or not from this issuer
+ * @returns undefined if it is expired, not from this issuer, or needs a proof that is not supported
  */
 export const parseJwtAccessToken = (
   claims: Readonly<Record<string, unknown>>,
@@ -43,6 +46,8 @@ export const parseJwtAccessToken = (
 ): JwtAccessToken | undefined => {
   const { iss, sub, aud, exp, iat, client_id, scope, authorization_id, org_id } = claims
   if (iss !== issuer || typeof exp !== 'number' || exp <= now || typeof iat !== 'number') return undefined
+  const binding = parseConfirmation(claims.cnf)
+  if (binding === undefined) return undefined
   if (typeof sub !== 'string' || typeof client_id !== 'string') return undefined
   return {
     clientId: client_id,
@@ -51,6 +56,7 @@ export const parseJwtAccessToken = (
     organization: textOf(org_id),
     scopes: textOf(scope)?.split(' ') ?? [],
     resources: [aud].flat().filter((one) => typeof one === 'string'),
+    binding,
     issuedAt: iat,
     expiresAt: exp,
     claims,

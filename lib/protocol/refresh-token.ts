@@ -1,5 +1,7 @@
 import { type Authorization, isLive } from './authorization.ts'
+import { type Client, isPublic } from './client.ts'
 import { OAuthError } from './errors.ts'
+import { isSameBinding, type KeyBinding, type TokenBinding } from './token-binding.ts'
 
 /** One of the successive refresh tokens of an authorization. */
 export interface RefreshToken {
@@ -17,6 +19,8 @@ export interface RefreshRules {
   readonly rotation: boolean
   /** Seconds in which a used token returns its successor again. */
   readonly refreshTokenGracePeriod: number
+  /** What the request proved; undefined for a confidential client, whose tokens its authentication protects (RFC 9449 §5). */
+  readonly binding: TokenBinding | undefined
 }
 
 /** What a presented refresh token leads to. */
@@ -46,6 +50,14 @@ export const assertRefreshable = (
   if (!isLive(found.authorization, now)) {
     throw new OAuthError('invalid_grant', 'refresh_token is revoked, or its grant has ended')
   }
+  const { binding } = found.authorization.details
+  // Before reuse is noticed: without the key, a stolen token must not end the grant of its owner either.
+  if (binding && rules.binding && !isSameBinding(binding, rules.binding)) {
+    throw new OAuthError(
+      'invalid_grant',
+      'refresh_token is bound to a key, and the request has no proof of that key',
+    )
+  }
   if (found.consumedAt !== null) return repeatOrReuse(found, found.consumedAt, rules, now)
   if (found.expiresAt <= now) throw new OAuthError('invalid_grant', 'refresh_token is expired')
   return { outcome: rules.rotation ? 'rotate' : 'keep', token: found }
@@ -64,6 +76,15 @@ const repeatOrReuse = (
     ? { outcome: 'repeat', token, successor }
     : { outcome: 'reuse', token }
 }
+
+/**
+ * What an authorization keeps so that refresh tokens of a public client need the same proof as its access token. For a
+ * confidential client, its authentication protects them (RFC 9449 §5, RFC 8705 §4).
+ *
+ * @returns nothing if they need none
+ */
+export const refreshTokenBinding = (client: Client, binding: TokenBinding): { binding?: KeyBinding } =>
+  isPublic(client) && binding.type !== 'bearer' ? { binding } : {}
 
 /**
  * When a refresh token that is issued now expires: after its idle lifetime, and never after the family.

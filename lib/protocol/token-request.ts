@@ -1,6 +1,6 @@
 import type { Parameters } from './parameters.ts'
 import type { RequestInfo } from './request-info.ts'
-import type { TokenType } from './token-binding.ts'
+import type { TokenBinding, TokenType } from './token-binding.ts'
 
 /** A request that a client sends directly, as client authentication and grants read it. */
 export interface TokenRequest {
@@ -8,6 +8,8 @@ export interface TokenRequest {
   /** The Authorization header as sent. */
   readonly authorization: string | undefined
   readonly info: RequestInfo
+  /** What the client must prove to use the tokens that it requests. */
+  readonly binding: TokenBinding
 }
 
 /** A successful response of the token endpoint (RFC 6749 §5.1, OIDC Core §3.1.3.3). */

@@ -4,6 +4,7 @@ import { command, query } from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
 import type { Family } from '../protocol/authorization.ts'
 import type { ClientMetadata } from '../protocol/client-metadata.ts'
+import { bearer, formatBinding, parseBinding, type TokenBinding } from '../protocol/token-binding.ts'
 import { familyColumns, familyOf } from './authorizations.ts'
 
 /** An access token, with its authorization and its client, all from one statement. */
@@ -14,6 +15,7 @@ export interface AccessToken {
   readonly scopes: readonly string[]
   /** Identifiers; empty for a token for no resource. */
   readonly resources: readonly string[]
+  readonly binding: TokenBinding
   readonly createdAt: number
   readonly expiresAt: number
   readonly revokedAt: number | null
@@ -28,6 +30,7 @@ const accessTokenOf = (row: Row, hasResources: boolean): AccessToken => ({
   subject: textOrNull(row, 'subject') ?? undefined,
   scopes: scopes(row),
   resources: hasResources ? (textOrNull(row, 'resources')?.split(' ') ?? []) : [],
+  binding: bearer,
   createdAt: number(row, 'created_at'),
   expiresAt: number(row, 'expires_at'),
   revokedAt: numberOrNull(row, 'revoked_at'),
@@ -76,13 +79,32 @@ const byHashForNoResource = query<{ hash: string }>((table, v, name) =>
   withGrant(table, name, v.hash).whereNull('tokens.resources'),
 )
 
-/** @param values.hasResources whether the host has resources; without them no token for a resource is found */
+const boundByHash = query<{ hash: string }>((table, v, name) =>
+  withGrant(table, name, v.hash).select(['tokens.resources', 'tokens.binding']),
+)
+
+interface TokenKey {
+  readonly hash: string
+  /** Whether the host has resources; without them no token for a resource is found. */
+  readonly hasResources: boolean
+}
+
 export const findAccessToken = async (
   db: Database,
-  { hash, hasResources }: { hash: string; hasResources: boolean },
+  { hash, hasResources }: TokenKey,
 ): Promise<AccessToken | undefined> => {
   const [row] = hasResources ? await byHash(db, { hash }) : await byHashForNoResource(db, { hash })
   return row && accessTokenOf(row, hasResources)
+}
+
+/** Finds a token that is bound to a key or certificate. Only for these the binding is read. */
+export const findBoundAccessToken = async (
+  db: Database,
+  { hash, hasResources }: TokenKey,
+): Promise<AccessToken | undefined> => {
+  const [row] = await boundByHash(db, { hash })
+  if (row === undefined || (!hasResources && textOrNull(row, 'resources') !== null)) return undefined
+  return { ...accessTokenOf(row, hasResources), binding: parseBinding(text(row, 'binding')) }
 }
 
 const grant = query<{ clientId: string; authorizationId: string | null }>((table, v, name) =>
@@ -111,7 +133,7 @@ export const findGrantOfToken = async (
   return { subject: textOrNull(row, 'subject') ?? undefined, ...grantOf(row) }
 }
 
-const insert = command<{
+interface TokenRow {
   hash: string
   authorizationId: string | null
   clientId: string
@@ -120,17 +142,23 @@ const insert = command<{
   resources: string | null
   now: number
   expiresAt: number
-}>((table, v) =>
-  table('access_tokens').insert({
-    hash: v.hash,
-    authorization_id: v.authorizationId,
-    client_id: v.clientId,
-    subject: v.subject,
-    scopes: v.scopes,
-    resources: v.resources,
-    created_at: v.now,
-    expires_at: v.expiresAt,
-  }),
+}
+
+const rowOf = (v: { readonly [Name in keyof TokenRow]: Knex.Value }): Record<string, Knex.Value> => ({
+  hash: v.hash,
+  authorization_id: v.authorizationId,
+  client_id: v.clientId,
+  subject: v.subject,
+  scopes: v.scopes,
+  resources: v.resources,
+  created_at: v.now,
+  expires_at: v.expiresAt,
+})
+
+const insert = command<TokenRow>((table, v) => table('access_tokens').insert(rowOf(v)))
+
+const insertBound = command<TokenRow & { binding: string }>((table, v) =>
+  table('access_tokens').insert({ ...rowOf(v), binding: v.binding }),
 )
 
 export interface NewAccessToken {
@@ -141,13 +169,16 @@ export interface NewAccessToken {
   readonly subject: string | null
   readonly scopes: readonly string[]
   readonly resources: readonly string[]
+  readonly binding: TokenBinding
   readonly now: number
   readonly expiresAt: number
 }
 
 export const createAccessToken = async (db: Database, token: NewAccessToken): Promise<void> => {
   const resources = token.resources.length > 0 ? token.resources.join(' ') : null
-  await insert(db, { ...token, scopes: token.scopes.join(' '), resources })
+  const row = { ...token, scopes: token.scopes.join(' '), resources }
+  const binding = formatBinding(token.binding)
+  await (binding === null ? insert(db, row) : insertBound(db, { ...row, binding }))
 }
 
 const revoke = command<{ hash: string; clientId: string; now: number }>((table, v) =>

@@ -123,11 +123,29 @@ const consume = command<{ id: string; now: number }>((table, v) =>
     .update({ consumed_at: v.now }),
 )
 
-/** @returns whether this call redeemed the code */
+const consumeAndBind = command<{ id: string; now: number; request: string }>((table, v) =>
+  table('authorizations')
+    .where({ id: v.id })
+    .whereNull('consumed_at')
+    .whereNull('revoked_at')
+    .update({ consumed_at: v.now, request: v.request }),
+)
+
+/**
+ * Redeems a code.
+ *
+ * @param values.details what the authorization keeps from now on, if that changes
+ * @returns whether this call redeemed the code
+ */
 export const consumeAuthorizationCode = async (
   db: Database,
-  values: { id: string; now: number },
-): Promise<boolean> => (await consume(db, values)) === 1
+  { details, ...values }: { id: string; now: number; details?: AuthorizationDetails },
+): Promise<boolean> => {
+  const count = details
+    ? await consumeAndBind(db, { ...values, request: JSON.stringify(details) })
+    : await consume(db, values)
+  return count === 1
+}
 
 const revoke = command<{ id: string; now: number }>((table, v) =>
   table('authorizations').where({ id: v.id }).whereNull('revoked_at').update({ revoked_at: v.now }),

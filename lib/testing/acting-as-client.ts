@@ -2,6 +2,7 @@ import { knownResources } from '../options/resources.ts'
 import { allowedScopes } from '../protocol/client.ts'
 import { scopesWithin } from '../protocol/resource.ts'
 import { clientCredentialsScopes } from '../protocol/scope.ts'
+import { bearer } from '../protocol/token-binding.ts'
 import type { AuthRouter } from '../router.ts'
 import { issueAccessToken, storeAccessToken } from '../tokens/access-token.ts'
 import {
@@ -44,7 +45,12 @@ export const actingAsClient = async (
   const granted = clientCredentialsScopes(listOf(scopes), allowed)
   const access_token_lifetime = Math.min(lifetime, metadata.access_token_lifetime ?? lifetime)
   const brief = { ...found, metadata: { ...metadata, access_token_lifetime } }
-  const accessToken = await issueAccessToken(server, { client: brief, scopes: granted, resources })
+  const accessToken = await issueAccessToken(server, {
+    client: brief,
+    scopes: granted,
+    resources,
+    binding: bearer,
+  })
   await storeAccessToken(server.database, accessToken)
   return acting(accessToken.value)
 }

@@ -9,6 +9,7 @@ import { allowedScopes, type Client } from '../protocol/client.ts'
 import type { Login } from '../protocol/login.ts'
 import { isAmong } from '../protocol/organization.ts'
 import { scopesOfResources } from '../protocol/resource.ts'
+import { bearer } from '../protocol/token-binding.ts'
 import { createAuthorization, createLogin, type NewAuthorization } from '../repositories/index.ts'
 import type { AuthRouter } from '../router.ts'
 import { issueAccessToken, storeAccessToken } from '../tokens/access-token.ts'
@@ -144,7 +145,7 @@ export const actingAs = async (
     resources: scopesOfResources(granted, resources, knownResources(server)),
   })
   const accessToken = await issueAccessToken(server, {
-    ...{ client, user: found, scopes: granted, resources, authorization },
+    ...{ client, user: found, scopes: granted, resources, authorization, binding: bearer },
   })
   await transaction(server.database, async (tx) => {
     await createLogin(tx, { ...login, expiresAt: authorization.expiresAt })

@@ -11,6 +11,8 @@ export interface AccessTokenGrant {
   readonly scopes: readonly string[]
   /** Its audience (RFC 8707): identifiers of resources, or none. */
   readonly resources: readonly string[]
+  /** What the client must prove to use it. */
+  readonly binding: TokenBinding
   /** Absent if the client acts for itself, as is the user. */
   readonly authorization?: Pick<Authorization, 'id' | 'subject' | 'expiresAt' | 'details'>
   readonly user?: User

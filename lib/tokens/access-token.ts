@@ -7,7 +7,7 @@ import type { ClientMetadata } from '../protocol/client-metadata.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { formatFor } from '../protocol/resource.ts'
 import { intersectScopes } from '../protocol/scope.ts'
-import { bearer, type TokenBinding } from '../protocol/token-binding.ts'
+import type { TokenBinding } from '../protocol/token-binding.ts'
 import { type AccessToken, createAccessToken } from '../repositories/index.ts'
 import { belongsToOrganization } from '../users/organizations.ts'
 import type { User } from '../users/users.ts'
@@ -98,6 +98,8 @@ const findToken = async (server: AuthorizationServer, value: string): Promise<Ac
  * Verifies an access token: it is neither expired nor revoked, its authorization and client are still valid, and its
  * user is active and still belongs to its organization.
  *
+ * It does not check who sends the token: pass the binding to `assertSender()`.
+ *
  * @param resource the resource that the token must be for (RFC 8707): an identifier, `'any'` for all tokens, and by default
  *   only tokens for no resource
  * @throws OAuthError `invalid_token`, with the same description for every reason (RFC 6750 §3.1)
@@ -113,11 +115,11 @@ export const verifyAccessToken = async (
   if (found === undefined || found.revokedAt !== null || found.expiresAt <= now || !found.client) {
     throw invalidToken()
   }
-  const { clientId, resources, createdAt: issuedAt, expiresAt, client, family } = found
+  const { clientId, resources, binding, createdAt: issuedAt, expiresAt, client, family } = found
   const scopes = intersectScopes(found.scopes, allowedScopes({ metadata: client }))
   const token = { subject: found.subject, clientId, scopes, resources, issuedAt, expiresAt }
   if (found.subject === undefined) {
-    return { token, binding: bearer, user: undefined, client, details: undefined }
+    return { token, binding, user: undefined, client, details: undefined }
   }
   if (family === undefined || !isLive(family, now)) throw invalidToken()
   const { details } = family
@@ -131,7 +133,7 @@ export const verifyAccessToken = async (
   }
   return {
     token: { ...token, ...(organization !== undefined && { organization }) },
-    binding: bearer,
+    binding,
     user,
     client,
     details,

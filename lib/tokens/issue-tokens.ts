@@ -3,6 +3,7 @@ import type { Database } from '../database/types.ts'
 import type { Authorization } from '../protocol/authorization.ts'
 import type { Client } from '../protocol/client.ts'
 import type { GrantType } from '../protocol/client-metadata.ts'
+import type { TokenBinding } from '../protocol/token-binding.ts'
 import type { TokenRequest, TokenResponse } from '../protocol/token-request.ts'
 import { createRefreshToken } from '../repositories/index.ts'
 import type { User } from '../users/users.ts'
@@ -19,6 +20,8 @@ export interface TokenGrant {
   readonly scopes: readonly string[]
   /** The audience of the access token. */
   readonly resources: readonly string[]
+  /** What the client must prove to use the access token. */
+  readonly binding: TokenBinding
   /** An existing refresh token to return instead of a new one. */
   readonly refreshToken?: string
   /** False: the grant has no refresh token. By default it has one if the client may refresh. */
@@ -36,8 +39,8 @@ export interface IssuedTokens {
 
 /** Issues an access token, an ID token with `openid`, and a refresh token if the client may refresh. */
 export const issueTokens = async (server: AuthorizationServer, grant: TokenGrant): Promise<IssuedTokens> => {
-  const { client, user, authorization, scopes, resources, nonce } = grant
-  const accessToken = await issueAccessToken(server, { client, user, scopes, resources, authorization })
+  const { client, user, authorization, scopes, nonce } = grant
+  const accessToken = await issueAccessToken(server, grant)
   const refreshToken = issuesRefreshToken(grant)
     ? issueRefreshToken(server, client, authorization)
     : undefined

@@ -10,7 +10,7 @@ import {
   parseJwtAccessToken,
 } from '../protocol/jwt-access-token.ts'
 import { formatScope } from '../protocol/scope.ts'
-import { bearer } from '../protocol/token-binding.ts'
+import { confirmationClaim } from '../protocol/token-binding.ts'
 import { findGrantOfToken } from '../repositories/index.ts'
 import { callHost } from '../users/host-function.ts'
 import type { AccessTokenFormat, AccessTokenGrant } from './access-token-format.ts'
@@ -73,7 +73,7 @@ export const readJwtAccessToken = async (
 /** A signed JWT (RFC 9068). It is not stored: a claim names its authorization, whose state introspection reads. */
 export const jwtAccessToken: AccessTokenFormat = {
   async issue(server, grant, { now, expiresAt }) {
-    const { client, authorization, scopes, resources } = grant
+    const { client, authorization, scopes, resources, binding } = grant
     const { clientId } = client
     const [audience, ...more] = resources
     const claims = {
@@ -87,19 +87,21 @@ export const jwtAccessToken: AccessTokenFormat = {
       exp: expiresAt,
       jti: randomId(),
       ...(scopes.length > 0 && { scope: formatScope(scopes) }),
+      ...confirmationClaim(binding),
       ...(authorization && { authorization_id: authorization.id, ...loginClaims(authorization.details) }),
     }
     const value = await signJwt(server.keys.signingKey(algorithm), claims, accessTokenType)
-    return { value, binding: bearer, expiresIn: expiresAt - now }
+    return { value, binding, expiresIn: expiresAt - now }
   },
 
   async verify(server, value) {
     const token = await readJwtAccessToken(server, value)
     if (token === undefined) return undefined
-    const { clientId, authorizationId = null, scopes, resources, issuedAt, expiresAt } = token
+    const { clientId, authorizationId = null, scopes, resources, binding, issuedAt, expiresAt } = token
     const found = await findGrantOfToken(server.database, { clientId, authorizationId })
     // An authorization that was removed has ended.
     if (found === undefined || (authorizationId !== null && found.family === undefined)) return undefined
-    return { ...found, clientId, scopes, resources, createdAt: issuedAt, expiresAt, revokedAt: null }
+    const stored = { clientId, scopes, resources, binding, createdAt: issuedAt, expiresAt, revokedAt: null }
+    return { ...found, ...stored }
   },
 }

@@ -1,16 +1,23 @@
 import { createSecret, hashSecret, isSecretOf } from '../keys/secrets.ts'
 import { knownResources } from '../options/resources.ts'
-import { bearer } from '../protocol/token-binding.ts'
-import { findAccessToken } from '../repositories/index.ts'
+import { findAccessToken, findBoundAccessToken } from '../repositories/index.ts'
 import type { AccessTokenFormat } from './access-token-format.ts'
 
-/** A random string; the database holds its hash and everything it stands for. */
+/** Whether a value has the form of an opaque access token, of either prefix. */
+export const isOpaqueAccessToken = (value: string): boolean =>
+  isSecretOf('accessToken', value) || isSecretOf('boundAccessToken', value)
+
+/**
+ * A random string; the database holds its hash and everything it stands for. The prefix says whether it
+ * is bound to a key, so that bearer tokens cost no more, and an older version refuses a bound token instead of accepting it
+ * without a proof.
+ */
 export const opaqueAccessToken: AccessTokenFormat = {
-  async issue(_server, { client, authorization, scopes, resources }, { now, expiresAt }) {
-    const value = createSecret('accessToken')
+  async issue(_server, { client, authorization, scopes, resources, binding }, { now, expiresAt }) {
+    const value = createSecret(binding.type === 'bearer' ? 'accessToken' : 'boundAccessToken')
     return {
       value,
-      binding: bearer,
+      binding,
       expiresIn: expiresAt - now,
       row: {
         hash: hashSecret(value),
@@ -19,6 +26,7 @@ export const opaqueAccessToken: AccessTokenFormat = {
         subject: authorization?.subject ?? null,
         scopes,
         resources,
+        binding,
         now,
         expiresAt,
       },
@@ -26,8 +34,9 @@ export const opaqueAccessToken: AccessTokenFormat = {
   },
 
   async verify(server, value) {
-    if (!isSecretOf('accessToken', value)) return undefined
+    if (!isOpaqueAccessToken(value)) return undefined
+    const find = isSecretOf('accessToken', value) ? findAccessToken : findBoundAccessToken
     const hasResources = knownResources(server).length > 0
-    return findAccessToken(server.database, { hash: hashSecret(value), hasResources })
+    return find(server.database, { hash: hashSecret(value), hasResources })
   },
 }

@@ -1,6 +1,6 @@
 import type { Request } from 'express'
-import { bearerToken } from '../../lib/http/bearer-token.ts'
 import { formParameters } from '../../lib/http/form.ts'
+import { bearerToken } from '../../lib/http/presented-token.ts'
 import { hashSecret, openUnder, sealUnder } from '../../lib/keys/secrets.ts'
 import { isPublicAddress } from '../../lib/outbound/public-address.ts'
 import { parseTarget } from '../../lib/outbound/target.ts'

@@ -2,7 +2,13 @@ import type { Authorization } from '../../lib/protocol/authorization.ts'
 import { assertRedeemable, type PresentedCode } from '../../lib/protocol/authorization-code.ts'
 import type { AuthorizationRequest } from '../../lib/protocol/authorization-request.ts'
 import { codeChallengeOf } from '../../lib/protocol/pkce.ts'
-import { assertRefreshable, type RefreshToken, refreshTokenExpiry } from '../../lib/protocol/refresh-token.ts'
+import {
+  assertRefreshable,
+  type RefreshRules,
+  type RefreshToken,
+  refreshTokenExpiry,
+} from '../../lib/protocol/refresh-token.ts'
+import { bearer, type KeyBinding } from '../../lib/protocol/token-binding.ts'
 import { fc } from '../support/property.ts'
 
 const now = 1_800_000_000
@@ -11,6 +17,7 @@ const invalidGrant = (description = ''): Error =>
 
 const redirectUri = 'https://app.example.com/cb'
 const verifier = 'v'.repeat(43)
+const key: KeyBinding = { type: 'dpop', thumbprint: 'k'.repeat(43) }
 const request: AuthorizationRequest = {
   clientId: 'journal',
   redirectUri,
@@ -40,7 +47,7 @@ const authorization: Authorization = {
 }
 
 describe('redeeming a code', () => {
-  const right: PresentedCode = { clientId: 'journal', redirectUri, codeVerifier: verifier }
+  const right: PresentedCode = { clientId: 'journal', redirectUri, codeVerifier: verifier, binding: bearer }
   const check = (
     change: Partial<Authorization> = {},
     presented: Partial<PresentedCode> = {},
@@ -52,6 +59,7 @@ describe('redeeming a code', () => {
     return outcome
   }
 
+  const bound = { details: { ...authorization.details, binding: key } }
   const withoutChallenge = { details: { ...authorization.details, codeChallenge: undefined } }
   const faults: [string, Partial<Authorization>, Partial<PresentedCode>, string][] = [
     ['another client', {}, { clientId: 'other' }, 'another client'],
@@ -65,11 +73,21 @@ describe('redeeming a code', () => {
     ['no verifier', {}, { codeVerifier: undefined }, 'code_verifier'],
     ['another verifier', {}, { codeVerifier: 'w'.repeat(43) }, 'code_verifier'],
     ['a verifier without a challenge', withoutChallenge, {}, 'no code_challenge'],
+    ['no proof of its key', bound, {}, 'bound to a key'],
+    ['a proof of another key', bound, { binding: { ...key, thumbprint: 'o'.repeat(43) } }, 'bound to a key'],
+    [
+      'a certificate of that thumbprint',
+      bound,
+      { binding: { ...key, type: 'certificate' } },
+      'bound to a key',
+    ],
   ]
 
   test('right in every respect', () => {
     expect(check()).toBe('redeem')
     expect(check(withoutChallenge, { codeVerifier: undefined })).toBe('redeem')
+    expect(check(bound, { binding: key })).toBe('redeem')
+    expect(check({}, { binding: key })).toBe('redeem')
   })
 
   test.each(faults)('is refused with %s', (_case, change, presented, description) => {
@@ -125,6 +143,7 @@ describe('redeeming a code', () => {
           clientId: fc.constantFrom('journal', 'other'),
           redirectUri: fc.constantFrom(redirectUri, 'https://evil.example'),
           codeVerifier: fc.constantFrom(verifier, undefined, 'w'.repeat(43)),
+          binding: fc.constant(bearer),
         }),
         fc.constantFrom(null, now - 5),
         fc.constantFrom(null, now - 3),
@@ -150,12 +169,15 @@ describe('refreshing', () => {
   const unused = { consumedAt: null, successor: null }
   const token: RefreshToken = { hash: 'h', authorization, expiresAt: now + 100, ...unused }
   const used: RefreshToken = { ...token, consumedAt: now - 5, successor: 'sealed' }
-  const rules = { clientId: 'journal', rotation: true, refreshTokenGracePeriod: 10 }
+  const rules: RefreshRules = {
+    ...{ clientId: 'journal', rotation: true, refreshTokenGracePeriod: 10, binding: bearer },
+  }
   const head = (change: Partial<Authorization>): Pick<RefreshToken, 'authorization'> => ({
     authorization: { ...authorization, ...change },
   })
+  const bound = head({ details: { ...authorization.details, binding: key } })
 
-  test.each<[string, Partial<RefreshToken>, Partial<typeof rules>, string]>([
+  test.each<[string, Partial<RefreshToken>, Partial<RefreshRules>, string]>([
     ['an unused token: rotate', {}, {}, 'rotate'],
     ['an unused token of a client without rotation: keep', {}, { rotation: false }, 'keep'],
     ['an unused token in its last second: rotate', { expiresAt: now + 1 }, {}, 'rotate'],
@@ -166,6 +188,8 @@ describe('refreshing', () => {
     ['a used token later: reuse', { ...used, consumedAt: now - 86_400, expiresAt: now - 1 }, {}, 'reuse'],
     ['a used token whose successor was used too: reuse', { ...used, successor: null }, {}, 'reuse'],
     ['a used token without a window', { ...used, consumedAt: now }, { refreshTokenGracePeriod: 0 }, 'reuse'],
+    ['a bound token, with a proof of its key', bound, { binding: key }, 'rotate'],
+    ['a bound token of a confidential client', bound, { binding: undefined }, 'rotate'],
     ['an unused token after its login, offline', head({ loginStands: false, offline: true }), {}, 'rotate'],
   ])('%s', (_case, change, rule, answer) => {
     const found = { ...token, ...change }
@@ -186,6 +210,8 @@ describe('refreshing', () => {
     ['a used token of a login that was ended', { ...used, ...head({ loginStands: false }) }, 'ended'],
     ['another’s used token', { ...used, consumedAt: 1, ...head({ clientId: 'other' }) }, 'another client'],
     ['a revoked family even with offline_access', head({ revokedAt: now, offline: true }), 'revoked'],
+    ['a bound token without a proof', bound, 'bound to a key'],
+    ['a used bound token without a proof', { ...used, ...bound }, 'bound to a key'],
     ['an ended family even with offline_access', head({ expiresAt: now, offline: true }), 'ended'],
   ])('refuses %s', (_case, change, description) => {
     expect(() => assertRefreshable({ ...token, ...change }, rules, now)).toThrow(invalidGrant(description))

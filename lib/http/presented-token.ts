@@ -1,7 +1,13 @@
 import type { Request } from 'express'
 import { OAuthError } from '../protocol/errors.ts'
 import type { Parameters } from '../protocol/parameters.ts'
-import { bearer as bearerBinding, tokenType } from '../protocol/token-binding.ts'
+import { bearer as bearerBinding, type TokenType, tokenType } from '../protocol/token-binding.ts'
+
+/** An access token, and the scheme that it was sent with. */
+export interface PresentedToken {
+  readonly value: string
+  readonly scheme: TokenType
+}
 
 /** The fields of a challenge. The values are ours and contain no quotes. */
 export interface ChallengeFields {
@@ -55,19 +61,22 @@ const fromHeader = (authorization: string | undefined): string | undefined => {
   return token
 }
 
+/** The token of a header `Authorization: Bearer …`, which is not an access token everywhere. */
+export const bearerToken = (req: Request): string => presentedToken(req).value
+
 /**
  * The access token of a request: from the header, or where a form body is given from there (RFC 6750 §2.1, §2.2);
  * never from the query.
  *
  * @throws OAuthError `invalid_token` when there is none, `invalid_request` when there are two
  */
-export const bearerToken = (req: Request, form?: Parameters): string => {
+export const presentedToken = (req: Request, form?: Parameters): PresentedToken => {
   const header = fromHeader(req.headers.authorization)
   const field = form?.optional('access_token')
   if (header !== undefined && field !== undefined) {
     throw new OAuthError('invalid_request', 'the access token must be sent in one way only')
   }
-  const token = header ?? field
-  if (token === undefined) throw new MissingTokenError()
-  return token
+  const value = header ?? field
+  if (value === undefined) throw new MissingTokenError()
+  return { value, scheme: tokenType(bearerBinding) }
 }

@@ -1,0 +1,43 @@
+import type { Request } from 'express'
+import type { ServerSetup } from '../authorization-server.ts'
+import { OAuthError } from '../protocol/errors.ts'
+import { type KeyBinding, type TokenBinding, tokenType } from '../protocol/token-binding.ts'
+import type { PresentedToken } from './presented-token.ts'
+
+/**
+ * Requires a request to prove that its sender has a key or a certificate.
+ *
+ * @param thumbprint of the key or certificate that the token is bound to
+ * @throws OAuthError with status 401 unless it does
+ */
+export type SenderCheck = (req: Request, token: PresentedToken, thumbprint: string) => void | Promise<void>
+
+/** The proofs that a resource server can check, by type of binding. */
+export type SenderChecks = Readonly<Partial<Record<KeyBinding['type'], SenderCheck>>>
+
+/** The proofs that this server can check where it is itself the resource server: UserInfo, and guards in this process. */
+export const senderChecksOf = (_server: ServerSetup): SenderChecks => ({})
+
+/**
+ * Requires the sender of a token to prove what its binding requires. A bearer token passes at once, unless it is sent with
+ * another scheme.
+ *
+ * @throws OAuthError `invalid_token` for the wrong scheme or certificate, and for a proof that cannot be checked here
+ */
+export const assertSender = async (
+  checks: SenderChecks,
+  req: Request,
+  token: PresentedToken,
+  binding: TokenBinding,
+): Promise<void> => {
+  const scheme = tokenType(binding)
+  if (token.scheme !== scheme) {
+    throw new OAuthError('invalid_token', `the access token must be sent with the scheme ${scheme}`)
+  }
+  if (binding.type === 'bearer') return
+  const check = checks[binding.type]
+  if (check === undefined) {
+    throw new OAuthError('invalid_token', 'the access token needs a proof that this API does not support')
+  }
+  await check(req, token, binding.thumbprint)
+}
