@@ -12,8 +12,9 @@ import { claimsRequest, parseClaims } from '../protocol/claims-request.ts'
 import { allowedScopes, type Client } from '../protocol/client.ts'
 import { responseTypes } from '../protocol/client-metadata.ts'
 import { asAuthorizationError, OAuthError } from '../protocol/errors.ts'
-import type { Parameters } from '../protocol/parameters.ts'
+import { Parameters } from '../protocol/parameters.ts'
 import type { CodeChallengeMethod } from '../protocol/pkce.ts'
+import { assertMayBeUnpushed, assertPushable } from '../protocol/pushed-request.ts'
 import type { RequestInfo } from '../protocol/request-info.ts'
 import { frontChannelResponseTypes } from '../protocol/response-type.ts'
 import { findForAuthorize, type KnownLogin } from '../repositories/index.ts'
@@ -21,9 +22,13 @@ import { readIdTokenHint } from '../tokens/id-token-hint.ts'
 import { withRequestObject } from './request-object.ts'
 
 /** A validated authorization request with its client. */
-export interface IncomingRequest {
+export interface ClientRequest {
   readonly client: Client
   readonly request: AuthorizationRequest
+}
+
+/** The same at the authorization endpoint, where it has a browser. */
+export interface IncomingRequest extends ClientRequest {
   /** The login that the session remembers, if it is valid. */
   readonly known: KnownLogin | undefined
 }
@@ -68,6 +73,29 @@ const challengeMethods = (
   { metadata }: Client,
 ): readonly CodeChallengeMethod[] => (metadata.self_described === undefined ? codeChallengeMethods : ['S256'])
 
+/** The request of a client that has been looked up. */
+const validRequest = async (
+  server: AuthorizationServer,
+  sent: Parameters,
+  named: Client | undefined,
+  { isPushed = false } = {},
+): Promise<ClientRequest> => {
+  const resources = knownResources(server)
+  const parameters = await withRequestObject(server, sent, named)
+  const verified = parseAuthorizationTarget(parameters, named, resources)
+  const { client, target } = verified
+  try {
+    if (!isPushed) assertMayBeUnpushed(client, server.options.features.pushedRequests === 'required')
+    const methods = challengeMethods(server, client)
+    const types = supportedResponseTypes(server)
+    const request = parseAuthorizationRequest(parameters, verified, methods, types, resources)
+    const more = await serverSideParameters(server, parameters, client, request)
+    return { client, request: { ...request, ...more } }
+  } catch (error) {
+    throw asAuthorizationError(target, error)
+  }
+}
+
 /**
  * Parses and validates an authorization request (RFC 6749 §4.1.1, OIDC Core §3.1.2.1), with one statement. A metadata document is
  * read first, and a request object after the client is known.
@@ -85,23 +113,28 @@ export const readIncomingRequest = async (
   const clientId = sent.required('client_id')
   await ensureDocumentClient(server, clientId, info)
   const found = await findForAuthorize(server.database, { clientId, sid, now: server.now() })
-  const types = supportedResponseTypes(server)
   const served = found && isServed(server, found.client) ? found.client : undefined
   const current = served && (await withFollowedScope(server, served))
-  const parameters = await withRequestObject(server, sent, current)
-  const verified = parseAuthorizationTarget(parameters, current, knownResources(server))
-  const { client, target } = verified
-  const request = parseAuthorizationRequest(
-    parameters,
-    verified,
-    challengeMethods(server, client),
-    types,
-    knownResources(server),
-  )
-  try {
-    const more = await serverSideParameters(server, parameters, client, request)
-    return { client, request: { ...request, ...more }, known: found?.known }
-  } catch (error) {
-    throw asAuthorizationError(target, error)
-  }
+  return { ...(await validRequest(server, sent, current)), known: found?.known }
+}
+
+/**
+ * Parses and validates a request that its client pushes (RFC 9126 §2.1), by the same rules.
+ *
+ * @param sent the parameters of the form
+ * @param authenticated the client that sent it
+ * @throws OAuthError also where a browser would be sent back: there is none
+ */
+export const readPushedRequest = async (
+  server: AuthorizationServer,
+  sent: Parameters,
+  authenticated: Client,
+): Promise<ClientRequest> => {
+  assertPushable(sent)
+  // With Basic or an assertion, the form need not repeat it.
+  const named = Parameters.from([
+    ...sent.pairs(),
+    ...(sent.has('client_id') ? [] : [['client_id', authenticated.clientId] as const]),
+  ])
+  return validRequest(server, named, await withFollowedScope(server, authenticated), { isPushed: true })
 }

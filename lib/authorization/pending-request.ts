@@ -1,3 +1,4 @@
+import type { AuthorizationServer } from '../authorization-server.ts'
 import type { PageContext } from '../http/context.ts'
 import { languageOf } from '../http/language.ts'
 import { redirectToPage } from '../http/send.ts'
@@ -15,6 +16,7 @@ import {
   findClient,
   findPendingRequest,
   type KnownLogin,
+  type PendingRequestLookup,
   type PendingRequestRecord,
   removeOldestPendingRequests,
 } from '../repositories/index.ts'
@@ -26,7 +28,7 @@ import { renderPageError } from './response.ts'
 export const requestParameter = 'authorization_request'
 
 /** Seconds that a request waits for login and consent. */
-const lifetime = 3600
+export const pendingLifetime = 3600
 
 /** Pending requests of one browser, one for each tab. */
 const maxPerBrowser = 10
@@ -45,9 +47,17 @@ export interface PendingRequest extends PendingRequestRecord {
   readonly known: KnownLogin | undefined
 }
 
+/** The browser of this request. The oldest of its pending requests make room, so that no page can fill the table. */
+export const readyBrowser = async (context: PageContext): Promise<Browser> => {
+  const browser = bindBrowser(context)
+  const { database } = context.server
+  const keep = { browserHash: browser.hash, keep: maxPerBrowser - 1, keepUsed: maxUsed }
+  if (!browser.isNew) await removeOldestPendingRequests(database, keep)
+  return browser
+}
+
 /**
- * Stores a validated request until login and consent are done. The oldest requests of the same browser make room, so
- * that no page can fill the table.
+ * Stores a validated request until login and consent are done.
  *
  * @param kind how it continues: the name of a kind
  * @param sid the login of the browser now
@@ -61,12 +71,10 @@ export const keepPending = async (
 ): Promise<string> => {
   const { server } = context
   const secret = createSecret('authorizationRequest')
-  const { hash: browserHash, isNew } = bindBrowser(context)
+  const { hash: browserHash } = await readyBrowser(context)
   const now = server.now()
-  const keep = { keep: maxPerBrowser - 1, keepUsed: maxUsed }
-  if (!isNew) await removeOldestPendingRequests(server.database, { browserHash, ...keep })
-  const pending = { id: hashSecret(secret), kind, browserHash, sid, request, now, expiresAt: now + lifetime }
-  await createPendingRequest(server.database, pending)
+  const pending = { id: hashSecret(secret), kind, browserHash, sid, request, now }
+  await createPendingRequest(server.database, { ...pending, expiresAt: now + pendingLifetime })
   return secret
 }
 
@@ -75,6 +83,22 @@ const isStillRegistered = (client: Client, redirectUri: string | undefined): boo
   client.disabledAt === null &&
   (redirectUri === undefined ||
     isRegisteredRedirectUri(redirectUri, client.metadata.redirect_uris, { isPublic: isPublic(client) }))
+
+/**
+ * What a stored request asks for now, if it can continue.
+ *
+ * @throws EndedRequestError if it is expired or used, and if its client is gone
+ * @throws AuthorizationResponseError if its client is no longer registered for it
+ */
+export const assertPending = (
+  server: AuthorizationServer,
+  { pending, client }: Pick<PendingRequestLookup, 'pending' | 'client'>,
+): AuthorizationRequest => {
+  if (!isStillRegistered(client, pending.request.redirectUri)) throw new EndedRequestError('unknown')
+  if (pending.consumedAt !== null) throw new EndedRequestError('finished', client)
+  if (pending.expiresAt <= server.now()) throw new EndedRequestError('expired', client)
+  return stillAuthorizedRequest(pending.request, client, server.scopeClaims, knownResources(server))
+}
 
 /** The client that a URL names for a browser whose cookie may not come back; public, and no part of the request. */
 const namedClient = async ({ server }: PageContext, parameters: Parameters): Promise<Client | undefined> => {
@@ -100,25 +124,42 @@ const openPending = async (context: PageContext, parameters: Parameters): Promis
   const now = server.now()
   const lookup = { id: hashSecret(secret), sid: rememberedSid(context), now }
   const found = await findPendingRequest(server.database, lookup)
-  if (
-    found?.pending.browserHash !== browser.hash ||
-    !isStillRegistered(found.client, found.pending.request.redirectUri)
-  ) {
-    throw new EndedRequestError('unknown')
-  }
+  if (found?.pending.browserHash !== browser.hash) throw new EndedRequestError('unknown')
   const { pending, client, known, browserHasLogins } = found
-  if (pending.consumedAt !== null) throw new EndedRequestError('finished', client)
-  if (pending.expiresAt <= now) throw new EndedRequestError('expired', client)
-  const request = stillAuthorizedRequest(pending.request, client, server.scopeClaims, knownResources(server))
+  const request = assertPending(server, found)
   return { ...pending, request, secret, client, browser, browserHasLogins, known }
 }
 
 /**
- * Opens the pending request that a page or form names, and works on it in the languages that its client asked for.
- * A page without a request redirects to the home page.
+ * Works on a request in the languages that its client asked for.
  *
  * @param work an error that it throws is shown in that language, too
  * @param shown the language of the page that a form was on
+ */
+export const inItsLanguage = async (
+  outer: PageContext,
+  { uiLocales }: Pick<AuthorizationRequest, 'uiLocales'>,
+  work: (context: PageContext) => Promise<void>,
+  shown?: string,
+): Promise<void> => {
+  const language = languageOf(outer.server, outer.req, { requested: uiLocales, shown })
+  const context: PageContext = {
+    ...outer,
+    language,
+    send: (page, model, options) => sendPage(outer, language, page, model, options),
+  }
+  try {
+    await work(context)
+  } catch (error) {
+    if (outer.res.headersSent) throw error
+    renderPageError(context, error, () => {})
+  }
+}
+
+/**
+ * Opens the pending request that a page or form names, and works on it as {@link inItsLanguage}. A page without a request
+ * redirects to the home page.
+ *
  * @throws EndedRequestError as {@link openPending}
  */
 export const withPending = async (
@@ -132,16 +173,5 @@ export const withPending = async (
     return redirectToPage(outer.res, homeUrl(outer.server))
   }
   const pending = await openPending(outer, parameters)
-  const language = languageOf(outer.server, outer.req, { requested: pending.request.uiLocales, shown })
-  const context: PageContext = {
-    ...outer,
-    language,
-    send: (page, model, options) => sendPage(outer, language, page, model, options),
-  }
-  try {
-    await work(context, pending)
-  } catch (error) {
-    if (outer.res.headersSent) throw error
-    renderPageError(context, error, () => {})
-  }
+  await inItsLanguage(outer, pending.request, (context) => work(context, pending), shown)
 }

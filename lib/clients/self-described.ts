@@ -48,13 +48,14 @@ const supported = (
 /** Without grant and response types that are off, or that only the host may give, such as `client_credentials`. */
 const supportedInput = (
   input: Readonly<Record<string, unknown>>,
-  { features: { implicit, requestObjects } }: Pick<Options, 'features'>,
+  { features: { implicit, requestObjects, pushedRequests } }: Pick<Options, 'features'>,
 ): Readonly<Record<string, unknown>> => {
   const grants = ['authorization_code', 'refresh_token', ...(implicit ? ['implicit'] : [])]
   const types: string[] = ['code', ...(implicit ? frontChannelResponseTypes : [])].map(normalResponseType)
   return {
     ...input,
     ...supported(input, 'grant_types', (value) => grants.includes(value)),
+    ...(!pushedRequests && { require_pushed_authorization_requests: undefined }),
     ...(!requestObjects && { request_uris: undefined, request_object_signing_alg: undefined }),
     ...supported(input, 'response_types', (value) => types.includes(normalResponseType(value))),
   }

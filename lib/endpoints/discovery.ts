@@ -67,6 +67,7 @@ const metadataOf = (server: ServerSetup): Record<string, unknown> => {
     request_uri_parameter_supported: requestObjects,
     require_request_uri_registration: requestObjects,
     ...(requestObjects && { request_object_signing_alg_values_supported: requestObjectAlgorithms }),
+    ...(options.features.pushedRequests === 'required' && { require_pushed_authorization_requests: true }),
     ...(options.features.clientMetadataDocuments && { client_id_metadata_document_supported: true }),
   }
 }

@@ -11,6 +11,7 @@ import { createJwksEndpoint } from './jwks.ts'
 import { loginEndpoint } from './login.ts'
 import { logosEndpoint } from './logos.ts'
 import { logoutEndpoint } from './logout.ts'
+import { parEndpoint } from './par.ts'
 import { registerEndpoint, registrationEndpoint } from './register.ts'
 import { revokeEndpoint } from './revoke.ts'
 import { selectAccountEndpoint } from './select-account.ts'
@@ -32,6 +33,7 @@ export interface Endpoints {
 export const createEndpoints = ({ features }: Pick<Options, 'features'>): Endpoints => ({
   api: [
     ...[tokenEndpoint, userinfoEndpoint, introspectEndpoint, revokeEndpoint, createJwksEndpoint()],
+    ...(features.pushedRequests ? [parEndpoint] : []),
     ...(features.registration ? [registerEndpoint, registrationEndpoint] : []),
   ],
   pages: [

@@ -11,6 +11,7 @@ import type { AuthRouterOptions, Lifetimes, Logger, LoginOptions, OutboundOption
 
 const defaultLifetimes: Lifetimes = {
   code: 60,
+  pushedRequest: 60,
   accessToken: 3600,
   jwtAccessToken: 600,
   idToken: 3600,
@@ -122,6 +123,8 @@ export const checkedLifetimes = (lifetimes: Partial<Lifetimes>): Lifetimes => {
   assertNames('lifetimes.', lifetimes, Object.keys(defaultLifetimes))
   const given = Object.entries(lifetimes).filter(([, value]) => value !== undefined)
   for (const [name, value] of given) assertSeconds(`lifetimes.${name}`, value, 1)
+  // RFC 9126 §2.2; FAPI 2.0 allows less than 600.
+  if (Number(lifetimes.pushedRequest ?? 0) > 600) refuse('lifetimes.pushedRequest must not exceed 600')
   return { ...defaultLifetimes, ...Object.fromEntries(given) }
 }
 

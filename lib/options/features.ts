@@ -8,6 +8,7 @@ export interface CheckedFeatures {
   readonly registration: RegistrationOptions | undefined
   readonly clientMetadataDocuments: MetadataDocumentOptions | undefined
   readonly requestObjects: boolean
+  readonly pushedRequests: boolean | 'required'
 }
 
 /** @throws OptionsError */
@@ -18,6 +19,7 @@ export const checkedFeatures = (features: Features): CheckedFeatures => {
     'registration',
     'clientMetadataDocuments',
     'requestObjects',
+    'pushedRequests',
   ])
   assertType('features.implicit', features.implicit, 'boolean')
   assertType('features.requestObjects', features.requestObjects, 'boolean')
@@ -26,8 +28,14 @@ export const checkedFeatures = (features: Features): CheckedFeatures => {
     registration: checkedRegistration(features.registration),
     clientMetadataDocuments: checkedDocuments(features.clientMetadataDocuments),
     requestObjects: features.requestObjects ?? false,
+    pushedRequests: checkedPushedRequests(features.pushedRequests),
   }
 }
+
+const checkedPushedRequests = (pushed: unknown = false): boolean | 'required' =>
+  typeof pushed === 'boolean' || pushed === 'required'
+    ? pushed
+    : refuse("features.pushedRequests must be true, false or 'required'")
 
 const minTokenLength = 32
 

@@ -159,6 +159,11 @@ export interface Features {
    * client registered and Latchkey fetches. @default false
    */
   requestObjects?: boolean
+  /**
+   * Pushed authorization requests at `/par` (RFC 9126): clients send their requests directly, and the browser carries a
+   * reference. `'required'` refuses all other requests. @default false
+   */
+  pushedRequests?: boolean | 'required'
 }
 
 /** Rules for outbound HTTP requests. */
@@ -195,6 +200,8 @@ export interface Limits {
   introspect: Limit | false
   /** Failed client authentication at `/revoke`, per client and address. @default 60 in a minute */
   revoke: Limit | false
+  /** Failed client authentication at `/par`, per client and address. @default 30 in a minute */
+  par: Limit | false
   /** Invalid tokens at `/userinfo` from one address. A valid token always passes. @default 60 in a minute */
   userinfo: Limit | false
   /** Wrong tokens at `/register` from one address. @default 30 in a minute */
@@ -230,6 +237,8 @@ export interface ThrottleOptions {
 export interface Lifetimes {
   /** Authorization code. @default 60 */
   code: number
+  /** Pushed request, until a browser opens it (RFC 9126 §2.2); at most 600. @default 60 */
+  pushedRequest: number
   /** Opaque access token. @default 3600 (1 hour) */
   accessToken: number
   /** JWT access token, which nothing can end earlier at an API that only checks the signature. @default 600 (10 minutes) */

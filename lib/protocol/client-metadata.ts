@@ -66,6 +66,8 @@ export interface ClientMetadata {
   request_uris?: string[]
   /** The only algorithm of its request objects; absent: any supported one (OIDC Registration §2). */
   request_object_signing_alg?: RequestObjectAlgorithm
+  /** All its authorization requests must be pushed (RFC 9126 §6). */
+  require_pushed_authorization_requests?: boolean
   grant_types: GrantType[]
   response_types: ResponseType[]
   /** How the client runs. Latchkey stores it; its rules follow from the redirect URIs (OIDC Registration §2). */
@@ -149,6 +151,7 @@ const registered: Readonly<Record<string, Check>> = {
   jwks_uri: httpsUri,
   request_uris: requestUris,
   request_object_signing_alg: oneOf(requestObjectAlgorithms),
+  require_pushed_authorization_requests: flag,
   grant_types: grantTypeList,
   response_types: responseTypeList,
   application_type: oneOf(['web', 'native']),

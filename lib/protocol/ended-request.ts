@@ -8,10 +8,10 @@ import { OAuthError } from './errors.ts'
 export type EndedReason = 'unknown' | 'expired' | 'finished' | 'no-cookie'
 
 const endedDescriptions: Readonly<Record<EndedReason, string>> = {
-  unknown: 'authorization_request is unknown or of another browser',
-  expired: 'authorization_request is expired',
-  finished: 'authorization_request is already used',
-  'no-cookie': 'the browser sent no cookie with authorization_request',
+  unknown: 'is unknown, of another browser or of another client',
+  expired: 'is expired',
+  finished: 'is already used',
+  'no-cookie': 'came without the cookie of its browser',
 }
 
 /** A pending request cannot continue; the page says why, and where to go on. */
@@ -21,8 +21,13 @@ export class EndedRequestError extends OAuthError {
   /** Its client, for the link on the page; only if the browser may know it. */
   readonly client: Client | undefined
 
-  constructor(reason: EndedReason, client?: Client) {
-    super('invalid_request', endedDescriptions[reason], { clientId: client?.clientId })
+  /** @param parameter the one that names the request */
+  constructor(
+    reason: EndedReason,
+    client?: Client,
+    parameter: 'authorization_request' | 'request_uri' = 'authorization_request',
+  ) {
+    super('invalid_request', `${parameter} ${endedDescriptions[reason]}`, { clientId: client?.clientId })
     this.reason = reason
     this.client = client
   }

@@ -102,7 +102,12 @@ describe.each([
   ['with features.implicit', { implicit: true }],
   [
     'with clients that describe themselves and request objects',
-    { registration: true, clientMetadataDocuments: true, requestObjects: true },
+    {
+      registration: true,
+      clientMetadataDocuments: true,
+      requestObjects: true,
+      pushedRequests: true as const,
+    },
   ],
 ])('%s', (_, features) => {
   const implicit = 'implicit' in features
@@ -537,6 +542,16 @@ describe.each([
         expect(await errorOf({ client_id, request_uri: `${client.origin}/object` })).toBe('login_required')
       }
       await each('request_object_signing_alg_values_supported', probesOf(algorithms, probe))
+    },
+    pushed_authorization_request_endpoint: async () => {
+      const fields = { response_type: 'code', redirect_uri: callback, scope: 'openid' }
+      const { body } = await send('pushed_authorization_request_endpoint', fields)
+      const query = new URLSearchParams({ client_id: 'web', request_uri: body.request_uri })
+      const answer = await new RawBrowser(host.app).grant(
+        `${pathOf('authorization_endpoint')}?${query}`,
+        ...([grace.email, grace.password] as const),
+      )
+      expect(clientAnswer(answer).fields.code).toMatch(/^lk_ac_/)
     },
     client_id_metadata_document_supported: async () => {
       const client_id = `${client.origin}/client.json`

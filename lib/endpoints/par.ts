@@ -1,0 +1,25 @@
+import { readPushedRequest } from '../authorization/incoming-request.ts'
+import { keepPushed } from '../authorization/pushed-request.ts'
+import { authenticateClient } from '../client-auth/index.ts'
+import type { Context } from '../http/context.ts'
+import { tokenRequest } from '../http/form.ts'
+import type { Endpoint } from '../http/route.ts'
+import { sendJson } from '../http/send.ts'
+
+/** RFC 9126 §2: a client sends its authorization request here, and the browser only carries a reference to it. */
+export const parEndpoint: Endpoint<Context> = {
+  path: '/par',
+  metadataName: 'pushed_authorization_request_endpoint',
+  authenticatesClient: true,
+  cors: true,
+  limit: { failures: 30, seconds: 60 },
+  methods: {
+    async POST(context) {
+      const { server, endpoint, res } = context
+      const sent = tokenRequest(context)
+      const client = await authenticateClient(server, sent, endpoint)
+      const { request } = await readPushedRequest(server, sent.parameters, client)
+      sendJson(res, await keepPushed(server, request), { status: 201 })
+    },
+  },
+}

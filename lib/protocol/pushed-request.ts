@@ -1,0 +1,35 @@
+import type { Client } from './client.ts'
+import { OAuthError } from './errors.ts'
+import type { Parameters } from './parameters.ts'
+
+/** What every `request_uri` of a pushed request begins with (RFC 9126 §2.2). */
+const prefix = 'urn:ietf:params:oauth:request_uri:'
+
+/** The `request_uri` of a pushed request. */
+export const pushedRequestUri = (secret: string): string => `${prefix}${secret}`
+
+/** The secret in the `request_uri` of a pushed request; undefined if the parameter is absent or a URL. */
+export const pushedSecret = (parameters: Parameters): string | undefined => {
+  const uri = parameters.first('request_uri')
+  return uri?.startsWith(prefix) ? uri.slice(prefix.length) : undefined
+}
+
+/**
+ * RFC 9126 §2.1: what is pushed must not refer to another request.
+ *
+ * @throws OAuthError `invalid_request`
+ */
+export const assertPushable = (parameters: Parameters): void => {
+  if (parameters.has('request_uri')) throw new OAuthError('invalid_request', 'request_uri must not be pushed')
+}
+
+/**
+ * Refuses a request that was not pushed, if this server or its client requires that (RFC 9126 §5, §6).
+ *
+ * @param required whether this server requires it of every client
+ * @throws OAuthError `invalid_request`
+ */
+export const assertMayBeUnpushed = ({ metadata }: Client, required: boolean): void => {
+  if (required || metadata.require_pushed_authorization_requests)
+    throw new OAuthError('invalid_request', 'request_uri is required: this request must be pushed first')
+}

@@ -1,0 +1,234 @@
+import { SignJWT } from 'jose'
+import supertest from 'supertest'
+import type { ClientSeed } from '../../lib/index.ts'
+import { stopClock } from '../support/clock.ts'
+import { authorizeUrl, callback, clients, type Host, pkce, secret, startHost } from '../support/host.ts'
+import { codeOf, expectErrorPage, expectErrorRedirect, expectExpiredPage } from '../support/outcomes.ts'
+import { type Answer, RawBrowser } from '../support/raw-browser.ts'
+import { asserted, assertion, type ClientKey, createClientKey } from '../support/signing-client.ts'
+
+const clock = stopClock()
+type Fields = Readonly<Record<string, string>>
+
+let key: ClientKey
+let host: Host
+beforeAll(async () => {
+  key = await createClientKey('ES256', 'ES256')
+  const keyed = { redirect_uris: [callback], jwks: { keys: [key.publicJwk] } as ClientSeed['jwks'] }
+  host = await startHost({
+    options: { features: { pushedRequests: true, requestObjects: true } },
+    clients: [
+      ...clients,
+      { ...keyed, client_id: 'keyed', token_endpoint_auth_method: 'private_key_jwt' },
+      { ...keyed, client_id: 'flooding', token_endpoint_auth_method: 'none' },
+      { ...keyed, client_id: 'strict', client_secret: secret, require_pushed_authorization_requests: true },
+    ],
+  })
+})
+afterAll(() => host.close())
+
+const asked = { response_type: 'code', redirect_uri: callback, scope: 'openid', state: 's' }
+const byForm = (client_id = 'web') => ({ client_id, client_secret: secret })
+const post = (fields: Fields, authorization?: string) =>
+  supertest(host.app)
+    .post('/oauth/par')
+    .set(authorization ? { authorization } : {})
+    .type('form')
+    .send({ ...asked, ...fields })
+const pushed = async (fields: Fields = {}, client_id = 'web'): Promise<string> => {
+  const { status, body } = await post({ ...byForm(client_id), ...fields })
+  expect({ status, body }).toMatchObject({ status: 201, body: { expires_in: 60 } })
+  return body.request_uri
+}
+const opening = (request_uri: string, client_id = 'web', more: Fields = {}): string =>
+  `/oauth/authorize?${new URLSearchParams({ client_id, request_uri, ...more })}`
+const browser = (): RawBrowser => new RawBrowser(host.app)
+const isCode = ({ location }: Answer): boolean => location?.searchParams.has('code') === true
+
+test('a pushed request leads to a code and tokens; the reference has the form of RFC 9126 §2.2', async () => {
+  const uri = await pushed({ nonce: 'n' })
+  expect(uri).toMatch(/^urn:ietf:params:oauth:request_uri:lk_ar_[\w-]{43}$/)
+  const code = codeOf(
+    await browser().grant(opening(uri, 'web', { redirect_uri: 'https://evil.example/', scope: 'email' })),
+  )
+  const form = { ...byForm(), grant_type: 'authorization_code', code, redirect_uri: callback }
+  const { body } = await supertest(host.app).post('/oauth/token').type('form').send(form)
+  expect(body).toMatchObject({ token_type: 'Bearer', scope: 'openid' })
+})
+
+const basic = `Basic ${Buffer.from(`web:${secret}`).toString('base64')}`
+const { challenge } = pkce()
+test.each<[string, () => Promise<[Fields, string?]>, string]>([
+  ['Basic', async () => [{}, basic], 'web'],
+  ['an assertion', async () => [asserted(await assertion('keyed', key))], 'keyed'],
+  [
+    'no secret, but PKCE',
+    async () => [{ client_id: 'native', code_challenge: challenge, code_challenge_method: 'S256' }],
+    'native',
+  ],
+])('a client authenticates with %s', async (_, credentials, client_id) => {
+  const { body } = await post(...(await credentials()))
+  codeOf(await browser().grant(opening(body.request_uri, client_id)))
+})
+
+test.each<[string, Fields, number, string]>([
+  ['a wrong secret', { ...byForm(), client_secret: 'w'.repeat(43) }, 401, 'invalid_client'],
+  ['a request_uri', { ...byForm(), request_uri: 'https://client.example.com/o' }, 400, 'invalid_request'],
+  [
+    'an unregistered redirect_uri',
+    { ...byForm(), redirect_uri: `${callback}/other` },
+    400,
+    'invalid_request',
+  ],
+  ['no redirect_uri', { ...byForm(), redirect_uri: '' }, 400, 'invalid_request'],
+  ['a scope it may not have', { ...byForm(), scope: 'admin' }, 400, 'invalid_scope'],
+  ['a value that is too long', { ...byForm(), claims: 'c'.repeat(2049) }, 400, 'invalid_request'],
+  ['a body that is too large', { ...byForm(), more: 'm'.repeat(65_536) }, 413, 'invalid_request'],
+  ['the client_id of another', { client_id: 'native' }, 400, 'invalid_request'],
+])('%s is refused as JSON', async (what, fields, status, error) => {
+  const answer = await post(fields, what.startsWith('the client_id') ? basic : undefined)
+  expect({ status: answer.status, error: answer.body.error }).toEqual({ status, error })
+  expect(answer.headers.location).toBeUndefined()
+})
+
+test('a signed request object is pushed; only what it says counts', async () => {
+  const inside = { ...asked, client_id: 'strict', scope: 'openid', state: 'signed', prompt: 'none' }
+  const request = await new SignJWT(inside).setProtectedHeader({ alg: 'ES256' }).sign(key.privateKey)
+  const { body } = await post({ ...byForm('strict'), request, scope: 'email', state: 'outside' })
+  const answer = await browser().get(opening(body.request_uri, 'strict'))
+  expectErrorRedirect(answer, 'login_required', { state: 'signed' })
+  const tampered = { ...byForm('strict'), request: `${request.slice(0, -9)}AAAAAAAAA` }
+  expect((await post(tampered)).body.error).toBe('invalid_request_object')
+})
+
+describe('belongs to one browser and one code:', () => {
+  test('a reload and the way back survive, the next code does not', async () => {
+    const [agent, uri] = [browser(), await pushed()]
+    const page = await agent.open(opening(uri))
+    for (const again of [page.url.href, opening(uri)])
+      expect((await agent.open(again)).html).toContain('name="password"')
+    codeOf(await agent.grant(page.url.href))
+    expectExpiredPage(await agent.get(opening(uri)), 'finished')
+    expectExpiredPage(await browser().get(opening(uri)), 'expired')
+  })
+
+  test('in a browser that needs no page, it is used at once', async () => {
+    const agent = browser()
+    codeOf(await agent.grant(opening(await pushed())))
+    const uri = await pushed()
+    codeOf(await agent.get(opening(uri)))
+    expectExpiredPage(await agent.get(opening(uri)), 'finished')
+  })
+
+  test('of browsers that open it at once, one gets it', async () => {
+    const signedIn = await Promise.all(
+      [browser(), browser(), browser(), browser()].map(async (agent) => {
+        codeOf(await agent.grant(authorizeUrl({ client_id: 'web', scope: 'openid' })))
+        return agent
+      }),
+    )
+    for (const agents of [signedIn, [browser(), browser(), browser(), browser()]]) {
+      const uri = await pushed()
+      const answers = await Promise.all(agents.map((agent) => agent.get(opening(uri))))
+      expect(answers.filter(({ status }) => status === 303)).toHaveLength(1)
+      for (const answer of answers.filter(({ status }) => status !== 303))
+        expectExpiredPage(answer, 'expired')
+      expect(answers.filter(isCode)).toHaveLength(agents === signedIn ? 1 : 0)
+    }
+  })
+
+  test('one browser that opens it twice at once gets one code', async () => {
+    const agent = browser()
+    codeOf(await agent.grant(opening(await pushed())))
+    const uri = await pushed()
+    const answers = await Promise.all([1, 2, 3, 4].map(() => agent.get(opening(uri))))
+    expect(answers.filter(isCode)).toHaveLength(1)
+  })
+
+  test('a HEAD request does not open it', async () => {
+    const uri = await pushed()
+    const { status, headers } = await browser().send('HEAD', opening(uri))
+    expect({ status, cookie: headers['set-cookie'] }).toEqual({ status: 303, cookie: undefined })
+    codeOf(await browser().grant(opening(uri)))
+  })
+})
+
+const flipped = (uri: string): string => uri.slice(0, -2) + (uri.at(-2) === 'A' ? 'B' : 'A') + uri.at(-1)
+test.each<[string, (uri: string) => string]>([
+  ['another client', (uri) => opening(uri, 'native')],
+  ['no client', (uri) => opening(uri, '')],
+  ['one changed character', (uri) => opening(flipped(uri))],
+  ['no secret', () => opening('urn:ietf:params:oauth:request_uri:')],
+  ['a repeated request_uri', (uri) => `${opening(uri)}&request_uri=x`],
+])('with %s it ends on a page, and stays usable', async (_, wrong) => {
+  const uri = await pushed()
+  expectErrorPage(await browser().get(wrong(uri)), 400, /<h1>/)
+  codeOf(await browser().grant(opening(uri)))
+})
+
+test('expires on a page after expires_in, also in its browser; the page of the browser continues', async () => {
+  const [agent, uri, never] = [browser(), await pushed(), await pushed()]
+  const page = await agent.open(opening(uri))
+  clock.travel(60)
+  expectExpiredPage(await agent.get(opening(uri)), 'expired')
+  expectExpiredPage(await browser().get(opening(never)), 'expired')
+  codeOf(await agent.grant(page.url.href))
+})
+
+test('a client that loses its redirect URI meanwhile gets no answer there', async () => {
+  const uri = await pushed({}, 'strict')
+  await host.oauth.clients.update('strict', { redirect_uris: [`${callback}/new`] })
+  expectExpiredPage(await browser().get(opening(uri, 'strict')), 'expired')
+  await host.oauth.clients.update('strict', { redirect_uris: [callback] })
+})
+
+test('prompt=login asks a user who is signed in, once', async () => {
+  const agent = browser()
+  codeOf(await agent.grant(authorizeUrl({ client_id: 'web', scope: 'openid' })))
+  const page = await agent.open(opening(await pushed({ prompt: 'login' })))
+  codeOf(await agent.signIn(page))
+})
+
+test('no client fills the table: the oldest unopened requests make room, expired ones first', async () => {
+  const client_id = 'flooding'
+  const { knex, tablePrefix } = host.database
+  const table = () => knex(`${tablePrefix}pending_requests`)
+  const push = () => post({ client_id, code_challenge: challenge, code_challenge_method: 'S256' })
+  const count = async () => (await table().where({ client_id })).length
+  await push()
+  const [row] = await table().where({ client_id })
+  for (let more = 0; more < 1000; more += 100)
+    await table().insert(Array.from({ length: 100 }, (_, n) => ({ ...row, id: `copy-${more + n}` })))
+  clock.travel(1)
+  const { body } = await push()
+  expect(await count()).toBe(1000)
+  codeOf(await browser().grant(opening(body.request_uri, client_id)))
+  clock.travel(60)
+  for (let time = 0; time < 10; time += 1) await push()
+  expect(await count()).toBeLessThan(20)
+})
+
+describe('a request that must be pushed', () => {
+  const required = /request_uri is required/
+  const expectRequired = (answer: Answer): void => {
+    expectErrorRedirect(answer, 'invalid_request', { state: 's' })
+    expect(answer.location?.searchParams.get('error_description')).toMatch(required)
+  }
+
+  test('because of its client is refused otherwise', async () => {
+    expectRequired(await browser().get(authorizeUrl({ client_id: 'strict', scope: 'openid', state: 's' })))
+    codeOf(await browser().grant(opening(await pushed({}, 'strict'), 'strict')))
+  })
+
+  test('because of the server is refused otherwise, and discovery says so', async () => {
+    const strict = await startHost({ options: { features: { pushedRequests: 'required' } } })
+    const agent = new RawBrowser(strict.app)
+    expectRequired(await agent.get(authorizeUrl({ client_id: 'web', scope: 'openid', state: 's' })))
+    const { body } = await supertest(strict.app).get('/oauth/.well-known/openid-configuration')
+    expect(body).toMatchObject({ require_pushed_authorization_requests: true })
+    const form = { ...asked, ...byForm() }
+    const { body: said } = await supertest(strict.app).post('/oauth/par').type('form').send(form)
+    codeOf(await agent.grant(opening(said.request_uri)))
+    await strict.close()
+  })
+})
