@@ -81,7 +81,7 @@ const validRequest = async (
   { isPushed = false } = {},
 ): Promise<ClientRequest> => {
   const resources = knownResources(server)
-  const parameters = await withRequestObject(server, sent, named)
+  const parameters = await withRequestObject(server, sent, named, { isPushed })
   const verified = parseAuthorizationTarget(parameters, named, resources)
   const { client, target } = verified
   try {

@@ -7,6 +7,7 @@ import type { Client } from '../protocol/client.ts'
 import { asAuthorizationError, OAuthError } from '../protocol/errors.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 import {
+  assertObjectUsed,
   assertRequestObject,
   mergedParameters,
   parseRequestObject,
@@ -35,8 +36,8 @@ const verifiedClaims = async (
   jwt: string,
   source: RequestObjectSource,
 ): Promise<RequestObjectClaims> => {
-  const { jwks, jwks_uri: jwksUri, request_object_signing_alg: registered } = metadata
-  const { algorithm, claims } = parseRequestObject(jwt, source, registered)
+  const { jwks, jwks_uri: jwksUri } = metadata
+  const { algorithm, claims } = parseRequestObject(jwt, source, metadata)
   if (algorithm === 'none') return claims
   const opened = await openWithKeys(server.clientJwks, { jwks, jwksUri }, (keys) =>
     openClientAssertion(keys, jwt, [algorithm], isRequestObject),
@@ -50,14 +51,21 @@ const readObject = async (
   client: Client,
   parameters: Parameters,
   source: RequestObjectSource,
+  { isPushed }: ReadingOptions,
 ): Promise<Parameters> => {
   parameters.assertEachOnce()
   const value = parameters.required(source)
   const jwt = source === 'request' ? value : await fetchObject(server, client, value)
   const claims = await verifiedClaims(server, client, jwt, source)
   const { issuer } = server
-  assertRequestObject(claims, parameters, { clientId: client.clientId, issuer, now: server.now() })
-  return mergedParameters(claims, parameters)
+  const isStrict = client.metadata.require_signed_request_object === true
+  assertRequestObject(claims, parameters, { clientId: client.clientId, issuer, isStrict, now: server.now() })
+  return mergedParameters(claims, parameters, { objectOnly: isStrict || isPushed })
+}
+
+export interface ReadingOptions {
+  /** Whether the client pushes the request. */
+  readonly isPushed: boolean
 }
 
 /**
@@ -73,17 +81,20 @@ export const withRequestObject = async (
   server: AuthorizationServer,
   parameters: Parameters,
   client: Client | undefined,
+  options: ReadingOptions,
 ): Promise<Parameters> => {
   const isUsed = parameters.has('request') || parameters.has('request_uri')
-  if (!server.options.features.requestObjects || !isUsed) return parameters
+  const isRequired = client?.metadata.require_signed_request_object === true
+  if (!isRequired && !(server.options.features.requestObjects && isUsed)) return parameters
   const resources = knownResources(server)
   const known = parseClient(client, resources)
   const verified = parameters.has('redirect_uri')
     ? parseAuthorizationTarget(parameters, known, resources)
     : undefined
   try {
-    const source = requestObjectSource(parameters)
-    return source ? await readObject(server, known, parameters, source) : parameters
+    assertObjectUsed(parameters, known.metadata)
+    const source = server.options.features.requestObjects ? requestObjectSource(parameters) : undefined
+    return source ? await readObject(server, known, parameters, source, options) : parameters
   } catch (error) {
     throw verified ? asAuthorizationError(verified.target, error) : error
   }

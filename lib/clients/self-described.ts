@@ -56,7 +56,11 @@ const supportedInput = (
     ...input,
     ...supported(input, 'grant_types', (value) => grants.includes(value)),
     ...(!pushedRequests && { require_pushed_authorization_requests: undefined }),
-    ...(!requestObjects && { request_uris: undefined, request_object_signing_alg: undefined }),
+    ...(!requestObjects && {
+      request_uris: undefined,
+      request_object_signing_alg: undefined,
+      require_signed_request_object: undefined,
+    }),
     ...supported(input, 'response_types', (value) => types.includes(normalResponseType(value))),
   }
 }

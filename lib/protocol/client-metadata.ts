@@ -66,6 +66,8 @@ export interface ClientMetadata {
   request_uris?: string[]
   /** The only algorithm of its request objects; absent: any supported one (OIDC Registration §2). */
   request_object_signing_alg?: RequestObjectAlgorithm
+  /** All its authorization requests must be request objects that it signed (RFC 9101 §10.5). */
+  require_signed_request_object?: boolean
   /** All its authorization requests must be pushed (RFC 9126 §6). */
   require_pushed_authorization_requests?: boolean
   grant_types: GrantType[]
@@ -151,6 +153,7 @@ const registered: Readonly<Record<string, Check>> = {
   jwks_uri: httpsUri,
   request_uris: requestUris,
   request_object_signing_alg: oneOf(requestObjectAlgorithms),
+  require_signed_request_object: flag,
   require_pushed_authorization_requests: flag,
   grant_types: grantTypeList,
   response_types: responseTypeList,
@@ -290,6 +293,9 @@ const assertConsistent = (metadata: ClientMetadata): void => {
   if (!metadata.refresh_token_rotation && metadata.token_endpoint_auth_method === 'none') {
     refuse('refresh_token_rotation must not be false for a public client')
   }
+  if (metadata.require_signed_request_object && metadata.request_object_signing_alg === 'none') {
+    refuse('request_object_signing_alg must not be none with require_signed_request_object')
+  }
   const usesFrontChannel = metadata.response_types.some(isFrontChannel)
   if (usesFrontChannel && !metadata.grant_types.includes('implicit')) {
     refuse('grant_types must include implicit with response types that return tokens in the front channel')
@@ -304,8 +310,10 @@ const assertConsistent = (metadata: ClientMetadata): void => {
   }
   const { jwks, jwks_uri, token_endpoint_auth_method: method } = metadata
   if (jwks !== undefined && jwks_uri !== undefined) refuse('jwks and jwks_uri must not both be present')
-  if (method === 'private_key_jwt' && jwks === undefined && jwks_uri === undefined) {
-    refuse('jwks or jwks_uri is required with private_key_jwt')
+  if (jwks === undefined && jwks_uri === undefined) {
+    if (method === 'private_key_jwt') refuse('jwks or jwks_uri is required with private_key_jwt')
+    if (metadata.require_signed_request_object)
+      refuse('jwks or jwks_uri is required with require_signed_request_object')
   }
   const hosts = new Set(metadata.redirect_uris.map((uri) => new URL(uri).host))
   if (

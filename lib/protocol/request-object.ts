@@ -1,4 +1,5 @@
 import { algorithmsOf, type ClientAssertionAlgorithm, clientAssertionAlgorithms } from './client-assertion.ts'
+import type { ClientMetadata } from './client-metadata.ts'
 import { OAuthError } from './errors.ts'
 import { parseJsonObject } from './json.ts'
 import { Parameters } from './parameters.ts'
@@ -42,9 +43,23 @@ export const registeredRequestUri = (uri: string, registered: readonly string[] 
   throw new OAuthError('invalid_request_uri', 'request_uri is not registered for this client')
 }
 
+/** What a client registered about its request objects. */
+type ObjectMetadata = Pick<ClientMetadata, 'request_object_signing_alg' | 'require_signed_request_object'>
+
+/**
+ * Refuses a request without an object of a client that signs all its requests (RFC 9101 §10.5).
+ *
+ * @throws OAuthError `invalid_request`
+ */
+export const assertObjectUsed = (parameters: Parameters, metadata: ObjectMetadata): void => {
+  if (metadata.require_signed_request_object && requestObjectSource(parameters) === undefined)
+    throw new OAuthError('invalid_request', 'request is required: this client signs its requests')
+}
+
 /** The algorithms accepted from a client: the one that it registered, or by default all (OIDC Registration §2). */
-const acceptedAlgorithms = (registered: RequestObjectAlgorithm | undefined): readonly string[] => {
-  if (registered === undefined) return requestObjectAlgorithms
+const acceptedAlgorithms = (metadata: ObjectMetadata): readonly string[] => {
+  const { request_object_signing_alg: registered, require_signed_request_object: mustSign } = metadata
+  if (registered === undefined) return mustSign ? clientAssertionAlgorithms : requestObjectAlgorithms
   return registered === 'none' ? ['none'] : algorithmsOf(registered)
 }
 
@@ -60,19 +75,18 @@ export interface ParsedRequestObject {
  * Parses a request object and checks its algorithm. An unsigned one must come from a registered `request_uri`, whose content
  * only the client can change.
  *
- * @param registered the client's `request_object_signing_alg`
  * @throws OAuthError `invalid_request_object`, or `request_not_supported` for an unsigned one in `request`
  */
 export const parseRequestObject = (
   jwt: string,
   source: RequestObjectSource,
-  registered: RequestObjectAlgorithm | undefined,
+  metadata: ObjectMetadata,
 ): ParsedRequestObject => {
   const [header = '', payload = '', signature = '', ...more] = jwt.split('.')
   if (more.length > 0) refuse('must not be encrypted')
   const claims = parseJsonObject(decode(payload)) ?? refuse('is not a JWT')
   const { alg, crit } = parseJsonObject(decode(header)) ?? refuse('is not a JWT')
-  const accepted = acceptedAlgorithms(registered)
+  const accepted = acceptedAlgorithms(metadata)
   const algorithm =
     accepted.find((name) => name === alg) ?? refuse(`must have the alg ${accepted.join(', ')}`)
   if (algorithm !== 'none') return { algorithm, claims }
@@ -84,8 +98,20 @@ export const parseRequestObject = (
 export interface RequestObjectRules {
   readonly clientId: string
   readonly issuer: string
+  /** Whether it must have `aud`, `exp` and `nbf`, because the client signs all its requests. */
+  readonly isStrict?: boolean
   /** Epoch seconds. */
   readonly now: number
+}
+
+/** Seconds. */
+const hour = 3600
+
+/** FAPI 2.0 Message Signing §5.3.1: it lives for an hour at most, so one that has not expired cannot be older. */
+const assertShortLife = ({ aud, exp, nbf }: RequestObjectClaims): void => {
+  const hasAll = aud !== undefined && typeof exp === 'number' && typeof nbf === 'number'
+  if (!hasAll) refuse('must have aud, exp and nbf')
+  else if (exp - nbf > hour) refuse('must not live for more than an hour')
 }
 
 const assertTimes = ({ exp, nbf }: RequestObjectClaims, now: number): void => {
@@ -100,7 +126,7 @@ const assertTimes = ({ exp, nbf }: RequestObjectClaims, now: number): void => {
 
 /**
  * Checks the claims of a verified request object (RFC 9101 §4 and §6.3, OIDC Core §6.1). Each of `iss`, `aud`, `client_id`,
- * `exp` and `nbf` may be absent.
+ * `exp` and `nbf` may be absent, unless the client signs all its requests.
  *
  * @param outside the parameters beside the object
  * @throws OAuthError `invalid_request_object`
@@ -108,7 +134,7 @@ const assertTimes = ({ exp, nbf }: RequestObjectClaims, now: number): void => {
 export const assertRequestObject = (
   claims: RequestObjectClaims,
   outside: Parameters,
-  { clientId, issuer, now }: RequestObjectRules,
+  { clientId, issuer, now, isStrict }: RequestObjectRules,
 ): void => {
   const { iss, aud, client_id: client = clientId, response_type: type } = claims
   if (Object.hasOwn(claims, 'request') || Object.hasOwn(claims, 'request_uri')) {
@@ -120,6 +146,7 @@ export const assertRequestObject = (
   const audiences: readonly unknown[] = Array.isArray(aud) ? aud : [aud ?? issuer]
   if (!audiences.includes(issuer)) refuse(`must have the aud ${issuer}`)
   assertTimes(claims, now)
+  if (isStrict) assertShortLife(claims)
   const typeOutside = outside.first('response_type')
   if (typeOutside === undefined || type === undefined) return
   if (typeof type !== 'string' || normalResponseType(type) !== normalResponseType(typeOutside)) {
@@ -143,9 +170,15 @@ const asPairs = ([name, value]: [string, unknown]): [string, string][] => {
 /**
  * The parameters of a request with an object. What the object says counts. Parameters outside complete it if their `scope`
  * says that this is OpenID Connect (OIDC Core §6.1); otherwise they do not count, except `client_id` (RFC 9101 §6.3).
+ *
+ * @param objectOnly for a pushed object (RFC 9126 §3), or a client that signs all its requests: nothing outside counts
  */
-export const mergedParameters = (claims: RequestObjectClaims, outside: Parameters): Parameters => {
-  const isOpenId = outside.first('scope')?.split(' ').includes('openid') ?? false
+export const mergedParameters = (
+  claims: RequestObjectClaims,
+  outside: Parameters,
+  { objectOnly }: { readonly objectOnly: boolean },
+): Parameters => {
+  const isOpenId = !objectOnly && outside.first('scope')?.split(' ').includes('openid')
   const added = outside
     .pairs()
     .filter(([name]) => (isOpenId && name !== 'request' && name !== 'request_uri') || name === 'client_id')

@@ -92,9 +92,9 @@ test.each<[string, Fields, number, string]>([
 })
 
 test('a signed request object is pushed; only what it says counts', async () => {
-  const inside = { ...asked, client_id: 'strict', scope: 'openid', state: 'signed', prompt: 'none' }
+  const inside = { ...asked, client_id: 'strict', state: 'signed', prompt: 'none' }
   const request = await new SignJWT(inside).setProtectedHeader({ alg: 'ES256' }).sign(key.privateKey)
-  const { body } = await post({ ...byForm('strict'), request, scope: 'email', state: 'outside' })
+  const { body } = await post({ ...byForm('strict'), request, max_age: 'wrong', state: 'outside' })
   const answer = await browser().get(opening(body.request_uri, 'strict'))
   expectErrorRedirect(answer, 'login_required', { state: 'signed' })
   const tampered = { ...byForm('strict'), request: `${request.slice(0, -9)}AAAAAAAAA` }
@@ -107,6 +107,7 @@ describe('belongs to one browser and one code:', () => {
     const page = await agent.open(opening(uri))
     for (const again of [page.url.href, opening(uri)])
       expect((await agent.open(again)).html).toContain('name="password"')
+    expectExpiredPage(await agent.get(opening(uri, 'native')), 'expired')
     codeOf(await agent.grant(page.url.href))
     expectExpiredPage(await agent.get(opening(uri)), 'finished')
     expectExpiredPage(await browser().get(opening(uri)), 'expired')

@@ -56,6 +56,7 @@ beforeAll(async () => {
       seed('es256', { request_object_signing_alg: 'ES256' }),
       seed('unsigned', { request_object_signing_alg: 'none' }),
       seed('disabled'),
+      seed('strict', { require_signed_request_object: true }),
     ],
   })
   await host.oauth.clients.disable('disabled')
@@ -197,6 +198,35 @@ describe('a request object', () => {
 
   test('cannot name a redirect URI that is not registered', async () => {
     expectErrorPage(await ask({ request: await signed({ redirect_uri: 'https://evil.example/' }) }), 400)
+  })
+})
+
+describe('a client with require_signed_request_object', () => {
+  const times = (nbf = 0, exp = 60) => ({ nbf: clock.now() + nbf, exp: clock.now() + exp })
+  const strict = async (claims: Claims) => ({
+    client_id: 'strict',
+    request: await signed({ ...silent, client_id: 'strict', aud: issuer, ...claims }),
+  })
+
+  test('is answered, and nothing beside the object counts', async () => {
+    await expectRead({ ...(await strict(times(-3600, 0))), max_age: 'wrong' })
+  })
+
+  test.each<[string, string, () => Promise<Record<string, string>> | Record<string, string>]>([
+    ['no object', 'invalid_request', () => ({ client_id: 'strict' })],
+    ['no aud', 'invalid_request_object', () => strict({ ...times(), aud: undefined })],
+    ['no exp', 'invalid_request_object', () => strict({ ...times(), exp: undefined })],
+    ['no nbf', 'invalid_request_object', () => strict({ ...times(), nbf: undefined })],
+    ['an old nbf', 'invalid_request_object', () => strict(times(-3601, 0))],
+    ['more than an hour', 'invalid_request_object', () => strict(times(0, 3601))],
+  ])('is refused with %s', async (_, error, parameters) => {
+    expectErrorRedirect(await ask(await parameters()), error, { state: 's' })
+  })
+
+  test('is refused with an unsigned object of its registered URL', async () => {
+    published.set('/object', unsigned({ client_id: 'strict', aud: issuer, ...times() }))
+    const answer = await ask({ client_id: 'strict', request_uri: at('/object') })
+    expectErrorRedirect(answer, 'invalid_request_object', { state: 's' })
   })
 })
 
