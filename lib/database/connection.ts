@@ -1,5 +1,5 @@
 import { hasRolledBack, needsReconnect } from './errors.ts'
-import { acquireConnection, dispose, hasPool, isDisposed, releaseConnection } from './internals.ts'
+import { acquireConnection, dispose, idleConnection, isDisposed, releaseConnection } from './internals.ts'
 import { withTimeout } from './timeout.ts'
 import type { Database, Result, Transaction, Value } from './types.ts'
 
@@ -15,7 +15,7 @@ const withinTimeout = (
   connection: unknown,
   answer: Promise<Result>,
 ): Promise<Result> => {
-  if (driver.isSynchronous) return answer
+  if (driver.executeNow) return answer
   return withTimeout(answer, timeoutMs, () => {
     const error = new Error(`the database did not answer within ${timeoutMs} ms`)
     dispose(connection, error)
@@ -32,6 +32,20 @@ export const execute = (
   bindings: readonly Value[],
 ): Promise<Result> => withinTimeout(db, connection, db.driver.execute(connection, sql, bindings))
 
+/**
+ * Runs one statement outside a transaction. SQLite has run it when the call returns, so it needs no connection of its own:
+ * one that lies idle in the pool will do, and borrowing it would take longer than reading.
+ */
+export const executeAlone = async (
+  db: Database,
+  sql: string,
+  bindings: readonly Value[],
+): Promise<Result> => {
+  const idle = db.driver.executeNow && idleConnection(db.knex)
+  if (idle !== undefined && db.driver.executeNow) return db.driver.executeNow(idle, sql, bindings)
+  return onConnection(db, (connection) => execute(db, connection, sql, bindings))
+}
+
 /** Borrows a connection from the pool; one that comes after the timeout goes back. */
 const acquire = ({ knex }: Database): Promise<unknown> => {
   const acquiring = acquireConnection(knex)
@@ -39,35 +53,6 @@ const acquire = ({ knex }: Database): Promise<unknown> => {
     acquiring.then((connection) => releaseConnection(knex, connection)).catch(() => {})
     throw new Error(`no connection to the database was free within ${timeoutMs} ms`)
   })
-}
-
-/**
- * Runs one statement outside a transaction. On SQLite all such statements of one turn of the event loop share a
- * connection, because borrowing one takes longer than reading. Transactions borrow their own.
- */
-export const onSharedConnection = async <T>(
-  db: Database,
-  work: (connection: unknown) => Promise<T>,
-): Promise<T> => (db.driver.isSynchronous ? work(await shareConnection(db)) : onConnection(db, work))
-
-const shareConnection = (db: Database): Promise<unknown> => {
-  // A closed pool throws, and has nothing to share.
-  if (!hasPool(db.knex)) return acquire(db)
-  if (db.shared.connection !== undefined) return db.shared.connection
-  const connection = acquire(db)
-  db.shared.connection = connection
-  const forget = (): void => {
-    db.shared.connection = undefined
-  }
-  connection.then(
-    (borrowed) =>
-      setImmediate(() => {
-        forget()
-        void releaseConnection(db.knex, borrowed)
-      }),
-    forget,
-  )
-  return connection
 }
 
 /** Runs work on a connection borrowed from the pool; errors are the driver's. */

@@ -26,17 +26,18 @@ const sqlite = (): Driver => {
     known.set(sql, prepared)
     return prepared
   }
+  const executeNow = (connection: unknown, sql: string, bindings: readonly Value[]): Result => {
+    const prepared = prepareOnce(connection as SqliteConnection, sql)
+    if (!prepared.reader) return { rows: [], count: prepared.run(...bindings).changes }
+    const rows = prepared.all(...bindings)
+    return { rows, count: rows.length }
+  }
   return {
     dialect: 'sqlite',
     begin: 'BEGIN IMMEDIATE',
-    isSynchronous: true,
     supportsPipelining: () => false,
-    async execute(connection, sql, bindings) {
-      const prepared = prepareOnce(connection as SqliteConnection, sql)
-      if (!prepared.reader) return { rows: [], count: prepared.run(...bindings).changes }
-      const rows = prepared.all(...bindings)
-      return { rows, count: rows.length }
-    },
+    execute: async (connection, sql, bindings) => executeNow(connection, sql, bindings),
+    executeNow,
     destroy: () => {},
   }
 }
@@ -74,7 +75,6 @@ const postgresql = (prepared: boolean): Driver => {
   return {
     dialect: 'postgresql',
     begin: 'BEGIN',
-    isSynchronous: false,
     supportsPipelining: (connection) => (connection as PostgresConnection).pipeline === true,
     execute: async (connection, sql, bindings) =>
       resultOf(await (connection as PostgresConnection).query(queryOf(sql, bindings))),
@@ -97,7 +97,6 @@ interface MysqlConnection {
 const mysql = (prepared: boolean): Driver => ({
   dialect: 'mysql',
   begin: 'START TRANSACTION',
-  isSynchronous: false,
   supportsPipelining: () => false,
   execute: (connection, sql, values) =>
     new Promise((resolve, reject) => {

@@ -12,8 +12,16 @@ export const acquireConnection = (knex: Knex): Promise<unknown> => knex.client.a
 export const releaseConnection = (knex: Knex, connection: unknown): Promise<void> =>
   knex.client.releaseConnection(connection)
 
-/** Whether the pool is open. */
-export const hasPool = (knex: Knex): boolean => knex.client.pool !== undefined
+interface Pool {
+  readonly free?: readonly { readonly resource: unknown }[]
+}
+
+/** A connection that lies idle in the pool and may be used until the next `await`; undefined if there is none. */
+export const idleConnection = (knex: Knex): unknown => {
+  const pool: Pool | undefined = knex.client.pool
+  const connection = pool?.free?.at(-1)?.resource
+  return connection === undefined || isDisposed(connection) ? undefined : connection
+}
 
 /** Makes the pool close this connection instead of lending it again. */
 export const dispose = (connection: unknown, error: unknown): void => {

@@ -101,7 +101,6 @@ export const openDatabase = (
     driver,
     prefix,
     compiled: new Map(),
-    shared: {},
     learned: {},
     ...(driver.dialect === 'sqlite' ? { writes: [] } : {}),
   }
@@ -128,7 +127,6 @@ export const hostTables = (database: Database, hostKnex: Knex): Database => ({
   driver: driverOf(hostKnex, { preparedStatements: database.driver.dialect !== 'postgresql' }),
   prefix: '',
   compiled: new Map(),
-  shared: database.shared,
   learned: database.learned,
 })
 

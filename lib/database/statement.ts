@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { execute, executeInTransaction, onSharedConnection } from './connection.ts'
+import { executeAlone, executeInTransaction } from './connection.ts'
 import { withRetry } from './errors.ts'
 import type { Compiled, Database, Result, Row, Value } from './types.ts'
 import { commitTogether, hasQueue } from './write-queue.ts'
@@ -58,7 +58,7 @@ export const tableName = (db: Pick<Database, 'prefix'>, name: string): string =>
  */
 const run = (db: Database, sql: string, bindings: readonly Value[]): Promise<Result> =>
   db.transaction === undefined
-    ? withRetry(() => onSharedConnection(db, (connection) => execute(db, connection, sql, bindings)))
+    ? withRetry(() => executeAlone(db, sql, bindings))
     : executeInTransaction(db, db.transaction, sql, bindings)
 
 const prepared =

@@ -19,11 +19,11 @@ export interface Driver {
   readonly dialect: Dialect
   /** Begins a write transaction. SQLite takes its lock immediately, because it cannot upgrade one later. */
   readonly begin: string
-  /** Whether `execute` has run the statement when it returns. A server has only been sent it by then. */
-  readonly isSynchronous: boolean
   /** Whether this connection can send a statement before the previous one is answered. */
   supportsPipelining(connection: unknown): boolean
   execute(connection: unknown, sql: string, bindings: readonly Value[]): Promise<Result>
+  /** The same for a database in this process, which has the result when the call returns. Undefined for servers. */
+  executeNow?(connection: unknown, sql: string, bindings: readonly Value[]): Result
   /**
    * Runs `first` and then the statement, in one round trip; if `first` fails, the server skips the statement.
    * Undefined if this connection cannot do that.
@@ -77,8 +77,6 @@ export interface Database {
   readonly prefix: string
   /** Statements that are already built, by the function that builds them. */
   readonly compiled: Map<object, Compiled>
-  /** The connection that single statements of this turn of the event loop share, on SQLite. */
-  readonly shared: { connection?: Promise<unknown> }
   /** What we have learned about the server: whether it has no RETURNING, as MySQL. */
   readonly learned: { lacksReturning?: boolean }
   /** Writes to commit together, on SQLite, in order of arrival; undefined on servers, which do this themselves. */

@@ -6,7 +6,7 @@ import {
   destroySocket,
   dispose,
   driverName,
-  hasPool,
+  idleConnection,
   isDisposed,
   mapResponse,
   pgQueryAfter,
@@ -66,11 +66,16 @@ const contractOf = (config: Knex.Config): void => {
     await releaseConnection(knex, next)
   })
 
-  test('a closed pool is gone', async () => {
+  test('a connection is idle while the pool has it, until it was disposed of', async () => {
     const knex = open(config)
-    expect(hasPool(knex)).toBe(true)
+    const connection = await acquireConnection(knex)
+    expect(idleConnection(knex)).toBeUndefined()
+    await releaseConnection(knex, connection)
+    expect(idleConnection(knex)).toBe(connection)
+    dispose(connection, new Error('unusable'))
+    expect(idleConnection(knex)).toBeUndefined()
     await knex.destroy()
-    expect(hasPool(knex)).toBe(false)
+    expect(idleConnection(knex)).toBeUndefined()
   })
 
   test('a private handle has the same pool without the host’s mappers', async () => {
