@@ -10,6 +10,7 @@ const withoutPort = (address: string): string =>
 
 /** The IP address of a request, as Express sees it behind trusted proxies; `unknown` if it is not an IP address. */
 const addressOf = (server: ServerSetup, { ip = '' }: Request): string => {
+  if (isIP(ip) !== 0) return ip
   const address = withoutPort(ip)
   if (isIP(address) === 0) {
     server.warnOnce(
@@ -17,11 +18,9 @@ const addressOf = (server: ServerSetup, { ip = '' }: Request): string => {
     )
     return 'unknown'
   }
-  if (address !== ip) {
-    server.warnOnce(
-      'the proxy sends addresses with a port in X-Forwarded-For; Latchkey removes the port, other software may not',
-    )
-  }
+  server.warnOnce(
+    'the proxy sends addresses with a port in X-Forwarded-For; Latchkey removes the port, other software may not',
+  )
   return address
 }
 

@@ -1,8 +1,8 @@
 import {
   createCipheriv,
   createDecipheriv,
-  createHash,
   createHmac,
+  hash,
   hkdfSync,
   randomBytes,
   randomUUID,
@@ -44,8 +44,7 @@ export const isSecretOf = (kind: SecretKind, value: string): boolean =>
   /^[A-Za-z0-9_-]{43}$/.test(value.slice(secretPrefixes[kind].length))
 
 /** The stored form of a secret: SHA-256 in base64url. With 256 random bits a slow hash is unnecessary. */
-export const hashSecret = (secret: string): string =>
-  createHash('sha256').update(secret, 'utf8').digest('base64url')
+export const hashSecret = (secret: string): string => hash('sha256', secret, 'base64url')
 
 /** Compares in constant time. */
 export const isEqual = (one: string, other: string): boolean => {

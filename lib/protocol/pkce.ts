@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
+import { hash, timingSafeEqual } from 'node:crypto'
 import { OAuthError } from './errors.ts'
 
 export const codeChallengeMethods = ['S256', 'plain'] as const
@@ -46,7 +46,7 @@ export const parseCodeChallenge = (
 
 /** Derives the challenge from a verifier (RFC 7636 §4.2). */
 export const codeChallengeOf = (verifier: string, method: CodeChallengeMethod): string =>
-  method === 'S256' ? createHash('sha256').update(verifier, 'ascii').digest('base64url') : verifier
+  method === 'S256' ? hash('sha256', verifier, 'base64url') : verifier
 
 /**
  * Checks a code verifier against its challenge (RFC 7636 §4.6). A verifier without a challenge is refused too: it means

@@ -31,6 +31,15 @@ export const createMappedUsers = (context: MappedUsersContext): Users<MappedUser
     for (const hash of await table.somePasswords()) passwords.learn(hash)
   })
   const warnAbout = warnOnce(logger)
+  const mapped = Object.entries<ClaimMapping>(mapping.claims ?? {})
+  const mapsUsername = mapped.some(([name]) => name === 'preferred_username')
+  /** The value of one claim, or its promise. */
+  const claimValue = (name: string, claim: ClaimMapping, row: UserRow): unknown => {
+    if (typeof claim === 'function') return callHost(`users.claims.${name}`, () => claim(row))
+    if (!(claim in row))
+      warnAbout(`users.claims.${name} is ${claim}, which rows of ${mapping.table} do not have`)
+    return row[claim]
+  }
   return {
     assertTable: () => table.assertExists(),
 
@@ -55,17 +64,10 @@ export const createMappedUsers = (context: MappedUsersContext): Users<MappedUser
     },
 
     async claims({ row, username }) {
-      const claims = { preferred_username: () => preferredUsername(username), ...mapping.claims }
-      const values = Object.entries<ClaimMapping>(claims).map(
-        async ([name, claim]): Promise<[string, unknown]> => {
-          if (typeof claim === 'function')
-            return [name, await callHost(`users.claims.${name}`, () => claim(row))]
-          if (!(claim in row))
-            warnAbout(`users.claims.${name} is ${claim}, which rows of ${mapping.table} do not have`)
-          return [name, row[claim]]
-        },
-      )
-      return definedClaims(await Promise.all(values))
+      const values = await Promise.all(mapped.map(([name, claim]) => claimValue(name, claim, row)))
+      const claims = mapped.map(([name], place): [string, unknown] => [name, values[place]])
+      if (!mapsUsername) claims.push(['preferred_username', preferredUsername(username)])
+      return definedClaims(claims)
     },
   }
 }
