@@ -6,6 +6,7 @@ export type {
   RotatedSecret,
   SavedClient,
 } from './clients/administration.ts'
+export type { ClientSeed } from './clients/plan.ts'
 export type { ClientCredentials, ClientRegistration, ClientUpdate } from './clients/register.ts'
 export { type MigrateOptions, migrate, migrationSource, rollback } from './database/migrate.ts'
 export type { AuthEvent, EventDetails, EventType } from './events/event.ts'
@@ -69,4 +70,4 @@ export type { ClientChanges, ClientMetadata } from './protocol/client-metadata.t
 export { type ErrorCode, OAuthError } from './protocol/errors.ts'
 export type { Organization } from './protocol/organization.ts'
 export { type AuthRouter, authRouter } from './router.ts'
-export { type ClientSeed, seedClients, seedUsers, type UserSeed } from './seed.ts'
+export { seedClients, seedUsers, type UserSeed } from './seed.ts'

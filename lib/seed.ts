@@ -1,12 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Knex } from 'knex'
-import {
-  type CheckedRegistration,
-  type ClientCredentials,
-  type ClientRegistration,
-  checkedRegistration,
-  saveClient,
-} from './clients/register.ts'
+import { applyClients, type ClientSeed, checkedClient } from './clients/plan.ts'
+import type { CheckedRegistration, ClientCredentials } from './clients/register.ts'
 import { openDatabase } from './database/open.ts'
 import type { Database } from './database/types.ts'
 import type { AuthRouterOptions, Logger } from './options/options.ts'
@@ -16,25 +11,20 @@ import { OAuthError } from './protocol/errors.ts'
 import { endLogin, listLogins, revokeAuthorizationsOfSubject } from './repositories/index.ts'
 import { createUser, findUserByUsername, type UserAccount, updateUser } from './repositories/users.ts'
 
-/** A client in a seed: RFC 7591 metadata with its id and, if you choose it yourself, its secret. */
-export interface ClientSeed extends ClientRegistration {
-  client_id: string
-}
-
 const now = (): number => Math.floor(Date.now() / 1000)
 
 const checkedSeed = (seed: ClientSeed, config: AuthRouterOptions): CheckedRegistration => {
   try {
-    return checkedRegistration({ ...seed, client_id: seed.client_id ?? '' }, registrableOf(config))
+    return checkedClient(seed, registrableOf(config))
   } catch (error) {
     if (!(error instanceof OAuthError)) throw error
     const isMissing = ([name, option]: readonly [string, unknown]): boolean =>
-      option === undefined && error.message.startsWith(`${name}: `)
+      option === undefined && error.message.startsWith(`client ${seed.client_id}: ${name}: `)
     const hint =
       isMissing(['scope', config.scopes]) || isMissing(['grant_types', config.grants])
         ? ' (pass the options of authRouter() as the third argument of seedClients)'
         : ''
-    throw new OAuthError(error.code, `client ${seed.client_id}: ${error.message}${hint}`)
+    throw new OAuthError(error.code, `${error.message}${hint}`)
   }
 }
 
@@ -50,8 +40,8 @@ const showSecret = ({ client_id: id, client_secret: secret }: ClientCredentials,
 }
 
 /**
- * Registers clients, or updates those that exist. You can run it again at any time. If one client is invalid, nothing is
- * written.
+ * Registers clients, or updates those that differ, in one transaction. You can run it again at any time: clients that do not
+ * differ are not written. If one client is invalid, nothing is written.
  *
  * @param knex the Knex instance; in a seed file, the one that Knex passes to it
  * @param clients the clients, each with its `client_id`
@@ -70,14 +60,11 @@ export const seedClients = async (
 ): Promise<ClientCredentials[]> => {
   const { tablePrefix = 'oauth_', logger = console } = config
   const { database } = openDatabase(knex, tablePrefix, config)
-  const registry = { database, registrable: registrableOf(config), now }
-  const seeded: ClientCredentials[] = []
-  for (const registration of clients.map((seed) => checkedSeed(seed, config))) {
-    const credentials = await saveClient(registry, registration)
-    showSecret(credentials, logger)
-    seeded.push(credentials)
-  }
-  return seeded
+  const registrations = clients.map((seed) => checkedSeed(seed, config))
+  const how = { unlisted: 'ignore', keepPreviousFor: 0 } as const
+  const { credentials } = await applyClients({ database, now }, registrations, how)
+  for (const seeded of credentials) showSecret(seeded, logger)
+  return [...credentials]
 }
 
 /** An account in Latchkey's own user table, for demos and tests. */

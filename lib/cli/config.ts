@@ -44,7 +44,7 @@ const load = async (file: string): Promise<unknown> => {
 }
 
 /** In a file compiled to CommonJS the default export is one level deeper. */
-const optionsIn = (exported: unknown): unknown =>
+const defaultIn = (exported: unknown): unknown =>
   typeof exported === 'object' && exported !== null && '__esModule' in exported && 'default' in exported
     ? exported.default
     : exported
@@ -74,6 +74,19 @@ const configFile = (named: string | undefined): string | undefined =>
   named ?? names.find((name) => existsSync(name))
 
 /**
+ * Loads the default export of a file.
+ *
+ * @param meaning what it must be, for the error
+ * @throws Error when the file is missing, cannot be loaded or has no default export
+ */
+export const loadDefaultExport = async (file: string, meaning: string): Promise<unknown> => {
+  if (!existsSync(file)) throw new Error(`${file} does not exist`)
+  const exported = defaultIn(await load(file))
+  if (exported === undefined) throw new Error(`${file} has no default export, which must be ${meaning}`)
+  return exported
+}
+
+/**
  * Loads the host's options without checking them: the default export of the named file, or of `latchkey.config.*` in the
  * current directory. Returns undefined if there is no such file.
  *
@@ -81,12 +94,7 @@ const configFile = (named: string | undefined): string | undefined =>
  */
 export const loadHostOptions = async (named: string | undefined): Promise<unknown> => {
   const file = configFile(named)
-  if (file === undefined) return undefined
-  if (!existsSync(file)) throw new Error(`${file} does not exist`)
-  const options = optionsIn(await load(file))
-  if (options === undefined)
-    throw new Error(`${file} has no default export, which must be the options of authRouter()`)
-  return options
+  return file === undefined ? undefined : loadDefaultExport(file, 'the options of authRouter()')
 }
 
 /** Checked options, and the file that they come from. */

@@ -6,6 +6,7 @@ import { OAuthError } from '../protocol/errors.ts'
 import { createClientCommand, updateClientCommand } from './client.ts'
 import { listClientsCommand, showClientCommand } from './client-list.ts'
 import { deleteClientCommand, disableClientCommand, enableClientCommand } from './client-state.ts'
+import { applyClientsCommand, driftOfClientsCommand, planClientsCommand } from './clients.ts'
 import { Cancelled, type Command, type Invocation, UsageError } from './command.ts'
 import { readCommandLine } from './command-line.ts'
 import { loadOptions } from './config.ts'
@@ -31,6 +32,9 @@ const commands: readonly Command[] = [
   enableClientCommand,
   deleteClientCommand,
   rotateSecretCommand,
+  planClientsCommand,
+  applyClientsCommand,
+  driftOfClientsCommand,
   createUserCommand,
   disableUserCommand,
   enableUserCommand,

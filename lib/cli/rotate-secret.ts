@@ -1,14 +1,7 @@
 import { clientsOf, printCredentials } from './client.ts'
-import { type Command, type Invocation, UsageError } from './command.ts'
+import type { Command } from './command.ts'
+import { secondsOf } from './seconds.ts'
 import { note } from './terminal.ts'
-
-const day = 86_400
-
-const overlapOf = (invocation: Invocation): number => {
-  const given = invocation.text('keep') ?? String(day)
-  if (!/^\d{1,9}$/.test(given)) throw new UsageError('--keep must be a whole number of seconds')
-  return Number(given)
-}
 
 /** `latchkey client rotate-secret` */
 export const rotateSecretCommand: Command = {
@@ -27,10 +20,10 @@ export const rotateSecretCommand: Command = {
     json: { type: 'boolean', help: 'print JSON' },
   },
   example: 'latchkey client rotate-secret shop --keep 3600',
-  check: overlapOf,
+  check: (invocation) => void secondsOf(invocation, 'keep'),
   async run(context, invocation) {
     const [clientId = ''] = invocation.arguments
-    const keepPreviousFor = overlapOf(invocation)
+    const keepPreviousFor = secondsOf(invocation, 'keep')
     const rotated = await clientsOf(context).rotateSecret(clientId, { keepPreviousFor })
     printCredentials(rotated, invocation)
     const expiry = new Date(rotated.previous_secret_expires_at * 1000).toISOString()

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { transaction } from '../database/transaction.ts'
 import type { Database } from '../database/types.ts'
-import { createSecret, hashSecret } from '../keys/secrets.ts'
 import { type Registrable, unregistrable } from '../options/registrable.ts'
 import { type Client, usesSecret } from '../protocol/client.ts'
 import {
@@ -24,6 +23,7 @@ import {
 } from '../repositories/clients.ts'
 import { removeDataOfClient } from '../repositories/pruning/clients.ts'
 import { logoImage } from './logo.ts'
+import { chooseSecret } from './secret-change.ts'
 
 /** A client to register: RFC 7591 metadata with its id and secret. */
 export interface ClientRegistration extends Partial<ClientMetadata> {
@@ -127,25 +127,6 @@ export const checkedRegistration = (
   return { clientId, secret, metadata, logo: checkedLogo(logo) }
 }
 
-interface SecretChoice {
-  /** Undefined if the client keeps its secrets; null if it has none. */
-  readonly hash?: string | null
-  readonly created?: string
-}
-
-/** A given secret replaces all stored ones. A client that needs a secret and has none gets a random one. */
-const chooseSecret = (
-  { secret, metadata }: CheckedRegistration,
-  existing: Client | undefined,
-): SecretChoice => {
-  if (!usesSecret(metadata)) return { hash: null }
-  const [stored] = existing?.secretHashes ?? []
-  if (secret === undefined ? stored !== undefined : stored === hashSecret(secret)) return {}
-  if (secret !== undefined) return { hash: hashSecret(secret) }
-  const created = createSecret('clientSecret')
-  return { hash: hashSecret(created), created }
-}
-
 /**
  * Stores a client in a transaction. A client that described itself becomes one of the host, unless it is stored as
  * described again: its registration access token then is worthless, and its document is not read any more.
@@ -187,20 +168,6 @@ export const registerClient = (
     return storeClient(tx, registration, undefined, now())
   })
 }
-
-/**
- * Registers a client, or replaces the metadata of the client that has this id.
- *
- * @param registration of {@link checkedRegistration}
- */
-export const saveClient = (
-  { database, now }: ClientRegistry,
-  registration: CheckedRegistration,
-): Promise<ClientCredentials> =>
-  transaction(database, async (tx) => {
-    const existing = await findClient(tx, { clientId: registration.clientId, now: now() })
-    return storeClient(tx, registration, existing, now())
-  })
 
 /**
  * Changes some metadata of a client; fields that are not named keep their values.

@@ -25,6 +25,7 @@ describe('help', () => {
     const { stdout } = await cli.succeed(folder, ['--help'])
     const groups = {
       client: 'create list show update disable enable delete rotate-secret',
+      clients: 'plan apply drift',
       user: 'create disable enable',
       keys: 'list rotate',
     }
