@@ -21,7 +21,8 @@ module.exports = {
   },
   setupFilesAfterEnv: ['<rootDir>/test/support/after-each-file.ts'],
   testTimeout: 20_000,
-  // With fewer than two workers jest runs every file in its own process, which cannot be restarted.
-  maxWorkers: Math.max(2, availableParallelism() - (process.env.CI ? 0 : 1)),
+  testSequencer: '<rootDir>/test/support/slow-first.cjs',
+  // Many tests wait for browsers, databases and other processes, so two processors have work for three workers.
+  maxWorkers: Math.max(3, availableParallelism() - (process.env.CI ? 0 : 1)),
   workerIdleMemoryLimit: '512MB',
 }

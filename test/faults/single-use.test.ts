@@ -22,7 +22,7 @@ import {
   userinfoStatus,
 } from '../support/fault-family.ts'
 import { postAtOnce, successesOf, tally } from '../support/fault-load.ts'
-import { type FaultServers, openServers } from '../support/fault-servers.ts'
+import { forkServers } from '../support/fault-servers.ts'
 import { type Host, pkce } from '../support/host.ts'
 
 jest.setTimeout(120_000)
@@ -31,9 +31,9 @@ const crowd = rounds(24, 200)
 const processes = rounds(2, 4)
 const chance = createChance()
 
-let servers: FaultServers
-beforeAll(() => {
-  servers = openServers()
+let servers: Awaited<ReturnType<typeof forkServers>>
+beforeAll(async () => {
+  servers = await forkServers(processes)
 })
 afterAll(() => servers.close())
 
@@ -50,11 +50,7 @@ const onProcesses = (
   beforeAll(async () => {
     place.database = openFaultDatabase(kind)
     host = await startSharedHost(place.database, { refreshTokenGracePeriod })
-    const started = await servers.startAll(
-      processes,
-      sharedOptions(place.database, { refreshTokenGracePeriod }),
-    )
-    place.origins = started.map(({ origin }) => origin)
+    place.origins = await servers.start(sharedOptions(place.database, { refreshTokenGracePeriod }))
     place.ada = await signIn(host.app)
   })
   afterAll(() => host.close())
