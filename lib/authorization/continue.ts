@@ -78,8 +78,13 @@ export interface ContinueOptions {
   readonly kind?: string
   /** Whether the browser comes back from the host's own login page. @default false */
   readonly returned?: boolean
-  /** Shows the sign-in form. The page of the form passes it, so that only a user who is signed in leaves it. */
-  readonly showLogin?: () => void
+  /**
+   * Shows the sign-in form, unless the request goes on with the login that there is. The page of the form passes it.
+   *
+   * @param mayContinue whether that login is enough for the request
+   * @returns whether the form has been shown
+   */
+  readonly showLogin?: (mayContinue: boolean) => boolean
 }
 
 /**
@@ -102,7 +107,7 @@ export const continueRequest = async (
   if (kind === undefined) throw new EndedRequestError('unknown')
   const authorization = await authorizationContext(context, asked, changes)
   const next = nextStep(authorization)
-  if (showLogin && next.step !== 'consent' && next.step !== 'issue') return showLogin()
+  if (showLogin?.(next.step === 'consent' || next.step === 'issue')) return
   const isUnanswered = returned && (next.step === 'login' || next.step === 'select-account')
   const { login } = authorization
   const step = isUnanswered ? unanswered(asked.request, login) : next

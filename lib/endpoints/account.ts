@@ -1,6 +1,10 @@
 import { connectedClientsPage } from '../account/connected-clients.ts'
 import { scopeWords } from '../authorization/consent-scopes.ts'
-import { accountLoginLocation, returnedParameter } from '../authorization/login-location.ts'
+import {
+  accountLoginLocation,
+  replacesParameter,
+  returnedParameter,
+} from '../authorization/login-location.ts'
 import type { PageContext } from '../http/context.ts'
 import { formParameters, queryParameters } from '../http/form.ts'
 import type { Endpoint } from '../http/route.ts'
@@ -28,15 +32,23 @@ import {
 
 const purposeOf = (browser: Browser): FormPurpose => ({ action: 'account', about: 'sign in', browser })
 
-const loginPage = ({ server }: PageContext, browser: Browser): LoginPage => ({
-  form: {
-    action: ownPath(server, '/account'),
-    hidden: { csrf_token: csrfToken(server, purposeOf(browser)) },
-  },
-  about: 'account',
-  returnPath: ownPath(server, '/account'),
-  url: ownPath(server, '/account'),
-})
+/**
+ * @param active the login that the user replaces; the form then also leads back to it
+ */
+const loginPage = ({ server }: PageContext, browser: Browser, active?: ActiveLogin): LoginPage => {
+  const url = ownPath(server, '/account')
+  const replaces: Record<string, string> = active ? { [replacesParameter]: active.login.sid } : {}
+  return {
+    form: {
+      action: url,
+      hidden: { ...replaces, csrf_token: csrfToken(server, purposeOf(browser)) },
+      ...(active && { signedIn: { username: active.user.username, url } }),
+    },
+    about: 'account',
+    returnPath: url,
+    url: ownPath(server, '/account', replaces),
+  }
+}
 
 const iso = (seconds: number): string => new Date(seconds * 1000).toISOString()
 
@@ -91,11 +103,11 @@ const showClients = async (
   })
 }
 
-const showLoginPage = (context: PageContext): void => {
+const showLoginPage = (context: PageContext, active?: ActiveLogin): void => {
   const { server, req, res } = context
   const { url } = server.options.login
   if (url === undefined) {
-    showLogin(context, loginPage(context, bindBrowser(context)))
+    showLogin(context, loginPage(context, bindBrowser(context), active))
     return
   }
   const location = accountLoginLocation(server, url)
@@ -110,6 +122,8 @@ const show = async (context: PageContext): Promise<void> => {
   const parameters = queryParameters(req)
   const active = await activeLogin(context)
   if (active === undefined) return showLoginPage(context)
+  // An attempt to sign in as another user has failed.
+  if (active.login.sid === parameters.optional(replacesParameter)) return showLoginPage(context, active)
   const clientId = parameters.optional('client_id')
   const client = clientId && (await findConnected(context, clientId, parameters, active))
   if (client) return showRemoval(context, active, client)
@@ -130,8 +144,8 @@ const submit = async (context: PageContext): Promise<void> => {
   // A form of another site carries no cookie and gets none.
   const browser = boundBrowser(context)
   assertCsrf(context, form, browser && purposeOf(browser))
-  if (browser && (await logIn(context, form, loginPage(context, browser))))
-    redirectToPage(res, ownPath(server, '/account'))
+  const page = browser && loginPage(context, browser, await activeLogin(context))
+  if (page && (await logIn(context, form, page))) redirectToPage(res, ownPath(server, '/account'))
 }
 
 export const accountEndpoint: Endpoint<PageContext> = {

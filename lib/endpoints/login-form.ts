@@ -15,10 +15,10 @@ const maxFieldLength = 16_384
 
 /** The login form in one place: for a pending request, or for the user alone. */
 export interface LoginPage {
-  readonly form: Pick<PageModels['login'], 'action' | 'hidden' | 'client' | 'switchUrl'>
+  readonly form: Pick<PageModels['login'], 'action' | 'hidden' | 'client' | 'switchUrl' | 'signedIn'>
   /** What notices for this page are about: the id of the pending request, or `account`. */
   readonly about: string
-  /** Shows the form by GET. */
+  /** Shows the form by GET, also to a user who is signed in. */
   readonly url: string
   /** Where pages of the host send the browser when the user has signed in, signed up or set a new password there. */
   readonly returnPath: string

@@ -62,7 +62,8 @@ const pageFor = (
     },
     about: id,
     returnPath: ownPath(server, '/login', { [requestParameter]: secret, [returnedParameter]: '1' }),
-    url: loginUrl(isReplacing ? replaced : undefined),
+    // After a failure a user who is signed in must read why, and not go on with a login that they did not ask for.
+    url: loginUrl(account === undefined ? active?.login.sid : undefined),
     redirectUri: request.redirectUri,
     clientId: client.clientId,
     isFirstLogin: !pending.browserHasLogins,
@@ -71,7 +72,8 @@ const pageFor = (
 }
 
 /**
- * The login page. A user who is signed in and need not sign in again goes on, unless they want to replace their login.
+ * The login page. A user who is signed in and need not sign in again goes on, unless they want to replace their login:
+ * then the form is shown with a link that keeps it.
  * A browser that returns from a page of the host goes on from a page of Latchkey: the Content-Security-Policy of a form
  * of the host would apply to the redirect to the client.
  */
@@ -86,8 +88,14 @@ const show = async (context: PageContext, pending: PendingRequest, query: Parame
   const active = await activeLogin(context, { login: pending.known?.login })
   const replaced = query.optional(replacesParameter)
   const page = pageFor(context, pending, active, replaced)
-  const showForm = (): void => showLogin(context, page, pending.request.loginHint)
-  if (active === undefined || active.login.sid === replaced) showForm()
+  const showForm = (mayContinue = false): boolean => {
+    if (mayContinue && active?.login.sid !== replaced) return false
+    const url = loginLocation(server, pending.secret, pending.request)
+    const signedIn = mayContinue && active ? { username: active.user.username, url } : undefined
+    showLogin(context, { ...page, form: { ...page.form, signedIn } }, pending.request.loginHint)
+    return true
+  }
+  if (active === undefined) showForm()
   else await continueRequest(context, toDecide(pending), { active }, { showLogin: showForm })
 }
 

@@ -106,6 +106,8 @@ export interface PageModels {
     notice?: 'signed-out'
     /** With `confirm`: the form for another user. */
     switchUrl?: string
+    /** The user who is signed in, and the page that goes on with that login. */
+    signedIn?: { readonly username: string; readonly url: string }
   }
   /** Lets a signed-in user choose an account (`prompt=select_account`). */
   'select-account': {

@@ -162,6 +162,14 @@ export const samples: readonly Sample[] = [
     page: 'login',
     model: { ...login, username: 'alice', confirm: true, error: 'credentials' },
   },
+  {
+    name: 'login-another',
+    page: 'login',
+    model: {
+      ...{ ...login, username: 'ben@example.com', error: 'credentials' },
+      signedIn: { username: 'alice@example.com', url: '/login?request=sample' },
+    },
+  },
   { name: 'login-unverified', page: 'login', model: { ...login, client: unverified } },
   { name: 'consent', page: 'consent', model: consent },
   {

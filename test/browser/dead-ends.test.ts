@@ -1,12 +1,29 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { type IncomingMessage, request, type ServerResponse } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { RequestHandler } from 'express'
+import knex from 'knex'
 import type { Page } from 'playwright-core'
+import { seedClients, seedUsers } from '../../lib/index.ts'
 import { newPage, withPage } from '../support/browser.ts'
 import { press, signIn, waitForHeading } from '../support/browser-person.ts'
 import { openWeb, type Web } from '../support/browser-web.ts'
 import { type Clock, stopClock } from '../support/clock.ts'
+import { startServer } from '../support/fault-servers.ts'
 import { authorizeUrl, type Host, people, secret, startHost } from '../support/host.ts'
 import { headings } from '../support/outcomes.ts'
 import { describeWith } from '../support/services.ts'
+
+/** Passes a request on to the server process that runs now. */
+const forward = (to: string, req: IncomingMessage, res: ServerResponse): void => {
+  const { method, url } = req
+  const headers = { ...req.headers, 'x-forwarded-proto': 'https' }
+  const passed = request(to + url, { method, headers, agent: false }, (answer) => {
+    answer.pipe(res.writeHead(answer.statusCode ?? 0, answer.headers))
+  })
+  req.pipe(passed.on('error', () => res.destroy()))
+}
 
 const [ada, bob] = [people[0]!, people[1]!]
 
@@ -20,6 +37,10 @@ describeWith('chromium', 'pages on which nothing goes on', () => {
   let areCookiesBlocked = false
   const client = (): string => web.origin('notes.test')
   const start = (): string => `${client()}/start`
+  const notes = () => ({
+    ...{ client_id: 'notes', client_name: 'Notes', client_secret: secret, scope: 'openid' },
+    ...{ client_uri: client(), initiate_login_uri: start(), redirect_uris: [`${client()}/callback`] },
+  })
   const origin = (): string => web.origin('id.test')
   const issuer = (): string => `${origin()}/oauth`
   const url = (more: Readonly<Record<string, string>> = {}): string =>
@@ -34,16 +55,8 @@ describeWith('chromium', 'pages on which nothing goes on', () => {
 
   beforeAll(async () => {
     web = await openWeb()
-    const notes = {
-      client_name: 'Notes',
-      client_secret: secret,
-      redirect_uris: [`${client()}/callback`],
-      scope: 'openid',
-    }
-    const clients = [
-      { client_id: 'notes', client_uri: client(), initiate_login_uri: start(), ...notes },
-      { client_id: 'plain', ...notes },
-    ]
+    const { client_uri, initiate_login_uri, ...plain } = notes()
+    const clients = [notes(), { ...plain, client_id: 'plain' }]
     // A browser that blocks cookies discards what the server sets.
     const discardCookies: RequestHandler = (_req, res, next) => {
       const { writeHead } = res
@@ -161,6 +174,71 @@ describeWith('chromium', 'pages on which nothing goes on', () => {
       await waitForHeading(page, 'Sign in')
       expect(await notice(page)).toBe('You were signed out. Sign in to continue.')
       await finish(page)
+    }))
+
+  test('the server is killed and starts again while a form is on the screen: each form goes on', () =>
+    inBrowser(async (page) => {
+      const folder = mkdtempSync(join(tmpdir(), 'latchkey-restart-'))
+      const database = {
+        client: 'better-sqlite3',
+        connection: { filename: join(folder, 'app.sqlite') },
+        useNullAsDefault: true,
+      }
+      const site = web.origin('restarted.test')
+      const startAgain = () =>
+        startServer({
+          issuer: `${site}/oauth`,
+          secrets: ['a secret of the tests that is long enough'],
+          database,
+        })
+      let server = await startAgain()
+      const restart = async (): Promise<void> => {
+        await server.kill()
+        server = await startAgain()
+      }
+      web.serve('restarted.test', (req, res) => forward(server.origin, req, res))
+      try {
+        const ownKnex = knex(database)
+        await seedClients(ownKnex, [notes()])
+        await seedUsers(ownKnex, [{ username: ada.email, password: ada.password }])
+        await ownKnex.destroy()
+        await page.goto(url().replace(origin(), site))
+        await waitForHeading(page, 'Sign in')
+        await restart()
+        await signIn(page)
+        await atConsent(page)
+        await restart()
+        await finish(page)
+      } finally {
+        await server.kill()
+        rmSync(folder, { recursive: true })
+      }
+    }))
+
+  test('a wrong password for another account in an old tab is not answered with the account that is signed in', () =>
+    inBrowser(async (page) => {
+      await page.goto(url())
+      const other = await page.context().newPage()
+      await other.goto(`${issuer()}/account`)
+      const third = await page.context().newPage()
+      await third.goto(url())
+      await signIn(third)
+      await atConsent(third)
+      for (const old of [page, other]) {
+        await signIn(old, { ...bob, password: 'mistyped' })
+        await old.getByText('Wrong email, username or password').waitFor()
+        await old.reload()
+        expect(await old.inputValue('#username')).toBe(bob.email)
+        await follow(old, `Continue as ${ada.email}`)
+      }
+      await waitForHeading(other, 'Connected apps')
+      expect(await other.textContent('.account')).toContain(ada.email)
+      await atConsent(page)
+      expect(await page.textContent('.account')).toContain(ada.email)
+      await press(page, 'Not you?')
+      await signIn(page, bob)
+      await atConsent(page)
+      expect(await page.textContent('.account')).toContain(bob.email)
     }))
 
   test('another account in another tab: the page asks once more, and nothing was issued before', () =>

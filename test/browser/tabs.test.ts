@@ -275,6 +275,26 @@ describeWith('chromium', 'tabs, buttons and cookies in Chromium', () => {
         await expectAnswered(tab)
       }))
 
+    test('Back straight after a wrong password sends nothing, and shows a form that works', () =>
+      inBrowser(async (page) => {
+        const tab = await open(page, 'notes')
+        await page.goto('about:blank')
+        await page.goBack()
+        const posts: string[] = []
+        page.on('request', (request) => {
+          if (request.method() === 'POST') posts.push(request.url())
+        })
+        await signIn(page, { ...ada, password: 'not ada’s password' })
+        await page.getByText('Wrong email, username or password').waitFor()
+        await page.goBack()
+        expect(page.url()).not.toBe('about:blank')
+        await page.locator('#password').waitFor()
+        expect(posts).toHaveLength(1)
+        await signIn(page)
+        await press(page, 'Allow')
+        await expectAnswered(tab)
+      }))
+
     test('the login form sent again after the request has ended shows that it has', () =>
       inBrowser(async (page) => {
         const tab = await open(page, 'notes')

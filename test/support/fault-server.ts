@@ -61,7 +61,7 @@ const start = async ({ database, counting, printing, ...options }: StartFaultSer
     database: counting ? knex(watched(database, countDown, sqlitePragmas)) : database,
   })
   await oauth.ready()
-  const app = express().use('/oauth', oauth)
+  const app = express().set('trust proxy', 'loopback').use('/oauth', oauth)
   // What a host does when somebody has a new password, or leaves.
   for (const what of ['revokeAll', 'erase'] as const) {
     app.post(`/users/:id/${what}`, (req, res, next) => {
