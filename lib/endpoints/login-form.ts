@@ -33,13 +33,13 @@ export interface LoginPage {
 
 const statuses = { credentials: 400, throttled: 429, unavailable: 503 }
 
-type Said = Pick<PageModels['login'], 'error' | 'isLastTry' | 'notice' | 'retryAfter'>
+type Said = Pick<PageModels['login'], 'error' | 'errorId' | 'isLastTry' | 'notice' | 'retryAfter'>
 
 /** What the page says about what happened before it. A lock that is over is not mentioned. */
 const saidBy = (notice: Notice | undefined, now: number): Said => {
   if (notice?.kind === 'signed-out') return { notice: notice.kind }
   if (notice?.kind === 'credentials') return { error: notice.kind, isLastTry: notice.isLastTry }
-  if (notice?.kind === 'unavailable') return { error: notice.kind }
+  if (notice?.kind === 'unavailable') return { error: notice.kind, errorId: notice.errorId }
   const retryAfter = notice?.kind === 'throttled' ? (notice.retryAt ?? now) - now : 0
   return retryAfter > 0 ? { error: 'throttled', retryAfter } : {}
 }
@@ -113,6 +113,6 @@ export const logIn = async (
   } catch (error) {
     if (!(error instanceof OAuthError) || error.status !== 503) throw error
     reportServerError(context, error)
-    return refuse(context, page, { kind: 'unavailable', username })
+    return refuse(context, page, { kind: 'unavailable', username, errorId: context.info.requestId })
   }
 }

@@ -85,7 +85,7 @@ const showDone = (context: PageContext, client: Client | undefined, stillSignedI
   const start = (client && signInUrl(client, server.issuer)) ?? ownPath(server, '/account')
   context.send('signed-out', {
     ...(client && uri !== undefined && { client: { name: clientName(client, language), uri } }),
-    ...(stillSignedIn ? { stillSignedIn } : { signInUrl: start }),
+    ...(stillSignedIn ? { stillSignedIn, homeUrl: homeUrl(server) } : { signInUrl: start }),
   })
 }
 

@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { extname, join } from 'node:path'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 import { pictureTypes } from '../options/branding.ts'
+import { imageOf, svgSize } from '../protocol/image.ts'
 import { minifyCss, minifyScript } from './minify.ts'
 import { accentRules } from './theme/accent.ts'
 
@@ -16,6 +17,8 @@ export interface Asset {
   type: string
   /** A quoted entity tag (RFC 9110 §8.8.3). */
   etag: string
+  /** The size of a picture, as far as its file says it. */
+  size?: { readonly width: number; readonly height: number }
   /** The compressed body, made on first use; undefined for pictures, which are compressed already. */
   encoded(encoding: AssetEncoding): Buffer | undefined
 }
@@ -44,7 +47,8 @@ const createAsset = (name: string, body: Buffer): Asset => {
     return made
   }
   const isText = /^text|svg/.test(type)
-  return { body, type, etag, encoded: (encoding) => (isText ? encoded(encoding) : undefined) }
+  const size = type.startsWith('image/svg') ? svgSize(body.toString()) : imageOf(body)
+  return { body, type, etag, size, encoded: (encoding) => (isText ? encoded(encoding) : undefined) }
 }
 
 const filesIn = (folder: string): Map<string, Buffer> => {

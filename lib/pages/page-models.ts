@@ -96,6 +96,8 @@ export interface PageModels {
     isLastTry?: boolean
     /** With `throttled`: seconds until the next attempt is checked. */
     retryAfter?: number
+    /** With `unavailable`: the request id in the log. */
+    errorId?: string
     /** What users type as their name. @default 'either' */
     identifier?: 'email' | 'username' | 'either'
     /** Pages of the host, which lead back here. */
@@ -205,6 +207,8 @@ export interface PageModels {
     client?: { name: string; uri: string }
     /** The host's own login could not be ended. */
     stillSignedIn?: boolean
+    /** With `stillSignedIn`: the product's page, where the user can end that login. */
+    homeUrl?: string
   }
   /** Sent with status 200 after the host's own login page, so that its `form-action 'self'` does not apply to later redirects. */
   return: { url: string }

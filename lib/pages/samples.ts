@@ -149,7 +149,7 @@ export const samples: readonly Sample[] = [
   {
     name: 'login-unavailable',
     page: 'login',
-    model: { ...login, username: 'alice', error: 'unavailable' },
+    model: { ...login, username: 'alice', error: 'unavailable', errorId: '7F3C-91A2-B4' },
   },
   { name: 'login-signed-out', page: 'login', model: { ...login, notice: 'signed-out' } },
   {
@@ -380,7 +380,7 @@ export const samples: readonly Sample[] = [
     model: { ...error, kind: 'unavailable', code: 'temporarily_unavailable' },
   },
   { name: 'signed-out', page: 'signed-out', model: { signInUrl: '/account' } },
-  { name: 'signed-out-still', page: 'signed-out', model: { stillSignedIn: true } },
+  { name: 'signed-out-still', page: 'signed-out', model: { stillSignedIn: true, homeUrl: '/' } },
   {
     name: 'signed-out-back',
     page: 'signed-out',

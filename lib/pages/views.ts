@@ -104,10 +104,16 @@ const logoPair = ({ logo }: Branding): LogoPair =>
 interface Paths {
   asset(name: string): string
   picture(picture: Picture): string | undefined
+  /** The width of a logo that is 32 px high, so that the page keeps room for it; undefined if the file is not ours. */
+  logoWidth(picture: Picture): number | undefined
 }
 
 /** The properties of `it` in every template, apart from `model` and `choices`. */
-const templateGlobals = (branding: Branding, { asset, picture }: Paths, dictionary: Dictionary) => {
+const templateGlobals = (
+  branding: Branding,
+  { asset, picture, logoWidth }: Paths,
+  dictionary: Dictionary,
+) => {
   const text = createText(dictionary)
   const name = branding.name ?? 'Latchkey'
   const { light, dark } = logoPair(branding)
@@ -127,6 +133,9 @@ const templateGlobals = (branding: Branding, { asset, picture }: Paths, dictiona
       // Read for each page: in development the file may have changed.
       get logo() {
         return { light: light && picture(light), dark: dark && picture(dark) }
+      },
+      get logoWidth() {
+        return { light: light && logoWidth(light), dark: dark && logoWidth(dark) }
       },
       logoHasName: branding.logoHasName ?? false,
       home: hostLink(branding.home),
@@ -182,7 +191,11 @@ export const createViews = (options: {
     const name = pictureName(given)
     return asset(name) && assetPath(name)
   }
-  const paths = { asset: assetPath, picture }
+  const logoWidth = (given: Picture): number | undefined => {
+    const size = given instanceof URL ? asset(pictureName(given))?.size : undefined
+    return size && Math.round((32 * size.width) / size.height)
+  }
+  const paths = { asset: assetPath, picture, logoWidth }
   const languages = options.languages ?? createLanguages({ defaultLocale: 'en', locales: {}, scopes: {} })
   const globals = new Map(
     languages.tags.map((tag) => [tag, templateGlobals(branding, paths, languages.dictionary(tag))]),

@@ -59,3 +59,21 @@ const headerLength = 30
  */
 export const imageOf = (bytes: Buffer): Image | undefined =>
   bytes.length < headerLength ? undefined : (png(bytes) ?? gif(bytes) ?? jpeg(bytes) ?? webp(bytes))
+
+const number = (tag: string, name: string): number | undefined => {
+  const [, value] = new RegExp(`\\s${name}=["']([0-9.]+)(?:px)?["']`).exec(tag) ?? []
+  return Number(value) || undefined
+}
+
+/** The proportions of an SVG document: its width and height in pixels, or else its viewBox. */
+export const svgSize = (source: string): Pick<Image, 'width' | 'height'> | undefined => {
+  const [tag = ''] = /<svg\b[^>]*>/.exec(source) ?? []
+  const [width, height] = [number(tag, 'width'), number(tag, 'height')]
+  if (width && height) return { width, height }
+  const [, box = ''] = /\sviewBox=["']([^"']*)["']/.exec(tag) ?? []
+  const [, , boxWidth = 0, boxHeight = 0] = box
+    .trim()
+    .split(/[\s,]+/)
+    .map(Number)
+  return boxWidth > 0 && boxHeight > 0 ? { width: boxWidth, height: boxHeight } : undefined
+}

@@ -12,6 +12,8 @@ export interface Notice {
   readonly isLastTry?: boolean
   /** With `throttled`: when the next attempt is checked, in epoch seconds. */
   readonly retryAt?: number
+  /** With `unavailable`: the id in the log. */
+  readonly errorId?: string
 }
 
 /** Seconds. */

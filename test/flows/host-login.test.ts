@@ -285,6 +285,7 @@ describe('signing out while the host still reports a login', () => {
     expect(page.status).toBe(200)
     expect(page.html).toContain('You’re still signed in to <bdi>Notes</bdi>')
     expect(page.html).not.toContain('You’re signed out')
+    expect(page.html).toMatch(/<a [^>]*href="\/oauth\/account"><span>Go to <bdi>Notes</)
     const german = / href="([^"]*language=de)"/.exec(page.html)?.[1]?.replaceAll('&amp;', '&') ?? ''
     expect((await agent.open(german)).html).toContain('Sie sind bei <bdi>Notes</bdi> noch angemeldet')
     codeOf(await agent.get(silent))

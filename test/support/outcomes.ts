@@ -43,6 +43,7 @@ export const expectUnavailable = ({ status, headers, html }: Answer): void => {
   expect(headers['cache-control']).toBe('no-store')
   expect(html).toContain('We’ll be right back')
   expect(html).toContain('name="password"')
+  expect(html).toMatch(/<code>[0-9A-F]{4}-[0-9A-F]{4}-[0-9A-F]{2}</)
   expect(html).not.toMatch(internals)
 }
 
