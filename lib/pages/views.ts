@@ -104,8 +104,8 @@ const logoPair = ({ logo }: Branding): LogoPair =>
 interface Paths {
   asset(name: string): string
   picture(picture: Picture): string | undefined
-  /** The width of a logo that is 32 px high, so that the page keeps room for it; undefined if the file is not ours. */
-  logoWidth(picture: Picture): number | undefined
+  /** The width of a logo that is 32 px high, so that the page keeps room for it. One whose size is unknown counts as square. */
+  logoWidth(picture?: Picture): number
 }
 
 /** The properties of `it` in every template, apart from `model` and `choices`. */
@@ -135,7 +135,7 @@ const templateGlobals = (
         return { light: light && picture(light), dark: dark && picture(dark) }
       },
       get logoWidth() {
-        return { light: light && logoWidth(light), dark: dark && logoWidth(dark) }
+        return { light: logoWidth(light), dark: logoWidth(dark) }
       },
       logoHasName: branding.logoHasName ?? false,
       home: hostLink(branding.home),
@@ -191,9 +191,9 @@ export const createViews = (options: {
     const name = pictureName(given)
     return asset(name) && assetPath(name)
   }
-  const logoWidth = (given: Picture): number | undefined => {
+  const logoWidth = (given?: Picture): number => {
     const size = given instanceof URL ? asset(pictureName(given))?.size : undefined
-    return size && Math.round((32 * size.width) / size.height)
+    return size ? Math.round((32 * size.width) / size.height) : 32
   }
   const paths = { asset: assetPath, picture, logoWidth }
   const languages = options.languages ?? createLanguages({ defaultLocale: 'en', locales: {}, scopes: {} })

@@ -1,5 +1,7 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { en } from '../../lib/pages/i18n/locales/en.ts'
 import { createText } from '../../lib/pages/i18n/text.ts'
 import type { ConsentScope, PageModels } from '../../lib/pages/page-models.ts'
@@ -84,6 +86,31 @@ describe('text', () => {
 })
 
 describe('documents', () => {
+  it('keep room for a logo by the size that its file says; an unknown one counts as square', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'latchkey-logos-'))
+    const widthOf = (logo: string | URL): string | undefined => {
+      const page = createViews({ directory: undefined, branding: { logo }, basePath: '' }).render(
+        'login',
+        login,
+      )
+      return / width="(\d+)" height="32"/.exec(page)?.[1]
+    }
+    const svg = (attributes: string): URL => {
+      const file = join(folder, 'logo.svg')
+      writeFileSync(file, `<?xml version="1.0"?>\n<svg ${attributes}><rect width="7" height="9"/></svg>`)
+      return pathToFileURL(file)
+    }
+    expect([
+      widthOf(svg('viewBox="0 0 500 100"')),
+      widthOf(svg('width="48px" height="24" viewBox="0 0 1 1"')),
+      widthOf(svg('width="100%" viewBox="0,0,3,2"')),
+      widthOf(svg('width="0" height="x" viewBox="none"')),
+      widthOf('/logo.svg'),
+      widthOf(pathToFileURL('example-app/client/public/journal.png')),
+    ]).toEqual(['160', '64', '48', '32', '32', '32'])
+    rmSync(folder, { recursive: true })
+  })
+
   const all = (): Record<string, string> => ({
     login: views.render('login', login),
     'login failed': views.render('login', { ...login, error: 'credentials' }),
