@@ -1,16 +1,17 @@
 import type { PageContext } from '../http/context.ts'
-import { type AuthorizationRequest, responseTarget } from '../protocol/authorization-request.ts'
+import { responseTarget } from '../protocol/authorization-request.ts'
 import { EndedRequestError } from '../protocol/ended-request.ts'
 import { AuthorizationResponseError, type AuthorizationTarget, OAuthError } from '../protocol/errors.ts'
 import { consumePendingRequest } from '../repositories/index.ts'
 import { endSurplus } from '../tokens/surplus.ts'
+import type { RequestToDecide } from './context.ts'
 import { issueAuthorizationResponse } from './issue.ts'
 import type { PendingRequestKind } from './pending-request-kind.ts'
 import { sendAuthorizationResponse } from './response.ts'
 
 /** @throws OAuthError if the request has no redirect URI, and so was not made here */
-const targetOf = (request: AuthorizationRequest): AuthorizationTarget => {
-  const target = responseTarget(request)
+const targetOf = ({ request, client }: Pick<RequestToDecide, 'request' | 'client'>): AuthorizationTarget => {
+  const target = responseTarget(request, client)
   if (target === undefined) throw new OAuthError('invalid_request', 'redirect_uri is missing')
   return target
 }
@@ -32,7 +33,7 @@ export const authorizeKind: PendingRequestKind = {
     if (issued === 'used') throw new EndedRequestError('finished', client)
     if (issued === 'withdrawn') {
       const description = 'the user has just removed this client'
-      throw new AuthorizationResponseError(targetOf(request), 'access_denied', description)
+      throw new AuthorizationResponseError(targetOf({ request, client }), 'access_denied', description)
     }
     server.events.announce('authorization.issued', info, {
       authorizationId: issued.authorizationId,
@@ -42,7 +43,7 @@ export const authorizeKind: PendingRequestKind = {
       responseType: request.responseType,
       ...(organization !== undefined && { organization }),
     })
-    sendAuthorizationResponse(context, targetOf(request), issued.parameters)
+    await sendAuthorizationResponse(context, targetOf({ request, client }), issued.parameters)
     const offline = scopes.includes('offline_access')
     endSurplus(server, { subject: login.subject, clientId: request.clientId, offline }, info)
     return 'answered'
@@ -53,6 +54,6 @@ export const authorizeKind: PendingRequestKind = {
     if (pending && !(await consumePendingRequest(server.database, { id: pending.id, now }))) {
       throw new EndedRequestError('finished', client)
     }
-    throw new AuthorizationResponseError(targetOf(request), code, description)
+    throw new AuthorizationResponseError(targetOf({ request, client }), code, description)
   },
 }

@@ -1,29 +1,36 @@
 import type { Incoming } from '../http/context.ts'
-import { errorRenderer, sendErrorPage } from '../http/errors.ts'
+import { errorRenderer, oauthErrorOf, reportServerError, sendErrorPage } from '../http/errors.ts'
 import { languageOf } from '../http/language.ts'
 import { sendRedirect } from '../http/send.ts'
 import { sendPage } from '../http/send-page.ts'
-import { AuthorizationResponseError, type AuthorizationTarget } from '../protocol/errors.ts'
+import {
+  AuthorizationResponseError,
+  type AuthorizationTarget,
+  type ResponseDelivery,
+} from '../protocol/errors.ts'
+import { signedResponse } from './signed-response.ts'
 
-const separatorOf = (redirectUri: string, mode: 'query' | 'fragment'): string => {
-  if (mode === 'fragment') return '#'
+const separatorOf = (redirectUri: string, mode: ResponseDelivery): string => {
+  if (mode.startsWith('fragment')) return '#'
   return redirectUri.includes('?') ? '&' : '?'
 }
 
 /**
  * Sends the browser back to the client (RFC 6749 §4.1.2), with `state` unchanged and always with `iss` (RFC 9207): by a
- * redirect that keeps the query of the registered URI, in the fragment, or by a form that posts itself.
+ * redirect that keeps the query of the registered URI, in the fragment, or by a form that posts itself. A signed response is
+ * one parameter, `response` (JARM §2.3).
  *
  * @param target verified; nothing else may be answered
  */
-export const sendAuthorizationResponse = (
+export const sendAuthorizationResponse = async (
   incoming: Incoming,
-  { redirectUri, state, responseMode }: AuthorizationTarget,
+  { redirectUri, state, responseMode, signing }: AuthorizationTarget,
   parameters: Readonly<Record<string, string>>,
-): void => {
+): Promise<void> => {
   const { server, req, res, language = languageOf(server, req) } = incoming
-  const fields = { ...parameters, ...(state === undefined ? {} : { state }), iss: server.issuer }
-  if (responseMode === 'form_post') {
+  const plain = { ...parameters, ...(state === undefined ? {} : { state }), iss: server.issuer }
+  const fields = signing ? { response: await signedResponse(server, signing, plain) } : plain
+  if (responseMode === 'form_post' || responseMode === 'form_post.jwt') {
     sendPage(incoming, language, 'form-post', { action: redirectUri, fields }, { redirectUri })
   } else {
     sendRedirect(res, `${redirectUri}${separatorOf(redirectUri, responseMode)}${new URLSearchParams(fields)}`)
@@ -34,5 +41,9 @@ export const sendAuthorizationResponse = (
 export const renderPageError = errorRenderer((incoming, error) => {
   if (!(error instanceof AuthorizationResponseError)) return sendErrorPage(incoming, error)
   const parameters = { error: error.code, error_description: error.message }
-  sendAuthorizationResponse(incoming, error.target, parameters)
+  sendAuthorizationResponse(incoming, error.target, parameters).catch((cause: unknown) => {
+    const failure = oauthErrorOf(cause)
+    reportServerError(incoming, failure)
+    sendErrorPage(incoming, failure)
+  })
 })

@@ -48,6 +48,7 @@ const metadataOf = (server: ServerSetup): Record<string, unknown> => {
     subject_types_supported: ['public', 'pairwise'],
     id_token_signing_alg_values_supported: signingAlgorithms,
     userinfo_signing_alg_values_supported: signingAlgorithms,
+    authorization_signing_alg_values_supported: signingAlgorithms,
     claim_types_supported: ['normal'],
     claims_supported: [
       ...['iss', 'sub', 'aud', 'exp', 'iat', 'auth_time', 'nonce', 'amr', 'sid', 'at_hash'],

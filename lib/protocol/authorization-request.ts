@@ -2,7 +2,12 @@ import { claimNames, type ScopeClaims } from './claims.ts'
 import { type ClaimsRequest, narrowedClaims } from './claims-request.ts'
 import { allowedScopes, type Client, isPublic, requiresPkce } from './client.ts'
 import { responseTypes } from './client-metadata.ts'
-import { type AuthorizationTarget, asAuthorizationError, OAuthError, type ResponseMode } from './errors.ts'
+import {
+  type AuthorizationTarget,
+  asAuthorizationError,
+  OAuthError,
+  type ResponseDelivery,
+} from './errors.ts'
 import { parseUiLocales } from './languages.ts'
 import type { Parameters } from './parameters.ts'
 import { type CodeChallenge, type CodeChallengeMethod, parseCodeChallenge } from './pkce.ts'
@@ -18,7 +23,7 @@ import {
   tokenResources,
   tokenScopes,
 } from './resource.ts'
-import { assertResponseMode, responseSettings } from './response-mode.ts'
+import { assertResponseMode, responseSettings, signingFor } from './response-mode.ts'
 import { normalResponseType, returnsPart } from './response-type.ts'
 import { grantableScopes, parseScope, scopesStillAllowed } from './scope.ts'
 
@@ -34,7 +39,7 @@ export interface AuthorizationRequest {
   /** `code` for a device: like a code, what it is granted is redeemed at the token endpoint. */
   readonly responseType: string
   /** Absent together with the redirect URI. */
-  readonly responseMode?: ResponseMode
+  readonly responseMode?: ResponseDelivery
   readonly scopes: readonly string[]
   readonly codeChallenge?: CodeChallenge
   readonly nonce?: string
@@ -57,12 +62,13 @@ export interface AuthorizationRequest {
 }
 
 /** Where the response of a request goes; undefined if it has no redirect URI. */
-export const responseTarget = ({
-  redirectUri,
-  responseMode,
-  state,
-}: AuthorizationRequest): AuthorizationTarget | undefined =>
-  redirectUri === undefined || responseMode === undefined ? undefined : { redirectUri, state, responseMode }
+export const responseTarget = (
+  { redirectUri, responseMode, state }: AuthorizationRequest,
+  client: Client,
+): AuthorizationTarget | undefined =>
+  redirectUri === undefined || responseMode === undefined
+    ? undefined
+    : { redirectUri, state, responseMode, ...signingFor(responseMode, client) }
 
 /** A client together with the target that it registered. */
 export interface VerifiedTarget {
@@ -223,7 +229,7 @@ export const stillAuthorizedRequest = (
   resources: readonly KnownResource[] = [],
 ): AuthorizationRequest => {
   const { responseType, claims } = request
-  const target = responseTarget(request)
+  const target = responseTarget(request, client)
   try {
     if (target) {
       assertRegisteredType(responseType, client)

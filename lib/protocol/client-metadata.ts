@@ -22,6 +22,7 @@ import { type PublicJwks, parseJwks } from './jwks.ts'
 import { jwtBearerGrantType } from './jwt-bearer.ts'
 import { type RequestObjectAlgorithm, requestObjectAlgorithms } from './request-object.ts'
 import { frontChannelResponseTypes, isFrontChannel, normalResponseType } from './response-type.ts'
+import { type SigningAlgorithm, signingAlgorithms } from './signing-algorithms.ts'
 
 export const grantTypes = [
   'authorization_code',
@@ -37,13 +38,13 @@ export const tokenEndpointAuthMethods = [
   'private_key_jwt',
   'none',
 ] as const
-export const signingAlgorithms = ['RS256', 'PS256', 'ES256', 'EdDSA'] as const
+export { signingAlgorithms }
 
 /** A grant of the standards, or the absolute URI of one that the host defined (RFC 6749 §4.5). */
 export type GrantType = (typeof grantTypes)[number] | DefinedGrantType
 export type ResponseType = (typeof responseTypes)[number] | (typeof frontChannelResponseTypes)[number]
 export type TokenEndpointAuthMethod = (typeof tokenEndpointAuthMethods)[number]
-export type SigningAlgorithm = (typeof signingAlgorithms)[number]
+export type { SigningAlgorithm }
 
 /** Client metadata with the names of RFC 7591 §2 and OIDC Registration §2, including defaults. */
 export interface ClientMetadata {
@@ -74,7 +75,7 @@ export interface ClientMetadata {
   response_types: ResponseType[]
   /** How the client runs. Latchkey stores it; its rules follow from the redirect URIs (OIDC Registration §2). */
   application_type?: 'web' | 'native'
-  /** The only values of `response_mode` that it may use; absent: all. */
+  /** The only values of `response_mode` that it may use; absent: all, the signed ones if it registered an algorithm. */
   response_modes?: ResponseMode[]
   client_name?: string
   client_uri?: string
@@ -91,6 +92,8 @@ export interface ClientMetadata {
   id_token_signed_response_alg: SigningAlgorithm
   /** UserInfo as a signed JWT instead of plain JSON (OIDC Core §5.3.2). */
   userinfo_signed_response_alg?: SigningAlgorithm
+  /** Allows signed authorization responses, and says how they are signed (JARM §3). */
+  authorization_signed_response_alg?: SigningAlgorithm
   /** `pairwise`: clients of different sectors see different `sub` values for a user (OIDC Core §8). */
   subject_type: 'public' | 'pairwise'
   /** Its host is the sector; required when redirect URIs have several hosts. It is not fetched. */
@@ -168,6 +171,7 @@ const registered: Readonly<Record<string, Check>> = {
   contacts: (name, value) => list(name, value).map((item) => text(name, item)),
   id_token_signed_response_alg: oneOf(signingAlgorithms),
   userinfo_signed_response_alg: oneOf(signingAlgorithms),
+  authorization_signed_response_alg: oneOf(signingAlgorithms),
   subject_type: oneOf(['public', 'pairwise']),
   sector_identifier_uri: httpsUri,
   default_max_age: maxAge,
@@ -300,7 +304,7 @@ const assertConsistent = (metadata: ClientMetadata): void => {
   if (usesFrontChannel && !metadata.grant_types.includes('implicit')) {
     refuse('grant_types must include implicit with response types that return tokens in the front channel')
   }
-  if (usesFrontChannel && metadata.response_modes?.every((mode) => mode === 'query')) {
+  if (usesFrontChannel && metadata.response_modes?.every((mode) => mode.startsWith('query'))) {
     refuse(
       'response_modes must include fragment or form_post with response types that return tokens in the front channel',
     )

@@ -1,3 +1,5 @@
+import type { SigningAlgorithm } from './signing-algorithms.ts'
+
 /**
  * Every error code that may leave the server, with the HTTP status of a direct answer.
  * RFC 6749 §4.1.2.1 and §5.2, RFC 6750 §3.1, OIDC Core §3.1.2.6 and RFC 7009 §2.2.1.
@@ -72,14 +74,28 @@ export class OAuthError extends Error {
 }
 
 /** How the authorization response is returned (OAuth 2.0 Multiple Response Types §2.1, OAuth 2.0 Form Post Response Mode). */
-export const responseModes = ['query', 'fragment', 'form_post'] as const
+export const plainResponseModes = ['query', 'fragment', 'form_post'] as const
+/** The same for a response that is one signed JWT (JARM §2.3). `jwt` stands for one of the others. */
+export const signedResponseModes = ['jwt', 'query.jwt', 'fragment.jwt', 'form_post.jwt'] as const
+export const responseModes = [...plainResponseModes, ...signedResponseModes] as const
 export type ResponseMode = (typeof responseModes)[number]
+
+/** How one response is returned. */
+export type ResponseDelivery = Exclude<ResponseMode, 'jwt'>
+
+/** How a signed response is made. */
+export interface ResponseSigning {
+  readonly clientId: string
+  readonly algorithm: SigningAlgorithm
+}
 
 /** Where an authorization response goes: created only after client and redirect URI are verified. */
 export interface AuthorizationTarget {
   readonly redirectUri: string
   readonly state?: string
-  readonly responseMode: ResponseMode
+  readonly responseMode: ResponseDelivery
+  /** Present if the mode is one of a signed response. */
+  readonly signing?: ResponseSigning
 }
 
 /** An error that is returned to the client by redirect (RFC 6749 §4.1.2.1), and so needs a verified target. */

@@ -1,5 +1,4 @@
 import { algorithmsOf, type ClientAssertionAlgorithm, clientAssertionAlgorithms } from './client-assertion.ts'
-import type { ClientMetadata } from './client-metadata.ts'
 import { OAuthError } from './errors.ts'
 import { parseJsonObject } from './json.ts'
 import { Parameters } from './parameters.ts'
@@ -44,7 +43,10 @@ export const registeredRequestUri = (uri: string, registered: readonly string[] 
 }
 
 /** What a client registered about its request objects. */
-type ObjectMetadata = Pick<ClientMetadata, 'request_object_signing_alg' | 'require_signed_request_object'>
+interface ObjectMetadata {
+  readonly request_object_signing_alg?: RequestObjectAlgorithm
+  readonly require_signed_request_object?: boolean
+}
 
 /**
  * Refuses a request without an object of a client that signs all its requests (RFC 9101 §10.5).

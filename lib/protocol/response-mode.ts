@@ -1,24 +1,43 @@
 import type { Client } from './client.ts'
-import { OAuthError, type ResponseMode, responseModes } from './errors.ts'
+import {
+  type AuthorizationTarget,
+  OAuthError,
+  plainResponseModes,
+  type ResponseDelivery,
+  type ResponseMode,
+  responseModes,
+} from './errors.ts'
 import { parseJsonObject } from './json.ts'
 import { Parameters } from './parameters.ts'
 import { isFrontChannel } from './response-type.ts'
 
-/** The modes that a client may use: those that it registered, or by default all. */
-const modesOf = ({ metadata }: Client): readonly ResponseMode[] => metadata.response_modes ?? responseModes
+/** The modes that a client may use: those that it registered, or by default all; signed ones if it registered how. */
+const modesOf = ({ metadata }: Client): readonly ResponseMode[] => {
+  const { response_modes: registered, authorization_signed_response_alg: algorithm } = metadata
+  return registered ?? (algorithm === undefined ? plainResponseModes : responseModes)
+}
 
-/** Tokens are never sent in a query, even on request (Multiple Response Types §5). */
-const isPossible = (mode: ResponseMode, responseType: string): boolean =>
-  mode !== 'query' || !isFrontChannel(responseType)
+/** Tokens are never sent in a query, even on request (Multiple Response Types §5, JARM §2.3.1). */
+const isPossible = (mode: ResponseDelivery, responseType: string): boolean =>
+  !mode.startsWith('query') || !isFrontChannel(responseType)
 
-const defaultMode = (responseType: string): ResponseMode =>
+const defaultMode = (responseType: string): 'fragment' | 'query' =>
   isFrontChannel(responseType) ? 'fragment' : 'query'
 
+/** `jwt` is the default mode of the response type, signed (JARM §2.3.4). */
+const deliveryOf = (mode: ResponseMode, responseType: string): ResponseDelivery =>
+  mode === 'jwt' ? `${defaultMode(responseType)}.jwt` : mode
+
 /** The mode of the responses, errors included: the requested one, or the default, or another that the client registered. */
-const chooseMode = (requested: string | undefined, responseType: string, client: Client): ResponseMode => {
-  const registered = modesOf(client)
+const chooseMode = (
+  requested: string | undefined,
+  responseType: string,
+  client: Client,
+): ResponseDelivery => {
+  const registered = modesOf(client).map((mode) => deliveryOf(mode, responseType))
   const usable = registered.filter((mode) => isPossible(mode, responseType))
-  const asked = usable.find((mode) => mode === requested)
+  const known = responseModes.find((mode) => mode === requested)
+  const asked = usable.find((mode) => known && mode === deliveryOf(known, responseType))
   const standard = usable.find((mode) => mode === defaultMode(responseType))
   return asked ?? standard ?? usable[0] ?? registered[0] ?? defaultMode(responseType)
 }
@@ -47,6 +66,15 @@ const printableState = (parameters: Parameters): string | undefined => {
   }
 }
 
+/** How responses of a mode are signed; nothing for other modes. `RS256` is the default of JARM §3. */
+export const signingFor = (
+  mode: ResponseDelivery,
+  { clientId, metadata }: Client,
+): Pick<AuthorizationTarget, 'signing'> =>
+  mode.endsWith('.jwt')
+    ? { signing: { clientId, algorithm: metadata.authorization_signed_response_alg ?? 'RS256' } }
+    : {}
+
 /**
  * How a request is to be answered, also if it is refused: with its `state`, in a mode that its client may use.
  *
@@ -55,15 +83,14 @@ const printableState = (parameters: Parameters): string | undefined => {
 export const responseSettings = (
   parameters: Parameters,
   client: Client,
-): { readonly state: string | undefined; readonly responseMode: ResponseMode } => {
+): Omit<AuthorizationTarget, 'redirectUri'> & { readonly state: string | undefined } => {
   parameters.assertLength('state')
   const object = saidInObject(parameters)
   const requested = object.first('response_mode') ?? parameters.first('response_mode')
   const responseType = parameters.first('response_type') ?? ''
-  return {
-    state: printableState(object) ?? printableState(parameters),
-    responseMode: chooseMode(requested, responseType, client),
-  }
+  const responseMode = chooseMode(requested, responseType, client)
+  const state = printableState(object) ?? printableState(parameters)
+  return { state, responseMode, ...signingFor(responseMode, client) }
 }
 
 /**
@@ -72,12 +99,13 @@ export const responseSettings = (
  * @throws OAuthError `invalid_request`
  */
 export const assertResponseMode = (mode: string | undefined, responseType: string, client: Client): void => {
-  const known = mode === undefined ? defaultMode(responseType) : responseModes.find((one) => one === mode)
-  if (known === undefined || !isPossible(known, responseType)) {
+  const known = responseModes.find((one) => one === (mode ?? defaultMode(responseType)))
+  const delivery = known && deliveryOf(known, responseType)
+  if (delivery === undefined || !isPossible(delivery, responseType)) {
     throw new OAuthError('invalid_request', 'response_mode is not supported for this response_type')
   }
   const registered = modesOf(client)
-  if (!registered.includes(known)) {
+  if (!registered.some((one) => deliveryOf(one, responseType) === delivery)) {
     throw new OAuthError(
       'invalid_request',
       `response_mode must be ${registered.join(' or ')} for this client`,

@@ -94,6 +94,7 @@ const seeds = (implicit: boolean): ClientSeed[] => [
   ...signingAlgorithms.flatMap((alg) => [
     { ...confidential, client_id: `id-token-${alg}`, id_token_signed_response_alg: alg },
     { ...confidential, client_id: `userinfo-${alg}`, userinfo_signed_response_alg: alg },
+    { ...confidential, client_id: `response-${alg}`, authorization_signed_response_alg: alg },
   ]),
 ]
 
@@ -216,10 +217,9 @@ describe.each([
     return new Set(names)
   }
 
-  const each = async (
-    name: string,
-    probes: Readonly<Record<string, () => Promise<unknown>>>,
-  ): Promise<void> => {
+  type Probes = Readonly<Record<string, () => Promise<unknown>>>
+  const each = async (name: string, ...some: readonly Probes[]): Promise<void> => {
+    const probes: Probes = Object.assign({}, ...some)
     expect(new Set(listed(name)).size).toBe(listed(name).length)
     for (const value of listed(name)) {
       const probe = Object.hasOwn(probes, value) ? probes[value] : undefined
@@ -340,8 +340,23 @@ describe.each([
           const answer: ClientAnswer = clientAnswer(await grant({ response_mode }))
           expect(answer).toMatchObject({ mode: response_mode, fields: { code: expect.any(String) } })
         }),
+        probesOf(['jwt', 'query.jwt', 'fragment.jwt', 'form_post.jwt'], async (response_mode) => {
+          const client_id = 'response-ES256'
+          const { mode, fields } = clientAnswer(await grant({ client_id, response_mode }))
+          expect(mode).toBe(response_mode === 'jwt' ? 'query' : response_mode.replace('.jwt', ''))
+          expect(await verify(fields.response!, client_id, 'ES256')).toHaveProperty('code')
+        }),
       )
     },
+    authorization_signing_alg_values_supported: () =>
+      each(
+        'authorization_signing_alg_values_supported',
+        probesOf(signingAlgorithms, async (alg) => {
+          const client_id = `response-${alg}`
+          const { fields } = clientAnswer(await grant({ client_id, response_mode: 'jwt' }))
+          expect(await verify(fields.response!, client_id, alg)).toHaveProperty('code')
+        }),
+      ),
     grant_types_supported: async () => {
       await each('grant_types_supported', {
         authorization_code: () => tokensFor(),
