@@ -7,6 +7,7 @@ import { clientRegistrations } from './client-registrations.ts'
 import { clients } from './clients.ts'
 import { consentReceipts } from './consent-receipts.ts'
 import { consents } from './consents.ts'
+import { deviceCodes } from './device-codes.ts'
 import { logins } from './logins.ts'
 import { loginsAcr } from './logins-acr.ts'
 import type { SchemaChange } from './migration.ts'
@@ -43,4 +44,5 @@ export const migrations: ReadonlyMap<string, SchemaChange> = new Map([
   ['017_client_registrations', clientRegistrations],
   ['018_client_logos', clientLogos],
   ['019_access_tokens_binding', accessTokensBinding],
+  ['020_device_codes', deviceCodes],
 ])

@@ -11,12 +11,13 @@ import { boundBrowser } from '../sessions/browser-binding.ts'
 import { leaveNotice } from '../sessions/notice.ts'
 import { authorizeKind } from './authorize-kind.ts'
 import { authorizationContext, type Changes, type RequestToDecide } from './context.ts'
+import { deviceKind } from './device-kind.ts'
 import { loginLocation } from './login-location.ts'
 import { keepPending, type PendingRequest, requestParameter } from './pending-request.ts'
 import type { PendingRequestKind } from './pending-request-kind.ts'
 
 /** Every kind of request that a user can be asked about. A new kind is one file and one entry here. */
-const kinds: readonly PendingRequestKind[] = [authorizeKind]
+const kinds: readonly PendingRequestKind[] = [authorizeKind, deviceKind]
 
 /** A pending request, to be decided. */
 export const toDecide = (pending: PendingRequest): RequestToDecide => ({
@@ -107,7 +108,7 @@ export const continueRequest = async (
   if (kind === undefined) throw new EndedRequestError('unknown')
   const authorization = await authorizationContext(context, asked, changes)
   const next = nextStep(authorization)
-  if (showLogin?.(next.step === 'consent' || next.step === 'issue')) return
+  if (showLogin?.(['confirm-device', 'consent', 'issue'].includes(next.step))) return
   const isUnanswered = returned && (next.step === 'login' || next.step === 'select-account')
   const { login } = authorization
   const step = isUnanswered ? unanswered(asked.request, login) : next
@@ -124,6 +125,7 @@ export const continueRequest = async (
   const secret = await keep(context, { ...asked, kind: name }, authorization.login?.sid)
   const named = { [requestParameter]: secret }
   if (step.step === 'consent') return redirectToPage(res, ownPath(server, '/consent', named))
+  if (step.step === 'confirm-device') return redirectToPage(res, ownPath(server, kind.path, named))
   // The parameter `prompt` asks the host's own page to let the user choose an account.
   const isOurChoice = step.step === 'select-account' && server.options.login.url === undefined
   if (isOurChoice) return redirectToPage(res, ownPath(server, '/select-account', named))

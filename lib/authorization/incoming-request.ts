@@ -7,6 +7,7 @@ import {
   type AuthorizationRequest,
   parseAuthorizationRequest,
   parseAuthorizationTarget,
+  parseDeviceRequest,
 } from '../protocol/authorization-request.ts'
 import { claimsRequest, parseClaims } from '../protocol/claims-request.ts'
 import { allowedScopes, type Client } from '../protocol/client.ts'
@@ -137,4 +138,20 @@ export const readPushedRequest = async (
     ...(sent.has('client_id') ? [] : [['client_id', authenticated.clientId] as const]),
   ])
   return validRequest(server, named, await withFollowedScope(server, authenticated), { isPushed: true })
+}
+
+/**
+ * Parses the request of a device (RFC 8628 §3.1).
+ *
+ * @param client authenticated
+ * @throws OAuthError
+ */
+export const readDeviceRequest = async (
+  server: AuthorizationServer,
+  parameters: Parameters,
+  client: Client,
+): Promise<AuthorizationRequest> => {
+  const current = await withFollowedScope(server, client)
+  const request = parseDeviceRequest(parameters, current, knownResources(server))
+  return { ...request, ...(await serverSideParameters(server, parameters, current, request)) }
 }

@@ -14,6 +14,7 @@ import {
   consumePendingRequest,
   createAuthorization,
   createConsentReceipt,
+  decideDevice,
   keepUsedClient,
   lockConsent,
   lockLogin,
@@ -58,7 +59,7 @@ const newAuthorization = (
 ): NewAuthorization => {
   const { lifetimes } = server.options
   const now = server.now()
-  const { redirectUri, codeChallenge, nonce, resources } = request
+  const { redirectUri, codeChallenge, nonce, resources, device } = request
   const { authTime, amr, acr } = login
   const details: AuthorizationDetails = {
     redirectUri,
@@ -79,9 +80,9 @@ const newAuthorization = (
     sid: login.sid,
     scopes,
     offline: returnsCode && scopes.includes('offline_access'),
-    codeHash: hashSecret(code),
+    codeHash: device?.hash ?? hashSecret(code),
     // Without a code in the response, the code of the family is unknown and has expired.
-    codeExpiresAt: returnsCode ? now + lifetimes.code : now,
+    codeExpiresAt: Math.max(returnsCode ? now + lifetimes.code : now, device?.expiresAt ?? 0),
     now,
     expiresAt: now + (client.metadata.refresh_token_absolute_lifetime ?? lifetimes.refreshTokenAbsolute),
     details,
@@ -165,8 +166,19 @@ const settleConsent = async (
 const keepClient = async (tx: Database, { context: { client } }: AuthorizationGrant): Promise<boolean> =>
   client.metadata.self_described === undefined || keepUsedClient(tx, { clientId: client.clientId })
 
+/** Of any number of browsers with the same user code, one approves the device. */
+const approveDevice = async (
+  tx: Database,
+  { context }: AuthorizationGrant,
+  now: number,
+): Promise<boolean> => {
+  const { device } = context.request
+  return !device || decideDevice(tx, { hash: device.hash, decision: 'approved', now })
+}
+
 /**
- * Issues what the response type asks for: a code (RFC 6749 §4.1.2), and tokens if the host has enabled them. Signatures
+ * Issues what the response type asks for: a code (RFC 6749 §4.1.2), and tokens if the host has enabled them. What a
+ * device polls for is redeemed by its device code instead. Signatures
  * come first. Then one transaction consumes the pending request, locks the consent or stores it, and creates the
  * authorization.
  */
@@ -190,6 +202,7 @@ export const issueAuthorizationResponse = async (
     if (!(await keepClient(tx, grant))) return 'gone'
     const found = await settleConsent(tx, grant, authorization)
     if (found) return found
+    if (!(await approveDevice(tx, grant, now))) return 'used'
     await Promise.all([
       rememberConsent(tx, grant, authorization),
       createAuthorization(tx, authorization),

@@ -60,6 +60,16 @@ export const loginLocation = (
   })
 }
 
+/**
+ * Where the forms of a pending request may lead: to its redirect URI, or without one to the login page of the host.
+ *
+ * @param redirectUri of the request
+ */
+export const formTarget = ({ issuer, options }: ServerSetup, redirectUri?: string): string | undefined => {
+  const { url } = options.login
+  return redirectUri ?? (url === undefined ? undefined : new URL(url, issuer).href)
+}
+
 /** Set when the browser comes back from the host's own login page. */
 export const returnedParameter = 'returned'
 

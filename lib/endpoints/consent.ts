@@ -14,7 +14,7 @@ import { consentRows } from '../authorization/consent-rows.ts'
 import { asFilledIn, consentScopes, grantedEntries } from '../authorization/consent-scopes.ts'
 import { rememberedConsents } from '../authorization/context.ts'
 import { continueRequest, signInAgain, toDecide } from '../authorization/continue.ts'
-import { loginLocation } from '../authorization/login-location.ts'
+import { formTarget, loginLocation } from '../authorization/login-location.ts'
 import { type PendingRequest, requestParameter, withPending } from '../authorization/pending-request.ts'
 import type { PageContext } from '../http/context.ts'
 import { formParameters, queryParameters } from '../http/form.ts'
@@ -75,10 +75,14 @@ const showPage = async (context: PageContext, asked: ConsentRequest, refused?: R
     organizations: offered && { choices: offered, chosen, error: refused?.error, only },
     scopes: consentRows(server, filledIn, claims, shown.locale),
     redirectTo: asked.shown.client.host || undefined,
+    ...(request.device && { device: true }),
     accountUrl: ownPath(server, '/account'),
     notice: noticeFor(context, pending),
   }
-  context.send('consent', model, { redirectUri: request.redirectUri, status: refused ? 400 : 200 })
+  context.send('consent', model, {
+    redirectUri: formTarget(server, request.redirectUri),
+    status: refused ? 400 : 200,
+  })
 }
 
 const show = async (context: PageContext, pending: PendingRequest): Promise<void> => {
@@ -121,7 +125,10 @@ const allow = async (
  * "Not you?": shows the sign-in form. The login ends when another user has signed in, unless the host's own login stands
  * behind it: Latchkey could not replace that one later.
  */
-const switchUser = async (context: PageContext, { pending, login }: ConsentRequest): Promise<void> => {
+export const switchUser = async (
+  context: PageContext,
+  { pending, login }: Pick<ConsentRequest, 'pending' | 'login'>,
+): Promise<void> => {
   const { server, res } = context
   const { url, current, remember } = server.options.login
   if (url === undefined && (current === undefined || remember !== undefined)) {

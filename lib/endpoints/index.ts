@@ -5,6 +5,8 @@ import { accountEndpoint } from './account.ts'
 import { assetsEndpoint } from './assets.ts'
 import { authorizeEndpoint } from './authorize.ts'
 import { consentEndpoint } from './consent.ts'
+import { deviceEndpoint } from './device.ts'
+import { deviceAuthorizationEndpoint } from './device-authorization.ts'
 import { createDiscoveryEndpoints } from './discovery.ts'
 import { introspectEndpoint } from './introspect.ts'
 import { createJwksEndpoint } from './jwks.ts'
@@ -35,6 +37,7 @@ export const createEndpoints = ({ features }: Pick<Options, 'features'>): Endpoi
     ...[tokenEndpoint, userinfoEndpoint, introspectEndpoint, revokeEndpoint, createJwksEndpoint()],
     ...(features.pushedRequests ? [parEndpoint] : []),
     ...(features.registration ? [registerEndpoint, registrationEndpoint] : []),
+    ...(features.deviceAuthorization ? [deviceAuthorizationEndpoint] : []),
   ],
   pages: [
     authorizeEndpoint,
@@ -43,6 +46,7 @@ export const createEndpoints = ({ features }: Pick<Options, 'features'>): Endpoi
     consentEndpoint,
     accountEndpoint,
     logoutEndpoint,
+    ...(features.deviceAuthorization ? [deviceEndpoint] : []),
   ],
   discovery: createDiscoveryEndpoints(),
   files: [assetsEndpoint, logosEndpoint],

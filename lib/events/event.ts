@@ -1,6 +1,7 @@
 /** Why all tokens of an authorization were revoked. */
 export type RevocationReason =
   | 'code_replayed'
+  | 'device_code_replayed'
   | 'refresh_token_replayed'
   | 'revoked_by_client'
   /** The user had more for this client than the option `maxAuthorizationsPerClient`. */
@@ -48,6 +49,15 @@ export interface EventDetails {
   'consent.removed': OrganizationFields & { readonly subject: string; readonly clientId: string }
   'authorization.issued': AuthorizationFields &
     OrganizationFields & { readonly scopes: readonly string[]; readonly responseType: string }
+  /** A device asked for tokens (RFC 8628), and got a code that its user types in a browser. */
+  'device.requested': { readonly clientId: string; readonly scopes: readonly string[] }
+  /** A user typed a code that no device waits with. `subject` is undefined if no user is signed in. */
+  'device.code_refused': { readonly subject?: string }
+  /** A user allowed a device, at `deviceAddress`, to poll for its tokens. */
+  'device.authorized': AuthorizationFields &
+    OrganizationFields & { readonly scopes: readonly string[]; readonly deviceAddress: string }
+  /** A user did not allow a device, or could not. */
+  'device.denied': { readonly clientId: string; readonly deviceAddress: string }
   'authorization.revoked': AuthorizationFields & { readonly reason: RevocationReason }
   'tokens.issued': OrganizationFields & {
     readonly grantType: string

@@ -31,6 +31,7 @@ export const activeUser = async (
 
 const replays = {
   code_replayed: 'code was redeemed before',
+  device_code_replayed: 'device_code was redeemed before',
   refresh_token_replayed: 'refresh_token was used before',
 } as const
 

@@ -4,11 +4,12 @@ import { OAuthError } from '../protocol/errors.ts'
 import { authorizationCode } from './authorization-code.ts'
 import { clientCredentials } from './client-credentials.ts'
 import { definedGrant } from './defined-grant.ts'
+import { deviceCode } from './device-code.ts'
 import type { Grant } from './grant.ts'
 import { jwtBearer } from './jwt-bearer.ts'
 import { refreshToken } from './refresh-token.ts'
 
-const all: readonly Grant[] = [authorizationCode, refreshToken, clientCredentials, jwtBearer]
+const all: readonly Grant[] = [authorizationCode, refreshToken, clientCredentials, jwtBearer, deviceCode]
 
 /** Every grant that the host has turned on or defined; discovery publishes their names. */
 export const grantsOf = ({ options }: Pick<AuthorizationServer, 'options'>): Grant[] => [

@@ -5,6 +5,7 @@ import {
   hash,
   hkdfSync,
   randomBytes,
+  randomInt,
   randomUUID,
   timingSafeEqual,
 } from 'node:crypto'
@@ -17,6 +18,7 @@ export const secretPrefixes = {
   refreshToken: 'lk_rt_',
   authorizationCode: 'lk_ac_',
   authorizationRequest: 'lk_ar_',
+  deviceCode: 'lk_dc_',
   clientSecret: 'lk_cs_',
   registrationToken: 'lk_rg_',
   browser: 'lk_br_',
@@ -33,6 +35,10 @@ export const createRequestId = (): string => {
   const id = randomUUID().toUpperCase()
   return `${id.slice(0, 4)}-${id.slice(4, 8)}-${id.slice(9, 11)}`
 }
+
+/** A random string of these characters. */
+export const randomString = (characters: string, length: number): string =>
+  Array.from({ length }, () => characters[randomInt(characters.length)]).join('')
 
 /** A new bearer secret of 256 bits, such as `lk_at_…`. */
 export const createSecret = (kind: SecretKind): string =>

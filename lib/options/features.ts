@@ -1,5 +1,6 @@
 import { isUnpredictable } from '../protocol/entropy.ts'
 import { assertNames, assertRecord, assertType, refuse } from './check.ts'
+import { checkedDeviceAuthorization, type DeviceAuthorization } from './device-options.ts'
 import type { Features, MetadataDocumentOptions, RegistrationOptions } from './options.ts'
 
 /** Checked features; undefined is off. */
@@ -9,6 +10,7 @@ export interface CheckedFeatures {
   readonly clientMetadataDocuments: MetadataDocumentOptions | undefined
   readonly requestObjects: boolean
   readonly pushedRequests: boolean | 'required'
+  readonly deviceAuthorization: DeviceAuthorization | undefined
 }
 
 /** @throws OptionsError */
@@ -20,6 +22,7 @@ export const checkedFeatures = (features: Features): CheckedFeatures => {
     'clientMetadataDocuments',
     'requestObjects',
     'pushedRequests',
+    'deviceAuthorization',
   ])
   assertType('features.implicit', features.implicit, 'boolean')
   assertType('features.requestObjects', features.requestObjects, 'boolean')
@@ -29,6 +32,7 @@ export const checkedFeatures = (features: Features): CheckedFeatures => {
     clientMetadataDocuments: checkedDocuments(features.clientMetadataDocuments),
     requestObjects: features.requestObjects ?? false,
     pushedRequests: checkedPushedRequests(features.pushedRequests),
+    deviceAuthorization: checkedDeviceAuthorization(features.deviceAuthorization),
   }
 }
 

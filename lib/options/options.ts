@@ -1,6 +1,7 @@
 import type { Request, RequestHandler } from 'express'
 import type { Knex } from 'knex'
 import type { Organization } from '../protocol/organization.ts'
+import type { DeviceAuthorizationOptions } from './device-options.ts'
 import type { GrantDefinition } from './grant-options.ts'
 import type { Branding, LocaleOptions, ScopeOptions } from './page-options.ts'
 import type { MetadataDocumentOptions, RegistrationOptions } from './registration-options.ts'
@@ -8,6 +9,7 @@ import type { ResourceOptions } from './resource-options.ts'
 import type { TrustedIssuerOptions } from './trusted-issuer-options.ts'
 import type { HostUser, LoginOptions, UserFunctions, UserMapping } from './user-options.ts'
 
+export type { DeviceAuthorizationOptions } from './device-options.ts'
 export type { GrantDecision, GrantDefinition, GrantRequest } from './grant-options.ts'
 export type {
   Branding,
@@ -164,6 +166,11 @@ export interface Features {
    * reference. `'required'` refuses all other requests. @default false
    */
   pushedRequests?: boolean | 'required'
+  /**
+   * Tokens for devices without a browser or a keyboard, such as TVs and command lines, which show a code that their user
+   * types at `/device` (RFC 8628). @default false
+   */
+  deviceAuthorization?: boolean | DeviceAuthorizationOptions
 }
 
 /** Rules for outbound HTTP requests. */
@@ -194,6 +201,17 @@ export interface Limits {
   loginNetwork: Limit | false
   /** Wrong passwords for one account from all addresses. @default 50 in a day */
   loginAccount: Limit | false
+  /**
+   * Codes typed at `/device` that no device waits with, from one address. Within these three limits anyone may try; a
+   * user who is signed in has `userCodeUser` besides. @default 20 in 15 minutes
+   */
+  userCodeAddress: Limit | false
+  /** The same from one /48 of IPv6 addresses. @default 200 in 15 minutes */
+  userCodeNetwork: Limit | false
+  /** The same from all addresses. @default 1000 in an hour */
+  userCodeTotal: Limit | false
+  /** The same of one signed-in user. @default 10 in 15 minutes */
+  userCodeUser: Limit | false
   /** Failed client authentication at `/token`, per client and address. @default 30 in a minute */
   token: Limit | false
   /** Failed client authentication at `/introspect`, per client and address. @default 60 in a minute */
@@ -214,6 +232,10 @@ export interface Limits {
   document: Limit | false
   /** New metadata documents read from one host; each counts. @default 600 in an hour */
   documentHost: Limit | false
+  /** Failed client authentication at `/device_authorization`, per client and address. @default 30 in a minute */
+  device_authorization: Limit | false
+  /** Requests at `/device_authorization` from one address; each counts. @default 100 in an hour */
+  deviceCode: Limit | false
 }
 
 /** A client of the package `redis` (version 4 or later) or `ioredis`. */

@@ -5,7 +5,7 @@ import type { Limit, Limits, RedisClient, ThrottleOptions } from './options.ts'
 export interface Throttling {
   readonly store: 'database' | 'memory' | RedisClient
   /** Limits of endpoints are those that the host chose; the endpoints have their own defaults. */
-  readonly limits: Readonly<LoginLimits & Quotas & Partial<Limits>>
+  readonly limits: Readonly<LoginLimits & UserCodeLimits & Quotas & Partial<Limits>>
 }
 
 /** The limits on wrong passwords. */
@@ -27,14 +27,31 @@ export const defaultLoginLimits: LoginLimits = {
   loginAccount: { failures: 50, seconds: day },
 }
 
+/** The limits on wrong user codes of devices. */
+export type UserCodeLimits = Pick<
+  Limits,
+  'userCodeAddress' | 'userCodeNetwork' | 'userCodeTotal' | 'userCodeUser'
+>
+
+export const defaultUserCodeLimits: UserCodeLimits = {
+  userCodeAddress: { failures: 20, seconds: quarterHour },
+  userCodeNetwork: { failures: 200, seconds: quarterHour },
+  userCodeTotal: { failures: 1000, seconds: 3600 },
+  userCodeUser: { failures: 10, seconds: quarterHour },
+}
+
 /** Limits that count every use, not only failures. */
-export type Quotas = Pick<Limits, 'registration' | 'registrationDaily' | 'document' | 'documentHost'>
+export type Quotas = Pick<
+  Limits,
+  'registration' | 'registrationDaily' | 'document' | 'documentHost' | 'deviceCode'
+>
 
 export const defaultQuotas: Quotas = {
   registration: { failures: 60, seconds: 3600 },
   registrationDaily: { failures: 300, seconds: day },
   document: { failures: 60, seconds: 3600 },
   documentHost: { failures: 600, seconds: 3600 },
+  deviceCode: { failures: 100, seconds: 3600 },
 }
 
 const isRedis = (store: unknown): store is RedisClient =>
@@ -69,5 +86,13 @@ export const checkedThrottle = (throttle: ThrottleOptions | false): Throttling |
   assertRecord('throttle.limits', limits)
   const given = Object.entries(limits).filter(([, limit]) => limit !== undefined)
   const checked = given.map(([name, limit]) => [name, checkedLimit(`throttle.limits.${name}`, limit)])
-  return { store, limits: { ...defaultLoginLimits, ...defaultQuotas, ...Object.fromEntries(checked) } }
+  return {
+    store,
+    limits: {
+      ...defaultLoginLimits,
+      ...defaultUserCodeLimits,
+      ...defaultQuotas,
+      ...Object.fromEntries(checked),
+    },
+  }
 }

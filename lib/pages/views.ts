@@ -126,6 +126,7 @@ const templateGlobals = (
     hasText: text.has,
     number: text.number,
     duration: text.duration,
+    ago: text.ago,
     time: text.time,
     date: text.date,
     brand: {

@@ -2,6 +2,7 @@ import { claimNames, type ScopeClaims } from './claims.ts'
 import { type ClaimsRequest, narrowedClaims } from './claims-request.ts'
 import { allowedScopes, type Client, isPublic, requiresPkce } from './client.ts'
 import { responseTypes } from './client-metadata.ts'
+import type { OpenedDevice } from './device.ts'
 import {
   type AuthorizationTarget,
   asAuthorizationError,
@@ -57,6 +58,8 @@ export interface AuthorizationRequest {
   readonly hintedSubject?: string
   /** The requested organization, if the host has organizations; an extension parameter. */
   readonly organization?: string
+  /** The device that asks, in the browser in which its code was typed (RFC 8628 §3.3). */
+  readonly device?: OpenedDevice
   /** The resources that the tokens are for (RFC 8707), each with its scopes among those requested. */
   readonly resources?: ResourceScopes
 }
@@ -158,32 +161,64 @@ export const parseAuthorizationRequest = (
     const resources = known.length > 0 ? parseResources(parameters.all('resource'), known) : []
     if (returnsPart(responseType, 'token')) formatFor(resources, known)
     const allowed = scopesFor(responseType, allowedScopes(client))
-    const requested = parseScope(parameters.optional('scope'))
-    const scopes =
-      requested.length > 0
-        ? grantableScopes(requested, scopesWithin(allowed, resources, known))
-        : defaultScopes(resources, allowed, known)
+    const asked = askedFor(parameters, client, allowed, known)
     const nonce = parameters.optional('nonce')
-    if (returnsPart(responseType, 'id_token')) assertIdTokenRequest(scopes, nonce)
-    const maxAge = maxAgeOf(parameters) ?? client.metadata.default_max_age
+    if (returnsPart(responseType, 'id_token')) assertIdTokenRequest(asked.scopes, nonce)
     return withoutUndefined({
+      ...asked,
       clientId: client.clientId,
       redirectUri: target.redirectUri,
       state: target.state,
       responseType,
       responseMode: target.responseMode,
-      scopes,
       codeChallenge,
       nonce,
-      prompt: promptOf(parameters),
-      maxAge,
-      loginHint: parameters.optional('login_hint'),
-      uiLocales: uiLocalesOf(parameters),
-      resources: scopesOfResources(scopes, resources, known),
     })
   } catch (error) {
     throw asAuthorizationError(target, error)
   }
+}
+
+/** What a request asks for, and how the user is to answer it. */
+const askedFor = (
+  parameters: Parameters,
+  client: Client,
+  allowed: readonly string[],
+  known: readonly KnownResource[],
+): Pick<AuthorizationRequest, 'scopes' | 'prompt' | 'maxAge' | 'loginHint' | 'uiLocales' | 'resources'> => {
+  const resources = known.length > 0 ? parseResources(parameters.all('resource'), known) : []
+  const requested = parseScope(parameters.optional('scope'))
+  const scopes =
+    requested.length > 0
+      ? grantableScopes(requested, scopesWithin(allowed, resources, known))
+      : defaultScopes(resources, allowed, known)
+  return {
+    scopes,
+    prompt: promptOf(parameters),
+    maxAge: maxAgeOf(parameters) ?? client.metadata.default_max_age,
+    loginHint: parameters.optional('login_hint'),
+    uiLocales: uiLocalesOf(parameters),
+    resources: scopesOfResources(scopes, resources, known),
+  }
+}
+
+/**
+ * Parses the request of a device (RFC 8628 §3.1), which may ask for everything that an authorization request may ask
+ * for, but has no browser.
+ *
+ * @param known the resources of the host; if there are none, the parameter `resource` is ignored
+ * @throws OAuthError
+ */
+export const parseDeviceRequest = (
+  parameters: Parameters,
+  client: Client,
+  known: readonly KnownResource[] = [],
+): AuthorizationRequest => {
+  const asked = askedFor(parameters, client, allowedScopes(client), known)
+  if (asked.prompt.includes('none')) {
+    throw new OAuthError('invalid_request', 'prompt must not be none: a device has no browser')
+  }
+  return withoutUndefined({ ...asked, clientId: client.clientId, responseType: 'code' })
 }
 
 /** JSON has no undefined, so that a stored request and a new one are equal. */

@@ -17,6 +17,7 @@ import {
 } from './client-metadata-checks.ts'
 import { type LocalizedName, localizedNames, parseLocalizedName } from './client-metadata-languages.ts'
 import { type DefinedGrantType, isDefinedGrantType } from './defined-grant.ts'
+import { deviceCodeGrantType } from './device.ts'
 import { type ResponseMode, responseModes } from './errors.ts'
 import { type PublicJwks, parseJwks } from './jwks.ts'
 import { jwtBearerGrantType } from './jwt-bearer.ts'
@@ -30,6 +31,7 @@ export const grantTypes = [
   'client_credentials',
   'implicit',
   jwtBearerGrantType,
+  deviceCodeGrantType,
 ] as const
 export const responseTypes = ['code'] as const
 export const tokenEndpointAuthMethods = [

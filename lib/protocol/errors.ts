@@ -17,6 +17,10 @@ export const errorStatuses = {
   // RFC 7009 §2.2.1.
   unsupported_token_type: 400,
   access_denied: 400,
+  // RFC 8628 §3.5.
+  authorization_pending: 400,
+  slow_down: 400,
+  expired_token: 400,
   invalid_token: 401,
   insufficient_scope: 403,
   // RFC 9470 §3.

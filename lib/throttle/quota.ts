@@ -35,12 +35,8 @@ export const createTakeQuota =
       return limit && failures > limit.failures ? [seconds] : []
     })
     if (waits.length === 0) return
-    throw new OAuthError(
-      'temporarily_unavailable',
-      'too many clients have been registered, try again later',
-      {
-        status: 429,
-        headers: { 'Retry-After': String(Math.max(...waits)) },
-      },
-    )
+    throw new OAuthError('temporarily_unavailable', 'too many requests, try again later', {
+      status: 429,
+      headers: { 'Retry-After': String(Math.max(...waits)) },
+    })
   }

@@ -3,14 +3,17 @@ import type { Limit } from '../options/options.ts'
 import {
   defaultLoginLimits,
   defaultQuotas,
+  defaultUserCodeLimits,
   type LoginLimits,
   type Quotas,
   type Throttling,
+  type UserCodeLimits,
 } from '../options/throttle.ts'
 import { type CountersContext, countersIn } from './counters.ts'
 import { createFailureThrottle, type FailureThrottle } from './failure-throttle.ts'
 import { createLoginThrottle, type LoginThrottle } from './login-throttle.ts'
 import { createTakeQuota, type TakeQuota } from './quota.ts'
+import { createUserCodeThrottle, type UserCodeThrottle } from './user-code-throttle.ts'
 
 /** An endpoint at which programs can fail. */
 export interface LimitedEndpoint {
@@ -23,23 +26,30 @@ export interface LimitedEndpoint {
 /** Every limit on failures. */
 export interface Throttle {
   readonly login: LoginThrottle
+  /** Limits on wrong user codes of devices. */
+  readonly userCode: UserCodeThrottle
   /** The limit of an endpoint. */
   of(endpoint: LimitedEndpoint): FailureThrottle
-  /** Counts registrations and reads of metadata documents. */
+  /** Counts registrations, reads of metadata documents, and requests of devices. */
   readonly takeQuota: TakeQuota
 }
 
 const nameOf = ({ path }: LimitedEndpoint): string => path.slice(1)
 
-const noLimits: LoginLimits & Quotas = {
+const noLimits: LoginLimits & UserCodeLimits & Quotas = {
   loginAccountAddress: false,
   loginAddress: false,
   loginNetwork: false,
   loginAccount: false,
+  userCodeAddress: false,
+  userCodeNetwork: false,
+  userCodeTotal: false,
+  userCodeUser: false,
   registration: false,
   registrationDaily: false,
   document: false,
   documentHost: false,
+  deviceCode: false,
 }
 
 /**
@@ -53,7 +63,7 @@ export const createThrottle = (
 ): Throttle => {
   const limited = endpoints.filter(({ limit }) => limit !== undefined)
   const { limits } = throttling ?? { limits: noLimits }
-  const own = [...Object.keys(defaultLoginLimits), ...Object.keys(defaultQuotas)]
+  const own = [defaultLoginLimits, defaultUserCodeLimits, defaultQuotas].flatMap(Object.keys)
   assertNames('throttle.limits.', limits, [...own, ...limited.map(nameOf)])
   const limitOf = (endpoint: LimitedEndpoint): Limit | false => {
     if (throttling === undefined) return false
@@ -67,6 +77,7 @@ export const createThrottle = (
   const unlimited = createFailureThrottle('', false)
   return {
     login: createLoginThrottle(limits, counters, context.now),
+    userCode: createUserCodeThrottle(limits, counters, context.now),
     of: ({ path }) => throttles.get(path) ?? unlimited,
     takeQuota: createTakeQuota(limits, counters),
   }

@@ -43,7 +43,7 @@ describe.each(tags)('every page in every state, in the language %s', (language) 
     }),
   )
   const style = views.asset('style.css')?.body ?? Buffer.of()
-  const decision = /^(consent|select-account|remove-client|sign-out)/
+  const decision = /^(consent|device-confirm|select-account|remove-client|sign-out)/
   const scripts = { decision, 'form-post': /^form-post/, login: /^login/ }
   /** The script of a page; no page has two. */
   const scriptOf = (page: string): string | undefined =>

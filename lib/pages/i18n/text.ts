@@ -29,6 +29,8 @@ export interface Text {
   number(value: number): string
   /** The name of a language, such as “German” for `de`; an invalid tag is returned unchanged. */
   languageName(tag: string): string
+  /** How long ago something was, such as “2 minutes ago”, from seconds. */
+  ago(seconds: number): string
   /** Date and time in UTC; an invalid value is returned unchanged. */
   time(iso: string): string
   /** The date in UTC; an invalid value is returned unchanged. */
@@ -89,6 +91,12 @@ export const createText = ({ language, texts }: Dictionary): Text => {
       return seconds <= 5400
         ? unit(Math.ceil(seconds / 60), 'minute')
         : unit(Math.ceil(seconds / 3600), 'hour')
+    },
+    ago: (seconds) => {
+      const past = new Intl.RelativeTimeFormat(language, { numeric: 'auto' })
+      return seconds < 60
+        ? past.format(-Math.max(0, Math.floor(seconds)), 'second')
+        : past.format(-Math.floor(seconds / 60), 'minute')
     },
     languageName: (tag) => {
       try {

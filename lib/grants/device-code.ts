@@ -1,0 +1,44 @@
+import type { AuthorizationServer } from '../authorization-server.ts'
+import { hashSecret, isSecretOf } from '../keys/secrets.ts'
+import type { Redemption } from '../protocol/authorization-code.ts'
+import type { Client } from '../protocol/client.ts'
+import { deviceCodeGrantType } from '../protocol/device.ts'
+import { assertDeviceRedeemable, devicePollState, stillPending } from '../protocol/device-code.ts'
+import {
+  findAuthorizationByCode,
+  findDeviceCode,
+  pollDeviceCode,
+  slowDownDevice,
+} from '../repositories/index.ts'
+import type { Grant } from './grant.ts'
+import { redeem } from './redeem.ts'
+
+/**
+ * What the user granted to a device that polls.
+ *
+ * @throws OAuthError of RFC 8628 §3.5 until the user has allowed it, and if polling is over
+ */
+const grantedTo = async (
+  { database, now: clock }: AuthorizationServer,
+  client: Client,
+  code: string,
+): Promise<Redemption> => {
+  const [hash, now] = [hashSecret(code), clock()]
+  const found = isSecretOf('deviceCode', code) ? await findDeviceCode(database, { hash }) : undefined
+  if (devicePollState(found, client.clientId, now) === 'pending') {
+    const isDue = await pollDeviceCode(database, { hash, now })
+    if (!isDue) await slowDownDevice(database, { hash, now })
+    throw stillPending(isDue)
+  }
+  return assertDeviceRedeemable(await findAuthorizationByCode(database, { codeHash: hash }), now)
+}
+
+/** RFC 8628 §3.4: a device without a browser polls until its user has decided in another browser. */
+export const deviceCode: Grant = {
+  grantType: deviceCodeGrantType,
+  isOn: ({ features }) => features.deviceAuthorization !== undefined,
+  async exchange(server, client, request) {
+    const redemption = await grantedTo(server, client, request.parameters.required('device_code'))
+    return redeem(server, client, request, { ...redemption, grantType: deviceCodeGrantType })
+  },
+}

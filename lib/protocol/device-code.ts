@@ -1,0 +1,67 @@
+import { type Authorization, isLive } from './authorization.ts'
+import type { Redemption } from './authorization-code.ts'
+import type { AuthorizationRequest } from './authorization-request.ts'
+import { OAuthError } from './errors.ts'
+
+/** A device's request for tokens. */
+export interface DeviceCode {
+  /** Hash of the device code. */
+  readonly hash: string
+  readonly clientId: string
+  readonly request: AuthorizationRequest
+  /** The IP address of the device. */
+  readonly address: string
+  /** Undefined until a user has decided. */
+  readonly decision: 'approved' | 'denied' | undefined
+  /** Epoch seconds. */
+  readonly createdAt: number
+  readonly expiresAt: number
+}
+
+/** Seconds that each poll that came too early adds to the interval (RFC 8628 §3.5). */
+export const slowDownSeconds = 5
+
+/**
+ * Whether the user has decided.
+ *
+ * @param found the code that was presented, if it is known
+ * @throws OAuthError `invalid_grant`, `access_denied` or `expired_token` if polling is over (RFC 8628 §3.5)
+ * @returns `pending` if the device must poll again later
+ */
+export const devicePollState = (
+  found: DeviceCode | undefined,
+  clientId: string,
+  now: number,
+): 'pending' | 'approved' => {
+  if (found === undefined || found.clientId !== clientId) {
+    throw new OAuthError('invalid_grant', 'device_code is unknown, or was issued to another client')
+  }
+  if (found.decision === 'denied') throw new OAuthError('access_denied', 'the user denied the request')
+  if (found.decision === 'approved') return 'approved'
+  if (found.expiresAt <= now) throw new OAuthError('expired_token', 'device_code is expired')
+  return 'pending'
+}
+
+/**
+ * The error of a poll before the user has decided (RFC 8628 §3.5).
+ *
+ * @param isDue whether the interval had passed
+ */
+export const stillPending = (isDue: boolean): OAuthError =>
+  isDue
+    ? new OAuthError('authorization_pending', 'the user has not decided yet')
+    : new OAuthError('slow_down', `device_code was polled too early; wait ${slowDownSeconds} seconds longer`)
+
+/**
+ * Checks an approved device code, which works once. A second use revokes its tokens, like that of an authorization code.
+ *
+ * @param found what the user granted
+ * @throws OAuthError `invalid_grant`, or `expired_token` if the device did not come back in time
+ */
+export const assertDeviceRedeemable = (found: Authorization | undefined, now: number): Redemption => {
+  if (found === undefined) throw new OAuthError('invalid_grant', 'device_code is revoked')
+  if (found.consumedAt !== null) return { outcome: 'replay', authorization: found }
+  if (found.codeExpiresAt <= now) throw new OAuthError('expired_token', 'device_code is expired')
+  if (!isLive(found, now)) throw new OAuthError('invalid_grant', 'device_code is revoked')
+  return { outcome: 'redeem', authorization: found }
+}

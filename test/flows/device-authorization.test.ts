@@ -1,0 +1,243 @@
+import { decodeJwt } from 'jose'
+import supertest from 'supertest'
+import type { AuthEvent } from '../../lib/index.ts'
+import { stopClock } from '../support/clock.ts'
+import {
+  askForCodes,
+  codesFor,
+  connect,
+  deviceClients,
+  deviceGrant,
+  openCode,
+  poll,
+  typeCode,
+} from '../support/device.ts'
+import { clients, type Host, issuer, secret, startHost } from '../support/host.ts'
+import { expectExpiredPage } from '../support/outcomes.ts'
+import { type Answer, RawBrowser } from '../support/raw-browser.ts'
+import { answerOf, bob, expectError, guarded, refresh, userinfo } from '../support/tokens.ts'
+
+let host: Host
+const events: AuthEvent[] = []
+beforeAll(async () => {
+  host = await startHost({
+    clients: [...clients, ...deviceClients],
+    options: { features: { deviceAuthorization: true } },
+  })
+  host.oauth.events.on('*', (event) => events.push(event))
+})
+afterAll(() => host.close())
+afterEach(() => jest.restoreAllMocks())
+
+const browser = () => new RawBrowser(host.app)
+const textOf = ({ html }: Answer): string =>
+  html
+    .replaceAll('<wbr>', '')
+    .replace(/<[^>]+>/g, ' ')
+    .replace(/\s+/g, ' ')
+const headingOf = ({ html }: Answer): string =>
+  (/<h1[^>]*>(.*?)<\/h1>/s.exec(html)?.[1] ?? '').replace(/<[^>]+>/g, '').trim()
+const connected = 'Your device is connected'
+const denied = 'Your device is not connected'
+
+test('a device shows a code, its user allows it in a browser, and the device gets its tokens', async () => {
+  const codes = await codesFor(host, { scope: 'openid profile offline_access notes:read' })
+  expect(codes).toEqual({
+    device_code: expect.stringMatching(/^lk_dc_[\w-]{43}$/),
+    user_code: expect.stringMatching(/^[BCDFGHJKLMNPQRSTVWXZ]{4}-[BCDFGHJKLMNPQRSTVWXZ]{4}$/),
+    verification_uri: `${issuer}/device`,
+    verification_uri_complete: `${issuer}/device?user_code=${codes.user_code}`,
+    ...{ expires_in: 600, interval: 5 },
+  })
+  expectError(await poll(host, codes), 400, 'authorization_pending')
+
+  const agent = browser()
+  const signIn = await typeCode(agent, codes.user_code.toLowerCase().replace('-', ' '))
+  expect(textOf(signIn)).toContain('to continue to Television')
+  const confirm = await agent.signIn(signIn)
+  expect(headingOf(confirm)).toBe('Is this your device?')
+  for (const said of ['Television', codes.user_code, 'ada@example.com', 'Your network'])
+    expect(textOf(confirm)).toContain(said)
+  const consent = await agent.decide(confirm, 'allow')
+  expect(textOf(consent)).toContain('Read your notes')
+  expect(textOf(consent)).toContain('Then go back to your device')
+  expect(headingOf(await agent.decide(consent, 'allow'))).toBe(connected)
+
+  const tokens = await answerOf(poll(host, codes))
+  expect(tokens.scope).toBe('openid profile offline_access notes:read')
+  expect(decodeJwt(tokens.id_token)).toMatchObject({ iss: issuer, aud: 'tv', sub: '1' })
+  expect((await guarded(host, tokens.access_token)).body).toEqual({ subject: '1' })
+  const renewed = await answerOf(
+    refresh(host, tokens.refresh_token, { client_id: 'tv', client_secret: undefined }),
+  )
+  expect((await userinfo(host, renewed.access_token)).body).toMatchObject({ sub: '1', name: 'Ada Lovelace' })
+  expect(textOf(await agent.open('/oauth/account'))).toContain('Television')
+
+  const about = { clientId: 'tv', subject: '1', authorizationId: expect.any(String) }
+  expect(events.filter(({ type }) => /^device|^tokens/.test(type))).toMatchObject([
+    { type: 'device.requested', clientId: 'tv' },
+    { type: 'device.authorized', ...about, deviceAddress: '127.0.0.1' },
+    { type: 'tokens.issued', ...about, grantType: deviceGrant },
+    { type: 'tokens.issued', ...about, grantType: 'refresh_token' },
+  ])
+})
+
+test('the link of a QR code fills the code in, and the user must still confirm', async () => {
+  const { user_code, verification_uri_complete } = await codesFor(host)
+  const agent = browser()
+  const form = await agent.open(verification_uri_complete.replace('http://localhost:3000', ''))
+  expect(form.html).toContain(`value="${user_code}"`)
+  const signIn = await agent.submit(form, 'name="user_code"')
+  expect(headingOf(await agent.signIn(signIn))).toBe('Is this your device?')
+})
+
+test.each([
+  ['on the question', (agent: RawBrowser, page: Answer) => agent.decide(page, 'deny')],
+  [
+    'on the consent page',
+    async (agent: RawBrowser, page: Answer) => agent.decide(await agent.decide(page, 'allow'), 'deny'),
+  ],
+])('a user who says no %s ends the polling', async (_, refuse) => {
+  const codes = await codesFor(host)
+  const agent = browser()
+  expect(headingOf(await refuse(agent, await openCode(agent, codes.user_code)))).toBe(denied)
+  expectError(await poll(host, codes), 400, 'access_denied')
+  expect(events.at(-1)).toMatchObject({ type: 'device.denied', clientId: 'tv' })
+})
+
+test('a client that keeps a secret is confirmed each time, but asked for consent once', async () => {
+  const agent = browser()
+  const [first, second] = [
+    await codesFor(host, { client_id: 'box', client_secret: secret }),
+    await codesFor(host, { client_id: 'box', client_secret: secret }),
+  ]
+  const consent = await agent.decide(await openCode(agent, first.user_code), 'allow')
+  expect(consent.url.pathname).toBe('/oauth/consent')
+  expect(headingOf(await agent.decide(consent, 'allow'))).toBe(connected)
+  const confirm = await openCode(agent, second.user_code)
+  expect(headingOf(confirm)).toBe('Is this your device?')
+  expect(headingOf(await agent.decide(confirm, 'allow'))).toBe(connected)
+  for (const codes of [first, second])
+    await answerOf(poll(host, codes, { client_id: 'box', client_secret: secret }))
+})
+
+test('another user who signs in is asked again whether the device is theirs', async () => {
+  const codes = await codesFor(host)
+  const agent = browser()
+  const page = await agent.decide(await openCode(agent, codes.user_code), 'switch')
+  const confirm = await agent.signIn(page, bob.email, bob.password)
+  expect(textOf(confirm)).toContain('bob@example.com')
+  await agent.decide(await agent.decide(confirm, 'allow'), 'allow')
+  expect(decodeJwt((await answerOf(poll(host, codes))).id_token).sub).toBe('2')
+})
+
+describe('polling', () => {
+  test('too early is slow_down, and each time adds five seconds', async () => {
+    const clock = stopClock()
+    const codes = await codesFor(host)
+    const polls: [wait: number, error: string][] = [
+      [0, 'authorization_pending'],
+      [5, 'authorization_pending'],
+      [3, 'slow_down'],
+      [9, 'authorization_pending'],
+      [5, 'slow_down'],
+      [13, 'slow_down'],
+      [20, 'authorization_pending'],
+    ]
+    for (const [wait, error] of polls) {
+      clock.travel(wait)
+      expectError(await poll(host, codes), 400, error)
+    }
+  })
+
+  test('an expired code is expired_token, and no longer accepted in the browser', async () => {
+    const clock = stopClock()
+    const codes = await codesFor(host)
+    const agent = browser()
+    const confirm = await openCode(agent, codes.user_code)
+    clock.travel(600)
+    expectError(await poll(host, codes), 400, 'expired_token')
+    expectExpiredPage(await agent.decide(confirm, 'allow'), 'expired')
+    expect(textOf(await typeCode(agent, codes.user_code))).toContain('This code is wrong or has expired')
+    expectError(await poll(host, codes), 400, 'expired_token')
+  })
+
+  test('a code that was allowed in the last second can still be redeemed, for a minute', async () => {
+    const clock = stopClock()
+    const [early, late] = [await codesFor(host), await codesFor(host)]
+    clock.travel(599)
+    for (const { user_code } of [early, late]) await connect(browser(), user_code)
+    clock.travel(59)
+    await answerOf(poll(host, early))
+    clock.travel(1)
+    expectError(await poll(host, late), 400, 'expired_token')
+  })
+
+  test('a second use of the code revokes what the first one issued', async () => {
+    const codes = await codesFor(host)
+    await connect(browser(), codes.user_code)
+    const tokens = await answerOf(poll(host, codes))
+    expect((await guarded(host, tokens.access_token)).status).toBe(200)
+    expectError(await poll(host, codes), 400, 'invalid_grant')
+    expect((await guarded(host, tokens.access_token)).status).toBe(401)
+    expect(events.at(-1)).toMatchObject({ type: 'authorization.revoked', reason: 'device_code_replayed' })
+  })
+
+  test.each([
+    ['another client', { client_id: 'box', client_secret: secret }, 'invalid_grant'],
+    ['a client without the grant', { client_id: 'native' }, 'unauthorized_client'],
+    ['an unknown code', { device_code: `lk_dc_${'x'.repeat(43)}` }, 'invalid_grant'],
+    ['no code', { device_code: undefined }, 'invalid_request'],
+  ])('by %s is refused', async (_, fields, error) => {
+    expectError(await poll(host, await codesFor(host), fields), 400, error)
+  })
+
+  test('after the user was disabled is refused', async () => {
+    const codes = await codesFor(host)
+    await connect(browser(), codes.user_code, bob)
+    await host.database.knex(host.usersTable).where({ id: 2 }).update({ disabled_at: 1 })
+    expectError(await poll(host, codes), 400, 'invalid_grant')
+    await host.database.knex(host.usersTable).where({ id: 2 }).update({ disabled_at: null })
+  })
+})
+
+describe('/device_authorization', () => {
+  test.each([
+    ['an unknown client', { client_id: 'nothing' }, 401, 'invalid_client'],
+    ['a wrong secret', { client_id: 'box', client_secret: 'wrong' }, 401, 'invalid_client'],
+    ['a client without the grant', { client_id: 'native' }, 400, 'unauthorized_client'],
+    ['a scope that the client lacks', { scope: 'notes:write' }, 400, 'invalid_scope'],
+    ['prompt=none', { prompt: 'none' }, 400, 'invalid_request'],
+  ])('refuses %s', async (_, fields, status, error) => {
+    expectError(await askForCodes(host, fields), status, error)
+  })
+
+  test('stores neither code', async () => {
+    const codes = await codesFor(host)
+    await openCode(browser(), codes.user_code)
+    const { knex, tablePrefix } = host.database
+    const rows = [
+      ...(await knex(`${tablePrefix}device_codes`)),
+      ...(await knex(`${tablePrefix}pending_requests`)),
+    ]
+    const stored = JSON.stringify(rows)
+    expect(stored).toContain('"tv"')
+    for (const secretValue of [codes.device_code, codes.user_code, codes.user_code.replace('-', '')])
+      expect(stored).not.toContain(secretValue)
+  })
+
+  test('is in the metadata only if it is on, and answers only then', async () => {
+    const url = '/.well-known/oauth-authorization-server/oauth'
+    const { body } = await supertest(host.app).get(url)
+    expect(body.device_authorization_endpoint).toBe(`${issuer}/device_authorization`)
+    expect(body.grant_types_supported).toContain(deviceGrant)
+    const off = await startHost({ clients: deviceClients })
+    const metadata = (await supertest(off.app).get(url)).body
+    expect(metadata.device_authorization_endpoint).toBeUndefined()
+    expect(metadata.grant_types_supported).not.toContain(deviceGrant)
+    expect((await askForCodes(off)).status).toBe(404)
+    expect((await supertest(off.app).get('/oauth/device')).status).toBe(404)
+    expectError(await poll(off, { device_code: 'x' }), 400, 'unsupported_grant_type')
+    await off.close()
+  })
+})
