@@ -21,6 +21,7 @@ export {
 } from './guards/resource-server.ts'
 export type { TokenVerifier, TokenVerifierOptions } from './guards/token-verifier.ts'
 export type {
+  Actor,
   AuthInfo,
   GuardedHandler,
   MaybeAuthorized,
@@ -61,6 +62,9 @@ export type {
   ScopeOptions,
   ScopeWords,
   ThrottleOptions,
+  TokenExchangeDecision,
+  TokenExchangeOptions,
+  TokenExchangeRequest,
   TrustedIssuerOptions,
   UserFunctions,
   UserMapping,
@@ -69,5 +73,6 @@ export type {
 export type { ClientChanges, ClientMetadata } from './protocol/client-metadata.ts'
 export { type ErrorCode, OAuthError } from './protocol/errors.ts'
 export type { Organization } from './protocol/organization.ts'
+export type { ActClaim } from './protocol/token-context.ts'
 export { type AuthRouter, authRouter } from './router.ts'
 export { seedClients, seedUsers, type UserSeed } from './seed.ts'

@@ -1,5 +1,6 @@
 import { accessTokens } from './access-tokens.ts'
 import { accessTokensBinding } from './access-tokens-binding.ts'
+import { accessTokensContext } from './access-tokens-context.ts'
 import { accessTokensResources } from './access-tokens-resources.ts'
 import { authorizations } from './authorizations.ts'
 import { clientLogos } from './client-logos.ts'
@@ -45,4 +46,5 @@ export const migrations: ReadonlyMap<string, SchemaChange> = new Map([
   ['018_client_logos', clientLogos],
   ['019_access_tokens_binding', accessTokensBinding],
   ['020_device_codes', deviceCodes],
+  ['021_access_tokens_context', accessTokensContext],
 ])

@@ -5,16 +5,15 @@ import { tokenRequest } from '../http/form.ts'
 import type { Endpoint } from '../http/route.ts'
 import { sendJson } from '../http/send.ts'
 import { hashSecret, isSecretOf } from '../keys/secrets.ts'
-import { knownResources } from '../options/resources.ts'
 import { isLive } from '../protocol/authorization.ts'
 import { allowedScopes, type Client, isPublic } from '../protocol/client.ts'
 import { OAuthError } from '../protocol/errors.ts'
-import { scopesWithin } from '../protocol/resource.ts'
 import { formatScope, intersectScopes } from '../protocol/scope.ts'
 import { confirmationClaim, tokenType } from '../protocol/token-binding.ts'
 import { findRefreshToken } from '../repositories/index.ts'
-import { type VerifiedToken, verifyAccessToken } from '../tokens/access-token.ts'
+import { verifyAccessToken } from '../tokens/access-token.ts'
 import { subjectFor } from '../tokens/subject.ts'
+import { visiblePart } from '../tokens/visible-part.ts'
 import { belongsToOrganization } from '../users/organizations.ts'
 import type { User } from '../users/users.ts'
 
@@ -46,28 +45,6 @@ const warnOfForeignToken = (server: AuthorizationServer, { clientId }: Client): 
       'sees only its own tokens; protect an API in this app with requireToken(), and for another API see introspection in ' +
       'the option resources, or may_introspect of its client',
   )
-}
-
-/**
- * What a client may know of a token: everything if it is its own. An API learns only what concerns its own resources
- * (RFC 7662 §4).
- */
-const visiblePart = (
-  server: AuthorizationServer,
-  { clientId, metadata }: Client,
-  token: VerifiedToken,
-): Pick<VerifiedToken, 'scopes' | 'resources'> | undefined => {
-  if (token.clientId === clientId) return token
-  if (token.resources.length === 0) return metadata.may_introspect ? token : undefined
-  const known = knownResources(server)
-  const resources = known
-    .filter(({ identifier, introspection }) => {
-      return token.resources.includes(identifier) && introspection.includes(clientId)
-    })
-    .map(({ identifier }) => identifier)
-  return resources.length > 0
-    ? { resources, scopes: scopesWithin(token.scopes, resources, known) }
-    : undefined
 }
 
 const describeAccessToken = async (
@@ -102,6 +79,7 @@ const describeAccessToken = async (
     // The subject of a client's own token is the client (RFC 9068 §2.2).
     ...(user === undefined ? { sub: token.clientId } : aboutUser(server, owner, user, scopes)),
     ...(token.organization === undefined ? {} : { org_id: token.organization }),
+    ...(token.act && { act: token.act }),
   }
 }
 

@@ -69,6 +69,8 @@ export interface EventDetails {
     readonly subject?: string
     /** Undefined when the client acts for itself. */
     readonly authorizationId?: string
+    /** After a token exchange: the `sub` of who acts for the user. */
+    readonly actor?: string
   }
   /**
    * A client repeated a refresh within the grace period and got the same successor. `address` is that of this request,

@@ -8,8 +8,16 @@ import { deviceCode } from './device-code.ts'
 import type { Grant } from './grant.ts'
 import { jwtBearer } from './jwt-bearer.ts'
 import { refreshToken } from './refresh-token.ts'
+import { tokenExchange } from './token-exchange.ts'
 
-const all: readonly Grant[] = [authorizationCode, refreshToken, clientCredentials, jwtBearer, deviceCode]
+const all: readonly Grant[] = [
+  authorizationCode,
+  refreshToken,
+  clientCredentials,
+  jwtBearer,
+  deviceCode,
+  tokenExchange,
+]
 
 /** Every grant that the host has turned on or defined; discovery publishes their names. */
 export const grantsOf = ({ options }: Pick<AuthorizationServer, 'options'>): Grant[] => [

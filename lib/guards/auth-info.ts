@@ -2,7 +2,8 @@ import { OAuthError } from '../protocol/errors.ts'
 import { resourceMetadataUrl } from '../protocol/protected-resource.ts'
 import { parseScope } from '../protocol/scope.ts'
 import { parseConfirmation } from '../protocol/token-binding.ts'
-import type { AuthInfo } from './types.ts'
+import { type ActClaim, parseActClaim } from '../protocol/token-context.ts'
+import type { Actor, AuthInfo } from './types.ts'
 
 /** The claims of an access token, with the names of RFC 7662 §2.2 and RFC 9068 §2.2. */
 export type TokenClaims = Readonly<Record<string, unknown>>
@@ -16,6 +17,11 @@ const text = (value: unknown): string | undefined => (typeof value === 'string' 
 /** The resources that a token is for (RFC 7519 §4.1.3); empty if it is for none. */
 export const audienceOf = ({ aud }: TokenClaims): readonly unknown[] =>
   Array.isArray(aud) ? aud : aud === undefined ? [] : [aud]
+
+const actorOf = ({ sub, client_id: clientId, act }: ActClaim): Actor => ({
+  ...(clientId === undefined ? { subject: sub } : { clientId }),
+  ...(act && { actor: actorOf(act) }),
+})
 
 /**
  * Describes a verified token as `req.auth`. A subject that is the client's id is the client itself (RFC 9068 §2.2),
@@ -32,6 +38,7 @@ export const authInfoOf = (token: string, claims: TokenClaims, resource?: string
   const isClient = sub === clientId && claims.auth_time === undefined
   const subject = isClient ? undefined : text(sub)
   const binding = parseConfirmation(claims.cnf)
+  const act = parseActClaim(claims.act)
   if (clientId === undefined || typeof claims.exp !== 'number' || binding === undefined) {
     throw invalidToken()
   }
@@ -43,6 +50,7 @@ export const authInfoOf = (token: string, claims: TokenClaims, resource?: string
     ...(subject !== undefined && { subject }),
     ...(organization !== undefined && { organization }),
     ...(binding.type !== 'bearer' && { binding }),
+    ...(act && { actor: actorOf(act) }),
     claims: { ...others, ...(subject !== undefined && { sub: subject }) },
   }
 }

@@ -31,6 +31,7 @@ const claimsOf = ({ token, binding, details }: TokenWithUser, issuer: string): T
     ...(details !== undefined && { auth_time: details.authTime }),
     ...(details?.acr !== undefined && { acr: details.acr }),
     ...confirmationClaim(binding),
+    ...(token.act && { act: token.act }),
   }
 }
 

@@ -21,8 +21,18 @@ export interface AuthInfo {
   organization?: string
   /** The key or certificate that the token is bound to, which the request has proved to have; absent for a bearer token. */
   binding?: KeyBinding
+  /** Who acts for the user, if the token comes from a token exchange (RFC 8693 §4.1). */
+  actor?: Actor
   /** The token's claims with the names of RFC 7662 §2.2. */
   claims: Record<string, unknown>
+}
+
+/** Who acts for the user of a token: a client, or another user. */
+export interface Actor {
+  clientId?: string
+  subject?: string
+  /** Who acted before. */
+  actor?: Actor
 }
 
 /** A verified access token of a user. */

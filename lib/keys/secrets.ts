@@ -15,6 +15,8 @@ export const secretPrefixes = {
   accessToken: 'lk_at_',
   /** An access token that is bound to a key or certificate. */
   boundAccessToken: 'lk_bt_',
+  /** An access token with a context, such as its actor. */
+  contextAccessToken: 'lk_xt_',
   refreshToken: 'lk_rt_',
   authorizationCode: 'lk_ac_',
   authorizationRequest: 'lk_ar_',

@@ -1,7 +1,12 @@
 import { isUnpredictable } from '../protocol/entropy.ts'
 import { assertNames, assertRecord, assertType, refuse } from './check.ts'
 import { checkedDeviceAuthorization, type DeviceAuthorization } from './device-options.ts'
-import type { Features, MetadataDocumentOptions, RegistrationOptions } from './options.ts'
+import type {
+  Features,
+  MetadataDocumentOptions,
+  RegistrationOptions,
+  TokenExchangeOptions,
+} from './options.ts'
 
 /** Checked features; undefined is off. */
 export interface CheckedFeatures {
@@ -11,6 +16,7 @@ export interface CheckedFeatures {
   readonly requestObjects: boolean
   readonly pushedRequests: boolean | 'required'
   readonly deviceAuthorization: DeviceAuthorization | undefined
+  readonly tokenExchange: TokenExchangeOptions | undefined
 }
 
 /** @throws OptionsError */
@@ -21,6 +27,7 @@ export const checkedFeatures = (features: Features): CheckedFeatures => {
     'registration',
     'clientMetadataDocuments',
     'requestObjects',
+    'tokenExchange',
     'pushedRequests',
     'deviceAuthorization',
   ])
@@ -31,6 +38,7 @@ export const checkedFeatures = (features: Features): CheckedFeatures => {
     registration: checkedRegistration(features.registration),
     clientMetadataDocuments: checkedDocuments(features.clientMetadataDocuments),
     requestObjects: features.requestObjects ?? false,
+    tokenExchange: checkedTokenExchange(features.tokenExchange),
     pushedRequests: checkedPushedRequests(features.pushedRequests),
     deviceAuthorization: checkedDeviceAuthorization(features.deviceAuthorization),
   }
@@ -40,6 +48,18 @@ const checkedPushedRequests = (pushed: unknown = false): boolean | 'required' =>
   typeof pushed === 'boolean' || pushed === 'required'
     ? pushed
     : refuse("features.pushedRequests must be true, false or 'required'")
+
+const checkedTokenExchange = (
+  exchange: Features['tokenExchange'] = false,
+): TokenExchangeOptions | undefined => {
+  if (exchange === false) return undefined
+  assertRecord('features.tokenExchange', exchange)
+  assertNames('features.tokenExchange.', exchange, ['policy'])
+  if (typeof exchange.policy !== 'function') {
+    refuse('features.tokenExchange.policy is required: a function that decides who may act for whom')
+  }
+  return exchange
+}
 
 const minTokenLength = 32
 

@@ -6,6 +6,7 @@ import type { GrantDefinition } from './grant-options.ts'
 import type { Branding, LocaleOptions, ScopeOptions } from './page-options.ts'
 import type { MetadataDocumentOptions, RegistrationOptions } from './registration-options.ts'
 import type { ResourceOptions } from './resource-options.ts'
+import type { TokenExchangeOptions } from './token-exchange-options.ts'
 import type { TrustedIssuerOptions } from './trusted-issuer-options.ts'
 import type { HostUser, LoginOptions, UserFunctions, UserMapping } from './user-options.ts'
 
@@ -26,6 +27,11 @@ export type {
   RegistrationRequest,
 } from './registration-options.ts'
 export type { ResourceOptions, ResourceTokenRequest } from './resource-options.ts'
+export type {
+  TokenExchangeDecision,
+  TokenExchangeOptions,
+  TokenExchangeRequest,
+} from './token-exchange-options.ts'
 export type { TrustedIssuerOptions } from './trusted-issuer-options.ts'
 export type {
   ClaimMapping,
@@ -161,6 +167,11 @@ export interface Features {
    * client registered and Latchkey fetches. @default false
    */
   requestObjects?: boolean
+  /**
+   * Clients exchange access tokens of users that they received for tokens at other resources, as far as your policy allows
+   * (RFC 8693). @default false
+   */
+  tokenExchange?: false | TokenExchangeOptions
   /**
    * Pushed authorization requests at `/par` (RFC 9126): clients send their requests directly, and the browser carries a
    * reference. `'required'` refuses all other requests. @default false

@@ -24,6 +24,7 @@ import { jwtBearerGrantType } from './jwt-bearer.ts'
 import { type RequestObjectAlgorithm, requestObjectAlgorithms } from './request-object.ts'
 import { frontChannelResponseTypes, isFrontChannel, normalResponseType } from './response-type.ts'
 import { type SigningAlgorithm, signingAlgorithms } from './signing-algorithms.ts'
+import { tokenExchangeGrantType } from './token-exchange.ts'
 
 export const grantTypes = [
   'authorization_code',
@@ -32,6 +33,7 @@ export const grantTypes = [
   'implicit',
   jwtBearerGrantType,
   deviceCodeGrantType,
+  tokenExchangeGrantType,
 ] as const
 export const responseTypes = ['code'] as const
 export const tokenEndpointAuthMethods = [
@@ -292,6 +294,12 @@ const assertConsistent = (metadata: ClientMetadata): void => {
   const usesRedirects = metadata.grant_types.includes('authorization_code')
   if (metadata.grant_types.includes('client_credentials') && metadata.token_endpoint_auth_method === 'none') {
     refuse('grant_types must not include client_credentials for a public client')
+  }
+  if (
+    metadata.grant_types.includes(tokenExchangeGrantType) &&
+    metadata.token_endpoint_auth_method === 'none'
+  ) {
+    refuse('grant_types must not include token exchange for a public client')
   }
   if (metadata.may_introspect && metadata.token_endpoint_auth_method === 'none') {
     refuse('may_introspect must not be true for a public client')

@@ -1,4 +1,5 @@
 import { parseConfirmation, type TokenBinding } from './token-binding.ts'
+import { parseActClaim, type TokenContext } from './token-context.ts'
 
 /** The header `typ`, which keeps ID tokens from being accepted as access tokens (RFC 9068 §2.1). */
 export const accessTokenType = 'at+jwt'
@@ -6,7 +7,8 @@ export const accessTokenType = 'at+jwt'
 /** Claims of JWT access tokens that only this server sets (RFC 9068 §2.2), and those that others define for such tokens. */
 const claimNames: ReadonlySet<string> = new Set([
   ...['iss', 'sub', 'aud', 'exp', 'nbf', 'iat', 'jti', 'client_id', 'scope'],
-  ...['auth_time', 'acr', 'amr', 'org_id', 'authorization_id', 'cnf', 'act', 'may_act'],
+  ...['auth_time', 'acr', 'amr', 'org_id', 'authorization_id', 'cnf', 'act'],
+  ...['authorization_client'],
 ])
 
 /** Whether a host may not add a claim of this name. */
@@ -21,6 +23,9 @@ export interface JwtAccessToken {
   readonly authorizationId: string | undefined
   readonly organization: string | undefined
   readonly scopes: readonly string[]
+  /** The client of the authorization, if it is another one after a token exchange. */
+  readonly ownerId: string | undefined
+  readonly context: TokenContext | undefined
   /** Its audience. */
   readonly resources: readonly string[]
   readonly binding: TokenBinding
@@ -32,6 +37,11 @@ export interface JwtAccessToken {
 }
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
+
+const contextOf = (claims: Readonly<Record<string, unknown>>): TokenContext | undefined => {
+  const act = parseActClaim(claims.act)
+  return act && { act }
+}
 
 /**
  * Reads the claims of a JWT whose signature is right (RFC 9068 §4).
@@ -53,6 +63,8 @@ export const parseJwtAccessToken = (
     clientId: client_id,
     subject: sub,
     authorizationId: textOf(authorization_id),
+    ownerId: textOf(claims.authorization_client),
+    context: contextOf(claims),
     organization: textOf(org_id),
     scopes: textOf(scope)?.split(' ') ?? [],
     resources: [aud].flat().filter((one) => typeof one === 'string'),

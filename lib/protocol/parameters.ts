@@ -9,13 +9,15 @@ const maxLengths: Readonly<Record<string, number>> = {
   token: 8192,
   id_token_hint: 8192,
   client_assertion: 8192,
+  subject_token: 8192,
+  actor_token: 8192,
   request: 8192,
 }
 const defaultMaxLength = 2048
 const maxParameters = 64
 
-/** Parameters that a request may repeat (RFC 8707 §2). */
-const repeatable = ['resource'] as const
+/** Parameters that a request may repeat (RFC 8707 §2, RFC 8693 §2.1). */
+const repeatable = ['resource', 'audience'] as const
 
 export type RepeatableParameter = (typeof repeatable)[number]
 

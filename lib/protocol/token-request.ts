@@ -22,4 +22,6 @@ export interface TokenResponse {
   readonly scope?: string
   readonly refresh_token?: string
   readonly id_token?: string
+  /** After a token exchange (RFC 8693 §2.2.1). */
+  readonly issued_token_type?: string
 }

@@ -1,10 +1,11 @@
 import type { Knex } from 'knex'
-import { jsonOrUndefined, number, numberOrNull, scopes, text, textOrNull } from '../database/row.ts'
+import { json, jsonOrUndefined, number, numberOrNull, scopes, text, textOrNull } from '../database/row.ts'
 import { command, query } from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
 import type { Family } from '../protocol/authorization.ts'
 import type { ClientMetadata } from '../protocol/client-metadata.ts'
 import { bearer, formatBinding, parseBinding, type TokenBinding } from '../protocol/token-binding.ts'
+import type { TokenContext } from '../protocol/token-context.ts'
 import { familyColumns, familyOf } from './authorizations.ts'
 
 /** An access token, with its authorization and its client, all from one statement. */
@@ -23,6 +24,8 @@ export interface AccessToken {
   readonly family: Family | undefined
   /** The client's metadata; undefined if the client is disabled or was removed. */
   readonly client: ClientMetadata | undefined
+  /** What it says beyond its authorization; absent for nothing. */
+  readonly context?: TokenContext
 }
 
 const accessTokenOf = (row: Row, hasResources: boolean): AccessToken => ({
@@ -83,6 +86,18 @@ const boundByHash = query<{ hash: string }>((table, v, name) =>
   withGrant(table, name, v.hash).select(['tokens.resources', 'tokens.binding']),
 )
 
+/** Also whether the client of the authorization stands, which is another one after a token exchange. */
+const ownerColumns = ['owners.client_id as owner_client_id', 'owners.disabled_at as owner_disabled_at']
+
+const ownerStands = (row: Row): boolean =>
+  textOrNull(row, 'owner_client_id') !== null && textOrNull(row, 'owner_disabled_at') === null
+
+const withContextByHash = query<{ hash: string }>((table, v, name) =>
+  withGrant(table, name, v.hash)
+    .leftJoin(name('clients as owners'), 'owners.client_id', 'authorizations.client_id')
+    .select(['tokens.resources', 'tokens.binding', 'tokens.context', ...ownerColumns]),
+)
+
 interface TokenKey {
   readonly hash: string
   /** Whether the host has resources; without them no token for a resource is found. */
@@ -105,6 +120,22 @@ export const findBoundAccessToken = async (
   const [row] = await boundByHash(db, { hash })
   if (row === undefined || (!hasResources && textOrNull(row, 'resources') !== null)) return undefined
   return { ...accessTokenOf(row, hasResources), binding: parseBinding(text(row, 'binding')) }
+}
+
+/** Finds a token with a context. Only for these the context and the client of the authorization are read. */
+export const findAccessTokenWithContext = async (
+  db: Database,
+  { hash, hasResources }: TokenKey,
+): Promise<AccessToken | undefined> => {
+  const [row] = await withContextByHash(db, { hash })
+  if (row === undefined || (!hasResources && textOrNull(row, 'resources') !== null)) return undefined
+  const binding = textOrNull(row, 'binding')
+  return {
+    ...accessTokenOf(row, hasResources),
+    ...(binding !== null && { binding: parseBinding(binding) }),
+    ...(!ownerStands(row) && { client: undefined }),
+    context: json<TokenContext>(row, 'context'),
+  }
 }
 
 const grant = query<{ clientId: string; authorizationId: string | null }>((table, v, name) =>
@@ -131,6 +162,31 @@ export const findGrantOfToken = async (
   // MariaDB compares strings as if padded with spaces.
   if (row === undefined || text(row, 'client_id') !== values.clientId) return undefined
   return { subject: textOrNull(row, 'subject') ?? undefined, ...grantOf(row) }
+}
+
+const exchanged = query<{ clientId: string; authorizationId: string; ownerId: string }>((table, v, name) =>
+  table('clients as clients')
+    .join(name('authorizations as authorizations'), (on) => on.onVal('authorizations.id', v.authorizationId))
+    .join(name('clients as owners'), 'owners.client_id', 'authorizations.client_id')
+    .leftJoin(name('logins as logins'), 'logins.sid', 'authorizations.sid')
+    .select(['clients.client_id', 'authorizations.subject', ...ownerColumns, ...grantColumns])
+    .where('clients.client_id', v.clientId)
+    .where('owners.client_id', v.ownerId),
+)
+
+/**
+ * The state of what an access token of a token exchange was issued for, which is not stored.
+ *
+ * @param values.ownerId the client of the authorization
+ * @returns undefined if one of the clients or the authorization was removed
+ */
+export const findGrantOfExchangedToken = async (
+  db: Database,
+  values: { clientId: string; authorizationId: string; ownerId: string },
+): Promise<Pick<AccessToken, 'subject' | 'family' | 'client'> | undefined> => {
+  const [row] = await exchanged(db, values)
+  if (row === undefined || text(row, 'client_id') !== values.clientId || !ownerStands(row)) return undefined
+  return { subject: text(row, 'subject'), ...grantOf(row) }
 }
 
 interface TokenRow {
@@ -161,6 +217,10 @@ const insertBound = command<TokenRow & { binding: string }>((table, v) =>
   table('access_tokens').insert({ ...rowOf(v), binding: v.binding }),
 )
 
+const insertWithContext = command<TokenRow & { binding: string | null; context: string }>((table, v) =>
+  table('access_tokens').insert({ ...rowOf(v), binding: v.binding, context: v.context }),
+)
+
 export interface NewAccessToken {
   readonly hash: string
   /** Null for a client's own token. */
@@ -170,14 +230,18 @@ export interface NewAccessToken {
   readonly scopes: readonly string[]
   readonly resources: readonly string[]
   readonly binding: TokenBinding
+  readonly context?: TokenContext
   readonly now: number
   readonly expiresAt: number
 }
 
 export const createAccessToken = async (db: Database, token: NewAccessToken): Promise<void> => {
   const resources = token.resources.length > 0 ? token.resources.join(' ') : null
-  const row = { ...token, scopes: token.scopes.join(' '), resources }
+  const { context, ...others } = token
+  const row = { ...others, scopes: token.scopes.join(' '), resources }
   const binding = formatBinding(token.binding)
+  if (context)
+    return insertWithContext(db, { ...row, binding, context: JSON.stringify(context) }).then(() => {})
   await (binding === null ? insert(db, row) : insertBound(db, { ...row, binding }))
 }
 

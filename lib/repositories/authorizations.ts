@@ -72,6 +72,39 @@ export const findAuthorizationByCode = async (
   return row && authorizationOf(row)
 }
 
+const byAccessToken = query<{ hash: string }>((table, v, name) =>
+  table('access_tokens as tokens')
+    .join(name('authorizations as authorizations'), 'authorizations.id', 'tokens.authorization_id')
+    .leftJoin(name('logins as logins'), 'logins.sid', 'authorizations.sid')
+    .select(authorizationColumns)
+    .where('tokens.hash', v.hash),
+)
+
+/** The authorization of a stored access token; undefined for a client's own token. */
+export const findAuthorizationByAccessToken = async (
+  db: Database,
+  values: { hash: string },
+): Promise<Authorization | undefined> => {
+  const [row] = await byAccessToken(db, values)
+  return row && authorizationOf(row)
+}
+
+const byId = query<{ id: string }>((table, v, name) =>
+  table('authorizations as authorizations')
+    .leftJoin(name('logins as logins'), 'logins.sid', 'authorizations.sid')
+    .select(authorizationColumns)
+    .where('authorizations.id', v.id),
+)
+
+/** An authorization by its id. */
+export const findAuthorization = async (
+  db: Database,
+  values: { id: string },
+): Promise<Authorization | undefined> => {
+  const [row] = await byId(db, values)
+  return row && authorizationOf(row)
+}
+
 const insert = command<{
   id: string
   clientId: string

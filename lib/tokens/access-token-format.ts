@@ -2,6 +2,7 @@ import type { AuthorizationServer } from '../authorization-server.ts'
 import type { Authorization } from '../protocol/authorization.ts'
 import type { Client } from '../protocol/client.ts'
 import type { TokenBinding } from '../protocol/token-binding.ts'
+import type { TokenContext } from '../protocol/token-context.ts'
 import type { AccessToken, NewAccessToken } from '../repositories/index.ts'
 import type { User } from '../users/users.ts'
 
@@ -16,6 +17,12 @@ export interface AccessTokenGrant {
   /** Absent if the client acts for itself, as is the user. */
   readonly authorization?: Pick<Authorization, 'id' | 'subject' | 'expiresAt' | 'details'>
   readonly user?: User
+  /** What the token says beyond its authorization. */
+  readonly context?: TokenContext
+  /** The client of the authorization, if it is another one after a token exchange. */
+  readonly ownerId?: string
+  /** When it expires at the latest, in epoch seconds. */
+  readonly notAfter?: number
 }
 
 /** A new access token, with the row that stores it, if its format stores any. */

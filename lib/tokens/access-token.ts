@@ -8,6 +8,7 @@ import { OAuthError } from '../protocol/errors.ts'
 import { formatFor } from '../protocol/resource.ts'
 import { intersectScopes } from '../protocol/scope.ts'
 import type { TokenBinding } from '../protocol/token-binding.ts'
+import type { ActClaim } from '../protocol/token-context.ts'
 import { type AccessToken, createAccessToken } from '../repositories/index.ts'
 import { belongsToOrganization } from '../users/organizations.ts'
 import type { User } from '../users/users.ts'
@@ -45,7 +46,8 @@ export const issueAccessToken = (
   const now = server.now()
   const format = formatFor(grant.resources, knownResources(server))
   const lifetime = lifetimeOf(server, client, format)
-  const expiresAt = Math.min(now + lifetime, authorization?.expiresAt ?? Number.POSITIVE_INFINITY)
+  const { notAfter = Number.POSITIVE_INFINITY } = grant
+  const expiresAt = Math.min(now + lifetime, authorization?.expiresAt ?? notAfter, notAfter)
   return formats[format].issue(server, grant, { now, expiresAt })
 }
 
@@ -64,6 +66,8 @@ export interface VerifiedToken {
   readonly resources: readonly string[]
   /** The organization it is for, if the option `organizations` returned any for the user. */
   readonly organization?: string
+  /** Who acts for the user, after a token exchange (RFC 8693 §4.1). */
+  readonly act?: ActClaim
   /** Epoch seconds. */
   readonly issuedAt: number
   /** Epoch seconds. */
@@ -117,7 +121,7 @@ export const verifyAccessToken = async (
   }
   const { clientId, resources, binding, createdAt: issuedAt, expiresAt, client, family } = found
   const scopes = intersectScopes(found.scopes, allowedScopes({ metadata: client }))
-  const token = { subject: found.subject, clientId, scopes, resources, issuedAt, expiresAt }
+  const token = { subject: found.subject, clientId, scopes, resources, issuedAt, expiresAt, ...found.context }
   if (found.subject === undefined) {
     return { token, binding, user: undefined, client, details: undefined }
   }

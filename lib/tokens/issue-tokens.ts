@@ -77,17 +77,17 @@ export const storeTokens = async (
   ])
 }
 
+interface AnnouncedGrant extends Pick<TokenGrant, 'client' | 'authorization' | 'scopes' | 'resources'> {
+  /** The `sub` of who acts for the user. */
+  readonly actor?: string
+}
+
 /** Announces tokens that are stored. */
 export const announceTokens = (
   server: AuthorizationServer,
   { info }: TokenRequest,
   grantType: GrantType,
-  {
-    client,
-    authorization,
-    scopes,
-    resources,
-  }: Pick<TokenGrant, 'client' | 'authorization' | 'scopes' | 'resources'>,
+  { client, authorization, scopes, resources, actor }: AnnouncedGrant,
 ): void => {
   const { organization } = authorization.details
   server.events.announce('tokens.issued', info, {
@@ -98,5 +98,6 @@ export const announceTokens = (
     authorizationId: authorization.id,
     ...(resources.length > 0 && { resources }),
     ...(organization !== undefined && { organization }),
+    ...(actor !== undefined && { actor }),
   })
 }

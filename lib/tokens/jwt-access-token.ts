@@ -11,7 +11,7 @@ import {
 } from '../protocol/jwt-access-token.ts'
 import { formatScope } from '../protocol/scope.ts'
 import { confirmationClaim } from '../protocol/token-binding.ts'
-import { findGrantOfToken } from '../repositories/index.ts'
+import { findGrantOfExchangedToken, findGrantOfToken } from '../repositories/index.ts'
 import { callHost } from '../users/host-function.ts'
 import type { AccessTokenFormat, AccessTokenGrant } from './access-token-format.ts'
 import { subjectFor } from './subject.ts'
@@ -70,10 +70,18 @@ export const readJwtAccessToken = async (
   return claims && parseJwtAccessToken(claims, server.issuer, server.now())
 }
 
+const findGrant = (
+  { database }: AuthorizationServer,
+  { clientId, authorizationId, ownerId }: JwtAccessToken,
+): ReturnType<typeof findGrantOfToken> =>
+  ownerId === undefined || authorizationId === undefined
+    ? findGrantOfToken(database, { clientId, authorizationId: authorizationId ?? null })
+    : findGrantOfExchangedToken(database, { clientId, authorizationId, ownerId })
+
 /** A signed JWT (RFC 9068). It is not stored: a claim names its authorization, whose state introspection reads. */
 export const jwtAccessToken: AccessTokenFormat = {
   async issue(server, grant, { now, expiresAt }) {
-    const { client, authorization, scopes, resources, binding } = grant
+    const { client, authorization, scopes, resources, binding, context, ownerId } = grant
     const { clientId } = client
     const [audience, ...more] = resources
     const claims = {
@@ -88,6 +96,8 @@ export const jwtAccessToken: AccessTokenFormat = {
       jti: randomId(),
       ...(scopes.length > 0 && { scope: formatScope(scopes) }),
       ...confirmationClaim(binding),
+      ...context,
+      ...(ownerId !== undefined && { authorization_client: ownerId }),
       ...(authorization && { authorization_id: authorization.id, ...loginClaims(authorization.details) }),
     }
     const value = await signJwt(server.keys.signingKey(algorithm), claims, accessTokenType)
@@ -98,10 +108,10 @@ export const jwtAccessToken: AccessTokenFormat = {
     const token = await readJwtAccessToken(server, value)
     if (token === undefined) return undefined
     const { clientId, authorizationId = null, scopes, resources, binding, issuedAt, expiresAt } = token
-    const found = await findGrantOfToken(server.database, { clientId, authorizationId })
+    const found = await findGrant(server, token)
     // An authorization that was removed has ended.
     if (found === undefined || (authorizationId !== null && found.family === undefined)) return undefined
     const stored = { clientId, scopes, resources, binding, createdAt: issuedAt, expiresAt, revokedAt: null }
-    return { ...found, ...stored }
+    return { ...found, ...stored, ...(token.context && { context: token.context }) }
   },
 }

@@ -1,20 +1,36 @@
 import { createSecret, hashSecret, isSecretOf } from '../keys/secrets.ts'
 import { knownResources } from '../options/resources.ts'
-import { findAccessToken, findBoundAccessToken } from '../repositories/index.ts'
-import type { AccessTokenFormat } from './access-token-format.ts'
+import { findAccessToken, findAccessTokenWithContext, findBoundAccessToken } from '../repositories/index.ts'
+import type { AccessTokenFormat, AccessTokenGrant } from './access-token-format.ts'
 
-/** Whether a value has the form of an opaque access token, of either prefix. */
-export const isOpaqueAccessToken = (value: string): boolean =>
-  isSecretOf('accessToken', value) || isSecretOf('boundAccessToken', value)
+/** What reads the token of each prefix. */
+const finders = {
+  accessToken: findAccessToken,
+  boundAccessToken: findBoundAccessToken,
+  contextAccessToken: findAccessTokenWithContext,
+} as const
+type Kind = keyof typeof finders
+const kinds = Object.keys(finders) as Kind[]
+
+const kindOf = (value: string): Kind | undefined => kinds.find((kind) => isSecretOf(kind, value))
+
+/** Whether a value has the form of an opaque access token, of any prefix. */
+export const isOpaqueAccessToken = (value: string): boolean => kindOf(value) !== undefined
+
+const kindFor = ({ context, binding }: AccessTokenGrant): Kind => {
+  if (context) return 'contextAccessToken'
+  return binding.type === 'bearer' ? 'accessToken' : 'boundAccessToken'
+}
 
 /**
- * A random string; the database holds its hash and everything it stands for. The prefix says whether it
- * is bound to a key, so that bearer tokens cost no more, and an older version refuses a bound token instead of accepting it
- * without a proof.
+ * A random string; the database holds its hash and everything it stands for. The prefix says whether it is
+ * bound to a key or has a context, so that plain bearer tokens cost no more, and an older version refuses a token that it does
+ * not understand, instead of accepting it without a proof.
  */
 export const opaqueAccessToken: AccessTokenFormat = {
-  async issue(_server, { client, authorization, scopes, resources, binding }, { now, expiresAt }) {
-    const value = createSecret(binding.type === 'bearer' ? 'accessToken' : 'boundAccessToken')
+  async issue(_server, grant, { now, expiresAt }) {
+    const { client, authorization, scopes, resources, binding, context } = grant
+    const value = createSecret(kindFor(grant))
     return {
       value,
       binding,
@@ -27,6 +43,7 @@ export const opaqueAccessToken: AccessTokenFormat = {
         scopes,
         resources,
         binding,
+        ...(context && { context }),
         now,
         expiresAt,
       },
@@ -34,9 +51,9 @@ export const opaqueAccessToken: AccessTokenFormat = {
   },
 
   async verify(server, value) {
-    if (!isOpaqueAccessToken(value)) return undefined
-    const find = isSecretOf('accessToken', value) ? findAccessToken : findBoundAccessToken
+    const kind = kindOf(value)
+    if (kind === undefined) return undefined
     const hasResources = knownResources(server).length > 0
-    return find(server.database, { hash: hashSecret(value), hasResources })
+    return finders[kind](server.database, { hash: hashSecret(value), hasResources })
   },
 }

@@ -1,0 +1,48 @@
+import type { ClientMetadata } from '../protocol/client-metadata.ts'
+import type { ActClaim } from '../protocol/token-context.ts'
+
+/** A token exchange, as the policy sees it. All tokens of the request are valid. */
+export interface TokenExchangeRequest {
+  /** The client that asks, by the names of RFC 7591. The subject token is its own, or is for its API. */
+  readonly client: Readonly<ClientMetadata> & { readonly client_id: string }
+  /** The subject token: who and what it is for. */
+  readonly subject: {
+    /** The id of the user. */
+    readonly subject: string
+    /** The client that the token was issued to. */
+    readonly clientId: string
+    /** Its scopes, as far as they concern the client that asks. */
+    readonly scopes: readonly string[]
+    /** Its resources, as far as they concern the client that asks. */
+    readonly resources: readonly string[]
+    readonly organization?: string
+    /** Who acts for the user already. */
+    readonly act?: ActClaim
+    /** Epoch seconds. */
+    readonly expiresAt: number
+  }
+  /** Who will act for the user: the client that asks, or whom the actor token is about. */
+  readonly actor: ActClaim
+  /** The scopes that the request names; empty if it names none. */
+  readonly scopes: readonly string[]
+  /** The resources of the new token. */
+  readonly resources: readonly string[]
+}
+
+/** What a policy allows. */
+export interface TokenExchangeDecision {
+  /** The scopes at most, also beyond those of the subject token. @default those of the subject token */
+  readonly scopes?: readonly string[]
+  /** True: the new token does not say who acts. @default false: its claim `act` says it */
+  readonly impersonation?: boolean
+}
+
+/** Token exchange (RFC 8693). */
+export interface TokenExchangeOptions {
+  /**
+   * Decides which client may act for which user at which resource. Anything but `true` and an object refuses the request.
+   */
+  policy(
+    request: TokenExchangeRequest,
+  ): TokenExchangeDecision | boolean | undefined | Promise<TokenExchangeDecision | boolean | undefined>
+}

@@ -1,0 +1,29 @@
+import type { AuthorizationServer } from '../authorization-server.ts'
+import { knownResources } from '../options/resources.ts'
+import type { Client } from '../protocol/client.ts'
+import { scopesWithin } from '../protocol/resource.ts'
+import type { VerifiedToken } from './access-token.ts'
+
+/**
+ * What a client may know of a token: everything if it is its own. An API learns only what concerns its own resources
+ * (RFC 7662 §4).
+ *
+ * @returns undefined if the token is neither the client's own nor for its API
+ */
+export const visiblePart = (
+  server: AuthorizationServer,
+  { clientId, metadata }: Client,
+  token: VerifiedToken,
+): Pick<VerifiedToken, 'scopes' | 'resources'> | undefined => {
+  if (token.clientId === clientId) return token
+  if (token.resources.length === 0) return metadata.may_introspect ? token : undefined
+  const known = knownResources(server)
+  const resources = known
+    .filter(({ identifier, introspection }) => {
+      return token.resources.includes(identifier) && introspection.includes(clientId)
+    })
+    .map(({ identifier }) => identifier)
+  return resources.length > 0
+    ? { resources, scopes: scopesWithin(token.scopes, resources, known) }
+    : undefined
+}
