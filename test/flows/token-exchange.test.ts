@@ -76,15 +76,15 @@ test('a chain of APIs nests the actors, in opaque tokens and introspection too',
   })
 })
 
-test('the actor may be another user, whose token the client presents', async () => {
-  const { access_token: subject } = await userToken(host)
+test('the actor may be another user, whose token the client presents, and no scope of OpenID Connect is for an API', async () => {
+  const { access_token: subject } = await userToken(host, { scope: 'openid orders:read' })
   const { access_token: actor } = await userToken(host, {}, { as: bob })
   const { access_token } = await exchanged(host, subject, {
-    ...{ client_id: 'web', resource: orders, scope: 'orders:read' },
+    ...{ client_id: 'web', resource: orders },
     ...{ actor_token: actor, actor_token_type: tokenTypes.accessToken },
   })
   const { body } = await guarded(host, access_token, '/orders')
-  expect(body).toMatchObject({ subject: '1', actor: { subject: '2' } })
+  expect(body).toMatchObject({ subject: '1', scopes: ['orders:read'], actor: { subject: '2' } })
 })
 
 test('a policy may grant scopes beyond the subject token, and impersonation without act', async () => {
