@@ -10,6 +10,7 @@ import { applyClientsCommand, driftOfClientsCommand, planClientsCommand } from '
 import { Cancelled, type Command, type Invocation, UsageError } from './command.ts'
 import { readCommandLine } from './command-line.ts'
 import { loadOptions } from './config.ts'
+import { listConsentsCommand, revokeConsentCommand } from './consents.ts'
 import { ejectViewsCommand } from './eject-views.ts'
 import { helpOn } from './help.ts'
 import { listKeysCommand, rotateKeysCommand } from './keys.ts'
@@ -18,6 +19,7 @@ import { previewCommand } from './preview.ts'
 import { pruneCommand } from './prune.ts'
 import { rotateSecretCommand } from './rotate-secret.ts'
 import { note, print, printError } from './terminal.ts'
+import { inspectTokenCommand, revokeTokenCommand } from './token.ts'
 import { createUserCommand } from './user.ts'
 import { disableUserCommand, enableUserCommand } from './user-state.ts'
 
@@ -35,6 +37,10 @@ const commands: readonly Command[] = [
   planClientsCommand,
   applyClientsCommand,
   driftOfClientsCommand,
+  listConsentsCommand,
+  revokeConsentCommand,
+  inspectTokenCommand,
+  revokeTokenCommand,
   createUserCommand,
   disableUserCommand,
   enableUserCommand,

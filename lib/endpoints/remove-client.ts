@@ -1,15 +1,9 @@
 import { type ConnectedClient, connectedClients } from '../account/connected-clients.ts'
+import { disconnectClient } from '../account/disconnect-client.ts'
 import type { AuthorizationServer } from '../authorization-server.ts'
-import { transaction } from '../database/transaction.ts'
 import type { PageContext } from '../http/context.ts'
 import { ownPath } from '../http/urls.ts'
 import type { Parameters } from '../protocol/parameters.ts'
-import {
-  noOrganization,
-  removeConsent,
-  revokeAuthorizationsOfClient,
-  revokeAuthorizationsOfOrganization,
-} from '../repositories/index.ts'
 import { bindBrowser, boundBrowser } from '../sessions/browser-binding.ts'
 import { assertCsrf, csrfToken, type FormPurpose } from '../sessions/csrf.ts'
 import type { ActiveLogin } from '../sessions/login.ts'
@@ -111,26 +105,6 @@ export const removeClient = async (
   const browser = boundBrowser(context)
   assertCsrf(context, form, browser && purposeOf(client, active, browser))
   const removed = { subject: active.login.subject, ...client }
-  if (await remove(server, removed)) server.events.announce('consent.removed', info, removed)
+  if (await disconnectClient(server, removed)) server.events.announce('consent.removed', info, removed)
   return client
 }
-
-/** The consent goes first: its row lock delays a code that is being issued. */
-const remove = (
-  server: AuthorizationServer,
-  { subject, clientId, organization }: NamedClient & { subject: string },
-): Promise<boolean> =>
-  transaction(server.database, async (tx) => {
-    const now = server.now()
-    if (server.options.organizations === undefined) {
-      const consent = await removeConsent(tx, { subject, clientId })
-      return (await revokeAuthorizationsOfClient(tx, { subject, clientId, now })) || consent
-    }
-    const consent = await removeConsent(tx, {
-      subject,
-      clientId,
-      organization: organization ?? noOrganization,
-    })
-    const revoked = await revokeAuthorizationsOfOrganization(tx, { subject, clientId, organization, now })
-    return revoked || consent
-  })

@@ -26,6 +26,8 @@ describe('help', () => {
     const groups = {
       client: 'create list show update disable enable delete rotate-secret',
       clients: 'plan apply drift',
+      consents: 'list revoke',
+      token: 'inspect revoke',
       user: 'create disable enable',
       keys: 'list rotate',
     }
