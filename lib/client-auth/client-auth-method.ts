@@ -1,5 +1,6 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { hashSecret, isEqual } from '../keys/secrets.ts'
+import type { Options } from '../options/resolve.ts'
 import type { Client } from '../protocol/client.ts'
 import type { TokenEndpointAuthMethod } from '../protocol/client-metadata.ts'
 import type { TokenRequest } from '../protocol/token-request.ts'
@@ -15,6 +16,8 @@ export interface ClientCredentials {
 /** A client authentication method (RFC 6749 §2.3), by its registered name. */
 export interface ClientAuthMethod {
   readonly name: TokenEndpointAuthMethod
+  /** Whether the host has turned it on; absent for a method that is always on. */
+  isOn?(options: Options): boolean
   /** Whether the request uses this method. */
   isUsed(request: TokenRequest): boolean
   /** @throws OAuthError `invalid_request` */

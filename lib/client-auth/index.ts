@@ -1,22 +1,27 @@
 import type { AuthorizationServer, EndpointDescription } from '../authorization-server.ts'
 import { ensureDocumentClient, isServed } from '../clients/metadata-documents.ts'
+import type { Options } from '../options/resolve.ts'
 import type { Client } from '../protocol/client.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import type { TokenRequest } from '../protocol/token-request.ts'
 import { findClient } from '../repositories/index.ts'
-import type { ClientAuthMethod, ClientCredentials } from './client-auth-method.ts'
+import type { ClientAuthMethod } from './client-auth-method.ts'
 import { clientSecretBasic } from './client-secret-basic.ts'
 import { clientSecretPost } from './client-secret-post.ts'
 import { none } from './none.ts'
 import { privateKeyJwt } from './private-key-jwt.ts'
+import { selfSignedTlsClientAuth } from './self-signed-tls-client-auth.ts'
+import { tlsClientAuth } from './tls-client-auth.ts'
 
-/** Every supported method; discovery publishes their names. */
-export const clientAuthMethods: readonly ClientAuthMethod[] = [
-  clientSecretBasic,
-  clientSecretPost,
-  privateKeyJwt,
-  none,
-]
+/** Methods whose credentials are in the request, or are not needed. */
+const requestMethods: readonly ClientAuthMethod[] = [clientSecretBasic, clientSecretPost, privateKeyJwt, none]
+
+/** Methods whose credentials are those of the connection: the request only names the client, as with `none`. */
+const connectionMethods: readonly ClientAuthMethod[] = [tlsClientAuth, selfSignedTlsClientAuth]
+
+/** Every method that the host has turned on; discovery publishes their names. */
+export const clientAuthMethodsOf = ({ options }: Pick<AuthorizationServer, 'options'>): ClientAuthMethod[] =>
+  [...requestMethods, ...connectionMethods].filter((method) => method.isOn?.(options) ?? true)
 
 /**
  * With a challenge if the client used the Authorization header (RFC 6749 §5.2). For credentials in the body RFC 9110
@@ -39,23 +44,34 @@ const mayUse = ({ metadata }: Client, method: ClientAuthMethod): boolean => {
   return method === clientSecretBasic || method === clientSecretPost
 }
 
-/** @throws OAuthError `invalid_request` unless the request uses exactly one method */
-const methodOf = (request: TokenRequest): ClientAuthMethod => {
-  const [method, second] = clientAuthMethods.filter((candidate) => candidate.isUsed(request))
+/**
+ * The method of the request. A request that only names the client is `none`, or of a method of the connection.
+ *
+ * @throws OAuthError `invalid_request` unless the request uses exactly one method
+ */
+const methodsOf = (
+  request: TokenRequest,
+  options: Options,
+): readonly [ClientAuthMethod, ...ClientAuthMethod[]] => {
+  const [method, second] = requestMethods.filter((candidate) => candidate.isUsed(request))
   if (method === undefined || second !== undefined) {
     throw new OAuthError('invalid_request', 'the client must authenticate with exactly one method')
   }
-  return method
+  if (request.certificate === undefined) return [method]
+  return [method, ...connectionMethods.filter((each) => each.isOn?.(options) && each.isUsed(request))]
 }
 
-/** Whether the credentials are those of this client, which must be enabled and registered for the method. */
+/** Whether the request has the credentials of this client, which must be enabled and registered for the method. */
 const isAuthentic = async (
   server: AuthorizationServer,
   client: Client,
-  method: ClientAuthMethod,
-  credentials: ClientCredentials,
-): Promise<boolean> =>
-  client.disabledAt === null && mayUse(client, method) && (await credentials.verify(client, server))
+  methods: readonly ClientAuthMethod[],
+  request: TokenRequest,
+): Promise<boolean> => {
+  const method = methods.find((candidate) => mayUse(client, candidate))
+  if (client.disabledAt !== null || method === undefined) return false
+  return method.credentials(request).verify(client, server)
+}
 
 /** The client as it is now; undefined also if its metadata document is gone. */
 const currentClient = async (server: AuthorizationServer, clientId: string): Promise<Client | undefined> => {
@@ -81,16 +97,16 @@ export const authenticateClient = async (
   request: TokenRequest,
   endpoint: EndpointDescription,
 ): Promise<Client> => {
-  const method = methodOf(request)
-  const credentials = method.credentials(request)
-  const clientId = isClientId(credentials.clientId) ? credentials.clientId : undefined
+  const methods = methodsOf(request, server.options)
+  const { clientId: named } = methods[0].credentials(request)
+  const clientId = isClientId(named) ? named : undefined
   const { info } = request
   const attempt = { address: info.address, name: clientId ?? '' }
   const throttle = server.throttle.of(endpoint)
   await throttle.assertOpen(attempt)
   const client = clientId === undefined ? undefined : await currentClient(server, clientId)
   try {
-    if (client && (await isAuthentic(server, client, method, credentials))) return client
+    if (client && (await isAuthentic(server, client, methods, request))) return client
     throw invalidClient(request)
   } catch (error) {
     if (!(error instanceof OAuthError && error.code === 'invalid_client')) throw error

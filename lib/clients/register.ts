@@ -97,8 +97,8 @@ const checkedLogo = (logo: unknown): LogoImage | null | undefined => {
 
 const assertSecret = (secret: string, metadata: ClientMetadata): void => {
   if (!usesSecret(metadata)) {
-    const kind = metadata.token_endpoint_auth_method === 'none' ? 'a public client' : 'private_key_jwt'
-    refuse(`client_secret must not be set for ${kind}`)
+    const method = metadata.token_endpoint_auth_method
+    refuse(`client_secret must not be set for ${method === 'none' ? 'a public client' : method}`)
   }
   if (typeof secret !== 'string' || secret.length < minSecretLength) {
     refuse(`client_secret must have at least ${minSecretLength} characters`)

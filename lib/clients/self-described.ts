@@ -48,13 +48,17 @@ const supported = (
 /** Without grant and response types that are off, or that only the host may give, such as `client_credentials`. */
 const supportedInput = (
   input: Readonly<Record<string, unknown>>,
-  { features: { implicit, requestObjects, pushedRequests } }: Pick<Options, 'features'>,
+  { features: { implicit, requestObjects, pushedRequests, mutualTls } }: Pick<Options, 'features'>,
 ): Readonly<Record<string, unknown>> => {
   const grants = ['authorization_code', 'refresh_token', ...(implicit ? ['implicit'] : [])]
   const types: string[] = ['code', ...(implicit ? frontChannelResponseTypes : [])].map(normalResponseType)
+  if (!mutualTls && String(input.token_endpoint_auth_method).endsWith('tls_client_auth')) {
+    refuse('token_endpoint_auth_method must not be one with certificates, which this server does not read')
+  }
   return {
     ...input,
     ...supported(input, 'grant_types', (value) => grants.includes(value)),
+    ...(!mutualTls && { tls_client_certificate_bound_access_tokens: undefined }),
     ...(!pushedRequests && { require_pushed_authorization_requests: undefined }),
     ...(!requestObjects && {
       request_uris: undefined,

@@ -1,6 +1,6 @@
 import { supportedResponseTypes } from '../authorization/incoming-request.ts'
 import type { ServerSetup } from '../authorization-server.ts'
-import { clientAuthMethods } from '../client-auth/index.ts'
+import { clientAuthMethodsOf } from '../client-auth/index.ts'
 import { grantsOf } from '../grants/index.ts'
 import type { Incoming } from '../http/context.ts'
 import type { Endpoint } from '../http/route.ts'
@@ -14,10 +14,27 @@ import { responseModes } from '../protocol/errors.ts'
 import { requestObjectAlgorithms } from '../protocol/request-object.ts'
 
 /** The URLs of the published endpoints, by metadata field. */
-const endpointUrls = ({ issuer, endpoints }: ServerSetup): Record<string, string> =>
+const endpointUrls = ({
+  issuer,
+  endpoints,
+}: Pick<ServerSetup, 'issuer' | 'endpoints'>): Record<string, string> =>
   Object.fromEntries(
     endpoints.flatMap(({ path, metadataName }) => (metadataName ? [[metadataName, `${issuer}${path}`]] : [])),
   )
+
+/** What clients with certificates need to know (RFC 8705 §3.3, §5). */
+const mutualTlsMetadata = ({ options, endpoints }: ServerSetup): Record<string, unknown> => {
+  const { mutualTls } = options.features
+  if (mutualTls === undefined) return {}
+  const { url } = mutualTls
+  const called = endpoints.filter(
+    ({ authenticatesClient, path }) => authenticatesClient || path === '/userinfo',
+  )
+  return {
+    tls_client_certificate_bound_access_tokens: true,
+    ...(url !== undefined && { mtls_endpoint_aliases: endpointUrls({ issuer: url, endpoints: called }) }),
+  }
+}
 
 /** What this server can do, from the lists that do it (RFC 8414 §2, OIDC Discovery §3, RFC 9207 §3). */
 const metadataOf = (server: ServerSetup): Record<string, unknown> => {
@@ -25,7 +42,7 @@ const metadataOf = (server: ServerSetup): Record<string, unknown> => {
   const scopes = knownScopes(options)
   const resources = Object.keys(options.resources)
   const { requestObjects } = options.features
-  const authMethods = clientAuthMethods.map((method) => method.name)
+  const authMethods = clientAuthMethodsOf(server).map((method) => method.name)
   return {
     issuer,
     ...endpointUrls(server),
@@ -69,6 +86,7 @@ const metadataOf = (server: ServerSetup): Record<string, unknown> => {
     require_request_uri_registration: requestObjects,
     ...(requestObjects && { request_object_signing_alg_values_supported: requestObjectAlgorithms }),
     ...(options.features.pushedRequests === 'required' && { require_pushed_authorization_requests: true }),
+    ...mutualTlsMetadata(server),
     ...(options.features.clientMetadataDocuments && { client_id_metadata_document_supported: true }),
   }
 }

@@ -4,6 +4,7 @@ import type { Context } from '../http/context.ts'
 import { tokenRequest } from '../http/form.ts'
 import type { Endpoint } from '../http/route.ts'
 import { sendJson } from '../http/send.ts'
+import { tokenBinding } from '../protocol/token-request.ts'
 
 /** RFC 6749 §3.2. */
 export const tokenEndpoint: Endpoint<Context> = {
@@ -19,7 +20,8 @@ export const tokenEndpoint: Endpoint<Context> = {
       const client = await authenticateClient(server, request, endpoint)
       const grant = grantFor(server, request.parameters.required('grant_type'))
       assertGrantAllowed(client, grant)
-      sendJson(res, await grant.exchange(server, client, request), { headers: { Pragma: 'no-cache' } })
+      const bound = { ...request, binding: tokenBinding(client, request) }
+      sendJson(res, await grant.exchange(server, client, bound), { headers: { Pragma: 'no-cache' } })
     },
   },
 }

@@ -1,8 +1,11 @@
 import type { NextFunction, Request, Response } from 'express'
 import { oauthErrorOf, sendJsonError } from '../http/errors.ts'
+import { senderChecks } from '../http/sender.ts'
 import { assertNames, assertRecord, assertSeconds, refuse } from '../options/check.ts'
 import { checkedIssuer, checkedLogger } from '../options/checks.ts'
-import type { Logger } from '../options/options.ts'
+import { checkedMutualTls } from '../options/mutual-tls.ts'
+import type { Logger, MutualTlsOptions } from '../options/options.ts'
+import { warnOnce } from '../options/warn-once.ts'
 import { createOutbound } from '../outbound/outbound.ts'
 import { accessTokenType, parseJwtAccessToken } from '../protocol/jwt-access-token.ts'
 import { canonicalResource } from '../protocol/resource.ts'
@@ -28,6 +31,8 @@ export interface ResourceServerOptions {
   introspection?: IntrospectionOptions
   /** Scopes that include others, as the issuer's scopes have it in `implies`. @default {} */
   implies?: ImpliedScopes
+  /** How clients present certificates, for access tokens that are bound to one (RFC 8705 §3). @default false */
+  mutualTls?: boolean | Pick<MutualTlsOptions, 'header'>
   /** Receives log messages. @default console */
   logger?: Logger
 }
@@ -93,12 +98,14 @@ const remoteTokens = (options: ResourceServerOptions, audience: string | undefin
     ? createIntrospection({ ...context, introspection }, remote)
     : async (token: string) =>
         verifiedClaims(await remote.open(token, accessTokenType), { issuer, now: now() })
+  const mutualTls = checkedMutualTls('mutualTls', options.mutualTls)
+  const checks = senderChecks({ mutualTls }, warnOnce(logger))
   return {
     implied: checkedImplied(options.implies ?? {}),
     logger,
     now,
     verify: async (token) => authInfoOf(token, await claimsOf(token), audience),
-    senderChecks: () => ({}),
+    senderChecks: () => checks,
     sendError(_req: Request, res: Response, thrown: unknown, next: NextFunction) {
       const error = oauthErrorOf(thrown)
       if (error.status >= 500) logger.error(`latchkey: ${error.code}`, error.cause ?? error)
@@ -120,7 +127,7 @@ const remoteTokens = (options: ResourceServerOptions, audience: string | undefin
  */
 export const resourceServer = (options: ResourceServerOptions): ResourceServer => {
   assertRecord('options', options)
-  assertNames('', options, ['issuer', 'audience', 'introspection', 'implies', 'logger'])
+  assertNames('', options, ['issuer', 'audience', 'introspection', 'implies', 'mutualTls', 'logger'])
   const audience = checkedAudience(options)
   const source = remoteTokens(options, audience)
   const requireToken = (scope?: string, asked: RequireTokenOptions = {}): TokenGuard => {

@@ -3,6 +3,7 @@ import { OAuthError } from '../protocol/errors.ts'
 import { Parameters } from '../protocol/parameters.ts'
 import { bearer } from '../protocol/token-binding.ts'
 import type { TokenRequest } from '../protocol/token-request.ts'
+import { clientCertificate } from './client-certificate.ts'
 import type { Context } from './context.ts'
 
 const formType = 'application/x-www-form-urlencoded'
@@ -106,8 +107,10 @@ export const queryParameters = (req: Request): Parameters => Parameters.from(que
  *
  * @throws OAuthError `invalid_request`
  */
-export const tokenRequest = ({ req, info }: Context): TokenRequest => {
+export const tokenRequest = ({ server, req, info }: Context): TokenRequest => {
   const parameters = formParameters(req)
   parameters.assertEachOnce()
-  return { parameters, authorization: req.headers.authorization, info, binding: bearer }
+  const certificate = clientCertificate(req, server.options.features.mutualTls, server.warnOnce)
+  const { authorization } = req.headers
+  return { parameters, authorization, ...(certificate && { certificate }), info, binding: bearer }
 }

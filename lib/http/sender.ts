@@ -1,7 +1,11 @@
 import type { Request } from 'express'
 import type { ServerSetup } from '../authorization-server.ts'
+import type { MutualTls } from '../options/mutual-tls.ts'
+import type { WarnOnce } from '../options/warn-once.ts'
+import { certificateThumbprint } from '../protocol/client-certificate.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { type KeyBinding, type TokenBinding, tokenType } from '../protocol/token-binding.ts'
+import { clientCertificate } from './client-certificate.ts'
 import type { PresentedToken } from './presented-token.ts'
 
 /**
@@ -15,8 +19,27 @@ export type SenderCheck = (req: Request, token: PresentedToken, thumbprint: stri
 /** The proofs that a resource server can check, by type of binding. */
 export type SenderChecks = Readonly<Partial<Record<KeyBinding['type'], SenderCheck>>>
 
+/** Requires the certificate that a token is bound to (RFC 8705 §3). */
+const certificateCheck =
+  (options: MutualTls, warnOnce: WarnOnce): SenderCheck =>
+  (req, _token, thumbprint) => {
+    const certificate = clientCertificate(req, options, warnOnce)
+    if (certificate === undefined || certificateThumbprint(certificate) !== thumbprint) {
+      throw new OAuthError('invalid_token', 'the access token is bound to another client certificate')
+    }
+  }
+
+/** The proofs that a resource server with these options can check. */
+export const senderChecks = (
+  { mutualTls }: { readonly mutualTls: MutualTls | undefined },
+  warnOnce: WarnOnce,
+): SenderChecks => ({
+  ...(mutualTls && { certificate: certificateCheck(mutualTls, warnOnce) }),
+})
+
 /** The proofs that this server can check where it is itself the resource server: UserInfo, and guards in this process. */
-export const senderChecksOf = (_server: ServerSetup): SenderChecks => ({})
+export const senderChecksOf = ({ options, warnOnce }: ServerSetup): SenderChecks =>
+  senderChecks(options.features, warnOnce)
 
 /**
  * Requires the sender of a token to prove what its binding requires. A bearer token passes at once, unless it is sent with

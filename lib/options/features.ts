@@ -1,6 +1,7 @@
 import { isUnpredictable } from '../protocol/entropy.ts'
 import { assertNames, assertRecord, assertType, refuse } from './check.ts'
 import { checkedDeviceAuthorization, type DeviceAuthorization } from './device-options.ts'
+import { checkedMutualTls, type MutualTls } from './mutual-tls.ts'
 import type {
   Features,
   MetadataDocumentOptions,
@@ -17,6 +18,7 @@ export interface CheckedFeatures {
   readonly pushedRequests: boolean | 'required'
   readonly deviceAuthorization: DeviceAuthorization | undefined
   readonly tokenExchange: TokenExchangeOptions | undefined
+  readonly mutualTls: MutualTls | undefined
 }
 
 /** @throws OptionsError */
@@ -30,6 +32,7 @@ export const checkedFeatures = (features: Features): CheckedFeatures => {
     'tokenExchange',
     'pushedRequests',
     'deviceAuthorization',
+    'mutualTls',
   ])
   assertType('features.implicit', features.implicit, 'boolean')
   assertType('features.requestObjects', features.requestObjects, 'boolean')
@@ -41,6 +44,7 @@ export const checkedFeatures = (features: Features): CheckedFeatures => {
     tokenExchange: checkedTokenExchange(features.tokenExchange),
     pushedRequests: checkedPushedRequests(features.pushedRequests),
     deviceAuthorization: checkedDeviceAuthorization(features.deviceAuthorization),
+    mutualTls: checkedMutualTls('features.mutualTls', features.mutualTls),
   }
 }
 

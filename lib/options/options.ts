@@ -3,6 +3,7 @@ import type { Knex } from 'knex'
 import type { Organization } from '../protocol/organization.ts'
 import type { DeviceAuthorizationOptions } from './device-options.ts'
 import type { GrantDefinition } from './grant-options.ts'
+import type { MutualTlsOptions } from './mutual-tls-options.ts'
 import type { Branding, LocaleOptions, ScopeOptions } from './page-options.ts'
 import type { MetadataDocumentOptions, RegistrationOptions } from './registration-options.ts'
 import type { ResourceOptions } from './resource-options.ts'
@@ -12,6 +13,7 @@ import type { HostUser, LoginOptions, UserFunctions, UserMapping } from './user-
 
 export type { DeviceAuthorizationOptions } from './device-options.ts'
 export type { GrantDecision, GrantDefinition, GrantRequest } from './grant-options.ts'
+export type { MutualTlsOptions } from './mutual-tls-options.ts'
 export type {
   Branding,
   LocaleOptions,
@@ -182,6 +184,11 @@ export interface Features {
    * types at `/device` (RFC 8628). @default false
    */
   deviceAuthorization?: boolean | DeviceAuthorizationOptions
+  /**
+   * Certificates of clients (RFC 8705): `tls_client_auth`, `self_signed_tls_client_auth`, and tokens that only the holder of
+   * the certificate can use. `true` reads the certificates of the TLS connections of the app. @default false
+   */
+  mutualTls?: boolean | MutualTlsOptions
 }
 
 /** Rules for outbound HTTP requests. */

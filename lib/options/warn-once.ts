@@ -3,8 +3,11 @@ import type { Logger } from './options.ts'
 /** The most messages that are remembered; after that, new ones are not logged. */
 const maxMessages = 1000
 
+/** Logs a warning the first time that it is given. */
+export type WarnOnce = (message: string) => void
+
 /** Logs each message the first time that it is given. Nothing that a request can choose freely is part of a message. */
-export const warnOnce = (logger: Logger): ((message: string) => void) => {
+export const warnOnce = (logger: Logger): WarnOnce => {
   const warned = new Set<string>()
   return (message) => {
     if (warned.has(message) || warned.size >= maxMessages) return

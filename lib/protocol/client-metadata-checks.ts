@@ -1,3 +1,6 @@
+import { isIP } from 'node:net'
+import type { CertificateSubjectName } from './client-certificate.ts'
+import { isDistinguishedName } from './distinguished-name.ts'
 import { OAuthError } from './errors.ts'
 import { assertRegistrableRedirectUri } from './redirect-uri.ts'
 import { formatScope, parseScope } from './scope.ts'
@@ -102,3 +105,21 @@ export const scope: Check = (name, value) => {
     return refuse(`${name} has characters that RFC 6749 does not allow`)
   }
 }
+
+const subject =
+  (isValid: (value: string) => boolean, form: string): Check =>
+  (name, value) =>
+    typeof value === 'string' && value.length <= 1024 && isValid(value)
+      ? value
+      : refuse(`${name} must be ${form}`)
+
+const hostName = /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/i
+
+/** RFC 8705 §2.1.2. A name that stands for several, as with a wildcard, is refused. */
+export const certificateSubjectChecks = {
+  tls_client_auth_subject_dn: subject(isDistinguishedName, 'a distinguished name, such as CN=shop,O=Example'),
+  tls_client_auth_san_dns: subject((value) => hostName.test(value), 'a host name without a wildcard'),
+  tls_client_auth_san_uri: subject((value) => URL.canParse(value), 'an absolute URI'),
+  tls_client_auth_san_ip: subject((value) => isIP(value) !== 0, 'an IP address'),
+  tls_client_auth_san_email: subject((value) => /^[^\s@]+@[^\s@]+$/.test(value), 'an e-mail address'),
+} satisfies Readonly<Record<CertificateSubjectName, Check>>

@@ -1,6 +1,8 @@
 import { type ClientAssertionAlgorithm, clientAssertionAlgorithms } from './client-assertion.ts'
+import { certificateSubjectNames } from './client-certificate.ts'
 import {
   type Check,
+  certificateSubjectChecks,
   flag,
   httpsUri,
   list,
@@ -22,7 +24,12 @@ import { type ResponseMode, responseModes } from './errors.ts'
 import { type PublicJwks, parseJwks } from './jwks.ts'
 import { jwtBearerGrantType } from './jwt-bearer.ts'
 import { type RequestObjectAlgorithm, requestObjectAlgorithms } from './request-object.ts'
-import { frontChannelResponseTypes, isFrontChannel, normalResponseType } from './response-type.ts'
+import {
+  frontChannelResponseTypes,
+  isFrontChannel,
+  normalResponseType,
+  returnsPart,
+} from './response-type.ts'
 import { type SigningAlgorithm, signingAlgorithms } from './signing-algorithms.ts'
 import { tokenExchangeGrantType } from './token-exchange.ts'
 
@@ -40,6 +47,8 @@ export const tokenEndpointAuthMethods = [
   'client_secret_basic',
   'client_secret_post',
   'private_key_jwt',
+  'tls_client_auth',
+  'self_signed_tls_client_auth',
   'none',
 ] as const
 export { signingAlgorithms }
@@ -63,6 +72,14 @@ export interface ClientMetadata {
   token_endpoint_auth_method?: TokenEndpointAuthMethod
   /** The only algorithm of its assertions; absent: any supported one (OIDC Registration §2). */
   token_endpoint_auth_signing_alg?: ClientAssertionAlgorithm
+  /** The subject of its certificates, for `tls_client_auth`: exactly one of these (RFC 8705 §2.1.2). In the form of RFC 4514. */
+  tls_client_auth_subject_dn?: string
+  tls_client_auth_san_dns?: string
+  tls_client_auth_san_uri?: string
+  tls_client_auth_san_ip?: string
+  tls_client_auth_san_email?: string
+  /** Its access tokens work only with the client certificate of the token request (RFC 8705 §3.4). */
+  tls_client_certificate_bound_access_tokens?: boolean
   /** The client's public keys. */
   jwks?: PublicJwks
   /** Where the client publishes its keys instead, and rotates them itself. */
@@ -156,6 +173,8 @@ const registered: Readonly<Record<string, Check>> = {
   backchannel_logout_session_required: flag,
   token_endpoint_auth_method: oneOf(tokenEndpointAuthMethods),
   token_endpoint_auth_signing_alg: oneOf(clientAssertionAlgorithms),
+  ...certificateSubjectChecks,
+  tls_client_certificate_bound_access_tokens: flag,
   jwks: parseJwks,
   jwks_uri: httpsUri,
   request_uris: requestUris,
@@ -319,15 +338,26 @@ const assertConsistent = (metadata: ClientMetadata): void => {
       'response_modes must include fragment or form_post with response types that return tokens in the front channel',
     )
   }
+  const returnsToken = metadata.response_types.some((type) => returnsPart(type, 'token'))
+  if (returnsToken && metadata.tls_client_certificate_bound_access_tokens) {
+    refuse('response_types must not return access tokens in the front channel, where nothing binds them')
+  }
   if ((usesRedirects || usesFrontChannel) && metadata.redirect_uris.length === 0) {
     refuse('redirect_uris is required with the grant types authorization_code and implicit')
   }
   const { jwks, jwks_uri, token_endpoint_auth_method: method } = metadata
   if (jwks !== undefined && jwks_uri !== undefined) refuse('jwks and jwks_uri must not both be present')
   if (jwks === undefined && jwks_uri === undefined) {
-    if (method === 'private_key_jwt') refuse('jwks or jwks_uri is required with private_key_jwt')
+    if (method === 'private_key_jwt' || method === 'self_signed_tls_client_auth')
+      refuse(`jwks or jwks_uri is required with ${method}`)
     if (metadata.require_signed_request_object)
       refuse('jwks or jwks_uri is required with require_signed_request_object')
+  }
+  const subjects = certificateSubjectNames.filter((name) => metadata[name] !== undefined)
+  if (method === 'tls_client_auth' ? subjects.length !== 1 : subjects.length > 0) {
+    refuse(
+      `exactly one of ${certificateSubjectNames.join(', ')} is required with tls_client_auth, and no other method`,
+    )
   }
   const hosts = new Set(metadata.redirect_uris.map((uri) => new URL(uri).host))
   if (

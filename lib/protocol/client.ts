@@ -31,11 +31,11 @@ export const logoHash = ({ logo, metadata }: Pick<Client, 'logo' | 'metadata'>):
 /** RFC 6749 §2.1: a public client cannot keep a secret. */
 export const isPublic = (client: Client): boolean => client.metadata.token_endpoint_auth_method === 'none'
 
-/** Whether the client authenticates with a secret, rather than a key or not at all. */
+/** Whether the client authenticates with a secret, rather than a key, a certificate or not at all. */
 export const usesSecret = ({
   token_endpoint_auth_method: method,
 }: Pick<ClientMetadata, 'token_endpoint_auth_method'>): boolean =>
-  method !== 'none' && method !== 'private_key_jwt'
+  method === undefined || method === 'client_secret_basic' || method === 'client_secret_post'
 
 /** PKCE is required of public clients, and of others with `require_pkce` (RFC 9700 §2.1.1). */
 export const requiresPkce = (client: Client): boolean => isPublic(client) || client.metadata.require_pkce

@@ -1,3 +1,6 @@
+import type { Client } from './client.ts'
+import { type ClientCertificate, certificateThumbprint } from './client-certificate.ts'
+import { OAuthError } from './errors.ts'
 import type { Parameters } from './parameters.ts'
 import type { RequestInfo } from './request-info.ts'
 import type { TokenBinding, TokenType } from './token-binding.ts'
@@ -7,9 +10,27 @@ export interface TokenRequest {
   readonly parameters: Parameters
   /** The Authorization header as sent. */
   readonly authorization: string | undefined
+  /** Absent if the client presented none, or mutual TLS is off. */
+  readonly certificate?: ClientCertificate
   readonly info: RequestInfo
   /** What the client must prove to use the tokens that it requests. */
   readonly binding: TokenBinding
+}
+
+/**
+ * What the tokens of a request are bound to: for a client with `tls_client_certificate_bound_access_tokens` its certificate
+ * (RFC 8705 §3), and otherwise what the request proved.
+ *
+ * @throws OAuthError `invalid_request` without a certificate that the tokens need
+ */
+export const tokenBinding = ({ metadata }: Client, { certificate, binding }: TokenRequest): TokenBinding => {
+  if (!metadata.tls_client_certificate_bound_access_tokens) return binding
+  if (certificate !== undefined)
+    return { type: 'certificate', thumbprint: certificateThumbprint(certificate) }
+  throw new OAuthError(
+    'invalid_request',
+    'a client certificate is required, because the tokens of this client are bound to it',
+  )
 }
 
 /** A successful response of the token endpoint (RFC 6749 §5.1, OIDC Core §3.1.3.3). */

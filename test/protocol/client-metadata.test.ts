@@ -195,6 +195,34 @@ test('a public client cannot have client credentials (RFC 6749 §4.4)', () => {
   expect(() => parse(client)).toThrow(refused('public client'))
 })
 
+test.each<[string, string, unknown, string]>([
+  ['without a subject', 'tls_client_auth_subject_dn', undefined, 'exactly one of tls_client_auth_subject_dn'],
+  ['with a name of no type', 'tls_client_auth_subject_dn', 'shop', 'distinguished name'],
+  ['with an empty name', 'tls_client_auth_subject_dn', '', 'distinguished name'],
+  ['with a name that ends early', 'tls_client_auth_subject_dn', 'CN=shop,', 'distinguished name'],
+  ['with a quoted name', 'tls_client_auth_subject_dn', 'CN="shop"', 'distinguished name'],
+  ['with a wildcard', 'tls_client_auth_san_dns', '*.example.com', 'without a wildcard'],
+  ['with all hosts of a domain', 'tls_client_auth_san_dns', '.example.com', 'without a wildcard'],
+  ['with a relative URI', 'tls_client_auth_san_uri', '/shop', 'absolute URI'],
+  ['with a network', 'tls_client_auth_san_ip', '10.0.0.0/8', 'IP address'],
+  ['with a domain', 'tls_client_auth_san_email', 'example.com', 'e-mail address'],
+])('a client with tls_client_auth is refused %s', (_what, name, value, description) => {
+  const method = { token_endpoint_auth_method: 'tls_client_auth' }
+  expect(() => parse({ ...method, [name]: value })).toThrow(refused(description))
+})
+
+test('a client has one subject for its certificates, and only with tls_client_auth', () => {
+  const subject = { tls_client_auth_san_dns: 'shop.example.com' }
+  const method = { token_endpoint_auth_method: 'tls_client_auth' }
+  expect(parse({ ...subject, ...method })).toMatchObject(subject)
+  const two = { ...subject, tls_client_auth_san_ip: '10.0.0.1' }
+  for (const metadata of [{ ...two, ...method }, subject])
+    expect(() => parse(metadata)).toThrow(refused('exactly one of'))
+  expect(() => parse({ token_endpoint_auth_method: 'self_signed_tls_client_auth' })).toThrow(
+    refused('jwks or jwks_uri is required with self_signed_tls_client_auth'),
+  )
+})
+
 test('refresh tokens of a public client rotate (RFC 9700 §4.14.2)', () => {
   const client = { token_endpoint_auth_method: 'none', refresh_token_rotation: false }
   expect(() => parse(client)).toThrow(refused('refresh_token_rotation must not be false'))

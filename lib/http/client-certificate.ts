@@ -1,0 +1,45 @@
+import type { TLSSocket } from 'node:tls'
+import type { Request } from 'express'
+import type { MutualTls } from '../options/mutual-tls.ts'
+import type { WarnOnce } from '../options/warn-once.ts'
+import { type ClientCertificate, parseCertificateHeader } from '../protocol/client-certificate.ts'
+
+/** Whether the peer of the connection is a proxy that the app trusts, by Express's `trust proxy`. */
+const isFromTrustedProxy = ({ app, socket }: Request): boolean => {
+  const trusts: unknown = app?.get('trust proxy fn')
+  return typeof trusts === 'function' && trusts(socket.remoteAddress, 0) === true
+}
+
+const ofConnection = ({ socket }: Request): ClientCertificate | undefined => {
+  // A socket of plain http has neither.
+  const { getPeerX509Certificate, authorized = false } = socket as Partial<TLSSocket>
+  const x509 = getPeerX509Certificate?.call(socket)
+  return x509 && { x509, isAuthorized: authorized }
+}
+
+const ofHeader = (req: Request, name: string, warnOnce: WarnOnce): ClientCertificate | undefined => {
+  const value = req.headers[name]
+  if (value === undefined) return undefined
+  if (!isFromTrustedProxy(req)) {
+    warnOnce(`the header ${name} is ignored, because the app does not trust its sender; see trust proxy`)
+    return undefined
+  }
+  const x509 = parseCertificateHeader(String(value))
+  return x509 && { x509, isAuthorized: false }
+}
+
+/**
+ * The certificate of the client: of the TLS connection, or as a trusted proxy sends it.
+ *
+ * @param options undefined if mutual TLS is off
+ * @returns undefined if the client presented none
+ * @throws OAuthError `invalid_request` if the header is malformed
+ */
+export const clientCertificate = (
+  req: Request,
+  options: MutualTls | undefined,
+  warnOnce: WarnOnce,
+): ClientCertificate | undefined => {
+  if (options === undefined) return undefined
+  return options.header === undefined ? ofConnection(req) : ofHeader(req, options.header, warnOnce)
+}

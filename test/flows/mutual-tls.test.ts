@@ -1,0 +1,389 @@
+import { X509Certificate } from 'node:crypto'
+import express from 'express'
+import { type ClientSeed, resourceServer } from '../../lib/index.ts'
+import { listen, openServer, type TestServer } from '../support/client-server.ts'
+import { stopClock } from '../support/clock.ts'
+import { callback, type Host, pkce, secret, startHost } from '../support/host.ts'
+import {
+  type Authority,
+  type Certificate,
+  createAuthority,
+  forwardTo,
+  headerFormats,
+  openMutualTls,
+  publicJwk,
+  selfSigned,
+  send,
+} from '../support/mutual-tls.ts'
+import { codeFor, type Fields } from '../support/tokens.ts'
+
+// Certificates of a private authority, over TLS connections that end in the app or at a proxy.
+
+const scope = 'openid notes:read'
+const subject = '/C=DE/O=Müller, Söhne/CN=Shop One'
+const names = `subjectAltName=DNS:shop.example.com,URI:https://shop.example.com/,IP:10.0.0.1,IP:fd00::1,email:Shop@example.com
+extendedKeyUsage=clientAuth`
+/** Of an authority that takes the name of another. */
+const forged = `${names}\nauthorityKeyIdentifier=none`
+const audience = 'https://api.example.com/notes'
+
+/** How a client may name the subject, with values that mean the same and values that do not. */
+const subjects: readonly [keyof ClientSeed, string, string][] = [
+  [
+    'tls_client_auth_subject_dn',
+    'CN=shop one,o=M\\C3\\BCller\\, Söhne,C=DE',
+    'C=DE,O=Müller\\, Söhne,CN=Shop One',
+  ],
+  ['tls_client_auth_san_dns', 'SHOP.example.com', 'shop.example.org'],
+  ['tls_client_auth_san_uri', 'https://shop.example.com/', 'https://shop.example.com'],
+  ['tls_client_auth_san_ip', 'fd00:0::1', '10.0.0.2'],
+  ['tls_client_auth_san_email', 'Shop@EXAMPLE.com', 'shop@example.com'],
+]
+
+const machine: Omit<ClientSeed, 'client_id'> = {
+  redirect_uris: [],
+  grant_types: ['client_credentials'],
+  scope: 'notes:read',
+}
+const pki = { ...machine, token_endpoint_auth_method: 'tls_client_auth' } as const
+
+let authority: Authority
+let own: Certificate
+/** Certificates of clients, by what is wrong with them. */
+let certificates: Record<'good' | 'renewed' | 'selfSigned' | 'selfSignedRenewed', Certificate>
+let host: Host
+/** A plain http server with the app, and https servers that request certificates: the app's own, and a proxy. */
+let plain: TestServer
+let native: Awaited<ReturnType<typeof openMutualTls>>
+
+const seeds = async (): Promise<ClientSeed[]> => {
+  const jwks = { keys: [await publicJwk(certificates.selfSigned)] } as ClientSeed['jwks']
+  const bound = { tls_client_certificate_bound_access_tokens: true, redirect_uris: [callback], scope }
+  return [
+    ...subjects.flatMap(([name, right, wrong]) => [
+      { ...pki, client_id: `${name} right`, [name]: right },
+      { ...pki, client_id: `${name} wrong`, [name]: wrong },
+    ]),
+    { ...machine, client_id: 'self-signed', token_endpoint_auth_method: 'self_signed_tls_client_auth', jwks },
+    { ...machine, client_id: 'secret', client_secret: secret },
+    { ...bound, client_id: 'public', token_endpoint_auth_method: 'none' },
+    {
+      ...bound,
+      client_id: 'bound',
+      ...{ token_endpoint_auth_method: 'tls_client_auth', tls_client_auth_san_dns: 'shop.example.com' },
+      grant_types: ['authorization_code', 'refresh_token', 'client_credentials'],
+      may_introspect: true,
+    },
+  ]
+}
+
+const hosts: Host[] = []
+const startWith = async (mutualTls: object | boolean, issuer?: string): Promise<Host> => {
+  const started = await startHost({
+    clients: await seeds(),
+    options: {
+      ...(issuer !== undefined && { issuer }),
+      features: { mutualTls },
+      resources: {
+        [audience]: { scopes: ['notes:read'], accessToken: 'jwt' },
+        [`${audience}/opaque`]: { scopes: ['notes:read'], introspection: ['secret'] },
+      },
+    },
+  })
+  hosts.push(started)
+  return started
+}
+
+beforeAll(async () => {
+  authority = createAuthority('/CN=Test CA')
+  own = authority.issue({ subject: '/CN=localhost', extensions: 'subjectAltName=DNS:localhost' })
+  const good = authority.issue({ subject, extensions: names })
+  const self = selfSigned({ subject: '/CN=anything' })
+  certificates = {
+    good,
+    renewed: authority.issue({ subject, extensions: names }),
+    selfSigned: self,
+    selfSignedRenewed: selfSigned({ subject: '/CN=something else', key: self.key }),
+  }
+  plain = await openServer()
+  host = await startWith({ url: 'https://mtls.example.com/oauth' }, `${plain.origin}/oauth`)
+  plain.serve(host.app)
+  native = await openMutualTls(own, authority.cert, host.app)
+})
+afterAll(async () => {
+  await native.close()
+  await plain.close()
+  for (const started of hosts) await started.close()
+})
+afterEach(() => jest.restoreAllMocks())
+
+/** A token request of a client for itself. */
+const ask = (client_id: string, certificate?: Certificate, at = native.origin, more: Fields = {}) =>
+  send(`${at}/oauth/token`, {
+    ...{ ca: authority.cert, certificate },
+    form: { grant_type: 'client_credentials', client_id, scope: 'notes:read', ...more },
+  })
+
+const refused = { status: 401, body: { error: 'invalid_client', error_description: expect.any(String) } }
+
+describe('tls_client_auth accepts a certificate', () => {
+  test.each(subjects)('by %s', async (name) => {
+    expect(await ask(`${name} right`, certificates.good)).toMatchObject({ status: 200 })
+    expect(await ask(`${name} right`, certificates.renewed)).toMatchObject({ status: 200 })
+    expect(await ask(`${name} wrong`, certificates.good)).toEqual(refused)
+  })
+
+  const bySan = 'tls_client_auth_san_dns right'
+  test.each<[string, () => Certificate | undefined]>([
+    ['none', () => undefined],
+    ['one that is expired', () => authority.issue({ subject, extensions: names, days: -1 })],
+    ['one of another authority', () => createAuthority('/CN=Test CA').issue({ subject, extensions: forged })],
+    ['one for servers', () => authority.issue({ subject, extensions: names.replace('client', 'server') })],
+    [
+      'one with a wildcard',
+      () => authority.issue({ subject, extensions: 'subjectAltName=DNS:*.example.com' }),
+    ],
+    ['one with the name as common name', () => authority.issue({ subject: '/CN=shop.example.com' })],
+  ])('but not %s', async (_what, certificate) => {
+    expect(await ask(bySan, certificate())).toEqual(refused)
+  })
+
+  test('until it expires by the clock of the server', async () => {
+    stopClock().travel(2 * 86_400)
+    expect(await ask(bySan, certificates.good)).toEqual(refused)
+  })
+
+  test('of a client that uses a secret for nothing', async () => {
+    expect(await ask('secret', certificates.good)).toEqual(refused)
+    const both = await ask('secret', certificates.good, undefined, { client_secret: secret })
+    expect(both.status).toBe(200)
+    expect(await ask(bySan, certificates.good, undefined, { client_secret: secret })).toEqual(refused)
+  })
+})
+
+describe('self_signed_tls_client_auth accepts', () => {
+  test('every certificate of the registered key, and of no other', async () => {
+    for (const name of ['selfSigned', 'selfSignedRenewed'] as const)
+      expect((await ask('self-signed', certificates[name])).status).toBe(200)
+    const swapped = selfSigned({ subject: '/CN=anything' })
+    for (const other of [undefined, swapped, certificates.good])
+      expect(await ask('self-signed', other)).toEqual(refused)
+  })
+})
+
+describe('behind a proxy', () => {
+  const header = 'X-SSL-Client-Cert'
+  const client = 'tls_client_auth_san_dns right'
+  let behind: Host
+  let backend: TestServer
+  let proxy: Awaited<ReturnType<typeof openMutualTls>>
+  let format: keyof typeof headerFormats = 'nginx'
+  beforeAll(async () => {
+    behind = await startWith({ header, ca: authority.cert })
+    backend = await listen(behind.app)
+    const forward = { header, format: (found?: X509Certificate) => headerFormats[format](found) }
+    proxy = await openMutualTls(own, authority.cert, forwardTo(backend.origin, forward))
+  })
+  beforeEach(() => behind.app.set('trust proxy', 'loopback'))
+  afterAll(async () => {
+    await proxy.close()
+    await backend.close()
+  })
+
+  test.each(Object.keys(headerFormats) as (typeof format)[])('of %s', async (name) => {
+    format = name
+    expect(await ask(client, certificates.good, proxy.origin)).toMatchObject({ status: 200 })
+    expect(await ask('self-signed', certificates.selfSigned, proxy.origin)).toMatchObject({ status: 200 })
+    expect(await ask(client, undefined, proxy.origin)).toEqual(refused)
+  })
+
+  test.each<[string, () => Certificate]>([
+    ['expired', () => authority.issue({ subject, extensions: names, days: -1 })],
+    ['of another authority', () => createAuthority('/CN=Test CA').issue({ subject, extensions: forged })],
+    ['for servers', () => authority.issue({ subject, extensions: names.replace('client', 'server') })],
+    ['of the client itself', () => selfSigned({ subject, extensions: names })],
+    ['of another subject', () => authority.issue({ subject: '/CN=other' })],
+  ])('a certificate that is %s is refused', async (_what, certificate) => {
+    expect(await ask(client, certificate(), proxy.origin)).toEqual(refused)
+  })
+
+  const headerOf = (value: string) => ({ headers: { [header]: value } })
+  const form = { grant_type: 'client_credentials', client_id: client }
+  const good = () => headerFormats.nginx(new X509Certificate(certificates.good.cert))
+
+  test('the header counts only from a proxy that the app trusts', async () => {
+    const direct = () => send(`${backend.origin}/oauth/token`, { form, ...headerOf(good()) })
+    expect((await direct()).status).toBe(200)
+    for (const trusted of [false, '203.0.113.7']) {
+      behind.app.set('trust proxy', trusted)
+      expect(await direct()).toEqual(refused)
+    }
+  })
+
+  test('the header of a client does not reach the app, nor its connection where a header is configured', async () => {
+    const sent = { form, ca: authority.cert, ...headerOf(good()) }
+    expect(await send(`${proxy.origin}/oauth/token`, sent)).toEqual(refused)
+    const direct = await openMutualTls(own, authority.cert, behind.app)
+    expect(await ask(client, certificates.good, direct.origin)).toEqual(refused)
+    await direct.close()
+  })
+
+  test.each<[string, () => string]>([
+    ['of no certificate', () => 'certificate'],
+    ['that is not percent-encoded as it should be', () => '%E0%A4%A'],
+    ['of a certificate that is cut off', () => good().slice(0, 200)],
+    ['of two certificates', () => good() + good()],
+    [
+      'of a certificate with more behind it',
+      () =>
+        `:${Buffer.concat([new X509Certificate(certificates.good.cert).raw, Buffer.alloc(3)]).toString('base64')}:`,
+    ],
+  ])('a header %s is answered with 400', async (_what, value) => {
+    const { status, body } = await send(`${backend.origin}/oauth/token`, { form, ...headerOf(value()) })
+    expect({ status, error: body.error }).toEqual({ status: 400, error: 'invalid_request' })
+  })
+
+  test('without authorities of the option, no certificate is trusted for its subject', async () => {
+    const unverified = await startWith({ header })
+    unverified.app.set('trust proxy', 'loopback')
+    const server = await listen(unverified.app)
+    expect(await send(`${server.origin}/oauth/token`, { form, ...headerOf(good()) })).toEqual(refused)
+    await server.close()
+  })
+})
+
+describe('a token that is bound to a certificate', () => {
+  let api: TestServer
+  let tls: Awaited<ReturnType<typeof openMutualTls>>
+  const introspection = { clientId: 'secret', clientSecret: secret }
+  beforeAll(async () => {
+    host.app.get('/api/bound', host.oauth.requireToken('notes:read'), (_req, res) => void res.end('{}'))
+    const remote = express()
+    const options = { issuer: `${plain.origin}/oauth`, mutualTls: true }
+    const byKeys = resourceServer({ ...options, audience })
+    const byIntrospection = resourceServer({ ...options, audience: `${audience}/opaque`, introspection })
+    remote.get('/jwt', byKeys.requireToken('notes:read'), (_req, res) => void res.end('{}'))
+    remote.get('/opaque', byIntrospection.requireToken('notes:read'), (_req, res) => void res.end('{}'))
+    remote.get(
+      '/unaware',
+      resourceServer({ issuer: options.issuer, audience }).requireToken(),
+      (_req, res) => void res.end('{}'),
+    )
+    api = await listen(remote)
+    tls = await openMutualTls(own, authority.cert, remote)
+  })
+  afterAll(async () => {
+    await api.close()
+    await tls.close()
+  })
+
+  const token = async (client_id: string, certificate = certificates.good, resource?: string) => {
+    const { verifier, challenge } = pkce()
+    const asked = { client_id, scope, resource, code_challenge: challenge, code_challenge_method: 'S256' }
+    const code = await codeFor(host, asked)
+    const form = {
+      grant_type: 'authorization_code',
+      code,
+      client_id,
+      redirect_uri: callback,
+      code_verifier: verifier,
+    }
+    const { status, body } = await send(`${native.origin}/oauth/token`, {
+      ca: authority.cert,
+      certificate,
+      form,
+    })
+    expect({ status, type: body.token_type }).toEqual({ status: 200, type: 'Bearer' })
+    return body as Record<string, string>
+  }
+
+  test.each<[string, () => string, string | undefined]>([
+    ['UserInfo', () => `${native.origin}/oauth/userinfo`, undefined],
+    ['a guard in this process', () => `${native.origin}/api/bound`, undefined],
+    ['a guard elsewhere, as a JWT', () => `${tls.origin}/jwt`, audience],
+    ['a guard elsewhere, by introspection', () => `${tls.origin}/opaque`, `${audience}/opaque`],
+  ])('works at %s with that certificate alone', async (_what, url, resource) => {
+    const { access_token } = await token('bound', certificates.good, resource)
+    const statusWith = async (certificate?: Certificate) =>
+      (await send(url(), { ca: authority.cert, certificate, token: access_token })).status
+    expect(await statusWith(certificates.good)).toBe(200)
+    // The same subject and authority, another certificate.
+    expect(await statusWith(certificates.renewed)).toBe(401)
+    expect(await statusWith()).toBe(401)
+  })
+
+  test('is refused by an API that reads no certificates', async () => {
+    const { access_token } = await token('bound', certificates.good, audience)
+    const seen = await send(`${tls.origin}/unaware`, {
+      ca: authority.cert,
+      certificate: certificates.good,
+      token: access_token,
+    })
+    expect(seen.status).toBe(401)
+  })
+
+  test('shows its certificate to introspection', async () => {
+    const { access_token } = await token('bound')
+    const form = { token: access_token, client_id: 'bound' }
+    const { body } = await send(`${native.origin}/oauth/introspect`, {
+      ca: authority.cert,
+      certificate: certificates.good,
+      form,
+    })
+    const thumbprint = Buffer.from(
+      new X509Certificate(certificates.good.cert).fingerprint256.replaceAll(':', ''),
+      'hex',
+    )
+    expect(body).toMatchObject({
+      active: true,
+      token_type: 'Bearer',
+      cnf: { 'x5t#S256': thumbprint.toString('base64url') },
+    })
+  })
+
+  test('is not issued without a certificate', async () => {
+    const { status, body } = await ask('public', undefined, native.origin, {
+      grant_type: 'refresh_token',
+      refresh_token: 'x',
+    })
+    expect({ status, body }).toEqual({
+      status: 400,
+      body: {
+        error: 'invalid_request',
+        error_description: expect.stringContaining('a client certificate is required'),
+      },
+    })
+  })
+
+  test.each([
+    ['public', 400],
+    ['bound', 200],
+  ])(
+    'a refresh token of the client %s with another certificate is answered with %d',
+    async (client, status) => {
+      const { refresh_token } = await token(client)
+      const by = (certificate: Certificate) =>
+        ask(client, certificate, native.origin, { grant_type: 'refresh_token', refresh_token })
+      expect((await by(certificates.renewed)).status).toBe(status)
+      expect((await by(certificates.good)).status).toBe(200)
+    },
+  )
+})
+
+test('discovery names the methods, the binding and the endpoints of the other host', async () => {
+  const { body } = await send(`${plain.origin}/oauth/.well-known/openid-configuration`)
+  const at = (path: string) => `https://mtls.example.com/oauth${path}`
+  expect(body).toMatchObject({
+    token_endpoint_auth_methods_supported: expect.arrayContaining([
+      'tls_client_auth',
+      'self_signed_tls_client_auth',
+    ]),
+    tls_client_certificate_bound_access_tokens: true,
+    mtls_endpoint_aliases: {
+      token_endpoint: at('/token'),
+      userinfo_endpoint: at('/userinfo'),
+      introspection_endpoint: at('/introspect'),
+      revocation_endpoint: at('/revoke'),
+    },
+  })
+})
