@@ -1,5 +1,7 @@
+import type { JWK } from 'jose'
+import type { ClientSeed } from '../../lib/index.ts'
 import { openServer } from './client-server.ts'
-import { type HostSettings, people, startHost } from './host.ts'
+import { callback, type HostSettings, people, startHost } from './host.ts'
 import { type Answer, locationOf, RawBrowser } from './raw-browser.ts'
 
 /** A host with the kit mounted, on a real port, so that a stock client can discover it and talk to it. */
@@ -63,3 +65,16 @@ export const authorize = async (
 /** As {@link authorize}, where the answer is a redirect to the client. */
 export const answer = async (...parameters: Parameters<typeof authorize>): Promise<URL> =>
   locationOf(await authorize(...parameters))
+
+/** A client with a key, which must sign and push all its requests, and gets signed responses only. */
+export const messageSigningClient = (publicJwk: JWK): ClientSeed => ({
+  client_id: 'signing',
+  token_endpoint_auth_method: 'private_key_jwt',
+  redirect_uris: [callback],
+  scope: 'openid',
+  jwks: { keys: [publicJwk] } as ClientSeed['jwks'],
+  require_signed_request_object: true,
+  require_pushed_authorization_requests: true,
+  authorization_signed_response_alg: 'ES256',
+  response_modes: ['jwt'],
+})
