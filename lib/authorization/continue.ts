@@ -2,6 +2,7 @@ import type { PageContext } from '../http/context.ts'
 import { isReadOnly } from '../http/read-only.ts'
 import { redirectToPage, sendEmpty } from '../http/send.ts'
 import { ownPath } from '../http/urls.ts'
+import { withSettledLevel } from '../protocol/acr-values.ts'
 import type { AuthorizationRequest } from '../protocol/authorization-request.ts'
 import { EndedRequestError } from '../protocol/ended-request.ts'
 import type { Login } from '../protocol/login.ts'
@@ -96,12 +97,13 @@ export interface ContinueOptions {
  */
 export const continueRequest = async (
   context: PageContext,
-  asked: RequestToDecide,
+  incoming: RequestToDecide,
   changes: Changes = {},
   options: ContinueOptions = {},
 ): Promise<void> => {
   const { server, res } = context
   const { returned = false, showLogin } = options
+  const asked = { ...incoming, request: withSettledLevel(incoming.request, returned) }
   const name = asked.pending?.kind ?? options.kind ?? 'authorize'
   const kind = kinds.find((each) => each.name === name)
   // A kind that this version does not know was stored by a newer process.

@@ -48,10 +48,13 @@ const serverSideParameters = async (
   parameters: Parameters,
   client: Client,
   { scopes }: AuthorizationRequest,
-): Promise<Pick<AuthorizationRequest, 'claims' | 'hintedSubject' | 'organization' | 'acrValues'>> => {
+): Promise<
+  Pick<AuthorizationRequest, 'claims' | 'hintedSubject' | 'organization' | 'acrValues' | 'acrIsVoluntary'>
+> => {
   const requested = parseClaims(parameters.optional('claims'))
   const supported = server.options.acrValues
-  const acrValues = requestedLevels(parameters.first('acr_values'), requested?.acr, supported)
+  const byDefault = requested?.acr ? undefined : client.metadata.default_acr_values?.join(' ')
+  const levels = requestedLevels(parameters.first('acr_values') ?? byDefault, requested?.acr, supported)
   const hint = parameters.optional('id_token_hint')
   const hinted = hint === undefined ? undefined : await readIdTokenHint(server, hint)
   const hintedSubject = requested?.subject ?? hinted?.subject
@@ -64,7 +67,7 @@ const serverSideParameters = async (
     ...(requested && { claims: claimsRequest(requested, ofScopes, server.scopeClaims) }),
     ...(hintedSubject !== undefined && { hintedSubject }),
     ...(organization !== undefined && { organization }),
-    ...(acrValues !== undefined && { acrValues }),
+    ...levels,
   }
 }
 

@@ -49,6 +49,8 @@ export interface AuthorizationRequest {
   readonly maxAge?: number
   /** The authentication levels of which the login must have one; only supported ones (RFC 9470 §4). */
   readonly acrValues?: readonly string[]
+  /** A login without such a level is accepted after all (OIDC Core §5.5.1.1). */
+  readonly acrIsVoluntary?: boolean
   readonly loginHint?: string
   /** Requested languages of the pages, preferred first. */
   readonly uiLocales?: readonly string[]

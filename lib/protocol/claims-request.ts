@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { claimNames, protocolClaims, type ScopeClaims } from './claims.ts'
 import { OAuthError } from './errors.ts'
 import { isObject, parseJsonObject } from './json.ts'
@@ -8,7 +9,15 @@ export interface ClaimsRequest {
   readonly idToken: readonly string[]
   /** Claims that no requested scope reveals: the user consents to each, on the terms of the scope that reveals it. */
   readonly beyondScopes: readonly string[]
+  /** The values that a claim must have in one place; otherwise it is absent there. */
+  readonly values?: RequestedValues
 }
+
+/** Values by claim. */
+export type ClaimValues = Readonly<Record<string, readonly unknown[]>>
+
+/** Values by place and claim. */
+export type RequestedValues = Readonly<Partial<Record<'userinfo' | 'idToken', ClaimValues>>>
 
 /** The parameter as sent: claim names by destination, and the subject if the client requires one. */
 export interface RequestedClaims {
@@ -16,6 +25,7 @@ export interface RequestedClaims {
   readonly idToken: readonly string[]
   readonly subject: string | undefined
   readonly acr: RequestedAcr | undefined
+  readonly values: RequestedValues | undefined
 }
 
 /** Authentication levels, of which the login must have one (OIDC Core §5.5.1.1). */
@@ -37,8 +47,8 @@ const membersOf = (
 }
 
 /**
- * Parses the `claims` parameter. Essential claims are treated like voluntary ones: a claim that the user did not allow
- * or the host does not know is absent (OIDC Core §5.5.1).
+ * Parses the `claims` parameter. Essential claims are treated like voluntary ones, except `acr`: a claim that the user did
+ * not allow, that the host does not know or that has another value is absent (OIDC Core §5.5.1).
  *
  * @throws OAuthError `invalid_request` if it is not a JSON object
  * @example parseClaims('{"userinfo":{"name":{"essential":true}}}')?.userinfo // ['name']
@@ -54,7 +64,34 @@ export const parseClaims = (value: string | undefined): RequestedClaims | undefi
     idToken: Object.keys(idToken),
     subject: onlySubject([...valuesOf(idToken.sub), ...valuesOf(userinfo.sub)]),
     acr: acrOf(idToken.acr),
+    values: requestedValues({ userinfo, idToken }),
   }
+}
+
+/** Claims that must have certain values; undefined if there are none, as in most requests. */
+const requestedValues = (
+  places: Readonly<Record<'userinfo' | 'idToken', Readonly<Record<string, unknown>>>>,
+): RequestedValues | undefined => {
+  const found = Object.entries(places).flatMap(([place, members]) => {
+    const values = Object.entries(members).map(([name, member]) => [name, valuesOf(member)] as const)
+    const named = values.filter(([name, wanted]) => wanted.length > 0 && !protocolClaims.has(name))
+    return named.length > 0 ? [[place, Object.fromEntries(named)] as const] : []
+  })
+  return found.length > 0 ? Object.fromEntries(found) : undefined
+}
+
+/**
+ * The claims of a user without those that the client requested with other values (OIDC Core §5.5.1).
+ *
+ * @example matchingClaims({ locale: 'de' }, { locale: ['en', 'fr'] }) // {}
+ */
+export const matchingClaims = (
+  claims: Readonly<Record<string, unknown>>,
+  values: ClaimValues = {},
+): Record<string, unknown> => {
+  const matches = ([name, value]: [string, unknown]): boolean =>
+    !Object.hasOwn(values, name) || values[name]?.some((wanted) => isDeepStrictEqual(wanted, value)) === true
+  return Object.fromEntries(Object.entries(claims).filter(matches))
 }
 
 /** The values that a claim must have, in whatever form the client wrote them. */
@@ -98,7 +135,7 @@ export const claimsRequest = (
   const userinfo = releasable(requested.userinfo)
   const idToken = releasable(requested.idToken)
   const beyondScopes = [...new Set([...userinfo, ...idToken])].filter((name) => !covered.has(name))
-  return { userinfo, idToken, beyondScopes }
+  return { userinfo, idToken, beyondScopes, ...(requested.values && { values: requested.values }) }
 }
 
 /** A claims request without the claims beyond the scopes that may not be released. */

@@ -87,6 +87,12 @@ export const redirectUris: Check = (name, value) => {
   return uris
 }
 
+export const acrValues: Check = (name, value) => {
+  const levels = list(name, value)
+  const isLevel = (level: string): boolean => /^[\x21-\x7e]{1,255}$/.test(level)
+  return levels.every(isLevel) ? levels : refuse(`${name} must be a list of strings without spaces`)
+}
+
 /** OIDC Core §6.2: the fragment is a hash of the object. RFC 9101 §5.2: at most 512 characters. */
 export const requestUris: Check = (name, value) => {
   const uris = list(name, value)

@@ -1,6 +1,7 @@
 import { type ClientAssertionAlgorithm, clientAssertionAlgorithms } from './client-assertion.ts'
 import { certificateSubjectNames } from './client-certificate.ts'
 import {
+  acrValues,
   type Check,
   certificateSubjectChecks,
   flag,
@@ -121,6 +122,10 @@ export interface ClientMetadata {
   sector_identifier_uri?: string
   /** Maximum age of a login for this client, in seconds (OIDC Registration §2). */
   default_max_age?: number
+  /** Authentication levels that its requests ask for unless they name others (OIDC Registration §2). */
+  default_acr_values?: string[]
+  /** Whether ID tokens must have `auth_time`; they always have it. */
+  require_auth_time?: boolean
   /** The client belongs to the host and needs no consent, except a public one on loopback or a private-use scheme. */
   first_party: boolean
   require_pkce: boolean
@@ -198,6 +203,8 @@ const registered: Readonly<Record<string, Check>> = {
   subject_type: oneOf(['public', 'pairwise']),
   sector_identifier_uri: httpsUri,
   default_max_age: maxAge,
+  default_acr_values: acrValues,
+  require_auth_time: flag,
 }
 
 /** Members that only the host may set. */

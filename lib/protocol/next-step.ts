@@ -87,7 +87,7 @@ export const nextStep = <UserLogin extends Login>(
     return silent ? failure('login_required', 'the user must sign in') : { step: 'login' }
   }
   if (isUnexpectedUser(context, login)) return failure('login_required', 'a different user has signed in')
-  if (lacksLevel(request, login)) return unmetLevel
+  if (!request.acrIsVoluntary && lacksLevel(request, login)) return unmetLevel
   if (mustSelectAccount(context, login)) return { step: 'select-account' }
   // A decision counts only under the login that made it: otherwise one user could consent for another.
   const ownDecision = decision?.sid === login.sid ? decision : undefined

@@ -1,6 +1,6 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { claimNames, releasedClaims } from '../protocol/claims.ts'
-import type { ClaimsRequest } from '../protocol/claims-request.ts'
+import { type ClaimsRequest, matchingClaims } from '../protocol/claims-request.ts'
 import { allowedScopes, type Client } from '../protocol/client.ts'
 import type { User } from '../users/users.ts'
 
@@ -37,12 +37,14 @@ const individualClaims = (
 }
 
 /** The claims of a UserInfo response: those of the scopes, and those requested individually for it. */
-export const userinfoClaims = (
+export const userinfoClaims = async (
   server: AuthorizationServer,
   user: User,
   grant: ClaimsGrant,
-): Promise<Record<string, unknown>> =>
-  userClaims(server, user, grant.scopes, individualClaims(server, grant, 'userinfo'))
+): Promise<Record<string, unknown>> => {
+  const revealed = await userClaims(server, user, grant.scopes, individualClaims(server, grant, 'userinfo'))
+  return matchingClaims(revealed, grant.claims?.values?.userinfo)
+}
 
 /**
  * The user's claims of an ID token.
@@ -56,7 +58,8 @@ export const idTokenUserClaims = async (
 ): Promise<Record<string, unknown>> => {
   const { claims, scopes } = grant
   if (!all && !claims?.idToken.length) return {}
-  const revealed = await userClaims(server, user, scopes, individualClaims(server, grant, 'idToken'))
+  const known = await userClaims(server, user, scopes, individualClaims(server, grant, 'idToken'))
+  const revealed = matchingClaims(known, claims?.values?.idToken)
   if (all) return revealed
   return Object.fromEntries(Object.entries(revealed).filter(([name]) => claims?.idToken.includes(name)))
 }

@@ -51,7 +51,8 @@ describe('the claims parameter', () => {
   test.each([
     ['null', null],
     ['essential', { essential: true }],
-    ['another value', { value: 'Another User' }],
+    ['its value', { value: everyClaim.name }],
+    ['one of its values', { values: ['Another User', everyClaim.name] }],
     ['unknown members', { purpose: 'why not', essential: 'yes' }],
     ['no object at all', 7],
   ])('with %s returns the claim where it was requested', async (_, member) => {
@@ -62,6 +63,32 @@ describe('the claims parameter', () => {
     const inIdToken = await host.told(asking({ id_token: { name: member } }))
     expect(inIdToken).toMatchObject({ userinfo: { sub }, idToken: { sub, name } })
     expect(inIdToken.userinfo).not.toHaveProperty('name')
+  })
+
+  test.each([
+    ['another value', { value: 'Another User' }],
+    ['other values', { essential: true, values: ['Another User', 7] }],
+  ])('with %s leaves the claim out where it was requested, although a scope reveals it', async (_, name) => {
+    for (const client_id of ['lean', 'full']) {
+      const more = { client_id, scope: 'openid profile' }
+      const { userinfo, idToken } = await host.told(asking({ userinfo: { name } }, more), client_id)
+      expect(userinfo).toMatchObject({ nickname: everyClaim.nickname })
+      expect(userinfo).not.toHaveProperty('name')
+      expect('name' in idToken).toBe(client_id === 'full')
+      const again = await host.told(asking({ id_token: { name } }, more), client_id)
+      expect(again.idToken).not.toHaveProperty('name')
+      expect(again.userinfo).toHaveProperty('name')
+    }
+  })
+
+  test('compares values of any type, and those of objects whole', async () => {
+    const { address } = everyClaim
+    const [right, wrong] = [{ value: address }, { value: { ...address, country: 'XX' } }]
+    const rank = { value: 7 }
+    const { userinfo, idToken } = await host.told(
+      asking({ userinfo: { rank, address: right }, id_token: { rank: { value: '7' }, address: wrong } }),
+    )
+    expect({ userinfo, idToken }).toEqual({ userinfo: { sub, rank: 7, address }, idToken: { sub } })
   })
 
   test('may request different claims for each place, also custom ones', async () => {

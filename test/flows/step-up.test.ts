@@ -15,6 +15,11 @@ beforeAll(async () => {
         ...{ client_id: 'web', client_secret: secret, redirect_uris: [callback], first_party: true },
         scope: 'openid notes:read',
       },
+      {
+        ...{ client_id: 'careful', client_secret: secret, redirect_uris: [callback], first_party: true },
+        ...{ default_acr_values: ['mfa'], default_max_age: 60, require_auth_time: true },
+        scope: 'openid notes:read',
+      },
     ],
     options: {
       acrValues: ['password', 'mfa'],
@@ -102,8 +107,9 @@ test('an API asks for a recent login', async () => {
   expect(refused.headers['www-authenticate']).toMatch(/, scope="notes:read", max_age="60"$/)
 })
 
-const essential = (values: string[]): string =>
-  JSON.stringify({ id_token: { acr: { essential: true, values } } })
+const acrClaim = (values: string[], essential: boolean): string =>
+  JSON.stringify({ id_token: { acr: { essential, values } } })
+const essential = (values: string[]): string => acrClaim(values, true)
 
 test.each([
   ['a level that the login has', 'mfa', { acr_values: 'password mfa' }],
@@ -128,6 +134,30 @@ test.each([
   const agent = signedIn('password')
   const page = loginPage(await agent.get(url(more)))
   expectErrorRedirect(await comeBack(agent, page), 'unmet_authentication_requirements')
+})
+
+test('a voluntary claim asks for the level, and accepts a login without it', async () => {
+  for (const [values, prompt] of [['mfa', 'none'] as const, ['gold', ''] as const])
+    codeOf(await signedIn('password').get(url({ claims: acrClaim([values], false), prompt })))
+  const agent = signedIn('password')
+  const page = loginPage(await agent.get(url({ claims: acrClaim(['mfa'], false) })))
+  expect(page.searchParams.get('acr_values')).toBe('mfa')
+  const tokens = await tokensOf(await comeBack(agent, page))
+  expect(claimsOf(tokens.id_token)).toMatchObject({ acr: 'password' })
+  // RFC 9470 requires it nevertheless.
+  const both = { claims: acrClaim(['mfa'], false), acr_values: 'mfa', prompt: 'none' }
+  expectErrorRedirect(await signedIn('password').get(url(both)), 'login_required')
+})
+
+test('default_acr_values and default_max_age count unless the request says otherwise', async () => {
+  const ask = (more: Record<string, string>, level = 'password', time?: number) =>
+    signedIn(level, time).get(url({ client_id: 'careful', prompt: 'none', ...more }))
+  expectErrorRedirect(await ask({}), 'login_required')
+  codeOf(await ask({}, 'mfa'))
+  expectErrorRedirect(await ask({}, 'mfa', seconds() - 90), 'login_required')
+  codeOf(await ask({ max_age: '120' }, 'mfa', seconds() - 90))
+  codeOf(await ask({ acr_values: 'password' }))
+  codeOf(await ask({ claims: acrClaim(['mfa'], false) }))
 })
 
 test('a level ends with the session at the host that had it', async () => {
