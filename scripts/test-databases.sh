@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 PATH="$PWD/node_modules/.bin:$PATH"
 
-flows=(authorize refresh-token concurrency login consent throttle organizations user-lifecycle pruning
+flows=(authorize refresh-token login consent throttle organizations user-lifecycle pruning
   registration metadata-documents resources jwt-bearer client-logos pushed-requests)
 flows=("${flows[@]/%/.test.ts}")
 # The other tests of repositories open both servers themselves, so `npm test` runs them.

@@ -235,14 +235,6 @@ underAttack(
         }
       })
 
-      test('ten times at the same moment', async () => {
-        const jwt = await right()
-        const answers = await Promise.all(Array.from({ length: 10 }, () => send(jwt)))
-        const refused = answers.filter(({ status }) => status !== 200)
-        expect(refused).toHaveLength(9)
-        for (const answer of refused) expectRefusal(answer, 401, 'invalid_client')
-      })
-
       test('and not again with the other right signature of the same words', async () => {
         const [one, two] = [await right(), await right()]
         expect((await send(mirrored(one))).status).toBe(200)

@@ -11,7 +11,6 @@ import {
   rivals,
   web,
 } from '../support/api-side.ts'
-import { stopClock } from '../support/clock.ts'
 import { callback, secret } from '../support/host.ts'
 import type { Answer } from '../support/raw-browser.ts'
 import { asserted } from '../support/signing-client.ts'
@@ -175,18 +174,6 @@ underAttack(
           expectRefusal(await ask(path, body, { 'Content-Type': 'application/json' }), 415, 'invalid_request')
         }
       })
-    })
-
-    test('a secret that was replaced works until it ends, to the second (ASVS 13.3.4)', async () => {
-      const clock = stopClock()
-      const old = 'the-secret-before-of-more-than-32-characters'
-      const row = { previous_secret_hash: hashSecret(old), previous_secret_expires_at: clock.now() + 100 }
-      await table('clients').where({ client_id: 'web' }).update(row)
-      clock.travel(99)
-      expect((await own({ client_secret: old })).status).toBe(200)
-      expectRefusal(await own({ client_id: 'other', client_secret: old }), 401, 'invalid_client')
-      clock.travel(1)
-      expectRefusal(await own({ client_secret: old }), 401, 'invalid_client')
     })
 
     test('a public client cannot pass where a secret is asked for (RFC 7662 §2.1, RFC 6749 §4.4)', async () => {

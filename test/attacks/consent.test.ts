@@ -1,14 +1,8 @@
 import { browserSide, evil, ownCookies, pageOf, still } from '../support/browser-side.ts'
 import { stopClock } from '../support/clock.ts'
-import { authorizeUrl, callback, clients, pkce, secret, startHost } from '../support/host.ts'
-import {
-  claimsOf,
-  codeOf,
-  expectErrorPage,
-  expectErrorRedirect,
-  expectExpiredPage,
-} from '../support/outcomes.ts'
-import { RawBrowser } from '../support/raw-browser.ts'
+import { callback, clients, pkce, secret } from '../support/host.ts'
+import { claimsOf, expectErrorPage, expectExpiredPage } from '../support/outcomes.ts'
+import type { RawBrowser } from '../support/raw-browser.ts'
 import { underAttack, writesNothing } from '../support/target.ts'
 import { ada, bob } from '../support/tokens.ts'
 
@@ -187,13 +181,6 @@ underAttack(
         expect(await table('authorizations')).toEqual(before)
       })
 
-      test('after it was denied, it allows nothing', async () => {
-        const { agent, page, fields } = await consentPage()
-        expectRefusal(await agent.decide(page, 'deny'), 'access_denied')
-        expectExpiredPage(await post(agent, '/consent', { ...fields, decision: 'allow' }))
-        expect(await table('consents')).toEqual([])
-      })
-
       test('allow and deny at once end in one answer', async () => {
         const { agent, page } = await consentPage()
         const sent = (['allow', 'deny', 'allow', 'deny'] as const).map((each) =>
@@ -251,21 +238,6 @@ underAttack(
         },
       )
 
-      test('an invalid request in one does not disturb the other', async () => {
-        const { agent, page } = await consentPage(web)
-        expectRefusal(await agent.get(authorizeUrl({ scope: '"' })), 'invalid_scope')
-        for (const asked of [{ redirect_uri: evil }, { client_id: 'unregistered' }])
-          expectErrorPage(await agent.get(authorizeUrl(asked)), 400)
-        code(await agent.decide(page, 'allow'), { state: 'of web' })
-      })
-
-      test('denying in one leaves the other open', async () => {
-        const { agent, page } = await consentPage(web)
-        const other = await agent.open(authorizeUrl({ ...shop, prompt: 'consent' }))
-        expectRefusal(await agent.decide(other, 'deny'), 'access_denied', { state: 'of shop' })
-        code(await agent.decide(page, 'allow'), { state: 'of web' })
-      })
-
       test('eleven more make the first one expire, and never another’s (RFC 6819 §4.4.1.11)', async () => {
         const clock = stopClock()
         const { agent, page } = await consentPage(web)
@@ -292,14 +264,6 @@ underAttack(
         code(await agent.grant(authorizeUrl(asked)), { redirectUri })
         expectRefusal(await agent.get(silent(asked)), 'consent_required', { redirectUri })
         expect(pageOf(await agent.open(authorizeUrl(asked)))).toBe('200 /consent')
-      })
-
-      test('for one scope more, in silence or by asking for less before', async () => {
-        const agent = await signedIn()
-        expectRefusal(await agent.get(silent({ scope: 'openid email' })), 'consent_required')
-        expectRefusal(await agent.get(silent({ scope: 'openid offline_access' })), 'consent_required')
-        const claims = '{"userinfo":{"email":null}}'
-        expectRefusal(await agent.get(silent({ claims })), 'consent_required')
       })
 
       test('for another client of the same name, or after it was removed', async () => {
@@ -332,24 +296,3 @@ underAttack(
   },
   settings,
 )
-
-// What the page says is what is consented to (RFC 6819 §4.2.2, ASVS 10.7.2).
-test('a consent to a scope that meant something else then is asked for again', async () => {
-  const scopes = { 'notes:read': 'Read your notes', 'notes:write': 'Write notes for you' }
-  const before = await startHost({ options: { scopes } })
-  const changed = { ...scopes, 'notes:read': 'Read your notes and show them to anybody' }
-  const after = await startHost({ database: before.database, options: { scopes: changed } })
-  try {
-    const asked = { client_id: 'web', scope: 'openid notes:read' }
-    const silent = authorizeUrl({ ...asked, prompt: 'none' })
-    const agent = new RawBrowser(before.app)
-    codeOf(await agent.grant(authorizeUrl(asked)))
-    codeOf(await agent.get(silent))
-    const later = new RawBrowser(after.app)
-    for (const [name, value] of agent.cookies) later.cookies.set(name, value)
-    expectErrorRedirect(await later.get(silent), 'consent_required')
-  } finally {
-    await after.oauth.close()
-    await before.close()
-  }
-})

@@ -1,5 +1,4 @@
 import { browserSide, ownCookies, pageOf, still } from '../support/browser-side.ts'
-import { stopClock } from '../support/clock.ts'
 import { pkce } from '../support/host.ts'
 import { claimsOf, expectExpiredPage } from '../support/outcomes.ts'
 import { type Answer, fieldsOf, type RawBrowser } from '../support/raw-browser.ts'
@@ -255,13 +254,6 @@ underAttack(
         return { owner, thief }
       }
 
-      test('when its owner signs out', async () => {
-        const { owner, thief } = await stolen()
-        await owner.submit(await owner.get(at('/logout')), 'csrf_token')
-        await expectNobody(thief)
-        await expectNobody(owner)
-      })
-
       test('when its owner or another user signs in again', async () => {
         for (const [demand, person] of [
           ['login', ada],
@@ -282,17 +274,6 @@ underAttack(
         expect(await subjectOf(owner)).toBe('1')
         await target().host.oauth.users.revokeAll('1')
         for (const agent of [thief, owner]) await expectNobody(agent)
-      })
-
-      test('after twelve hours, however often it is used', async () => {
-        const clock = stopClock()
-        const { owner, thief } = await stolen()
-        for (let half = 0; half < 25; half += 1) {
-          clock.travel(1739)
-          await thief.get(silent())
-        }
-        await expectNobody(thief)
-        await expectNobody(owner)
       })
     })
 

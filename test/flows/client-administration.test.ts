@@ -92,15 +92,6 @@ describe('disable()', () => {
     expect(told.join(' ')).toBe('client.disabled,web client.enabled,web')
   })
 
-  test('refuses the answers on a page that was open before', async () => {
-    const agent = new RawBrowser(host.app)
-    const login = await agent.open(authorizeUrl(request))
-    await host.oauth.clients.disable('web')
-    const answer = await agent.signIn(login)
-    expect([answer.status, answer.headers.location]).toEqual([400, undefined])
-    expect(await table('authorizations')).toEqual([])
-  })
-
   test('restores nothing that expired meanwhile', async () => {
     const clock = stopClock()
     const held = await holdings()

@@ -2,7 +2,7 @@ import type { AuthRouterOptions, ClientSeed } from '../../lib/index.ts'
 import { authorizeUrl, callback, type Host, secret, startHost } from '../support/host.ts'
 import { codeOf, expectErrorPage, expectErrorRedirect } from '../support/outcomes.ts'
 import { type Answer, fieldsOf, RawBrowser } from '../support/raw-browser.ts'
-import { bob, redeem } from '../support/tokens.ts'
+import { redeem } from '../support/tokens.ts'
 
 type Scopes = NonNullable<AuthRouterOptions['scopes']>
 
@@ -283,14 +283,5 @@ describe('an answer is to what was shown:', () => {
     expect(JSON.stringify(await receipts())).not.toContain('Read all of your notes')
     expect(asks(await moved.open(authorizeUrl(web)))).toBe(true)
     codeOf(await agent.get(authorizeUrl(web)))
-  })
-
-  test('a page that was shown to another user decides nothing', async () => {
-    const { agent, page } = await asked()
-    const choice = await agent.open(authorizeUrl({ ...web, prompt: 'select_account' }))
-    const login = await agent.submit(choice, 'value="another"', { decision: 'another' })
-    await agent.signIn(login, bob.email, bob.password)
-    expect((await agent.decide(page, 'allow')).html).toContain('You’re now signed in as')
-    expect(await table('consents')).toEqual([])
   })
 })

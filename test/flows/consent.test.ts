@@ -81,20 +81,6 @@ describe('the page', () => {
     expect(again.html).not.toContain('signed out')
     codeOf(await agent.decide(again, 'allow'))
   })
-
-  test('of a user who was replaced in another tab allows nothing, and is shown again for the other user', async () => {
-    const { agent, page } = await asked()
-    await agent.signIn(await agent.open(authorizeUrl({ ...web, prompt: 'login select_account' })), ...bob)
-    for (const decision of ['allow', 'deny'] as const) {
-      const again = await agent.decide(page, decision)
-      expect({ path: again.url.pathname, status: again.status }).toEqual(consentPage)
-      expect(again.html).toContain(
-        'You’re now signed in as <bdi>bob@example.com</bdi>. Check and allow again.',
-      )
-    }
-    const { body } = await redeem(host, codeOf(await agent.decide(await agent.get(page.url.href), 'allow')))
-    expect(claimsOf(body.id_token).sub).toBe('2')
-  })
 })
 
 describe('is remembered', () => {

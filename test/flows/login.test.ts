@@ -180,22 +180,6 @@ describe('who is logged in', () => {
     await people().where({ id: 2 }).update({ disabled_at: null })
     codeOf(await agent.open(authorizeUrl(web)))
   })
-
-  test('auth_time is when the password was given, also later and in silence', async () => {
-    const clock = stopClock()
-    const agent = browser()
-    const page = await agent.open(authorizeUrl(web))
-    clock.travel(20)
-    const loggedIn = clock.now()
-    const signedIn = await agent.signIn(page)
-    clock.travel(20)
-    const first =
-      signedIn.url.pathname === '/oauth/consent' ? await agent.decide(signedIn, 'allow') : signedIn
-    expect(await idTokenFrom(first)).toMatchObject({ sub: '1', auth_time: loggedIn, iat: clock.now() })
-    clock.travel(100)
-    const silent = await agent.open(authorizeUrl({ ...web, prompt: 'none', max_age: '1000' }))
-    expect(await idTokenFrom(silent)).toMatchObject({ sub: '1', auth_time: loggedIn })
-  })
 })
 
 describe('users behind functions', () => {

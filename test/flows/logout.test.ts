@@ -2,7 +2,7 @@ import session from 'express-session'
 import supertest from 'supertest'
 import { stopClock } from '../support/clock.ts'
 import { authorizeUrl, callback, clients, type Host, secret, startHost } from '../support/host.ts'
-import { claimsOf, codeOf, expectErrorPage, expectErrorRedirect } from '../support/outcomes.ts'
+import { codeOf, expectErrorPage, expectErrorRedirect } from '../support/outcomes.ts'
 import { type Answer, fieldsOf, RawBrowser } from '../support/raw-browser.ts'
 import { answerOf, bob, expectError, redeem, refresh, type TokenAnswer, userinfo } from '../support/tokens.ts'
 
@@ -301,15 +301,6 @@ describe('what ends with the login', () => {
     expect((await userinfo(host, refreshed.access_token)).status).toBe(200)
   })
 
-  test('a request that waits for consent in another tab', async () => {
-    const { agent, tokens } = await visitor()
-    const tab = await agent.open(authorizeUrl({ client_id: 'shop', scope: 'openid', prompt: 'consent' }))
-    await leave(agent, tokens)
-    const login = await agent.decide(tab, 'allow')
-    expect({ status: login.status, path: login.url.pathname }).toEqual({ status: 200, path: '/oauth/login' })
-    expect(login.html).toContain('You were signed out. Sign in to continue.')
-  })
-
   test('nothing in another browser of the same user, nor of another user', async () => {
     const { agent, tokens } = await visitor()
     const [elsewhere, stranger] = [await visitor(), await visitor({ as: 'bob' })]
@@ -398,32 +389,5 @@ describe('while the database fails', () => {
       expectErrorPage(answer, 503)
     }
     await expectSignedIn(agent)
-  })
-})
-
-describe('id_token_hint at the authorization endpoint (OIDC Core §3.1.2.1)', () => {
-  const ask = (id_token_hint: string, parameters: Fields = {}): string =>
-    authorizeUrl({ client_id: 'shop', scope: 'openid', state: 's', id_token_hint, ...parameters })
-  const subjectOf = async (answer: Answer): Promise<string> => {
-    const tokens = await answerOf(redeem(host, codeOf(answer), { client_id: 'shop' }))
-    return String(claimsOf(tokens.id_token).sub)
-  }
-
-  test('of another user: the sign-in page, which fixes no account, and that user may answer', async () => {
-    const { tokens } = await visitor({ as: 'bob' })
-    const { agent } = await visitor()
-    const page = await agent.open(ask(tokens.id_token))
-    expect(page.url.pathname).toBe('/oauth/login')
-    expect(page.html).not.toContain('ada@example.com')
-    const done = await agent.signIn(page, bob.email, bob.password)
-    expect(await subjectOf(done.location ? done : await agent.decide(done, 'allow'))).toBe('2')
-  })
-
-  test('without a login: only the browser of the page may answer', async () => {
-    const { tokens } = await visitor({ as: 'bob' })
-    const [right, wrong] = [browser(), browser()]
-    expect(await subjectOf(await right.grant(ask(tokens.id_token), bob.email, bob.password))).toBe('2')
-    const answer = await wrong.grant(ask(tokens.id_token))
-    expectErrorRedirect(answer, 'login_required', { state: 's' })
   })
 })

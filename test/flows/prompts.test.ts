@@ -60,13 +60,6 @@ const silently = (agent: RawBrowser, more: Record<string, string> = {}): Promise
   agent.get(authorizeUrl({ ...web, prompt: 'none', ...more }))
 
 describe('prompt=none', () => {
-  test('without a login is login_required, and nothing waits', async () => {
-    const answer = await silently(browser())
-    expect(clientAnswer(answer)).toEqual(refusal('login_required'))
-    expect(answer.setCookies).toEqual([])
-    expect(await table('pending_requests')).toEqual([])
-  })
-
   test('without consent is consent_required, also for more than was allowed', async () => {
     const { agent } = await visited()
     expectRefused(await silently(agent, { scope: 'openid email' }), 'consent_required')
@@ -299,38 +292,5 @@ describe('id_token_hint', () => {
     const page = await agent.open(authorizeUrl({ ...web, prompt: 'login', id_token_hint: idToken.raw }))
     expect(pathOf(page)).toBe(loginPage)
     codeOf(await agent.signIn(page))
-  })
-})
-
-describe('what is only a wish', () => {
-  test.each([
-    ['display', 'hologram'],
-    ['ui_locales', 'xx-not-a-language se'],
-    ['claims_locales', 'de-CH fr'],
-    ['acr_values', 'urn:mace:incommon:iap:silver 0'],
-    ['login_hint', '"><script>'],
-    ['prompt', 'create'],
-    ['registration', '{}'],
-    ['id_token_signed_response_alg', 'none'],
-    ['__proto__', 'x'],
-  ])('%s is ignored and not returned', async (name, value) => {
-    const agent = browser()
-    const request = `${authorizeUrl({ ...web, nonce: 'n' })}&${new URLSearchParams([[name, value]])}`
-    const done = await agent.grant(request)
-    expect(Object.keys(clientAnswer(done).fields).sort()).toEqual(['code', 'iss', 'state'])
-    const { acr, ...claims } = await idTokenOf(done)
-    // A class that was merely wished for may be absent (OIDC Core §3.1.2.1, §5.5.1.1); it is never made up.
-    expect(acr).toBeUndefined()
-    expect(claims).toMatchObject({ sub: '1', nonce: 'n' })
-    // Signed in and allowed, it is served in silence too.
-    if (name !== 'prompt') codeOf(await agent.get(`${request}&prompt=none`))
-  })
-
-  test('login_hint fills in the name if no user is signed in', async () => {
-    const page = await browser().open(authorizeUrl({ ...web, login_hint: bob.email }))
-    expect(fieldsOf(page, 'name="password"').username).toBe(bob.email)
-    const { agent, idToken } = await visited()
-    const done = await agent.get(authorizeUrl({ ...web, login_hint: bob.email }))
-    expect(await idTokenOf(done)).toMatchObject({ sub: '1', auth_time: idToken.auth_time })
   })
 })

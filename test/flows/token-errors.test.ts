@@ -72,6 +72,15 @@ describe('client authentication', () => {
     }
   })
 
+  test('takes the scheme of HTTP Basic in any letter case', async () => {
+    const credentials = Buffer.from(`basic:${secret}`).toString('base64')
+    const res = await post(host, 'grant_type=refresh_token&refresh_token=x').set(
+      'Authorization',
+      `bAsIc ${credentials}`,
+    )
+    expectError(res, 400, 'invalid_grant')
+  })
+
   test('introspection is refused to a public client, with a challenge where it used the header', async () => {
     const refused = await introspect(host, 'x', { client_id: undefined, client_secret: undefined }).auth(
       'native',
@@ -152,18 +161,6 @@ describe('a host that parses bodies before us', () => {
 
     test('still gets tokens', async () => {
       expect((await redeem(parsed, await codeFor(parsed))).status).toBe(200)
-    })
-
-    test('a parameter twice and a client_id as a list are still refused', async () => {
-      for (const more of ['x=1&x=2', 'client_id[]=web&client_id[]=web'])
-        expectError(await post(parsed, `${own}&${web}&${more}`), 400, 'invalid_request')
-    })
-
-    test('a JSON body is still 415', async () => {
-      const res = await supertest(parsed.app)
-        .post('/oauth/token')
-        .send({ grant_type: 'client_credentials', client_id: 'web', client_secret: secret })
-      expectError(res, 415, 'invalid_request')
     })
   })
 })
