@@ -13,6 +13,8 @@ let time: number
 beforeEach(() => {
   database = openTestDatabase()
   database.knex.client.logger.warn = () => {}
+  // Every read then borrows a connection, as on a server.
+  database.knex.client.pool.free.at = () => undefined
   time = 1_000_000
   jest.spyOn(performance, 'now').mockImplementation(() => time)
   for (const told of Object.values(log)) told.mockClear()

@@ -8,7 +8,6 @@ import { ada, answerOf, bob, redeem } from '../support/tokens.ts'
 
 const web = { client_id: 'web', scope: 'openid', state: 's' }
 const impatient = { client_id: 'impatient', scope: 'openid', state: 's' }
-const zero = { client_id: 'zero', scope: 'openid', state: 's' }
 
 let host: Host
 let clock: Clock
@@ -68,24 +67,6 @@ describe('prompt=none', () => {
     expectRefused(await silently(agent), 'consent_required')
   })
 
-  test('gives a code of the same login: sub, auth_time, sid and amr are as before', async () => {
-    const { agent, idToken } = await visited()
-    const again = await idTokenOf(await silently(agent, { nonce: 'again' }))
-    const { sub, auth_time, sid, amr } = idToken
-    expect(again).toMatchObject({ sub, auth_time, sid, amr, iat: clock.now(), nonce: 'again' })
-  })
-
-  test.each([
-    ['30', 'code'],
-    ['29', 'login_required'],
-    ['0', 'login_required'],
-  ])('thirty seconds after the login with max_age=%s is %s', async (max_age, outcome) => {
-    const { agent, idToken } = await visited()
-    const answer = await silently(agent, { max_age })
-    if (outcome === 'code') expect((await idTokenOf(answer)).auth_time).toBe(idToken.auth_time)
-    else expect(clientAnswer(answer)).toEqual(refusal(outcome))
-  })
-
   test('distinguishes the user of the id_token_hint from others, also with an expired hint', async () => {
     const { agent, idToken } = await visited()
     const other = browser()
@@ -126,13 +107,6 @@ describe.each(['login', 'login select_account'])('prompt=%s', (prompt) => {
     expect(sid).not.toBe(idToken.sid)
   })
 
-  test('asks once without a login', async () => {
-    const agent = browser()
-    const page = await agent.open(authorizeUrl(request))
-    expect(pathOf(page)).toBe(loginPage)
-    codeOf(await agent.decide(await agent.signIn(page), 'allow'))
-  })
-
   test('cannot be skipped by opening any URL of it again', async () => {
     const { agent } = await visited()
     const page = await agent.open(authorizeUrl(request))
@@ -163,13 +137,6 @@ describe.each(['login', 'login select_account'])('prompt=%s', (prompt) => {
 })
 
 describe('prompt=consent', () => {
-  test('asks despite an earlier consent, and keeps the login', async () => {
-    const { agent, idToken } = await visited()
-    const page = await agent.open(authorizeUrl({ ...web, prompt: 'consent' }))
-    expect(pathOf(page)).toBe(consentPage)
-    expect((await idTokenOf(await agent.decide(page, 'allow'))).auth_time).toBe(idToken.auth_time)
-  })
-
   test.each(['login consent', 'login consent select_account'])(
     '%s asks for both, and neither is skipped',
     async (prompt) => {
@@ -263,12 +230,6 @@ describe('default_max_age of a client', () => {
     const young = await visited(impatient, 30)
     expect(pathOf(await young.agent.open(authorizeUrl({ ...impatient, max_age: '29' })))).toBe(loginPage)
   })
-
-  test('of 0 asks each time, and is never served in silence', async () => {
-    const { agent } = await visited(zero, 0)
-    expect(pathOf(await agent.open(authorizeUrl(zero)))).toBe(loginPage)
-    expectRefused(await agent.get(authorizeUrl({ ...zero, prompt: 'none' })), 'login_required')
-  })
 })
 
 describe('id_token_hint', () => {
@@ -285,12 +246,5 @@ describe('id_token_hint', () => {
     expect(pathOf(second)).toBe(loginPage)
     const done = await agent.signIn(second, bob.email, bob.password)
     expect((await idTokenOf(done)).sub).toBe('2')
-  })
-
-  test('does not replace prompt=login', async () => {
-    const { agent, idToken } = await visited()
-    const page = await agent.open(authorizeUrl({ ...web, prompt: 'login', id_token_hint: idToken.raw }))
-    expect(pathOf(page)).toBe(loginPage)
-    codeOf(await agent.signIn(page))
   })
 })

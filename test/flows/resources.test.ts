@@ -143,7 +143,7 @@ describe('the consent page', () => {
     ['in Notes MCP server', notes, { ui_locales: 'de' }],
   ])('says: %s', async (words, resource, fields) => {
     const { html } = await opened(new RawBrowser(host.app), resource, fields)
-    expect(html.replaceAll(/<[^>]*>/g, '').replaceAll(/\s+/g, ' ')).toContain(words)
+    expect(html.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ')).toContain(words)
   })
 
   test('does not ask for a scope that no requested resource knows', async () => {

@@ -1,5 +1,4 @@
 import { decodeJwt } from 'jose'
-import { stopClock } from '../support/clock.ts'
 import { forgedForms } from '../support/forged-forms.ts'
 import { authorizeUrl, callback, clients, type Host, secret, startHost } from '../support/host.ts'
 import { codeOf, expectErrorPage, expectErrorRedirect, expectExpiredPage } from '../support/outcomes.ts'
@@ -57,24 +56,7 @@ test('a signed-in user can continue or use another account', async () => {
   expect(page.headers['content-security-policy']).toContain("form-action 'self' https:")
 })
 
-test('without a login the user signs in, and is not asked to choose', async () => {
-  const agent = browser()
-  const page = await agent.open(authorizeUrl(select))
-  expect(pathOf(page)).toBe(loginPage)
-  codeOf(await agent.decide(await agent.signIn(page), 'allow'))
-})
-
 describe('“Continue”', () => {
-  test('uses the current login, however old', async () => {
-    const clock = stopClock()
-    const { agent, idToken } = await visited()
-    clock.travel(1000)
-    const page = await agent.open(authorizeUrl(select))
-    const done = await choose(agent, page, 'continue')
-    const { sub, auth_time, sid } = await idTokenOf(done)
-    expect({ sub, auth_time, sid }).toEqual({ sub: '1', auth_time: idToken.auth_time, sid: idToken.sid })
-  })
-
   test('is for this request alone: the next one asks again', async () => {
     const { agent, page, waiting } = await asked()
     codeOf(await choose(agent, page, 'continue'))
@@ -100,26 +82,6 @@ describe('“Continue”', () => {
     const consent = await agent.get(waiting.replace('/authorize', '/consent'))
     expect(pathOf(await agent.decide(consent, 'allow'))).toBe(choicePage)
     codeOf(await choose(agent, page, 'continue'))
-  })
-
-  test('leads to the consent page where consent is needed', async () => {
-    const { agent, page } = await asked({ ...select, prompt: 'select_account consent' })
-    const consent = await choose(agent, page, 'continue')
-    expect(pathOf(consent)).toBe(consentPage)
-    codeOf(await agent.decide(consent, 'allow'))
-  })
-
-  test('is no answer to prompt=login beside it, nor to a login that is too old', async () => {
-    const clock = stopClock()
-    const { agent } = await visited()
-    for (const more of [{ prompt: 'login select_account' }, { max_age: '0' }] as Record<string, string>[]) {
-      const page = await agent.open(authorizeUrl({ ...select, ...more }))
-      expect(pathOf(page)).toBe(loginPage)
-    }
-    const page = await agent.open(authorizeUrl({ ...select, max_age: '100' }))
-    expect(pathOf(page)).toBe(choicePage)
-    clock.travel(101)
-    expect(pathOf(await choose(agent, page, 'continue'))).toBe(loginPage)
   })
 
   test('means the account that the page named: after another sign-in it asks about that one', async () => {
@@ -159,13 +121,6 @@ describe('“Use another account”', () => {
     const { agent, page } = await asked()
     await choose(agent, page, 'another')
     expect((await idTokenOf(await choose(agent, page, 'continue'))).sub).toBe('1')
-  })
-
-  test('may be the same account, signed in once more', async () => {
-    const { agent, idToken, page } = await asked()
-    const { sub, sid } = await idTokenOf(await agent.signIn(await choose(agent, page, 'another')))
-    expect(sub).toBe('1')
-    expect(sid).not.toBe(idToken.sid)
   })
 
   test('keeps the login_hint', async () => {

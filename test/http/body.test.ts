@@ -46,8 +46,7 @@ beforeEach(() => {
   outcomes.length = 0
 })
 afterAll(() => {
-  server.close()
-  encoding.close()
+  for (const each of [server, encoding]) each.close().closeAllConnections()
 })
 
 const connected = async (to: Server): Promise<Socket> => {
@@ -142,6 +141,7 @@ describe('the body of a form', () => {
     socket.write(`${head('Content-Length: 100')}half`)
     socket.end()
     while (outcomes.length === 0) await wait(5)
+    socket.destroy()
     expect(outcomes).toEqual([{ status: 400, message: 'the request body cannot be read' }])
   })
 

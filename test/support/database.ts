@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import knex, { type Knex } from 'knex'
 import { rollback } from '../../lib/database/migrate.ts'
+import { closedAfterFile } from './told.ts'
 
 /** A database for one test file: SQLite in memory, or the server that DATABASE_URL names, under a prefix of its own. */
 export interface TestDatabase {
@@ -27,7 +28,9 @@ export const openTestDatabase = (url = process.env.DATABASE_URL, content?: Buffe
       connection: { filename: (content as unknown as string) ?? ':memory:' },
       useNullAsDefault: true,
     })
-    return { knex: memory, tablePrefix: 'oauth_', close: () => memory.destroy() }
+    const close = (): Promise<void> => memory.destroy()
+    closedAfterFile.push({ close })
+    return { knex: memory, tablePrefix: 'oauth_', close }
   }
   const tablePrefix = `t${randomBytes(4).toString('hex')}_`
   const server = knex({ client: clientOf(url), connection: connectionTo(url), pool: { min: 0, max: 8 } })

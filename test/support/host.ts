@@ -137,7 +137,7 @@ export const startHost = async (settings: HostSettings = {}): Promise<Host> => {
   }
   const close = async (): Promise<void> => {
     await oauth.close()
-    await database.knex.schema.dropTableIfExists(usersTable)
+    if (process.env.DATABASE_URL !== undefined) await database.knex.schema.dropTableIfExists(usersTable)
     await database.close()
   }
   return { app, oauth, database, usersTable, close }

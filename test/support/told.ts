@@ -9,7 +9,7 @@ export const note = (...parts: readonly unknown[]): void => {
   told.push(parts.map((part) => (typeof part === 'string' ? part : inspect(part, { depth: 8 }))).join(' '))
 }
 
-/** Routers of this test file: the timer of one that a test leaves open would query a closed database after the file. */
+/** Routers and databases in memory of this test file: the timers of one that a test leaves open would outlive the file. */
 export const closedAfterFile: { close(): Promise<void> }[] = []
 
 const noteEvent = (event: unknown): void => note(event)
