@@ -60,6 +60,11 @@ describe('each table', () => {
   const shapes: Readonly<Record<string, { key: string; rest: object; keptFor?: number }>> = {
     // The page of a request says for a day how it ended.
     pending_requests: { key: 'id', rest: { kind: 'authorize', ...pending, created_at: 1 }, keptFor: 86_400 },
+    device_codes: {
+      key: 'hash',
+      rest: { client_id: 'tv', request: '{}', address: '', poll_interval: 5, created_at: 1 },
+      keptFor: 86_400,
+    },
     access_tokens: { key: 'hash', rest: { client_id: 'web', scopes: '', created_at: 1 } },
     logins: { key: 'sid', rest: { subject: '1', auth_time: 1, amr: '["pwd"]' } },
     sessions: { key: 'id', rest: { data: '{}', created_at: 1 } },

@@ -109,7 +109,7 @@ export const ja: Translation = {
     'device-confirm.text': '{client} が端末で {product} アカウントを使用しようとしています。',
     'device-confirm.code': '端末にこのコードが表示されていますか？',
     'device-confirm.time': 'リクエスト日時',
-    'device-confirm.place': '場所',
+    'device-confirm.place': 'リクエスト元',
     'device-confirm.place.same': 'お使いのネットワーク（{address}）',
     'device-confirm.place.other': '別のネットワーク（{address}）',
     'device-confirm.caution':

@@ -1,0 +1,43 @@
+import * as openid from 'openid-client'
+import { connect, deviceClients } from '../support/device.ts'
+import { clients } from '../support/host.ts'
+import { type Provider, startProvider } from '../support/stock-client.ts'
+
+let provider: Provider
+let config: openid.Configuration
+beforeAll(async () => {
+  const deviceAuthorization = { interval: 1 }
+  provider = await startProvider({
+    clients: [...clients, ...deviceClients],
+    options: { features: { deviceAuthorization } },
+  })
+  config = await openid.discovery(new URL(provider.issuer), 'tv', undefined, openid.None(), {
+    execute: [openid.allowInsecureRequests],
+  })
+})
+afterAll(() => provider.close())
+
+test('openid-client starts the device authorization, polls, and gets its tokens', async () => {
+  const scope = 'openid profile offline_access'
+  const codes = await openid.initiateDeviceAuthorization(config, { scope })
+  const polling = openid.pollDeviceAuthorizationGrant(config, codes)
+  await connect(provider.browser(), codes.user_code)
+  const tokens = await polling
+  expect(tokens.claims()).toMatchObject({ iss: provider.issuer, aud: 'tv', sub: '1' })
+  const { name } = await openid.fetchUserInfo(config, tokens.access_token, '1')
+  expect(name).toBe('Ada Lovelace')
+  const renewed = await openid.refreshTokenGrant(config, tokens.refresh_token ?? '')
+  expect(renewed.access_token).not.toBe(tokens.access_token)
+})
+
+test('openid-client reports that the user denied the device', async () => {
+  const codes = await openid.initiateDeviceAuthorization(config, { scope: 'openid' })
+  const polling = openid.pollDeviceAuthorizationGrant(config, codes)
+  const agent = provider.browser()
+  const form = await agent.open('/oauth/device')
+  const signIn = await agent.submit(form, 'user_code', { user_code: codes.user_code })
+  await Promise.all([
+    expect(polling).rejects.toMatchObject({ error: 'access_denied' }),
+    agent.decide(await agent.signIn(signIn), 'deny'),
+  ])
+})
