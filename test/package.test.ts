@@ -1,8 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { hash } from '@node-rs/bcrypt'
 import knex from 'knex'
+import * as openid from 'openid-client'
 import { authorizeUrl, callback, pkce, secret } from './support/host.ts'
+import { freePort } from './support/host-folder.ts'
 
 import {
   describeVersions,
@@ -17,7 +20,7 @@ import {
 } from './support/packed-package.ts'
 import { RawBrowser } from './support/raw-browser.ts'
 import { describeWith, services } from './support/services.ts'
-import { answer, type Start } from './support/stock-client.ts'
+import { ada, answer, type Start } from './support/stock-client.ts'
 import { describeOauth4webapi } from './support/stock-client-oauth4webapi.ts'
 import { describeOpenidClient } from './support/stock-client-openid-client.ts'
 
@@ -199,6 +202,59 @@ describe.each(systems)('a host in %s', (system, file, source) => {
     describeOauth4webapi(express, start)
   })
 })
+
+/** An app that knows nothing of Latchkey yet. */
+const emptyApp = `import express from 'express'
+
+const app = express()
+app.listen(process.env.PORT, () => process.send({ origin: 'http://localhost:' + process.env.PORT }))
+`
+
+test('a newcomer with a user table has a login after 4 commands and at most 15 lines', async () => {
+  const path = packed.hostFolder('newcomer')
+  writeFileSync(join(path, 'package.json'), '{ "type": "module" }')
+  const filename = join(path, 'app.sqlite')
+  const database = knex({ client: 'better-sqlite3', connection: { filename }, useNullAsDefault: true })
+  await database.schema.createTable('users', (table) => {
+    table.increments('id')
+    for (const name of ['email', 'full_name', 'password_hash']) table.string(name)
+  })
+  await database('users').insert({
+    ...{ email: ada.email, full_name: 'Ada Lovelace' },
+    password_hash: await hash(ada.password, { cost: 4 }),
+  })
+  await database.destroy()
+
+  const latchkey = (...args: string[]): Promise<string> =>
+    run(path, process.execPath, 'node_modules/latchkey/dist/lib/cli/index.js', ...args)
+  // The first command was npm install.
+  const printed = await latchkey('init', '--database', 'app.sqlite', '--redirect-uri', callback)
+  await latchkey('migrate')
+  const { secrets } = JSON.parse(await latchkey('clients', 'apply', '--json'))
+
+  const added = printed.trim().split('\n').slice(1)
+  expect(added.length).toBeLessThanOrEqual(15)
+  writeFileSync(
+    join(path, 'app.js'),
+    emptyApp.replace('= express()\n', (line) => `${line}${added.join('\n')}\n`),
+  )
+  const origin = await packed.startHost(path, { file: 'app.js', env: { PORT: String(await freePort()) } })
+
+  const [{ client_id, client_secret }] = secrets
+  const execute = [openid.allowInsecureRequests]
+  const config = await openid.discovery(new URL(`${origin}/oauth`), client_id, client_secret, undefined, {
+    execute,
+  })
+  const pkceCodeVerifier = openid.randomPKCECodeVerifier()
+  const request = openid.buildAuthorizationUrl(config, {
+    ...{ redirect_uri: callback, scope: 'openid profile email' },
+    code_challenge: await openid.calculatePKCECodeChallenge(pkceCodeVerifier),
+    code_challenge_method: 'S256',
+  })
+  const back = await answer(new RawBrowser(origin, origin), request.href)
+  const tokens = await openid.authorizationCodeGrant(config, back, { pkceCodeVerifier })
+  expect(tokens.claims()).toMatchObject({ sub: '1', name: 'Ada Lovelace', email: ada.email })
+}, 30_000)
 
 describeVersions('on every supported version of Node', () => {
   jest.setTimeout(60_000)

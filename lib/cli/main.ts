@@ -13,6 +13,7 @@ import { loadOptions } from './config.ts'
 import { listConsentsCommand, revokeConsentCommand } from './consents.ts'
 import { ejectViewsCommand } from './eject-views.ts'
 import { helpOn } from './help.ts'
+import { initCommand } from './init.ts'
 import { listKeysCommand, rotateKeysCommand } from './keys.ts'
 import { migrateCommand, rollbackCommand } from './migrate.ts'
 import { previewCommand } from './preview.ts'
@@ -24,6 +25,7 @@ import { createUserCommand } from './user.ts'
 import { disableUserCommand, enableUserCommand } from './user-state.ts'
 
 const commands: readonly Command[] = [
+  initCommand,
   migrateCommand,
   rollbackCommand,
   createClientCommand,

@@ -34,14 +34,14 @@ describe('help', () => {
     const grouped = Object.entries(groups).flatMap(([of, names]) =>
       names.split(' ').map((name) => `${of} ${name}`),
     )
-    const commands = ['migrate', 'rollback', ...grouped, 'prune', 'eject-views', 'preview']
+    const commands = ['init', 'migrate', 'rollback', ...grouped, 'prune', 'eject-views', 'preview']
     for (const command of commands) expect(stdout).toMatch(new RegExp(`^  ${command} {2,}\\w`, 'm'))
     const helps = await Promise.all(commands.map((name) => cli.run(folder, [...name.split(' '), '--help'])))
     commands.forEach((name, index) => {
       expect(helps[index]).toMatchObject({ code: 0, stderr: '' })
       expect(helps[index]!.stdout).toMatch(new RegExp(`\nExample\n  latchkey ${name}`))
     })
-    expect((await cli.run(folder, ['help', 'client', 'create'])).stdout).toBe(helps[2]!.stdout)
+    expect((await cli.run(folder, ['help', 'client', 'create'])).stdout).toBe(helps[3]!.stdout)
     expect((await cli.succeed(folder, ['--version'])).stdout).toBe(`${version}
 `)
     expect(readdirSync(folder)).toEqual([])

@@ -44,6 +44,7 @@ export interface HostSettings {
   readonly mount?: string
   /** The Node to run it with; this process's by default. */
   readonly node?: string
+  readonly env?: Readonly<Record<string, string>>
   /** Knex's `client` and `connection`; an SQLite file in the folder by default. */
   readonly database?: { client: string; connection: unknown }
 }
@@ -84,12 +85,20 @@ export const packPackage = async (): Promise<PackedPackage> => {
     return host
   }
 
-  const startHost: PackedPackage['startHost'] = async (cwd, { file, mount = '/oauth', node, database }) => {
+  const startHost: PackedPackage['startHost'] = async (
+    cwd,
+    { file, mount = '/oauth', node, database, env },
+  ) => {
     const { email, full_name, confirmed_at, password } = ada
     const person = { email, full_name, confirmed_at, password_hash: await hash(password, { cost: 4 }) }
     const child = spawn(node ?? process.execPath, [file, mount], {
       cwd,
-      env: { ...process.env, NODE_ENV: 'development', HOST: JSON.stringify({ clients, person, database }) },
+      env: {
+        ...process.env,
+        NODE_ENV: 'development',
+        HOST: JSON.stringify({ clients, person, database }),
+        ...env,
+      },
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     })
     running.push(child)
