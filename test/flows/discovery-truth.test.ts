@@ -2,6 +2,7 @@ import { text } from 'node:stream/consumers'
 import { createLocalJWKSet, decodeProtectedHeader, type JWTPayload, jwtVerify, SignJWT } from 'jose'
 import supertest from 'supertest'
 import { type AuthRouterOptions, type ClientSeed, seedClients } from '../../lib/index.ts'
+import { certificate } from '../support/certificate.ts'
 import { type ClientAnswer, clientAnswer } from '../support/client-answer.ts'
 import { openServer, type TestServer } from '../support/client-server.ts'
 import { authorizeUrl, callback, type Host, issuer, pkce, secret, startHost } from '../support/host.ts'
@@ -72,6 +73,7 @@ const seeds = (implicit: boolean): ClientSeed[] => [
     backchannel_logout_uri: `${client.origin}/logged-out`,
   },
   { ...confidential, client_id: 'pairwise', subject_type: 'pairwise' },
+  { ...confidential, client_id: 'bound', tls_client_certificate_bound_access_tokens: true },
   { client_id: 'machine', client_secret: secret, grant_types: ['client_credentials'], scope: 'roles' },
   ...authMethods.map((method) => ({
     client_id: method,
@@ -108,6 +110,7 @@ describe.each([
       clientMetadataDocuments: true,
       requestObjects: true,
       pushedRequests: true as const,
+      mutualTls: { header: 'Client-Cert', ca: certificate.cert, url: 'https://mtls.example.com/oauth' },
     },
   ],
 ])('%s', (_, features) => {
@@ -123,6 +126,7 @@ describe.each([
       outbound: { allow: [client.origin] },
     }
     host = await startHost({ clients: seeds(implicit), options })
+    host.app.set('trust proxy', 'loopback')
     said = (await supertest(host.app).get('/oauth/.well-known/openid-configuration')).body
   })
   afterAll(() => host.close())
@@ -567,6 +571,23 @@ describe.each([
         ...([grace.email, grace.password] as const),
       )
       expect(clientAnswer(answer).fields.code).toMatch(/^lk_ac_/)
+    },
+    tls_client_certificate_bound_access_tokens: async () => {
+      const { code } = clientAnswer(await grant({ client_id: 'bound', scope: 'openid' })).fields
+      const fields = { grant_type: 'authorization_code', code, redirect_uri: callback }
+      const sent = new URLSearchParams({ ...fields, client_id: 'bound', client_secret: secret } as never)
+      const withCertificate = (request: supertest.Test) =>
+        request.set('Client-Cert', encodeURIComponent(certificate.cert))
+      const tokens = supertest(host.app).post(pathOf('token_endpoint')).type('form')
+      const { access_token } = await tokensOf(await withCertificate(tokens).send(sent.toString()))
+      expect((await userinfoOf(access_token)).status).toBe(401)
+      expect((await withCertificate(userinfoOf(access_token))).status).toBe(200)
+    },
+    mtls_endpoint_aliases: async () => {
+      const aliases = said.mtls_endpoint_aliases as Record<string, string>
+      expect(Object.keys(aliases)).toContain('token_endpoint')
+      for (const [name, alias] of Object.entries(aliases))
+        expect(alias).toBe(String(said[name]).replace('http://localhost:3000', 'https://mtls.example.com'))
     },
     client_id_metadata_document_supported: async () => {
       const client_id = `${client.origin}/client.json`
