@@ -11,6 +11,7 @@ export type { ClientCredentials, ClientRegistration, ClientUpdate } from './clie
 export { type MigrateOptions, migrate, migrationSource, rollback } from './database/migrate.ts'
 export type { AuthEvent, EventDetails, EventType } from './events/event.ts'
 export type { EventListeners } from './events/events.ts'
+export type { RemoteDpopOptions } from './guards/dpop.ts'
 export type { IntrospectionOptions } from './guards/introspection.ts'
 export {
   type RemoteGuardOptions,
@@ -37,6 +38,7 @@ export type {
   Branding,
   ClaimMapping,
   ClientPolicy,
+  DpopOptions,
   Features,
   GrantDecision,
   GrantDefinition,

@@ -7,6 +7,7 @@ import {
   type AuthorizationRequest,
   parseAuthorizationRequest,
   parseAuthorizationTarget,
+  parseCodeBinding,
   parseDeviceRequest,
 } from '../protocol/authorization-request.ts'
 import { claimsRequest, parseClaims } from '../protocol/claims-request.ts'
@@ -49,7 +50,10 @@ const serverSideParameters = async (
   client: Client,
   { scopes }: AuthorizationRequest,
 ): Promise<
-  Pick<AuthorizationRequest, 'claims' | 'hintedSubject' | 'organization' | 'acrValues' | 'acrIsVoluntary'>
+  Pick<
+    AuthorizationRequest,
+    'claims' | 'hintedSubject' | 'organization' | 'acrValues' | 'acrIsVoluntary' | 'binding'
+  >
 > => {
   const requested = parseClaims(parameters.optional('claims'))
   const supported = server.options.acrValues
@@ -62,12 +66,14 @@ const serverSideParameters = async (
   if (hinted && hinted.subject !== hintedSubject) {
     throw new OAuthError('login_required', 'id_token_hint and claims are about different users')
   }
+  const binding = server.options.features.dpop && parseCodeBinding(parameters.optional('dpop_jkt'))
   const ofScopes = { scopes, allowed: allowedScopes(client) }
   return {
     ...(requested && { claims: claimsRequest(requested, ofScopes, server.scopeClaims) }),
     ...(hintedSubject !== undefined && { hintedSubject }),
     ...(organization !== undefined && { organization }),
     ...levels,
+    ...(binding && { binding }),
   }
 }
 

@@ -59,7 +59,7 @@ const newAuthorization = (
 ): NewAuthorization => {
   const { lifetimes } = server.options
   const now = server.now()
-  const { redirectUri, codeChallenge, nonce, resources, device } = request
+  const { redirectUri, codeChallenge, nonce, resources, device, binding } = request
   const { authTime, amr, acr } = login
   const details: AuthorizationDetails = {
     redirectUri,
@@ -68,6 +68,7 @@ const newAuthorization = (
     claims,
     organization,
     resources,
+    binding,
     authTime,
     amr,
     acr,

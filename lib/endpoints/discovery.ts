@@ -10,6 +10,7 @@ import { promptValues } from '../protocol/authorization-request.ts'
 import { claimNames } from '../protocol/claims.ts'
 import { clientAssertionAlgorithms } from '../protocol/client-assertion.ts'
 import { signingAlgorithms } from '../protocol/client-metadata.ts'
+import { proofAlgorithms } from '../protocol/dpop-proof.ts'
 import { responseModes } from '../protocol/errors.ts'
 import { requestObjectAlgorithms } from '../protocol/request-object.ts'
 
@@ -87,6 +88,7 @@ const metadataOf = (server: ServerSetup): Record<string, unknown> => {
     ...(requestObjects && { request_object_signing_alg_values_supported: requestObjectAlgorithms }),
     ...(options.features.pushedRequests === 'required' && { require_pushed_authorization_requests: true }),
     ...mutualTlsMetadata(server),
+    ...(options.features.dpop && { dpop_signing_alg_values_supported: proofAlgorithms }),
     ...(options.features.clientMetadataDocuments && { client_id_metadata_document_supported: true }),
   }
 }

@@ -2,9 +2,11 @@ import { readPushedRequest } from '../authorization/incoming-request.ts'
 import { keepPushed } from '../authorization/pushed-request.ts'
 import { authenticateClient } from '../client-auth/index.ts'
 import type { Context } from '../http/context.ts'
+import { provedKey } from '../http/dpop.ts'
 import { tokenRequest } from '../http/form.ts'
 import type { Endpoint } from '../http/route.ts'
 import { sendJson } from '../http/send.ts'
+import { withProvedKey } from '../protocol/authorization-request.ts'
 
 /** RFC 9126 §2: a client sends its authorization request here, and the browser only carries a reference to it. */
 export const parEndpoint: Endpoint<Context> = {
@@ -19,7 +21,9 @@ export const parEndpoint: Endpoint<Context> = {
       const sent = tokenRequest(context)
       const client = await authenticateClient(server, sent, endpoint)
       const { request } = await readPushedRequest(server, sent.parameters, client)
-      sendJson(res, await keepPushed(server, request), { status: 201 })
+      sendJson(res, await keepPushed(server, withProvedKey(request, await provedKey(context))), {
+        status: 201,
+      })
     },
   },
 }

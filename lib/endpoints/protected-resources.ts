@@ -2,6 +2,7 @@ import type { ServerSetup } from '../authorization-server.ts'
 import type { Incoming } from '../http/context.ts'
 import type { Endpoint } from '../http/route.ts'
 import { jsonDocument, sendJsonDocument } from '../http/send.ts'
+import { proofAlgorithms } from '../protocol/dpop-proof.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { protectedResourceMetadata, resourceMetadataUrl } from '../protocol/protected-resource.ts'
 
@@ -16,7 +17,9 @@ export interface ProtectedResources {
 export const protectedResources = ({ issuer, options }: ServerSetup): ProtectedResources => {
   const documents = Object.values(options.resources).map((resource) => ({
     url: new URL(resourceMetadataUrl(resource.identifier)),
-    document: jsonDocument(protectedResourceMetadata(resource, issuer)),
+    document: jsonDocument(
+      protectedResourceMetadata(resource, issuer, options.features.dpop ? proofAlgorithms : []),
+    ),
   }))
   const show = ({ req, res }: Incoming): void => {
     const ofPath = documents.filter(({ url }) => url.pathname === req.path)

@@ -7,7 +7,7 @@ import {
 } from '../clients/registration.ts'
 import type { Context } from '../http/context.ts'
 import { readJson } from '../http/json.ts'
-import { bearerToken, withBearerChallenge } from '../http/presented-token.ts'
+import { bearerToken, withChallenge } from '../http/presented-token.ts'
 import type { Endpoint } from '../http/route.ts'
 import { sendEmpty, sendJson } from '../http/send.ts'
 import { hashSecret, isEqual } from '../keys/secrets.ts'
@@ -45,7 +45,7 @@ const withToken = async <T>({ server, info }: Context, work: () => Promise<T>): 
   } catch (error) {
     if (!(error instanceof OAuthError && error.code === 'invalid_token')) throw error
     const limited = await throttle.failed(info)
-    throw limited ?? withBearerChallenge(error)
+    throw limited ?? withChallenge(error)
   }
 }
 

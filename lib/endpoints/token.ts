@@ -1,6 +1,7 @@
 import { authenticateClient } from '../client-auth/index.ts'
 import { assertGrantAllowed, grantFor } from '../grants/index.ts'
 import type { Context } from '../http/context.ts'
+import { requestedBinding } from '../http/dpop.ts'
 import { tokenRequest } from '../http/form.ts'
 import type { Endpoint } from '../http/route.ts'
 import { sendJson } from '../http/send.ts'
@@ -20,7 +21,8 @@ export const tokenEndpoint: Endpoint<Context> = {
       const client = await authenticateClient(server, request, endpoint)
       const grant = grantFor(server, request.parameters.required('grant_type'))
       assertGrantAllowed(client, grant)
-      const bound = { ...request, binding: tokenBinding(client, request) }
+      const proved = { ...request, binding: await requestedBinding(context, client) }
+      const bound = { ...proved, binding: tokenBinding(client, proved) }
       sendJson(res, await grant.exchange(server, client, bound), { headers: { Pragma: 'no-cache' } })
     },
   },

@@ -1,6 +1,6 @@
 import type { Context } from '../http/context.ts'
 import { formParameters } from '../http/form.ts'
-import { presentedToken, withBearerChallenge } from '../http/presented-token.ts'
+import { presentedToken, schemesFor, withChallenge } from '../http/presented-token.ts'
 import type { Endpoint } from '../http/route.ts'
 import { sendJson, sendJwt } from '../http/send.ts'
 import { assertSender, senderChecksOf } from '../http/sender.ts'
@@ -10,11 +10,12 @@ import { verifyAccessToken } from '../tokens/access-token.ts'
 import { userinfoClaims } from '../tokens/scope-claims.ts'
 import { subjectFor } from '../tokens/subject.ts'
 
-const answer = async ({ server, req, res }: Context): Promise<void> => {
+const answer = async ({ server, endpoint, req, res }: Context): Promise<void> => {
   const form = req.method === 'POST' ? formParameters(req) : undefined
-  const presented = presentedToken(req, form)
+  const checks = senderChecksOf(server, () => [`${server.issuer}${endpoint.path}`])
+  const presented = presentedToken(req, { form, dpop: checks.dpop !== undefined })
   const { token, binding, user, client, details } = await verifyAccessToken(server, presented.value, 'any')
-  await assertSender(senderChecksOf(server), req, presented, binding)
+  await assertSender(checks, req, presented, binding)
   if (user === undefined || !token.scopes.includes('openid')) {
     throw new OAuthError('insufficient_scope', 'the access token was not granted the scope openid')
   }
@@ -36,7 +37,7 @@ const answer = async ({ server, req, res }: Context): Promise<void> => {
 
 /** Counts invalid tokens of an address; a valid token always passes. */
 const userinfo = async (context: Context): Promise<void> => {
-  const { server, endpoint, info } = context
+  const { server, endpoint, req, info } = context
   try {
     await answer(context)
   } catch (error) {
@@ -44,7 +45,7 @@ const userinfo = async (context: Context): Promise<void> => {
     const refusal = isInvalidToken
       ? await server.throttle.of(endpoint).failed({ address: info.address })
       : undefined
-    throw refusal ?? withBearerChallenge(error)
+    throw refusal ?? withChallenge(error, {}, schemesFor(req, server.options.features.dpop !== undefined))
   }
 }
 

@@ -1,5 +1,5 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
-import { type ChallengeFields, presentedToken, withBearerChallenge } from '../http/presented-token.ts'
+import { type ChallengeFields, presentedToken, schemesFor, withChallenge } from '../http/presented-token.ts'
 import { assertSender, type SenderChecks } from '../http/sender.ts'
 import type { Logger } from '../options/options.ts'
 import { OAuthError } from '../protocol/errors.ts'
@@ -18,8 +18,8 @@ export interface TokenSource extends Surroundings {
    * @throws OAuthError `invalid_token`, or 5xx if the token cannot be verified now
    */
   verify(token: string, resource: string | undefined): Promise<AuthInfo>
-  /** The proofs of senders that can be checked. */
-  senderChecks(): SenderChecks
+  /** The proofs of senders that guards of a resource can check. */
+  senderChecks(resource: string | undefined): SenderChecks
   readonly logger: Logger
   /** Answers a request with an error. */
   sendError(req: Request, res: Response, error: unknown, next: NextFunction): void
@@ -44,10 +44,12 @@ const challengeFields = (
 
 /** Makes the middleware: it verifies the token of each request, sets `req.auth`, and answers what it refuses. */
 export const createGuard = (source: TokenSource, requirement: Requirement): TokenGuard => {
+  const checks = source.senderChecks(requirement.resource)
+  const dpop = checks.dpop !== undefined
   const check = async (req: Request): Promise<void> => {
-    const presented = presentedToken(req)
+    const presented = presentedToken(req, { dpop })
     const auth = await source.verify(presented.value, requirement.resource)
-    await assertSender(source.senderChecks(), req, presented, auth.binding ?? bearer)
+    await assertSender(checks, req, presented, auth.binding ?? bearer)
     assertSufficient(auth, requirement, source)
     req.auth = auth
   }
@@ -55,7 +57,7 @@ export const createGuard = (source: TokenSource, requirement: Requirement): Toke
     check(req).then(
       () => next(),
       (error: unknown) => {
-        const challenged = withBearerChallenge(error, challengeFields(requirement, error))
+        const challenged = withChallenge(error, challengeFields(requirement, error), schemesFor(req, dpop))
         source.sendError(req, res, challenged, next)
       },
     )

@@ -1,4 +1,5 @@
 import type { AuthorizationServer, ServerSetup } from '../authorization-server.ts'
+import { urlsBelow } from '../http/dpop.ts'
 import { errorRenderer, sendJsonError } from '../http/errors.ts'
 import { readyInTime } from '../http/ready.ts'
 import { createRequestInfo } from '../http/request-info.ts'
@@ -43,6 +44,11 @@ const verifyJwt = async (server: AuthorizationServer, token: string): Promise<To
   return found.claims
 }
 
+/** Where APIs of this app are called: at the origin of the issuer or of their resource, and where the host says. */
+const baseUrlsOf = ({ issuer, options }: ServerSetup, resource = issuer): string[] => [
+  ...new Set([new URL(resource).origin, new URL(issuer).origin, ...(options.features.dpop?.baseUrls ?? [])]),
+]
+
 /** Access tokens of this server. */
 export const ownTokens = (setup: ServerSetup): TokenSource => {
   const sendError = errorRenderer(sendJsonError)
@@ -59,7 +65,7 @@ export const ownTokens = (setup: ServerSetup): TokenSource => {
         : claimsOf(await verifyAccessToken(server, token, resource), server.issuer)
       return authInfoOf(token, claims, resource)
     },
-    senderChecks: () => senderChecksOf(setup),
+    senderChecks: (resource) => senderChecksOf(setup, urlsBelow(baseUrlsOf(setup, resource))),
     sendError(req, res, error, next) {
       const info = createRequestInfo(setup, req)
       sendError({ server: setup, endpoint: { path: req.path }, req, res, info }, error, next)

@@ -1,4 +1,5 @@
 import type { NextFunction, Request, Response } from 'express'
+import { dpopCheck, urlsBelow } from '../http/dpop.ts'
 import { oauthErrorOf, sendJsonError } from '../http/errors.ts'
 import { senderChecks } from '../http/sender.ts'
 import { assertNames, assertRecord, assertSeconds, refuse } from '../options/check.ts'
@@ -11,6 +12,7 @@ import { accessTokenType, parseJwtAccessToken } from '../protocol/jwt-access-tok
 import { canonicalResource } from '../protocol/resource.ts'
 import type { ImpliedScopes } from '../protocol/scope.ts'
 import { authInfoOf, invalidToken, type TokenClaims } from './auth-info.ts'
+import { checkedRemoteDpop, type RemoteDpopOptions } from './dpop.ts'
 import { createGuard, type TokenSource } from './guard.ts'
 import { createIntrospection, type IntrospectionOptions } from './introspection.ts'
 import { createRemoteIssuer } from './remote-issuer.ts'
@@ -33,6 +35,11 @@ export interface ResourceServerOptions {
   implies?: ImpliedScopes
   /** How clients present certificates, for access tokens that are bound to one (RFC 8705 §3). @default false */
   mutualTls?: boolean | Pick<MutualTlsOptions, 'header'>
+  /**
+   * Accepts access tokens that are bound to a key, if the request has a DPoP proof (RFC 9449 §7). @default false: such tokens are
+   * refused
+   */
+  dpop?: boolean | RemoteDpopOptions
   /** Receives log messages. @default console */
   logger?: Logger
 }
@@ -100,12 +107,16 @@ const remoteTokens = (options: ResourceServerOptions, audience: string | undefin
         verifiedClaims(await remote.open(token, accessTokenType), { issuer, now: now() })
   const mutualTls = checkedMutualTls('mutualTls', options.mutualTls)
   const checks = senderChecks({ mutualTls }, warnOnce(logger))
+  const dpop = checkedRemoteDpop(options.dpop, audience, now)
   return {
     implied: checkedImplied(options.implies ?? {}),
     logger,
     now,
     verify: async (token) => authInfoOf(token, await claimsOf(token), audience),
-    senderChecks: () => checks,
+    senderChecks: () => ({
+      ...checks,
+      ...(dpop && { dpop: dpopCheck(dpop.checks, urlsBelow(dpop.baseUrls)) }),
+    }),
     sendError(_req: Request, res: Response, thrown: unknown, next: NextFunction) {
       const error = oauthErrorOf(thrown)
       if (error.status >= 500) logger.error(`latchkey: ${error.code}`, error.cause ?? error)
@@ -127,7 +138,7 @@ const remoteTokens = (options: ResourceServerOptions, audience: string | undefin
  */
 export const resourceServer = (options: ResourceServerOptions): ResourceServer => {
   assertRecord('options', options)
-  assertNames('', options, ['issuer', 'audience', 'introspection', 'implies', 'mutualTls', 'logger'])
+  assertNames('', options, ['issuer', 'audience', 'introspection', 'implies', 'mutualTls', 'dpop', 'logger'])
   const audience = checkedAudience(options)
   const source = remoteTokens(options, audience)
   const requireToken = (scope?: string, asked: RequireTokenOptions = {}): TokenGuard => {

@@ -1,13 +1,25 @@
 import type { Request } from 'express'
-import { OAuthError } from '../protocol/errors.ts'
+import { proofAlgorithms } from '../protocol/dpop-proof.ts'
+import { type ErrorCode, OAuthError } from '../protocol/errors.ts'
 import type { Parameters } from '../protocol/parameters.ts'
-import { bearer as bearerBinding, type TokenType, tokenType } from '../protocol/token-binding.ts'
+import { bearer, type TokenType, tokenType } from '../protocol/token-binding.ts'
+
+const bearerScheme = tokenType(bearer)
+const dpopScheme = tokenType({ type: 'dpop' })
 
 /** An access token, and the scheme that it was sent with. */
 export interface PresentedToken {
   readonly value: string
   readonly scheme: TokenType
 }
+
+/**
+ * Requires a request to prove that its sender has a key or a certificate.
+ *
+ * @param thumbprint of the key or certificate that the token is bound to
+ * @throws OAuthError `invalid_token`, `invalid_dpop_proof` or `use_dpop_nonce` unless it does
+ */
+export type SenderCheck = (req: Request, token: PresentedToken, thumbprint: string) => void | Promise<void>
 
 /** The fields of a challenge. The values are ours and contain no quotes. */
 export interface ChallengeFields {
@@ -23,14 +35,6 @@ export interface ChallengeFields {
   readonly resource_metadata?: string
 }
 
-/** The challenge of RFC 6750 §3. */
-const bearerChallenge = (fields: ChallengeFields): Record<string, string> => ({
-  'WWW-Authenticate': [
-    `${tokenType(bearerBinding)} realm="api"`,
-    ...Object.entries(fields).map(([name, value]) => `${name}="${value}"`),
-  ].join(', '),
-})
-
 /** The request has no token. Its challenge names no error (RFC 6750 §3.1). */
 class MissingTokenError extends OAuthError {
   constructor() {
@@ -38,27 +42,62 @@ class MissingTokenError extends OAuthError {
   }
 }
 
-/**
- * The same error with the challenge that belongs to it (RFC 6750 §3.1).
- *
- * @param fields what the request needs
- */
-export const withBearerChallenge = (error: unknown, fields: ChallengeFields = {}): unknown => {
-  if (!(error instanceof OAuthError) || error.status >= 500) return error
-  const { code, message, status, cause } = error
-  const about = error instanceof MissingTokenError ? {} : { error: code, error_description: message }
-  const headers = { ...error.headers, ...bearerChallenge({ ...about, ...fields }) }
-  return new OAuthError(code, message, { cause, status, headers })
+/** The schemes that an API accepts, that of the request first; without DPoP only Bearer. */
+export const schemesFor = (req: Request, acceptsDpop: boolean): readonly TokenType[] => {
+  if (!acceptsDpop) return [bearerScheme]
+  return isScheme(dpopScheme, req.headers.authorization)
+    ? [dpopScheme, bearerScheme]
+    : [bearerScheme, dpopScheme]
 }
 
-// RFC 6750 §2.1: b64token; the scheme in any letter case (RFC 9110 §11.1).
-const bearer = /^bearer +([A-Za-z0-9\-._~+/]+=*)$/i
+const challenge = (scheme: TokenType, fields: object): string => {
+  // RFC 9449 §7.1.
+  const algs = scheme === dpopScheme ? { algs: proofAlgorithms.join(' ') } : {}
+  const all = Object.entries({ realm: 'api', ...fields, ...algs })
+  return `${scheme} ${all.map(([name, value]) => `${name}="${value}"`).join(', ')}`
+}
 
-const fromHeader = (authorization: string | undefined): string | undefined => {
-  if (authorization === undefined || !/^bearer\b/i.test(authorization)) return undefined
-  const token = bearer.exec(authorization)?.[1]
-  if (token === undefined) throw new OAuthError('invalid_request', 'the Authorization header is malformed')
-  return token
+/** RFC 9449 §7.1, §9: where an access token is used, these are 401. */
+const isAboutProof = (code: ErrorCode): boolean => code === 'invalid_dpop_proof' || code === 'use_dpop_nonce'
+
+/**
+ * The same error with a challenge for each scheme (RFC 6750 §3.1, RFC 9449 §7.1). The first names the error.
+ *
+ * @param fields what the request needs
+ * @param schemes from {@link schemesFor}
+ */
+export const withChallenge = (
+  error: unknown,
+  fields: ChallengeFields = {},
+  [used = bearerScheme, ...others]: readonly TokenType[] = [],
+): unknown => {
+  if (!(error instanceof OAuthError) || error.status >= 500) return error
+  const { code, message, cause } = error
+  const about = error instanceof MissingTokenError ? {} : { error: code, error_description: message }
+  const challenges = [
+    challenge(used, { ...about, ...fields }),
+    ...others.map((scheme) => challenge(scheme, {})),
+  ]
+  const headers = { ...error.headers, 'WWW-Authenticate': challenges.join(', ') }
+  return new OAuthError(code, message, { cause, status: isAboutProof(code) ? 401 : error.status, headers })
+}
+
+// In any letter case (RFC 9110 §11.1).
+const schemePatterns: Readonly<Record<TokenType, RegExp>> = { Bearer: /^bearer\b/i, DPoP: /^dpop\b/i }
+
+const isScheme = (scheme: TokenType, authorization = ''): boolean =>
+  schemePatterns[scheme].test(authorization)
+
+// RFC 6750 §2.1: b64token. RFC 9449 §7.1 has the same form.
+const credentials = /^[a-z]+ +([A-Za-z0-9\-._~+/]+=*)$/i
+
+const fromHeader = (req: Request, acceptsDpop: boolean): PresentedToken | undefined => {
+  const { authorization } = req.headers
+  const scheme = schemesFor(req, acceptsDpop).find((known) => isScheme(known, authorization))
+  if (scheme === undefined || authorization === undefined) return undefined
+  const value = credentials.exec(authorization)?.[1]
+  if (value === undefined) throw new OAuthError('invalid_request', 'the Authorization header is malformed')
+  return { value, scheme }
 }
 
 /** The token of a header `Authorization: Bearer …`, which is not an access token everywhere. */
@@ -68,15 +107,20 @@ export const bearerToken = (req: Request): string => presentedToken(req).value
  * The access token of a request: from the header, or where a form body is given from there (RFC 6750 §2.1, §2.2);
  * never from the query.
  *
+ * @param from.form the parameters of the form body, if tokens are accepted there
+ * @param from.dpop whether the scheme DPoP is accepted (RFC 9449 §7.1)
  * @throws OAuthError `invalid_token` when there is none, `invalid_request` when there are two
  */
-export const presentedToken = (req: Request, form?: Parameters): PresentedToken => {
-  const header = fromHeader(req.headers.authorization)
+export const presentedToken = (
+  req: Request,
+  { form, dpop = false }: { readonly form?: Parameters | undefined; readonly dpop?: boolean } = {},
+): PresentedToken => {
+  const header = fromHeader(req, dpop)
   const field = form?.optional('access_token')
   if (header !== undefined && field !== undefined) {
     throw new OAuthError('invalid_request', 'the access token must be sent in one way only')
   }
-  const value = header ?? field
-  if (value === undefined) throw new MissingTokenError()
-  return { value, scheme: tokenType(bearerBinding) }
+  if (header !== undefined) return header
+  if (field === undefined) throw new MissingTokenError()
+  return { value: field, scheme: bearerScheme }
 }

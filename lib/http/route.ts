@@ -27,9 +27,12 @@ export interface EndpointKind<C extends Incoming> {
   renderError(incoming: Incoming, error: unknown, next: NextFunction): void
 }
 
-const preflight = (allow: string): Readonly<Record<string, string>> => ({
+const preflight = (
+  allow: string,
+  { dpop }: ServerSetup['options']['features'],
+): Readonly<Record<string, string>> => ({
   'Access-Control-Allow-Methods': allow,
-  'Access-Control-Allow-Headers': 'Authorization, Content-Type',
+  'Access-Control-Allow-Headers': `Authorization, Content-Type${dpop ? ', DPoP' : ''}`,
   'Access-Control-Max-Age': '600',
 })
 
@@ -48,6 +51,9 @@ export const route = <C extends Incoming>(
 ): void => {
   const allow = Object.keys(endpoint.methods).join(', ').replace('GET', 'GET, HEAD')
 
+  // Scripts read the error of a challenge, and the nonce for their next DPoP proof.
+  const exposed = `WWW-Authenticate${server.options.features.dpop ? ', DPoP-Nonce' : ''}`
+
   const handlerOf = (req: Request): Handler<C> => {
     const method = isReadOnly(req) ? 'GET' : req.method
     const handler = Object.hasOwn(endpoint.methods, method) ? endpoint.methods[method as Method] : undefined
@@ -65,8 +71,8 @@ export const route = <C extends Incoming>(
   router.all(path, (req, res, next) => {
     if (endpoint.cors) {
       res.setHeader('Access-Control-Allow-Origin', '*')
-      if (req.method === 'OPTIONS') return sendEmpty(res, 204, preflight(allow))
-      res.setHeader('Access-Control-Expose-Headers', 'WWW-Authenticate')
+      if (req.method === 'OPTIONS') return sendEmpty(res, 204, preflight(allow, server.options.features))
+      res.setHeader('Access-Control-Expose-Headers', exposed)
     }
     const incoming = { server, endpoint, req, res, info: createRequestInfo(server, req) }
     serve(incoming).catch((error: unknown) => kind.renderError(incoming, error, next))

@@ -6,15 +6,8 @@ import { certificateThumbprint } from '../protocol/client-certificate.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { type KeyBinding, type TokenBinding, tokenType } from '../protocol/token-binding.ts'
 import { clientCertificate } from './client-certificate.ts'
-import type { PresentedToken } from './presented-token.ts'
-
-/**
- * Requires a request to prove that its sender has a key or a certificate.
- *
- * @param thumbprint of the key or certificate that the token is bound to
- * @throws OAuthError with status 401 unless it does
- */
-export type SenderCheck = (req: Request, token: PresentedToken, thumbprint: string) => void | Promise<void>
+import { dpopCheck, proofChecksOf, type UrlsOf } from './dpop.ts'
+import type { PresentedToken, SenderCheck } from './presented-token.ts'
 
 /** The proofs that a resource server can check, by type of binding. */
 export type SenderChecks = Readonly<Partial<Record<KeyBinding['type'], SenderCheck>>>
@@ -37,9 +30,18 @@ export const senderChecks = (
   ...(mutualTls && { certificate: certificateCheck(mutualTls, warnOnce) }),
 })
 
-/** The proofs that this server can check where it is itself the resource server: UserInfo, and guards in this process. */
-export const senderChecksOf = ({ options, warnOnce }: ServerSetup): SenderChecks =>
-  senderChecks(options.features, warnOnce)
+/**
+ * The proofs that this server can check where it is itself the resource server: at UserInfo, and with guards in this process.
+ *
+ * @param urlsOf the URLs, without query, by which a request may have been made
+ */
+export const senderChecksOf = (server: ServerSetup, urlsOf: UrlsOf): SenderChecks => {
+  const proofs = proofChecksOf(server)
+  return {
+    ...senderChecks(server.options.features, server.warnOnce),
+    ...(proofs && { dpop: dpopCheck(proofs, urlsOf) }),
+  }
+}
 
 /**
  * Requires the sender of a token to prove what its binding requires. A bearer token passes at once, unless it is sent with

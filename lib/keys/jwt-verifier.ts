@@ -1,5 +1,6 @@
 import { constants, createPublicKey, type JsonWebKey, type KeyObject, verify } from 'node:crypto'
 import type { SigningAlgorithm } from '../protocol/client-metadata.ts'
+import type { ProofAlgorithm } from '../protocol/dpop-proof.ts'
 import { parseJsonObject } from '../protocol/json.ts'
 import type { PublicJwk } from '../protocol/jwks.ts'
 
@@ -22,7 +23,7 @@ export interface JwtVerifier {
  * where WebCrypto took 184 µs, and every request with a JWT waits for it.
  */
 const verifications: Readonly<
-  Record<SigningAlgorithm, (data: Buffer, key: KeyObject, signature: Buffer) => boolean>
+  Record<SigningAlgorithm | ProofAlgorithm, (data: Buffer, key: KeyObject, signature: Buffer) => boolean>
 > = {
   // PKCS #1 v1.5 is the padding of a key without one. Naming it costs a third more.
   RS256: (data, key, signature) => verify('sha256', data, key, signature),
@@ -31,8 +32,18 @@ const verifications: Readonly<
     return verify('sha256', data, { key, ...padding }, signature)
   },
   ES256: (data, key, signature) => verify('sha256', data, { key, dsaEncoding: 'ieee-p1363' }, signature),
+  ES384: (data, key, signature) => verify('sha384', data, { key, dsaEncoding: 'ieee-p1363' }, signature),
   EdDSA: (data, key, signature) => verify(null, data, key, signature),
+  Ed25519: (data, key, signature) => verify(null, data, key, signature),
 }
+
+/** Verifies a signature with a key of the type that the algorithm needs (RFC 7515 §5.2). */
+export const verifySignature = (
+  algorithm: SigningAlgorithm | ProofAlgorithm,
+  data: Buffer,
+  key: KeyObject,
+  signature: Buffer,
+): boolean => verifications[algorithm](data, key, signature)
 
 /** A key with the only algorithm that it verifies (RFC 8725 §3.1). */
 interface VerificationKey {

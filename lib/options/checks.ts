@@ -48,14 +48,14 @@ export const checkedDatabase = (database: unknown): Knex | Knex.Config =>
     ? (database as Knex | Knex.Config)
     : refuse('database must be a Knex instance or configuration')
 
-export const checkedSecrets = (secrets: unknown): [string, ...string[]] => {
-  if (!Array.isArray(secrets)) return refuse('secrets must be a list, newest first')
+export const checkedSecrets = (secrets: unknown, name = 'secrets'): [string, ...string[]] => {
+  if (!Array.isArray(secrets)) return refuse(`${name} must be a list, newest first`)
   const [newest, ...older] = secrets
     .filter((secret) => secret !== undefined && secret !== '')
     .map(checkedSecret)
   if (newest === undefined) {
     return refuse(
-      'secrets is empty: is the environment variable set? Generate a secret with `openssl rand -base64 32`',
+      `${name} is empty: is the environment variable set? Generate a secret with \`openssl rand -base64 32\``,
     )
   }
   return [newest, ...older]

@@ -1,6 +1,8 @@
 import { isUnpredictable } from '../protocol/entropy.ts'
+import { checkedBaseUrls } from './base-urls.ts'
 import { assertNames, assertRecord, assertType, refuse } from './check.ts'
 import { checkedDeviceAuthorization, type DeviceAuthorization } from './device-options.ts'
+import type { DpopOptions } from './dpop-options.ts'
 import { checkedMutualTls, type MutualTls } from './mutual-tls.ts'
 import type {
   Features,
@@ -19,6 +21,7 @@ export interface CheckedFeatures {
   readonly deviceAuthorization: DeviceAuthorization | undefined
   readonly tokenExchange: TokenExchangeOptions | undefined
   readonly mutualTls: MutualTls | undefined
+  readonly dpop: Required<DpopOptions> | undefined
 }
 
 /** @throws OptionsError */
@@ -33,6 +36,7 @@ export const checkedFeatures = (features: Features): CheckedFeatures => {
     'pushedRequests',
     'deviceAuthorization',
     'mutualTls',
+    'dpop',
   ])
   assertType('features.implicit', features.implicit, 'boolean')
   assertType('features.requestObjects', features.requestObjects, 'boolean')
@@ -45,7 +49,18 @@ export const checkedFeatures = (features: Features): CheckedFeatures => {
     pushedRequests: checkedPushedRequests(features.pushedRequests),
     deviceAuthorization: checkedDeviceAuthorization(features.deviceAuthorization),
     mutualTls: checkedMutualTls('features.mutualTls', features.mutualTls),
+    dpop: checkedDpop(features.dpop),
   }
+}
+
+const checkedDpop = (dpop: Features['dpop'] = false): Required<DpopOptions> | undefined => {
+  if (dpop === false) return undefined
+  const options = dpop === true ? {} : dpop
+  assertRecord('features.dpop', options)
+  assertNames('features.dpop.', options, ['nonces', 'baseUrls'])
+  const { nonces = 'none', baseUrls = [] } = options
+  if (nonces !== 'none' && nonces !== 'required') refuse("features.dpop.nonces must be 'none' or 'required'")
+  return { nonces, baseUrls: checkedBaseUrls('features.dpop.baseUrls', baseUrls) }
 }
 
 const checkedPushedRequests = (pushed: unknown = false): boolean | 'required' =>

@@ -2,6 +2,7 @@ import type { Request, RequestHandler } from 'express'
 import type { Knex } from 'knex'
 import type { Organization } from '../protocol/organization.ts'
 import type { DeviceAuthorizationOptions } from './device-options.ts'
+import type { DpopOptions } from './dpop-options.ts'
 import type { GrantDefinition } from './grant-options.ts'
 import type { MutualTlsOptions } from './mutual-tls-options.ts'
 import type { Branding, LocaleOptions, ScopeOptions } from './page-options.ts'
@@ -12,6 +13,7 @@ import type { TrustedIssuerOptions } from './trusted-issuer-options.ts'
 import type { HostUser, LoginOptions, UserFunctions, UserMapping } from './user-options.ts'
 
 export type { DeviceAuthorizationOptions } from './device-options.ts'
+export type { DpopOptions } from './dpop-options.ts'
 export type { GrantDecision, GrantDefinition, GrantRequest } from './grant-options.ts'
 export type { MutualTlsOptions } from './mutual-tls-options.ts'
 export type {
@@ -189,6 +191,11 @@ export interface Features {
    * the certificate can use. `true` reads the certificates of the TLS connections of the app. @default false
    */
   mutualTls?: boolean | MutualTlsOptions
+  /**
+   * Access tokens that only the holder of a key can use (RFC 9449): a client that sends DPoP proofs gets them, and UserInfo and
+   * guards in this process require a proof with each. @default false
+   */
+  dpop?: boolean | DpopOptions
 }
 
 /** Rules for outbound HTTP requests. */

@@ -27,6 +27,7 @@ import {
 import { assertResponseMode, responseSettings, signingFor } from './response-mode.ts'
 import { normalResponseType, returnsPart } from './response-type.ts'
 import { grantableScopes, parseScope, scopesStillAllowed } from './scope.ts'
+import { isSameBinding, isThumbprint, type KeyBinding } from './token-binding.ts'
 
 export const promptValues = ['none', 'login', 'consent', 'select_account'] as const
 export type Prompt = (typeof promptValues)[number]
@@ -64,6 +65,11 @@ export interface AuthorizationRequest {
   readonly device?: OpenedDevice
   /** The resources that the tokens are for (RFC 8707), each with its scopes among those requested. */
   readonly resources?: ResourceScopes
+  /**
+   * What the client must prove to redeem the code (RFC 9449 §10). Once it is redeemed, a public client must prove the same to
+   * use its refresh tokens (RFC 9449 §5, RFC 8705 §4).
+   */
+  readonly binding?: KeyBinding
 }
 
 /** Where the response of a request goes; undefined if it has no redirect URI. */
@@ -74,6 +80,34 @@ export const responseTarget = (
   redirectUri === undefined || responseMode === undefined
     ? undefined
     : { redirectUri, state, responseMode, ...signingFor(responseMode, client) }
+
+/**
+ * The key to which a code will be bound (RFC 9449 §10).
+ *
+ * @param thumbprint the parameter `dpop_jkt`
+ * @throws OAuthError `invalid_request`
+ */
+export const parseCodeBinding = (thumbprint: string | undefined): KeyBinding | undefined => {
+  if (thumbprint === undefined) return undefined
+  if (isThumbprint(thumbprint)) return { type: 'dpop', thumbprint }
+  throw new OAuthError('invalid_request', 'dpop_jkt must be the SHA-256 thumbprint of a key in base64url')
+}
+
+/**
+ * A pushed request whose code is bound to the key that the client has proved (RFC 9449 §10.1).
+ *
+ * @throws OAuthError `invalid_request` if `dpop_jkt` names another key
+ */
+export const withProvedKey = (
+  request: AuthorizationRequest,
+  key: KeyBinding | undefined,
+): AuthorizationRequest => {
+  if (key === undefined) return request
+  if (request.binding !== undefined && !isSameBinding(request.binding, key)) {
+    throw new OAuthError('invalid_request', 'dpop_jkt is not the thumbprint of the key of the DPoP proof')
+  }
+  return { ...request, binding: key }
+}
 
 /** A client together with the target that it registered. */
 export interface VerifiedTarget {

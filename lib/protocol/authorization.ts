@@ -1,9 +1,11 @@
 import type { AuthorizationRequest } from './authorization-request.ts'
-import type { KeyBinding } from './token-binding.ts'
 
 /** What an authorization keeps of its request and login: only what a later step needs, because it lives as long as the family. */
 export interface AuthorizationDetails
-  extends Pick<AuthorizationRequest, 'redirectUri' | 'codeChallenge' | 'nonce' | 'claims' | 'resources'> {
+  extends Pick<
+    AuthorizationRequest,
+    'redirectUri' | 'codeChallenge' | 'nonce' | 'claims' | 'resources' | 'binding'
+  > {
   /** Epoch seconds of the login. */
   readonly authTime: number
   readonly amr: readonly string[]
@@ -11,11 +13,6 @@ export interface AuthorizationDetails
   readonly acr?: string
   /** The organization it is for, requested or chosen; absent if the host has none. */
   readonly organization?: string
-  /**
-   * What the client must prove to redeem the code, and a public client also to use its refresh tokens (RFC 9449 §5, §10,
-   * RFC 8705 §4). Absent if nothing is bound.
-   */
-  readonly binding?: KeyBinding
 }
 
 /** The tokens issued from one authorization: all that its access tokens need to know of it. */

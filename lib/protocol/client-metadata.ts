@@ -93,6 +93,8 @@ export interface ClientMetadata {
   require_signed_request_object?: boolean
   /** All its authorization requests must be pushed (RFC 9126 §6). */
   require_pushed_authorization_requests?: boolean
+  /** All its access tokens must be bound to a key (RFC 9449 §5.2). */
+  dpop_bound_access_tokens?: boolean
   grant_types: GrantType[]
   response_types: ResponseType[]
   /** How the client runs. Latchkey stores it; its rules follow from the redirect URIs (OIDC Registration §2). */
@@ -186,6 +188,7 @@ const registered: Readonly<Record<string, Check>> = {
   request_object_signing_alg: oneOf(requestObjectAlgorithms),
   require_signed_request_object: flag,
   require_pushed_authorization_requests: flag,
+  dpop_bound_access_tokens: flag,
   grant_types: grantTypeList,
   response_types: responseTypeList,
   application_type: oneOf(['web', 'native']),
@@ -337,6 +340,12 @@ const assertConsistent = (metadata: ClientMetadata): void => {
     refuse('request_object_signing_alg must not be none with require_signed_request_object')
   }
   const usesFrontChannel = metadata.response_types.some(isFrontChannel)
+  if (
+    metadata.dpop_bound_access_tokens &&
+    metadata.response_types.some((type) => returnsPart(type, 'token'))
+  ) {
+    refuse('response_types must not include token with dpop_bound_access_tokens: a token in a URL has no key')
+  }
   if (usesFrontChannel && !metadata.grant_types.includes('implicit')) {
     refuse('grant_types must include implicit with response types that return tokens in the front channel')
   }

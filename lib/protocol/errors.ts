@@ -25,6 +25,9 @@ export const errorStatuses = {
   insufficient_scope: 403,
   // RFC 9470 §3.
   insufficient_user_authentication: 401,
+  // RFC 9449 §5, §8; 401 where an access token is used.
+  invalid_dpop_proof: 400,
+  use_dpop_nonce: 400,
   login_required: 400,
   consent_required: 400,
   interaction_required: 400,

@@ -38,13 +38,16 @@ const keyMembers: Readonly<Record<string, readonly ('n' | 'e' | 'crv' | 'x' | 'y
 const isMember = (value: unknown): value is string =>
   typeof value === 'string' && value !== '' && value.length <= maxMemberLength
 
-/** Parses one key; returns a string if the key is refused. */
-const parseJwk = (value: unknown): PublicJwk | string => {
+/**
+ * Parses one public key.
+ *
+ * @returns a string that names what it is instead, if it is refused
+ */
+export const parsePublicJwk = (value: unknown): PublicJwk | string => {
   if (!isObject(value)) return 'something that is not a key'
   const jwk = value
   if (jwk.kty === 'oct') return 'a symmetric key'
-  if (secretMembers.some((name) => Object.hasOwn(jwk, name)))
-    return 'a private key; register only the public one'
+  if (secretMembers.some((name) => Object.hasOwn(jwk, name))) return 'a private key; send only the public one'
   const members = Object.hasOwn(keyMembers, String(jwk.kty)) ? (keyMembers[String(jwk.kty)] ?? []) : []
   if (members.length === 0) return 'a key of a kty other than RSA, EC and OKP'
   if (!members.every((name) => isMember(jwk[name]))) return `a key without ${members.join(', ')}`
@@ -75,7 +78,7 @@ export const parseJwks = (name: string, value: unknown): PublicJwks => {
   const given = keysOf(value) ?? refuse('must be an object with an array of keys')
   if (given.length === 0 || given.length > maxKeys) refuse(`must have 1 to ${maxKeys} keys`)
   const keys = given.map((item) => {
-    const key = parseJwk(item)
+    const key = parsePublicJwk(item)
     return typeof key === 'string' ? refuse(`has ${key}`) : key
   })
   return { keys }
@@ -89,7 +92,7 @@ export const parseJwks = (name: string, value: unknown): PublicJwks => {
 export const usableJwks = (value: unknown): PublicJwks | undefined => {
   const keys = keysOf(value)
     ?.slice(0, maxKeys)
-    .map(parseJwk)
+    .map(parsePublicJwk)
     .filter((key) => typeof key !== 'string')
   return keys && { keys }
 }

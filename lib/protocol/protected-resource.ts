@@ -18,14 +18,20 @@ export interface DescribedResource {
   readonly scopes: readonly string[]
 }
 
-/** The document about a resource (RFC 9728 §2). Its scopes are those of the API: `offline_access` is about the client. */
+/**
+ * The document about a resource (RFC 9728 §2). Its scopes are those of the API: `offline_access` is about the client.
+ *
+ * @param proofAlgorithms the algorithms of DPoP proofs; empty if it accepts none
+ */
 export const protectedResourceMetadata = (
   { identifier, name, scopes }: DescribedResource,
   issuer: string,
+  proofAlgorithms: readonly string[],
 ): Readonly<Record<string, unknown>> => ({
   resource: identifier,
   authorization_servers: [issuer],
   scopes_supported: scopes.filter((scope) => scope !== 'offline_access'),
   bearer_methods_supported: ['header'],
   resource_name: name,
+  ...(proofAlgorithms.length > 0 && { dpop_signing_alg_values_supported: proofAlgorithms }),
 })

@@ -32,7 +32,8 @@ const thumbprintOf = (binding: TokenBinding): string | undefined =>
 /** The member of `cnf` for each binding (RFC 9449 §6.1, RFC 8705 §3.1). */
 const confirmationMembers = { dpop: 'jkt', certificate: 'x5t#S256' } as const
 
-const isThumbprint = (value: unknown): value is string =>
+/** Whether a value has the form of a SHA-256 hash in base64url. */
+export const isThumbprint = (value: unknown): value is string =>
   typeof value === 'string' && /^[A-Za-z0-9_-]{43}$/.test(value)
 
 /** The claim `cnf` of a token (RFC 7800 §3.1), as a claim set without it for a bearer token. */

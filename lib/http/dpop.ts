@@ -1,0 +1,131 @@
+import type { Request } from 'express'
+import type { ServerSetup } from '../authorization-server.ts'
+import { createNonces, type Nonces } from '../keys/dpop-nonce.ts'
+import { openProof, type VerifiedProof } from '../keys/dpop-proof.ts'
+import { hashSecret } from '../keys/secrets.ts'
+import type { Client } from '../protocol/client.ts'
+import { OAuthError } from '../protocol/errors.ts'
+import { bearer, type KeyBinding, type TokenBinding } from '../protocol/token-binding.ts'
+import { createReplay } from '../repositories/index.ts'
+import type { Context } from './context.ts'
+import type { SenderCheck } from './presented-token.ts'
+
+/** How one server checks DPoP proofs. */
+export interface ProofChecks {
+  /** Undefined if proofs need no nonce. */
+  readonly nonces: Nonces | undefined
+  /** Records the hash of a proof until it expires, in epoch seconds; false if it was used before. */
+  isFirstUse(hash: string, expiresAt: number): boolean | Promise<boolean>
+  /** Epoch seconds. */
+  now(): number
+}
+
+/** The checks of this server; undefined if `features.dpop` is off. A proof is used once for all processes together. */
+export const proofChecksOf = ({ options, database, now }: ServerSetup): ProofChecks | undefined => {
+  const { dpop } = options.features
+  return (
+    dpop && {
+      nonces: dpop.nonces === 'required' ? createNonces(options.secrets, now) : undefined,
+      isFirstUse: (hash, expiresAt) => createReplay(database, { hash, expiresAt }),
+      now,
+    }
+  )
+}
+
+/** What a proof must be bound to, beside the method of the request. */
+interface ProofTarget {
+  /** The URLs, without query, by which the request may have been made. */
+  readonly urls: readonly string[]
+  readonly accessToken?: string
+}
+
+/** Verifies the proof of a request. The answer carries the current nonce, also if it is an error (RFC 9449 §8.2). */
+const verifiedProof = (
+  { nonces, now }: ProofChecks,
+  req: Request,
+  { urls, accessToken }: ProofTarget,
+): VerifiedProof => {
+  if (nonces) req.res?.setHeader('DPoP-Nonce', nonces.current())
+  const { dpop } = req.headers
+  return openProof(Array.isArray(dpop) ? dpop.join() : dpop, {
+    method: req.method,
+    urls,
+    accessTokenHash: accessToken === undefined ? undefined : hashSecret(accessToken),
+    isNonce: nonces?.isValid,
+    now: now(),
+  })
+}
+
+/** @throws OAuthError `invalid_dpop_proof` if the proof was used before (RFC 9449 §11.1) */
+const consumeProof = async (
+  { isFirstUse }: ProofChecks,
+  { thumbprint, id, expiresAt }: VerifiedProof,
+): Promise<void> => {
+  const hash = hashSecret(JSON.stringify(['dpop', thumbprint, id]))
+  if (await isFirstUse(hash, expiresAt)) return
+  throw new OAuthError('invalid_dpop_proof', 'the DPoP proof was used before; each needs a unique jti')
+}
+
+/**
+ * The key of the proof of a request to an endpoint of ours (RFC 9449 §5, §10.1). The URL is that of the issuer, so a proxy
+ * need not be trusted.
+ *
+ * @returns undefined if the request has no proof, or `features.dpop` is off
+ * @throws OAuthError `invalid_dpop_proof` or `use_dpop_nonce`
+ */
+export const provedKey = async ({ server, endpoint, req }: Context): Promise<KeyBinding | undefined> => {
+  const checks = proofChecksOf(server)
+  if (checks === undefined || req.headers.dpop === undefined) return undefined
+  const proof = verifiedProof(checks, req, { urls: [`${server.issuer}${endpoint.path}`] })
+  await consumeProof(checks, proof)
+  return { type: 'dpop', thumbprint: proof.thumbprint }
+}
+
+/**
+ * What the access token of a token request is bound to. Call it after the client has authenticated, so that strangers cannot
+ * have proofs verified and stored.
+ *
+ * @throws OAuthError `invalid_dpop_proof` or `use_dpop_nonce`; also without a proof if the client requires one
+ *   (`dpop_bound_access_tokens`, RFC 9449 §5.2)
+ */
+export const requestedBinding = async (context: Context, { metadata }: Client): Promise<TokenBinding> => {
+  const key = await provedKey(context)
+  if (key === undefined && metadata.dpop_bound_access_tokens) {
+    throw new OAuthError(
+      'invalid_dpop_proof',
+      'the DPoP proof is missing: this client has dpop_bound_access_tokens',
+    )
+  }
+  return key ?? bearer
+}
+
+/**
+ * The URLs, without query, by which a request may have been made. The header Host is not among what decides: with it, a proof
+ * for another server would become one for this server.
+ */
+export type UrlsOf = (req: Request) => readonly string[]
+
+/** The URLs of requests to an API that is called below these. */
+export const urlsBelow =
+  (baseUrls: readonly string[]): UrlsOf =>
+  ({ originalUrl }) => {
+    const [path = ''] = originalUrl.split('?')
+    return baseUrls.map((base) => base + path)
+  }
+
+/**
+ * Checks the proofs of requests with access tokens (RFC 9449 §4.3, §7.1). A proof is consumed last, so that only the holder of
+ * the token and of its key can have it stored.
+ */
+export const dpopCheck =
+  (checks: ProofChecks, urlsOf: UrlsOf): SenderCheck =>
+  async (req, token, thumbprint) => {
+    const proof = verifiedProof(checks, req, { urls: urlsOf(req), accessToken: token.value })
+    if (proof.thumbprint !== thumbprint) {
+      throw new OAuthError(
+        'invalid_token',
+        'the access token is bound to another key than that of the DPoP proof',
+      )
+    }
+    await consumeProof(checks, proof)
+  }

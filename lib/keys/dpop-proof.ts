@@ -1,0 +1,47 @@
+import { createHash, createPublicKey, type KeyObject } from 'node:crypto'
+import {
+  assertProofClaims,
+  type ProofContext,
+  type ProofKey,
+  type ProofUse,
+  parseProofHeader,
+  splitProof,
+  thumbprintInput,
+} from '../protocol/dpop-proof.ts'
+import { OAuthError } from '../protocol/errors.ts'
+import { parseJsonObject } from '../protocol/json.ts'
+import { verifySignature } from './jwt-verifier.ts'
+
+/** A valid proof: who made it, and what makes it usable once. */
+export interface VerifiedProof extends ProofUse {
+  /** SHA-256 thumbprint of its key in base64url (RFC 7638). */
+  readonly thumbprint: string
+}
+
+const decode = (part: string): string => Buffer.from(part, 'base64url').toString('utf8')
+
+const importKey = ({ jwk }: ProofKey): KeyObject => {
+  try {
+    return createPublicKey({ key: { ...jwk }, format: 'jwk' })
+  } catch {
+    throw new OAuthError('invalid_dpop_proof', 'the DPoP proof has a jwk that is not a key')
+  }
+}
+
+/**
+ * Verifies a DPoP proof (RFC 9449 §4.3). Whether it is used for the first time is for the caller to check.
+ *
+ * @param field the header `DPoP`
+ * @throws OAuthError `invalid_dpop_proof`, and `use_dpop_nonce` if only the nonce is missing or no longer valid
+ */
+export const openProof = (field: string | undefined, context: ProofContext): VerifiedProof => {
+  const { header, payload, signature } = splitProof(field)
+  const key = parseProofHeader(parseJsonObject(decode(header)))
+  const data = Buffer.from(`${header}.${payload}`)
+  if (!verifySignature(key.algorithm, data, importKey(key), Buffer.from(signature, 'base64url'))) {
+    throw new OAuthError('invalid_dpop_proof', 'the DPoP proof is not signed with the key in its jwk')
+  }
+  const use = assertProofClaims(parseJsonObject(decode(payload)), context)
+  const thumbprint = createHash('sha256').update(thumbprintInput(key.jwk)).digest('base64url')
+  return { ...use, thumbprint }
+}

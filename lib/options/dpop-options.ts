@@ -1,0 +1,13 @@
+/** Access tokens that are bound to a key of the client (RFC 9449). */
+export interface DpopOptions {
+  /**
+   * Whether each proof needs a nonce of this server, so that nobody can make proofs for later. Clients fetch it with one more
+   * request, and their clocks need not be right. @default 'none'
+   */
+  nonces?: 'none' | 'required'
+  /**
+   * Where clients call APIs of this app, if that is neither the origin of `issuer` nor that of a resource, or if a proxy removes
+   * a part of the path: `['https://api.example.com/v1']`. @default []
+   */
+  baseUrls?: readonly string[]
+}

@@ -1,0 +1,395 @@
+import express from 'express'
+import supertest from 'supertest'
+import { type AuthRouterOptions, type ClientSeed, resourceServer } from '../../lib/index.ts'
+import { openServer, type TestServer } from '../support/client-server.ts'
+import { createDpopKey, type DpopKey, dpopProof, withProof } from '../support/dpop-client.ts'
+import { callback, clients, type Host, pkce, secret, startHost } from '../support/host.ts'
+import { payloadOf } from '../support/resource-host.ts'
+import type { Claims } from '../support/signing-client.ts'
+import {
+  codeFor,
+  expectError,
+  type Fields,
+  guarded,
+  introspect,
+  post,
+  redeem,
+  type TokenAnswer,
+  userinfo,
+  web,
+} from '../support/tokens.ts'
+
+// Access tokens that are bound to a key (RFC 9449).
+
+const jwtApi = 'https://jwt.example.com/notes'
+const opaqueApi = 'https://opaque.example.com/notes'
+const { verifier, challenge } = pkce()
+const s256 = { code_challenge: challenge, code_challenge_method: 'S256' }
+const native = { client_id: 'native', client_secret: undefined, code_verifier: verifier }
+const scope = 'openid notes:read'
+
+const options: Partial<AuthRouterOptions> = {
+  features: { dpop: true, registration: true, pushedRequests: true },
+  resources: {
+    [jwtApi]: { scopes: ['notes:read'], accessToken: 'jwt' },
+    [opaqueApi]: { scopes: ['notes:read'], introspection: ['web'] },
+  },
+}
+const bound: ClientSeed = { ...clients[0], client_id: 'bound', dpop_bound_access_tokens: true }
+
+let server: TestServer
+let host: Host
+let issuer: string
+let key: DpopKey
+let thief: DpopKey
+beforeAll(async () => {
+  server = await openServer()
+  issuer = `${server.origin}/oauth`
+  host = await startHost({ clients: [...clients, bound], options: { ...options, issuer } })
+  server.serve(host.app)
+  for (const [path, resource] of [
+    ['/jwt', jwtApi],
+    ['/opaque', opaqueApi],
+  ] as const) {
+    host.app.get(
+      path,
+      host.oauth.requireToken('notes:read', { resource }),
+      (req, res) => void res.json(req.auth),
+    )
+  }
+  host.app.get('/plain', host.oauth.requireToken('notes:read'), (req, res) => void res.json(req.auth))
+  key = await createDpopKey()
+  thief = await createDpopKey()
+})
+afterAll(async () => {
+  await server.close()
+  await host.close()
+})
+
+const tokenUrl = (): string => `${issuer}/token`
+
+/** A token request with a proof of this key, or without one. */
+const request = async (
+  fields: Fields,
+  by: DpopKey | undefined,
+  claims: Claims = {},
+): Promise<supertest.Response> => {
+  const sent = post(host, fields)
+  return by ? sent.set('DPoP', await dpopProof(by, 'POST', tokenUrl(), { claims })) : sent
+}
+
+const tokens = async (fields: Fields, by: DpopKey | undefined = key): Promise<TokenAnswer> => {
+  const res = await request(fields, by)
+  if (res.status !== 200) throw new Error(`expected tokens, got ${res.status}: ${res.text}`)
+  return res.body
+}
+
+const codeFields = async (parameters: Fields = {}, fields: Fields = {}): Promise<Fields> => ({
+  ...{ grant_type: 'authorization_code', redirect_uri: callback },
+  code: await codeFor(host, { scope, ...parameters }),
+  ...(parameters.client_id === 'native' ? native : web),
+  ...fields,
+})
+
+const tokensFor = async (resource?: string, by: DpopKey | undefined = key): Promise<TokenAnswer> =>
+  tokens(await codeFields({ resource }, { resource }), by)
+
+const dpopError = (res: supertest.Response): string | undefined =>
+  /^DPoP realm="api", error="(\w+)"/.exec(res.headers['www-authenticate'] ?? '')?.[1]
+
+/** Where a token is used: the URL that proofs name, the path and the app. */
+const remote = (audience: string, options: object = {}) => {
+  const quiet = { info: () => {}, warn: () => {}, error: () => {} }
+  const introspection = audience === opaqueApi ? { clientId: 'web', clientSecret: secret } : undefined
+  const guards = resourceServer({
+    issuer,
+    audience,
+    ...(introspection && { introspection }),
+    logger: quiet,
+    ...options,
+  })
+  return express().get('/notes', guards.requireToken('notes:read'), (req, res) => void res.json(req.auth))
+}
+const places = {
+  UserInfo: { resource: undefined, url: () => `${issuer}/userinfo`, app: () => host.app },
+  'a guard': { resource: undefined, url: () => `${server.origin}/plain`, app: () => host.app },
+  'a guard of JWTs': { resource: jwtApi, url: () => 'https://jwt.example.com/jwt', app: () => host.app },
+  'a guard of a resource': { resource: opaqueApi, url: () => `${server.origin}/opaque`, app: () => host.app },
+  'a remote guard of JWTs': {
+    resource: jwtApi,
+    url: () => jwtApi,
+    app: () => remote(jwtApi, { dpop: true }),
+  },
+  'a remote guard that introspects': {
+    ...{ resource: opaqueApi, url: () => opaqueApi, app: () => remote(opaqueApi, { dpop: true }) },
+  },
+} as const
+
+describe.each(Object.entries(places))('at %s', (_name, { resource, url, app }) => {
+  let at: ReturnType<typeof app>
+  let token: string
+  beforeAll(async () => {
+    at = app()
+    token = (await tokensFor(resource)).access_token
+  })
+  const get = () => supertest(at).get(new URL(url()).pathname)
+
+  test('the holder of the key uses the token', async () => {
+    const { status, body } = await withProof(get(), key, url(), token)
+    expect(status).toBe(200)
+    if (!url().endsWith('/userinfo')) {
+      expect(body).toMatchObject({
+        binding: { type: 'dpop', thumbprint: key.thumbprint },
+        claims: { cnf: { jkt: key.thumbprint } },
+      })
+    }
+  })
+
+  test('a query does not change the URL of a proof', async () => {
+    expect((await withProof(get().query({ a: '1' }), key, url(), token)).status).toBe(200)
+  })
+
+  test('a thief cannot use the token', async () => {
+    const asBearer = await get().set('Authorization', `Bearer ${token}`)
+    expectError(asBearer, 401, 'invalid_token')
+    expect(asBearer.headers['www-authenticate']).toMatch(
+      /^Bearer realm="api", error="invalid_token".*, DPoP realm="api", algs="ES256 /,
+    )
+    const proof = await dpopProof(key, 'GET', url(), { token })
+    expectError(await get().set({ Authorization: `Bearer ${token}`, DPoP: proof }), 401, 'invalid_token')
+    const alone = await get().set('Authorization', `DPoP ${token}`)
+    expectError(alone, 401, 'invalid_dpop_proof')
+    expect(alone.headers['www-authenticate']).toMatch(/ algs="ES256 [^"]*"[^"]*, Bearer realm="api"$/)
+    expect(dpopError(await withProof(get(), thief, url(), token))).toBe('invalid_token')
+  })
+
+  test('a captured proof is worth nothing', async () => {
+    const headers = { Authorization: `DPoP ${token}`, DPoP: await dpopProof(key, 'GET', url(), { token }) }
+    expect((await get().set(headers)).status).toBe(200)
+    expect(dpopError(await get().set(headers))).toBe('invalid_dpop_proof')
+    for (const claims of [{ htu: 'https://evil.example/notes' }, { htm: 'POST' }, { ath: 'x' }, { iat: 1 }]) {
+      expect(dpopError(await withProof(get(), key, url(), token, claims))).toBe('invalid_dpop_proof')
+    }
+  })
+
+  test('the URL does not follow the header Host', async () => {
+    const { pathname } = new URL(url())
+    const evil = `http://evil.example${pathname}`
+    const forwarded = { Host: 'evil.example', 'X-Forwarded-Host': 'evil.example' }
+    expect(dpopError(await withProof(get().set(forwarded), key, evil, token))).toBe('invalid_dpop_proof')
+  })
+
+  test('a bearer token is not sent with the scheme DPoP', async () => {
+    const { body } = await request(await codeFields({ resource }, { resource }), undefined)
+    const { access_token } = body
+    expect(dpopError(await withProof(get(), key, url(), access_token))).toBe('invalid_token')
+    expect((await get().set('Authorization', `Bearer ${access_token}`)).status).toBe(200)
+  })
+})
+
+describe('the token endpoint', () => {
+  test('answers a proof with a token of the type DPoP that says so everywhere', async () => {
+    const opaque = await tokensFor(opaqueApi)
+    expect(opaque).toMatchObject({ token_type: 'DPoP', access_token: expect.stringMatching(/^lk_bt_/) })
+    expect((await introspect(host, opaque.access_token)).body).toMatchObject({
+      ...{ active: true, token_type: 'DPoP', cnf: { jkt: key.thumbprint } },
+    })
+    const { access_token: jwt } = await tokensFor(jwtApi)
+    expect(payloadOf(jwt).cnf).toEqual({ jkt: key.thumbprint })
+    const own = await tokens({ ...web, grant_type: 'client_credentials', scope: 'notes:read' })
+    expect(own.token_type).toBe('DPoP')
+  })
+
+  test.each<[string, Claims]>([
+    ['for another endpoint', { htu: 'http://localhost:3000/oauth/par' }],
+    ['for another method', { htm: 'GET' }],
+    ['that is old', { iat: 1 }],
+  ])('refuses a proof %s, and the code remains usable', async (_case, claims) => {
+    const fields = await codeFields()
+    expectError(await request(fields, key, claims), 400, 'invalid_dpop_proof')
+    expect((await tokens(fields)).token_type).toBe('DPoP')
+  })
+
+  test('refuses a proof that was used, and two proofs', async () => {
+    const fields = { ...web, grant_type: 'client_credentials' }
+    const proof = await dpopProof(key, 'POST', tokenUrl())
+    expect((await post(host, fields).set('DPoP', proof)).status).toBe(200)
+    expectError(await post(host, fields).set('DPoP', proof), 400, 'invalid_dpop_proof')
+    const two = [await dpopProof(key, 'POST', tokenUrl()), await dpopProof(key, 'POST', tokenUrl())]
+    expectError(await post(host, fields).set('DPoP', two as never), 400, 'invalid_dpop_proof')
+  })
+
+  test('refreshes for a public client with the same key only', async () => {
+    const { refresh_token } = await tokens(await codeFields({ client_id: 'native', ...s256 }))
+    const refreshing = { ...native, code_verifier: undefined, grant_type: 'refresh_token', refresh_token }
+    for (const by of [undefined, thief]) expectError(await request(refreshing, by), 400, 'invalid_grant')
+    const refreshed = await tokens(refreshing)
+    expect(refreshed.token_type).toBe('DPoP')
+    const next = { ...refreshing, refresh_token: refreshed.refresh_token }
+    // A thief of a used token does not end the grant either.
+    for (const fields of [refreshing, next]) expectError(await request(fields, thief), 400, 'invalid_grant')
+    expect((await tokens(next)).token_type).toBe('DPoP')
+  })
+
+  test('lets a confidential client change its key, or do without', async () => {
+    const { refresh_token } = await tokensFor()
+    const first = await tokens({ ...web, grant_type: 'refresh_token', refresh_token }, thief)
+    expect((await introspect(host, first.access_token)).body.cnf).toEqual({ jkt: thief.thumbprint })
+    const second = await request(
+      { ...web, grant_type: 'refresh_token', refresh_token: first.refresh_token },
+      undefined,
+    )
+    expect(second.body.token_type).toBe('Bearer')
+  })
+
+  test('requires a proof of a client with dpop_bound_access_tokens', async () => {
+    const fields = { ...web, client_id: 'bound', grant_type: 'client_credentials' }
+    expectError(await request(fields, undefined), 400, 'invalid_dpop_proof')
+    expect((await tokens(fields)).token_type).toBe('DPoP')
+    const metadata = { redirect_uris: [callback], dpop_bound_access_tokens: true }
+    const { body } = await supertest(host.app).post('/oauth/register').send(metadata).expect(201)
+    expect(body.dpop_bound_access_tokens).toBe(true)
+  })
+})
+
+describe('a code that is bound to a key', () => {
+  const par = (fields: Fields) =>
+    supertest(host.app)
+      .post('/oauth/par')
+      .type('form')
+      .send({ ...web, ...fields })
+  const asked = { response_type: 'code', redirect_uri: callback, scope }
+  const pushed = async (fields: Fields, by?: DpopKey): Promise<Fields> => {
+    const sent = par({ ...asked, ...fields })
+    const res = await (by ? sent.set('DPoP', await dpopProof(by, 'POST', `${issuer}/par`)) : sent)
+    return { request_uri: res.body.request_uri, redirect_uri: undefined, response_type: undefined }
+  }
+
+  test.each<[string, () => Promise<Fields>]>([
+    ['dpop_jkt at /authorize', async () => ({ dpop_jkt: key.thumbprint })],
+    ['dpop_jkt at /par', () => pushed({ dpop_jkt: key.thumbprint })],
+    ['a proof at /par', () => pushed({}, key)],
+  ])('by %s is redeemed with that key only', async (_case, parameters) => {
+    const fields = await codeFields(await parameters())
+    for (const by of [undefined, thief]) expectError(await request(fields, by), 400, 'invalid_grant')
+    expect((await tokens(fields)).token_type).toBe('DPoP')
+  })
+
+  test('is refused for a malformed dpop_jkt, and for a proof of another key', async () => {
+    expectError(await par({ ...asked, dpop_jkt: 'x' }), 400, 'invalid_request')
+    const proof = await dpopProof(thief, 'POST', `${issuer}/par`)
+    expectError(await par({ ...asked, dpop_jkt: key.thumbprint }).set('DPoP', proof), 400, 'invalid_request')
+    const atToken = await dpopProof(key, 'POST', tokenUrl())
+    expectError(await par(asked).set('DPoP', atToken), 400, 'invalid_dpop_proof')
+  })
+})
+
+describe('nonces', () => {
+  const aNonce = expect.stringMatching(/^[\w-]{43}$/)
+  const required: Partial<AuthRouterOptions> = { features: { dpop: { nonces: 'required' } } }
+  const fields = { ...web, grant_type: 'client_credentials', scope: 'notes:read' }
+  const url = 'http://localhost:3000/oauth/token'
+  const send = async (at: Pick<Host, 'app'>, nonce?: string) =>
+    post(at, fields).set('DPoP', await dpopProof(key, 'POST', url, { claims: { nonce } }))
+
+  test('every process with the secret accepts them, at the token endpoint and at guards', async () => {
+    const one = await startHost({ options: required })
+    const other = await startHost({
+      options: {
+        ...required,
+        secrets: ['another secret that is long enough too', 'a secret of the tests that is long enough'],
+      },
+    })
+    const refused = await send(one)
+    expectError(refused, 400, 'use_dpop_nonce')
+    const nonce = refused.headers['dpop-nonce'] ?? ''
+    expect(nonce).toEqual(aNonce)
+    for (const at of [one, other]) {
+      const { status, headers, body } = await send(at, nonce)
+      expect({ status, next: headers['dpop-nonce'] }).toEqual({ status: 200, next: aNonce })
+      const get = () => supertest(at.app).get('/api/notes')
+      const notes = 'http://localhost:3000/api/notes'
+      const first = await withProof(get(), key, notes, body.access_token)
+      expect({ status: first.status, error: dpopError(first) }).toEqual({
+        ...{ status: 401, error: 'use_dpop_nonce' },
+      })
+      expect(first.headers['dpop-nonce']).toEqual(aNonce)
+      expect((await withProof(get(), key, notes, body.access_token, { nonce })).status).toBe(200)
+    }
+    expectError(await send(one, `${nonce.slice(1)}x`), 400, 'use_dpop_nonce')
+    await Promise.all([one.close(), other.close()])
+  })
+
+  test('an API in another process has its own', async () => {
+    const options = { nonceSecrets: ['the secret of an API that is long enough'] }
+    const [one, other] = [remote(jwtApi, { dpop: options }), remote(jwtApi, { dpop: options })]
+    const { access_token } = await tokensFor(jwtApi)
+    const first = await withProof(supertest(one).get('/notes'), key, jwtApi, access_token)
+    expect(dpopError(first)).toBe('use_dpop_nonce')
+    const nonce = first.headers['dpop-nonce']
+    expect(
+      (await withProof(supertest(other).get('/notes'), key, jwtApi, access_token, { nonce })).status,
+    ).toBe(200)
+  })
+})
+
+test('an API can share used proofs, and can be called elsewhere', async () => {
+  const used = new Set<string>()
+  const isFirstUse = async (hash: string): Promise<boolean> => used.size < used.add(hash).size
+  const options = { dpop: { isFirstUse, baseUrls: ['https://api.example.com/v1'] } }
+  const url = 'https://api.example.com/v1/notes'
+  const { access_token: token } = await tokensFor(jwtApi)
+  const headers = { Authorization: `DPoP ${token}`, DPoP: await dpopProof(key, 'GET', url, { token }) }
+  const statuses = []
+  for (const api of [remote(jwtApi, options), remote(jwtApi, options)])
+    statuses.push((await supertest(api).get('/notes').set(headers)).status)
+  expect(statuses).toEqual([200, 401])
+})
+
+test('metadata, documents about resources, and CORS say what is on', async () => {
+  const { body: metadata } = await supertest(host.app).get('/oauth/.well-known/openid-configuration')
+  expect(metadata.dpop_signing_alg_values_supported).toContain('ES256')
+  const { body: document } = await supertest(host.app)
+    .get('/.well-known/oauth-protected-resource/notes')
+    .set('Host', 'jwt.example.com')
+  expect(document).toMatchObject({
+    dpop_signing_alg_values_supported: metadata.dpop_signing_alg_values_supported,
+  })
+  const preflight = await supertest(host.app).options('/oauth/token')
+  expect(preflight.headers['access-control-allow-headers']).toBe('Authorization, Content-Type, DPoP')
+  const { headers } = await post(host, {})
+  expect(headers['access-control-expose-headers']).toBe('WWW-Authenticate, DPoP-Nonce')
+})
+
+test('a verifier of the MCP SDK, which sees no request, refuses a bound token', async () => {
+  const { access_token } = await tokensFor(jwtApi)
+  const verifying = host.oauth.tokenVerifier(jwtApi).verifyAccessToken(access_token)
+  await expect(verifying).rejects.toMatchObject({ message: expect.stringContaining('bound to a key') })
+})
+
+describe('where it is off', () => {
+  test('a remote guard refuses bound tokens', async () => {
+    const { access_token } = await tokensFor(jwtApi)
+    const res = await withProof(supertest(remote(jwtApi)).get('/notes'), key, jwtApi, access_token)
+    expectError(res, 401, 'invalid_token')
+    expect(res.headers['www-authenticate']).not.toContain('DPoP')
+    expectError(
+      await supertest(remote(jwtApi)).get('/notes').set('Authorization', `Bearer ${access_token}`),
+      401,
+      'invalid_token',
+    )
+  })
+
+  test('proofs and dpop_jkt are ignored, and nothing speaks of them', async () => {
+    const off = await startHost()
+    const res = await redeem(off, await codeFor(off, { scope, dpop_jkt: 'x' })).set('DPoP', 'x')
+    expect(res.body.token_type).toBe('Bearer')
+    expect((await guarded(off, res.body.access_token)).status).toBe(200)
+    expect((await userinfo(off, 'x')).headers['www-authenticate']).not.toContain('DPoP')
+    const { body } = await supertest(off.app).get('/oauth/.well-known/openid-configuration')
+    expect(body).not.toHaveProperty('dpop_signing_alg_values_supported')
+    const preflight = await supertest(off.app).options('/oauth/token')
+    expect(preflight.headers['access-control-allow-headers']).toBe('Authorization, Content-Type')
+    await off.close()
+  })
+})
