@@ -67,7 +67,7 @@ const consumeProof = async (
 }
 
 /**
- * The key of the proof of a request to an endpoint of ours (RFC 9449 §5, §10.1). The URL is that of the issuer, so a proxy
+ * The key of the proof of a request to one of our endpoints (RFC 9449 §5, §10.1). The URL is that of the issuer, so a proxy
  * need not be trusted.
  *
  * @returns undefined if the request has no proof, or `features.dpop` is off

@@ -1,7 +1,7 @@
 /** Access tokens that are bound to a key of the client (RFC 9449). */
 export interface DpopOptions {
   /**
-   * Whether each proof needs a nonce of this server, so that nobody can make proofs for later. Clients fetch it with one more
+   * Whether each proof needs a nonce of this server, so that proofs cannot be made in advance. Clients fetch it with one more
    * request, and their clocks need not be right. @default 'none'
    */
   nonces?: 'none' | 'required'
