@@ -1,20 +1,13 @@
 import type { BrowserContext, Frame, Page } from 'playwright-core'
-import type { ClientSeed } from '../../lib/index.ts'
-import { withPage } from '../support/browser.ts'
 import { press, signIn, waitForHeading } from '../support/browser-person.ts'
-import { openWeb, type Received, sendPage, type Web } from '../support/browser-web.ts'
-import { authorizeUrl, type Host, people, secret, startHost } from '../support/host.ts'
+import { useShop } from '../support/browser-shop.ts'
+import { type Received, sendPage } from '../support/browser-web.ts'
+import { people } from '../support/host.ts'
 import { describeWith } from '../support/services.ts'
 
 const bob = people[1]!
 
 type Fields = Readonly<Record<string, string>>
-
-/** Text that runs scripts if it is treated as markup. */
-const alive = (name: string): string =>
-  `"'><script>alert('${name}')</script><img src="https://attacker.test/${name}" onerror="alert('${name}')">`
-
-const hostileName = `Notes</title></bdi></style>${alive('name')}`
 
 /** Where attackers are: browsers send cookies with a sibling’s requests, and mostly not with those of another site. */
 const another = ['another site', 'attacker.test'] as const
@@ -54,64 +47,8 @@ const escaped = (text: string): string => text.replaceAll('&', '&amp;').replaceA
 jest.setTimeout(60_000)
 
 describeWith('chromium', 'pages of other sites in Chromium, in an app without helmet()', () => {
-  let web: Web
-  let host: Host
-  const issuer = (): string => `${web.origin('id.shop.test')}/oauth`
-  const callback = (): string => `${web.origin('client.test')}/callback`
-
-  beforeAll(async () => {
-    web = await openWeb()
-    const redirect_uris = [callback()]
-    const elsewhere = web.origin('attacker.test')
-    const clients: ClientSeed[] = [
-      { client_id: 'notes', client_name: 'Notes', client_secret: secret, redirect_uris },
-      {
-        client_id: 'hostile',
-        client_name: hostileName,
-        client_secret: secret,
-        redirect_uris,
-        client_uri: `${elsewhere}/home`,
-        logo_uri: `${elsewhere}/logo.png`,
-        policy_uri: `${elsewhere}/privacy?"><script>alert('policy')</script>`,
-        tos_uri: `${elsewhere}/terms`,
-      },
-    ]
-    host = await startHost({ options: { issuer: issuer() }, clients })
-    web.serve('id.shop.test', host.app)
-  })
-  afterAll(async () => {
-    await web?.close()
-    await host?.close()
-  })
-
-  // What was allowed in one test is not remembered in the next.
-  beforeEach(async () => void (await host.database.knex(`${host.database.tablePrefix}consents`).delete()))
-
-  /** Runs a test in a browser where no injected script may open a dialog. */
-  const inBrowser = (run: (page: Page) => Promise<void>): Promise<void> =>
-    withPage(web.browser, {}, async (page) => {
-      const dialogs: string[] = []
-      page.context().on('dialog', (dialog) => {
-        dialogs.push(dialog.message())
-        dialog.dismiss().catch(() => {})
-      })
-      await run(page)
-      expect(dialogs).toEqual([])
-    })
-
-  const authorizeAt = (parameters: Fields): string =>
-    web.origin('id.shop.test') +
-    authorizeUrl({ client_id: 'notes', redirect_uri: callback(), scope: 'openid email', ...parameters })
-
-  const atConsent = (page: Page): Promise<unknown> => page.waitForSelector('[value=allow]')
-  const atClient = (page: Page): Promise<void> => waitForHeading(page, `This is ${new URL(callback()).host}`)
-
-  /** Signs in and stops where the consent page asks. */
-  const comeToConsent = async (page: Page, person = people[0]!): Promise<void> => {
-    await page.goto(authorizeAt({ prompt: 'consent', state: 'of-the-person' }))
-    await signIn(page, person)
-    await atConsent(page)
-  }
+  const shop = useShop()
+  const { issuer, callback, inBrowser, authorizeAt, atConsent, atClient, comeToConsent } = shop
 
   /** What the forms of this person’s pages carry; the tab stays at the consent page. */
   const lootOf = async (page: Page): Promise<Loot> => {
@@ -127,112 +64,6 @@ describeWith('chromium', 'pages of other sites in Chromium, in an app without he
     return { login, consent, logout }
   }
 
-  describe('a click meant for a window on top of the consent page, which closed at the first click', () => {
-    const clickAsItComesToFront = `dispatchEvent(new Event('focus')); document.querySelector('[value=allow]').click()`
-    const clickAsItIsUncovered = `document.dispatchEvent(new Event('visibilitychange')); document.querySelector('[value=allow]').click()`
-
-    /** Presses Allow again and again until the browser leaves; a click that is refused is simply gone. */
-    const pressUntilAtClient = async (page: Page): Promise<void> => {
-      const received = atClient(page).then(() => true)
-      const pause = () => new Promise<false>((resolve) => setTimeout(resolve, 50, false))
-      while (!(await Promise.race([received, pause()])))
-        await page.evaluate(`document.querySelector('[value=allow]')?.click()`).catch(() => {})
-    }
-
-    test.each([
-      ['comes to the front', clickAsItComesToFront],
-      ['is uncovered', clickAsItIsUncovered],
-    ])('is ignored when the page %s; a later one counts', (_, click) =>
-      inBrowser(async (page) => {
-        await comeToConsent(page)
-        const sent: string[] = []
-        page.on('request', (request) => sent.push(request.method()))
-        await page.evaluate(click)
-        // What the click had set going would have been sent before this is.
-        await page.evaluate(`new Promise((onload) =>
-          Object.assign(new Image(), { onload: () => onload(), src: '/oauth/assets/icon.svg?later' }))`)
-        expect(sent).toEqual(['GET'])
-        await pressUntilAtClient(page)
-      }),
-    )
-
-    test('is ignored on a page that has just loaded', () =>
-      inBrowser(async (page) => {
-        await comeToConsent(page)
-        // Not driven by a program, as far as the page can tell; and a click as soon as there is a button.
-        await page.addInitScript(`
-          Object.defineProperty(navigator, 'webdriver', { value: false })
-          const begun = performance.now()
-          addEventListener('DOMContentLoaded', () => {
-            const allow = document.querySelector('[value=allow]')
-            allow?.click()
-            window.clickedAfter = allow ? performance.now() - begun : undefined
-          })`)
-        let clickedAfter: number | undefined
-        // On a machine that is so busy that the page takes longer to come, the click may count.
-        for (
-          let attempt = 0;
-          attempt < 5 && !(clickedAfter !== undefined && clickedAfter < 700);
-          attempt += 1
-        ) {
-          await page.goto(authorizeAt({ prompt: 'consent', state: 'of-the-person' })).catch(() => {})
-          clickedAfter = await page.evaluate<number>('window.clickedAfter').catch(() => undefined)
-        }
-        expect(clickedAfter).toBeLessThan(700)
-        await atConsent(page)
-        await pressUntilAtClient(page)
-      }))
-  })
-
-  describe('a key that the person holds since an earlier page', () => {
-    const atEnd = (): string => `This is ${new URL(callback()).host}`
-    test.each([
-      ['Enter', 'Allow', () => authorizeAt({ prompt: 'consent' }), atEnd],
-      ['Space', 'Allow', () => authorizeAt({ prompt: 'consent' }), atEnd],
-      ['Enter', 'Remove', () => `${issuer()}/account?client_id=notes`, () => 'Connected apps'],
-    ])(
-      '%s does not press “%s”, which a link has no name for; one that is pressed there does',
-      (key, name, url, heading) =>
-        inBrowser(async (page) => {
-          await comeToConsent(page)
-          await press(page, 'Allow')
-          await atClient(page)
-          const posted: string[] = []
-          page.on('request', (request) => request.method() === 'POST' && posted.push(request.url()))
-          await page.keyboard.down(key)
-          await page.goto(url())
-          const button = page.getByRole('button', { name })
-          expect(await button.getAttribute('id')).toBeNull()
-          await button.focus()
-          // Some browsers press a button when a key is released there, wherever it was pressed.
-          const release = `new KeyboardEvent('keyup', { code: 'Space', bubbles: true, cancelable: true })`
-          expect(await page.evaluate(`document.activeElement.dispatchEvent(${release})`)).toBe(false)
-          // While a key is down, each further press is a repetition.
-          for (let times = 0; times < 3; times += 1) await page.keyboard.down(key)
-          await page.keyboard.up(key)
-          // What the key had set going would have been sent before this is.
-          await page.evaluate(`new Promise((onload) =>
-          Object.assign(new Image(), { onload: () => onload(), src: '/oauth/assets/icon.svg?' + Math.random() }))`)
-          expect(posted).toEqual([])
-          await button.focus()
-          // Not awaited: the page that would report the end of the press may be gone.
-          page.keyboard.press(key).catch(() => {})
-          await waitForHeading(page, heading())
-        }),
-    )
-
-    test('the fragment of a link does not reach the page at the end of our redirects', () =>
-      inBrowser(async (page) => {
-        await page.goto(`${authorizeAt({ prompt: 'consent' })}#password`)
-        expect(new URL(page.url()).hash).toBe('#_')
-        await signIn(page)
-        await atConsent(page)
-        expect(new URL(page.url()).hash).toBe('#_')
-        await page.goto(`${issuer()}/account?language=de#x`)
-        expect(new URL(page.url()).hash).toBe('#_')
-      }))
-  })
-
   interface Standing {
     readonly cookies: readonly string[]
     readonly waiting: readonly Record<string, unknown>[]
@@ -241,7 +72,7 @@ describeWith('chromium', 'pages of other sites in Chromium, in an app without he
 
   /** All that an attack could change: stored rows, and cookies of the browser. */
   const standingOf = async (context: BrowserContext): Promise<Standing> => {
-    const { knex, tablePrefix } = host.database
+    const { knex, tablePrefix } = shop.host.database
     const rowsOf = (table: string): Promise<Record<string, unknown>[]> => knex(`${tablePrefix}${table}`)
     const names = ['logins', 'authorizations', 'access_tokens', 'refresh_tokens', 'consents']
     const tables = names.map(async (name) => [name, await rowsOf(name)] as const)
@@ -277,8 +108,8 @@ describeWith('chromium', 'pages of other sites in Chromium, in an app without he
   }
 
   const attackAt = (site: string, body: string): string => {
-    const address = `${web.origin(site)}/attack`
-    web.answer(address, (_req, res) => sendPage(res, body))
+    const address = `${shop.web.origin(site)}/attack`
+    shop.web.answer(address, (_req, res) => sendPage(res, body))
     return address
   }
 
@@ -308,7 +139,7 @@ describeWith('chromium', 'pages of other sites in Chromium, in an app without he
       <script>document.forms[0].submit()</script>`,
     )
     await tab.goto(attack, { waitUntil: 'commit' })
-    await tab.waitForURL((url) => url.origin !== web.origin(site))
+    await tab.waitForURL((url) => url.origin !== shop.web.origin(site))
   }
 
   /** Every form of ours, and what would be won by it. */
@@ -363,9 +194,9 @@ describeWith('chromium', 'pages of other sites in Chromium, in an app without he
         const loot = await lootOf(page)
         const before = await standingOf(page.context())
         const query = new URLSearchParams(loot.consent)
-        const readable = `${web.origin('client.test')}/readable`
-        web.answer(readable, (_req, res) => {
-          res.setHeader('Access-Control-Allow-Origin', web.origin(site))
+        const readable = `${shop.web.origin('client.test')}/readable`
+        shop.web.answer(readable, (_req, res) => {
+          res.setHeader('Access-Control-Allow-Origin', shop.web.origin(site))
           res.setHeader('Access-Control-Allow-Credentials', 'true')
           sendPage(res, 'for everybody')
         })
@@ -470,7 +301,7 @@ describeWith('chromium', 'pages of other sites in Chromium, in an app without he
       ]
       const statuses = new Map<string, number>()
       page.context().on('response', (answer) => statuses.set(answer.url(), answer.status()))
-      const control = `${web.origin('client.test')}/framed`
+      const control = `${shop.web.origin('client.test')}/framed`
       const tags = [control, ...addresses].flatMap((url) => [
         `<iframe src="${escaped(url)}"></iframe>`,
         `<object data="${escaped(url)}" type="text/html"></object>`,
@@ -512,9 +343,9 @@ describeWith('chromium', 'pages of other sites in Chromium, in an app without he
   describe('what other sites receive', () => {
     /** What came to other sites during some work. */
     const receivedDuring = async (work: () => Promise<void>): Promise<Received[]> => {
-      const before = web.received.length
+      const before = shop.web.received.length
       await work()
-      return web.received.slice(before)
+      return shop.web.received.slice(before)
     }
 
     /** Not an address, an id, a token or a cookie of ours stands in the headers of any request. */
@@ -528,8 +359,8 @@ describeWith('chromium', 'pages of other sites in Chromium, in an app without he
 
     /** The client’s own page with a link, as a person begins. */
     const begin = async (page: Page, parameters: Fields): Promise<void> => {
-      const start = `${web.origin('client.test')}/start`
-      web.answer(start, (_req, res) =>
+      const start = `${shop.web.origin('client.test')}/start`
+      shop.web.answer(start, (_req, res) =>
         sendPage(res, `<a href="${escaped(authorizeAt(parameters))}">Sign in</a>`),
       )
       await page.goto(start)
@@ -576,7 +407,7 @@ describeWith('chromium', 'pages of other sites in Chromium, in an app without he
         const requests = await receivedDuring(async () => {
           const link = page.locator('a[href*="/privacy"]')
           const [policy] = await Promise.all([page.context().waitForEvent('page'), link.click()])
-          await waitForHeading(policy, `This is ${new URL(web.origin('attacker.test')).host}`)
+          await waitForHeading(policy, `This is ${new URL(shop.web.origin('attacker.test')).host}`)
           expect(await policy.evaluate('[window.opener, document.referrer]')).toEqual([null, ''])
         })
         expectDiscreet(requests)

@@ -1,7 +1,6 @@
 import { createClient } from 'redis'
 import type { AuthEvent, AuthRouterOptions, ThrottleOptions } from '../../lib/index.ts'
 import { hashSecret } from '../../lib/keys/secrets.ts'
-import { networkOf } from '../../lib/throttle/network.ts'
 import { stopClock } from '../support/clock.ts'
 import { authorizeUrl, type Host, startHost } from '../support/host.ts'
 import { codeOf } from '../support/outcomes.ts'
@@ -434,18 +433,4 @@ describeWith('redis', 'Redis', () => {
     const answers = await many(6, () => attempt(from(host, '198.51.100.3'), 'wrong'))
     expect(statuses(answers)).toEqual([400, 400, 400, 400, 400, 429])
   })
-})
-
-test.each([
-  ['198.51.100.7', '198.51.100.7'],
-  ['::ffff:198.51.100.7', '198.51.100.7'],
-  ['::1', '0:0:0:0::/64'],
-  ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
-  ['2001:DB8:1:2::9', '2001:db8:1:2::/64'],
-  ['2001:db8::5', '2001:db8:0:0::/64'],
-  ['fe80::1%eth0', 'fe80:0:0:0::/64'],
-  ['not an address', 'unknown'],
-  ['', 'unknown'],
-])('the address %j counts as %j', (address, network) => {
-  expect(networkOf(address)).toBe(network)
 })

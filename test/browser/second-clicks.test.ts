@@ -1,0 +1,121 @@
+import type { Page } from 'playwright-core'
+import { press, signIn, waitForHeading } from '../support/browser-person.ts'
+import { useShop } from '../support/browser-shop.ts'
+import { describeWith } from '../support/services.ts'
+
+// A browser on a busy machine takes its time; each wait for one thing ends sooner (support/browser.ts).
+jest.setTimeout(60_000)
+
+describeWith(
+  'chromium',
+  'a click or a key that was not meant for the page, in an app without helmet()',
+  () => {
+    const { issuer, callback, inBrowser, authorizeAt, atConsent, atClient, comeToConsent } = useShop()
+
+    describe('a click meant for a window on top of the consent page, which closed at the first click', () => {
+      const clickAsItComesToFront = `dispatchEvent(new Event('focus')); document.querySelector('[value=allow]').click()`
+      const clickAsItIsUncovered = `document.dispatchEvent(new Event('visibilitychange')); document.querySelector('[value=allow]').click()`
+
+      /** Presses Allow again and again until the browser leaves; a click that is refused is simply gone. */
+      const pressUntilAtClient = async (page: Page): Promise<void> => {
+        const received = atClient(page).then(() => true)
+        const pause = () => new Promise<false>((resolve) => setTimeout(resolve, 50, false))
+        while (!(await Promise.race([received, pause()])))
+          await page.evaluate(`document.querySelector('[value=allow]')?.click()`).catch(() => {})
+      }
+
+      test.each([
+        ['comes to the front', clickAsItComesToFront],
+        ['is uncovered', clickAsItIsUncovered],
+      ])('is ignored when the page %s; a later one counts', (_, click) =>
+        inBrowser(async (page) => {
+          await comeToConsent(page)
+          const sent: string[] = []
+          page.on('request', (request) => sent.push(request.method()))
+          await page.evaluate(click)
+          // What the click had set going would have been sent before this is.
+          await page.evaluate(`new Promise((onload) =>
+          Object.assign(new Image(), { onload: () => onload(), src: '/oauth/assets/icon.svg?later' }))`)
+          expect(sent).toEqual(['GET'])
+          await pressUntilAtClient(page)
+        }),
+      )
+
+      test('is ignored on a page that has just loaded', () =>
+        inBrowser(async (page) => {
+          await comeToConsent(page)
+          // Not driven by a program, as far as the page can tell; and a click as soon as there is a button.
+          await page.addInitScript(`
+          Object.defineProperty(navigator, 'webdriver', { value: false })
+          const begun = performance.now()
+          addEventListener('DOMContentLoaded', () => {
+            const allow = document.querySelector('[value=allow]')
+            allow?.click()
+            window.clickedAfter = allow ? performance.now() - begun : undefined
+          })`)
+          let clickedAfter: number | undefined
+          // On a machine that is so busy that the page takes longer to come, the click may count.
+          for (
+            let attempt = 0;
+            attempt < 5 && !(clickedAfter !== undefined && clickedAfter < 700);
+            attempt += 1
+          ) {
+            await page.goto(authorizeAt({ prompt: 'consent', state: 'of-the-person' })).catch(() => {})
+            clickedAfter = await page.evaluate<number>('window.clickedAfter').catch(() => undefined)
+          }
+          expect(clickedAfter).toBeLessThan(700)
+          await atConsent(page)
+          await pressUntilAtClient(page)
+        }))
+    })
+
+    describe('a key that the person holds since an earlier page', () => {
+      const atEnd = (): string => `This is ${new URL(callback()).host}`
+      test.each([
+        ['Enter', 'Allow', () => authorizeAt({ prompt: 'consent' }), atEnd],
+        ['Space', 'Allow', () => authorizeAt({ prompt: 'consent' }), atEnd],
+        ['Enter', 'Remove', () => `${issuer()}/account?client_id=notes`, () => 'Connected apps'],
+      ])(
+        '%s does not press “%s”, which a link has no name for; one that is pressed there does',
+        (key, name, url, heading) =>
+          inBrowser(async (page) => {
+            await comeToConsent(page)
+            await press(page, 'Allow')
+            await atClient(page)
+            const posted: string[] = []
+            page.on('request', (request) => request.method() === 'POST' && posted.push(request.url()))
+            await page.keyboard.down(key)
+            await page.goto(url())
+            const button = page.getByRole('button', { name })
+            expect(await button.getAttribute('id')).toBeNull()
+            await button.focus()
+            // Some browsers press a button when a key is released there, wherever it was pressed.
+            const release = `new KeyboardEvent('keyup', { code: 'Space', bubbles: true, cancelable: true })`
+            expect(await page.evaluate(`document.activeElement.dispatchEvent(${release})`)).toBe(false)
+            // While a key is down, each further press is a repetition.
+            for (let times = 0; times < 3; times += 1) await page.keyboard.down(key)
+            await page.keyboard.up(key)
+            // What the key had set going would have been sent before this is.
+            await page.evaluate(`new Promise((onload) =>
+          Object.assign(new Image(), { onload: () => onload(), src: '/oauth/assets/icon.svg?' + Math.random() }))`)
+            expect(posted).toEqual([])
+            await button.focus()
+            // Not awaited: the page that would report the end of the press may be gone.
+            page.keyboard.press(key).catch(() => {})
+            await waitForHeading(page, heading())
+          }),
+      )
+
+      test('the fragment of a link does not reach the page at the end of our redirects', () =>
+        inBrowser(async (page) => {
+          await page.goto(`${authorizeAt({ prompt: 'consent' })}#password`)
+          expect(new URL(page.url()).hash).toBe('#_')
+          await signIn(page)
+          await atConsent(page)
+          expect(new URL(page.url()).hash).toBe('#_')
+          await page.goto(`${issuer()}/account?language=de#x`)
+          expect(new URL(page.url()).hash).toBe('#_')
+        }))
+    })
+  },
+)
