@@ -126,7 +126,17 @@ const warnOfMemory = (server: ServerSetup, req: Request): void => {
   )
 }
 
-/** Our own session. It lives on a child of the request, so that a session of the host stays untouched. */
+/**
+ * What express-session reads of a request, and where it leaves its session, so that a session of the host stays untouched.
+ * An object whose prototype is the request would have the same effect, but Node would make a hidden class for each request.
+ */
+const holderFor = ({ headers, url, originalUrl, socket, secure }: Request): Request =>
+  ({
+    ...{ headers, url, originalUrl, connection: socket, secure },
+    ...{ session: undefined, sessionID: undefined, sessionStore: undefined },
+  }) as unknown as Request
+
+/** Our own session. */
 const ownSession = (server: ServerSetup): ((incoming: Incoming) => Promise<BrowserSession>) => {
   const middleware = session({
     name: cookieName(server, 'session'),
@@ -137,13 +147,9 @@ const ownSession = (server: ServerSetup): ((incoming: Incoming) => Promise<Brows
     cookie: { httpOnly: true, sameSite: 'lax', secure: isSecure(server), path: '/' },
   })
   return async ({ req, res }) => {
-    const child: Request = Object.create(req, {
-      session: { value: undefined, writable: true, configurable: true },
-      sessionID: { value: undefined, writable: true, configurable: true },
-      sessionStore: { value: undefined, writable: true, configurable: true },
-    })
-    await runMiddleware(middleware, child, res)
-    return sessionOn(child, true)
+    const holder = holderFor(req)
+    await runMiddleware(middleware, holder, res)
+    return sessionOn(holder, true)
   }
 }
 
