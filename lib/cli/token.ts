@@ -9,14 +9,13 @@ import { accessTokenType, parseJwtAccessToken } from '../protocol/jwt-access-tok
 import { formatBinding, type TokenBinding } from '../protocol/token-binding.ts'
 import {
   type AccessToken,
-  findAccessToken,
-  findBoundAccessToken,
   findGrantOfToken,
   findRefreshToken,
   revokeAccessToken,
   revokeAuthorization,
 } from '../repositories/index.ts'
 import { listSigningKeys } from '../repositories/signing-keys.ts'
+import { findOpaqueAccessToken, isOpaqueAccessToken } from '../tokens/opaque-access-token.ts'
 import type { Command, CommandContext } from './command.ts'
 import { note, print, readSecret, table } from './terminal.ts'
 
@@ -54,8 +53,7 @@ const inspectOpaque = async (
   { database, now }: CommandContext,
   value: string,
 ): Promise<Inspected | undefined> => {
-  const find = isSecretOf('accessToken', value) ? findAccessToken : findBoundAccessToken
-  const token = await find(database, { hash: hashSecret(value), hasResources: true })
+  const token = await findOpaqueAccessToken(database, value, { hasResources: true })
   if (token === undefined) return undefined
   return {
     ...token,
@@ -123,7 +121,7 @@ const inspect = async (context: CommandContext): Promise<Inspected & { readonly 
   const value = (await readSecret('Token: ')).trim()
   await assertSchema(context.database)
   const kind = otherKind(value)
-  const isAccessToken = kind === 'accessToken' || kind === 'boundAccessToken'
+  const isAccessToken = isOpaqueAccessToken(value)
   if (kind !== undefined && !isAccessToken && kind !== 'refreshToken') {
     throw new Error(`this is not a token, but has the form of this secret: ${words(kind)}`)
   }

@@ -1,4 +1,5 @@
 import type { Context } from '../http/context.ts'
+import { urlsOfEndpoint } from '../http/dpop.ts'
 import { formParameters } from '../http/form.ts'
 import { presentedToken, schemesFor, withChallenge } from '../http/presented-token.ts'
 import type { Endpoint } from '../http/route.ts'
@@ -12,7 +13,7 @@ import { subjectFor } from '../tokens/subject.ts'
 
 const answer = async ({ server, endpoint, req, res }: Context): Promise<void> => {
   const form = req.method === 'POST' ? formParameters(req) : undefined
-  const checks = senderChecksOf(server, () => [`${server.issuer}${endpoint.path}`])
+  const checks = senderChecksOf(server, () => urlsOfEndpoint(server, endpoint))
   const presented = presentedToken(req, { form, dpop: checks.dpop !== undefined })
   const { token, binding, user, client, details } = await verifyAccessToken(server, presented.value, 'any')
   await assertSender(checks, req, presented, binding)

@@ -1,5 +1,5 @@
 import type { Request } from 'express'
-import type { ServerSetup } from '../authorization-server.ts'
+import type { EndpointDescription, ServerSetup } from '../authorization-server.ts'
 import { createNonces, type Nonces } from '../keys/dpop-nonce.ts'
 import { openProof, type VerifiedProof } from '../keys/dpop-proof.ts'
 import { hashSecret } from '../keys/secrets.ts'
@@ -66,6 +66,15 @@ const consumeProof = async (
   throw new OAuthError('invalid_dpop_proof', 'the DPoP proof was used before; each needs a unique jti')
 }
 
+/** The URLs of an endpoint: that of the issuer, and that for clients with certificates (RFC 8705 §5), if it has another. */
+export const urlsOfEndpoint = (
+  { issuer, options }: ServerSetup,
+  { path }: EndpointDescription,
+): readonly string[] => {
+  const alias = options.features.mutualTls?.url
+  return alias === undefined ? [issuer + path] : [issuer + path, alias + path]
+}
+
 /**
  * The key of the proof of a request to one of our endpoints (RFC 9449 §5, §10.1). The URL is that of the issuer, so a proxy
  * need not be trusted.
@@ -76,7 +85,7 @@ const consumeProof = async (
 export const provedKey = async ({ server, endpoint, req }: Context): Promise<KeyBinding | undefined> => {
   const checks = proofChecksOf(server)
   if (checks === undefined || req.headers.dpop === undefined) return undefined
-  const proof = verifiedProof(checks, req, { urls: [`${server.issuer}${endpoint.path}`] })
+  const proof = verifiedProof(checks, req, { urls: urlsOfEndpoint(server, endpoint) })
   await consumeProof(checks, proof)
   return { type: 'dpop', thumbprint: proof.thumbprint }
 }

@@ -340,12 +340,6 @@ const assertConsistent = (metadata: ClientMetadata): void => {
     refuse('request_object_signing_alg must not be none with require_signed_request_object')
   }
   const usesFrontChannel = metadata.response_types.some(isFrontChannel)
-  if (
-    metadata.dpop_bound_access_tokens &&
-    metadata.response_types.some((type) => returnsPart(type, 'token'))
-  ) {
-    refuse('response_types must not include token with dpop_bound_access_tokens: a token in a URL has no key')
-  }
   if (usesFrontChannel && !metadata.grant_types.includes('implicit')) {
     refuse('grant_types must include implicit with response types that return tokens in the front channel')
   }
@@ -354,8 +348,12 @@ const assertConsistent = (metadata: ClientMetadata): void => {
       'response_modes must include fragment or form_post with response types that return tokens in the front channel',
     )
   }
-  const returnsToken = metadata.response_types.some((type) => returnsPart(type, 'token'))
-  if (returnsToken && metadata.tls_client_certificate_bound_access_tokens) {
+  const { dpop_bound_access_tokens: toKey, tls_client_certificate_bound_access_tokens: toCertificate } =
+    metadata
+  if (toKey && toCertificate) {
+    refuse('dpop_bound_access_tokens must not be true with tls_client_certificate_bound_access_tokens')
+  }
+  if ((toKey || toCertificate) && metadata.response_types.some((type) => returnsPart(type, 'token'))) {
     refuse('response_types must not return access tokens in the front channel, where nothing binds them')
   }
   if ((usesRedirects || usesFrontChannel) && metadata.redirect_uris.length === 0) {

@@ -1,6 +1,12 @@
+import type { Database } from '../database/types.ts'
 import { createSecret, hashSecret, isSecretOf } from '../keys/secrets.ts'
 import { knownResources } from '../options/resources.ts'
-import { findAccessToken, findAccessTokenWithContext, findBoundAccessToken } from '../repositories/index.ts'
+import {
+  type AccessToken,
+  findAccessToken,
+  findAccessTokenWithContext,
+  findBoundAccessToken,
+} from '../repositories/index.ts'
 import type { AccessTokenFormat, AccessTokenGrant } from './access-token-format.ts'
 
 /** What reads the token of each prefix. */
@@ -16,6 +22,20 @@ const kindOf = (value: string): Kind | undefined => kinds.find((kind) => isSecre
 
 /** Whether a value has the form of an opaque access token, of any prefix. */
 export const isOpaqueAccessToken = (value: string): boolean => kindOf(value) !== undefined
+
+/**
+ * Reads a token of any prefix; undefined if there is none. The caller checks expiry and revocation.
+ *
+ * @param from.hasResources whether the host has resources; without them no token for a resource is found
+ */
+export const findOpaqueAccessToken = async (
+  db: Database,
+  value: string,
+  { hasResources }: { readonly hasResources: boolean },
+): Promise<AccessToken | undefined> => {
+  const kind = kindOf(value)
+  return kind && finders[kind](db, { hash: hashSecret(value), hasResources })
+}
 
 const kindFor = ({ context, binding }: AccessTokenGrant): Kind => {
   if (context) return 'contextAccessToken'
@@ -51,9 +71,7 @@ export const opaqueAccessToken: AccessTokenFormat = {
   },
 
   async verify(server, value) {
-    const kind = kindOf(value)
-    if (kind === undefined) return undefined
     const hasResources = knownResources(server).length > 0
-    return finders[kind](server.database, { hash: hashSecret(value), hasResources })
+    return findOpaqueAccessToken(server.database, value, { hasResources })
   },
 }
