@@ -3,6 +3,7 @@ import type { SigningAlgorithm } from '../protocol/client-metadata.ts'
 import type { ProofAlgorithm } from '../protocol/dpop-proof.ts'
 import { parseJsonObject } from '../protocol/json.ts'
 import type { PublicJwk } from '../protocol/jwks.ts'
+import { hashSecret } from './secrets.ts'
 
 type Claims = Readonly<Record<string, unknown>>
 
@@ -65,6 +66,32 @@ const keyOf = (jwk: JsonWebKey | PublicJwk): VerificationKey | undefined => {
 
 const decode = (part: string): string => Buffer.from(part, 'base64url').toString('utf8')
 
+/** A JWT whose signature was valid. */
+interface Opened {
+  readonly typ: string
+  readonly payload: string
+}
+
+/** The most JWTs that a verifier remembers; one takes about a kilobyte. */
+const maxRemembered = 1000
+
+/**
+ * Remembers by its hash what was opened, the newest only. An API gets one token with many requests, and its signature takes
+ * longer to verify than all else.
+ */
+const remembering = (open: (jwt: string) => Opened | undefined): ((jwt: string) => Opened | undefined) => {
+  const remembered = new Map<string, Opened>()
+  return (jwt) => {
+    const hash = hashSecret(jwt)
+    const opened = remembered.get(hash) ?? open(jwt)
+    if (opened === undefined || remembered.has(hash)) return opened
+    const [oldest = ''] = remembered.keys()
+    if (remembered.size >= maxRemembered) remembered.delete(oldest)
+    remembered.set(hash, opened)
+    return opened
+  }
+}
+
 /**
  * Makes a verifier, which imports each key once. Only keys with `kid` and `alg` are used, as this server publishes them.
  */
@@ -72,20 +99,26 @@ export const createJwtVerifier = (jwks: {
   readonly keys: readonly (JsonWebKey | PublicJwk)[]
 }): JwtVerifier => {
   const keys = new Map(jwks.keys.map((jwk) => [jwk.kid, keyOf(jwk)]))
+  const opened = remembering((jwt) => {
+    const [header = '', payload = '', encodedSignature = '', ...more] = jwt.split('.')
+    const signature = Buffer.from(encodedSignature, 'base64url')
+    // Node ignores characters outside the alphabet and surplus bits (RFC 7515 §2).
+    if (more.length > 0 || signature.toString('base64url') !== encodedSignature) return undefined
+    const { alg, kid, typ, crit } = parseJsonObject(decode(header)) ?? {}
+    const key = typeof kid === 'string' ? keys.get(kid) : undefined
+    // RFC 7515 §4.1.11: an extension that must be understood is not.
+    if (key === undefined || alg !== key.algorithm || typeof typ !== 'string' || crit !== undefined)
+      return undefined
+    const data = Buffer.from(`${header}.${payload}`)
+    if (!verifications[key.algorithm](data, key.publicKey, signature)) return undefined
+    return { typ, payload: decode(payload) }
+  })
   return {
     has: (kid) => keys.has(kid),
     open: (jwt, typ) => {
-      const [header = '', payload = '', encodedSignature = '', ...more] = jwt.split('.')
-      const signature = Buffer.from(encodedSignature, 'base64url')
-      // Node ignores characters outside the alphabet and surplus bits (RFC 7515 §2).
-      if (more.length > 0 || signature.toString('base64url') !== encodedSignature) return undefined
-      const { alg, kid, typ: type, crit } = parseJsonObject(decode(header)) ?? {}
-      const key = typeof kid === 'string' ? keys.get(kid) : undefined
-      // RFC 7515 §4.1.11: an extension that must be understood is not.
-      if (key === undefined || alg !== key.algorithm || type !== typ || crit !== undefined) return undefined
-      const data = Buffer.from(`${header}.${payload}`)
-      if (!verifications[key.algorithm](data, key.publicKey, signature)) return undefined
-      return parseJsonObject(decode(payload))
+      const found = opened(jwt)
+      // Parsed for each caller, because the host may change what it gets.
+      return found?.typ === typ ? parseJsonObject(found.payload) : undefined
     },
   }
 }

@@ -4,7 +4,7 @@ import type { Database } from '../database/types.ts'
 import { type SigningAlgorithm, signingAlgorithms } from '../protocol/client-metadata.ts'
 import { listSigningKeys, type SigningKeyRecord } from '../repositories/signing-keys.ts'
 import { keyIdOf, type SigningKey } from './jwt.ts'
-import { createJwtVerifier } from './jwt-verifier.ts'
+import { createJwtVerifier, type JwtVerifier } from './jwt-verifier.ts'
 import { maintainKeys } from './key-rotation.ts'
 import { freshnessOf, isPublished, type KeyTimes, signingAt } from './key-schedule.ts'
 import { publicPart } from './sealed-jwk.ts'
@@ -103,10 +103,15 @@ export const openKeyRing = async (db: Database, options: KeyOptions, now: () => 
       return jwks
     },
     open: async (jwt, typ, { onlyPublished = false } = {}) => {
+      const opened = (): ReturnType<JwtVerifier['open']> =>
+        (onlyPublished ? verifiers.published : verifiers.all).open(jwt, typ)
+      const claims = opened()
+      if (claims !== undefined) return claims
       const kid = keyIdOf(jwt)
       const isKnown = kid === undefined || keys.some((key) => key.kid === kid)
-      if (!isKnown && since(triedAt) >= pause) await read()
-      return (onlyPublished ? verifiers.published : verifiers.all).open(jwt, typ)
+      if (isKnown || since(triedAt) < pause) return undefined
+      await read()
+      return opened()
     },
     refresh: async () => {
       if (!isFresh()) await read()

@@ -31,7 +31,13 @@ const flipped = (part = ''): string => `${part.slice(0, 9)}${part[9] === 'A' ? '
 describe.each(signingAlgorithms)('%s', (alg) => {
   test('opens what the key signed, and nothing that was changed', async () => {
     const jwt = await pairs[alg]!.sign()
-    expect(open(jwt)).toEqual({ sub: '1' })
+    // One verifier, which remembers what it opened.
+    const verifier = createJwtVerifier({ keys: [pairs[alg]!.jwk] as never })
+    const first = verifier.open(jwt, 'at+jwt')
+    expect(first).toEqual({ sub: '1' })
+    Object.assign(first ?? {}, { sub: 'changed by the host' })
+    expect(verifier.open(jwt, 'at+jwt')).toEqual({ sub: '1' })
+    expect(verifier.open(jwt, 'JWT')).toBeUndefined()
     const [header, payload, signature] = jwt.split('.')
     const changed = [
       `${flipped(header)}.${payload}.${signature}`,
@@ -42,7 +48,7 @@ describe.each(signingAlgorithms)('%s', (alg) => {
       `${header}.${payload}.`,
       `${header}.${payload}`,
     ]
-    for (const other of changed) expect([other, open(other)]).toEqual([other, undefined])
+    for (const other of changed) expect([other, verifier.open(other, 'at+jwt')]).toEqual([other, undefined])
   })
 
   test('refuses the signature of another key with this id', async () => {
