@@ -201,6 +201,7 @@ export const createAuthorizationServer = (
       directory: options.views,
       branding: options.branding,
       pictures: providerIcons(options.login),
+      partials: Object.values(options.authorizationDetails).flatMap(({ partial }) => partial ?? []),
       basePath: options.basePath,
       languages,
       ...(options.production && { cache: true }),

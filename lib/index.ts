@@ -34,10 +34,12 @@ export type {
 export { OptionsError } from './options/check.ts'
 export { defineGrant } from './options/grants.ts'
 export type {
+  AuthorizationDetailsType,
   AuthRouterOptions,
   Branding,
   ClaimMapping,
   ClientPolicy,
+  DetailField,
   DpopOptions,
   Features,
   GrantDecision,
@@ -72,6 +74,7 @@ export type {
   UserMapping,
   UserRow,
 } from './options/options.ts'
+export type { AuthorizationDetail } from './protocol/authorization-details.ts'
 export type { ClientChanges, ClientMetadata } from './protocol/client-metadata.ts'
 export { type ErrorCode, OAuthError } from './protocol/errors.ts'
 export type { Organization } from './protocol/organization.ts'

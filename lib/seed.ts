@@ -21,7 +21,9 @@ const checkedSeed = (seed: ClientSeed, config: AuthRouterOptions): CheckedRegist
     const isMissing = ([name, option]: readonly [string, unknown]): boolean =>
       option === undefined && error.message.startsWith(`client ${seed.client_id}: ${name}: `)
     const hint =
-      isMissing(['scope', config.scopes]) || isMissing(['grant_types', config.grants])
+      isMissing(['scope', config.scopes]) ||
+      isMissing(['grant_types', config.grants]) ||
+      isMissing(['authorization_details_types', config.authorizationDetails])
         ? ' (pass the options of authRouter() as the third argument of seedClients)'
         : ''
     throw new OAuthError(error.code, `${error.message}${hint}`)

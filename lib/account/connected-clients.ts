@@ -64,7 +64,9 @@ interface Grants {
 
 /** Each entry once, as a consent names it. A resource is named by its scopes, if there are any. */
 const entriesIn = (consents: readonly ConsentRecord[], inUse: readonly AuthorizationRecord[]): string[] => {
-  const granted = inUse.flatMap(({ scopes, details: { resources } }) => consentEntries({ scopes, resources }))
+  const granted = inUse.flatMap(({ scopes, details: { resources, authorizationDetails } }) =>
+    consentEntries({ scopes, resources, authorizationDetails }),
+  )
   return shownEntries([...new Set([...consents.flatMap(({ scopes }) => scopes), ...granted])])
 }
 

@@ -16,6 +16,7 @@ import {
 } from '../protocol/consent.ts'
 import { lookUpLanguage } from '../protocol/languages.ts'
 import type { Parameters } from '../protocol/parameters.ts'
+import { detailWords } from './consent-details.ts'
 
 /** The headings of the standard scopes (OIDC Core §5.4, §11). */
 const standardGroups: Readonly<Record<string, ConsentScope['group']>> = {
@@ -29,7 +30,10 @@ const standardGroups: Readonly<Record<string, ConsentScope['group']>> = {
 
 /** What the texts of scopes depend on. */
 export interface ScopeTexts extends Pick<AuthorizationServer, 'languages' | 'scopeClaims'> {
-  readonly options: Pick<AuthorizationServer['options'], 'branding' | 'scopes' | 'resources'>
+  readonly options: Pick<
+    AuthorizationServer['options'],
+    'authorizationDetails' | 'branding' | 'scopes' | 'resources'
+  >
 }
 
 /** The words of the pages for an entry of a consent. */
@@ -37,7 +41,8 @@ type Words = Pick<ConsentScope, 'description' | 'details' | 'language' | 'group'
 
 /** A scope, resource or single claim in the words of the pages. */
 export const scopeWords = (server: ScopeTexts, entry: string, language: string): Words => {
-  const { scope: name, claim, resource } = parseEntry(entry)
+  const { scope: name, claim, resource, detail } = parseEntry(entry)
+  if (detail !== undefined) return { ...detailWords(server, detail, language), group: 'change' }
   const text = createText(server.languages.dictionary(language))
   if (resource !== undefined) {
     const about = resourceName(server, resource)

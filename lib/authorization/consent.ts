@@ -1,7 +1,7 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { PageContext } from '../http/context.ts'
 import { hashSecret } from '../keys/secrets.ts'
-import type { ClientCard } from '../pages/page-models.ts'
+import type { ClientCard, ConsentDetail } from '../pages/page-models.ts'
 import { type Client, clientName } from '../protocol/client.ts'
 import { inLanguage } from '../protocol/client-metadata-languages.ts'
 import type { Consent, ConsentReceipt } from '../protocol/consent.ts'
@@ -15,7 +15,8 @@ import { type ActiveLogin, activeLogin } from '../sessions/login.ts'
 import { userClaims } from '../tokens/scope-claims.ts'
 import { findOrganizations } from '../users/organizations.ts'
 import { logoPath } from './client-logo.ts'
-import { type ShownConsent, shownConsent } from './consent-scopes.ts'
+import { consentDetails, receiptDetails } from './consent-details.ts'
+import { meaningOf, type ShownConsent, shownConsent } from './consent-scopes.ts'
 import { consentFor } from './context.ts'
 import type { PendingRequest } from './pending-request.ts'
 
@@ -23,6 +24,8 @@ import type { PendingRequest } from './pending-request.ts'
 export interface ConsentRequest extends ActiveLogin {
   readonly pending: PendingRequest
   readonly shown: ShownConsent
+  /** The authorization details that it asks for (RFC 9396). */
+  readonly details: readonly ConsentDetail[]
   /** The organizations to choose from: those of the user, or of these the one that the request names. */
   readonly offered: readonly Organization[] | undefined
 }
@@ -59,11 +62,17 @@ export const openConsent = async (
   const active = await activeLogin(context, { login: known?.login })
   if (active === undefined) return undefined
   const card = clientCard(server, client, request.redirectUri, language)
-  const shown = shownConsent(server, client, card, request, language)
+  const details = await consentDetails(server, request, language)
   const organizations = await findOrganizations(server.options.organizations, active.user, req)
   const named = request.organization
   const offered = named === undefined ? organizations : organizations?.filter(({ id }) => id === named)
-  return { pending, shown, offered, ...active }
+  const shown = {
+    ...shownConsent(server, client, card, request, language),
+    ...(details.length > 0 && {
+      details: receiptDetails(server, details, (entry) => meaningOf(server, client, entry)),
+    }),
+  }
+  return { pending, shown, details, offered, ...active }
 }
 
 /** The purpose of the consent form: this request. */

@@ -21,6 +21,7 @@ import type { RequestInfo } from '../protocol/request-info.ts'
 import { frontChannelResponseTypes } from '../protocol/response-type.ts'
 import { findForAuthorize, type KnownLogin } from '../repositories/index.ts'
 import { readIdTokenHint } from '../tokens/id-token-hint.ts'
+import { requestedDetails } from './authorization-details.ts'
 import { withRequestObject } from './request-object.ts'
 
 /** A validated authorization request with its client. */
@@ -49,12 +50,7 @@ const serverSideParameters = async (
   parameters: Parameters,
   client: Client,
   { scopes }: AuthorizationRequest,
-): Promise<
-  Pick<
-    AuthorizationRequest,
-    'claims' | 'hintedSubject' | 'organization' | 'acrValues' | 'acrIsVoluntary' | 'binding'
-  >
-> => {
+): Promise<Partial<AuthorizationRequest>> => {
   const requested = parseClaims(parameters.optional('claims'))
   const supported = server.options.acrValues
   const byDefault = requested?.acr ? undefined : client.metadata.default_acr_values?.join(' ')
@@ -74,6 +70,7 @@ const serverSideParameters = async (
     ...(organization !== undefined && { organization }),
     ...levels,
     ...(binding && { binding }),
+    ...(await requestedDetails(server, parameters, client)),
   }
 }
 

@@ -59,7 +59,7 @@ const newAuthorization = (
 ): NewAuthorization => {
   const { lifetimes } = server.options
   const now = server.now()
-  const { redirectUri, codeChallenge, nonce, resources, device, binding } = request
+  const { redirectUri, codeChallenge, nonce, resources, authorizationDetails, device, binding } = request
   const { authTime, amr, acr } = login
   const details: AuthorizationDetails = {
     redirectUri,
@@ -69,6 +69,7 @@ const newAuthorization = (
     organization,
     resources,
     binding,
+    authorizationDetails,
     authTime,
     amr,
     acr,
@@ -137,7 +138,9 @@ const rememberConsent = async (
   const entries = (receipt?.scopes ?? []).flatMap((line) =>
     entriesOf(line.name, request).map((name) => ({ ...line, name })),
   )
-  const agreed = agreedTerms(terms, request.redirectUri, entries)
+  const remembered = (receipt?.details ?? []).filter((detail) => detail.remembered)
+  const details = remembered.map(({ name, meaning }) => ({ name, meaning, allowed: true }))
+  const agreed = agreedTerms(terms, request.redirectUri, [...entries, ...details])
   await Promise.all([
     saveConsent(tx, { subject, clientId, organization, terms: agreed, now }),
     receipt && createConsentReceipt(tx, { id: randomId(), subject, clientId, authorizationId, receipt, now }),

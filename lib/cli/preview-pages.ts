@@ -88,7 +88,7 @@ export const previewPages = (options: PreviewOptions): RequestListener => {
     pictures: providerIcons(login),
   })
   const texts: ScopeTexts = {
-    options: { branding, scopes, resources: {} },
+    options: { branding, scopes, resources: {}, authorizationDetails: {} },
     languages,
     scopeClaims: claimsByScope(scopes),
   }

@@ -18,7 +18,7 @@ import { callHost } from '../users/host-function.ts'
 
 /** The part of the server that decides about clients that describe themselves. */
 export interface SelfDescriptionContext {
-  readonly options: Pick<Options, 'features' | 'grants' | 'resources' | 'scopes'>
+  readonly options: Pick<Options, 'authorizationDetails' | 'features' | 'grants' | 'resources' | 'scopes'>
   readonly outbound: Outbound
 }
 
@@ -48,7 +48,10 @@ const supported = (
 /** Without grant and response types that are off, or that only the host may give, such as `client_credentials`. */
 const supportedInput = (
   input: Readonly<Record<string, unknown>>,
-  { features: { implicit, requestObjects, pushedRequests, mutualTls } }: Pick<Options, 'features'>,
+  {
+    features: { implicit, requestObjects, pushedRequests, mutualTls },
+    authorizationDetails,
+  }: Pick<Options, 'features' | 'authorizationDetails'>,
 ): Readonly<Record<string, unknown>> => {
   const grants = ['authorization_code', 'refresh_token', ...(implicit ? ['implicit'] : [])]
   const types: string[] = ['code', ...(implicit ? frontChannelResponseTypes : [])].map(normalResponseType)
@@ -65,6 +68,9 @@ const supportedInput = (
       request_object_signing_alg: undefined,
       require_signed_request_object: undefined,
     }),
+    ...(Object.keys(authorizationDetails).length > 0
+      ? supported(input, 'authorization_details_types', (type) => Object.hasOwn(authorizationDetails, type))
+      : { authorization_details_types: undefined }),
     ...supported(input, 'response_types', (value) => types.includes(normalResponseType(value))),
   }
 }

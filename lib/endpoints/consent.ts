@@ -74,6 +74,7 @@ const showPage = async (context: PageContext, asked: ConsentRequest, refused?: R
     username: user.username,
     organizations: offered && { choices: offered, chosen, error: refused?.error, only },
     scopes: consentRows(server, filledIn, claims, shown.locale),
+    ...(asked.details.length > 0 && { details: asked.details }),
     redirectTo: asked.shown.client.host || undefined,
     ...(request.device && { device: true }),
     accountUrl: ownPath(server, '/account'),

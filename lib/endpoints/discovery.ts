@@ -42,6 +42,7 @@ const metadataOf = (server: ServerSetup): Record<string, unknown> => {
   const { issuer, options } = server
   const scopes = knownScopes(options)
   const resources = Object.keys(options.resources)
+  const detailTypes = Object.keys(options.authorizationDetails)
   const { requestObjects } = options.features
   const authMethods = clientAuthMethodsOf(server).map((method) => method.name)
   return {
@@ -80,6 +81,8 @@ const metadataOf = (server: ServerSetup): Record<string, unknown> => {
     backchannel_logout_supported: true,
     backchannel_logout_session_supported: true,
     claims_parameter_supported: true,
+    // RFC 9396 §10.
+    ...(detailTypes.length > 0 && { authorization_details_types_supported: detailTypes }),
     // RFC 9728 §4.
     ...(resources.length > 0 && { protected_resources: resources }),
     request_parameter_supported: requestObjects,

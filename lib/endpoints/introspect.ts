@@ -13,6 +13,7 @@ import { confirmationClaim, tokenType } from '../protocol/token-binding.ts'
 import { findRefreshToken } from '../repositories/index.ts'
 import { verifyAccessToken } from '../tokens/access-token.ts'
 import { subjectFor } from '../tokens/subject.ts'
+import { tokenDetails } from '../tokens/token-details.ts'
 import { visiblePart } from '../tokens/visible-part.ts'
 import { belongsToOrganization } from '../users/organizations.ts'
 import type { User } from '../users/users.ts'
@@ -63,6 +64,9 @@ const describeAccessToken = async (
   const { scopes, resources } = visible
   const [audience, ...more] = resources
   const owner = { clientId: token.clientId, metadata: verified.client }
+  const allowed = tokenDetails(server, {
+    ...{ client: verified.client, resources, details: { authorizationDetails: token.authorizationDetails } },
+  })
   return {
     active: true,
     iss: server.issuer,
@@ -80,6 +84,7 @@ const describeAccessToken = async (
     ...(user === undefined ? { sub: token.clientId } : aboutUser(server, owner, user, scopes)),
     ...(token.organization === undefined ? {} : { org_id: token.organization }),
     ...(token.act && { act: token.act }),
+    ...(allowed.length > 0 && { authorization_details: allowed }),
   }
 }
 

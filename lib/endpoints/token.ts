@@ -1,5 +1,5 @@
 import { authenticateClient } from '../client-auth/index.ts'
-import { assertGrantAllowed, grantFor } from '../grants/index.ts'
+import { assertDetailsAreRead, assertGrantAllowed, grantFor } from '../grants/index.ts'
 import type { Context } from '../http/context.ts'
 import { requestedBinding } from '../http/dpop.ts'
 import { tokenRequest } from '../http/form.ts'
@@ -21,6 +21,7 @@ export const tokenEndpoint: Endpoint<Context> = {
       const client = await authenticateClient(server, request, endpoint)
       const grant = grantFor(server, request.parameters.required('grant_type'))
       assertGrantAllowed(client, grant)
+      assertDetailsAreRead(server, grant, request)
       const proved = { ...request, binding: await requestedBinding(context, client) }
       const bound = { ...proved, binding: tokenBinding(client, proved) }
       sendJson(res, await grant.exchange(server, client, bound), { headers: { Pragma: 'no-cache' } })

@@ -10,6 +10,7 @@ import { redeem } from './redeem.ts'
 /** RFC 6749 §4.1.3, with PKCE (RFC 7636 §4.6) and OpenID Connect (OIDC Core §3.1.3). */
 export const authorizationCode: Grant = {
   grantType: 'authorization_code',
+  readsDetails: true,
   async exchange(server, client, request) {
     const { parameters, binding } = request
     const code = parameters.required('code')

@@ -69,6 +69,7 @@ const allowedFor = (client: Client, { subject }: GrantDecision): readonly string
 /** A grant of the host: its function decides, and the rest is as with every grant. */
 export const definedGrant = ({ grantType, exchange }: GrantDefinition): Grant => ({
   grantType,
+  readsDetails: true,
   async exchange(server, client, request): Promise<TokenResponse> {
     const asked = grantRequest(server, client, request)
     const decision = checkedDecision(

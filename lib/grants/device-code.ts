@@ -36,6 +36,7 @@ const grantedTo = async (
 /** RFC 8628 §3.4: a device without a browser polls until its user has decided in another browser. */
 export const deviceCode: Grant = {
   grantType: deviceCodeGrantType,
+  readsDetails: true,
   isOn: ({ features }) => features.deviceAuthorization !== undefined,
   async exchange(server, client, request) {
     const redemption = await grantedTo(server, client, request.parameters.required('device_code'))

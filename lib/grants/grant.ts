@@ -9,6 +9,8 @@ export interface Grant {
   readonly grantType: GrantType
   /** Whether the host has turned it on; absent for a grant that is always on. */
   isOn?(options: Options): boolean
+  /** Whether it reads `authorization_details` (RFC 9396 §6); all other grants refuse the parameter. */
+  readonly readsDetails?: true
   /** @throws OAuthError if the grant is refused */
   exchange(server: AuthorizationServer, client: Client, request: TokenRequest): Promise<TokenResponse>
 }

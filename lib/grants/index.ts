@@ -1,6 +1,8 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
+import { invalidDetails } from '../protocol/authorization-details.ts'
 import type { Client } from '../protocol/client.ts'
 import { OAuthError } from '../protocol/errors.ts'
+import type { TokenRequest } from '../protocol/token-request.ts'
 import { authorizationCode } from './authorization-code.ts'
 import { clientCredentials } from './client-credentials.ts'
 import { definedGrant } from './defined-grant.ts'
@@ -36,5 +38,21 @@ export const grantFor = (server: AuthorizationServer, grantType: string): Grant 
 export const assertGrantAllowed = (client: Client, grant: Grant): void => {
   if (!client.metadata.grant_types.includes(grant.grantType)) {
     throw new OAuthError('unauthorized_client', 'grant_type is not registered for this client')
+  }
+}
+
+/**
+ * A client must not believe that its token is limited to details that the grant does not read.
+ *
+ * @throws OAuthError `invalid_authorization_details`; none without the option `authorizationDetails`
+ */
+export const assertDetailsAreRead = (
+  { options }: Pick<AuthorizationServer, 'options'>,
+  { readsDetails }: Grant,
+  { parameters }: TokenRequest,
+): void => {
+  const isOn = Object.keys(options.authorizationDetails).length > 0
+  if (isOn && !readsDetails && parameters.has('authorization_details')) {
+    throw invalidDetails('is not supported with this grant_type')
   }
 }

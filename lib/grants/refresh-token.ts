@@ -21,6 +21,7 @@ import { targetOf } from './target.ts'
 /** RFC 6749 §6, with rotation and reuse detection (RFC 9700 §4.14.2). */
 export const refreshToken: Grant = {
   grantType: 'refresh_token',
+  readsDetails: true,
   exchange: (server, client, request) => exchange(server, client, request, { mayRetry: true }),
 }
 

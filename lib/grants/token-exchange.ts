@@ -176,7 +176,11 @@ export const tokenExchange: Grant = {
     )
     const content = { client, user, authorization, scopes, resources, binding: request.binding }
     const accessToken = await issueAccessToken(server, {
-      ...{ ...content, context: decision.impersonation ? {} : { act }, notAfter: token.expiresAt },
+      ...{
+        ...content,
+        context: { ...(decision.impersonation !== true && { act }), authorization_details: [] },
+        notAfter: token.expiresAt,
+      },
       ...(authorization.clientId !== clientId && { ownerId: authorization.clientId }),
     })
     await storeAccessToken(server.database, accessToken)

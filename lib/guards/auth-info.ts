@@ -1,4 +1,6 @@
+import type { AuthorizationDetail } from '../protocol/authorization-details.ts'
 import { OAuthError } from '../protocol/errors.ts'
+import { isObject } from '../protocol/json.ts'
 import { resourceMetadataUrl } from '../protocol/protected-resource.ts'
 import { parseScope } from '../protocol/scope.ts'
 import { parseConfirmation } from '../protocol/token-binding.ts'
@@ -23,6 +25,9 @@ const actorOf = ({ sub, client_id: clientId, act }: ActClaim): Actor => ({
   ...(act && { actor: actorOf(act) }),
 })
 
+const detailsOf = (value: unknown): AuthorizationDetail[] =>
+  Array.isArray(value) ? value.filter((one) => isObject(one) && typeof one.type === 'string') : []
+
 /**
  * Describes a verified token as `req.auth`. A subject that is the client's id is the client itself (RFC 9068 §2.2),
  * unless there was a login: then it is a user who has the same id (RFC 9068 §5).
@@ -39,6 +44,7 @@ export const authInfoOf = (token: string, claims: TokenClaims, resource?: string
   const subject = isClient ? undefined : text(sub)
   const binding = parseConfirmation(claims.cnf)
   const act = parseActClaim(claims.act)
+  const details = detailsOf(claims.authorization_details)
   if (clientId === undefined || typeof claims.exp !== 'number' || binding === undefined) {
     throw invalidToken()
   }
@@ -51,6 +57,7 @@ export const authInfoOf = (token: string, claims: TokenClaims, resource?: string
     ...(organization !== undefined && { organization }),
     ...(binding.type !== 'bearer' && { binding }),
     ...(act && { actor: actorOf(act) }),
+    ...(details.length > 0 && { authorizationDetails: details }),
     claims: { ...others, ...(subject !== undefined && { sub: subject }) },
   }
 }

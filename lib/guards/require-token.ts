@@ -33,6 +33,7 @@ const claimsOf = ({ token, binding, details }: TokenWithUser, issuer: string): T
     ...(details?.acr !== undefined && { acr: details.acr }),
     ...confirmationClaim(binding),
     ...(token.act && { act: token.act }),
+    ...(token.authorizationDetails && { authorization_details: token.authorizationDetails }),
   }
 }
 
@@ -76,11 +77,13 @@ export const ownTokens = (setup: ServerSetup): TokenSource => {
 /** @throws OptionsError for a scope, level or resource that no token of this server can have */
 const assertPossible = (
   scope: string | undefined,
-  { scopes, acrValues }: Requirement,
+  { scopes, acrValues, authorizationDetails: details }: Requirement,
   { options }: ServerSetup,
 ): void => {
   const where = placeOf(scope)
   assertKnownScopes(where, scopes, options)
+  if (details !== undefined && !Object.hasOwn(options.authorizationDetails, details))
+    refuse(`${where}: ${details} is not in the option authorizationDetails`)
   const level = acrValues.find((value) => !options.acrValues.includes(value))
   if (level !== undefined) refuse(`${where}: ${level} is not in the option acrValues`)
 }

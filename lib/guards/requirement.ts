@@ -12,6 +12,8 @@ export interface Requirement {
   readonly acrValues: readonly string[]
   /** Seconds. */
   readonly maxAge?: number
+  /** A type of details of which the token must have one. */
+  readonly authorizationDetails?: string
   /** Undefined if the token must be for no resource. */
   readonly resource?: string
 }
@@ -30,14 +32,15 @@ export const parseRequirement = (
   options: RequireTokenOptions = {},
 ): Requirement => {
   const where = placeOf(scope)
-  assertNames(`${where}: `, options, ['user', 'acr', 'maxAge', 'resource'])
-  const { user = true, acr, maxAge, resource } = options
+  assertNames(`${where}: `, options, ['user', 'acr', 'maxAge', 'resource', 'authorizationDetails'])
+  const { user = true, acr, maxAge, resource, authorizationDetails } = options
   assertType(`${where}: user`, user, 'boolean')
   assertType(`${where}: acr`, acr, 'string')
+  assertType(`${where}: authorizationDetails`, authorizationDetails, 'string')
   if (maxAge !== undefined) assertSeconds(`${where}: maxAge`, maxAge, 0)
   const acrValues = acr?.split(' ').filter((value) => value !== '') ?? []
   if (acr !== undefined && acrValues.length === 0) refuse(`${where}: acr must name a level`)
-  return { scopes: parseScope(scope), user, acrValues, maxAge, resource }
+  return { scopes: parseScope(scope), user, acrValues, maxAge, resource, authorizationDetails }
 }
 
 /** What a guard knows beside the token. */
@@ -77,7 +80,7 @@ const assertAuthentication = (
  *   `insufficient_user_authentication` (RFC 9470 §3)
  */
 export const assertSufficient = (
-  { scopes, subject, claims }: AuthInfo,
+  { scopes, subject, claims, authorizationDetails = [] }: AuthInfo,
   requirement: Requirement,
   { implied, now }: Surroundings,
 ): void => {
@@ -91,6 +94,13 @@ export const assertSufficient = (
   }
   if (requirement.user && subject === undefined) {
     throw new OAuthError('insufficient_scope', 'the access token does not belong to a user')
+  }
+  const { authorizationDetails: type } = requirement
+  if (type !== undefined && !authorizationDetails.some((detail) => detail.type === type)) {
+    throw new OAuthError(
+      'insufficient_scope',
+      `the access token lacks authorization_details of the type ${type}`,
+    )
   }
   assertAuthentication(claims, requirement, now())
 }

@@ -169,6 +169,13 @@ export interface RemoteGuardOptions extends ResourceServerOptions, Omit<RequireT
  */
 export function requireToken(options: RemoteGuardOptions & { user?: true }): TokenGuard<UserAuthInfo>
 export function requireToken(options: RemoteGuardOptions): TokenGuard
-export function requireToken({ scope, user, acr, maxAge, ...options }: RemoteGuardOptions): TokenGuard {
-  return resourceServer(options).requireToken(scope, { user, acr, maxAge })
+export function requireToken({
+  scope,
+  user,
+  acr,
+  maxAge,
+  authorizationDetails,
+  ...options
+}: RemoteGuardOptions): TokenGuard {
+  return resourceServer(options).requireToken(scope, { user, acr, maxAge, authorizationDetails })
 }

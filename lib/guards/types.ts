@@ -1,4 +1,5 @@
 import type { NextFunction, Request, Response } from 'express'
+import type { AuthorizationDetail } from '../protocol/authorization-details.ts'
 import type { KeyBinding } from '../protocol/token-binding.ts'
 
 /** A verified access token, as `req.auth` holds it. It is compatible with the type `AuthInfo` of the MCP SDK. */
@@ -21,6 +22,8 @@ export interface AuthInfo {
   organization?: string
   /** The key or certificate that the token is bound to, which the request has proved to have; absent for a bearer token. */
   binding?: KeyBinding
+  /** What the token allows in detail (RFC 9396). */
+  authorizationDetails?: AuthorizationDetail[]
   /** Who acts for the user, if the token comes from a token exchange (RFC 8693 §4.1). */
   actor?: Actor
   /** The token's claims with the names of RFC 7662 §2.2. */
@@ -49,6 +52,8 @@ export interface RequireTokenOptions {
   acr?: string
   /** The most seconds since the user's login (RFC 9470). @default any time */
   maxAge?: number
+  /** A type of `authorization_details` of which the token must have an object (RFC 9396). @default none */
+  authorizationDetails?: string
   /** The resource that the token must be for (RFC 8707). @default the token must be for no resource */
   resource?: string
 }

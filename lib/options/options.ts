@@ -1,6 +1,7 @@
 import type { Request, RequestHandler } from 'express'
 import type { Knex } from 'knex'
 import type { Organization } from '../protocol/organization.ts'
+import type { AuthorizationDetailsType } from './authorization-details-options.ts'
 import type { DeviceAuthorizationOptions } from './device-options.ts'
 import type { DpopOptions } from './dpop-options.ts'
 import type { GrantDefinition } from './grant-options.ts'
@@ -12,6 +13,7 @@ import type { TokenExchangeOptions } from './token-exchange-options.ts'
 import type { TrustedIssuerOptions } from './trusted-issuer-options.ts'
 import type { HostUser, LoginOptions, UserFunctions, UserMapping } from './user-options.ts'
 
+export type { AuthorizationDetailsType, DetailField } from './authorization-details-options.ts'
 export type { DeviceAuthorizationOptions } from './device-options.ts'
 export type { DpopOptions } from './dpop-options.ts'
 export type { GrantDecision, GrantDefinition, GrantRequest } from './grant-options.ts'
@@ -110,6 +112,11 @@ export interface AuthRouterOptions {
    * organizations (ID-JAG), or token services of workloads. @default {}: the grant is off
    */
   trustedIssuers?: Readonly<Record<string, TrustedIssuerOptions>>
+  /**
+   * Types of `authorization_details` that clients may request (RFC 9396), such as a payment: how they are checked, and what
+   * the consent page says about them. @default {}: the parameter is ignored
+   */
+  authorizationDetails?: Readonly<Record<string, AuthorizationDetailsType>>
   /** Grants of your own at the token endpoint, each made with `defineGrant()` (RFC 6749 §4.5). @default [] */
   grants?: readonly GrantDefinition[]
   /** Lifetimes in seconds. @default see {@link Lifetimes} */

@@ -7,18 +7,23 @@ import { knownScopes, unknownScope } from './scopes.ts'
 export interface Registrable {
   readonly scopes: readonly string[]
   readonly grantTypes: readonly string[]
+  /** Types of `authorization_details`. */
+  readonly detailTypes: readonly string[]
 }
 
 /** @param options of `authRouter()`, checked or not */
 export const registrableOf = ({
   scopes,
   grants = [],
+  authorizationDetails = {},
 }: {
   readonly scopes?: Readonly<Record<string, unknown>>
   readonly grants?: AuthRouterOptions['grants']
+  readonly authorizationDetails?: AuthRouterOptions['authorizationDetails']
 }): Registrable => ({
   scopes: knownScopes({ scopes }),
   grantTypes: [...grantTypes, ...grants.map(({ grantType }) => grantType)],
+  detailTypes: Object.keys(authorizationDetails),
 })
 
 /**
@@ -29,7 +34,11 @@ export const unregistrable = (metadata: ClientMetadata, registrable: Registrable
   const scope = unknownScope(metadata.scope?.split(' ') ?? [], registrable.scopes)
   if (scope !== undefined) return `scope: ${scope}`
   const grant = metadata.grant_types.find((name) => !registrable.grantTypes.includes(name))
-  return grant === undefined
+  if (grant !== undefined)
+    return `grant_types: ${grant} is not in the option grants${closestOf(grant, registrable.grantTypes)}`
+  const { detailTypes } = registrable
+  const detail = metadata.authorization_details_types?.find((name) => !detailTypes.includes(name))
+  return detail === undefined
     ? undefined
-    : `grant_types: ${grant} is not in the option grants${closestOf(grant, registrable.grantTypes)}`
+    : `authorization_details_types: ${detail} is not in the option authorizationDetails${closestOf(detail, detailTypes)}`
 }

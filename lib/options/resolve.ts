@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { codeChallengeMethods } from '../protocol/pkce.ts'
+import { checkedDetailTypes, type DetailTypes } from './authorization-details.ts'
 import { checkedBranding } from './branding.ts'
 import { assertNames, assertRecord, refuse } from './check.ts'
 import {
@@ -73,6 +74,8 @@ export interface Options {
   readonly trustedIssuers: Readonly<Record<string, TrustedIssuerOptions>>
   /** Grants of the host. */
   readonly grants: readonly GrantDefinition[]
+  /** Types of `authorization_details`; empty if the host has none. */
+  readonly authorizationDetails: DetailTypes
   readonly acrValues: readonly string[]
   readonly lifetimes: Lifetimes
   readonly refreshTokenGracePeriod: number
@@ -99,6 +102,7 @@ const names = [
     'resources',
     'trustedIssuers',
     'grants',
+    'authorizationDetails',
     'acrValues',
     'lifetimes',
     'refreshTokenGracePeriod',
@@ -137,6 +141,7 @@ export const resolveOptions = (
   const logger = checkedLogger(options.logger ?? console)
   const warning = environmentWarning(environment, issuer)
   if (warning !== undefined) logger.warn(warning)
+  const resources = checkedResources(options.resources ?? {}, issuer, options)
   return {
     issuer,
     basePath: new URL(issuer).pathname.replace(/\/$/, ''),
@@ -152,9 +157,10 @@ export const resolveOptions = (
     login: checkedLogin(options.login ?? {}),
     session: checkedSession(options.session),
     scopes: checkedScopes(options.scopes ?? {}),
-    resources: checkedResources(options.resources ?? {}, issuer, options),
+    resources,
     trustedIssuers: checkedTrustedIssuers(options.trustedIssuers ?? {}),
     grants: checkedGrants(options.grants ?? []),
+    authorizationDetails: checkedDetailTypes(options.authorizationDetails ?? {}, { ...options, resources }),
     acrValues: checkedAcrValues(options.acrValues ?? []),
     lifetimes: checkedLifetimes(options.lifetimes ?? {}),
     refreshTokenGracePeriod: checkedGracePeriod(options.refreshTokenGracePeriod ?? 10),

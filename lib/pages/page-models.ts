@@ -44,6 +44,19 @@ export interface ConsentScope {
   checked: boolean
 }
 
+/** One authorization detail that the client asks for (RFC 9396), such as a payment. */
+export interface ConsentDetail {
+  /** The object as the client sent it. */
+  detail: { readonly type: string; readonly [member: string]: unknown }
+  /** What it is: the heading. */
+  description: string
+  /** Language of the heading (BCP 47), if it differs from the page. */
+  language?: string
+  fields: readonly { readonly label: string; readonly value: string }[]
+  /** The host's template, in place of the fields. */
+  partial?: string
+}
+
 /** The organizations that a consent may be for. A single one is shown; of several the user chooses one. */
 export interface ConsentOrganizations {
   /** Not empty. The id posts as `organization`. */
@@ -132,6 +145,8 @@ export interface PageModels {
     organizations?: ConsentOrganizations
     /** In display order. Scopes about the user's identity that are not optional are one entry. */
     scopes: readonly ConsentScope[]
+    /** Absent without any. */
+    details?: readonly ConsentDetail[]
     /** The host that both answers redirect to; absent for an app on the user's device. */
     redirectTo?: string
     /** The answer goes to another device, to which the user returns. */

@@ -225,6 +225,31 @@ export const samples: readonly Sample[] = [
     },
   },
   {
+    name: 'consent-details',
+    page: 'consent',
+    model: {
+      ...consent,
+      scopes: consent.scopes.slice(0, 1),
+      details: [
+        {
+          detail: { type: 'payment' },
+          description: 'Make a payment from your account',
+          fields: [
+            { label: 'Amount', value: '€123.50' },
+            { label: 'To', value: 'Merchant A, DE02 1001 0010 9307 1186 03' },
+            { label: 'Reference', value: 'Ref Number Merchant '.repeat(6) },
+          ],
+        },
+        {
+          detail: { type: 'account_information' },
+          description: 'See your account',
+          language: 'en',
+          fields: [{ label: 'actions', value: 'list_accounts, read_balances, read_transactions' }],
+        },
+      ],
+    },
+  },
+  {
     name: 'consent-resources',
     page: 'consent',
     model: {

@@ -84,11 +84,12 @@ const createEngine = (directories: readonly string[], cache: boolean): Eta => {
 }
 
 /** Compiles every template at startup, so that a mistake in one does not first appear during a login. */
-const compileAll = (engine: Eta): void => {
-  for (const file of readdirSync(ownViews, { recursive: true, encoding: 'utf8' }).filter(
-    (name) => extname(name) === '.eta',
-  )) {
-    const path = engine.resolvePath(file.slice(0, -'.eta'.length))
+const compileAll = (engine: Eta, more: readonly string[]): void => {
+  const own = readdirSync(ownViews, { recursive: true, encoding: 'utf8' })
+    .filter((name) => extname(name) === '.eta')
+    .map((file) => file.slice(0, -'.eta'.length))
+  for (const name of [...own, ...more]) {
+    const path = engine.resolvePath(name)
     try {
       engine.compile(engine.readFile(path))
     } catch (cause) {
@@ -161,6 +162,7 @@ const templateGlobals = (
  * @param options.directory a folder whose templates, partials and assets replace Latchkey's files of the same name;
  *   its `assets/theme.css` is appended to the stylesheet instead
  * @param options.pictures files that pages show besides the logo
+ * @param options.partials names of the host's own templates that pages include
  * @param options.basePath path of the mount, `''` for the root
  * @param options.languages languages of the pages; by default Latchkey's own
  * @param options.cache false reads templates and assets again for each page; the default with a `directory`
@@ -170,6 +172,7 @@ export const createViews = (options: {
   directory: string | undefined
   branding: Branding
   pictures?: readonly Picture[]
+  partials?: readonly string[]
   basePath: string
   languages?: Languages
   cache?: boolean
@@ -201,7 +204,7 @@ export const createViews = (options: {
   const globals = new Map(
     languages.tags.map((tag) => [tag, templateGlobals(branding, paths, languages.dictionary(tag))]),
   )
-  compileAll(engine)
+  compileAll(engine, options.partials ?? [])
   return {
     asset,
     picture,

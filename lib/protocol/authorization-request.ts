@@ -1,3 +1,4 @@
+import { type AuthorizationDetail, assertDetailTypes } from './authorization-details.ts'
 import { claimNames, type ScopeClaims } from './claims.ts'
 import { type ClaimsRequest, narrowedClaims } from './claims-request.ts'
 import { allowedScopes, type Client, isPublic, requiresPkce } from './client.ts'
@@ -70,6 +71,10 @@ export interface AuthorizationRequest {
    * use its refresh tokens (RFC 9449 §5, RFC 8705 §4).
    */
   readonly binding?: KeyBinding
+  /** What the client asks for in detail (RFC 9396). */
+  readonly authorizationDetails?: readonly AuthorizationDetail[]
+  /** Some of these details need the user's consent each time. */
+  readonly alwaysAsks?: true
 }
 
 /** Where the response of a request goes; undefined if it has no redirect URI. */
@@ -306,6 +311,9 @@ export const stillAuthorizedRequest = (
       assertRegisteredType(responseType, client)
       assertResponseMode(target.responseMode, responseType, client)
     }
+    const { authorizationDetails: details = [] } = request
+    const types = details.map(({ type }) => type)
+    assertDetailTypes(details, types, client.metadata.authorization_details_types)
     const allowed = allowedScopes(client)
     const targets = tokenResources([], request.resources, resources)
     const left = scopesStillAllowed(request.scopes, allowed)

@@ -4,7 +4,7 @@ import type { AuthorizationRequest } from './authorization-request.ts'
 export interface AuthorizationDetails
   extends Pick<
     AuthorizationRequest,
-    'redirectUri' | 'codeChallenge' | 'nonce' | 'claims' | 'resources' | 'binding'
+    'redirectUri' | 'codeChallenge' | 'nonce' | 'claims' | 'resources' | 'binding' | 'authorizationDetails'
   > {
   /** Epoch seconds of the login. */
   readonly authTime: number

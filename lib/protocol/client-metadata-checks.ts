@@ -14,7 +14,7 @@ export const refuse = (description: string): never => {
 
 // Bidi controls would let one name look like another on the consent page.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: finding control characters is the purpose
-const misleading = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufffd]/
+export const misleading = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufffd]/
 
 // Characters without a shape, except those that scripts and emoji need: joiners and variation selectors. U+2800 is a
 // symbol without dots.

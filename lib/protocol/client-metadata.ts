@@ -113,6 +113,8 @@ export interface ClientMetadata {
   /** Space-separated; absent: all standard scopes. */
   scope?: string
   contacts?: string[]
+  /** Types of `authorization_details` that it may request (RFC 9396 §10); absent: none. */
+  authorization_details_types?: string[]
   id_token_signed_response_alg: SigningAlgorithm
   /** UserInfo as a signed JWT instead of plain JSON (OIDC Core §5.3.2). */
   userinfo_signed_response_alg?: SigningAlgorithm
@@ -199,6 +201,7 @@ const registered: Readonly<Record<string, Check>> = {
   policy_uri: httpsUri,
   tos_uri: httpsUri,
   scope,
+  authorization_details_types: list,
   contacts: (name, value) => list(name, value).map((item) => text(name, item)),
   id_token_signed_response_alg: oneOf(signingAlgorithms),
   userinfo_signed_response_alg: oneOf(signingAlgorithms),

@@ -1,3 +1,4 @@
+import { type AuthorizationDetail, detailEntry } from './authorization-details.ts'
 import type { AuthorizationRequest } from './authorization-request.ts'
 import type { Organization } from './organization.ts'
 import { redirectUriHost, redirectUriKind } from './redirect-uri.ts'
@@ -14,14 +15,17 @@ export const claimEntry = (name: string): string => `claim"${name}`
 export const resourceEntry = (resource: string, scope?: string): string =>
   `resource"${resource}${scope === undefined ? '' : `"${scope}`}`
 
-/** An entry of a consent in parts: a scope, a claim, or a resource with or without a scope. */
-export const parseEntry = (entry: string): { scope?: string; claim?: string; resource?: string } => {
+/** An entry of a consent in parts: a scope, a claim, a resource with or without a scope, or a type of details. */
+export const parseEntry = (
+  entry: string,
+): { scope?: string; claim?: string; resource?: string; detail?: string } => {
   const [kind = '', name, scope] = entry.split('"')
   if (name === undefined) return { scope: kind }
+  if (kind === 'detail') return { detail: name }
   return kind === 'claim' ? { claim: entry.slice(claimEntry('').length) } : { resource: name, scope }
 }
 
-type Asked = Pick<AuthorizationRequest, 'scopes' | 'claims' | 'resources'>
+type Asked = Pick<AuthorizationRequest, 'scopes' | 'claims' | 'resources' | 'authorizationDetails'>
 
 /** Everything that a request asks the user for, as the page lists it: scopes, resources, and each claim beyond them. */
 export const consentLines = ({ scopes, claims, resources = {} }: Asked): string[] => [
@@ -49,8 +53,10 @@ export const shownEntries = (entries: readonly string[]): string[] =>
   })
 
 /** Everything that a consent must contain for a request. */
-export const consentEntries = (asked: Asked): string[] =>
-  consentLines(asked).flatMap((line) => entriesOf(line, asked))
+export const consentEntries = (asked: Asked): string[] => [
+  ...consentLines(asked).flatMap((line) => entriesOf(line, asked)),
+  ...(asked.authorizationDetails ?? []).map(detailEntry),
+]
 
 /**
  * What each entry of a consent (a scope, or a claim beyond the scopes) meant when it was allowed, by the host of the
@@ -77,6 +83,19 @@ export interface ReceiptScope {
   readonly meaning: string
 }
 
+/** One authorization detail of a consent page (RFC 9396), all of which the user allowed. */
+export interface ReceiptDetail {
+  /** As an entry of the consent. */
+  readonly name: string
+  readonly detail: AuthorizationDetail
+  readonly text: string
+  readonly fields: readonly { readonly label: string; readonly value: string }[]
+  /** Whether the user is not asked again for the same one. */
+  readonly remembered: boolean
+  /** Its meaning, as in {@link ConsentTerms}. */
+  readonly meaning: string
+}
+
 /** What the consent page showed when a user allowed a client: texts and names, but no values of claims. */
 export interface ConsentReceipt {
   /** Language of the texts (BCP 47). */
@@ -89,6 +108,8 @@ export interface ConsentReceipt {
     readonly tosUri?: string
   }
   readonly scopes: readonly ReceiptScope[]
+  /** Absent without any. */
+  readonly details?: readonly ReceiptDetail[]
   /** Names of the claims that were shown with their values. */
   readonly claims: readonly string[]
   /** The chosen organization, with its name at that time. */

@@ -14,6 +14,8 @@ export const errorStatuses = {
   invalid_scope: 400,
   // RFC 8707 §2.
   invalid_target: 400,
+  // RFC 9396 §5.
+  invalid_authorization_details: 400,
   // RFC 7009 §2.2.1.
   unsupported_token_type: 400,
   access_denied: 400,

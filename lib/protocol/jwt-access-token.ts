@@ -1,3 +1,4 @@
+import type { AuthorizationDetail } from './authorization-details.ts'
 import { parseConfirmation, type TokenBinding } from './token-binding.ts'
 import { parseActClaim, type TokenContext } from './token-context.ts'
 
@@ -8,7 +9,7 @@ export const accessTokenType = 'at+jwt'
 const claimNames: ReadonlySet<string> = new Set([
   ...['iss', 'sub', 'aud', 'exp', 'nbf', 'iat', 'jti', 'client_id', 'scope'],
   ...['auth_time', 'acr', 'amr', 'org_id', 'authorization_id', 'cnf', 'act'],
-  ...['authorization_client'],
+  ...['authorization_client', 'authorization_details'],
 ])
 
 /** Whether a host may not add a claim of this name. */
@@ -25,7 +26,7 @@ export interface JwtAccessToken {
   readonly scopes: readonly string[]
   /** The client of the authorization, if it is another one after a token exchange. */
   readonly ownerId: string | undefined
-  readonly context: TokenContext | undefined
+  readonly context: TokenContext
   /** Its audience. */
   readonly resources: readonly string[]
   readonly binding: TokenBinding
@@ -38,9 +39,16 @@ export interface JwtAccessToken {
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
 
-const contextOf = (claims: Readonly<Record<string, unknown>>): TokenContext | undefined => {
-  const act = parseActClaim(claims.act)
-  return act && { act }
+/** A JWT says all of it; nothing is added from the authorization later. */
+const contextOf = ({
+  act,
+  authorization_details: details = [],
+}: Readonly<Record<string, unknown>>): TokenContext => {
+  const actor = parseActClaim(act)
+  return {
+    ...(actor && { act: actor }),
+    authorization_details: Array.isArray(details) ? (details as AuthorizationDetail[]) : [],
+  }
 }
 
 /**

@@ -161,10 +161,14 @@ export const needsConsent = (context: ConsentContext): boolean =>
 
 /** A first-party client needs no consent, unless any program on the device could pose as it. */
 const isTrusted = ({ request, client }: ConsentContext): boolean =>
-  client.metadata.first_party && !request.prompt.includes('consent') && maySkipConsent(client, request)
+  client.metadata.first_party &&
+  request.alwaysAsks !== true &&
+  !request.prompt.includes('consent') &&
+  maySkipConsent(client, request)
 
 const mustAskConsent = ({ request, client, consent }: ConsentContext): boolean =>
   request.prompt.includes('consent') ||
+  request.alwaysAsks === true ||
   consent === undefined ||
   !isWithinScopes(consentEntries(request), consent.scopes) ||
   !maySkipConsent(client, request)

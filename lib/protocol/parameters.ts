@@ -11,6 +11,7 @@ const maxLengths: Readonly<Record<string, number>> = {
   client_assertion: 8192,
   subject_token: 8192,
   actor_token: 8192,
+  authorization_details: 8192,
   request: 8192,
 }
 const defaultMaxLength = 2048

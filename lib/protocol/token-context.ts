@@ -1,3 +1,4 @@
+import type { AuthorizationDetail } from './authorization-details.ts'
 import { isObject } from './json.ts'
 
 /**
@@ -13,6 +14,8 @@ export interface ActClaim {
 /** What an access token says beyond its authorization. */
 export interface TokenContext {
   readonly act?: ActClaim
+  /** Its objects of `authorization_details`, if they are not those of the authorization (RFC 9396 §6). */
+  readonly authorization_details?: readonly AuthorizationDetail[]
 }
 
 /**

@@ -1,3 +1,4 @@
+import type { AuthorizationDetail } from './authorization-details.ts'
 import type { Client } from './client.ts'
 import { type ClientCertificate, certificateThumbprint } from './client-certificate.ts'
 import { OAuthError } from './errors.ts'
@@ -45,4 +46,6 @@ export interface TokenResponse {
   readonly id_token?: string
   /** After a token exchange (RFC 8693 §2.2.1). */
   readonly issued_token_type?: string
+  /** RFC 9396 §7. */
+  readonly authorization_details?: readonly AuthorizationDetail[]
 }

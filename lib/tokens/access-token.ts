@@ -2,6 +2,7 @@ import type { AuthorizationServer } from '../authorization-server.ts'
 import type { Database } from '../database/types.ts'
 import { knownResources } from '../options/resources.ts'
 import { type AuthorizationDetails, isLive } from '../protocol/authorization.ts'
+import type { AuthorizationDetail } from '../protocol/authorization-details.ts'
 import { allowedScopes, type Client } from '../protocol/client.ts'
 import type { ClientMetadata } from '../protocol/client-metadata.ts'
 import { OAuthError } from '../protocol/errors.ts'
@@ -15,6 +16,7 @@ import type { User } from '../users/users.ts'
 import type { AccessTokenFormat, AccessTokenGrant, IssuedAccessToken } from './access-token-format.ts'
 import { jwtAccessToken } from './jwt-access-token.ts'
 import { opaqueAccessToken } from './opaque-access-token.ts'
+import { tokenDetails } from './token-details.ts'
 
 export type { AccessTokenGrant, IssuedAccessToken } from './access-token-format.ts'
 
@@ -68,6 +70,8 @@ export interface VerifiedToken {
   readonly organization?: string
   /** Who acts for the user, after a token exchange (RFC 8693 §4.1). */
   readonly act?: ActClaim
+  /** What it allows in detail (RFC 9396); absent for nothing. */
+  readonly authorizationDetails?: readonly AuthorizationDetail[]
   /** Epoch seconds. */
   readonly issuedAt: number
   /** Epoch seconds. */
@@ -86,6 +90,9 @@ export interface TokenWithUser {
 
 const invalidToken = (): OAuthError =>
   new OAuthError('invalid_token', 'the access token is unknown, expired or revoked')
+
+const actorOf = ({ context }: AccessToken): Pick<VerifiedToken, 'act'> =>
+  context?.act ? { act: context.act } : {}
 
 const isFor = (resources: readonly string[], resource: string | undefined): boolean =>
   resource === 'any' || (resource === undefined ? resources.length === 0 : resources.includes(resource))
@@ -121,7 +128,15 @@ export const verifyAccessToken = async (
   }
   const { clientId, resources, binding, createdAt: issuedAt, expiresAt, client, family } = found
   const scopes = intersectScopes(found.scopes, allowedScopes({ metadata: client }))
-  const token = { subject: found.subject, clientId, scopes, resources, issuedAt, expiresAt, ...found.context }
+  const token = {
+    subject: found.subject,
+    clientId,
+    scopes,
+    resources,
+    issuedAt,
+    expiresAt,
+    ...actorOf(found),
+  }
   if (found.subject === undefined) {
     return { token, binding, user: undefined, client, details: undefined }
   }
@@ -135,8 +150,13 @@ export const verifyAccessToken = async (
   ) {
     throw invalidToken()
   }
+  const authorizationDetails = tokenDetails(server, { client, resources, details, context: found.context })
   return {
-    token: { ...token, ...(organization !== undefined && { organization }) },
+    token: {
+      ...token,
+      ...(organization !== undefined && { organization }),
+      ...(authorizationDetails.length > 0 && { authorizationDetails }),
+    },
     binding,
     user,
     client,

@@ -4,12 +4,14 @@ import type { Authorization } from '../protocol/authorization.ts'
 import type { Client } from '../protocol/client.ts'
 import type { GrantType } from '../protocol/client-metadata.ts'
 import type { TokenBinding } from '../protocol/token-binding.ts'
+import type { TokenContext } from '../protocol/token-context.ts'
 import type { TokenRequest, TokenResponse } from '../protocol/token-request.ts'
 import { createRefreshToken } from '../repositories/index.ts'
 import type { User } from '../users/users.ts'
 import { type IssuedAccessToken, issueAccessToken, storeAccessToken } from './access-token.ts'
 import { issueIdToken } from './id-token.ts'
 import { type IssuedRefreshToken, issueRefreshToken } from './refresh-token.ts'
+import { tokenDetails } from './token-details.ts'
 import { tokenResponse } from './token-response.ts'
 
 /** To whom tokens are issued, and for what. */
@@ -27,6 +29,8 @@ export interface TokenGrant {
   /** False: the grant has no refresh token. By default it has one if the client may refresh. */
   readonly refreshes?: boolean
   readonly nonce?: string
+  /** What the access token says beyond the authorization. */
+  readonly context?: TokenContext
 }
 
 /** The tokens of one response, created and signed before the transaction that stores them. */
@@ -59,6 +63,10 @@ export const issueTokens = async (server: AuthorizationServer, grant: TokenGrant
     scopes,
     refreshToken: refreshToken?.value ?? grant.refreshToken,
     idToken,
+    authorizationDetails: tokenDetails(server, {
+      ...grant,
+      ...{ client: client.metadata, details: authorization.details },
+    }),
   })
   return { response, accessToken, refreshToken }
 }

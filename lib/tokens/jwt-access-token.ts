@@ -15,6 +15,7 @@ import { findGrantOfExchangedToken, findGrantOfToken } from '../repositories/ind
 import { callHost } from '../users/host-function.ts'
 import type { AccessTokenFormat, AccessTokenGrant } from './access-token-format.ts'
 import { subjectFor } from './subject.ts'
+import { tokenDetails } from './token-details.ts'
 
 /** The algorithm that every resource server supports (RFC 9068 §2.1). */
 const algorithm = 'RS256'
@@ -84,6 +85,9 @@ export const jwtAccessToken: AccessTokenFormat = {
     const { client, authorization, scopes, resources, binding, context, ownerId } = grant
     const { clientId } = client
     const [audience, ...more] = resources
+    const details = tokenDetails(server, {
+      ...{ client: client.metadata, resources, details: authorization?.details, context },
+    })
     const claims = {
       ...(await hostClaims(server, grant)),
       iss: server.issuer,
@@ -96,7 +100,8 @@ export const jwtAccessToken: AccessTokenFormat = {
       jti: randomId(),
       ...(scopes.length > 0 && { scope: formatScope(scopes) }),
       ...confirmationClaim(binding),
-      ...context,
+      ...(context?.act && { act: context.act }),
+      ...(details.length > 0 && { authorization_details: details }),
       ...(ownerId !== undefined && { authorization_client: ownerId }),
       ...(authorization && { authorization_id: authorization.id, ...loginClaims(authorization.details) }),
     }
@@ -112,6 +117,6 @@ export const jwtAccessToken: AccessTokenFormat = {
     // An authorization that was removed has ended.
     if (found === undefined || (authorizationId !== null && found.family === undefined)) return undefined
     const stored = { clientId, scopes, resources, binding, createdAt: issuedAt, expiresAt, revokedAt: null }
-    return { ...found, ...stored, ...(token.context && { context: token.context }) }
+    return { ...found, ...stored, context: token.context }
   },
 }

@@ -1,0 +1,104 @@
+import type { AuthorizationServer } from '../authorization-server.ts'
+import type { AuthorizationDetailsType, DetailField } from '../options/authorization-details-options.ts'
+import { createText, type Text } from '../pages/i18n/text.ts'
+import type { ConsentDetail } from '../pages/page-models.ts'
+import { type AuthorizationDetail, detailEntry } from '../protocol/authorization-details.ts'
+import type { AuthorizationRequest } from '../protocol/authorization-request.ts'
+import type { ReceiptDetail } from '../protocol/consent.ts'
+import { isObject } from '../protocol/json.ts'
+import { lookUpLanguage } from '../protocol/languages.ts'
+import { callHost } from '../users/host-function.ts'
+
+/** What the texts of details depend on. */
+export interface DetailTexts extends Pick<AuthorizationServer, 'languages'> {
+  readonly options: Pick<AuthorizationServer['options'], 'authorizationDetails'>
+}
+
+/** A type in the words of the host; its name if the host no longer has it. */
+export const detailWords = (
+  { options, languages }: DetailTexts,
+  type: string,
+  language: string,
+): { description: string; language?: string } => {
+  const found = Object.hasOwn(options.authorizationDetails, type)
+    ? options.authorizationDetails[type]
+    : undefined
+  if (found === undefined) return { description: type }
+  const tag = lookUpLanguage([language], Object.keys(found.locales ?? {}))
+  const words = tag === undefined ? undefined : found.locales?.[tag]
+  if (words) return { description: words.description }
+  const standard = languages.default
+  return { description: found.description, ...(language !== standard && { language: standard }) }
+}
+
+/** Common members (RFC 9396 §2.2) have a label in each language, others are shown by their name. */
+const labelOf = (path: readonly string[], text: Text): string => {
+  const [name = ''] = path
+  const key = `consent.detail.${name}`
+  return path.length === 1 && text.has(key) ? text.plain(key) : path.join(' · ').replaceAll('_', ' ')
+}
+
+const isPlain = (value: unknown): boolean => typeof value !== 'object' || value === null
+
+const fieldsOf = (value: unknown, path: readonly string[], text: Text): DetailField[] => {
+  if (isPlain(value) || (Array.isArray(value) && value.every(isPlain))) {
+    const words = [value].flat().map((one: unknown) => {
+      return typeof one === 'boolean' ? text.plain(one ? 'value.yes' : 'value.no') : String(one ?? '–')
+    })
+    return [{ label: labelOf(path, text), value: words.join(', ') }]
+  }
+  return Object.entries(value as object).flatMap(([name, member]) => {
+    const step = Array.isArray(value) ? String(Number(name) + 1) : name
+    return fieldsOf(member, [...path, step], text)
+  })
+}
+
+const isField = (value: unknown): value is DetailField =>
+  isObject(value) && typeof value.label === 'string' && typeof value.value === 'string'
+
+const described = async (
+  { languages }: DetailTexts,
+  type: AuthorizationDetailsType | undefined,
+  detail: AuthorizationDetail,
+  language: string,
+): Promise<readonly DetailField[]> => {
+  const { type: _, ...members } = detail
+  if (type?.describe === undefined) return fieldsOf(members, [], createText(languages.dictionary(language)))
+  const fields: unknown = await callHost('authorizationDetails.describe', () =>
+    type.describe?.(detail, { language }),
+  )
+  if (!Array.isArray(fields) || !fields.every(isField)) {
+    throw new Error(
+      `latchkey: describe of authorizationDetails['${detail.type}'] must return a list of { label, value }`,
+    )
+  }
+  return fields.map(({ label, value }) => ({ label, value }))
+}
+
+/** The objects of a request in the words of the page. */
+export const consentDetails = async (
+  server: DetailTexts,
+  { authorizationDetails = [] }: AuthorizationRequest,
+  language: string,
+): Promise<ConsentDetail[]> => {
+  const shown: ConsentDetail[] = []
+  for (const detail of authorizationDetails) {
+    const type = server.options.authorizationDetails[detail.type]
+    const fields = await described(server, type, detail, language)
+    const words = detailWords(server, detail.type, language)
+    shown.push({ detail, ...words, fields, ...(type?.partial !== undefined && { partial: type.partial }) })
+  }
+  return shown
+}
+
+/** What a receipt keeps of them. */
+export const receiptDetails = (
+  { options }: DetailTexts,
+  details: readonly ConsentDetail[],
+  meaningOf: (entry: string) => string,
+): ReceiptDetail[] =>
+  details.map(({ detail, description, fields }) => ({
+    ...{ name: detailEntry(detail), detail, text: description, fields },
+    meaning: meaningOf(detailEntry(detail)),
+    remembered: options.authorizationDetails[detail.type]?.remember === true,
+  }))

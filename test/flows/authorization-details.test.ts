@@ -1,0 +1,209 @@
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import supertest from 'supertest'
+import { type AuthRouterOptions, authRouter, OAuthError } from '../../lib/index.ts'
+import { authorizeUrl, callback, clients, type Host, secret, startHost } from '../support/host.ts'
+import { codeOf, expectErrorRedirect } from '../support/outcomes.ts'
+import { RawBrowser } from '../support/raw-browser.ts'
+import { introspectAs, payloadOf } from '../support/resource-host.ts'
+import { answerOf, expectError, type Fields, guarded, post, redeem, refresh, web } from '../support/tokens.ts'
+
+const bank = 'https://bank.example/api'
+const payment = { type: 'payment', amount: '12.50', to: { name: 'Shop', iban: 'DE02' } }
+const account = { type: 'account', actions: ['list', 'read'], identifier: 'A-1' }
+const types = ['payment', 'account', 'ledger']
+const scope = 'openid notes:read offline_access'
+
+const options: Partial<AuthRouterOptions> = {
+  resources: {
+    [bank]: { scopes: ['notes:read'], accessToken: 'jwt', introspection: ['bank-api'] },
+  },
+  authorizationDetails: {
+    payment: {
+      description: 'Make a payment',
+      locales: { de: { description: 'Eine Zahlung ausführen' } },
+      parse: (detail) => {
+        if (typeof detail.amount === 'string') return { ...detail, currency: 'EUR' }
+        throw new OAuthError('invalid_authorization_details', 'authorization_details: amount is required')
+      },
+      describe: ({ amount, to }, { language }) => [
+        { label: language === 'de' ? 'Betrag' : 'Amount', value: `${amount} EUR` },
+        { label: 'To', value: String((to as { name?: unknown } | undefined)?.name) },
+      ],
+    },
+    account: { description: 'See your account', remember: true },
+    ledger: { description: 'See the ledger', remember: true, resource: bank },
+  },
+}
+
+let host: Host
+beforeAll(async () => {
+  host = await startHost({
+    options,
+    clients: [
+      { ...clients[0]!, scope, authorization_details_types: types },
+      {
+        ...{ client_id: 'ours', client_secret: secret, redirect_uris: [callback] },
+        ...{ scope, first_party: true, authorization_details_types: types },
+      },
+      { ...clients[0]!, client_id: 'plain', scope },
+      { client_id: 'bank-api', client_secret: secret, grant_types: [] },
+    ],
+  })
+  const guard = host.oauth.requireToken('notes:read', { authorizationDetails: 'payment' })
+  host.app.get('/pay', guard, (req, res) => void res.json(req.auth.authorizationDetails))
+  const any = host.oauth.requireToken('notes:read', { resource: bank })
+  host.app.get('/bank', any, (req, res) => void res.json(req.auth.authorizationDetails ?? null))
+})
+afterAll(() => host.close())
+
+const asked = (details: unknown, fields: Record<string, string> = {}): string =>
+  authorizeUrl({
+    ...{ client_id: 'web', scope, ...fields },
+    authorization_details: typeof details === 'string' ? details : JSON.stringify(details),
+  })
+const signedIn = async (): Promise<RawBrowser> => {
+  const agent = new RawBrowser(host.app)
+  await agent.signIn(await agent.open(authorizeUrl({ client_id: 'web', scope, prompt: 'login' })))
+  return agent
+}
+const granted = async (details: unknown, fields: Record<string, string> = {}): Promise<string> =>
+  codeOf(await (await signedIn()).grant(asked(details, fields)))
+const textOf = (html: string): string => html.replace(/<[^>]+>/g, ' ').replace(/\s+/g, ' ')
+const enriched = { ...payment, currency: 'EUR' }
+
+test('the consent page shows each object in the words of its type, in the language of the page', async () => {
+  const agent = await signedIn()
+  const page = await agent.open(asked([payment, account]))
+  expect(textOf(page.html)).toContain(
+    'Make a payment Amount 12.50 EUR To Shop See your account Actions list, read Account or object A-1',
+  )
+  const german = await agent.open(asked([payment], { ui_locales: 'de' }))
+  expect(textOf(german.html)).toContain('Eine Zahlung ausführen Betrag 12.50 EUR')
+})
+
+test('tokens, introspection and the guard have what the user allowed, as the host completed it', async () => {
+  const tokens = await answerOf(redeem(host, await granted([payment, account])))
+  const both = [enriched, account]
+  expect(tokens).toMatchObject({ authorization_details: both })
+  expect(await introspectAs(host, 'web', tokens.access_token)).toMatchObject({ authorization_details: both })
+  expect((await guarded(host, tokens.access_token, '/pay')).body).toEqual(both)
+  const next = await answerOf(refresh(host, tokens.refresh_token))
+  expect(next).toMatchObject({ authorization_details: both })
+})
+
+test('a token request may name fewer objects, and gets a token for these alone', async () => {
+  const code = await granted([payment, account])
+  const part = { authorization_details: JSON.stringify([{ ...account }]) }
+  const tokens = await answerOf(redeem(host, code, part))
+  expect(tokens).toMatchObject({ authorization_details: [account] })
+  const { authorization_details: left } = await introspectAs(host, 'web', tokens.access_token)
+  expect(left).toEqual([account])
+  const refused = await guarded(host, tokens.access_token, '/pay')
+  expect([refused.status, refused.body.error]).toEqual([403, 'insufficient_scope'])
+  const more = JSON.stringify([{ ...enriched, amount: '13.00' }])
+  const answer = await refresh(host, tokens.refresh_token, { authorization_details: more })
+  expectError(answer, 400, 'invalid_authorization_details')
+  const all = await answerOf(refresh(host, tokens.refresh_token))
+  expect(all).toMatchObject({ authorization_details: [enriched, account] })
+})
+
+test('a JWT has the objects, and those of a resource are only in its tokens', async () => {
+  const ledger = { type: 'ledger', year: 2026 }
+  const code = await granted([account, ledger], { resource: bank })
+  const { access_token } = await answerOf(redeem(host, code))
+  expect(payloadOf(access_token).authorization_details).toEqual([account, ledger])
+  expect((await guarded(host, access_token, '/bank')).body).toEqual([account, ledger])
+  expect((await introspectAs(host, 'bank-api', access_token)).authorization_details).toEqual([
+    account,
+    ledger,
+  ])
+  const plain = await answerOf(redeem(host, await granted([account, ledger])))
+  expect(plain).toMatchObject({ authorization_details: [account] })
+})
+
+test('a payment is asked for each time, also by a first-party client; what may be remembered is not', async () => {
+  const agent = await signedIn()
+  codeOf(await agent.grant(asked([payment, account])))
+  codeOf(await agent.open(asked([account])))
+  for (const client_id of ['web', 'ours']) {
+    expect((await agent.open(asked([payment], { client_id }))).url.pathname).toBe('/oauth/consent')
+    expectErrorRedirect(await agent.open(asked([payment], { client_id, prompt: 'none' })), 'consent_required')
+  }
+  expect((await agent.open(asked([{ ...account, identifier: 'A-2' }]))).url.pathname).toBe('/oauth/consent')
+})
+
+test('Connected apps and the receipt name what was allowed', async () => {
+  const agent = await signedIn()
+  codeOf(await agent.grant(asked([payment])))
+  expect(textOf((await agent.open('/oauth/account')).html)).toContain('Make a payment')
+  expect(JSON.stringify(await host.oauth.users.export('1'))).toContain('12.50 EUR')
+})
+
+const many = Array.from({ length: 11 }, (_, n) => ({ ...account, n }))
+const deep = (levels: number): unknown => (levels === 0 ? 1 : { a: deep(levels - 1) })
+test.each<[string, unknown, Fields]>([
+  ['that is no JSON', '[{', {}],
+  ['that is no array', account, {}],
+  ['without objects', [], {}],
+  ['with more than ten objects', many, {}],
+  ['without a type', [{ amount: '1' }], {}],
+  ['with an unknown type', [{ type: 'transfer' }], {}],
+  ['of a type that the client did not register', [account], { client_id: 'plain' }],
+  ['that the host refuses', [{ type: 'payment' }], {}],
+  ['with too many levels', [{ ...account, more: deep(6) }], {}],
+  ['with too many values', [{ ...account, actions: Array(100).fill('a') }], {}],
+  ['with direction characters', [{ ...account, identifier: 'A\u202e1' }], {}],
+  ['with __proto__', '[{"type":"account","__proto__":{"a":1}}]', {}],
+])('authorization_details %s are refused', async (_case, details, fields) => {
+  const answer = await new RawBrowser(host.app).open(asked(details, fields as Record<string, string>))
+  expectErrorRedirect(answer, 'invalid_authorization_details')
+})
+
+test('a value that is too long is an invalid_request, and HTML is shown as text', async () => {
+  const long = await new RawBrowser(host.app).open(asked([{ ...account, more: 'x'.repeat(8200) }]))
+  expectErrorRedirect(long, 'invalid_request')
+  const agent = await signedIn()
+  const { html } = await agent.open(asked([{ ...account, '<i>': '<script>alert(1)</script>' }]))
+  expect(html).toContain('&lt;script&gt;')
+  expect(html).not.toMatch(/<i>|<script>alert/)
+})
+
+test('a grant that reads no details refuses the parameter', async () => {
+  const form = { ...web, grant_type: 'client_credentials', authorization_details: JSON.stringify([account]) }
+  expectError(await post(host, form), 400, 'invalid_authorization_details')
+})
+
+test('what the client is no longer registered for is not in its tokens', async () => {
+  const tokens = await answerOf(redeem(host, await granted([account])))
+  await host.oauth.clients.update('web', { authorization_details_types: ['payment'] })
+  expect(await introspectAs(host, 'web', tokens.access_token)).not.toHaveProperty('authorization_details')
+  await host.oauth.clients.update('web', { authorization_details_types: types })
+})
+
+test('clients register only types that exist, and the metadata lists them', async () => {
+  const { body } = await supertest(host.app).get('/oauth/.well-known/openid-configuration')
+  expect(body.authorization_details_types_supported).toEqual(types)
+  const seed = { client_id: 'x', redirect_uris: [callback], authorization_details_types: ['paymnt'] }
+  await expect(host.oauth.clients.create(seed)).rejects.toThrow('did you mean payment?')
+})
+
+test('a template of the host shows an object in place of its lines', async () => {
+  const views = mkdtempSync(join(tmpdir(), 'views-'))
+  mkdirSync(join(views, 'partials'))
+  writeFileSync(join(views, 'partials/payment.eta'), '<p id="own">Pay <%= it.detail.amount %> now</p>')
+  const authorizationDetails = { payment: { description: 'Make a payment', partial: 'partials/payment' } }
+  const other = await startHost({
+    options: { views, authorizationDetails },
+    clients: [{ ...clients[0]!, authorization_details_types: ['payment'] }],
+  })
+  const agent = new RawBrowser(other.app)
+  const page = await agent.signIn(await agent.open(asked([{ ...payment, amount: '<b>1' }])))
+  expect(page.html).toContain('<p id="own">Pay &lt;b&gt;1 now</p>')
+  await other.close()
+  const missing = { authorizationDetails: { payment: { description: 'Pay', partial: 'partials/none' } } }
+  expect(() => authRouter({ ...missing, views, issuer: 'http://localhost:3000' })).toThrow(
+    'partials/none.eta',
+  )
+})
