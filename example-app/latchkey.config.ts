@@ -34,7 +34,7 @@ export default {
   },
   // Any MCP client can connect: it describes itself, and its user allows it.
   resources: { [mcpUrl]: { name: 'Notes for assistants', scopes: ['notes:read', 'notes:write'] } },
-  features: { registration: true, clientMetadataDocuments: true },
+  features: { registration: true, clientMetadataDocuments: true, deviceAuthorization: true },
   branding: { name: 'Notes', logo: '/notes.svg' },
   ...(process.env.NOTES_THEME === '1' ? theme : {}),
   logger: process.env.LOG_LEVEL === 'warn' ? quiet : console,

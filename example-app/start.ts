@@ -22,6 +22,7 @@ const reset = (data: string): void => {
 
 const describe = ({ notesUrl, clientUrl, mcpUrl, credentials }: Example): string => `
   Journal  ${clientUrl}  a separate client: open this first
+  TV       ${clientUrl}/tv  Journal on a television, without a keyboard
   Notes    ${notesUrl}  the existing app, with Latchkey at ${notesUrl}/oauth
   MCP      ${mcpUrl}  the notes for assistants; connect one, for example with
            claude mcp add --transport http notes ${mcpUrl}

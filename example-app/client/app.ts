@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import express, { type ErrorRequestHandler, type Express, type Request, type RequestHandler } from 'express'
 import session from 'express-session'
 import helmet from 'helmet'
-import { homePage, type Outcome, privacyPage, problemPage, welcomePage } from './pages.ts'
+import { homePage, type Outcome, privacyPage, problemPage, televisionPage, welcomePage } from './pages.ts'
 import { problemOf } from './problem.ts'
 import {
   discoverOnce,
@@ -15,6 +15,7 @@ import {
   type SignedIn,
   startSignIn,
 } from './sign-in.ts'
+import { startTelevision, type Television } from './television.ts'
 
 declare module 'express-session' {
   interface SessionData {
@@ -23,6 +24,8 @@ declare module 'express-session' {
     signedIn?: SignedIn
     /** The result of the last action, shown once. */
     outcome?: Outcome
+    /** Keeps the session of a browser that has only opened `/tv`. */
+    isTelevision?: boolean
   }
 }
 
@@ -42,6 +45,8 @@ const regenerate = (req: Request): Promise<void> =>
 export const journalApp = (settings: JournalSettings): Express => {
   const app = express()
   const provider = discoverOnce(settings)
+  // By session: each browser is a television of its own.
+  const televisions = new Map<string, Television>()
 
   app.use(helmet({ contentSecurityPolicy: { directives: { upgradeInsecureRequests: null } } }))
   app.use(express.static(join(import.meta.dirname, 'public')))
@@ -103,6 +108,18 @@ export const journalApp = (settings: JournalSettings): Express => {
       if (error) return next(error)
       res.clearCookie('journal.sid').redirect(303, '/')
     })
+  })
+
+  app.get('/tv', async (req, res) => {
+    const television = televisions.get(req.sessionID) ?? (await startTelevision(settings))
+    televisions.set(req.sessionID, television)
+    req.session.isTelevision = true
+    res.set('Cache-Control', 'no-store').send(televisionPage(television.screen()))
+  })
+
+  app.post('/tv', sameOrigin, (req, res) => {
+    televisions.delete(req.sessionID)
+    res.redirect(303, '/tv')
   })
 
   app.get('/privacy', (_req, res) => {

@@ -1,8 +1,9 @@
 import { type Html, html } from '../html.ts'
 import type { Problem } from './problem.ts'
 import type { SignedIn } from './sign-in.ts'
+import type { Screen } from './television.ts'
 
-const layout = (title: string, main: Html): string =>
+const layout = (title: string, main: Html, head?: Html): string =>
   html`<!doctype html>
 <html lang="en">
 <head>
@@ -11,13 +12,14 @@ const layout = (title: string, main: Html): string =>
 <title>${title} · Journal</title>
 <link rel="icon" href="/journal.svg">
 <link rel="stylesheet" href="/journal.css">
+${head}
 </head>
 <body>
 <header><a href="/">Journal</a></header>
 <main>
 ${main}
 </main>
-<footer><a href="/privacy">Privacy</a></footer>
+<footer><a href="/privacy">Privacy</a> <a href="/tv">Television</a></footer>
 </body>
 </html>
 `.text
@@ -96,6 +98,34 @@ export const problemPage = (problem: Problem): string =>
 ${problem.code && html`<p class="small"><code id="error">${problem.code}</code>${problem.description && html`: ${problem.description}`}</p>`}
 </section>`,
   )
+
+/** Journal on a television: a code to type on a phone, and then the notes. It looks every three seconds what is new. */
+export const televisionPage = (screen: Screen): string => {
+  if (screen.show === 'code') {
+    return layout(
+      'Television',
+      html`<section class="tv">
+<div class="qr" role="img" aria-label="QR code of the same address">${screen.qrCode}</div>
+<div>
+<h1>Sign in with your phone</h1>
+<p>Scan the picture, or open <strong>${screen.uri}</strong> and enter</p>
+<p class="code" id="user-code">${screen.userCode}</p>
+<p class="small"><a href="${screen.uri}?user_code=${screen.userCode}" target="_blank" rel="noopener">No phone? Open it in a new tab.</a></p>
+</div>
+</section>`,
+      html`<meta http-equiv="refresh" content="3">`,
+    )
+  }
+  const again = action('/tv', 'Start again', 'outlined')
+  return screen.show === 'end'
+    ? layout('Television', html`<section class="tv"><div><h1>${screen.reason}</h1>${again}</div></section>`)
+    : layout(
+        'Television',
+        html`<section class="tv"><div><h1>Your notes</h1><ul id="notes">${screen.notes.map(
+          (note) => html`<li><strong>${note.title}</strong> ${note.body}</li>`,
+        )}</ul>${again}</div></section>`,
+      )
+}
 
 /** Journal's privacy page, which the consent page links to. */
 export const privacyPage = (): string =>

@@ -21,6 +21,14 @@ export const seed = async (knex: Knex): Promise<void> => {
         grant_types: ['authorization_code', 'refresh_token'],
         scope: 'openid profile email offline_access notes:read notes:write',
       },
+      {
+        client_id: 'journal-tv',
+        client_name: 'Journal on TV',
+        token_endpoint_auth_method: 'none',
+        logo: new URL('../client/public/journal.png', import.meta.url),
+        grant_types: ['urn:ietf:params:oauth:grant-type:device_code', 'refresh_token'],
+        scope: 'openid offline_access notes:read',
+      },
     ],
     latchkeyConfig,
   )

@@ -1,7 +1,7 @@
 import { decodeJwt } from 'jose'
 import { userCodeAlphabet } from '../../lib/protocol/device.ts'
 import { askForCodes, codesFor, connect, deviceClients, openCode, poll, typeCode } from '../support/device.ts'
-import { callback, clients, type Host, startHost } from '../support/host.ts'
+import { authorizeUrl, callback, clients, type Host, startHost } from '../support/host.ts'
 import { expectErrorPage, expectExpiredPage } from '../support/outcomes.ts'
 import { type Answer, fieldsOf, formOf, RawBrowser } from '../support/raw-browser.ts'
 import { ada, answerOf, bob, codeFor, expectError, guarded, post } from '../support/tokens.ts'
@@ -139,6 +139,22 @@ test('no page can be skipped: neither by its address nor by the form of a later 
   expect((await agent.open(`/oauth/authorize${search}`)).url.pathname).toBe('/oauth/device')
   const allowed = await agent.decide(await agent.open(`/oauth/consent${search}`), 'allow')
   expect(allowed.url.pathname).toBe('/oauth/device')
+  expectError(await poll(host, codes), 400, 'authorization_pending')
+})
+
+test('a page that named one account confirms for no other', async () => {
+  const codes = await codesFor(host)
+  const agent = browser()
+  const confirm = await openCode(agent, codes.user_code, ada)
+  const again = await agent.open(
+    authorizeUrl({ client_id: 'web', scope: 'openid', prompt: 'login select_account' }),
+  )
+  await agent.signIn(again, bob.email, bob.password)
+  const page = await agent.decide(confirm, 'allow')
+  expect({ path: page.url.pathname, bob: page.html.includes('bob') }).toEqual({
+    path: '/oauth/device',
+    bob: true,
+  })
   expectError(await poll(host, codes), 400, 'authorization_pending')
 })
 

@@ -113,6 +113,24 @@ describeWith('chromium', 'Notes and Journal in Chromium', () => {
       expect(await claimsIn(page, 'id-token')).toMatchObject({ sub: '2', email_verified: 'false' })
     }))
 
+  test('Journal on a television shows the notes when its code is allowed in another browser', () =>
+    example.visit(async (television) => {
+      await television.goto(`${example.urls.journalUrl}/tv`)
+      await television.locator('.qr svg').waitFor()
+      const code = (await television.locator('#user-code').textContent()) ?? ''
+      await example.visit(async (phone) => {
+        await phone.goto(`${example.urls.notesUrl}/oauth/device`)
+        await phone.fill('#user-code', code)
+        await press(phone, 'Continue')
+        await enter(phone, mira)
+        await press(phone, 'Yes, continue')
+        await press(phone, 'Allow')
+        await waitForHeading(phone, 'Your device is connected')
+      })
+      await television.locator('#notes').waitFor()
+      expect(await television.locator('#notes').textContent()).toContain('Sourdough, third try')
+    }))
+
   test('a login at Notes holds for Journal; storage is empty, and no script can read a cookie', () =>
     example.visit(async (page) => {
       await page.goto(`${example.urls.notesUrl}/login`)
