@@ -48,11 +48,9 @@ const supported = (
 /** Without grant and response types that are off, or that only the host may give, such as `client_credentials`. */
 const supportedInput = (
   input: Readonly<Record<string, unknown>>,
-  {
-    features: { implicit, requestObjects, pushedRequests, mutualTls },
-    authorizationDetails,
-  }: Pick<Options, 'features' | 'authorizationDetails'>,
+  { features, authorizationDetails }: Pick<Options, 'features' | 'authorizationDetails'>,
 ): Readonly<Record<string, unknown>> => {
+  const { implicit, requestObjects, pushedRequests, mutualTls, frontChannelLogout } = features
   const grants = ['authorization_code', 'refresh_token', ...(implicit ? ['implicit'] : [])]
   const types: string[] = ['code', ...(implicit ? frontChannelResponseTypes : [])].map(normalResponseType)
   if (!mutualTls && String(input.token_endpoint_auth_method).endsWith('tls_client_auth')) {
@@ -63,6 +61,10 @@ const supportedInput = (
     ...supported(input, 'grant_types', (value) => grants.includes(value)),
     ...(!mutualTls && { tls_client_certificate_bound_access_tokens: undefined }),
     ...(!pushedRequests && { require_pushed_authorization_requests: undefined }),
+    ...(!frontChannelLogout && {
+      frontchannel_logout_uri: undefined,
+      frontchannel_logout_session_required: undefined,
+    }),
     ...(!requestObjects && {
       request_uris: undefined,
       request_object_signing_alg: undefined,

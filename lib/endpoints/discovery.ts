@@ -80,6 +80,10 @@ const metadataOf = (server: ServerSetup): Record<string, unknown> => {
     authorization_response_iss_parameter_supported: true,
     backchannel_logout_supported: true,
     backchannel_logout_session_supported: true,
+    ...(options.features.frontChannelLogout && {
+      frontchannel_logout_supported: true,
+      frontchannel_logout_session_supported: true,
+    }),
     claims_parameter_supported: true,
     // RFC 9396 §10.
     ...(detailTypes.length > 0 && { authorization_details_types_supported: detailTypes }),

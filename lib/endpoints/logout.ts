@@ -14,6 +14,7 @@ import { bindBrowser, boundBrowser } from '../sessions/browser-binding.ts'
 import { assertCsrf, csrfToken } from '../sessions/csrf.ts'
 import { hostLogin } from '../sessions/host-login.ts'
 import { activeLogin, endLogin, loginsHere } from '../sessions/login.ts'
+import { frontChannelUrls } from '../tokens/front-channel-logout.ts'
 import { type IdTokenHint, readIdTokenHint } from '../tokens/id-token-hint.ts'
 import { sidFor, subjectFor } from '../tokens/subject.ts'
 
@@ -23,6 +24,8 @@ interface LogoutRequest {
   readonly hint: IdTokenHint | undefined
   /** Where the browser goes afterwards, with `state`; registered for this client. */
   readonly location: string | undefined
+  /** The parameters of that. */
+  readonly onward: Readonly<Record<string, string>>
 }
 
 const logoutRequest = async (server: AuthorizationServer, parameters: Parameters): Promise<LogoutRequest> => {
@@ -40,12 +43,14 @@ const logoutRequest = async (server: AuthorizationServer, parameters: Parameters
   const client = found?.disabledAt === null ? found : undefined
   const redirectUri = parameters.optional('post_logout_redirect_uri')
   // Without a client nothing says that the URI is registered. It is ignored, and the user is asked.
-  if (redirectUri === undefined || clientId === undefined) return { client, hint, location: undefined }
+  if (redirectUri === undefined || clientId === undefined)
+    return { client, hint, location: undefined, onward: {} }
   assertPostLogoutRedirectUri(redirectUri, client)
   const state = parameters.optional('state')
   const query =
     state === undefined ? '' : `${redirectUri.includes('?') ? '&' : '?'}${new URLSearchParams({ state })}`
-  return { client, hint, location: `${redirectUri}${query}` }
+  const onward = { post_logout_redirect_uri: redirectUri, ...(state !== undefined && { state }) }
+  return { client, hint, location: `${redirectUri}${query}`, onward }
 }
 
 /** Parameters that the confirmation form repeats; they are checked again. */
@@ -79,29 +84,54 @@ const isVouchedFor = async (
 /** Names the page after the logout, for a request of its own. */
 const doneParameter = 'signed_out'
 
-const showDone = (context: PageContext, client: Client | undefined, stillSignedIn = false): void => {
+interface Done {
+  readonly stillSignedIn?: boolean
+  /** What clients want opened in frames. */
+  readonly frames?: readonly string[]
+}
+
+const showDone = (
+  context: PageContext,
+  client: Client | undefined,
+  { stillSignedIn = false, frames = [] }: Done = {},
+): void => {
   const { server, language } = context
   const uri = client && homePage(client, language)
   const start = (client && signInUrl(client, server.issuer)) ?? ownPath(server, '/account')
-  context.send('signed-out', {
+  const model = {
     ...(client && uri !== undefined && { client: { name: clientName(client, language), uri } }),
     ...(stillSignedIn ? { stillSignedIn, homeUrl: homeUrl(server) } : { signInUrl: start }),
-  })
+    ...(frames.length > 0 && { frames }),
+  }
+  context.send('signed-out', model, { frames })
 }
 
-const finish = async (context: PageContext, { client, location }: LogoutRequest): Promise<void> => {
-  const { server, req, res } = context
-  const isAtHost = await endLogin(context)
-  if (location !== undefined) return sendRedirect(res, location)
-  if (!isAtHost) return showDone(context, client)
-  // This request may hold what the host read before its session was emptied. A new one shows what is true.
+/** This endpoint without an ID token, for after the logout. */
+const donePath = (
+  { server, req }: PageContext,
+  client: Client | undefined,
+  onward: Readonly<Record<string, string>>,
+): string => {
   const locales = uiLocalesOf(req).join(' ')
-  const query = {
+  return ownPath(server, '/logout', {
     [doneParameter]: '1',
     ...(client && { client_id: client.clientId }),
     ...(locales !== '' && { ui_locales: locales }),
-  }
-  redirectToPage(res, ownPath(server, '/logout', query))
+    ...onward,
+  })
+}
+
+/** Ends the login, opens the frames of clients, if there are any, and goes on. */
+const finish = async (context: PageContext, { client, location, onward }: LogoutRequest): Promise<void> => {
+  const { server, res } = context
+  const { ended, isAtHost } = await endLogin(context)
+  const frames = await frontChannelUrls(server, ended)
+  if (location !== undefined && frames.length === 0) return sendRedirect(res, location)
+  if (location === undefined && !isAtHost) return showDone(context, client, { frames })
+  // This request may hold what the host read before its session was emptied. A new one shows what is true.
+  const url = donePath(context, client, onward)
+  if (frames.length === 0) return redirectToPage(res, url)
+  context.send('return', { url, frames }, { frames, redirectUri: location })
 }
 
 /**
@@ -109,11 +139,12 @@ const finish = async (context: PageContext, { client, location }: LogoutRequest)
  * (RP-Initiated Logout §2). It redirects to registered URIs only.
  */
 const logout = async (context: PageContext): Promise<void> => {
-  const { server, req, language } = context
+  const { server, req, res, language } = context
   const parameters = queryParameters(req)
   const request = await logoutRequest(server, parameters)
-  if (parameters.has(doneParameter) && (await hostLogin(context))) {
-    return showDone(context, request.client, true)
+  if (parameters.has(doneParameter)) {
+    if (request.location !== undefined) return sendRedirect(res, request.location)
+    if (await hostLogin(context)) return showDone(context, request.client, { stillSignedIn: true })
   }
   const active = await activeLogin(context)
   if (active === undefined || (await isVouchedFor(context, request, active.login)))

@@ -41,6 +41,8 @@ export interface PageOptions {
   /** Where the pending request will end, so that forms of the page may lead there. */
   readonly redirectUri?: string
   readonly headers?: Readonly<Record<string, string>>
+  /** URLs that the page opens in frames. @default none */
+  readonly frames?: readonly string[]
 }
 
 /** What the handler of a page gets besides. */

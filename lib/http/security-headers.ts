@@ -21,7 +21,10 @@ const formActionFor = (redirectUri: string): string[] => {
 
 type HeaderMiddleware = (req: Request, res: Response, next: (error?: unknown) => void) => void
 
-const contentSecurityPolicy = (formAction: readonly string[]): HeaderMiddleware =>
+const contentSecurityPolicy = (
+  formAction: readonly string[],
+  frameSrc: readonly string[] = [],
+): HeaderMiddleware =>
   helmet.contentSecurityPolicy({
     useDefaults: false,
     directives: {
@@ -32,6 +35,7 @@ const contentSecurityPolicy = (formAction: readonly string[]): HeaderMiddleware 
       baseUri: ["'none'"],
       frameAncestors: ["'none'"],
       formAction: [...formAction],
+      ...(frameSrc.length > 0 && { frameSrc: [...frameSrc] }),
     },
   })
 
@@ -45,7 +49,13 @@ const others: readonly HeaderMiddleware[] = [
   helmet.referrerPolicy({ policy: 'same-origin' }),
 ]
 
-const policyFor = (redirectUri: string | undefined): HeaderMiddleware => {
+const policyFor = (redirectUri: string | undefined, frames: readonly string[]): HeaderMiddleware => {
+  if (frames.length > 0) {
+    const origins = new Set(frames.map((url) => new URL(url).origin))
+    return contentSecurityPolicy(redirectUri === undefined ? ["'self'"] : formActionFor(redirectUri), [
+      ...origins,
+    ])
+  }
   if (redirectUri === undefined) return ownPolicy
   return redirectUriKind(redirectUri) === 'https'
     ? httpsPolicy
@@ -56,9 +66,10 @@ const policyFor = (redirectUri: string | undefined): HeaderMiddleware => {
  * Sets the headers of a page, replacing those of an app-wide helmet.
  *
  * @param redirectUri where the pending request will end, so that forms may lead there
+ * @param frames URLs that the page opens in frames
  */
-export const setPageHeaders = (res: Response, redirectUri?: string): void => {
-  for (const middleware of [policyFor(redirectUri), ...others]) {
+export const setPageHeaders = (res: Response, redirectUri?: string, frames: readonly string[] = []): void => {
+  for (const middleware of [policyFor(redirectUri, frames), ...others]) {
     middleware(res.req, res, (error) => {
       if (error) throw error
     })

@@ -10,11 +10,11 @@ export const sendPage = <Name extends PageName>(
   language: string,
   page: Name,
   model: PageModels[Name],
-  { status = 200, redirectUri, headers = {} }: PageOptions = {},
+  { status = 200, redirectUri, headers = {}, frames = [] }: PageOptions = {},
 ): void => {
   const { server, res } = incoming
   const choices = languageChoices(incoming, page, model, language)
   const html = server.views.render(page, model, { language, choices })
-  setPageHeaders(res, redirectUri)
+  setPageHeaders(res, redirectUri, frames)
   sendHtml(res, html, { status, headers: { 'Content-Language': language, ...headers } })
 }

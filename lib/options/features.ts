@@ -18,6 +18,7 @@ export interface CheckedFeatures {
   readonly clientMetadataDocuments: MetadataDocumentOptions | undefined
   readonly requestObjects: boolean
   readonly pushedRequests: boolean | 'required'
+  readonly frontChannelLogout: boolean
   readonly deviceAuthorization: DeviceAuthorization | undefined
   readonly tokenExchange: TokenExchangeOptions | undefined
   readonly mutualTls: MutualTls | undefined
@@ -34,12 +35,14 @@ export const checkedFeatures = (features: Features): CheckedFeatures => {
     'requestObjects',
     'tokenExchange',
     'pushedRequests',
+    'frontChannelLogout',
     'deviceAuthorization',
     'mutualTls',
     'dpop',
   ])
   assertType('features.implicit', features.implicit, 'boolean')
   assertType('features.requestObjects', features.requestObjects, 'boolean')
+  assertType('features.frontChannelLogout', features.frontChannelLogout, 'boolean')
   return {
     implicit: features.implicit ?? false,
     registration: checkedRegistration(features.registration),
@@ -47,6 +50,7 @@ export const checkedFeatures = (features: Features): CheckedFeatures => {
     requestObjects: features.requestObjects ?? false,
     tokenExchange: checkedTokenExchange(features.tokenExchange),
     pushedRequests: checkedPushedRequests(features.pushedRequests),
+    frontChannelLogout: features.frontChannelLogout ?? false,
     deviceAuthorization: checkedDeviceAuthorization(features.deviceAuthorization),
     mutualTls: checkedMutualTls('features.mutualTls', features.mutualTls),
     dpop: checkedDpop(features.dpop),

@@ -189,6 +189,11 @@ export interface Features {
    */
   pushedRequests?: boolean | 'required'
   /**
+   * Logout pages of clients in hidden frames (OIDC Front-Channel Logout), for clients that cannot receive back-channel
+   * logout. Browsers that block third-party cookies make most of them useless. @default false
+   */
+  frontChannelLogout?: boolean
+  /**
    * Tokens for devices without a browser or a keyboard, such as TVs and command lines, which show a code that their user
    * types at `/device` (RFC 8628). @default false
    */

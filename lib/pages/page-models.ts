@@ -262,9 +262,15 @@ export interface PageModels {
     stillSignedIn?: boolean
     /** With `stillSignedIn`: the product's page, where the user can end that login. */
     homeUrl?: string
+    /** Logout pages of clients, opened in hidden frames (OIDC Front-Channel Logout). */
+    frames?: readonly string[]
   }
   /** Sent with status 200 after the host's own login page, so that its `form-action 'self'` does not apply to later redirects. */
-  return: { url: string }
+  return: {
+    url: string
+    /** As on `signed-out`; the page goes on when they have loaded. */
+    frames?: readonly string[]
+  }
   /** Submits itself to the client (OAuth 2.0 Form Post Response Mode); without scripts the user presses a button. */
   'form-post': {
     /** A verified redirect URI. */

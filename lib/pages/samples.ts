@@ -2,6 +2,7 @@ import type { ClientCard, ConsentScope, PageModels, PageName } from './page-mode
 
 const client: ClientCard = { name: 'Order Desk', host: 'desk.example.com', unverified: false }
 const logo = '/assets/icon.svg'
+const frames = ['https://desk.example.com/signed-out?iss=https%3A%2F%2Fapp.example.com&sid=sample']
 const hidden = { request: 'lk_ar_sample', csrf: 'sample' }
 const back = 'return_to=%2Flogin%3Fauthorization_request%3Dlk_ar_sample%26returned%3D1'
 const links = { forgotPassword: `/forgot?${back}`, signUp: `/sign-up?${back}` }
@@ -445,6 +446,7 @@ export const samples: readonly Sample[] = [
     model: { ...error, kind: 'unavailable', code: 'temporarily_unavailable' },
   },
   { name: 'signed-out', page: 'signed-out', model: { signInUrl: '/account' } },
+  { name: 'signed-out-frames', page: 'signed-out', model: { signInUrl: '/account', frames } },
   { name: 'signed-out-still', page: 'signed-out', model: { stillSignedIn: true, homeUrl: '/' } },
   {
     name: 'signed-out-back',
@@ -478,4 +480,5 @@ export const samples: readonly Sample[] = [
     model: { action: 'https://desk.example.com/callback', fields: { code: 'sample', state: 'a b' } },
   },
   { name: 'return', page: 'return', model: { url: '/authorize?request=sample' } },
+  { name: 'return-frames', page: 'return', model: { url: '/logout?signed_out=1', frames } },
 ]

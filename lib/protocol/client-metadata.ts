@@ -69,6 +69,10 @@ export interface ClientMetadata {
   backchannel_logout_uri?: string
   /** Whether the client requires `sid` in logout tokens; they always have it. */
   backchannel_logout_session_required?: boolean
+  /** Opened in a frame of the user's browser when they sign out (Front-Channel Logout §2). */
+  frontchannel_logout_uri?: string
+  /** Whether the client requires `iss` and `sid` there; they are always sent. */
+  frontchannel_logout_session_required?: boolean
   /** Absent: a confidential client that may use Basic or the request body. */
   token_endpoint_auth_method?: TokenEndpointAuthMethod
   /** The only algorithm of its assertions; absent: any supported one (OIDC Registration §2). */
@@ -180,6 +184,8 @@ const registered: Readonly<Record<string, Check>> = {
   post_logout_redirect_uris: redirectUris,
   backchannel_logout_uri: webUri,
   backchannel_logout_session_required: flag,
+  frontchannel_logout_uri: webUri,
+  frontchannel_logout_session_required: flag,
   token_endpoint_auth_method: oneOf(tokenEndpointAuthMethods),
   token_endpoint_auth_signing_alg: oneOf(clientAssertionAlgorithms),
   ...certificateSubjectChecks,
@@ -321,6 +327,8 @@ const refuseName = (name: string): never => {
   return refuse(`${name} is not client metadata`)
 }
 
+const hasOrigin = (uri: string, other: string): boolean => new URL(uri).origin === new URL(other).origin
+
 /** Rules that read more than one field. */
 const assertConsistent = (metadata: ClientMetadata): void => {
   const usesRedirects = metadata.grant_types.includes('authorization_code')
@@ -375,6 +383,10 @@ const assertConsistent = (metadata: ClientMetadata): void => {
     refuse(
       `exactly one of ${certificateSubjectNames.join(', ')} is required with tls_client_auth, and no other method`,
     )
+  }
+  const { frontchannel_logout_uri: logoutUri } = metadata
+  if (logoutUri !== undefined && !metadata.redirect_uris.some((uri) => hasOrigin(uri, logoutUri))) {
+    refuse('frontchannel_logout_uri must have the origin of one of the redirect_uris')
   }
   const hosts = new Set(metadata.redirect_uris.map((uri) => new URL(uri).host))
   if (

@@ -19,3 +19,7 @@ export const assertPostLogoutRedirectUri = (uri: string, client: Client | undefi
     )
   }
 }
+
+/** A client's logout page, with the login that has ended (OIDC Front-Channel Logout §2). */
+export const frontChannelLogoutUrl = (uri: string, login: Readonly<Record<'iss' | 'sid', string>>): string =>
+  `${uri}${uri.includes('?') ? '&' : '?'}${new URLSearchParams(login)}`

@@ -61,14 +61,16 @@ export const loginsOf = async (
   return known && !isListed ? [known, ...found] : found
 }
 
-/** Ends every login of one browser. */
+/** Ends every login of one browser, and returns them. */
 export const endLoginsOfBrowser = async (
   server: AuthorizationServer,
   known: LoginRecord | undefined,
   browser: Pick<Browser, 'hash'> | undefined,
   info: RequestInfo,
-): Promise<void> => {
-  for (const login of await loginsOf(server, known, browser)) await end(server, login, info)
+): Promise<readonly LoginRecord[]> => {
+  const logins = await loginsOf(server, known, browser)
+  for (const login of logins) await end(server, login, info)
+  return logins
 }
 
 /** The most logins of a user in one browser. Each `prompt=login` adds one; the oldest ends then. */

@@ -24,7 +24,7 @@ const findKnown = async (
   sid === undefined ? undefined : findLogin(server.database, { sid, now: server.now() })
 
 /** Ends every login of this browser. */
-const endHere = (context: PageContext, known: LoginRecord | undefined): Promise<void> =>
+const endHere = (context: PageContext, known: LoginRecord | undefined): Promise<readonly LoginRecord[]> =>
   endLoginsOfBrowser(context.server, known, boundBrowser(context), context.info)
 
 /**
@@ -105,19 +105,22 @@ export const startLogin = async (
  * Logs the user out in this browser, and at the host if it says how (`login.forget`). What was granted without
  * `offline_access` ends with it, and clients are notified.
  *
- * @returns whether the host still reports a login to this request
+ * @returns the logins that have ended, and whether the host still reports one to this request
  */
-export const endLogin = async (context: PageContext): Promise<boolean> => {
+export const endLogin = async (
+  context: PageContext,
+): Promise<{ ended: readonly LoginRecord[]; isAtHost: boolean }> => {
   const { server, session, req } = context
-  if (isReadOnly(req)) return false
+  const nothing = { ended: [], isAtHost: false }
+  if (isReadOnly(req)) return nothing
   const sid = rememberedSid(context)
   // A session without our login belongs to the host only: a link of another site must not end it.
-  if (sid === undefined && !(await hostLogin(context))) return false
+  if (sid === undefined && !(await hostLogin(context))) return nothing
   const known = await findKnown(server, sid)
   await forgetHostLogin(context)
-  await endHere(context, known)
+  const ended = await endHere(context, known)
   await session.clear()
-  return (await hostLogin(context)) !== undefined
+  return { ended, isAtHost: (await hostLogin(context)) !== undefined }
 }
 
 /** Ends the logins of this browser, on a route of the host that is about to end its own session. */

@@ -71,6 +71,7 @@ const seeds = (implicit: boolean): ClientSeed[] => [
     response_types: ['code', ...(implicit ? frontChannel : [])],
     post_logout_redirect_uris: [loggedOut],
     backchannel_logout_uri: `${client.origin}/logged-out`,
+    frontchannel_logout_uri: `${callback}/out`,
   },
   { ...confidential, client_id: 'pairwise', subject_type: 'pairwise' },
   { ...confidential, client_id: 'bound', tls_client_certificate_bound_access_tokens: true },
@@ -111,6 +112,7 @@ describe.each([
       requestObjects: true,
       pushedRequests: true as const,
       mutualTls: { header: 'Client-Cert', ca: certificate.cert, url: 'https://mtls.example.com/oauth' },
+      frontChannelLogout: true,
     },
   ],
 ])('%s', (_, features) => {
@@ -562,6 +564,17 @@ describe.each([
       }
       await each('request_object_signing_alg_values_supported', probesOf(algorithms, probe))
     },
+    frontchannel_logout_supported: async () => {
+      const { frontchannel_logout_supported, frontchannel_logout_session_supported } = said
+      expect([frontchannel_logout_supported, frontchannel_logout_session_supported]).toEqual([true, true])
+      const agent = new RawBrowser(host.app)
+      const { id_token } = await tokensFor({}, agent)
+      const { sid } = await verify(id_token, 'web')
+      const hint = new URLSearchParams({ id_token_hint: id_token })
+      const { html } = await agent.get(`${pathOf('end_session_endpoint')}?${hint}`)
+      const query = new URLSearchParams({ iss: issuer, sid: String(sid) })
+      expect(html.replaceAll('&amp;', '&')).toContain(`<iframe src="${callback}/out?${query}"`)
+    },
     pushed_authorization_request_endpoint: async () => {
       const fields = { response_type: 'code', redirect_uri: callback, scope: 'openid' }
       const { body } = await send('pushed_authorization_request_endpoint', fields)
@@ -609,6 +622,9 @@ describe.each([
     revocation_endpoint_auth_signing_alg_values_supported: 'revocation_endpoint_auth_methods_supported',
     introspection_endpoint_auth_signing_alg_values_supported: 'introspection_endpoint_auth_methods_supported',
     backchannel_logout_session_supported: 'backchannel_logout_supported',
+    ...(describesItself && {
+      frontchannel_logout_session_supported: 'frontchannel_logout_supported',
+    }),
     require_request_uri_registration: 'request_uri_parameter_supported',
     ...(describesItself && {
       request_object_signing_alg_values_supported: 'request_uri_parameter_supported',

@@ -44,7 +44,7 @@ describe.each(tags)('every page in every state, in the language %s', (language) 
   )
   const style = views.asset('style.css')?.body ?? Buffer.of()
   const decision = /^(consent|device-confirm|select-account|remove-client|sign-out)/
-  const scripts = { decision, 'form-post': /^form-post/, login: /^login/ }
+  const scripts = { decision, 'form-post': /^form-post/, login: /^login/, leave: /^return-frames/ }
   /** The script of a page; no page has two. */
   const scriptOf = (page: string): string | undefined =>
     Object.entries(scripts).find(([, pages]) => pages.test(page))?.[0]
@@ -83,9 +83,11 @@ describe.each(tags)('every page in every state, in the language %s', (language) 
       const script = scriptOf(name)
       const icons = name.startsWith('login-providers') ? ['/google.svg'] : []
       const own = script === undefined ? [] : [`/assets/${script}.js`]
-      const expected = ['/assets/icon.svg', '/assets/style.css', ...own, ...icons]
+      const frames = [...html.matchAll(/<iframe src="([^"]+)"/g)].map(([, address]) => address)
+      expect(frames).toHaveLength(name.endsWith('-frames') ? 1 : 0)
+      const expected = ['/assets/icon.svg', '/assets/style.css', ...own, ...icons, ...frames]
       expect({ name, files: [...new Set(files)] }).toEqual({ name, files: expected })
-      expect(html).not.toMatch(/<(?:iframe|object|embed|base|style)\b|\sstyle=|\son[a-z]+=|@import|url\(/)
+      expect(html).not.toMatch(/<(?:object|embed|base|style)\b|\sstyle=|\son[a-z]+=|@import|url\(/)
     }
     expect(style.toString()).not.toMatch(/@import|url\(|https?:/)
   })

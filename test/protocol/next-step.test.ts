@@ -82,6 +82,11 @@ test.each<[string, Partial<AuthorizationContext>, string]>([
     { ...asking({ acrValues: ['mfa'] }), sidAtStart: 's-0' },
     'unmet_authentication_requirements',
   ],
+  [
+    'a voluntary level that the renewed login lacks, too',
+    { ...asking({ acrValues: ['mfa'], acrIsVoluntary: true }), sidAtStart: 's-0' },
+    issued,
+  ],
 
   ['the user allowed', { consent: undefined, decision: allowed }, issued],
   ['the user allowed a part', { consent: undefined, decision: allowedLess }, 'issue openid'],
