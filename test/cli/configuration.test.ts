@@ -6,6 +6,9 @@ import { rollback } from '../../lib/database/migrate.ts'
 import { openCommandLine, program, rowsOf, stack } from '../support/command-line.ts'
 import { compiledPackage } from '../support/compiled.ts'
 
+// Each process takes seconds on a busy machine.
+jest.setTimeout(60_000)
+
 const root = join(__dirname, '../..')
 const cli = openCommandLine()
 afterAll(() => cli.close())

@@ -22,16 +22,16 @@ import {
   userinfoStatus,
 } from '../support/fault-family.ts'
 import { type Answer, insist } from '../support/fault-load.ts'
-import { type FaultServers, openServers } from '../support/fault-servers.ts'
+import { forkServers } from '../support/fault-servers.ts'
 import type { Host } from '../support/host.ts'
 import type { Answer as Page } from '../support/raw-browser.ts'
 import { web } from '../support/tokens.ts'
 
 jest.setTimeout(600_000)
 
-let servers: FaultServers
-beforeAll(() => {
-  servers = openServers()
+let servers: Awaited<ReturnType<typeof forkServers>>
+beforeAll(async () => {
+  servers = await forkServers(rounds(2, 4))
 })
 afterAll(() => servers.close())
 
@@ -186,8 +186,7 @@ const onProcesses = (kind: DatabaseKind): void => {
   beforeAll(async () => {
     database = openFaultDatabase(kind)
     host = await startSharedHost(database)
-    const started = await servers.startAll(rounds(2, 4), sharedOptions(database))
-    origins = started.map((server) => server.origin)
+    origins = await servers.start(sharedOptions(database))
   })
   afterAll(() => host.close())
 
