@@ -361,33 +361,6 @@ underAttack(
       })
     })
 
-    // RFC 6749 §3.1: not more than once, so that no two parties read different values.
-    test('with a parameter twice is refused, also with the same value', async () => {
-      for (const name of ['color', 'iss', 'scope'])
-        for (const [one, two] of [
-          ['1', '2'],
-          ['openid', 'openid'],
-        ])
-          await expectRefused(raw(`${name}=${one}&${name}=${two}`, name), 'invalid_request')
-    })
-
-    // RFC 6819 §4.4.1.11, CWE-158: what is too long or cannot be text.
-    describe('with a value that is NUL or very long', () => {
-      test.each(['response_type', 'scope', 'nonce', 'login_hint', 'claims', 'code_challenge'])(
-        '%s: the client hears invalid_request',
-        async (name) => {
-          for (const value of ['x%00y', '%c2%9f', '%ff', 'x'.repeat(9000)])
-            expectRefusal(await ada.get(raw(`${name}=${value}`, name)), 'invalid_request')
-        },
-      )
-
-      test('in a parameter that is not read: ignored, and not returned', async () => {
-        for (const name of ['display', 'ui_locales', 'claims_locales', 'acr_values', 'color'])
-          for (const value of ['%00', '%ff', '%0d%0aSet-Cookie:planted=1', 'x'.repeat(9000)])
-            code(await ada.get(raw(`${name}=${value}&prompt=none`)))
-      })
-    })
-
     // OIDC Core §3.1.2.6: silence says nothing to a client that was not allowed.
     test('prompt=none shows whether a user is signed in only to a registered redirect URI (CVE-2019-9837)', async () => {
       for (const agent of [browser(), ada]) {

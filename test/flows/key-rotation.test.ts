@@ -167,15 +167,6 @@ describe('a rotation by age', () => {
     expect((await logout(`${header}.${claims}.${Buffer.alloc(256).toString('base64url')}`)).status).toBe(400)
   })
 
-  test('by two routers on one database at once makes one set of keys', async () => {
-    const other = await startHost({ database: host.database, options: { lifetimes } })
-    expect(await jwks(other)).toEqual(await jwks())
-    clock.travel(3 * hour)
-    const [one, two] = await Promise.all([jwks(), jwks(other)])
-    expect(one.keys).toHaveLength(2 * signingAlgorithms.length)
-    expect(two).toEqual(one)
-  })
-
   test('is not noticed by clients that keep the keys as long as they may', async () => {
     // One process does the work, the other one is asked for keys only, now and then.
     const other = await startHost({ database: host.database, options: { lifetimes } })
@@ -314,16 +305,6 @@ describe('processes', () => {
     JSON.parse((await cli('keys', ...args, '--json')).stdout)
   const statesOf = (keys: readonly Listed[], algorithm: string) =>
     keys.filter(({ alg }) => alg === algorithm).map(({ state }) => state)
-
-  test('that start at once make one set of keys, and later one set of successors', async () => {
-    const [first, ...others] = await Promise.all([start(0), start(0)])
-    expect(first).toHaveLength(signingAlgorithms.length)
-    for (const kids of others) expect(kids).toEqual(first)
-    const [next, ...same] = await Promise.all([start(90), start(90)])
-    expect(next).toHaveLength(2 * signingAlgorithms.length)
-    expect(next).toEqual(expect.arrayContaining(first!))
-    for (const kids of same) expect(kids).toEqual(next)
-  })
 
   test('latchkey keys rotate publishes a successor, --now withdraws what was there', async () => {
     await cli('rollback', '--yes')

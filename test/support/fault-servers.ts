@@ -95,6 +95,8 @@ export const startServer = async (
 /** Starts servers, and kills whatever still runs at the end. */
 export interface FaultServers {
   start(options: StartFaultServer): Promise<FaultServer>
+  /** Several at the same moment. */
+  startAll(count: number, options: StartFaultServer): Promise<FaultServer[]>
   close(): Promise<void>
 }
 
@@ -115,6 +117,7 @@ export const openServers = (spare = 0): FaultServers => {
   }
   return {
     start,
+    startAll: (count, options) => Promise.all(Array.from({ length: count }, () => start(options))),
     close: async () => {
       for (const loading of waiting) await (await loading).kill()
       await Promise.all(started.map((server) => server.kill()))
