@@ -5,6 +5,7 @@ export interface Paths {
   readonly userinfo: string
   readonly introspect: string
   readonly discovery?: string
+  readonly jwks?: string
   readonly guarded: string
   /** A guarded route whose tokens are JWTs, and where they are issued. */
   readonly guardedByJwt?: string
@@ -34,6 +35,7 @@ const latchkeyPaths: Paths = {
   userinfo: '/oauth/userinfo',
   introspect: '/oauth/introspect',
   discovery: '/oauth/.well-known/openid-configuration',
+  jwks: '/oauth/jwks',
   guarded: '/api/notes',
   guardedByJwt: '/jwt/notes',
   jwtToken: '/jwt/oauth/token',
@@ -45,6 +47,7 @@ const oidcProviderPaths: Paths = {
   userinfo: '/oidc/me',
   introspect: '/oidc/token/introspection',
   discovery: '/oidc/.well-known/openid-configuration',
+  jwks: '/oidc/jwks',
   guarded: '/api/notes',
 }
 
@@ -113,7 +116,13 @@ export const contestants: readonly Contestant[] = [
     name: 'ceiling',
     server: 'ceiling',
     storage: 'sqlite',
-    paths: { ...plainPaths, discovery: '/.well-known/openid-configuration' },
+    paths: {
+      ...plainPaths,
+      discovery: '/.well-known/openid-configuration',
+      jwks: '/jwks',
+      guardedByJwt: '/jwt/notes',
+      jwtToken: '/token',
+    },
     openid: true,
   },
 ]

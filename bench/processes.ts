@@ -77,8 +77,9 @@ const firstMessage = (child: ChildProcess, name: string): Promise<{ base: string
  * Compiles a checkout once. Each server and each load generator then runs in its own process.
  *
  * @param checkout the folder of the checkout that the servers come from
+ * @param postgres the URL of PostgreSQL
  */
-export const openBench = (checkout = thisCheckout): Bench => {
+export const openBench = (checkout = thisCheckout, postgres = postgresUrl): Bench => {
   const directory = compile(checkout)
   const run = (file: string, settings: object): ChildProcess =>
     fork(join(directory, 'bench', file), [JSON.stringify(settings)], {
@@ -97,7 +98,7 @@ export const openBench = (checkout = thisCheckout): Bench => {
       directory: mkdtempSync(join(tmpdir(), 'latchkey-bench-')),
       storage: contestant.storage,
       model: contestant.model,
-      ...(contestant.storage === 'postgresql' ? { postgres: { url: postgresUrl, schema } } : {}),
+      ...(contestant.storage === 'postgresql' ? { postgres: { url: postgres, schema } } : {}),
       ...given,
     }
     const file = `server/${contestant.server}.js`

@@ -4,14 +4,16 @@ import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
 import { chart } from './chart.ts'
 import { compare } from './compare.ts'
+import { thisCheckout } from './compile.ts'
 import { type Contestant, contestants } from './contestants.ts'
 import { endurance } from './endurance.ts'
 import { footprint } from './footprint.ts'
 import { growth } from './growth.ts'
+import { withLatency } from './latency.ts'
 import { logins } from './logins.ts'
 import { operations } from './operations/index.ts'
 import { postgresLog } from './postgres-log.ts'
-import { openBench, postgresProblem } from './processes.ts'
+import { openBench, postgresProblem, postgresUrl } from './processes.ts'
 import { profile } from './profiles.ts'
 import { prune } from './prune.ts'
 import { measureOperation, type Rate } from './rates.ts'
@@ -41,6 +43,7 @@ options:
   --only NAME        one operation: ${operations.map(({ name }) => name).join(', ')}; may be repeated
   --server NAME      one server: ${contestants.map(({ name }) => name).join(', ')}; may be repeated
   --rounds N  --seconds N  --concurrency N
+  --latency MS       a round trip to PostgreSQL takes so many milliseconds longer
   --json FILE        all results as JSON
   --chart FILE       the rates as an SVG
 `
@@ -65,6 +68,7 @@ const { values: flags } = parseArgs({
     rounds: { type: 'string' },
     seconds: { type: 'string' },
     concurrency: { type: 'string', default: '8' },
+    latency: { type: 'string', default: '0' },
     json: { type: 'string' },
     chart: { type: 'string' },
     help: { type: 'boolean', default: false },
@@ -89,7 +93,9 @@ const available = async (): Promise<Contestant[]> => {
   return asked.filter(({ storage }) => reason === undefined || storage !== 'postgresql')
 }
 
-const bench = flags.help ? undefined : openBench()
+const latency = Number(flags.latency)
+const postgres = latency > 0 ? await withLatency(postgresUrl, latency) : postgresUrl
+const bench = flags.help ? undefined : openBench(thisCheckout, postgres)
 
 const settings = {
   rounds: Number(flags.rounds ?? (flags.quick ? 5 : 15)),

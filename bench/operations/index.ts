@@ -8,6 +8,7 @@ import { firstVisit } from './first-visit.ts'
 import { guardedByJwt } from './guarded-by-jwt.ts'
 import { guardedRoute } from './guarded-route.ts'
 import { introspection } from './introspection.ts'
+import { keySet } from './key-set.ts'
 import { refreshToken } from './refresh-token.ts'
 import { userinfo } from './userinfo.ts'
 
@@ -60,6 +61,7 @@ export const operations: readonly Operation[] = [
   { name: 'userinfo', prepare: userinfo, needs: 'userinfo', aim: 3.3, statements: 2, ...es256 },
   { name: 'introspection', prepare: introspection, needs: 'introspect', aim: 2.5, statements: 3, ...es256 },
   { name: 'discovery', prepare: discovery, needs: 'discovery', aim: 1.6, ...es256 },
+  { name: 'key set', prepare: keySet, needs: 'jwks', ...es256 },
   { name: 'guarded route', prepare: guardedRoute, needs: 'guarded', ...es256 },
   { name: 'guarded route, JWT', prepare: guardedByJwt, needs: 'guardedByJwt', statements: 0, ...es256 },
 ]

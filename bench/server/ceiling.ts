@@ -1,6 +1,6 @@
 import { createHash, generateKeyPairSync, randomBytes, sign } from 'node:crypto'
 import type Database from 'better-sqlite3'
-import express, { type Express, type Request } from 'express'
+import express, { type Express, type Request, type RequestHandler } from 'express'
 import createKnex from 'knex'
 import { clients } from '../registrations.ts'
 import { type Statements, statementsOn, tables } from './ceiling-statements.ts'
@@ -134,6 +134,13 @@ const apiRoutes = (app: Express, statements: Statements): void => {
   })
 }
 
+/** A document as long as Latchkey's, serialised once. */
+const document = (content: object, length: number): RequestHandler => {
+  const short = JSON.stringify({ ...content, rest: '' }).length
+  const text = JSON.stringify({ ...content, rest: 'x'.repeat(length - short) })
+  return (_req, res) => void res.type('json').send(text)
+}
+
 await serve({
   prepare: async (settings) => {
     const knex = createKnex(sqliteConfig(settings))
@@ -154,8 +161,13 @@ await serve({
     browserRoutes(app, statements)
     tokenRoute(app, database, statements)
     apiRoutes(app, statements)
-    const discovery = JSON.stringify({ issuer: base, authorization_endpoint: `${base}/authorize` })
-    app.get('/.well-known/openid-configuration', (_req, res) => void res.type('json').send(discovery))
+    const metadata = { issuer: base, authorization_endpoint: `${base}/authorize` }
+    app.get('/.well-known/openid-configuration', document(metadata, 2500))
+    app.get('/jwks', document({ keys: [] }, 1280))
+    // No check at all: a route of Express as it is without a guard, in a router as Latchkey's is.
+    const unguarded = express.Router()
+    unguarded.get('/notes', (_req, res) => void res.json({ client: 'web' }))
+    app.use('/jwt', unguarded)
     return { listener: app, size: () => sqliteSize(settings) }
   },
 })
