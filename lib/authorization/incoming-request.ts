@@ -74,11 +74,14 @@ const serverSideParameters = async (
   }
 }
 
-/** `plain` is for clients that the host registered (RFC 7636 §4.2). */
+/** `plain` is for clients that the host registered, without a security profile (RFC 7636 §4.2). */
 const challengeMethods = (
   { options: { codeChallengeMethods } }: AuthorizationServer,
   { metadata }: Client,
-): readonly CodeChallengeMethod[] => (metadata.self_described === undefined ? codeChallengeMethods : ['S256'])
+): readonly CodeChallengeMethod[] =>
+  metadata.self_described === undefined && metadata.security_profile === undefined
+    ? codeChallengeMethods
+    : ['S256']
 
 /** The request of a client that has been looked up. */
 const validRequest = async (

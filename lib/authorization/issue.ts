@@ -9,6 +9,7 @@ import type { Login } from '../protocol/login.ts'
 import type { AuthorizationContext, Decision } from '../protocol/next-step.ts'
 import { isFrontChannel, returnsPart } from '../protocol/response-type.ts'
 import { formatScope } from '../protocol/scope.ts'
+import { profileLifetime } from '../protocol/security-profile.ts'
 import { bearer, tokenType } from '../protocol/token-binding.ts'
 import {
   consumePendingRequest,
@@ -84,7 +85,10 @@ const newAuthorization = (
     offline: returnsCode && scopes.includes('offline_access'),
     codeHash: device?.hash ?? hashSecret(code),
     // Without a code in the response, the code of the family is unknown and has expired.
-    codeExpiresAt: Math.max(returnsCode ? now + lifetimes.code : now, device?.expiresAt ?? 0),
+    codeExpiresAt: Math.max(
+      returnsCode ? now + profileLifetime(client.metadata, 'code', lifetimes.code) : now,
+      device?.expiresAt ?? 0,
+    ),
     now,
     expiresAt: now + (client.metadata.refresh_token_absolute_lifetime ?? lifetimes.refreshTokenAbsolute),
     details,

@@ -7,6 +7,7 @@ import type { Client } from '../protocol/client.ts'
 import { EndedRequestError } from '../protocol/ended-request.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 import { pushedRequestUri, pushedSecret } from '../protocol/pushed-request.ts'
+import { profileLifetime } from '../protocol/security-profile.ts'
 import {
   bindPendingRequest,
   createPendingRequest,
@@ -35,10 +36,11 @@ export interface PushedRequest {
 /** Stores a validated request until a browser opens it. */
 export const keepPushed = async (
   server: AuthorizationServer,
+  { metadata }: Client,
   request: AuthorizationRequest,
 ): Promise<PushedRequest> => {
   const { database, options } = server
-  const expires_in = options.lifetimes.pushedRequest
+  const expires_in = profileLifetime(metadata, 'pushedRequest', options.lifetimes.pushedRequest)
   const secret = createSecret('authorizationRequest')
   const browserHash = unopenedHash(request.clientId)
   const now = server.now()

@@ -10,6 +10,7 @@ import {
   clientAssertionType,
 } from '../protocol/client-assertion.ts'
 import { OAuthError } from '../protocol/errors.ts'
+import { profileAlgorithms } from '../protocol/security-profile.ts'
 import { createReplay } from '../repositories/index.ts'
 import type { ClientAuthMethod } from './client-auth-method.ts'
 
@@ -24,7 +25,7 @@ const verifyAssertion = async (
 ): Promise<boolean> => {
   const { jwks, jwks_uri: jwksUri, token_endpoint_auth_signing_alg: algorithm } = client.metadata
   const claims = await openWithKeys(server.clientJwks, { jwks, jwksUri }, (keys) =>
-    openClientAssertion(keys, jwt, algorithmsOf(algorithm)),
+    openClientAssertion(keys, jwt, profileAlgorithms(client.metadata, algorithmsOf(algorithm))),
   )
   if (claims === undefined) return false
   const { id, expiresAt } = assertClientAssertion(claims, {

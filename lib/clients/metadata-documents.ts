@@ -12,6 +12,7 @@ import {
   isDocumentUrl,
   parseMetadataDocument,
 } from '../protocol/metadata-document.ts'
+import { hasProfile } from '../protocol/security-profile.ts'
 import {
   type ClientRegistrationRecord,
   createClientRegistration,
@@ -40,11 +41,13 @@ const pause = 60
 const unusable = (clientId: string, reason: string): OAuthError =>
   new OAuthError('unauthorized_client', `client_id: ${reason}`, { clientId })
 
-/** Whether a stored client may be used: one of a metadata document only while the feature is on. */
+/** Whether a stored client may be used: with the profile of the server, and one of a document only while the feature is on. */
 export const isServed = (
-  { options }: { readonly options: Pick<Options, 'features'> },
+  { options }: { readonly options: Pick<Options, 'features' | 'securityProfile'> },
   { metadata }: Pick<Client, 'metadata'>,
-): boolean => metadata.self_described !== 'document' || options.features.clientMetadataDocuments !== undefined
+): boolean =>
+  hasProfile(metadata, options.securityProfile) &&
+  (metadata.self_described !== 'document' || options.features.clientMetadataDocuments !== undefined)
 
 const assertOrigin = (clientId: string, { allow, deny = [] }: MetadataDocumentOptions): void => {
   const { origin } = new URL(clientId)

@@ -76,8 +76,13 @@ export const refuseUnknownClient = (clientId: string): never => {
   throw new OAuthError('invalid_client', `client ${clientId} is not registered`)
 }
 
-const checkedMetadata = (input: object, registrable: Registrable): ClientMetadata => {
-  const metadata = parseClientMetadata({ ...input })
+const checkedMetadata = (
+  input: Readonly<Record<string, unknown>>,
+  registrable: Registrable,
+): ClientMetadata => {
+  const isApi = Array.isArray(input.grant_types) && input.grant_types.length === 0
+  const profile = isApi ? undefined : registrable.securityProfile
+  const metadata = parseClientMetadata({ ...(profile && { security_profile: profile }), ...input })
   const unknown = unregistrable(metadata, registrable)
   return unknown === undefined ? metadata : refuse(unknown)
 }

@@ -18,7 +18,10 @@ import { callHost } from '../users/host-function.ts'
 
 /** The part of the server that decides about clients that describe themselves. */
 export interface SelfDescriptionContext {
-  readonly options: Pick<Options, 'authorizationDetails' | 'features' | 'grants' | 'resources' | 'scopes'>
+  readonly options: Pick<
+    Options,
+    'authorizationDetails' | 'features' | 'grants' | 'resources' | 'scopes' | 'securityProfile'
+  >
   readonly outbound: Outbound
 }
 
@@ -144,7 +147,7 @@ export const describedClient = async (
   policy: RegistrationOptions['policy'],
 ): Promise<ClientMetadata> => {
   const { options, outbound } = context
-  const { scope: _, ...said } = parseRegistration(supportedInput(input, options))
+  const { scope: _, ...said } = parseRegistration(supportedInput(input, options), options.securityProfile)
   assertPlainNames(said)
   assertReachable(outbound, said)
   await assertSector(outbound, said)

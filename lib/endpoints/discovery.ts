@@ -13,6 +13,7 @@ import { signingAlgorithms } from '../protocol/client-metadata.ts'
 import { proofAlgorithms } from '../protocol/dpop-proof.ts'
 import { responseModes } from '../protocol/errors.ts'
 import { requestObjectAlgorithms } from '../protocol/request-object.ts'
+import { profileAlgorithms, profileAuthMethods } from '../protocol/security-profile.ts'
 
 /** The URLs of the published endpoints, by metadata field. */
 const endpointUrls = ({
@@ -44,7 +45,13 @@ const metadataOf = (server: ServerSetup): Record<string, unknown> => {
   const resources = Object.keys(options.resources)
   const detailTypes = Object.keys(options.authorizationDetails)
   const { requestObjects } = options.features
-  const authMethods = clientAuthMethodsOf(server).map((method) => method.name)
+  const profile = { security_profile: options.securityProfile }
+  const assertionAlgorithms = profileAlgorithms(profile, clientAssertionAlgorithms)
+  const ownAlgorithms = profileAlgorithms(profile, signingAlgorithms)
+  const authMethods = profileAuthMethods(
+    profile,
+    clientAuthMethodsOf(server).map((method) => method.name),
+  )
   return {
     issuer,
     ...endpointUrls(server),
@@ -56,18 +63,18 @@ const metadataOf = (server: ServerSetup): Record<string, unknown> => {
       ...(options.features.implicit ? ['implicit'] : []),
     ],
     token_endpoint_auth_methods_supported: authMethods,
-    token_endpoint_auth_signing_alg_values_supported: clientAssertionAlgorithms,
+    token_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
     revocation_endpoint_auth_methods_supported: authMethods,
-    revocation_endpoint_auth_signing_alg_values_supported: clientAssertionAlgorithms,
+    revocation_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
     // A public client cannot prove who asks.
     introspection_endpoint_auth_methods_supported: authMethods.filter((name) => name !== 'none'),
-    introspection_endpoint_auth_signing_alg_values_supported: clientAssertionAlgorithms,
+    introspection_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
     code_challenge_methods_supported: options.codeChallengeMethods,
     ...(options.acrValues.length > 0 && { acr_values_supported: options.acrValues }),
     subject_types_supported: ['public', 'pairwise'],
-    id_token_signing_alg_values_supported: signingAlgorithms,
-    userinfo_signing_alg_values_supported: signingAlgorithms,
-    authorization_signing_alg_values_supported: signingAlgorithms,
+    id_token_signing_alg_values_supported: ownAlgorithms,
+    userinfo_signing_alg_values_supported: ownAlgorithms,
+    authorization_signing_alg_values_supported: ownAlgorithms,
     claim_types_supported: ['normal'],
     claims_supported: [
       ...['iss', 'sub', 'aud', 'exp', 'iat', 'auth_time', 'nonce', 'amr', 'sid', 'at_hash'],
@@ -92,10 +99,14 @@ const metadataOf = (server: ServerSetup): Record<string, unknown> => {
     request_parameter_supported: requestObjects,
     request_uri_parameter_supported: requestObjects,
     require_request_uri_registration: requestObjects,
-    ...(requestObjects && { request_object_signing_alg_values_supported: requestObjectAlgorithms }),
+    ...(requestObjects && {
+      request_object_signing_alg_values_supported: profileAlgorithms(profile, requestObjectAlgorithms),
+    }),
     ...(options.features.pushedRequests === 'required' && { require_pushed_authorization_requests: true }),
     ...mutualTlsMetadata(server),
-    ...(options.features.dpop && { dpop_signing_alg_values_supported: proofAlgorithms }),
+    ...(options.features.dpop && {
+      dpop_signing_alg_values_supported: profileAlgorithms(profile, proofAlgorithms),
+    }),
     ...(options.features.clientMetadataDocuments && { client_id_metadata_document_supported: true }),
   }
 }

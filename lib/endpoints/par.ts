@@ -21,9 +21,13 @@ export const parEndpoint: Endpoint<Context> = {
       const sent = tokenRequest(context)
       const client = await authenticateClient(server, sent, endpoint)
       const { request } = await readPushedRequest(server, sent.parameters, client)
-      sendJson(res, await keepPushed(server, withProvedKey(request, await provedKey(context))), {
-        status: 201,
-      })
+      sendJson(
+        res,
+        await keepPushed(server, client, withProvedKey(request, await provedKey(context, client))),
+        {
+          status: 201,
+        },
+      )
     },
   },
 }

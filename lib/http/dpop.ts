@@ -5,6 +5,7 @@ import { openProof, type VerifiedProof } from '../keys/dpop-proof.ts'
 import { hashSecret } from '../keys/secrets.ts'
 import type { Client } from '../protocol/client.ts'
 import { OAuthError } from '../protocol/errors.ts'
+import { profileAlgorithms } from '../protocol/security-profile.ts'
 import { bearer, type KeyBinding, type TokenBinding } from '../protocol/token-binding.ts'
 import { createReplay } from '../repositories/index.ts'
 import type { Context } from './context.ts'
@@ -82,10 +83,18 @@ export const urlsOfEndpoint = (
  * @returns undefined if the request has no proof, or `features.dpop` is off
  * @throws OAuthError `invalid_dpop_proof` or `use_dpop_nonce`
  */
-export const provedKey = async ({ server, endpoint, req }: Context): Promise<KeyBinding | undefined> => {
+export const provedKey = async (
+  { server, endpoint, req }: Context,
+  { metadata }: Client,
+): Promise<KeyBinding | undefined> => {
   const checks = proofChecksOf(server)
   if (checks === undefined || req.headers.dpop === undefined) return undefined
   const proof = verifiedProof(checks, req, { urls: urlsOfEndpoint(server, endpoint) })
+  if (profileAlgorithms(metadata, [proof.algorithm]).length === 0)
+    throw new OAuthError(
+      'invalid_dpop_proof',
+      'the DPoP proof has an alg that the security profile of the client forbids',
+    )
   await consumeProof(checks, proof)
   return { type: 'dpop', thumbprint: proof.thumbprint }
 }
@@ -97,9 +106,9 @@ export const provedKey = async ({ server, endpoint, req }: Context): Promise<Key
  * @throws OAuthError `invalid_dpop_proof` or `use_dpop_nonce`; also without a proof if the client requires one
  *   (`dpop_bound_access_tokens`, RFC 9449 §5.2)
  */
-export const requestedBinding = async (context: Context, { metadata }: Client): Promise<TokenBinding> => {
-  const key = await provedKey(context)
-  if (key === undefined && metadata.dpop_bound_access_tokens) {
+export const requestedBinding = async (context: Context, client: Client): Promise<TokenBinding> => {
+  const key = await provedKey(context, client)
+  if (key === undefined && client.metadata.dpop_bound_access_tokens) {
     throw new OAuthError(
       'invalid_dpop_proof',
       'the DPoP proof is missing: this client has dpop_bound_access_tokens',

@@ -1,6 +1,7 @@
 import { createHash, createPublicKey, type KeyObject } from 'node:crypto'
 import {
   assertProofClaims,
+  type ProofAlgorithm,
   type ProofContext,
   type ProofKey,
   type ProofUse,
@@ -16,6 +17,7 @@ import { verifySignature } from './jwt-verifier.ts'
 export interface VerifiedProof extends ProofUse {
   /** SHA-256 thumbprint of its key in base64url (RFC 7638). */
   readonly thumbprint: string
+  readonly algorithm: ProofAlgorithm
 }
 
 const decode = (part: string): string => Buffer.from(part, 'base64url').toString('utf8')
@@ -43,5 +45,5 @@ export const openProof = (field: string | undefined, context: ProofContext): Ver
   }
   const use = assertProofClaims(parseJsonObject(decode(payload)), context)
   const thumbprint = createHash('sha256').update(thumbprintInput(key.jwk)).digest('base64url')
-  return { ...use, thumbprint }
+  return { ...use, thumbprint, algorithm: key.algorithm }
 }

@@ -1,6 +1,7 @@
 import type { Request, RequestHandler } from 'express'
 import type { Knex } from 'knex'
 import type { Organization } from '../protocol/organization.ts'
+import type { SecurityProfile } from '../protocol/security-profile.ts'
 import type { AuthorizationDetailsType } from './authorization-details-options.ts'
 import type { DeviceAuthorizationOptions } from './device-options.ts'
 import type { DpopOptions } from './dpop-options.ts'
@@ -137,6 +138,11 @@ export interface AuthRouterOptions {
   throttle?: ThrottleOptions | false
   /** Optional protocol features. @default all off */
   features?: Features
+  /**
+   * Holds every client to the FAPI 2.0 Security Profile, as `security_profile` holds one. Clients that do not comply are not
+   * served. @default none
+   */
+  securityProfile?: SecurityProfile
   /** A folder of templates that replace the built-in templates of the same name. @default the built-in templates */
   views?: string
   /** The language of pages, unless the user prefers another available one. @default 'en' */

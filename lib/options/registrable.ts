@@ -1,4 +1,5 @@
 import { type ClientMetadata, grantTypes } from '../protocol/client-metadata.ts'
+import type { SecurityProfile } from '../protocol/security-profile.ts'
 import { closestOf } from './check.ts'
 import type { AuthRouterOptions } from './options.ts'
 import { knownScopes, unknownScope } from './scopes.ts'
@@ -9,6 +10,8 @@ export interface Registrable {
   readonly grantTypes: readonly string[]
   /** Types of `authorization_details`. */
   readonly detailTypes: readonly string[]
+  /** The profile of every client that gets tokens. */
+  readonly securityProfile?: SecurityProfile
 }
 
 /** @param options of `authRouter()`, checked or not */
@@ -16,14 +19,17 @@ export const registrableOf = ({
   scopes,
   grants = [],
   authorizationDetails = {},
+  securityProfile,
 }: {
   readonly scopes?: Readonly<Record<string, unknown>>
   readonly grants?: AuthRouterOptions['grants']
   readonly authorizationDetails?: AuthRouterOptions['authorizationDetails']
+  readonly securityProfile?: SecurityProfile
 }): Registrable => ({
   scopes: knownScopes({ scopes }),
   grantTypes: [...grantTypes, ...grants.map(({ grantType }) => grantType)],
   detailTypes: Object.keys(authorizationDetails),
+  ...(securityProfile && { securityProfile }),
 })
 
 /**

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { codeChallengeMethods } from '../protocol/pkce.ts'
+import type { SecurityProfile } from '../protocol/security-profile.ts'
 import { checkedDetailTypes, type DetailTypes } from './authorization-details.ts'
 import { checkedBranding } from './branding.ts'
 import { assertNames, assertRecord, refuse } from './check.ts'
@@ -46,6 +47,7 @@ import type {
 } from './options.ts'
 import { checkedResources, type Resource } from './resources.ts'
 import { checkedScopes } from './scopes.ts'
+import { checkedSecurityProfile } from './security-profile.ts'
 import { checkedThrottle, type Throttling } from './throttle.ts'
 import type { TrustedIssuerOptions } from './trusted-issuer-options.ts'
 import { checkedTrustedIssuers } from './trusted-issuers.ts'
@@ -83,6 +85,7 @@ export interface Options {
   readonly codeChallengeMethods: readonly ('S256' | 'plain')[]
   readonly throttle: Throttling | undefined
   readonly features: CheckedFeatures
+  readonly securityProfile: SecurityProfile | undefined
   readonly views: string | undefined
   readonly defaultLocale: string
   readonly locales: Readonly<Record<string, LocaleOptions | boolean>>
@@ -112,6 +115,7 @@ const names = [
     'codeChallengeMethods',
     'throttle',
     'features',
+    'securityProfile',
     'views',
     'defaultLocale',
     'locales',
@@ -165,9 +169,12 @@ export const resolveOptions = (
     lifetimes: checkedLifetimes(options.lifetimes ?? {}),
     refreshTokenGracePeriod: checkedGracePeriod(options.refreshTokenGracePeriod ?? 10),
     maxAuthorizationsPerClient: checkedMaxAuthorizations(options.maxAuthorizationsPerClient ?? 100),
-    codeChallengeMethods: checkedMethods(options.codeChallengeMethods ?? codeChallengeMethods),
+    codeChallengeMethods: checkedMethods(
+      options.codeChallengeMethods ?? (options.securityProfile ? ['S256'] : codeChallengeMethods),
+    ),
     throttle: checkedThrottle(options.throttle ?? {}),
     features: checkedFeatures(options.features ?? {}),
+    securityProfile: checkedSecurityProfile(options),
     views: checkedViews(options.views),
     defaultLocale: checkedDefaultLocale(options.defaultLocale ?? 'en'),
     locales: checkedLocales(options.locales ?? {}),

@@ -31,6 +31,7 @@ import {
   normalResponseType,
   returnsPart,
 } from './response-type.ts'
+import { assertProfile, profileDefaults, type SecurityProfile, securityProfiles } from './security-profile.ts'
 import { type SigningAlgorithm, signingAlgorithms } from './signing-algorithms.ts'
 import { tokenExchangeGrantType } from './token-exchange.ts'
 
@@ -144,6 +145,8 @@ export interface ClientMetadata {
   /** Whether `name`, `email` and the other claims of the scopes are in the ID token too, not only in UserInfo. */
   id_token_scope_claims: boolean
   refresh_token_rotation: boolean
+  /** The profile whose rules its metadata and requests must meet. */
+  security_profile?: SecurityProfile
   /** Lifetimes in seconds where they differ from the server's. */
   access_token_lifetime?: number
   id_token_lifetime?: number
@@ -228,6 +231,7 @@ const extensions: Readonly<Record<string, Check>> = {
   may_introspect: flag,
   id_token_scope_claims: flag,
   refresh_token_rotation: flag,
+  security_profile: oneOf(securityProfiles),
   access_token_lifetime: seconds,
   id_token_lifetime: seconds,
   refresh_token_idle_lifetime: seconds,
@@ -272,7 +276,7 @@ export const parseClientMetadata = (input: Readonly<Record<string, unknown>>): C
 const checkedMetadata = (
   input: Readonly<Record<string, unknown>>,
   checks: Readonly<Record<string, Check>>,
-  defaults: typeof seedDefaults,
+  defaults: typeof seedDefaults & { readonly security_profile?: SecurityProfile },
 ): ClientMetadata => {
   const given = Object.entries(input).filter(([, value]) => value !== undefined && value !== null)
   const checked = given.map(([name, value]): [string, unknown] => {
@@ -285,7 +289,10 @@ const checkedMetadata = (
   const twice = checked.find(([name], index) => checked.findIndex(([other]) => other === name) !== index)
   if (twice) refuse(`${twice[0]} appears twice, in different cases`)
   // Each field was checked by its rule above, or is a default.
-  const metadata = { redirect_uris: [], ...defaults, ...Object.fromEntries(checked) } as ClientMetadata
+  const said = Object.fromEntries(checked)
+  const ofProfile = profileDefaults(said.security_profile ?? defaults.security_profile)
+  const metadata = { redirect_uris: [], ...defaults, ...ofProfile, ...said } as ClientMetadata
+  assertProfile(metadata)
   assertConsistent(metadata)
   return metadata
 }
@@ -313,11 +320,18 @@ export const registeredMembers = (metadata: Readonly<Record<string, unknown>>): 
  * members, those that only the host may set, and empty strings are ignored (RFC 7591 §2).
  *
  * @param input members by name
+ * @param profile of every client of the server
  * @throws OAuthError `invalid_client_metadata` or `invalid_redirect_uri` (RFC 7591 §3.2.2)
  */
-export const parseRegistration = (input: Readonly<Record<string, unknown>>): ClientMetadata => {
+export const parseRegistration = (
+  input: Readonly<Record<string, unknown>>,
+  profile?: SecurityProfile,
+): ClientMetadata => {
   const given = Object.entries(registeredMembers(input)).filter(([, value]) => value !== '')
-  return checkedMetadata(Object.fromEntries(given), registered, registrationDefaults)
+  return checkedMetadata(Object.fromEntries(given), registered, {
+    ...registrationDefaults,
+    ...(profile && { security_profile: profile }),
+  })
 }
 
 const refuseName = (name: string): never => {

@@ -3,6 +3,7 @@ import { OAuthError } from './errors.ts'
 import { parseJsonObject } from './json.ts'
 import { Parameters } from './parameters.ts'
 import { normalResponseType } from './response-type.ts'
+import { profileAlgorithms, type SecurityProfile } from './security-profile.ts'
 
 /** Algorithms of request objects. `none` is for objects that come from a registered `request_uri`. */
 export const requestObjectAlgorithms = ['none', ...clientAssertionAlgorithms] as const
@@ -46,6 +47,7 @@ export const registeredRequestUri = (uri: string, registered: readonly string[] 
 interface ObjectMetadata {
   readonly request_object_signing_alg?: RequestObjectAlgorithm
   readonly require_signed_request_object?: boolean
+  readonly security_profile?: SecurityProfile
 }
 
 /**
@@ -61,8 +63,9 @@ export const assertObjectUsed = (parameters: Parameters, metadata: ObjectMetadat
 /** The algorithms accepted from a client: the one that it registered, or by default all (OIDC Registration §2). */
 const acceptedAlgorithms = (metadata: ObjectMetadata): readonly string[] => {
   const { request_object_signing_alg: registered, require_signed_request_object: mustSign } = metadata
-  if (registered === undefined) return mustSign ? clientAssertionAlgorithms : requestObjectAlgorithms
-  return registered === 'none' ? ['none'] : algorithmsOf(registered)
+  if (registered === 'none') return ['none']
+  if (registered !== undefined) return algorithmsOf(registered)
+  return profileAlgorithms(metadata, mustSign ? clientAssertionAlgorithms : requestObjectAlgorithms)
 }
 
 const decode = (part: string): string => Buffer.from(part, 'base64url').toString('utf8')
@@ -116,14 +119,15 @@ const assertShortLife = ({ aud, exp, nbf }: RequestObjectClaims): void => {
   else if (exp - nbf > hour) refuse('must not live for more than an hour')
 }
 
-const assertTimes = ({ exp, nbf }: RequestObjectClaims, now: number): void => {
-  for (const [name, time] of Object.entries({ exp, nbf })) {
+const assertTimes = ({ exp, nbf, iat }: RequestObjectClaims, now: number): void => {
+  for (const [name, time] of Object.entries({ exp, nbf, iat })) {
     if (time !== undefined && !(typeof time === 'number' && Number.isFinite(time))) {
       refuse(`must have ${name} in seconds`)
     }
   }
   if (typeof exp === 'number' && exp <= now - clockSkew) refuse('is expired')
   if (typeof nbf === 'number' && nbf > now + clockSkew) refuse('has an nbf in the future')
+  if (typeof iat === 'number' && iat > now + clockSkew) refuse('has an iat in the future')
 }
 
 /**

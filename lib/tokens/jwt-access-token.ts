@@ -2,6 +2,7 @@ import type { AuthorizationServer } from '../authorization-server.ts'
 import { signJwt } from '../keys/jwt.ts'
 import { randomId } from '../keys/secrets.ts'
 import type { AuthorizationDetails } from '../protocol/authorization.ts'
+import type { Client } from '../protocol/client.ts'
 import { isObject } from '../protocol/json.ts'
 import {
   accessTokenType,
@@ -10,6 +11,7 @@ import {
   parseJwtAccessToken,
 } from '../protocol/jwt-access-token.ts'
 import { formatScope } from '../protocol/scope.ts'
+import type { SigningAlgorithm } from '../protocol/signing-algorithms.ts'
 import { confirmationClaim } from '../protocol/token-binding.ts'
 import { findGrantOfExchangedToken, findGrantOfToken } from '../repositories/index.ts'
 import { callHost } from '../users/host-function.ts'
@@ -17,8 +19,9 @@ import type { AccessTokenFormat, AccessTokenGrant } from './access-token-format.
 import { subjectFor } from './subject.ts'
 import { tokenDetails } from './token-details.ts'
 
-/** The algorithm that every resource server supports (RFC 9068 §2.1). */
-const algorithm = 'RS256'
+/** RS256, which every resource server supports (RFC 9068 §2.1), unless the client has a profile that forbids it. */
+const algorithmFor = ({ metadata }: Client): SigningAlgorithm =>
+  metadata.security_profile ? 'PS256' : 'RS256'
 
 /** What the host adds for these resources, without the names that this server uses itself. */
 const hostClaims = async (
@@ -105,7 +108,7 @@ export const jwtAccessToken: AccessTokenFormat = {
       ...(ownerId !== undefined && { authorization_client: ownerId }),
       ...(authorization && { authorization_id: authorization.id, ...loginClaims(authorization.details) }),
     }
-    const value = await signJwt(server.keys.signingKey(algorithm), claims, accessTokenType)
+    const value = await signJwt(server.keys.signingKey(algorithmFor(client)), claims, accessTokenType)
     return { value, binding, expiresIn: expiresAt - now }
   },
 
