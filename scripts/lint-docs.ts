@@ -127,6 +127,15 @@ const checkCommands = (): void => {
   )
 }
 
+/** The tests that a page names exist. Returns how many there are. */
+const checkTitles = (page: string): number => {
+  const named = [...read(page).matchAll(/\]\((?:\.\.\/)?(test\/[^)]+)\): “([^”]+)”/g)]
+  for (const [, file = '', title = ''] of named) {
+    ok(read(file).replace(/\s+/g, ' ').includes(title), `${file} has no test “${title}”`)
+  }
+  return named.length
+}
+
 const checkThreats = (): void => {
   const security = read('SECURITY.md')
   const sections = all(security, /^\| ([0-9., ]+) \|/gm).flatMap((list) => list.split(', '))
@@ -134,11 +143,7 @@ const checkThreats = (): void => {
     (each) => !sections.includes(each),
   )
   deepStrictEqual(missing, [], 'threats of RFC 9700 §4 without an attack')
-  const named = [...security.matchAll(/\]\((test\/[^)]+)\): “([^”]+)”/g)]
-  ok(named.length > 35)
-  for (const [, file = '', title = ''] of named) {
-    ok(read(file).replace(/\s+/g, ' ').includes(title), `${file} has no test “${title}”`)
-  }
+  ok(checkTitles('SECURITY.md') > 35)
 }
 
 const checks: Readonly<Record<string, () => void>> = {
@@ -157,6 +162,7 @@ const checks: Readonly<Record<string, () => void>> = {
     ok(read('docs/testing.md').includes(`${attacks.length} attacks`))
   },
   'SECURITY.md names existing attacks for every threat': checkThreats,
+  'docs/fapi2.md names existing tests': () => ok(checkTitles('docs/fapi2.md') > 30),
   'README.md has at most 250 lines': () => ok(read('README.md').split('\n').length <= 251),
   ...Object.fromEntries(pages.map((file) => [`${file}: links and snippets`, () => checkPage(file)])),
 }
