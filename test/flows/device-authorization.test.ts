@@ -244,3 +244,76 @@ describe('/device_authorization', () => {
     await off.close()
   })
 })
+
+describe('a device may ask for what an authorization request may ask for', () => {
+  const api = 'https://notes.example/api'
+  let other: Host
+  beforeAll(async () => {
+    other = await startHost({
+      clients: [...clients, ...deviceClients],
+      options: {
+        features: { deviceAuthorization: { verificationUri: 'https://example.com/tv', lifetime: 120 } },
+        resources: { [api]: { scopes: ['notes:read'], accessToken: 'jwt' } },
+        organizations: () => ['initech', 'globex'].map((id) => ({ id, name: id })),
+      },
+    })
+  })
+  afterAll(() => other.close())
+
+  test('a resource, and an organization that the user chooses', async () => {
+    const codes = await codesFor(other, { resource: api })
+    const agent = new RawBrowser(other.app)
+    const consent = await agent.decide(await openCode(agent, codes.user_code), 'allow')
+    expect(headingOf(await agent.decide(consent, 'allow', { organization: 'globex' }))).toBe(connected)
+    const { access_token, id_token } = await answerOf(poll(other, codes))
+    expect(decodeJwt(access_token)).toMatchObject({
+      aud: api,
+      client_id: 'tv',
+      scope: 'openid notes:read',
+      org_id: 'globex',
+    })
+    expect(decodeJwt(id_token)).toMatchObject({ aud: 'tv', org_id: 'globex' })
+  })
+
+  test.each([
+    ['a new login', { prompt: 'login' }, '/oauth/login'],
+    ['the choice of an account, which the question includes', { prompt: 'select_account' }, '/oauth/device'],
+  ])('%s', async (_, fields, path) => {
+    const agent = new RawBrowser(other.app)
+    await openCode(agent, (await codesFor(other)).user_code)
+    const { user_code } = await codesFor(other, fields)
+    expect((await typeCode(agent, user_code)).url.pathname).toBe(path)
+  })
+
+  test('the host chooses the address that the device shows, and how long the code is valid', async () => {
+    const codes = await codesFor(other)
+    expect(codes).toMatchObject({
+      ...{ verification_uri: 'https://example.com/tv', expires_in: 120 },
+      verification_uri_complete: `https://example.com/tv?user_code=${codes.user_code}`,
+    })
+  })
+})
+
+test('with a login page of the host, the browser may go there from the form, and comes back to the question', async () => {
+  const own = await startHost({
+    clients: deviceClients,
+    options: {
+      features: { deviceAuthorization: true },
+      login: {
+        url: 'https://accounts.example.com/sign-in',
+        current: ({ headers }) => headers.cookie?.includes('host_user=1') && { subject: 1 },
+      },
+    },
+  })
+  const codes = await codesFor(own)
+  const agent = new RawBrowser(own.app)
+  const form = await agent.open('/oauth/device')
+  expect(form.headers['content-security-policy']).toContain("form-action 'self' https:")
+  const away = await agent.submit(form, 'user_code', { user_code: codes.user_code })
+  expect(away.location?.origin).toBe('https://accounts.example.com')
+  agent.cookies.set('host_user', '1')
+  const back = await agent.get(away.location?.searchParams.get('return_to') ?? '')
+  const [, next = ''] = /url=([^"]+)"/.exec(back.html) ?? []
+  expect(headingOf(await agent.open(next.replaceAll('&amp;', '&')))).toBe('Is this your device?')
+  await own.close()
+})

@@ -57,13 +57,14 @@ const accessToken = (expiresAt: number) => ({
 
 describe('each table', () => {
   const pending = { client_id: 'web', browser_hash: 'b', request: '{}' }
-  const shapes: Readonly<Record<string, { key: string; rest: object; keptFor?: number }>> = {
+  const shapes: Readonly<Record<string, { key: string; rest: object; keptFor?: number; unique?: string }>> = {
     // The page of a request says for a day how it ended.
     pending_requests: { key: 'id', rest: { kind: 'authorize', ...pending, created_at: 1 }, keptFor: 86_400 },
     device_codes: {
       key: 'hash',
       rest: { client_id: 'tv', request: '{}', address: '', poll_interval: 5, created_at: 1 },
       keptFor: 86_400,
+      unique: 'user_code_hash',
     },
     access_tokens: { key: 'hash', rest: { client_id: 'web', scopes: '', created_at: 1 } },
     logins: { key: 'sid', rest: { subject: '1', auth_time: 1, amr: '["pwd"]' } },
@@ -74,9 +75,9 @@ describe('each table', () => {
 
   test('loses what has been expired for a minute, and nothing else', async () => {
     await start()
-    for (const [name, { key, rest, keptFor = 0 }] of Object.entries(shapes)) {
+    for (const [name, { key, rest, keptFor = 0, unique = key }] of Object.entries(shapes)) {
       const now = clock.now() - keptFor
-      const at = (end: number, id: string) => ({ ...rest, [key]: id, expires_at: now + end })
+      const at = (end: number, id: string) => ({ ...rest, [unique]: id, [key]: id, expires_at: now + end })
       await table(name).insert([at(-3600, 'old'), at(-60, 'minute'), at(-59, 'less'), at(3600, 'live')])
       expect([...(await clean())].filter(([, removed]) => removed > 0)).toEqual([[name, 2]])
       expect((await table(name).pluck(key)).sort()).toEqual(['less', 'live'])

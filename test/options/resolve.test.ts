@@ -320,6 +320,18 @@ test.each<Refused>([
   [{ codeChallengeMethods: [] }, 'codeChallengeMethods must contain'],
   [{ codeChallengeMethods: ['S256', 'S512'] }, 'codeChallengeMethods must contain'],
   [{ features: { implicit: 'yes' } }, 'features.implicit must be a boolean'],
+  [
+    { features: { deviceAuthorization: { lifetime: 59 } } },
+    'lifetime must be a whole number of seconds, from 60 to 3600',
+  ],
+  [
+    { features: { deviceAuthorization: { interval: 61 } } },
+    'interval must be a whole number of seconds, from 1 to 60',
+  ],
+  [
+    { features: { deviceAuthorization: { verificationUri: 'https://example.com/tv?a=b' } } },
+    'verificationUri must be a URL without a query',
+  ],
   [{ features: { registration: 'yes' } }, 'features.registration must be an object'],
   [
     { features: { registration: { initialAccessToken: undefined } } },
