@@ -4,6 +4,7 @@ import type { Redemption } from '../protocol/authorization-code.ts'
 import type { Client } from '../protocol/client.ts'
 import { deviceCodeGrantType } from '../protocol/device.ts'
 import { assertDeviceRedeemable, devicePollState, stillPending } from '../protocol/device-code.ts'
+import type { TokenRequest } from '../protocol/token-request.ts'
 import {
   findAuthorizationByCode,
   findDeviceCode,
@@ -21,8 +22,9 @@ import { redeem } from './redeem.ts'
 const grantedTo = async (
   { database, now: clock }: AuthorizationServer,
   client: Client,
-  code: string,
+  { parameters, binding }: TokenRequest,
 ): Promise<Redemption> => {
+  const code = parameters.required('device_code')
   const [hash, now] = [hashSecret(code), clock()]
   const found = isSecretOf('deviceCode', code) ? await findDeviceCode(database, { hash }) : undefined
   if (devicePollState(found, client.clientId, now) === 'pending') {
@@ -30,7 +32,8 @@ const grantedTo = async (
     if (!isDue) await slowDownDevice(database, { hash, now })
     throw stillPending(isDue)
   }
-  return assertDeviceRedeemable(await findAuthorizationByCode(database, { codeHash: hash }), now)
+  const granted = await findAuthorizationByCode(database, { codeHash: hash })
+  return assertDeviceRedeemable(granted, binding, now)
 }
 
 /** RFC 8628 §3.4: a device without a browser polls until its user has decided in another browser. */
@@ -39,7 +42,7 @@ export const deviceCode: Grant = {
   readsDetails: true,
   isOn: ({ features }) => features.deviceAuthorization !== undefined,
   async exchange(server, client, request) {
-    const redemption = await grantedTo(server, client, request.parameters.required('device_code'))
+    const redemption = await grantedTo(server, client, request)
     return redeem(server, client, request, { ...redemption, grantType: deviceCodeGrantType })
   },
 }

@@ -2,6 +2,7 @@ import { type Authorization, isLive } from './authorization.ts'
 import type { Redemption } from './authorization-code.ts'
 import type { AuthorizationRequest } from './authorization-request.ts'
 import { OAuthError } from './errors.ts'
+import { isSameBinding, type TokenBinding } from './token-binding.ts'
 
 /** A device's request for tokens. */
 export interface DeviceCode {
@@ -56,10 +57,22 @@ export const stillPending = (isDue: boolean): OAuthError =>
  * Checks an approved device code, which works once. A second use revokes its tokens, like that of an authorization code.
  *
  * @param found what the user granted
+ * @param proved what the request proved
  * @throws OAuthError `invalid_grant`, or `expired_token` if the device did not come back in time
  */
-export const assertDeviceRedeemable = (found: Authorization | undefined, now: number): Redemption => {
+export const assertDeviceRedeemable = (
+  found: Authorization | undefined,
+  proved: TokenBinding,
+  now: number,
+): Redemption => {
   if (found === undefined) throw new OAuthError('invalid_grant', 'device_code is revoked')
+  const { binding } = found.details
+  if (binding !== undefined && !isSameBinding(binding, proved)) {
+    throw new OAuthError(
+      'invalid_grant',
+      'device_code is bound to a key, and the request has no proof of that key',
+    )
+  }
   if (found.consumedAt !== null) return { outcome: 'replay', authorization: found }
   if (found.codeExpiresAt <= now) throw new OAuthError('expired_token', 'device_code is expired')
   if (!isLive(found, now)) throw new OAuthError('invalid_grant', 'device_code is revoked')

@@ -58,6 +58,11 @@ const authorization: Authorization = {
   details: { authTime: now, amr: [] },
 }
 
+const bound: Authorization['details'] = {
+  ...authorization.details,
+  binding: { type: 'dpop', thumbprint: 'x'.repeat(43) },
+}
+
 test.each<[name: string, found: Authorization | undefined, at: number, outcome: string]>([
   ['in time', authorization, 59, 'redeem'],
   ['too late', authorization, 60, 'expired_token'],
@@ -65,8 +70,9 @@ test.each<[name: string, found: Authorization | undefined, at: number, outcome: 
   ['after the user removed the client', { ...authorization, revokedAt: now }, 0, 'invalid_grant'],
   ['after the user signed out', { ...authorization, loginStands: false }, 0, 'invalid_grant'],
   ['after the user was erased', undefined, 0, 'invalid_grant'],
+  ['without the key that it is bound to', { ...authorization, details: bound }, 0, 'invalid_grant'],
 ])('an allowed device code that is redeemed %s', (_, found, at, outcome) => {
-  const check = () => assertDeviceRedeemable(found, now + at)
+  const check = () => assertDeviceRedeemable(found, { type: 'bearer' }, now + at)
   if (outcome === 'redeem' || outcome === 'replay') expect(check().outcome).toBe(outcome)
   else expect(check).toThrow(expect.objectContaining({ code: outcome }))
 })
