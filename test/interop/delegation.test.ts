@@ -43,6 +43,7 @@ beforeAll(async () => {
       },
       {
         ...{ client_id: 'orders-api', client_secret: secret, scope: 'orders:read' },
+        authorization_details_types: ['order'],
         grant_types: [tokenExchangeGrantType],
       },
     ],

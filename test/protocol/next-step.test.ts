@@ -128,6 +128,7 @@ test.each<[string, Partial<AuthorizationContext>, string]>([
   ['the host’s own client, no consent', { client: firstParty, consent: undefined }, issued],
   ['first-party, prompt=none', { client: firstParty, consent: undefined, ...prompting('none') }, issued],
   ['the host’s own client, prompt=consent', { client: firstParty, ...prompting('consent') }, 'consent'],
+  ['details that are asked for each time', asking({ alwaysAsks: true }), 'consent'],
   ['the host’s own client, no login', { client: firstParty, login: undefined }, 'login'],
 
   ['a public client on https, consented', { client: publicClient }, issued],
