@@ -2,12 +2,9 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
 /** Passes everything on, each piece after so many milliseconds, in the order in which it came. */
 const pass = (from: Socket, to: Socket, milliseconds: number): void => {
-  from.on('data', (piece) => {
-    if (milliseconds === 0) to.write(piece)
-    else setTimeout(() => to.write(piece), milliseconds)
-  })
+  from.on('data', (piece) => setTimeout(() => to.write(piece), milliseconds))
+  from.on('end', () => setTimeout(() => to.end(), milliseconds))
   from.on('error', () => to.destroy())
-  from.on('close', () => to.destroy())
   from.setNoDelay()
 }
 
@@ -20,10 +17,14 @@ const pass = (from: Socket, to: Socket, milliseconds: number): void => {
  */
 export const withLatency = async (target: string, milliseconds: number): Promise<string> => {
   const url = new URL(target)
+  const { hostname, port } = url
   const proxy = createServer((client) => {
-    const server = connect(Number(url.port || 5432), url.hostname)
-    pass(client, server, 0)
-    pass(server, client, milliseconds)
+    const server = connect(Number(port || 5432), hostname)
+    for (const [from, to] of [
+      [client, server],
+      [server, client],
+    ] as const)
+      pass(from, to, milliseconds / 2)
   })
   await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
   proxy.unref()
