@@ -1,8 +1,11 @@
 import { OAuthError } from './errors.ts'
 import { type PublicJwk, parsePublicJwk } from './jwks.ts'
 
-/** Algorithms of DPoP proofs (RFC 9449 §4.2). `Ed25519` is the newer name of `EdDSA` with that curve (RFC 9864 §2.2). */
-export const proofAlgorithms = ['ES256', 'ES384', 'RS256', 'PS256', 'EdDSA', 'Ed25519'] as const
+/**
+ * Algorithms of DPoP proofs (RFC 9449 §4.2). `Ed25519` is the newer name of `EdDSA` with that curve (RFC 9864 §2.2). RS256 is
+ * not among them: FAPI 2.0 forbids its padding, and no client of DPoP is old enough to need it.
+ */
+export const proofAlgorithms = ['ES256', 'ES384', 'PS256', 'EdDSA', 'Ed25519'] as const
 
 export type ProofAlgorithm = (typeof proofAlgorithms)[number]
 
@@ -54,7 +57,6 @@ export const splitProof = (field: string | undefined): ProofParts => {
 const keyKinds: Readonly<Record<ProofAlgorithm, string>> = {
   ES256: 'EC P-256',
   ES384: 'EC P-384',
-  RS256: 'RSA',
   PS256: 'RSA',
   EdDSA: 'OKP Ed25519',
   Ed25519: 'OKP Ed25519',
@@ -84,6 +86,8 @@ export const parseProofHeader = (header: Claims | undefined): ProofKey => {
   const jwk = parsePublicJwk(header.jwk)
   if (typeof jwk === 'string') return refuse(`must have a public key as jwk, not ${jwk}`)
   if (kindOf(jwk) !== keyKinds[algorithm]) refuse(`has a jwk that does not suit its alg, ${algorithm}`)
+  // RFC 7517 §4.4.
+  if (jwk.alg !== undefined && jwk.alg !== algorithm) refuse('has a jwk for another alg')
   const { n = '', e = '' } = jwk
   if (n.length > maxModulus || e.length > maxExponent)
     refuse('has an RSA key of more than 4096 bits, or with a long exponent')
