@@ -367,6 +367,22 @@ test('a verifier of the MCP SDK, which sees no request, refuses a bound token', 
   await expect(verifying).rejects.toMatchObject({ message: expect.stringContaining('bound to a key') })
 })
 
+test('a bound token for a resource is for nothing once the host has no resources', async () => {
+  const { access_token } = await tokensFor(opaqueApi)
+  const later = await startHost({ database: host.database, options: { issuer, features: { dpop: true } } })
+  const url = `${server.origin}/api/notes`
+  const own = await withProof(
+    supertest(later.app).get('/api/notes'),
+    key,
+    url,
+    (await tokensFor()).access_token,
+  )
+  expect(own.status).toBe(200)
+  expect(dpopError(await withProof(supertest(later.app).get('/api/notes'), key, url, access_token))).toBe(
+    'invalid_token',
+  )
+})
+
 describe('where it is off', () => {
   test('a remote guard refuses bound tokens', async () => {
     const { access_token } = await tokensFor(jwtApi)
