@@ -60,15 +60,15 @@ const headerLength = 30
 export const imageOf = (bytes: Buffer): Image | undefined =>
   bytes.length < headerLength ? undefined : (png(bytes) ?? gif(bytes) ?? jpeg(bytes) ?? webp(bytes))
 
-const number = (tag: string, name: string): number | undefined => {
-  const [, value] = new RegExp(`\\s${name}=["']([0-9.]+)(?:px)?["']`).exec(tag) ?? []
-  return Number(value) || undefined
-}
+const pixels = (found: RegExpExecArray | null): number | undefined => Number(found?.[1]) || undefined
 
 /** The proportions of an SVG document: its width and height in pixels, or else its viewBox. */
 export const svgSize = (source: string): Pick<Image, 'width' | 'height'> | undefined => {
-  const [tag = ''] = /<svg\b[^>]*>/.exec(source) ?? []
-  const [width, height] = [number(tag, 'width'), number(tag, 'height')]
+  const start = source.search(/<svg\b/)
+  const end = source.indexOf('>', start)
+  const tag = start === -1 || end === -1 ? '' : source.slice(start, end)
+  const width = pixels(/\swidth=["']([0-9.]+)(?:px)?["']/.exec(tag))
+  const height = pixels(/\sheight=["']([0-9.]+)(?:px)?["']/.exec(tag))
   if (width && height) return { width, height }
   const [, box = ''] = /\sviewBox=["']([^"']*)["']/.exec(tag) ?? []
   const [, , boxWidth = 0, boxHeight = 0] = box
