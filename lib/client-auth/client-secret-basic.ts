@@ -26,7 +26,8 @@ export const clientSecretBasic: ClientAuthMethod = {
     assertSameClient(parameters, basic?.clientId)
     return {
       clientId: basic?.clientId,
-      verify: (client) => basic?.clientSecrets.some((secret) => matchesSecret(client, secret)) === true,
+      verify: (client, server) =>
+        basic?.clientSecrets.some((secret) => matchesSecret(client, secret, server.now())) === true,
     }
   },
 }

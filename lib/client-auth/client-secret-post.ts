@@ -6,6 +6,9 @@ export const clientSecretPost: ClientAuthMethod = {
   isUsed: ({ parameters }) => parameters.has('client_secret'),
   credentials: ({ parameters }) => {
     const secret = parameters.required('client_secret')
-    return { clientId: parameters.optional('client_id'), verify: (client) => matchesSecret(client, secret) }
+    return {
+      clientId: parameters.optional('client_id'),
+      verify: (client, server) => matchesSecret(client, secret, server.now()),
+    }
   },
 }

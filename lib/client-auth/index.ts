@@ -5,7 +5,7 @@ import type { Client } from '../protocol/client.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import type { TokenRequest } from '../protocol/token-request.ts'
 import { findClient } from '../repositories/index.ts'
-import type { ClientAuthMethod } from './client-auth-method.ts'
+import { type ClientAuthMethod, ExpiredSecretError } from './client-auth-method.ts'
 import { clientSecretBasic } from './client-secret-basic.ts'
 import { clientSecretPost } from './client-secret-post.ts'
 import { none } from './none.ts'
@@ -110,13 +110,15 @@ export const authenticateClient = async (
     throw invalidClient(request)
   } catch (error) {
     if (!(error instanceof OAuthError && error.code === 'invalid_client')) throw error
+    const isExpired = error instanceof ExpiredSecretError
     // Never the presented identifier: a client may have sent its secret or a token there by mistake.
     server.events.announce('client.refused', info, {
       clientId: client?.clientId,
       endpoint: endpoint.path.slice(1),
+      ...(isExpired && { reason: 'secret_expired' }),
     })
     const limited = await throttle.failed(attempt)
-    throw limited ?? error
+    throw limited ?? (isExpired ? invalidClient(request, error.message) : error)
   }
 }
 

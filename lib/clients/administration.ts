@@ -1,3 +1,4 @@
+import { transaction } from '../database/transaction.ts'
 import type { EventDetails } from '../events/event.ts'
 import type { Events } from '../events/events.ts'
 import { createSecret, hashSecret } from '../keys/secrets.ts'
@@ -11,6 +12,7 @@ import {
   listClients,
   rotateClientSecret,
   setClientDisabled,
+  updateClient,
 } from '../repositories/clients.ts'
 import { keepLogo, type LogoContext } from './logo.ts'
 import {
@@ -45,6 +47,14 @@ export interface RotatedSecret {
   readonly client_secret: string
   /** Epoch seconds until which the previous secret stays valid. */
   readonly previous_secret_expires_at: number
+  /** Epoch seconds, if the new secret expires. */
+  readonly client_secret_expires_at?: number
+}
+
+/** Both in seconds. */
+export interface RotationOptions {
+  readonly keepPreviousFor?: number | undefined
+  readonly expiresIn?: number | undefined
 }
 
 /** Manages the registered clients. Metadata has the names of RFC 7591. */
@@ -96,11 +106,13 @@ export interface ClientAdministration {
   /**
    * Creates a new secret. The previous one stays valid for a while, so that the client can switch over.
    *
-   * @param options.keepPreviousFor seconds for which the previous secret stays valid; 86400 (1 day) by default
+   * @param options.keepPreviousFor seconds for which the previous secret stays valid, unless it expires before; 86400 (1 day)
+   *   by default
+   * @param options.expiresIn seconds until the new secret expires; by default it does not
    * @throws OAuthError `invalid_client` for an unknown client, `invalid_client_metadata` for one without a secret
    * @example const { client_secret } = await oauth.clients.rotateSecret('shop', { keepPreviousFor: 3600 })
    */
-  rotateSecret(clientId: string, options?: { readonly keepPreviousFor?: number }): Promise<RotatedSecret>
+  rotateSecret(clientId: string, options?: RotationOptions): Promise<RotatedSecret>
 }
 
 /** The events that {@link ClientAdministration} announces; clients themselves cause `client.refused`. */
@@ -128,8 +140,11 @@ const day = 86_400
 const rotate = async (
   { database, now: clock }: ClientRegistry,
   clientId: string,
-  keepPreviousFor: number,
+  { keepPreviousFor = day, expiresIn }: RotationOptions,
 ): Promise<RotatedSecret> => {
+  if (expiresIn !== undefined && !(Number.isSafeInteger(expiresIn) && expiresIn > 0)) {
+    throw new TypeError('latchkey: expiresIn must be a whole number of seconds above 0')
+  }
   if (!Number.isSafeInteger(keepPreviousFor) || keepPreviousFor < 0) {
     throw new TypeError('latchkey: keepPreviousFor must be a whole number of seconds, at least 0')
   }
@@ -140,15 +155,28 @@ const rotate = async (
     throw new OAuthError('invalid_client_metadata', `client ${clientId} does not use a secret`)
   }
   const secret = createSecret('clientSecret')
-  const currentExpiresAt = now + keepPreviousFor
+  const expiry = client.metadata.client_secret_expires_at
+  const currentExpiresAt = Math.min(now + keepPreviousFor, expiry ?? Number.POSITIVE_INFINITY)
   const rotation = { clientId, current, next: hashSecret(secret), currentExpiresAt, now }
-  if (!(await rotateClientSecret(database, rotation))) {
-    throw new OAuthError(
-      'temporarily_unavailable',
-      `client ${clientId} was changed at the same time; try again`,
-    )
+  const renewed = expiresIn === undefined ? {} : { client_secret_expires_at: now + expiresIn }
+  await transaction(database, async (tx) => {
+    if (!(await rotateClientSecret(tx, rotation))) {
+      throw new OAuthError(
+        'temporarily_unavailable',
+        `client ${clientId} was changed at the same time; try again`,
+      )
+    }
+    const { client_secret_expires_at: earlier, ...metadata } =
+      (await findClient(tx, { clientId, now }))?.metadata ?? refuseUnknownClient(clientId)
+    if (earlier === undefined && expiresIn === undefined) return
+    await updateClient(tx, { clientId, metadata: { ...metadata, ...renewed }, secretHash: undefined, now })
+  })
+  return {
+    client_id: clientId,
+    client_secret: secret,
+    previous_secret_expires_at: currentExpiresAt,
+    ...renewed,
   }
-  return { client_id: clientId, client_secret: secret, previous_secret_expires_at: currentExpiresAt }
 }
 
 /** @param context the server; the CLI has no running server and passes the parts it has */
@@ -215,9 +243,9 @@ export const clientAdministration = (context: AdministrationContext): ClientAdmi
       await eraseClient({ database, now }, clientId)
       announce('client.deleted', clientId)
     },
-    rotateSecret: async (clientId, { keepPreviousFor = day } = {}) => {
+    rotateSecret: async (clientId, options = {}) => {
       await ready()
-      const rotated = await rotate(registry, clientId, keepPreviousFor)
+      const rotated = await rotate(registry, clientId, options)
       announce('client.secret_rotated', clientId)
       return rotated
     },

@@ -207,7 +207,10 @@ export const registrationAnswer = (
 ): object => ({
   client_id,
   client_id_issued_at: issuedAt,
-  ...(client_secret !== undefined && { client_secret, client_secret_expires_at: 0 }),
+  ...(client_secret !== undefined && {
+    client_secret,
+    client_secret_expires_at: metadata.client_secret_expires_at ?? 0,
+  }),
   registration_access_token: token,
   registration_client_uri: uri,
   ...registeredMembers({ ...metadata }),

@@ -85,7 +85,11 @@ export interface EventDetails {
   'client.deleted': ClientFields
   'client.secret_rotated': ClientFields
   /** Client authentication failed. `clientId` is undefined if no client with the presented id is registered. */
-  'client.refused': { readonly clientId: string | undefined; readonly endpoint: string }
+  'client.refused': {
+    readonly clientId: string | undefined
+    readonly endpoint: string
+    readonly reason?: 'secret_expired'
+  }
   /** The host called `users.revokeAll()`. */
   'user.revoked': { readonly subject: string; readonly reason?: string }
   'user.erased': { readonly subject: string }

@@ -41,6 +41,12 @@ export const seconds: Check = (name, value) =>
     ? value
     : refuse(`${name} must be a whole number of seconds above 0`)
 
+/** Epoch seconds; 0 stands for never. */
+export const time: Check = (name, value) => {
+  const isTime = Number.isSafeInteger(value) && Number(value) >= 0
+  return isTime ? value || undefined : refuse(`${name} must be a time in epoch seconds, or 0`)
+}
+
 export const maxAge: Check = (name, value) =>
   Number.isSafeInteger(value) && Number(value) >= 0
     ? value

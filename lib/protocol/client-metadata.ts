@@ -16,6 +16,7 @@ import {
   seconds,
   someOf,
   text,
+  time,
   webUri,
 } from './client-metadata-checks.ts'
 import { type LocalizedName, localizedNames, parseLocalizedName } from './client-metadata-languages.ts'
@@ -74,6 +75,8 @@ export interface ClientMetadata {
   frontchannel_logout_uri?: string
   /** Whether the client requires `iss` and `sid` there; they are always sent. */
   frontchannel_logout_session_required?: boolean
+  /** When its current secret stops working, in epoch seconds; absent: never (RFC 7591 §3.2.1). */
+  client_secret_expires_at?: number
   /** Absent: a confidential client that may use Basic or the request body. */
   token_endpoint_auth_method?: TokenEndpointAuthMethod
   /** The only algorithm of its assertions; absent: any supported one (OIDC Registration §2). */
@@ -224,6 +227,7 @@ const registered: Readonly<Record<string, Check>> = {
 
 /** Members that only the host may set. */
 const extensions: Readonly<Record<string, Check>> = {
+  client_secret_expires_at: time,
   first_party: flag,
   require_pkce: flag,
   response_modes: responseModeList,

@@ -37,6 +37,12 @@ export const usesSecret = ({
 }: Pick<ClientMetadata, 'token_endpoint_auth_method'>): boolean =>
   method === undefined || method === 'client_secret_basic' || method === 'client_secret_post'
 
+/** Whether the current secret has expired. @param now epoch seconds */
+export const hasExpiredSecret = (
+  { client_secret_expires_at: expiresAt }: Pick<ClientMetadata, 'client_secret_expires_at'>,
+  now: number,
+): boolean => expiresAt !== undefined && expiresAt <= now
+
 /** PKCE is required of public clients, and of others with `require_pkce` (RFC 9700 §2.1.1). */
 export const requiresPkce = (client: Client): boolean => isPublic(client) || client.metadata.require_pkce
 
