@@ -41,6 +41,12 @@ const signOut = (agent: RawBrowser, id_token_hint: string, more: Record<string, 
   agent.get(`/oauth/logout?${new URLSearchParams({ id_token_hint, ...more })}`)
 const framesOf = ({ html }: Answer): string[] =>
   [...html.matchAll(/<iframe src="([^"]+)"/g)].map(([, url = '']) => url.replaceAll('&amp;', '&'))
+/** Where the page leads by itself, and by its button. */
+const goOn = async (agent: RawBrowser, { html }: Answer): Promise<string | undefined> => {
+  const [, next = ''] = /http-equiv="refresh" content="0; url=([^"]+)"/.exec(html) ?? []
+  expect(html).toContain(`id="continue" href="${next}"`)
+  return (await agent.get(next.replaceAll('&amp;', '&'))).headers.location
+}
 const policyOf = ({ headers }: Answer): string =>
   /frame-src ([^;]*)/.exec(headers['content-security-policy'] ?? '')?.[1] ?? 'none'
 
@@ -56,10 +62,7 @@ test('the page opens the logout page of each client of the login, with iss and i
     `https://desk.example.com/out?${about(desk)}`,
   ])
   expect(policyOf(page).split(' ').sort()).toEqual(['https://client.example.com', 'https://desk.example.com'])
-  const [, next = ''] = /http-equiv="refresh" content="0; url=([^"]+)"/.exec(page.html) ?? []
-  const onward = next.replaceAll('&amp;', '&')
-  expect((await agent.get(onward)).headers.location).toBe(`${bye}?state=s`)
-  expect(page.html).toContain(`id="continue" href="${next}"`)
+  expect(await goOn(agent, page)).toBe(`${bye}?state=s`)
   // Nothing is left to end.
   expect((await signOut(agent, shop, { post_logout_redirect_uri: bye })).headers.location).toBe(bye)
 })
@@ -68,8 +71,16 @@ test('also before an app that has a scheme of its own', async () => {
   const agent = new RawBrowser(host.app)
   const uri = 'com.example.app:/bye'
   const page = await signOut(agent, await signIn(host, agent, 'shop'), { post_logout_redirect_uri: uri })
-  const [, next = ''] = /id="continue" href="([^"]+)"/.exec(page.html) ?? []
-  expect((await agent.get(next.replaceAll('&amp;', '&'))).headers.location).toBe(uri)
+  expect(await goOn(agent, page)).toBe(uri)
+})
+
+test('it goes on although the host still reports its own login', async () => {
+  const options = { features: { frontChannelLogout: true }, login: { current: () => ({ subject: 1 }) } }
+  const reporting = await startHost({ clients, options })
+  const agent = new RawBrowser(reporting.app)
+  const idToken = await signIn(reporting, agent, 'shop')
+  expect(await goOn(agent, await signOut(agent, idToken, { post_logout_redirect_uri: bye }))).toBe(bye)
+  await reporting.close()
 })
 
 test('the page after the logout has the frames if there is nowhere to go', async () => {
