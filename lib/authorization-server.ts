@@ -61,6 +61,8 @@ export interface ServerSetup {
   /** Claims by scope: the standard ones and the host's. */
   readonly scopeClaims: ScopeClaims
   readonly views: Views
+  /** The scopes that guards in this process require. */
+  readonly guardedScopes: Set<string>
   /** Logs a warning the first time that it is given. */
   warnOnce(message: string): void
   /** Epoch seconds. */
@@ -206,6 +208,7 @@ export const createAuthorizationServer = (
       languages,
       ...(options.production && { cache: true }),
     }),
+    guardedScopes: new Set(),
     warnOnce: warnOnce(options.logger),
     now,
     ready: async () => {

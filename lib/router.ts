@@ -2,6 +2,7 @@ import express, { type ErrorRequestHandler, type RequestHandler, type Router } f
 import { type UserLifecycle, userLifecycle } from './account/user-lifecycle.ts'
 import { createAuthorizationServer, type ServerSetup } from './authorization-server.ts'
 import { type ClientAdministration, clientAdministration } from './clients/administration.ts'
+import { warnAtStart } from './doctor/start.ts'
 import { wellKnownNames } from './endpoints/discovery.ts'
 import { healthEndpoint } from './endpoints/health.ts'
 import { createEndpoints, type Endpoints } from './endpoints/index.ts'
@@ -124,6 +125,7 @@ export const authRouter = (options: AuthRouterOptions = {}): AuthRouter => {
   // Starts at once, so that the first request need not wait. A failure is logged here and reported to each request.
   server.ready().catch((error: unknown) => server.options.logger.error('latchkey: not ready', error))
   if (server.options.prune) server.runInBackground(keepPruning(pruningContext(server)))
+  if (server.options.checksAtStart) server.runInBackground(warnAtStart(server))
   Object.defineProperty(router, serverOf, { value: server })
   return Object.assign(router, {
     wellKnown: mountWellKnown(server, endpoints),

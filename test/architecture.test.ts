@@ -18,7 +18,7 @@ const floors = [
   ['authorization'],
   ['account'],
   ['endpoints'],
-  ['guards', 'seed'],
+  ['guards', 'seed', 'doctor'],
   ['router'],
   ['cli', 'testing'],
   ['index'],

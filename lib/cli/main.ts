@@ -11,6 +11,7 @@ import { Cancelled, type Command, type Invocation, UsageError } from './command.
 import { readCommandLine } from './command-line.ts'
 import { loadOptions } from './config.ts'
 import { listConsentsCommand, revokeConsentCommand } from './consents.ts'
+import { doctorCommand } from './doctor.ts'
 import { ejectViewsCommand } from './eject-views.ts'
 import { helpOn } from './help.ts'
 import { initCommand } from './init.ts'
@@ -51,6 +52,7 @@ const commands: readonly Command[] = [
   pruneCommand,
   ejectViewsCommand,
   previewCommand,
+  doctorCommand,
 ]
 
 const now = (): number => Math.floor(Date.now() / 1000)

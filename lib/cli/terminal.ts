@@ -6,7 +6,7 @@ import { Cancelled } from './command.ts'
 type Style = Parameters<typeof styleText>[0]
 
 /** Styles the text if the stream is a terminal with colours; `NO_COLOR` turns them off. */
-const styled = (stream: NodeJS.WriteStream, style: Style, text: string): string =>
+export const styled = (stream: NodeJS.WriteStream, style: Style, text: string): string =>
   stream.isTTY && stream.hasColors() ? styleText(style, text) : text
 
 /** A heading for {@link print}. */

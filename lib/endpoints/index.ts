@@ -17,6 +17,7 @@ import { parEndpoint } from './par.ts'
 import { registerEndpoint, registrationEndpoint } from './register.ts'
 import { revokeEndpoint } from './revoke.ts'
 import { selectAccountEndpoint } from './select-account.ts'
+import { selfReportEndpoint } from './self-report.ts'
 import { tokenEndpoint } from './token.ts'
 import { userinfoEndpoint } from './userinfo.ts'
 
@@ -38,6 +39,7 @@ export const createEndpoints = ({ features }: Pick<Options, 'features'>): Endpoi
     ...(features.pushedRequests ? [parEndpoint] : []),
     ...(features.registration ? [registerEndpoint, registrationEndpoint] : []),
     ...(features.deviceAuthorization ? [deviceAuthorizationEndpoint] : []),
+    selfReportEndpoint,
   ],
   pages: [
     authorizeEndpoint,

@@ -122,6 +122,7 @@ export const requireTokenOf = (setup: ServerSetup): RequireToken => {
   const requireToken = (scope?: string, options: RequireTokenOptions = {}) => {
     const given = parseRequirement(scope, options)
     assertPossible(scope, given, setup)
+    for (const name of given.scopes) setup.guardedScopes.add(name)
     const resource =
       given.resource === undefined ? undefined : knownResource(placeOf(scope), given.resource, setup)
     return createGuard(source, { ...given, resource })

@@ -61,6 +61,8 @@ export interface Options {
   /** True when the issuer is the development default, which may not match the actual mount. */
   readonly issuerIsGuess: boolean
   readonly production: boolean
+  /** Whether the server looks for mistakes when it starts: everywhere but in tests. */
+  readonly checksAtStart: boolean
   readonly database: Knex | Knex.Config
   readonly secrets: readonly [string, ...string[]]
   readonly preparedStatements: boolean
@@ -151,6 +153,7 @@ export const resolveOptions = (
     basePath: new URL(issuer).pathname.replace(/\/$/, ''),
     issuerIsGuess: (options.issuer ?? undefined) === undefined,
     production,
+    checksAtStart: environment.NODE_ENV !== 'test',
     database,
     secrets: checkedSecrets(options.secrets ?? [developmentSecret(database, logger)]),
     preparedStatements: checkedFlag('preparedStatements', options.preparedStatements ?? true),

@@ -60,6 +60,10 @@ const all = query<Record<never, never>>((table) =>
   table('clients').select(recordColumns).orderBy('client_id'),
 )
 
+const first = query<Record<never, never>>((table) =>
+  table('clients').select(recordColumns).orderBy('client_id').limit(1000, { skipBinding: true }),
+)
+
 interface Lookup {
   clientId: string
   /** Epoch seconds. */
@@ -98,6 +102,10 @@ export const findClients = async (
 /** Every client, in the order of their ids. */
 export const listClients = async (db: Database, { now }: { now: number }): Promise<ClientRecord[]> =>
   (await all(db, {})).map((row) => recordOf(row, now))
+
+/** The first thousand of them: with open registration there may be any number. */
+export const listFirstClients = async (db: Database, { now }: { now: number }): Promise<ClientRecord[]> =>
+  (await first(db, {})).map((row) => recordOf(row, now))
 
 export interface ClientRow {
   clientId: string

@@ -1,0 +1,67 @@
+import { sqliteProblem } from '../database/sqlite-version.ts'
+import type { Options } from '../options/resolve.ts'
+import { isLoopbackHost } from '../protocol/redirect-uri.ts'
+import { type Check, error, type Finding, note, type Subject, warning } from './check.ts'
+
+/** The parts of the version of Node, such as 20 and 19. */
+const numbersOf = (version: string): [major: number, minor: number] => {
+  const [major = 0, minor = 0] = version.split('.').map(Number)
+  return [major, minor]
+}
+
+const nodeFindings = (version: string): Finding[] => {
+  const [major, minor] = numbersOf(version)
+  if (major < 20 || (major === 20 && minor < 19)) {
+    return [error(`Node ${version} is too old`, 'install Node 24; Latchkey needs 20.19 or newer')]
+  }
+  return major % 2 === 1
+    ? [warning(`Node ${version} gets no long-term support`, 'install Node 22, 24 or 26')]
+    : []
+}
+
+const usesSqlite = ({ database }: Options): boolean =>
+  typeof database === 'function'
+    ? database.client?.config?.client === 'better-sqlite3'
+    : database.client === 'better-sqlite3'
+
+const driverFindings = ({ options, versions: { node, sqlite } }: Subject): Finding[] => {
+  const problem = sqlite !== undefined && usesSqlite(options) ? sqliteProblem(sqlite, node) : undefined
+  const [message = '', fix = ''] = problem?.split('; ') ?? []
+  return problem === undefined ? [] : [error(message, fix)]
+}
+
+/** Checks of the options and of the machine, which need neither database nor server. */
+export const configurationChecks: readonly Check<Subject>[] = [
+  {
+    id: 'issuer',
+    title: 'the issuer is a public https URL',
+    run: ({ options: { issuer, production } }) =>
+      production && isLoopbackHost(new URL(issuer).hostname)
+        ? [
+            error(
+              `the issuer is ${issuer}, which only this machine can open`,
+              "set issuer: 'https://app.example.com/oauth', the public URL of the mount",
+            ),
+          ]
+        : [],
+  },
+  {
+    id: 'session-option',
+    title: 'the option session says whose session the pages use',
+    run: ({ options: { session, production } }) =>
+      production && session === undefined
+        ? [
+            note(
+              'the option session is not set, so the first request decides whose session the pages use',
+              "set session: 'host' if your app has a session, else session: 'own'",
+            ),
+          ]
+        : [],
+  },
+  {
+    id: 'node',
+    title: 'this version of Node is supported',
+    run: ({ versions }) => nodeFindings(versions.node),
+  },
+  { id: 'driver', title: 'the database driver runs on this version of Node', run: driverFindings },
+]

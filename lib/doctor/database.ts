@@ -1,0 +1,108 @@
+import { databaseTime } from '../database/clock.ts'
+import { schemaVersion } from '../database/schema-version.ts'
+import { isSuccessorDue } from '../keys/key-schedule.ts'
+import type { UserMapping } from '../options/options.ts'
+import { isUserMapping } from '../options/users.ts'
+import { listSigningKeys } from '../repositories/signing-keys.ts'
+import { type Check, error, type Finding, type StoredSubject, warning } from './check.ts'
+
+const mappingOf = ({ options: { users } }: StoredSubject): UserMapping | undefined =>
+  users !== undefined && isUserMapping(users) ? users : undefined
+
+const migrationFindings = async ({ database, options }: StoredSubject): Promise<Finding[]> => {
+  const { pending } = await schemaVersion(database)
+  if (pending.length === 0) return []
+  const message = `the database lacks ${pending.join(', ')}`
+  // In development the server migrates when it starts.
+  return [(options.production ? error : warning)(message, 'run: npx latchkey migrate')]
+}
+
+const userTableFindings = async (subject: StoredSubject): Promise<Finding[]> => {
+  const mapping = mappingOf(subject)
+  if (mapping === undefined) return []
+  const { table, columns } = mapping
+  const existing = await subject.columnsOf(table)
+  if (existing.length === 0) {
+    return [error(`the database has no table ${table}`, "set users: { table: 'your user table', … }")]
+  }
+  return Object.entries(columns)
+    .filter(([, column]) => !existing.includes(column))
+    .map(([name, column]) =>
+      error(
+        `${table} has no column ${column}`,
+        `set users.columns.${name} to one of: ${existing.join(', ')}`,
+      ),
+    )
+}
+
+/** Usual names of columns for a second factor, in snake_case. */
+const secondFactor = /(?:^|_)(?:totp|otp|mfa|2fa|tfa|two_?factor|second_factor|webauthn|passkey)(?:_|$|s$)/
+
+const snakeCase = (name: string): string => name.replace(/(?<=[a-z])(?=[A-Z])/g, '_').toLowerCase()
+
+/** Our own login page asks for a password only. */
+const secondFactorFindings = async (subject: StoredSubject): Promise<Finding[]> => {
+  const mapping = mappingOf(subject)
+  if (mapping === undefined || subject.options.login.url !== undefined) return []
+  const columns = await subject.columnsOf(mapping.table)
+  const found = columns.filter((column) => secondFactor.test(snakeCase(column)))
+  return found.length === 0
+    ? []
+    : [
+        warning(
+          `${mapping.table} has ${found.join(', ')}, but the login page asks for a password only`,
+          "let your own login page sign users in: login: { url: '/sign-in', current: … }",
+        ),
+      ]
+}
+
+/** Seconds for which the rotation of keys may be late before it is reported. */
+const slack = 86_400
+
+const keyFindings = async ({ database, options, now }: StoredSubject): Promise<Finding[]> => {
+  const keys = await listSigningKeys(database)
+  const algorithms = [...new Set(keys.map(({ algorithm }) => algorithm))]
+  const late = algorithms.filter((algorithm) =>
+    isSuccessorDue(
+      keys.filter((key) => key.algorithm === algorithm),
+      now() - slack,
+      options.lifetimes,
+    ),
+  )
+  return late.length === 0
+    ? []
+    : [
+        warning(
+          `the signing key for ${late.join(', ')} is older than lifetimes.signingKey, and no server has replaced it`,
+          'check the log of the servers, then run: npx latchkey keys rotate',
+        ),
+      ]
+}
+
+/** Seconds by which two clocks may differ. */
+export const clockTolerance = 30
+
+const clockFindings = async ({ database, now }: StoredSubject): Promise<Finding[]> => {
+  const ahead = (await databaseTime(database)) - now()
+  return Math.abs(ahead) <= clockTolerance
+    ? []
+    : [
+        warning(
+          `the clock of the database is ${Math.abs(ahead)} s ${ahead > 0 ? 'ahead of' : 'behind'} the one here`,
+          'synchronize both machines with NTP: timedatectl set-ntp true',
+        ),
+      ]
+}
+
+/** Checks of what is stored that a server makes itself when it starts. */
+export const schemaChecks: readonly Check<StoredSubject>[] = [
+  { id: 'migrations', title: 'every migration has run', run: migrationFindings },
+  { id: 'users', title: 'the user table has the columns of the option users', run: userTableFindings },
+]
+
+/** Checks of what is stored, on a schema that is up to date. */
+export const databaseChecks: readonly Check<StoredSubject>[] = [
+  { id: 'second-factor', title: 'no second factor is left out', run: secondFactorFindings },
+  { id: 'keys', title: 'signing keys are replaced in time', run: keyFindings },
+  { id: 'database-clock', title: 'the clock of the database is right', run: clockFindings },
+]

@@ -1,0 +1,112 @@
+import type { SelfReport } from '../endpoints/self-report.ts'
+import { impliedScopes } from '../options/scopes.ts'
+import { isLoopbackHost } from '../protocol/redirect-uri.ts'
+import { withImpliedScopes } from '../protocol/scope.ts'
+import { type Check, error, type Finding, type MountedSubject, note, warning } from './check.ts'
+
+/** A check of what the app reports about itself; it finds nothing without a report. */
+const ofReport =
+  (findingsOf: (report: SelfReport, subject: MountedSubject) => Finding[]): Check<MountedSubject>['run'] =>
+  (subject) =>
+    subject.mount.report === undefined ? [] : findingsOf(subject.mount.report, subject)
+
+const isPublicIssuer = ({ options: { issuer } }: MountedSubject): boolean =>
+  !isLoopbackHost(new URL(issuer).hostname)
+
+const unreportedFindings = ({ mount, options }: MountedSubject): Finding[] =>
+  mount.report !== undefined || mount.discovery.json?.issuer !== options.issuer
+    ? []
+    : [
+        note(
+          'the server does not recognize the secret of this configuration, so its session and proxy are not checked',
+          'run the command with the same secrets as the server',
+        ),
+      ]
+
+const environmentFindings = ({ production }: SelfReport, subject: MountedSubject): Finding[] =>
+  production || !isPublicIssuer(subject)
+    ? []
+    : [
+        error(
+          'the server runs with the rules of development: error pages show details',
+          'start it with NODE_ENV=production',
+        ),
+      ]
+
+const proxyFindings = ({ trustProxy }: SelfReport): Finding[] =>
+  trustProxy === true
+    ? [
+        error(
+          'the app trusts every proxy, so clients choose the address that the limits on wrong passwords count',
+          "app.set('trust proxy', 1), with the number of your proxies",
+        ),
+      ]
+    : []
+
+const storeFindings = ({ production, session }: SelfReport, subject: MountedSubject): Finding[] =>
+  session?.store === 'MemoryStore' && (production || isPublicIssuer(subject))
+    ? [
+        error(
+          "the app's sessions are kept in memory: logins vanish at each restart, and memory grows",
+          "give express-session a store, or set session: 'own'",
+        ),
+      ]
+    : []
+
+const cookieFindings = ({ session }: SelfReport, { options: { issuer } }: MountedSubject): Finding[] => {
+  if (session === undefined) return []
+  const { httpOnly, secure, sameSite } = session.cookie
+  const isStrict = sameSite === 'true' || sameSite === 'strict'
+  return [
+    ...(httpOnly
+      ? []
+      : [error('scripts can read the session cookie', 'session({ cookie: { httpOnly: true } })')]),
+    ...(secure || !issuer.startsWith('https:')
+      ? []
+      : [error('the session cookie is also sent over http', 'session({ cookie: { secure: true } })')]),
+    ...(isStrict
+      ? [
+          error(
+            'the session cookie is SameSite=Strict, so users who come from a client are not signed in',
+            "session({ cookie: { sameSite: 'lax' } })",
+          ),
+        ]
+      : []),
+    ...(isStrict || sameSite === 'lax'
+      ? []
+      : [
+          warning(
+            'the session cookie is sent with forms of other sites',
+            "session({ cookie: { sameSite: 'lax' } })",
+          ),
+        ]),
+  ]
+}
+
+const guardFindings = ({ guardedScopes }: SelfReport, { options }: MountedSubject): Finding[] => {
+  const implied = impliedScopes(options)
+  const unguarded = Object.entries(options.scopes)
+    .filter(([name, { claims = [] }]) => {
+      const isGuarded = withImpliedScopes([name], implied).some((scope) => guardedScopes.includes(scope))
+      return !isGuarded && claims.length === 0
+    })
+    .map(([name]) => name)
+  return unguarded.length === 0
+    ? []
+    : [
+        note(
+          `no guard in this app requires ${unguarded.join(', ')}`,
+          `app.get('/api/…', oauth.requireToken('${unguarded[0]}'), …), unless another API checks it`,
+        ),
+      ]
+}
+
+/** Checks of what the running app reports about itself. */
+export const reportChecks: readonly Check<MountedSubject>[] = [
+  { id: 'report', title: 'the server reports about itself', run: unreportedFindings },
+  { id: 'environment', title: 'the server runs in production', run: ofReport(environmentFindings) },
+  { id: 'trust-proxy', title: 'clients cannot choose their address', run: ofReport(proxyFindings) },
+  { id: 'session-store', title: 'sessions survive a restart', run: ofReport(storeFindings) },
+  { id: 'session-cookie', title: 'the session cookie is protected', run: ofReport(cookieFindings) },
+  { id: 'guards', title: 'every scope is required somewhere', run: ofReport(guardFindings) },
+]

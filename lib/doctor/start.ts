@@ -1,0 +1,24 @@
+import type { ServerSetup } from '../authorization-server.ts'
+import { installedSqlite } from '../database/sqlite-version.ts'
+import { diagnoseConfiguration, diagnoseStart } from './index.ts'
+
+/**
+ * Logs what the checks find that need no request, each as one line, when the server has started. It reads a few rows, once.
+ * Notes are for `latchkey doctor` only.
+ */
+export const warnAtStart = async (setup: ServerSetup): Promise<void> => {
+  // If the server is not ready, the start logs the reason.
+  const server = await setup.ready().catch(() => undefined)
+  if (server === undefined) return
+  const { options, database, now, warnOnce } = server
+  const subject = { options, now, versions: { node: process.versions.node, sqlite: installedSqlite() } }
+  const columnsOf = async (table: string): Promise<string[]> =>
+    Object.keys(await database.knex(table).columnInfo())
+  const found = [
+    ...(await diagnoseConfiguration(subject)),
+    ...(await diagnoseStart({ ...subject, database, columnsOf })),
+  ]
+  for (const { level, message, fix } of found) {
+    if (level !== 'note') warnOnce(`${message}; ${fix}`)
+  }
+}

@@ -1,0 +1,48 @@
+import type { Context } from '../http/context.ts'
+import type { Endpoint } from '../http/route.ts'
+import { sendJson } from '../http/send.ts'
+import { isOperatorCode } from '../keys/operator-code.ts'
+import { OAuthError } from '../protocol/errors.ts'
+import { describeHostSession, type HostSession } from '../sessions/host-session.ts'
+
+/** What only the running app knows about its configuration. It contains no secret. */
+export interface SelfReport {
+  readonly production: boolean
+  /** The version of Node. */
+  readonly node: string
+  /** The setting `trust proxy` of the app; of a function or a list only its type. */
+  readonly trustProxy: boolean | number | string
+  /** The session of the host, if the pages use it. */
+  readonly session?: HostSession
+  /** The scopes that guards in this process require. */
+  readonly guardedScopes: readonly string[]
+}
+
+const simple = (setting: unknown): SelfReport['trustProxy'] =>
+  typeof setting === 'boolean' || typeof setting === 'number' ? setting : typeof setting
+
+/**
+ * Reports how the app is set up to `latchkey doctor`, which signs its request with the secret of the server. For any other
+ * request there is nothing here.
+ */
+export const selfReportEndpoint: Endpoint<Context> = {
+  path: '/doctor',
+  methods: {
+    async GET({ server, req, res }) {
+      const { options, guardedScopes } = server
+      const [, code = ''] = /^Operator (.+)$/.exec(req.headers.authorization ?? '') ?? []
+      if (!isOperatorCode(code, options.secrets, server.now())) {
+        throw new OAuthError('invalid_request', 'there is nothing here', { status: 404 })
+      }
+      const session = await describeHostSession(server, req, res)
+      const report: SelfReport = {
+        production: options.production,
+        node: process.versions.node,
+        trustProxy: simple(req.app.get('trust proxy')),
+        guardedScopes: [...guardedScopes].sort(),
+        ...(session && { session }),
+      }
+      sendJson(res, report)
+    },
+  },
+}

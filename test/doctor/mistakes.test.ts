@@ -1,0 +1,228 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import express, { type RequestHandler } from 'express'
+import session, { MemoryStore } from 'express-session'
+import {
+  type Diagnosis,
+  diagnoseConfiguration,
+  diagnoseDatabase,
+  diagnoseMount,
+  openMount,
+} from '../../lib/doctor/index.ts'
+import { authRouter, type ClientSeed } from '../../lib/index.ts'
+import { serverBehind } from '../../lib/router.ts'
+import { clients, type Host, startHost } from '../support/host.ts'
+
+const issuer = 'https://app.example.com/oauth'
+const serverSecret = 'a secret of the tests that is long enough'
+
+/** An app that is set up as the documentation says, with one difference. */
+interface Plan {
+  readonly trustProxy?: unknown
+  readonly before?: RequestHandler
+  readonly mount?: string
+  readonly wellKnown?: boolean
+  readonly store?: session.Store
+  readonly cookie?: session.CookieOptions
+  readonly environment?: string
+  readonly clients?: ClientSeed[]
+  readonly guards?: readonly string[]
+  readonly hsts?: boolean
+  readonly sqlite?: string
+  readonly breakDatabase?: (host: Host) => Promise<unknown>
+}
+
+class PersistentStore extends MemoryStore {}
+
+const env = { ...process.env }
+// The prepared database of the tests is made with the rules of development.
+beforeAll(() => startHost())
+
+const open: Server[] = []
+afterAll(() => {
+  for (const server of open) server.close()
+  Object.assign(process.env, env)
+})
+
+const serve = async (plan: Plan, host: Host): Promise<string> => {
+  const { store = new PersistentStore(), cookie = {}, mount = '/oauth', hsts = true } = plan
+  const app = express()
+  app.set('trust proxy', plan.trustProxy ?? 1)
+  if (hsts)
+    app.use((_req, res, next) => {
+      res.set('Strict-Transport-Security', 'max-age=31536000')
+      next()
+    })
+  if (plan.before) app.use(plan.before)
+  const attributes = { httpOnly: true, secure: true, sameSite: 'lax', ...cookie } as const
+  app.use(
+    session({ secret: 'of the app', store, cookie: attributes, resave: false, saveUninitialized: false }),
+  )
+  app.use(mount, host.oauth)
+  if (plan.wellKnown !== false) app.use(host.oauth.wellKnown)
+  const server = createServer(app).listen(0)
+  open.push(server)
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/oauth`
+}
+
+const diagnose = async (plan: Plan): Promise<Diagnosis[]> => {
+  process.env.NODE_ENV = plan.environment ?? 'production'
+  const host = await startHost({
+    options: { issuer, session: 'host' },
+    clients: plan.clients ?? [...clients],
+  })
+  process.env.NODE_ENV = env.NODE_ENV
+  for (const scope of plan.guards ?? ['notes:read', 'notes:write']) host.oauth.requireToken(scope)
+  const { options, database, now } = serverBehind(host.oauth)!
+  const subject = { options, now, versions: { node: '24.11.0', sqlite: plan.sqlite ?? '13.2.0' } }
+  const mount = await openMount(await serve(plan, host), options, now)
+  await plan.breakDatabase?.(host)
+  const columnsOf = async (table: string) => Object.keys(await host.database.knex(table).columnInfo())
+  return [
+    ...(await diagnoseConfiguration(subject)),
+    ...(await diagnoseDatabase({ ...subject, database, columnsOf })),
+    ...(await diagnoseMount({ ...subject, mount })),
+  ]
+}
+
+const csrf: RequestHandler = (req, res, next) =>
+  req.method === 'POST' ? void res.status(403).json({ error: 'invalid csrf token' }) : next()
+
+/** As a proxy does, or middleware that waits for the headers. */
+const otherPolicy: RequestHandler = (_req, res, next) => {
+  const { writeHead } = res
+  res.writeHead = ((...given: never[]) => {
+    res.setHeader('Content-Security-Policy', "default-src 'self'")
+    return Reflect.apply(writeHead, res, given)
+  }) as typeof writeHead
+  next()
+}
+
+const wrongClock: RequestHandler = (_req, res, next) => {
+  res.set('Date', new Date(Date.now() + 600_000).toUTCString())
+  next()
+}
+
+const registered = ({ database: { knex, tablePrefix } }: Host, change: object): Promise<unknown> =>
+  knex(`${tablePrefix}clients`)
+    .where({ client_id: 'web' })
+    .then((rows) => ({ ...JSON.parse(rows[0].metadata), ...change }))
+    .then((metadata) =>
+      knex(`${tablePrefix}clients`)
+        .where({ client_id: 'web' })
+        .update({ metadata: JSON.stringify(metadata) }),
+    )
+
+const redirectsTo = (uri: string) => (host: Host) => registered(host, { redirect_uris: [uri] })
+
+const isOld = (host: Host): Promise<unknown> =>
+  host.database.knex(`${host.database.tablePrefix}signing_keys`).update({ active_at: 1 })
+
+const lacksMigration = ({ database: { knex, tablePrefix } }: Host): Promise<unknown> =>
+  knex(`${tablePrefix}migrations`)
+    .orderBy('id', 'desc')
+    .limit(1)
+    .then(([{ id }]) => knex(`${tablePrefix}migrations`).where({ id }).delete())
+
+const changeUsers =
+  (change: (table: import('knex').Knex.AlterTableBuilder) => void) =>
+  ({ database, usersTable }: Host): Promise<unknown> =>
+    database.knex.schema.alterTable(usersTable, change)
+
+const mistakes: readonly [check: string, level: string, fix: RegExp, plan: Plan][] = [
+  ['mount', 'error', /app.use\('\/oauth', oauth\)/, { mount: '/auth' }],
+  ['mount', 'error', /app.set\('trust proxy', 1\)/, { trustProxy: false }],
+  ['well-known', 'error', /app.use\(oauth.wellKnown\)/, { wellKnown: false }],
+  ['clock', 'error', /NTP/, { before: wrongClock }],
+  ['forms', 'error', /before it/, { before: csrf }],
+  ['forms', 'error', /express.json/, { before: express.json({ type: () => true }) }],
+  ['forms', 'error', /limit: '64kb'/, { before: express.urlencoded({ limit: '10kb', extended: false }) }],
+  ['headers', 'error', /Content|policy|remove/, { before: otherPolicy }],
+  ['headers', 'note', /helmet/, { hsts: false }],
+  ['environment', 'error', /NODE_ENV=production/, { environment: 'test' }],
+  ['trust-proxy', 'error', /app.set\('trust proxy', 1\)/, { trustProxy: true }],
+  ['session-store', 'error', /store/, { store: new MemoryStore() }],
+  ['session-cookie', 'error', /httpOnly: true/, { cookie: { httpOnly: false } }],
+  ['session-cookie', 'error', /secure: true/, { cookie: { secure: false } }],
+  ['session-cookie', 'error', /sameSite: 'lax'/, { cookie: { sameSite: 'strict' } }],
+  ['session-cookie', 'warning', /sameSite: 'lax'/, { cookie: { sameSite: 'none' } }],
+  ['guards', 'note', /requireToken\('notes:write'\)/, { guards: ['notes:read'] }],
+  ['migrations', 'error', /npx latchkey migrate/, { breakDatabase: lacksMigration }],
+  [
+    'users',
+    'error',
+    /users.columns.password to one of: id, email, hash/,
+    { breakDatabase: changeUsers((table) => void table.renameColumn('password_hash', 'hash')) },
+  ],
+  [
+    'second-factor',
+    'warning',
+    /login: \{ url/,
+    { breakDatabase: changeUsers((table) => void table.string('totpSecret')) },
+  ],
+  ['keys', 'warning', /npx latchkey keys rotate/, { breakDatabase: isOld }],
+  [
+    'redirect-uris',
+    'error',
+    /client update web/,
+    { breakDatabase: redirectsTo('http://shop.example.com/cb') },
+  ],
+  ['redirect-uris', 'error', /client update web/, { breakDatabase: redirectsTo('https://*.example.com/cb') }],
+  [
+    'redirect-uris',
+    'warning',
+    /client update/,
+    { breakDatabase: redirectsTo('https://a1.ngrok-free.app/cb') },
+  ],
+  ['redirect-uris', 'warning', /--public/, { breakDatabase: redirectsTo('com.example.app:/cb') }],
+  [
+    'client-scopes',
+    'warning',
+    /option scopes/,
+    { breakDatabase: (host) => registered(host, { scope: 'openid orders:read' }) },
+  ],
+  ['driver', 'error', /npm install better-sqlite3@13/, { sqlite: '12.9.0' }],
+]
+
+test('an app that is set up as the documentation says has no mistake', async () => {
+  expect(await diagnose({})).toEqual([])
+})
+
+test.each(mistakes)('%s finds one planted mistake: %s, %s', async (check, level, fix, plan) => {
+  expect(await diagnose(plan)).toEqual([
+    { check, level, message: expect.any(String), fix: expect.stringMatching(fix) },
+  ])
+})
+
+test('a server logs once at its start what needs no request, but not in tests', async () => {
+  const first = await startHost()
+  await redirectsTo('http://shop.example.com/cb')(first)
+  await changeUsers((table) => void table.string('mfa_secret'))(first)
+  const lines: string[] = []
+  const warn = (line: string): void => void lines.push(line)
+  const logger = { info: () => {}, warn, error: warn }
+  const start = async (): Promise<void> => {
+    const { database } = first
+    const users = {
+      table: first.usersTable,
+      columns: { id: 'id', username: 'email', password: 'password_hash' },
+    }
+    const scopes = { 'notes:read': 'Read your notes', 'notes:write': 'Write notes' }
+    const again = authRouter({
+      scopes,
+      ...{ issuer, database: database.knex, users, logger },
+      secrets: [serverSecret],
+    })
+    await again.ready()
+    await again.close()
+  }
+  await start()
+  expect(lines).toEqual([])
+  process.env.NODE_ENV = 'production'
+  await start()
+  process.env.NODE_ENV = env.NODE_ENV
+  expect(lines).toEqual([
+    expect.stringMatching(/^latchkey: \w+ has mfa_secret, but .*; let your own login page/),
+    expect.stringMatching(/^latchkey: redirect URI http:\/\/shop.example.com\/cb of client web sends codes/),
+  ])
+})
