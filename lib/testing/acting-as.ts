@@ -5,6 +5,7 @@ import { knownResources } from '../options/resources.ts'
 import { knownScopes } from '../options/scopes.ts'
 import { isUserMapping } from '../options/users.ts'
 import type { AuthorizationDetails } from '../protocol/authorization.ts'
+import type { AuthorizationDetail } from '../protocol/authorization-details.ts'
 import { allowedScopes, type Client } from '../protocol/client.ts'
 import type { Login } from '../protocol/login.ts'
 import { isAmong } from '../protocol/organization.ts'
@@ -75,7 +76,10 @@ const authorizationOf = (
   {
     scopes,
     ...granted
-  }: { scopes: readonly string[] } & Pick<AuthorizationDetails, 'organization' | 'resources'>,
+  }: { scopes: readonly string[] } & Pick<
+    AuthorizationDetails,
+    'organization' | 'resources' | 'authorizationDetails'
+  >,
 ): NewAuthorization => {
   const { clientId } = client
   const { subject, sid, authTime: now, amr, acr } = login
@@ -101,6 +105,7 @@ export interface ActingAsOptions {
   readonly organization?: string
   readonly resource?: string
   readonly acr?: string
+  readonly authorizationDetails?: readonly AuthorizationDetail[]
 }
 
 /**
@@ -113,6 +118,7 @@ export interface ActingAsOptions {
  * @param options.client the registered client of the token; by default a client for tests that can do nothing else
  * @param options.resource the resource that the token is for, by default none
  * @param options.acr the authentication level of the login, one of the option `acrValues`; by default none
+ * @param options.authorizationDetails what the token allows in detail (RFC 9396), by default nothing
  * @param options.organization the organization of the token, with the option `organizations`; by default the user's only one
  * @throws Error with NODE_ENV=production, for an unknown user or scope, and for an organization that the user does not
  *   belong to
@@ -124,7 +130,7 @@ export const actingAs = async (
   oauth: AuthRouter,
   user: ActingUser,
   scopes: Scopes = [],
-  { client: clientId, organization: asked, resource, acr }: ActingAsOptions = {},
+  { client: clientId, organization: asked, resource, acr, authorizationDetails }: ActingAsOptions = {},
 ): Promise<ActingAs> => {
   const server = await serverOf(oauth).ready()
   const found = await activeUser(server, user)
@@ -139,9 +145,12 @@ export const actingAs = async (
       : checkedScopes(scopes, allowedScopes(client), `of the client ${clientId}`)
   if (acr !== undefined && !server.options.acrValues.includes(acr))
     refuse(`${acr} is not in the option acrValues`)
+  const types = client.metadata.authorization_details_types ?? []
+  const unknown = authorizationDetails?.find(({ type }) => !types.includes(type))
+  if (unknown) refuse(`${unknown.type} is not a type of authorization details that the client may request`)
   const login = { sid: randomId(), subject, authTime: server.now(), amr: ['pwd'], acr }
   const authorization = authorizationOf(client, login, {
-    ...{ scopes: granted, organization },
+    ...{ scopes: granted, organization, authorizationDetails },
     resources: scopesOfResources(granted, resources, knownResources(server)),
   })
   const accessToken = await issueAccessToken(server, {

@@ -14,22 +14,28 @@ export const registeredClient = async (server: AuthorizationServer, clientId: st
 const clientId = 'latchkey-testing'
 
 /** It has neither redirect URI nor secret, so it cannot be used outside tests. */
-const metadataWith = (scope: string): ClientMetadata =>
+const metadataWith = (scope: string, detailTypes: string[]): ClientMetadata =>
   parseClientMetadata({
     client_name: 'latchkey/testing',
     grant_types: ['client_credentials'],
     token_endpoint_auth_method: 'client_secret_basic',
     scope,
+    authorization_details_types: detailTypes,
   })
 
-/** The client of test tokens, created when needed. It may have every scope. */
+const isSame = (one: ClientMetadata, other: ClientMetadata): boolean =>
+  one.scope === other.scope &&
+  String(one.authorization_details_types ?? []) === String(other.authorization_details_types)
+
+/** The client of test tokens, created when needed. It may have every scope and every type of details. */
 export const clientForTests = async (server: AuthorizationServer): Promise<Client> => {
   const now = server.now()
   const known = await findClient(server.database, { clientId, now })
   const scope = knownScopes(server.options).join(' ')
-  const stored = { clientId, secretHash: null, metadata: metadataWith(scope), now }
+  const types = Object.keys(server.options.authorizationDetails)
+  const stored = { clientId, secretHash: null, metadata: metadataWith(scope, types), now }
   // Another test file may have created it meanwhile; it is then found below.
   if (known === undefined) await createClient(server.database, stored).catch(() => undefined)
-  else if (known.metadata.scope !== scope) await updateClient(server.database, stored)
+  else if (!isSame(known.metadata, stored.metadata)) await updateClient(server.database, stored)
   return registeredClient(server, clientId)
 }

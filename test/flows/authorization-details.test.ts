@@ -3,10 +3,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import supertest from 'supertest'
 import { type AuthRouterOptions, authRouter, OAuthError } from '../../lib/index.ts'
+import { actingAs } from '../../lib/testing/index.ts'
+import { codesFor, connect, deviceClients, poll } from '../support/device.ts'
 import { authorizeUrl, callback, clients, type Host, secret, startHost } from '../support/host.ts'
 import { codeOf, expectErrorRedirect } from '../support/outcomes.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
 import { introspectAs, payloadOf } from '../support/resource-host.ts'
+import { assertion, type ClientKey, createClientKey } from '../support/signing-client.ts'
 import { answerOf, expectError, type Fields, guarded, post, redeem, refresh, web } from '../support/tokens.ts'
 
 const bank = 'https://bank.example/api'
@@ -16,6 +19,7 @@ const types = ['payment', 'account', 'ledger']
 const scope = 'openid notes:read offline_access'
 
 const options: Partial<AuthRouterOptions> = {
+  features: { deviceAuthorization: true, requestObjects: true },
   resources: {
     [bank]: { scopes: ['notes:read'], accessToken: 'jwt', introspection: ['bank-api'] },
   },
@@ -38,7 +42,9 @@ const options: Partial<AuthRouterOptions> = {
 }
 
 let host: Host
+let key: ClientKey
 beforeAll(async () => {
+  key = await createClientKey('ES256', 'one')
   host = await startHost({
     options,
     clients: [
@@ -48,6 +54,12 @@ beforeAll(async () => {
         ...{ scope, first_party: true, authorization_details_types: types },
       },
       { ...clients[0]!, client_id: 'plain', scope },
+      { ...deviceClients[0]!, authorization_details_types: types },
+      {
+        ...clients[0]!,
+        ...{ client_id: 'signer', authorization_details_types: types },
+        jwks: { keys: [key.publicJwk as never] },
+      },
       { client_id: 'bank-api', client_secret: secret, grant_types: [] },
     ],
   })
@@ -206,4 +218,26 @@ test('a template of the host shows an object in place of its lines', async () =>
   expect(() => authRouter({ ...missing, views, issuer: 'http://localhost:3000' })).toThrow(
     'partials/none.eta',
   )
+})
+
+test('a device asks for details, and its user sees them', async () => {
+  const codes = await codesFor(host, { authorization_details: JSON.stringify([payment]) })
+  const agent = await signedIn()
+  await connect(agent, codes.user_code)
+  expect(await answerOf(poll(host, codes))).toMatchObject({ authorization_details: [enriched] })
+})
+
+test('a request object has details as JSON', async () => {
+  const claims = { response_type: 'code', redirect_uri: callback, scope: 'openid' }
+  const request = await assertion('signer', key, { ...claims, authorization_details: [account] })
+  const agent = await signedIn()
+  const page = await agent.open(`/oauth/authorize?${new URLSearchParams({ client_id: 'signer', request })}`)
+  expect(textOf(page.html)).toContain('See your account Actions list, read')
+})
+
+test('a test token has the details that a test names', async () => {
+  const { headers } = await actingAs(host.oauth, 1, 'notes:read', { authorizationDetails: [payment] })
+  expect((await supertest(host.app).get('/pay').set(headers)).body).toEqual([payment])
+  const unknown = actingAs(host.oauth, 1, [], { authorizationDetails: [{ type: 'paymnt' }] })
+  await expect(unknown).rejects.toThrow('paymnt is not a type')
 })

@@ -10,7 +10,15 @@ let operations: Record<OperationName, CountedOperation>
 
 beforeAll(async () => {
   // With these features the client of the host costs no more.
-  host = await startHost({ options: { features: { registration: true, clientMetadataDocuments: true } } })
+  host = await startHost({
+    options: {
+      features: {
+        ...{ registration: true, clientMetadataDocuments: true },
+        tokenExchange: { policy: () => true },
+      },
+      authorizationDetails: { payment: { description: 'Make a payment' } },
+    },
+  })
   const { knex, tablePrefix } = host.database
   count = await countStatements(knex, [`${tablePrefix}sessions`, host.usersTable])
   operations = await operationsAt(host)
