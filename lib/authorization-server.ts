@@ -8,6 +8,7 @@ import type { EventDetails } from './events/event.ts'
 import { createEvents, type Events } from './events/events.ts'
 import { type KeyRing, openKeyRing } from './keys/key-ring.ts'
 import { openPairwiseSalt } from './keys/pairwise-salt.ts'
+import { createUsedProofs, type UsedProofs } from './keys/used-proofs.ts'
 import { providerIcons } from './options/branding.ts'
 import type { Limit } from './options/options.ts'
 import type { Options } from './options/resolve.ts'
@@ -57,6 +58,8 @@ export interface ServerSetup {
   readonly clientJwks: ClientJwks
   /** Request objects at URLs that clients registered. */
   readonly requestObjects: RequestObjects
+  /** DPoP proofs that were used in this process, if they are not recorded in the database. */
+  readonly usedProofs: UsedProofs
   readonly languages: Languages
   /** Claims by scope: the standard ones and the host's. */
   readonly scopeClaims: ScopeClaims
@@ -197,6 +200,7 @@ export const createAuthorizationServer = (
     outbound,
     clientJwks: createClientJwks({ outbound, logger: options.logger, now }),
     requestObjects: createRequestObjects(outbound, now),
+    usedProofs: createUsedProofs(now),
     languages,
     scopeClaims: claimsByScope(options.scopes),
     views: createViews({

@@ -1,10 +1,10 @@
 import type { ProofChecks } from '../http/dpop.ts'
 import { createNonces } from '../keys/dpop-nonce.ts'
+import { createUsedProofs } from '../keys/used-proofs.ts'
 import { checkedBaseUrls } from '../options/base-urls.ts'
 import { assertNames, assertRecord, assertType, refuse } from '../options/check.ts'
 import { checkedSecrets } from '../options/checks.ts'
 import { callHost } from '../users/host-function.ts'
-import { createUsedProofs } from './used-proofs.ts'
 
 /** How an API in another process than its authorization server checks DPoP proofs (RFC 9449 §7). */
 export interface RemoteDpopOptions {

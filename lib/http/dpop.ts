@@ -22,7 +22,7 @@ export interface ProofChecks {
 }
 
 /** The checks of this server; undefined if `features.dpop` is off. A proof is used once for all processes together. */
-export const proofChecksOf = ({ options, database, now }: ServerSetup): ProofChecks | undefined => {
+const proofChecksOf = ({ options, database, now }: ServerSetup): ProofChecks | undefined => {
   const { dpop } = options.features
   return (
     dpop && {
@@ -31,6 +31,16 @@ export const proofChecksOf = ({ options, database, now }: ServerSetup): ProofChe
       now,
     }
   )
+}
+
+/**
+ * The checks of requests with access tokens. With `features.dpop.usedProofs: 'memory'` they take no statement, and a proof is
+ * used once for each process.
+ */
+export const usageChecksOf = (server: ServerSetup): ProofChecks | undefined => {
+  const checks = proofChecksOf(server)
+  const inMemory = server.options.features.dpop?.usedProofs === 'memory'
+  return checks && inMemory ? { ...checks, isFirstUse: server.usedProofs } : checks
 }
 
 /** What a proof must be bound to, beside the method of the request. */
@@ -127,7 +137,8 @@ export type UrlsOf = (req: Request) => readonly string[]
 export const urlsBelow =
   (baseUrls: readonly string[]): UrlsOf =>
   ({ originalUrl }) => {
-    const [path = ''] = originalUrl.split('?')
+    // A client may send the whole URL as the target of its request (RFC 9112 §3.2.2).
+    const [path = ''] = originalUrl.replace(/^https?:\/\/[^/?]*/i, '').split('?')
     return baseUrls.map((base) => base + path)
   }
 

@@ -6,7 +6,7 @@ import { certificateThumbprint } from '../protocol/client-certificate.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { type KeyBinding, type TokenBinding, tokenType } from '../protocol/token-binding.ts'
 import { clientCertificate } from './client-certificate.ts'
-import { dpopCheck, proofChecksOf, type UrlsOf } from './dpop.ts'
+import { dpopCheck, type UrlsOf, usageChecksOf } from './dpop.ts'
 import type { PresentedToken, SenderCheck } from './presented-token.ts'
 
 /** The proofs that a resource server can check, by type of binding. */
@@ -36,7 +36,7 @@ export const senderChecks = (
  * @param urlsOf the URLs, without query, by which a request may have been made
  */
 export const senderChecksOf = (server: ServerSetup, urlsOf: UrlsOf): SenderChecks => {
-  const proofs = proofChecksOf(server)
+  const proofs = usageChecksOf(server)
   return {
     ...senderChecks(server.options.features, server.warnOnce),
     ...(proofs && { dpop: dpopCheck(proofs, urlsOf) }),

@@ -61,10 +61,12 @@ const checkedDpop = (dpop: Features['dpop'] = false): Required<DpopOptions> | un
   if (dpop === false) return undefined
   const options = dpop === true ? {} : dpop
   assertRecord('features.dpop', options)
-  assertNames('features.dpop.', options, ['nonces', 'baseUrls'])
-  const { nonces = 'none', baseUrls = [] } = options
+  assertNames('features.dpop.', options, ['nonces', 'usedProofs', 'baseUrls'])
+  const { nonces = 'none', usedProofs = 'database', baseUrls = [] } = options
   if (nonces !== 'none' && nonces !== 'required') refuse("features.dpop.nonces must be 'none' or 'required'")
-  return { nonces, baseUrls: checkedBaseUrls('features.dpop.baseUrls', baseUrls) }
+  if (usedProofs !== 'database' && usedProofs !== 'memory')
+    refuse("features.dpop.usedProofs must be 'database' or 'memory'")
+  return { nonces, usedProofs, baseUrls: checkedBaseUrls('features.dpop.baseUrls', baseUrls) }
 }
 
 const checkedPushedRequests = (pushed: unknown = false): boolean | 'required' =>

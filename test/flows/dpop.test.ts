@@ -1,5 +1,6 @@
 import express from 'express'
 import supertest from 'supertest'
+import { urlsBelow } from '../../lib/http/dpop.ts'
 import { type AuthRouterOptions, type ClientSeed, resourceServer } from '../../lib/index.ts'
 import { openServer, type TestServer } from '../support/client-server.ts'
 import { createDpopKey, type DpopKey, dpopProof, withProof } from '../support/dpop-client.ts'
@@ -365,6 +366,27 @@ test('a verifier of the MCP SDK, which sees no request, refuses a bound token', 
   const { access_token } = await tokensFor(jwtApi)
   const verifying = host.oauth.tokenVerifier(jwtApi).verifyAccessToken(access_token)
   await expect(verifying).rejects.toMatchObject({ message: expect.stringContaining('bound to a key') })
+})
+
+test('the URL does not follow a request target with a host either', () => {
+  const originalUrl = 'http://evil.example/notes?a=1'
+  expect(urlsBelow(['https://api.example.com/v1'])({ originalUrl } as never)).toEqual([
+    'https://api.example.com/v1/notes',
+  ])
+})
+
+test('used proofs can be kept in memory: guards take no statement, and the token endpoint still does', async () => {
+  const one = await startHost({ options: { features: { dpop: { usedProofs: 'memory' } } } })
+  const [at, notes] = ['http://localhost:3000/oauth/token', 'http://localhost:3000/api/notes']
+  const fields = { ...web, grant_type: 'client_credentials', scope: 'notes:read' }
+  const { body } = await post(one, fields).set('DPoP', await dpopProof(key, 'POST', at))
+  const token = body.access_token
+  const headers = { Authorization: `DPoP ${token}`, DPoP: await dpopProof(key, 'GET', notes, { token }) }
+  const statuses = []
+  for (const _ of [1, 2]) statuses.push((await supertest(one.app).get('/api/notes').set(headers)).status)
+  expect(statuses).toEqual([200, 401])
+  const { knex, tablePrefix } = one.database
+  expect(await knex(`${tablePrefix}replays`).select('hash')).toHaveLength(1)
 })
 
 test('a bound token for a resource is for nothing once the host has no resources', async () => {
