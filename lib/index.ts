@@ -56,6 +56,7 @@ export type {
   LoginProvider,
   LogoPair,
   MetadataDocumentOptions,
+  MutualTlsOptions,
   OutboundOptions,
   Picture,
   RedisClient,
@@ -78,6 +79,7 @@ export type { AuthorizationDetail } from './protocol/authorization-details.ts'
 export type { ClientChanges, ClientMetadata } from './protocol/client-metadata.ts'
 export { type ErrorCode, OAuthError } from './protocol/errors.ts'
 export type { Organization } from './protocol/organization.ts'
+export type { SecurityProfile } from './protocol/security-profile.ts'
 export type { KeyBinding } from './protocol/token-binding.ts'
 export type { ActClaim } from './protocol/token-context.ts'
 export { type AuthRouter, authRouter } from './router.ts'

@@ -5,7 +5,7 @@ import type { Client } from '../protocol/client.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import type { TokenRequest } from '../protocol/token-request.ts'
 import { findClient } from '../repositories/index.ts'
-import { type ClientAuthMethod, ExpiredSecretError } from './client-auth-method.ts'
+import { type ClientAuthMethod, type ClientCredentials, ExpiredSecretError } from './client-auth-method.ts'
 import { clientSecretBasic } from './client-secret-basic.ts'
 import { clientSecretPost } from './client-secret-post.ts'
 import { none } from './none.ts'
@@ -44,33 +44,41 @@ const mayUse = ({ metadata }: Client, method: ClientAuthMethod): boolean => {
   return method === clientSecretBasic || method === clientSecretPost
 }
 
+/** A method with the credentials that a request has for it. */
+interface Presented {
+  readonly method: ClientAuthMethod
+  readonly credentials: ClientCredentials
+}
+
 /**
- * The method of the request. A request that only names the client is `none`, or of a method of the connection.
+ * The credentials of the request. If it only names the client, they are those of `none` or of the connection, as the client
+ * is registered.
  *
  * @throws OAuthError `invalid_request` unless the request uses exactly one method
  */
-const methodsOf = (
-  request: TokenRequest,
-  options: Options,
-): readonly [ClientAuthMethod, ...ClientAuthMethod[]] => {
+const presentedBy = (request: TokenRequest, options: Options): readonly [Presented, ...Presented[]] => {
   const [method, second] = requestMethods.filter((candidate) => candidate.isUsed(request))
   if (method === undefined || second !== undefined) {
     throw new OAuthError('invalid_request', 'the client must authenticate with exactly one method')
   }
-  if (request.certificate === undefined) return [method]
-  return [method, ...connectionMethods.filter((each) => each.isOn?.(options) && each.isUsed(request))]
+  const presented = { method, credentials: method.credentials(request) }
+  if (request.certificate === undefined) return [presented]
+  const ofConnection = connectionMethods.filter((each) => each.isOn?.(options) && each.isUsed(request))
+  return [
+    presented,
+    ...ofConnection.map((each) => ({ method: each, credentials: each.credentials(request) })),
+  ]
 }
 
 /** Whether the request has the credentials of this client, which must be enabled and registered for the method. */
 const isAuthentic = async (
   server: AuthorizationServer,
   client: Client,
-  methods: readonly ClientAuthMethod[],
-  request: TokenRequest,
+  presented: readonly Presented[],
 ): Promise<boolean> => {
-  const method = methods.find((candidate) => mayUse(client, candidate))
-  if (client.disabledAt !== null || method === undefined) return false
-  return method.credentials(request).verify(client, server)
+  const used = presented.find(({ method }) => mayUse(client, method))
+  if (client.disabledAt !== null || used === undefined) return false
+  return used.credentials.verify(client, server)
 }
 
 /** The client as it is now; undefined also if its metadata document is gone. */
@@ -97,8 +105,8 @@ export const authenticateClient = async (
   request: TokenRequest,
   endpoint: EndpointDescription,
 ): Promise<Client> => {
-  const methods = methodsOf(request, server.options)
-  const { clientId: named } = methods[0].credentials(request)
+  const presented = presentedBy(request, server.options)
+  const { clientId: named } = presented[0].credentials
   const clientId = isClientId(named) ? named : undefined
   const { info } = request
   const attempt = { address: info.address, name: clientId ?? '' }
@@ -106,7 +114,7 @@ export const authenticateClient = async (
   await throttle.assertOpen(attempt)
   const client = clientId === undefined ? undefined : await currentClient(server, clientId)
   try {
-    if (client && (await isAuthentic(server, client, methods, request))) return client
+    if (client && (await isAuthentic(server, client, presented))) return client
     throw invalidClient(request)
   } catch (error) {
     if (!(error instanceof OAuthError && error.code === 'invalid_client')) throw error

@@ -157,6 +157,7 @@ describe('open registration', () => {
     ['only a response type that is off', { response_types: ['id_token token'] }, metadata],
     ['an unknown authentication method', { token_endpoint_auth_method: 'client_secret_jwt' }, metadata],
     ['private_key_jwt without keys', { token_endpoint_auth_method: 'private_key_jwt' }, metadata],
+    ['certificates that are not read', { token_endpoint_auth_method: 'tls_client_auth' }, metadata],
     ['keys at this machine', { jwks_uri: 'https://127.0.0.1/jwks' }, metadata],
     ['keys at a number', { jwks_uri: 'https://2130706433/jwks' }, metadata],
     ['keys at a mapped address', { jwks_uri: 'https://[::ffff:10.0.0.1]/jwks' }, metadata],
