@@ -1,4 +1,4 @@
-import { decodeProtectedHeader } from 'jose'
+import { decodeProtectedHeader, SignJWT } from 'jose'
 import supertest from 'supertest'
 import type { AuthRouterOptions, ClientSeed } from '../../lib/index.ts'
 import { resolveOptions } from '../../lib/options/resolve.ts'
@@ -103,6 +103,16 @@ describe('the authorization endpoint', () => {
     const { status, body } = await push(fields)
     expect({ status, error: body.error }).toEqual({ status: 400, error })
   })
+})
+
+test('request objects are signed with PS256, and not with RS256', async () => {
+  const pushed = async (key: ClientKey) => {
+    const claims = { ...asked, client_id: 'bank', aud: issuer }
+    const object = new SignJWT(claims).setProtectedHeader({ alg: key.alg, kid: key.alg })
+    const { body } = await post('/par', { request: await object.sign(key.privateKey) }, { by: null })
+    return body.error
+  }
+  expect([await pushed(keys.PS256), await pushed(keys.RS256)]).toEqual([undefined, 'invalid_request_object'])
 })
 
 describe('a client authenticates', () => {
