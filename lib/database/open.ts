@@ -3,8 +3,8 @@ import { driverOf } from './driver.ts'
 import { connectionSettings, driverName, privateHandle } from './internals.ts'
 import { assertSqliteRuns } from './sqlite-version.ts'
 import { query } from './statement.ts'
+import { writesSettled } from './transaction.ts'
 import type { Database, DriverOptions } from './types.ts'
-import { writesSettled } from './write-queue.ts'
 
 /** A database that is open. */
 export interface OpenedDatabase {

@@ -1,8 +1,8 @@
 import type { Knex } from 'knex'
 import { executeAlone, executeInTransaction } from './connection.ts'
 import { withRetry } from './errors.ts'
+import { commitTogether, hasQueue } from './transaction.ts'
 import type { Compiled, Database, Result, Row, Value } from './types.ts'
-import { commitTogether, hasQueue } from './write-queue.ts'
 
 /** Marks the place of a value in a statement that is being built. */
 class Placeholder {

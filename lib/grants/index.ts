@@ -21,15 +21,23 @@ const all: readonly Grant[] = [
   tokenExchange,
 ]
 
+type Configured = Pick<AuthorizationServer, 'options'>
+
+const isOn = ({ options }: Configured, grant: Grant): boolean => grant.isOn?.(options) ?? true
+
+const definedGrants = ({ options }: Configured): Grant[] => options.grants.map(definedGrant)
+
 /** Every grant that the host has turned on or defined; discovery publishes their names. */
-export const grantsOf = ({ options }: Pick<AuthorizationServer, 'options'>): Grant[] => [
-  ...all.filter((grant) => grant.isOn?.(options) ?? true),
-  ...options.grants.map(definedGrant),
+export const grantsOf = (server: Configured): Grant[] => [
+  ...all.filter((grant) => isOn(server, grant)),
+  ...definedGrants(server),
 ]
 
 /** @throws OAuthError `unsupported_grant_type` (RFC 6749 §5.2) */
 export const grantFor = (server: AuthorizationServer, grantType: string): Grant => {
-  const grant = grantsOf(server).find((candidate) => candidate.grantType === grantType)
+  const isNamed = (grant: Grant): boolean => grant.grantType === grantType
+  const own = all.find((grant) => isNamed(grant) && isOn(server, grant))
+  const grant = own ?? definedGrants(server).find(isNamed)
   if (grant === undefined) throw new OAuthError('unsupported_grant_type', 'grant_type is not supported')
   return grant
 }
