@@ -36,9 +36,11 @@ const legendOf = (names: readonly string[]): string[] =>
 
 /** Draws the rates as bars: a group for each operation, with each server's rate divided by the reference's. */
 export const chart = (operations: readonly Operation[], rates: readonly Rate[]): string => {
-  const groups = operations.map(({ name }) => {
+  const groups = operations.flatMap(({ name }) => {
     const of = rates.filter((rate) => rate.operation === name)
-    return { name, bars: of.map((rate) => ({ name: rate.contestant, ratio: ratioOf(rate, of) })) }
+    const bars = of.map((rate) => ({ name: rate.contestant, ratio: ratioOf(rate, of) }))
+    // Without the reference there is nothing to divide by.
+    return bars.some(({ ratio }) => Number.isNaN(ratio)) ? [] : [{ name, bars }]
   })
   const max = Math.max(1, ...groups.flatMap(({ bars }) => bars.map(({ ratio }) => ratio)))
   const scale = (width - left - right) / max
