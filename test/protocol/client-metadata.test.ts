@@ -271,3 +271,16 @@ test('any JSON gives metadata that parses to itself, or an OAuthError of registr
     { numRuns: 2000 },
   )
 })
+
+test.each(['dpop_bound_access_tokens', 'tls_client_certificate_bound_access_tokens'])(
+  'with %s, no access token is returned in the front channel, and none is bound twice',
+  (name) => {
+    const front = {
+      grant_types: ['authorization_code', 'implicit'],
+      response_types: ['code', 'id_token token'],
+    }
+    expect(() => parse({ ...front, [name]: true })).toThrow(refused('front channel'))
+    const both = { dpop_bound_access_tokens: true, tls_client_certificate_bound_access_tokens: true }
+    expect(() => parse(both)).toThrow(refused('dpop_bound_access_tokens must not be true with'))
+  },
+)
