@@ -14,7 +14,7 @@ const read = (file: string): string => readFileSync(join(root, file), 'utf8')
 const isMarkdown = (name: string): boolean => name.endsWith('.md')
 const pages = [
   ...readdirSync(root).filter(isMarkdown),
-  ...['example-app/README.md', 'bench/README.md', 'test/CONFORMANCE.md'],
+  ...['example-app/README.md', 'bench/README.md', 'test/CONFORMANCE.md', 'test/FAPI2.md'],
   ...readdirSync(join(root, 'docs'))
     .filter(isMarkdown)
     .map((name) => `docs/${name}`),
@@ -129,8 +129,9 @@ const checkCommands = (): void => {
 
 /** The tests that a page names exist. Returns how many there are. */
 const checkTitles = (page: string): number => {
-  const named = [...read(page).matchAll(/\]\((?:\.\.\/)?(test\/[^)]+)\): “([^”]+)”/g)]
-  for (const [, file = '', title = ''] of named) {
+  const named = [...read(page).matchAll(/\]\(([^)]+\.test\.ts)\): “([^”]+)”/g)]
+  for (const [, link = '', title = ''] of named) {
+    const file = join(dirname(page), link)
     ok(read(file).replace(/\s+/g, ' ').includes(title), `${file} has no test “${title}”`)
   }
   return named.length
@@ -162,7 +163,7 @@ const checks: Readonly<Record<string, () => void>> = {
     ok(read('docs/testing.md').includes(`${attacks.length} attacks`))
   },
   'SECURITY.md names existing attacks for every threat': checkThreats,
-  'docs/fapi2.md names existing tests': () => ok(checkTitles('docs/fapi2.md') > 30),
+  'test/FAPI2.md names existing tests': () => ok(checkTitles('test/FAPI2.md') > 30),
   'README.md has at most 250 lines': () => ok(read('README.md').split('\n').length <= 251),
   ...Object.fromEntries(pages.map((file) => [`${file}: links and snippets`, () => checkPage(file)])),
 }

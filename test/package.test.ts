@@ -87,7 +87,7 @@ afterAll(() => packed?.remove())
 
 test('the tarball holds what a host needs and nothing else', () => {
   const published =
-    /^package\/((dist|lib|migrations|views|docs)\/.+|(README|CHANGELOG|CONTRIBUTING|SECURITY|bench\/README|example-app\/README|test\/CONFORMANCE)\.md|LICENSE|package\.json)$/
+    /^package\/((dist|lib|migrations|views|docs)\/.+|(README|CHANGELOG|CONTRIBUTING|SECURITY|bench\/README|example-app\/README|test\/(CONFORMANCE|FAPI2))\.md|LICENSE|package\.json)$/
   const unwanted =
     /\.test\.|(^|\/)(test|example-app|bench|\.ci)\/(?!\w+\.md$)|secret$|\.sqlite|\.env|\.pem$|\.key$|\.tsbuildinfo$/
   expect(packed.files.filter((file) => !published.test(file) || unwanted.test(file))).toEqual([])
