@@ -12,77 +12,29 @@ import {
   openFaultDatabase,
   silence,
 } from '../support/fault-databases.ts'
-import {
-  faultClients,
-  other,
-  redemption,
-  refreshing,
-  type SignedIn,
-  signIn,
-} from '../support/fault-family.ts'
+import { faultClients, type SignedIn, signIn } from '../support/fault-family.ts'
 import { sqlitePragmas } from '../support/fault-pragmas.ts'
 import { createSaboteur, ways } from '../support/fault-saboteur.ts'
+import { createScenarios, ok, type Scenario } from '../support/fault-scenarios.ts'
 import { watched } from '../support/fault-statements.ts'
 import { authorizeUrl, createUsers, type Host, startHost } from '../support/host.ts'
-import {
-  codeOf,
-  expectErrorPage,
-  expectExpiredPage,
-  expectUnavailable as expectFormUnavailable,
-} from '../support/outcomes.ts'
-import { type Answer, formOf, RawBrowser } from '../support/raw-browser.ts'
-import { asserted, assertion, type ClientKey, createClientKey } from '../support/signing-client.ts'
-import { web } from '../support/tokens.ts'
+import { expectErrorPage, expectUnavailable as expectFormUnavailable } from '../support/outcomes.ts'
+import type { Answer } from '../support/raw-browser.ts'
+import { type ClientKey, createClientKey } from '../support/signing-client.ts'
 
 jest.setTimeout(300_000)
 
 /** Statements of each request and way to fail, out of up to thirty. */
 const sampleSize = 2
 
-type Fields = Readonly<Record<string, string>>
-
 /** Clients are told of a sign-out beside the request, so what fails there is in the log and not in the answer. */
 const isAnnouncement = (sql: string): boolean => /clients\W.*authorizations\W+where \W*sid\W/.test(sql)
-
-/** Something that a client or a browser does. */
-interface Scenario {
-  readonly name: string
-  readonly kind: 'json' | 'page'
-  /** Comes before it, unharmed; gives the request, which may be sent again. */
-  readonly prepare: () => Promise<() => Promise<Answer>>
-  /** What it answers when nothing fails. */
-  readonly expect: (answer: Answer) => void
-  /** What it answers when it is sent again after its only answer was lost, and it was done. */
-  readonly expectRepeated?: (answer: Answer) => void
-  /** Whether the page after it shows that it was done, although a later statement failed. */
-  readonly showsWhatWasDone?: boolean
-  /** Tables whose rows may remain of a page that failed half-way: nobody can reach them. */
-  readonly leaves?: readonly string[]
-}
 
 // Nothing here is about power cuts, and a disk takes its time.
 const pragmas = [...sqlitePragmas, 'synchronous = OFF']
 
 const codeTables = ['access_tokens', 'refresh_tokens', 'authorizations', 'pending_requests']
 const tables = [...codeTables, 'consents', 'logins', 'sessions', 'replays']
-
-const ok = ({ status, html }: Answer): void => {
-  expect({ status, html }).toEqual({ status: 200, html: expect.anything() })
-}
-const refused =
-  (status: number, error: string) =>
-  (answer: Answer): void => {
-    expect({ status: answer.status, error: JSON.parse(answer.html).error }).toEqual({ status, error })
-  }
-const redirectsTo =
-  (path: string) =>
-  ({ status, location }: Answer): void => {
-    expect({ status, path: location?.pathname }).toEqual({ status: 303, path })
-  }
-const codeOrGone = (answer: Answer): void => {
-  if (answer.status === 303) codeOf(answer)
-  else expectExpiredPage(answer)
-}
 
 const expectNothingTold = ({ html, headers }: Answer): void => {
   const told = html + JSON.stringify(headers)
@@ -159,49 +111,13 @@ const onDatabase = (kind: DatabaseKind): void => {
     await host.close()
   })
 
-  const bare = (): RawBrowser => new RawBrowser(listener.origin)
-  const post = (path: string, fields: Fields) => (): Promise<Answer> => bare().post(path, fields)
-  const bearer = (path: string, token: string) => (): Promise<Answer> =>
-    bare().get(path, { authorization: `Bearer ${token}` })
-  const tokenAnswer = async (fields: Fields): Promise<Record<string, string>> => {
-    const answer = await bare().post('/oauth/token', fields)
-    ok(answer)
-    return JSON.parse(answer.html)
-  }
-  const tokens = async (parameters: Fields = {}, fields: Fields = {}): Promise<Record<string, string>> =>
-    tokenAnswer(redemption(await ada.code(parameters), fields))
-
-  const request = { client_id: 'web', scope: 'openid email notes:read', state: 's' }
-  /** A browser of its own, with a request that waits at the sign-in page. */
-  const atLogin = async () => {
-    const browser = bare()
-    return { browser, page: await browser.open(authorizeUrl(request)) }
-  }
-  const bob = { username: 'bob@example.com', password: 'bob’s password' }
-  const atConsent = async () => {
-    const { browser, page } = await atLogin()
-    await table('consents').where({ subject: '2' }).delete()
-    return { browser, page: await browser.submit(page, 'name="password"', bob) }
-  }
-  /** One request at a time, redirects not followed: each of them is a scenario of its own. */
-  const submit = (browser: RawBrowser, page: Answer, has: string, fields: Fields = {}) => {
-    const form = formOf(page.html, has)
-    return () => browser.post(form.action, { ...form.fields, ...fields })
-  }
-  /** Signs in. What did not succeed is said on the page that the answer leads to. */
-  const submitLogin =
-    (browser: RawBrowser, page: Answer, fields: Fields = bob) =>
-    async (): Promise<Answer> => {
-      const answer = await submit(browser, page, 'name="password"', fields)()
-      const isRefused = answer.setCookies.some((line) => /notice=[^;]/.test(line))
-      return isRefused && answer.location ? browser.get(answer.location.href) : answer
-    }
-  /** Bob, who has allowed the client. */
-  const allowed = async (): Promise<RawBrowser> => {
-    const { browser, page } = await atConsent()
-    codeOf(await browser.decide(page, 'allow'))
-    return browser
-  }
+  const { bare, atConsent, request, scenarios } = createScenarios({
+    origin: () => listener.origin,
+    ada: () => ada,
+    steady: () => steady,
+    key: () => key,
+    table,
+  })
 
   const chance = createChance()
   /** Numbers of the statements that fail in turn. */
@@ -209,213 +125,6 @@ const onDatabase = (kind: DatabaseKind): void => {
     chance
       .shuffled(Array.from({ length: statements }, (_, index) => index + 1))
       .slice(0, isExhaustive ? statements : sampleSize)
-
-  const steadyClient = { client_id: 'steady', client_secret: web.client_secret }
-
-  const asClient = (
-    name: string,
-    prepare: Scenario['prepare'],
-    expect: Scenario['expect'] = ok,
-    more: Partial<Scenario> = {},
-  ): Scenario => ({ name, kind: 'json', prepare, expect, ...more })
-  const inBrowser = (
-    name: string,
-    prepare: Scenario['prepare'],
-    expect: Scenario['expect'] = ok,
-    more: Partial<Scenario> = {},
-  ): Scenario => ({ name, kind: 'page', prepare, expect, leaves: ['sessions'], ...more })
-  /** Ada, who has allowed the client, with a page open that `address` leads to. */
-  const adaAt = async (address: string) => {
-    const browser = ada.browser.clone()
-    return { browser, page: await browser.open(address) }
-  }
-  const choice = authorizeUrl({ ...request, prompt: 'select_account' })
-  const isCode = (answer: Answer): void => void codeOf(answer)
-  const isActive = ({ html }: Answer): void => expect(JSON.parse(html).active).toBe(true)
-  const ownToken = { grant_type: 'client_credentials' }
-
-  const scenarios: Scenario[] = [
-    // Sent again it is a replay: it was redeemed.
-    asClient('a code is redeemed', async () => post('/oauth/token', redemption(await ada.code())), ok, {
-      expectRepeated: refused(400, 'invalid_grant'),
-    }),
-    asClient(
-      'a code is replayed',
-      async () => {
-        const fields = redemption(await ada.code())
-        await tokenAnswer(fields)
-        return post('/oauth/token', fields)
-      },
-      refused(400, 'invalid_grant'),
-    ),
-    asClient('a token is refreshed', async () =>
-      post('/oauth/token', refreshing((await tokens()).refresh_token)),
-    ),
-    asClient('a lost answer is repeated', async () => {
-      const fields = refreshing((await tokens()).refresh_token)
-      await tokenAnswer(fields)
-      return post('/oauth/token', fields)
-    }),
-    asClient(
-      'a refresh token is used again after its successor',
-      async () => {
-        const fields = refreshing((await tokens()).refresh_token)
-        await tokenAnswer(refreshing((await tokenAnswer(fields)).refresh_token))
-        return post('/oauth/token', fields)
-      },
-      refused(400, 'invalid_grant'),
-    ),
-    asClient('a token is refreshed without rotation', async () => {
-      const { refresh_token } = await tokenAnswer(redemption(await steady.code(), steadyClient))
-      return post('/oauth/token', refreshing(refresh_token, steadyClient))
-    }),
-    asClient('a client asks for a token of its own', async () =>
-      post('/oauth/token', { ...ownToken, ...web }),
-    ),
-    // An assertion is good for one request, whatever became of it; a client writes another.
-    asClient(
-      'a client authenticates with an assertion',
-      async () => async () => {
-        const jwt = await assertion('signing', key, {}, { kid: 'k' })
-        return post('/oauth/token', { ...ownToken, ...asserted(jwt) })()
-      },
-      ok,
-      { leaves: ['replays'] },
-    ),
-    asClient(
-      'a client is unknown',
-      async () => post('/oauth/token', { ...ownToken, ...other, client_id: 'x' }),
-      refused(401, 'invalid_client'),
-    ),
-    asClient('userinfo is read', async () => bearer('/oauth/userinfo', (await tokens()).access_token!)),
-    asClient('the host’s API is called', async () =>
-      bearer('/api/notes', (await tokens({ scope: 'openid notes:read' })).access_token!),
-    ),
-    ...(['access_token', 'refresh_token'] as const).flatMap((kind) => [
-      asClient(`the ${kind} is revoked`, async () =>
-        post('/oauth/revoke', { token: (await tokens())[kind]!, ...web }),
-      ),
-      asClient(
-        `the ${kind} is introspected`,
-        async () => post('/oauth/introspect', { token: (await tokens())[kind]!, ...web }),
-        isActive,
-      ),
-    ]),
-    inBrowser(
-      'a request arrives',
-      async () => {
-        const browser = bare()
-        return () => browser.get(authorizeUrl(request))
-      },
-      redirectsTo('/oauth/login'),
-      { leaves: [] },
-    ),
-    inBrowser(
-      'a request is answered without a page',
-      async () => {
-        const browser = ada.browser.clone()
-        return () => browser.get(authorizeUrl({ ...request, scope: 'openid email', prompt: 'none' }))
-      },
-      isCode,
-    ),
-    inBrowser(
-      'the sign-in page is shown',
-      async () => {
-        const { browser, page } = await atLogin()
-        return () => browser.get(page.url.href)
-      },
-      ok,
-      { leaves: [] },
-    ),
-    inBrowser(
-      'a user signs in',
-      async () => {
-        const { browser, page } = await atLogin()
-        return submitLogin(browser, page)
-      },
-      redirectsTo('/oauth/consent'),
-      { leaves: ['logins', 'sessions'] },
-    ),
-    inBrowser(
-      'a user signs in with a wrong password',
-      async () => {
-        const { browser, page } = await atLogin()
-        return submitLogin(browser, page, { ...bob, password: 'wrong' })
-      },
-      ({ status }) => expect(status).toBe(400),
-      { leaves: [] },
-    ),
-    inBrowser('the choice of an account is shown', async () => {
-      const { browser, page } = await adaAt(choice)
-      return () => browser.get(page.url.href)
-    }),
-    // Sent again: the request was used up by the answer that was lost.
-    inBrowser(
-      'an account is chosen',
-      async () => {
-        const { browser, page } = await adaAt(choice)
-        return submit(browser, page, 'value="continue"', { decision: 'continue' })
-      },
-      isCode,
-      { expectRepeated: codeOrGone },
-    ),
-    inBrowser('the consent page is shown', async () => {
-      const { browser, page } = await atConsent()
-      return () => browser.get(page.url.href)
-    }),
-    inBrowser(
-      'a user allows',
-      async () => {
-        const { browser, page } = await atConsent()
-        return submit(browser, page, 'value="allow"', { decision: 'allow' })
-      },
-      isCode,
-      { expectRepeated: codeOrGone },
-    ),
-    inBrowser(
-      'a user denies',
-      async () => {
-        const { browser, page } = await atConsent()
-        return submit(browser, page, 'value="deny"', { decision: 'deny' })
-      },
-      (answer) => expect(answer.location?.searchParams.get('error')).toBe('access_denied'),
-      { expectRepeated: expectExpiredPage },
-    ),
-    inBrowser('the sign-out page is shown', async () => {
-      const browser = ada.browser.clone()
-      return () => browser.get('/oauth/logout')
-    }),
-    inBrowser(
-      'a user signs out',
-      async () => {
-        const { browser } = await atConsent()
-        return submit(browser, await browser.open('/oauth/logout'), 'csrf_token')
-      },
-      ok,
-      { leaves: ['logins', 'sessions'] },
-    ),
-    inBrowser('the account page is shown', async () => {
-      const browser = await allowed()
-      return () => browser.get('/oauth/account')
-    }),
-    inBrowser(
-      'a user signs in on the account page',
-      async () => {
-        const browser = bare()
-        return submitLogin(browser, await browser.get('/oauth/account'))
-      },
-      redirectsTo('/oauth/account'),
-      { leaves: ['logins', 'sessions'], showsWhatWasDone: true },
-    ),
-    inBrowser(
-      'a user removes a client',
-      async () => {
-        const browser = await allowed()
-        return submit(browser, await browser.get('/oauth/account?client_id=web'), 'name="client_id"')
-      },
-      redirectsTo('/oauth/account'),
-    ),
-  ]
 
   /** Rows in one order. */
   const rowsOf = async (name: string): Promise<string[]> => {
