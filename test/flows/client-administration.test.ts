@@ -252,6 +252,15 @@ describe('update()', () => {
     expect(announced().filter(([type]) => type === 'client.updated')).toHaveLength(2)
   })
 
+  test('a token loses the scopes that its client loses', async () => {
+    const { access_token } = await answerOf(post(host, { grant_type: 'client_credentials', ...web }))
+    await guarded(host, access_token).expect(200)
+    await host.oauth.clients.update('web', { scope: 'notes:write' })
+    expectError(await guarded(host, access_token), 403, 'insufficient_scope')
+    const { body } = await introspect(host, access_token)
+    expect(body).toMatchObject({ active: true, scope: 'notes:write' })
+  })
+
   test('a client that begins to use a secret gets one', async () => {
     const { clients } = host.oauth
     const updated = await clients.update('native', { token_endpoint_auth_method: 'client_secret_basic' })
