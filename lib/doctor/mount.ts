@@ -68,7 +68,7 @@ export const openMount = async (
   { issuer, secrets }: Pick<Options, 'issuer' | 'secrets'>,
   now: () => number,
 ): Promise<Mount> => {
-  const url = given.replace(/\/+$/, '')
+  const url = given.replace(/\/$/, '')
   // Asked past the proxy, we say what the proxy would say.
   const isBehindProxy = url.startsWith('http:') && issuer.startsWith('https:')
   const forwarded: Record<string, string> = isBehindProxy ? { 'X-Forwarded-Proto': 'https' } : {}

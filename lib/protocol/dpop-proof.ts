@@ -86,8 +86,6 @@ export const parseProofHeader = (header: Claims | undefined): ProofKey => {
   const jwk = parsePublicJwk(header.jwk)
   if (typeof jwk === 'string') return refuse(`must have a public key as jwk, not ${jwk}`)
   if (kindOf(jwk) !== keyKinds[algorithm]) refuse(`has a jwk that does not suit its alg, ${algorithm}`)
-  // RFC 7517 §4.4.
-  if (jwk.alg !== undefined && jwk.alg !== algorithm) refuse('has a jwk for another alg')
   const { n = '', e = '' } = jwk
   if (n.length > maxModulus || e.length > maxExponent)
     refuse('has an RSA key of more than 4096 bits, or with a long exponent')
