@@ -5,6 +5,7 @@ import { type OpenedDatabase, openDatabase } from './database/open.ts'
 import { schemaVersion } from './database/schema-version.ts'
 import type { Database } from './database/types.ts'
 import type { EventDetails } from './events/event.ts'
+import { createEventLog, type EventLog } from './events/event-log.ts'
 import { createEvents, type Events } from './events/events.ts'
 import { type KeyRing, openKeyRing } from './keys/key-ring.ts'
 import { openPairwiseSalt } from './keys/pairwise-salt.ts'
@@ -50,6 +51,8 @@ export interface ServerSetup {
   readonly database: Database
   readonly users: Users
   readonly events: Events
+  /** Stores the events, if the option `storeEvents` is on. */
+  readonly eventLog: EventLog | undefined
   /** Limits on failures. */
   readonly throttle: Throttle
   /** The HTTP client for hosts that clients name. */
@@ -172,6 +175,11 @@ export const createAuthorizationServer = (
     background.add(settled)
   }
 
+  const eventLog = options.storeEvents
+    ? createEventLog({ ...options, database, lifetime: options.lifetimes.event, runInBackground })
+    : undefined
+  if (eventLog) events.listeners.on('*', eventLog.add)
+
   const start = async (): Promise<AuthorizationServer> => {
     await migrateInDevelopment(options, opened)
     const newer = await assertSchema(database)
@@ -196,6 +204,7 @@ export const createAuthorizationServer = (
     database,
     users: createUsers({ ...options, secret: options.secrets[0], knex: hostKnex, database }),
     events,
+    eventLog,
     throttle: createThrottle(options.throttle, endpoints, { database, now }),
     outbound,
     clientJwks: createClientJwks({ outbound, logger: options.logger, now }),
@@ -235,7 +244,8 @@ export const createAuthorizationServer = (
       closing.abort()
       // Its statements would ask a pool that the host closes next, which never answers.
       await starting?.catch(() => {})
-      await Promise.all(background)
+      // Background work may begin more of it, as by its events.
+      while (background.size > 0) await Promise.all(background)
       await ready?.keys.settled()
       await close()
     },

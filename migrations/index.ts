@@ -9,6 +9,7 @@ import { clients } from './clients.ts'
 import { consentReceipts } from './consent-receipts.ts'
 import { consents } from './consents.ts'
 import { deviceCodes } from './device-codes.ts'
+import { events } from './events.ts'
 import { logins } from './logins.ts'
 import { loginsAcr } from './logins-acr.ts'
 import type { SchemaChange } from './migration.ts'
@@ -47,4 +48,5 @@ export const migrations: ReadonlyMap<string, SchemaChange> = new Map([
   ['019_access_tokens_binding', accessTokensBinding],
   ['020_device_codes', deviceCodes],
   ['021_access_tokens_context', accessTokensContext],
+  ['022_events', events],
 ])

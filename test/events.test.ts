@@ -50,7 +50,7 @@ test('a login, a consent, a code, its tokens and their end are announced in orde
   const scopes = ['openid', 'offline_access', 'notes:read']
   const account = expect.stringMatching(/^[\w-]{43}$/)
   const seen = host.events.map(({ time: _, requestId: __, address: ___, ...event }) => event)
-  expect(seen.slice(0, 12)).toEqual([
+  expect(seen.slice(0, 13)).toEqual([
     { type: 'login.failed', clientId: 'web', account },
     { type: 'login.succeeded', clientId: 'web', account, subject: '1' },
     { type: 'consent.allowed', clientId: 'web', subject: '1', scopes },
@@ -58,19 +58,20 @@ test('a login, a consent, a code, its tokens and their end are announced in orde
     { type: 'tokens.issued', grantType: 'authorization_code', ...family, scopes },
     { type: 'tokens.issued', grantType: 'refresh_token', ...family, scopes },
     { type: 'client.refused', clientId: 'web', endpoint: 'token' },
+    expect.objectContaining({ type: 'api.refused', code: 'invalid_client', clientId: 'web', path: '/token' }),
     { type: 'tokens.issued', grantType: 'client_credentials', clientId: 'web', scopes: ['notes:read'] },
     { type: 'token.revoked', clientId: 'web' },
     { type: 'authorization.revoked', ...family, reason: 'revoked_by_client' },
     { type: 'login.succeeded', clientId: 'web', account, subject: '1' },
     { type: 'authorization.issued', ...family, scopes: ['openid'], responseType: 'code' },
   ])
-  const last = 'tokens.issued authorization.revoked login.ended login.ended user.revoked'
-  expect(seen.slice(12).map(({ type }) => type)).toEqual(last.split(' '))
-  expect(seen[13]).toEqual({ type: 'authorization.revoked', ...family, reason: 'code_replayed' })
+  const last = 'tokens.issued authorization.revoked api.refused login.ended login.ended user.revoked'
+  expect(seen.slice(13).map(({ type }) => type)).toEqual(last.split(' '))
+  expect(seen[14]).toEqual({ type: 'authorization.revoked', ...family, reason: 'code_replayed' })
   expect(seen.at(-1)).toEqual({ type: 'user.revoked', subject: '1', reason: 'left the company' })
   const now = Math.floor(Date.now() / 1000)
   for (const { time } of host.events) expect(Math.abs(time - now)).toBeLessThan(60)
-  expect(new Set(host.events.slice(0, 14).map(({ address }) => address))).toEqual(new Set(['127.0.0.1']))
+  expect(new Set(host.events.slice(0, 16).map(({ address }) => address))).toEqual(new Set(['127.0.0.1']))
 })
 
 test('a refresh token that is used again outside its window is announced with its family', async () => {
@@ -79,7 +80,7 @@ test('a refresh token that is used again outside its window is announced with it
   await refresh(host, refresh_token)
   await refresh(host, refresh_token)
   const reason = 'refresh_token_replayed'
-  expect(host.events.at(-1)).toMatchObject({ type: 'authorization.revoked', reason })
+  expect(host.events.at(-2)).toMatchObject({ type: 'authorization.revoked', reason })
 })
 
 test('a refresh that is repeated within its window is announced with both addresses', async () => {

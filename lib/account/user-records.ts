@@ -1,14 +1,17 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { ConsentReceiptRecord } from '../repositories/consent-receipts.ts'
 import {
+  type EventRecord,
   findClientsOfLogin,
   listAuthorizations,
   listConsentReceipts,
   listConsents,
+  listEventsOfSubject,
   listLoginHistory,
   listLogins,
   removeConsentReceipts,
   removeConsentsOfSubject,
+  removeEventsOfSubject,
   removeLoginsOfSubject,
   removeUser,
   revokeAuthorizationsOfSubject,
@@ -53,6 +56,8 @@ export interface UserExport {
     readonly expiresAt: number
     readonly endedAt: number | null
   }[]
+  /** What happened, with the option `storeEvents`. */
+  readonly events?: readonly EventRecord[]
 }
 
 /** Reads everything that is stored about a user, without hashes and secrets. */
@@ -63,7 +68,9 @@ export const exportUser = async (server: AuthorizationServer, subject: string): 
   const receipts = await listConsentReceipts(database, { subject })
   const authorizations = await listAuthorizations(database, { subject })
   const logins = await listLoginHistory(database, { subject })
+  const events = server.eventLog && (await listEventsOfSubject(database, { subject }))
   return {
+    ...(events && { events }),
     consents,
     receipts,
     authorizations: authorizations.map((authorization) => {
@@ -100,5 +107,9 @@ export const eraseUser = async (server: AuthorizationServer, subject: string): P
   for await (const _ of removeFamiliesOfSubject(database, { subject }));
   await removeConsentsOfSubject(database, { subject })
   await removeConsentReceipts(database, { subject })
+  if (server.eventLog) {
+    await server.eventLog.settled()
+    await removeEventsOfSubject(database, { subject })
+  }
   if (server.options.users === undefined) await removeUser(database, { id: subject })
 }

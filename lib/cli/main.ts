@@ -13,6 +13,7 @@ import { loadOptions } from './config.ts'
 import { listConsentsCommand, revokeConsentCommand } from './consents.ts'
 import { doctorCommand } from './doctor.ts'
 import { ejectViewsCommand } from './eject-views.ts'
+import { explainCommand } from './explain.ts'
 import { helpOn } from './help.ts'
 import { initCommand } from './init.ts'
 import { listKeysCommand, rotateKeysCommand } from './keys.ts'
@@ -53,6 +54,7 @@ const commands: readonly Command[] = [
   ejectViewsCommand,
   previewCommand,
   doctorCommand,
+  explainCommand,
 ]
 
 const now = (): number => Math.floor(Date.now() / 1000)

@@ -3,6 +3,7 @@ import { ensureDocumentClient, isServed } from '../clients/metadata-documents.ts
 import type { Options } from '../options/resolve.ts'
 import type { Client } from '../protocol/client.ts'
 import { OAuthError } from '../protocol/errors.ts'
+import type { Explanation } from '../protocol/explanation.ts'
 import type { TokenRequest } from '../protocol/token-request.ts'
 import { findClient } from '../repositories/index.ts'
 import { type ClientAuthMethod, type ClientCredentials, ExpiredSecretError } from './client-auth-method.ts'
@@ -31,8 +32,10 @@ export const clientAuthMethodsOf = ({ options }: Pick<AuthorizationServer, 'opti
 export const invalidClient = (
   { authorization }: TokenRequest,
   description = 'client authentication failed',
+  about: { readonly clientId?: string | undefined; readonly explanation?: Explanation } = {},
 ): OAuthError =>
   new OAuthError('invalid_client', description, {
+    ...about,
     headers:
       authorization === undefined ? {} : { 'WWW-Authenticate': 'Basic realm="token", charset="UTF-8"' },
   })
@@ -81,6 +84,19 @@ const isAuthentic = async (
   return used.credentials.verify(client, server)
 }
 
+/** Why a client is not authenticated. It names neither the presented identifier nor the secret. */
+const explanationFor = (client: Client | undefined, methods: readonly ClientAuthMethod[]): Explanation => {
+  if (client === undefined) {
+    return { expected: 'the client_id of a registered client', received: 'one that is not registered' }
+  }
+  if (client.disabledAt !== null) return { expected: 'a client that is enabled', received: 'a disabled one' }
+  const used = methods.map(({ name }) => name).join(' or ')
+  const registered = client.metadata.token_endpoint_auth_method ?? 'client_secret_basic or client_secret_post'
+  return methods.some((method) => mayUse(client, method))
+    ? { expected: `the credentials of the client, by ${used}`, received: 'others, which do not match' }
+    : { expected: `the registered method ${registered}`, received: used }
+}
+
 /** The client as it is now; undefined also if its metadata document is gone. */
 const currentClient = async (server: AuthorizationServer, clientId: string): Promise<Client | undefined> => {
   try {
@@ -115,7 +131,9 @@ export const authenticateClient = async (
   const client = clientId === undefined ? undefined : await currentClient(server, clientId)
   try {
     if (client && (await isAuthentic(server, client, presented))) return client
-    throw invalidClient(request)
+    const used = presented.map(({ method }) => method)
+    const about = { clientId: client?.clientId, explanation: explanationFor(client, used) }
+    throw invalidClient(request, undefined, about)
   } catch (error) {
     if (!(error instanceof OAuthError && error.code === 'invalid_client')) throw error
     const isExpired = error instanceof ExpiredSecretError
@@ -126,9 +144,15 @@ export const authenticateClient = async (
       ...(isExpired && { reason: 'secret_expired' }),
     })
     const limited = await throttle.failed(attempt)
-    throw limited ?? (isExpired ? invalidClient(request, error.message) : error)
+    throw limited ?? (isExpired ? expiredSecret(request, error.message, client) : error)
   }
 }
+
+const expiredSecret = (request: TokenRequest, description: string, client: Client | undefined): OAuthError =>
+  invalidClient(request, description, {
+    clientId: client?.clientId,
+    explanation: { expected: 'a client_secret that is not expired', received: 'an expired one' },
+  })
 
 /** Whether this can be a client_id; anything else is not looked up. */
 const isClientId = (clientId: string | undefined): clientId is string =>

@@ -2,7 +2,7 @@ import type { Request } from 'express'
 import { renderPageError } from '../authorization/response.ts'
 import type { AuthorizationServer, ServerSetup } from '../authorization-server.ts'
 import type { Context, Incoming, PageContext } from '../http/context.ts'
-import { errorRenderer, sendJsonError } from '../http/errors.ts'
+import { errorRenderer, sendApiError, sendJsonError } from '../http/errors.ts'
 import { readForm } from '../http/form.ts'
 import { chooseLanguage, languageOf } from '../http/language.ts'
 import { isReadOnly, withoutWrites } from '../http/read-only.ts'
@@ -99,7 +99,7 @@ const opener = (
 /** Endpoints that programs call: no session, no cookie, errors as JSON. */
 export const apiKind = (server: ServerSetup, checkProxy: RequestCheck): EndpointKind<Context> => ({
   open: opener(server, maxClientForm, checkProxy),
-  renderError: errorRenderer(sendJsonError),
+  renderError: errorRenderer(sendApiError),
 })
 
 /**

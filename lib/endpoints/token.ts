@@ -5,7 +5,18 @@ import { requestedBinding } from '../http/dpop.ts'
 import { tokenRequest } from '../http/form.ts'
 import type { Endpoint } from '../http/route.ts'
 import { sendJson } from '../http/send.ts'
-import { tokenBinding } from '../protocol/token-request.ts'
+import type { Client } from '../protocol/client.ts'
+import { aboutClient } from '../protocol/errors.ts'
+import { type TokenRequest, type TokenResponse, tokenBinding } from '../protocol/token-request.ts'
+
+const exchange = async (context: Context, client: Client, request: TokenRequest): Promise<TokenResponse> => {
+  const { server } = context
+  const grant = grantFor(server, request.parameters.required('grant_type'))
+  assertGrantAllowed(client, grant)
+  assertDetailsAreRead(server, grant, request)
+  const proved = { ...request, binding: await requestedBinding(context, client) }
+  return grant.exchange(server, client, { ...proved, binding: tokenBinding(client, proved) })
+}
 
 /** RFC 6749 §3.2. */
 export const tokenEndpoint: Endpoint<Context> = {
@@ -19,12 +30,11 @@ export const tokenEndpoint: Endpoint<Context> = {
       const { server, endpoint, res } = context
       const request = tokenRequest(context)
       const client = await authenticateClient(server, request, endpoint)
-      const grant = grantFor(server, request.parameters.required('grant_type'))
-      assertGrantAllowed(client, grant)
-      assertDetailsAreRead(server, grant, request)
-      const proved = { ...request, binding: await requestedBinding(context, client) }
-      const bound = { ...proved, binding: tokenBinding(client, proved) }
-      sendJson(res, await grant.exchange(server, client, bound), { headers: { Pragma: 'no-cache' } })
+      try {
+        sendJson(res, await exchange(context, client, request), { headers: { Pragma: 'no-cache' } })
+      } catch (error) {
+        throw aboutClient(error, client.clientId)
+      }
     },
   },
 }

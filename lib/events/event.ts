@@ -1,3 +1,5 @@
+import type { Explanation } from '../protocol/explanation.ts'
+
 /** Why all tokens of an authorization were revoked. */
 export type RevocationReason =
   | 'code_replayed'
@@ -104,7 +106,9 @@ export interface EventDetails {
     readonly reason: string
     /** The registered client that the refusal is about, if any. */
     readonly clientId?: string
-  }
+  } & Partial<Explanation>
+  /** An API endpoint refused a request of a client, such as for a code that has expired. */
+  'api.refused': EventDetails['request.refused']
   'request.failed': { readonly code: string; readonly status: number }
 }
 

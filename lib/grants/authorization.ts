@@ -1,6 +1,7 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { Authorization } from '../protocol/authorization.ts'
 import { OAuthError } from '../protocol/errors.ts'
+import { timeOf } from '../protocol/explanation.ts'
 import type { TokenRequest } from '../protocol/token-request.ts'
 import { revokeAuthorization } from '../repositories/index.ts'
 import { belongsToOrganization } from '../users/organizations.ts'
@@ -42,12 +43,16 @@ const replays = {
  */
 export const revokeReplayed = async (
   server: AuthorizationServer,
-  { id, clientId, subject }: Authorization,
+  { id, clientId, subject, consumedAt }: Authorization,
   { info }: TokenRequest,
   reason: keyof typeof replays,
 ): Promise<never> => {
   await revokeAuthorization(server.database, { id, now: server.now() })
   server.options.logger.warn(`latchkey: ${replays[reason]}; all tokens of authorization ${id} are revoked`)
   server.events.announce('authorization.revoked', info, { authorizationId: id, clientId, subject, reason })
-  throw new OAuthError('invalid_grant', `${replays[reason]}; every token issued for it is revoked`)
+  const used =
+    consumedAt === null ? 'one that another request has just used' : `one used ${timeOf(consumedAt)}`
+  throw new OAuthError('invalid_grant', `${replays[reason]}; every token issued for it is revoked`, {
+    explanation: { expected: 'a value that was not used', received: used },
+  })
 }

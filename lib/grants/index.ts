@@ -2,6 +2,7 @@ import type { AuthorizationServer } from '../authorization-server.ts'
 import { invalidDetails } from '../protocol/authorization-details.ts'
 import type { Client } from '../protocol/client.ts'
 import { OAuthError } from '../protocol/errors.ts'
+import { listed, readable } from '../protocol/explanation.ts'
 import type { TokenRequest } from '../protocol/token-request.ts'
 import { authorizationCode } from './authorization-code.ts'
 import { clientCredentials } from './client-credentials.ts'
@@ -38,14 +39,21 @@ export const grantFor = (server: AuthorizationServer, grantType: string): Grant 
   const isNamed = (grant: Grant): boolean => grant.grantType === grantType
   const own = all.find((grant) => isNamed(grant) && isOn(server, grant))
   const grant = own ?? definedGrants(server).find(isNamed)
-  if (grant === undefined) throw new OAuthError('unsupported_grant_type', 'grant_type is not supported')
+  if (grant === undefined) {
+    const supported = grantsOf(server).map((each) => each.grantType)
+    throw new OAuthError('unsupported_grant_type', 'grant_type is not supported', {
+      explanation: { expected: `one of: ${listed(supported)}`, received: readable(grantType) },
+    })
+  }
   return grant
 }
 
 /** @throws OAuthError `unauthorized_client` if the client is not registered for it */
 export const assertGrantAllowed = (client: Client, grant: Grant): void => {
   if (!client.metadata.grant_types.includes(grant.grantType)) {
-    throw new OAuthError('unauthorized_client', 'grant_type is not registered for this client')
+    throw new OAuthError('unauthorized_client', 'grant_type is not registered for this client', {
+      explanation: { expected: `one of: ${listed(client.metadata.grant_types)}`, received: grant.grantType },
+    })
   }
 }
 

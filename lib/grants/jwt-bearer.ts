@@ -7,6 +7,7 @@ import { openWithKeys } from '../outbound/client-jwks.ts'
 import { allowedScopes, type Client } from '../protocol/client.ts'
 import { clientAssertionAlgorithms } from '../protocol/client-assertion.ts'
 import { OAuthError } from '../protocol/errors.ts'
+import { type Explanation, listed, readable } from '../protocol/explanation.ts'
 import {
   type AssertionClaims,
   assertedLogin,
@@ -27,8 +28,8 @@ import { tokensForClient, tokensForUser } from './direct.ts'
 import type { Grant } from './grant.ts'
 import { requestedResources, type TokenTarget } from './target.ts'
 
-const refuse = (reason: string): never => {
-  throw new OAuthError('invalid_grant', `assertion ${reason}`)
+const refuse = (reason: string, explanation?: Explanation): never => {
+  throw new OAuthError('invalid_grant', `assertion ${reason}`, { explanation })
 }
 
 /** A workload's token service writes `JWT` or nothing. */
@@ -48,7 +49,10 @@ const verifiedAssertion = async (
   const { trustedIssuers } = server.options
   const name = claimedIssuer(jwt)
   const issuer = name !== undefined && Object.hasOwn(trustedIssuers, name) ? trustedIssuers[name] : undefined
-  if (issuer === undefined) return refuse('is not from a trusted issuer')
+  if (issuer === undefined) {
+    const expected = `iss among: ${listed(Object.keys(trustedIssuers))}`
+    return refuse('is not from a trusted issuer', { expected, received: `iss ${readable(name ?? 'none')}` })
+  }
   const isType = issuer.client ? isWorkloadType : isOfType(idJagType)
   const claims = await openWithKeys(server.clientJwks, issuer, (keys) =>
     openClientAssertion(keys, jwt, clientAssertionAlgorithms, isType),

@@ -1,9 +1,10 @@
 import type { NextFunction } from 'express'
 import type { ServerSetup } from '../authorization-server.ts'
+import type { EventDetails } from '../events/event.ts'
 import type { PageModels } from '../pages/page-models.ts'
 import { clientName, homePage, signInUrl } from '../protocol/client.ts'
 import { type EndedReason, EndedRequestError } from '../protocol/ended-request.ts'
-import { OAuthError } from '../protocol/errors.ts'
+import { type ErrorCode, OAuthError } from '../protocol/errors.ts'
 import { hostLink } from '../protocol/links.ts'
 import type { Incoming } from './context.ts'
 import { languageOf } from './language.ts'
@@ -35,19 +36,27 @@ export const reportServerError = ({ server, info }: Incoming, error: OAuthError)
   server.events.announce('request.failed', info, { code: error.code, status: error.status })
 }
 
+/** What an event says about a refusal. */
+const refusalOf = (
+  { endpoint }: Incoming,
+  { code, status, message: reason, clientId, explanation }: OAuthError,
+): EventDetails['request.refused'] => ({
+  code,
+  status,
+  path: endpoint.path.slice(0, 100),
+  reason,
+  ...(clientId !== undefined && { clientId }),
+  ...explanation,
+})
+
 /** Logs and announces why a person sees an error page, under the id on that page. */
-const reportRefusal = (incoming: Incoming, { code, status, message: reason, clientId }: OAuthError): void => {
-  const { server, endpoint, info } = incoming
-  const path = endpoint.path.slice(0, 100)
+const reportRefusal = (incoming: Incoming, error: OAuthError): void => {
+  const { server, info } = incoming
+  const refusal = refusalOf(incoming, error)
+  const { code, path, reason, clientId } = refusal
   const client = clientId === undefined ? '' : ` for client ${clientId}`
   server.options.logger.warn(`latchkey: ${code} ${info.requestId} at ${path}${client}: ${reason}`)
-  server.events.announce('request.refused', info, {
-    code,
-    status,
-    path,
-    reason,
-    ...(clientId !== undefined && { clientId }),
-  })
+  server.events.announce('request.refused', info, refusal)
 }
 
 /** Renders one error; the response has not begun. Server errors have been logged. */
@@ -71,7 +80,19 @@ export const errorRenderer =
 export const sendJsonError = (
   { res }: Pick<Incoming, 'res'>,
   { code, message, status, headers }: OAuthError,
-): void => sendJson(res, { error: code, error_description: message }, { status, headers })
+  more: Readonly<Record<string, string>> = {},
+): void => sendJson(res, { error: code, error_description: message, ...more }, { status, headers })
+
+/** Answers that are a step of the protocol: the client goes on. */
+const steps: readonly ErrorCode[] = ['authorization_pending', 'slow_down', 'use_dpop_nonce']
+
+/** An error of an API endpoint. If events are stored, it has the id by which `latchkey explain` finds the reason. */
+export const sendApiError: Renderer = (incoming, error) => {
+  const { server, info } = incoming
+  if (error.status >= 500 || steps.includes(error.code)) return sendJsonError(incoming, error)
+  server.events.announce('api.refused', info, refusalOf(incoming, error))
+  sendJsonError(incoming, error, server.options.storeEvents ? { error_id: info.requestId } : {})
+}
 
 type ErrorModel = PageModels['error']
 

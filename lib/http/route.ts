@@ -58,7 +58,8 @@ export const route = <C extends Incoming>(
     const method = isReadOnly(req) ? 'GET' : req.method
     const handler = Object.hasOwn(endpoint.methods, method) ? endpoint.methods[method as Method] : undefined
     if (handler) return handler
-    const options = { status: 405, headers: { Allow: allow } }
+    const explanation = { expected: allow, received: req.method.slice(0, 20) }
+    const options = { status: 405, headers: { Allow: allow }, explanation }
     throw new OAuthError('invalid_request', 'the method is not allowed here', options)
   }
 

@@ -22,6 +22,7 @@ const defaultLifetimes: Lifetimes = {
   sessionIdle: 1800,
   sessionAbsolute: 12 * 3600,
   unusedClient: 30 * 86_400,
+  event: 90 * 86_400,
 }
 
 export const checkedIssuer = (issuer: unknown): string => {

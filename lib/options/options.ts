@@ -79,6 +79,11 @@ export interface AuthRouterOptions {
   tablePrefix?: string
   /** Removes expired rows in this process, about every ten minutes. @default true */
   prune?: boolean
+  /**
+   * Stores every event for `lifetimes.event`, in the background. Errors of API endpoints then have an `error_id`, and
+   * `latchkey explain` says what such an id, or the one on an error page, is about. @default false
+   */
+  storeEvents?: boolean
   /** Where users live: the host's table, or functions. @default a table of Latchkey's own */
   users?: UserMapping | UserFunctions
   /**
@@ -327,6 +332,8 @@ export interface Lifetimes {
   sessionAbsolute: number
   /** Self-registered client that no user has allowed anything. @default 2592000 (30 days) */
   unusedClient: number
+  /** Event in the database, with the option `storeEvents`. @default 7776000 (90 days) */
+  event: number
 }
 
 /** The part of `console` that Latchkey uses. */

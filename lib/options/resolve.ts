@@ -68,6 +68,7 @@ export interface Options {
   readonly preparedStatements: boolean
   readonly tablePrefix: string
   readonly prune: boolean
+  readonly storeEvents: boolean
   readonly users: UserMapping | UserFunctions | undefined
   readonly organizations: AuthRouterOptions['organizations']
   readonly login: LoginOptions
@@ -97,7 +98,7 @@ export interface Options {
 }
 
 const names = [
-  ...['issuer', 'database', 'secrets', 'preparedStatements', 'tablePrefix', 'prune'],
+  ...['issuer', 'database', 'secrets', 'preparedStatements', 'tablePrefix', 'prune', 'storeEvents'],
   ...[
     'users',
     'organizations',
@@ -159,6 +160,7 @@ export const resolveOptions = (
     preparedStatements: checkedFlag('preparedStatements', options.preparedStatements ?? true),
     tablePrefix: checkedPrefix(options.tablePrefix ?? 'oauth_'),
     prune: checkedFlag('prune', options.prune ?? true),
+    storeEvents: checkedFlag('storeEvents', options.storeEvents ?? false),
     users: options.users === undefined ? undefined : assertUsers(options.users),
     organizations: checkedOrganizations(options.organizations),
     login: checkedLogin(options.login ?? {}),

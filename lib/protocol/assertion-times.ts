@@ -1,3 +1,5 @@
+import { type Explanation, lateExplanation } from './explanation.ts'
+
 /** Seconds by which the clock of an issuer of assertions may differ. */
 const clockSkew = 30
 /** Maximum lifetime of an assertion in seconds: libraries use up to an hour, and its `jti` is stored as long. */
@@ -21,10 +23,10 @@ export interface AssertionTimes {
 export const assertionTimes = (
   { exp, nbf, iat, jti }: Readonly<Record<string, unknown>>,
   now: number,
-  refuse: (reason: string) => never,
+  refuse: (reason: string, explanation?: Explanation) => never,
 ): AssertionTimes => {
   if (!isTime(exp)) return refuse('must have exp in seconds')
-  if (exp <= now - clockSkew) refuse('is expired')
+  if (exp <= now - clockSkew) refuse('is expired', lateExplanation(exp, now))
   if (exp > now + maxLifetime + clockSkew) refuse(`must expire within ${maxLifetime} seconds`)
   for (const [name, time] of Object.entries({ nbf, iat })) {
     if (time === undefined) continue

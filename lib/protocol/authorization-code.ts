@@ -1,7 +1,8 @@
 import { type Authorization, isLive } from './authorization.ts'
 import { OAuthError } from './errors.ts'
+import { type Explanation, lateExplanation, readable } from './explanation.ts'
 import { assertCodeVerifier } from './pkce.ts'
-import { isSameBinding, type TokenBinding } from './token-binding.ts'
+import { explainedBinding, isSameBinding, type TokenBinding } from './token-binding.ts'
 
 /** What a client presents with a code (RFC 6749 §4.1.3). */
 export interface PresentedCode {
@@ -19,7 +20,17 @@ export interface Redemption {
   readonly authorization: Authorization
 }
 
-const invalidGrant = (description: string): OAuthError => new OAuthError('invalid_grant', description)
+const invalidGrant = (description: string, explanation?: Explanation): OAuthError =>
+  new OAuthError('invalid_grant', description, { explanation })
+
+/** The explanation of a code that is unknown, or that another client got. */
+export const issuedToAnother = (
+  found: { readonly clientId: string } | undefined,
+  clientId: string,
+): Explanation =>
+  found === undefined
+    ? { expected: 'a value that this server issued', received: 'an unknown one' }
+    : { expected: `a request of client ${found.clientId}`, received: `one of client ${clientId}` }
 
 /**
  * Checks a presented code. A replay counts as one only if every binding is right: otherwise anyone who finds a code in
@@ -33,18 +44,27 @@ export const assertRedeemable = (
   now: number,
 ): Redemption => {
   if (found === undefined || found.clientId !== presented.clientId) {
-    throw invalidGrant('code is unknown, or was issued to another client')
+    const explanation = issuedToAnother(found, presented.clientId)
+    throw invalidGrant('code is unknown, or was issued to another client', explanation)
   }
   if (found.details.redirectUri !== presented.redirectUri) {
-    throw invalidGrant('redirect_uri differs from that of the authorization request')
+    throw invalidGrant('redirect_uri differs from that of the authorization request', {
+      expected: readable(found.details.redirectUri ?? 'none'),
+      received: readable(presented.redirectUri),
+    })
   }
   assertCodeVerifier(presented.codeVerifier, found.details.codeChallenge)
   const { binding } = found.details
   if (binding !== undefined && !isSameBinding(binding, presented.binding)) {
-    throw invalidGrant('code is bound to a key, and the request has no proof of that key')
+    throw invalidGrant('code is bound to a key, and the request has no proof of that key', {
+      expected: explainedBinding(binding),
+      received: explainedBinding(presented.binding),
+    })
   }
   if (found.consumedAt !== null) return { outcome: 'replay', authorization: found }
-  if (found.codeExpiresAt <= now) throw invalidGrant('code is expired')
+  if (found.codeExpiresAt <= now) {
+    throw invalidGrant('code is expired', lateExplanation(found.codeExpiresAt, now))
+  }
   if (!isLive(found, now)) throw invalidGrant('code is revoked')
   return { outcome: 'redeem', authorization: found }
 }

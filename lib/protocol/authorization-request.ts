@@ -10,6 +10,7 @@ import {
   OAuthError,
   type ResponseDelivery,
 } from './errors.ts'
+import { readable, readableIdentifier } from './explanation.ts'
 import { parseUiLocales } from './languages.ts'
 import type { Parameters } from './parameters.ts'
 import { type CodeChallenge, type CodeChallengeMethod, parseCodeChallenge } from './pkce.ts'
@@ -125,13 +126,24 @@ export interface VerifiedTarget {
  *
  * @param client the client that `client_id` names, if any
  * @param known the resources of the host, none of which can be a client
+ * @param presented the `client_id` of the request, for the log
  * @throws OAuthError `unauthorized_client`
  */
-export const parseClient = (client: Client | undefined, known: readonly KnownResource[]): Client => {
+export const parseClient = (
+  client: Client | undefined,
+  known: readonly KnownResource[],
+  presented: string | undefined = client?.clientId,
+): Client => {
   // The audience of its ID tokens would be that of access tokens.
   const isResource = known.some(({ identifier }) => identifier === client?.clientId)
   if (client === undefined || client.disabledAt !== null || isResource) {
-    const about = { clientId: client?.clientId }
+    const state = client?.disabledAt ? 'disabled' : 'not registered'
+    const received = presented === undefined ? 'a client' : readableIdentifier(presented)
+    const explanation = {
+      expected: 'the client_id of a registered client that is enabled',
+      received: `${received}, which is ${state}`,
+    }
+    const about = { clientId: client?.clientId, explanation }
     throw new OAuthError('unauthorized_client', 'client_id does not name a registered client', about)
   }
   return client
@@ -149,10 +161,12 @@ export const parseAuthorizationTarget = (
   named: Client | undefined,
   known: readonly KnownResource[] = [],
 ): VerifiedTarget => {
-  const client = parseClient(named, known)
+  const client = parseClient(named, known, parameters.first('client_id'))
   const redirectUri = parameters.required('redirect_uri')
   if (!isRegisteredRedirectUri(redirectUri, client.metadata.redirect_uris, { isPublic: isPublic(client) })) {
-    const about = { clientId: client.clientId }
+    const registered = client.metadata.redirect_uris.map(readable).join(' or ')
+    const explanation = { expected: registered || 'none', received: readable(redirectUri) }
+    const about = { clientId: client.clientId, explanation }
     throw new OAuthError('invalid_request', 'redirect_uri is not registered for this client', about)
   }
   return { client, target: { redirectUri, ...responseSettings(parameters, client) } }

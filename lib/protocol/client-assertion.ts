@@ -1,5 +1,6 @@
 import { assertionTimes } from './assertion-times.ts'
 import { OAuthError } from './errors.ts'
+import { type Explanation, readable } from './explanation.ts'
 import { parseJsonObject } from './json.ts'
 
 /** RFC 7523 §2.2. */
@@ -67,12 +68,18 @@ export const assertClientAssertion = (
 ): { id: string; expiresAt: number } => {
   const { iss, sub, aud } = claims
   const { clientId } = rules
-  const refuse = (reason: string): never => {
-    throw new OAuthError('invalid_client', `client_assertion ${reason}`)
+  const refuse = (reason: string, explanation?: Explanation): never => {
+    throw new OAuthError('invalid_client', `client_assertion ${reason}`, { clientId, explanation })
   }
-  if (iss !== clientId || sub !== clientId) refuse('must have the client_id as iss and sub')
+  if (iss !== clientId || sub !== clientId) {
+    const received = `iss ${readable(String(iss))} and sub ${readable(String(sub))}`
+    refuse('must have the client_id as iss and sub', { expected: clientId, received })
+  }
   if (!isAudience(aud, rules)) {
-    refuse(`must have the aud ${rules.issuer}${rules.issuerOnly ? ' alone, as a string' : ''}`)
+    refuse(`must have the aud ${rules.issuer}${rules.issuerOnly ? ' alone, as a string' : ''}`, {
+      expected: `aud ${rules.issuer}`,
+      received: `aud ${readable(JSON.stringify(aud) ?? 'none')}`,
+    })
   }
   const { id, expiresAt } = assertionTimes(claims, rules.now, refuse)
   return id === undefined ? refuse('must have a jti of 1 to 255 characters') : { id, expiresAt }

@@ -1,7 +1,8 @@
 import { type Authorization, isLive } from './authorization.ts'
-import type { Redemption } from './authorization-code.ts'
+import { issuedToAnother, type Redemption } from './authorization-code.ts'
 import type { AuthorizationRequest } from './authorization-request.ts'
 import { OAuthError } from './errors.ts'
+import { lateExplanation } from './explanation.ts'
 import { isSameBinding, type TokenBinding } from './token-binding.ts'
 
 /** A device's request for tokens. */
@@ -22,6 +23,9 @@ export interface DeviceCode {
 /** Seconds that each poll that came too early adds to the interval (RFC 8628 §3.5). */
 export const slowDownSeconds = 5
 
+const expired = (expiresAt: number, now: number): OAuthError =>
+  new OAuthError('expired_token', 'device_code is expired', { explanation: lateExplanation(expiresAt, now) })
+
 /**
  * Whether the user has decided.
  *
@@ -35,11 +39,13 @@ export const devicePollState = (
   now: number,
 ): 'pending' | 'approved' => {
   if (found === undefined || found.clientId !== clientId) {
-    throw new OAuthError('invalid_grant', 'device_code is unknown, or was issued to another client')
+    throw new OAuthError('invalid_grant', 'device_code is unknown, or was issued to another client', {
+      explanation: issuedToAnother(found, clientId),
+    })
   }
   if (found.decision === 'denied') throw new OAuthError('access_denied', 'the user denied the request')
   if (found.decision === 'approved') return 'approved'
-  if (found.expiresAt <= now) throw new OAuthError('expired_token', 'device_code is expired')
+  if (found.expiresAt <= now) throw expired(found.expiresAt, now)
   return 'pending'
 }
 
@@ -74,7 +80,7 @@ export const assertDeviceRedeemable = (
     )
   }
   if (found.consumedAt !== null) return { outcome: 'replay', authorization: found }
-  if (found.codeExpiresAt <= now) throw new OAuthError('expired_token', 'device_code is expired')
+  if (found.codeExpiresAt <= now) throw expired(found.codeExpiresAt, now)
   if (!isLive(found, now)) throw new OAuthError('invalid_grant', 'device_code is revoked')
   return { outcome: 'redeem', authorization: found }
 }

@@ -14,6 +14,13 @@ const endedDescriptions: Readonly<Record<EndedReason, string>> = {
   'no-cookie': 'came without the cookie of its browser',
 }
 
+const endedExplanations: Readonly<Record<EndedReason, string>> = {
+  unknown: 'one that is unknown, or of another browser or client',
+  expired: 'one that is expired',
+  finished: 'one that is already used',
+  'no-cookie': 'one without the cookie of its browser',
+}
+
 /** A pending request cannot continue; the page says why, and where to go on. */
 export class EndedRequestError extends OAuthError {
   override readonly name = 'EndedRequestError'
@@ -27,7 +34,10 @@ export class EndedRequestError extends OAuthError {
     client?: Client,
     parameter: 'authorization_request' | 'request_uri' = 'authorization_request',
   ) {
-    super('invalid_request', `${parameter} ${endedDescriptions[reason]}`, { clientId: client?.clientId })
+    super('invalid_request', `${parameter} ${endedDescriptions[reason]}`, {
+      clientId: client?.clientId,
+      explanation: { expected: 'a request that waits in this browser', received: endedExplanations[reason] },
+    })
     this.reason = reason
     this.client = client
   }

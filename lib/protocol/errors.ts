@@ -1,3 +1,4 @@
+import type { Explanation } from './explanation.ts'
 import type { SigningAlgorithm } from './signing-algorithms.ts'
 
 /**
@@ -57,6 +58,8 @@ export interface OAuthErrorOptions {
   status?: number
   /** The registered client that the error is about, for the log and events only. */
   clientId?: string | undefined
+  /** What was expected and received, for operators only. */
+  explanation?: Explanation | undefined
   /** Response headers that belong to the error, such as `Allow`, `Retry-After` or `WWW-Authenticate`. */
   headers?: Readonly<Record<string, string>>
 }
@@ -72,6 +75,7 @@ export class OAuthError extends Error {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly clientId: string | undefined
+  readonly explanation: Explanation | undefined
 
   constructor(code: ErrorCode, description: string, options: OAuthErrorOptions = {}) {
     super(description, { cause: options.cause })
@@ -79,8 +83,13 @@ export class OAuthError extends Error {
     this.status = options.status ?? errorStatuses[code]
     this.headers = options.headers ?? {}
     this.clientId = options.clientId
+    this.explanation = options.explanation
   }
 }
+
+/** Adds the client to an error that names none; any other error stays as it is. */
+export const aboutClient = (error: unknown, clientId: string): unknown =>
+  error instanceof OAuthError && error.clientId === undefined ? Object.assign(error, { clientId }) : error
 
 /** How the authorization response is returned (OAuth 2.0 Multiple Response Types §2.1, OAuth 2.0 Form Post Response Mode). */
 export const plainResponseModes = ['query', 'fragment', 'form_post'] as const
@@ -126,5 +135,9 @@ export class AuthorizationResponseError extends OAuthError {
 /** Turns an OAuthError into one that is returned to this verified target; any other error stays as it is. */
 export const asAuthorizationError = (target: AuthorizationTarget, error: unknown): unknown =>
   error instanceof OAuthError && !(error instanceof AuthorizationResponseError)
-    ? new AuthorizationResponseError(target, error.code, error.message, { cause: error.cause })
+    ? new AuthorizationResponseError(target, error.code, error.message, {
+        cause: error.cause,
+        clientId: error.clientId,
+        explanation: error.explanation,
+      })
     : error

@@ -1,5 +1,6 @@
 import { type AssertionTimes, assertionTimes } from './assertion-times.ts'
 import { OAuthError } from './errors.ts'
+import { type Explanation, readable } from './explanation.ts'
 import { parseJsonObject } from './json.ts'
 import { parseScope } from './scope.ts'
 
@@ -12,8 +13,8 @@ export const idJagType = 'oauth-id-jag+jwt'
 /** The claims of an assertion, as its issuer wrote them. */
 export type AssertionClaims = Readonly<Record<string, unknown>>
 
-const refuse = (reason: string): never => {
-  throw new OAuthError('invalid_grant', `assertion ${reason}`)
+const refuse = (reason: string, explanation?: Explanation): never => {
+  throw new OAuthError('invalid_grant', `assertion ${reason}`, { explanation })
 }
 
 /**
@@ -51,7 +52,10 @@ export const assertJwtBearer = (
   const { aud, sub, jti, client_id: named } = claims
   const audience: unknown = Array.isArray(aud) && aud.length === 1 ? aud[0] : aud
   // Every other audience receives the assertion too, and could use it here first.
-  if (!audiences.some((one) => one === audience)) refuse(`must have the aud ${audiences[0]} alone`)
+  if (!audiences.some((one) => one === audience)) {
+    const received = `aud ${readable(JSON.stringify(aud) ?? 'none')}`
+    refuse(`must have the aud ${audiences[0]} alone`, { expected: `aud ${audiences.join(' or ')}`, received })
+  }
   if (typeof sub !== 'string' || sub === '') refuse('must have a sub')
   if (clientId !== undefined && named !== clientId) refuse('must name this client as client_id')
   if (clientId !== undefined && jti === undefined) refuse('must have a jti of 1 to 255 characters')

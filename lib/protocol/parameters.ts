@@ -92,7 +92,13 @@ export class Parameters {
   /** Like {@link optional}, but absence is an `invalid_request` too. */
   required(name: string): string {
     const value = this.optional(name)
-    if (value === undefined) throw new OAuthError('invalid_request', `${name} is required`)
+    if (value === undefined) {
+      const explanation = {
+        expected: `the parameter ${name}`,
+        received: this.names().join(' ').slice(0, 500) || 'none',
+      }
+      throw new OAuthError('invalid_request', `${name} is required`, { explanation })
+    }
     return value
   }
 

@@ -72,6 +72,15 @@ export const assertCodeVerifier = (
   const derived = Buffer.from(codeChallengeOf(verifier, challenge.method))
   const expected = Buffer.from(challenge.value)
   if (derived.length !== expected.length || !timingSafeEqual(derived, expected)) {
-    throw new OAuthError('invalid_grant', 'code_verifier does not match the code_challenge')
+    // With `plain` the challenge is the verifier itself.
+    const isHashed = challenge.method === 'S256'
+    throw new OAuthError('invalid_grant', 'code_verifier does not match the code_challenge', {
+      explanation: {
+        expected: isHashed
+          ? `a code_verifier with the SHA-256 ${challenge.value}`
+          : 'the code_challenge itself',
+        received: isHashed ? `one with the SHA-256 ${derived}` : 'another value',
+      },
+    })
   }
 }

@@ -1,6 +1,8 @@
 import { type Authorization, isLive } from './authorization.ts'
+import { issuedToAnother } from './authorization-code.ts'
 import { type Client, isPublic } from './client.ts'
 import { OAuthError } from './errors.ts'
+import { lateExplanation } from './explanation.ts'
 import { isSameBinding, type KeyBinding, type TokenBinding } from './token-binding.ts'
 
 /** One of the successive refresh tokens of an authorization. */
@@ -45,7 +47,9 @@ export const assertRefreshable = (
   now: number,
 ): Refresh => {
   if (found === undefined || found.authorization.clientId !== rules.clientId) {
-    throw new OAuthError('invalid_grant', 'refresh_token is unknown, or was issued to another client')
+    throw new OAuthError('invalid_grant', 'refresh_token is unknown, or was issued to another client', {
+      explanation: issuedToAnother(found?.authorization, rules.clientId),
+    })
   }
   if (!isLive(found.authorization, now)) {
     throw new OAuthError('invalid_grant', 'refresh_token is revoked, or its grant has ended')
@@ -59,7 +63,10 @@ export const assertRefreshable = (
     )
   }
   if (found.consumedAt !== null) return repeatOrReuse(found, found.consumedAt, rules, now)
-  if (found.expiresAt <= now) throw new OAuthError('invalid_grant', 'refresh_token is expired')
+  if (found.expiresAt <= now) {
+    const explanation = lateExplanation(found.expiresAt, now)
+    throw new OAuthError('invalid_grant', 'refresh_token is expired', { explanation })
+  }
   return { outcome: rules.rotation ? 'rotate' : 'keep', token: found }
 }
 

@@ -1,4 +1,5 @@
 import { OAuthError } from './errors.ts'
+import { type Explanation, listed, readable } from './explanation.ts'
 import { standardScopes } from './scope.ts'
 
 /** A resource as the rules need it: its identifier, the scopes it knows, and the format of its access tokens. */
@@ -17,7 +18,8 @@ const maxResources = 10
 /** An identifier of a resource in parts: scheme and host, which ignore case, and the rest, which does not. */
 const parts = /^(https?:\/\/[a-z0-9.:[\]_-]+)([/?][\x21\x23-\x5b\x5d-\x7e]*)?$/i
 
-const invalidTarget = (description: string): OAuthError => new OAuthError('invalid_target', description)
+const invalidTarget = (description: string, explanation?: Explanation): OAuthError =>
+  new OAuthError('invalid_target', description, { explanation })
 
 /**
  * The canonical form of a resource identifier (RFC 8707 §2): scheme and host are lower-cased, nothing else changes.
@@ -52,7 +54,10 @@ export const parseResources = (values: readonly string[], known: readonly KnownR
     const named = canonicalResource(value)
     if (named === undefined) throw invalidTarget('resource must be an absolute URL without a fragment')
     const found = known.find(({ identifier }) => isSameResource(identifier, named))
-    if (found === undefined) throw invalidTarget('resource is not known to this server')
+    if (found === undefined) {
+      const expected = `one of: ${listed(known.map(({ identifier }) => identifier))}`
+      throw invalidTarget('resource is not known to this server', { expected, received: readable(named) })
+    }
     return found.identifier
   })
   return [...new Set(identifiers)]

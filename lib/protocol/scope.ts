@@ -1,4 +1,5 @@
 import { OAuthError } from './errors.ts'
+import { listed } from './explanation.ts'
 
 /** Scopes that OpenID Connect defines (OIDC Core §5.4, §11). */
 export const standardScopes = ['openid', 'profile', 'email', 'address', 'phone', 'offline_access'] as const
@@ -21,6 +22,15 @@ export const parseScope = (scope: string | undefined): string[] => {
   return [...new Set(scopes)]
 }
 
+const invalidScope = (
+  description: string,
+  allowed: readonly string[],
+  requested: readonly string[],
+): OAuthError =>
+  new OAuthError('invalid_scope', description, {
+    explanation: { expected: `scopes among: ${listed(allowed)}`, received: listed(requested) },
+  })
+
 /** Joins scopes into a scope parameter. */
 export const formatScope = (scopes: readonly string[]): string => scopes.join(' ')
 
@@ -40,7 +50,7 @@ export const isWithinScopes = (scopes: readonly string[], allowed: readonly stri
 export const grantableScopes = (requested: readonly string[], allowed: readonly string[]): string[] => {
   const scopes = intersectScopes(requested, allowed)
   if (requested.length > 0 && scopes.length === 0) {
-    throw new OAuthError('invalid_scope', 'scope includes no scope that this client may request')
+    throw invalidScope('scope includes no scope that this client may request', allowed, requested)
   }
   return scopes
 }
@@ -57,7 +67,11 @@ export const clientCredentialsScopes = (
 ): string[] => {
   const withoutUser = allowed.filter((scope) => !standardScopes.some((standard) => standard === scope))
   if (!isWithinScopes(requested, withoutUser)) {
-    throw new OAuthError('invalid_scope', 'scope includes a scope that this client may not have for itself')
+    throw invalidScope(
+      'scope includes a scope that this client may not have for itself',
+      withoutUser,
+      requested,
+    )
   }
   return requested.length > 0 ? [...requested] : withoutUser
 }
@@ -69,7 +83,7 @@ export const clientCredentialsScopes = (
  */
 export const narrowedScopes = (requested: readonly string[], granted: readonly string[]): string[] => {
   if (!isWithinScopes(requested, granted)) {
-    throw new OAuthError('invalid_scope', 'scope includes a scope that was not granted')
+    throw invalidScope('scope includes a scope that was not granted', granted, requested)
   }
   return requested.length > 0 ? intersectScopes(granted, requested) : [...granted]
 }
@@ -82,7 +96,7 @@ export const narrowedScopes = (requested: readonly string[], granted: readonly s
 export const scopesStillAllowed = (granted: readonly string[], allowed: readonly string[]): string[] => {
   const left = intersectScopes(granted, allowed)
   if (left.length === 0 && granted.length > 0) {
-    throw new OAuthError('invalid_scope', 'scope includes no scope that the client is still registered for')
+    throw invalidScope('scope includes no scope that the client is still registered for', allowed, granted)
   }
   return left
 }

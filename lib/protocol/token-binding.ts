@@ -73,3 +73,7 @@ export const parseBinding = (stored: string): KeyBinding => {
   if ((type === 'dpop' || type === 'certificate') && isThumbprint(thumbprint)) return { type, thumbprint }
   throw new Error('latchkey: the binding of a token is not one that this version knows')
 }
+
+/** A binding as an explanation names it. The thumbprint is not secret. */
+export const explainedBinding = (binding: TokenBinding): string =>
+  binding.type === 'bearer' ? 'no proof' : `a proof of the ${binding.type} key ${binding.thumbprint}`

@@ -20,8 +20,11 @@ const tokenUnder = (secret: string, { action, about, browser }: FormPurpose): st
 export const csrfToken = (server: ServerSetup, purpose: FormPurpose): string =>
   tokenUnder(server.options.secrets[0], purpose)
 
-const forbidden = (): OAuthError =>
-  new OAuthError('invalid_request', 'the form was not sent by our own page', { status: 403 })
+const forbidden = (received: string): OAuthError =>
+  new OAuthError('invalid_request', 'the form was not sent by our own page', {
+    status: 403,
+    explanation: { expected: 'a form of this page, in the browser that opened it', received },
+  })
 
 /** Whether the browser says that another site sent the form. `Origin: null` alone proves nothing. */
 const isCrossSite = ({ server, req }: Incoming): boolean => {
@@ -38,8 +41,9 @@ const isCrossSite = ({ server, req }: Incoming): boolean => {
  * @throws OAuthError `invalid_request` with status 403
  */
 export const assertCsrf = (context: Incoming, form: Parameters, purpose: FormPurpose | undefined): void => {
-  if (purpose === undefined || isCrossSite(context)) throw forbidden()
+  if (purpose === undefined) throw forbidden('a form of a browser without our cookie')
+  if (isCrossSite(context)) throw forbidden('a form of another site')
   const token = form.optional('csrf_token') ?? ''
   const matches = context.server.options.secrets.map((secret) => isEqual(tokenUnder(secret, purpose), token))
-  if (!matches.includes(true)) throw forbidden()
+  if (!matches.includes(true)) throw forbidden('a form with another csrf_token')
 }

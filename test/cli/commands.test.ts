@@ -34,7 +34,17 @@ describe('help', () => {
     const grouped = Object.entries(groups).flatMap(([of, names]) =>
       names.split(' ').map((name) => `${of} ${name}`),
     )
-    const commands = ['init', 'migrate', 'rollback', ...grouped, 'prune', 'eject-views', 'preview', 'doctor']
+    const commands = [
+      'init',
+      'migrate',
+      'rollback',
+      ...grouped,
+      'prune',
+      'eject-views',
+      'preview',
+      'doctor',
+      'explain',
+    ]
     for (const command of commands) expect(stdout).toMatch(new RegExp(`^  ${command} {2,}\\w`, 'm'))
     const helps = await Promise.all(commands.map((name) => cli.run(folder, [...name.split(' '), '--help'])))
     commands.forEach((name, index) => {

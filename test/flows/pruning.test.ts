@@ -71,6 +71,7 @@ describe('each table', () => {
     sessions: { key: 'id', rest: { data: '{}', created_at: 1 } },
     replays: { key: 'hash', rest: {} },
     throttles: { key: 'key', rest: { points: 3 } },
+    events: { key: 'id', rest: { type: 'login.failed', request_id: '', time: 1, details: '{}' } },
   }
 
   test('loses what has been expired for a minute, and nothing else', async () => {

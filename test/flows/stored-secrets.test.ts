@@ -4,6 +4,7 @@ import type { RequestHandler } from 'express'
 import { seedClients, seedUsers } from '../../lib/index.ts'
 import { openJwk } from '../../lib/keys/sealed-jwk.ts'
 import { hashSecret } from '../../lib/keys/secrets.ts'
+import { serverBehind } from '../../lib/router.ts'
 import { authorizeUrl, callback, type Host, pkce, secret, startHost } from '../support/host.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
 import { openSharedDatabase, type SharedDatabase } from '../support/shared-database.ts'
@@ -49,7 +50,7 @@ beforeAll(async () => {
     lines.push(parts.map((part) => (part instanceof Error ? part.stack : JSON.stringify(part))).join(' '))
   }
   const logger = { info: log, warn: log, error: log }
-  const options = { users: undefined, secrets: [serverSecret], logger }
+  const options = { users: undefined, secrets: [serverSecret], logger, storeEvents: true }
   host = await startHost({ database, before: [watch], options })
   await runFlows()
   await makeSeeds()
@@ -115,6 +116,23 @@ const runFlows = async (): Promise<void> => {
     note('refresh token', tokens.refresh_token)
     note('ID token', tokens.id_token)
   }
+  await runMistakes(agent, third.access_token)
+}
+
+/** Secrets in the wrong places, from which refusals are explained. */
+const runMistakes = async (agent: RawBrowser, accessToken: string): Promise<void> => {
+  await agent.open(authorizeUrl({ client_id: secret }))
+  await agent.open(authorizeUrl({ client_id: 'web', redirect_uri: `${callback}?token=${accessToken}` }))
+  await post(host, { grant_type: 'client_credentials', client_id: secret, client_secret: 'web' })
+  await post(host, { grant_type: accessToken, ...web })
+  await post(host, { grant_type: 'client_credentials', ...web, scope: `notes:read ${accessToken}` })
+  const plain = { code_challenge: pkce().verifier, code_challenge_method: 'plain' }
+  const code = await codeFor(host, plain, { agent, as: person })
+  const { verifier } = pkce()
+  note('code', code)
+  note('code verifier', verifier)
+  expect((await redeem(host, code, { code_verifier: verifier })).status).toBe(400)
+  await serverBehind(host.oauth)?.eventLog?.settled()
 }
 
 /** The forms in which a careless server might keep a value, or the part of it behind its prefix. */
@@ -171,6 +189,7 @@ test('the dump holds what the flows stored: the hashes of their secrets', async 
     }
   }
   expect(text).toContain('$argon2id$')
+  expect(text).toContain('one that is not registered')
   expect(text).toContain(pkce([...(stolen.get('code verifier') ?? [])][0]).challenge)
 })
 

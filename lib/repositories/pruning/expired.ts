@@ -53,6 +53,7 @@ export const removeExpiredAccessTokens = removeFrom('access_tokens', 'hash')
 export const removeExpiredSessions = removeFrom('sessions', 'id')
 export const removeExpiredReplays = removeFrom('replays', 'hash')
 export const removeExpiredThrottles = removeFrom('throttles', 'key')
+export const removeExpiredEvents = removeFrom('events', 'id')
 
 const logins = expiredIn('logins', 'sid')
 
@@ -78,5 +79,6 @@ export const removals: readonly RemoveExpired[] = [
   removeExpiredSessions,
   removeExpiredReplays,
   removeExpiredThrottles,
+  removeExpiredEvents,
   removeUnusedClients,
 ]

@@ -1,0 +1,98 @@
+import { transaction } from '../database/transaction.ts'
+import type { Database } from '../database/types.ts'
+import { randomId } from '../keys/secrets.ts'
+import type { Logger } from '../options/options.ts'
+import { createEvent } from '../repositories/events.ts'
+import type { AuthEvent } from './event.ts'
+
+/** The most events that wait to be stored; later ones are dropped, so that a slow database costs no memory. */
+const maxWaiting = 10_000
+
+/** The most events that one transaction stores. */
+const batchSize = 100
+
+/** Stores events in the background. */
+export interface EventLog {
+  /** Takes an event; never throws and never waits. */
+  add(event: AuthEvent): void
+  /** Waits until every event that was taken is stored, or given up. */
+  settled(): Promise<void>
+}
+
+export interface EventLogContext {
+  readonly database: Database
+  readonly logger: Pick<Logger, 'error'>
+  /** Seconds that an event is kept. */
+  readonly lifetime: number
+  runInBackground(work: Promise<void>): void
+}
+
+/** An erased user leaves no row. */
+const storable = (event: AuthEvent): Readonly<Record<string, unknown>> => {
+  const { type, time, requestId, ...details } = event
+  if (type !== 'user.erased') return details
+  const { subject: _, ...others } = details as { subject?: string }
+  return others
+}
+
+const storeBatch = (database: Database, events: readonly AuthEvent[], lifetime: number): Promise<void> =>
+  transaction(database, async (tx) => {
+    for (const event of events) {
+      const { type, time, requestId } = event
+      const { subject, ...details } = storable(event)
+      const about = typeof subject === 'string' ? { subject } : {}
+      const expiresAt = time + lifetime
+      await createEvent(tx, { id: randomId(), type, time, requestId, ...about, details, expiresAt })
+    }
+  })
+
+/**
+ * Creates a log of events. It writes in batches, one after another, and never delays or fails a request: if the database
+ * is unavailable, events are dropped, and the log of the app says how many.
+ *
+ * @example events.listeners.on('*', createEventLog(context).add)
+ */
+export const createEventLog = ({
+  database,
+  logger,
+  lifetime,
+  runInBackground,
+}: EventLogContext): EventLog => {
+  const waiting: AuthEvent[] = []
+  let dropped = 0
+  let running: Promise<void> | undefined
+
+  const reportDropped = (cause?: unknown): void => {
+    if (dropped > 0)
+      logger.error(`latchkey: ${dropped} events could not be stored`, ...(cause ? [cause] : []))
+    dropped = 0
+  }
+  const storeAll = async (): Promise<void> => {
+    // The events of one request come together, and its answer goes first.
+    await new Promise((resolve) => setImmediate(resolve))
+    while (waiting.length > 0) {
+      const batch = waiting.splice(0, batchSize)
+      try {
+        await storeBatch(database, batch, lifetime)
+        reportDropped()
+      } catch (error) {
+        dropped += batch.length
+        reportDropped(error)
+      }
+    }
+    running = undefined
+  }
+  return {
+    add: (event) => {
+      if (waiting.length >= maxWaiting) {
+        dropped += 1
+        return
+      }
+      waiting.push(event)
+      if (running !== undefined) return
+      running = storeAll()
+      runInBackground(running)
+    },
+    settled: async () => running,
+  }
+}

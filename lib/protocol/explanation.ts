@@ -1,0 +1,48 @@
+/** What a refused request should have had, and what it had: for operators only, never in an answer. */
+export interface Explanation {
+  readonly expected: string
+  readonly received: string
+}
+
+/** The most characters of a value that are kept. */
+const maxLength = 500
+
+/** The most characters of a value that is shown whole although it may be a secret by mistake. */
+const maxPlain = 20
+
+const hidden = 'a value that looks like a token'
+
+// Tokens of any server: our own prefixes, JWTs, and long random strings.
+const tokenLike = /\blk_[a-z]{2}_[\w-]{20,}|\beyJ[\w-]{8,}\.[\w-]+/g
+
+/**
+ * A value from a request as operators may read it: without control characters and tokens, and not longer than 500
+ * characters.
+ */
+export const readable = (value: string): string => {
+  const clean = value.replace(/\p{Cc}/gu, '\u{fffd}').replace(tokenLike, hidden)
+  return clean.length > maxLength ? `${clean.slice(0, maxLength)}…` : clean
+}
+
+/**
+ * A value that may be a secret by mistake, as where a client sends its secret as `client_id`: a long one only by its
+ * beginning and its length.
+ */
+export const readableIdentifier = (value: string): string => {
+  const clean = readable(value)
+  return clean.length > maxPlain ? `${clean.slice(0, 6)}… (${value.length} characters)` : clean
+}
+
+/** A list for an explanation; `none` if it is empty. */
+export const listed = (values: readonly string[]): string =>
+  values.length === 0 ? 'none' : values.map(readable).join(' ')
+
+/** A time for an explanation, from epoch seconds. */
+export const timeOf = (seconds: number): string =>
+  new Date(seconds * 1000).toISOString().replace('.000Z', 'Z')
+
+/** The explanation of what came too late. */
+export const lateExplanation = (expiresAt: number, now: number): Explanation => ({
+  expected: `a request before ${timeOf(expiresAt)}`,
+  received: `one at ${timeOf(now)}`,
+})
