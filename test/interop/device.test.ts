@@ -1,3 +1,4 @@
+import * as oauth from 'oauth4webapi'
 import * as openid from 'openid-client'
 import { connect, deviceClients } from '../support/device.ts'
 import { clients } from '../support/host.ts'
@@ -40,4 +41,29 @@ test('openid-client reports that the user denied the device', async () => {
     expect(polling).rejects.toMatchObject({ error: 'access_denied' }),
     agent.decide(await agent.signIn(signIn), 'deny'),
   ])
+})
+
+test('oauth4webapi waits for the user as the errors say, and gets tokens', async () => {
+  const insecure = { [oauth.allowInsecureRequests]: true }
+  const issuer = new URL(provider.issuer)
+  const found = await oauth.discoveryRequest(issuer, insecure)
+  const server = await oauth.processDiscoveryResponse(issuer, found)
+  const tv = { client_id: 'tv' }
+  const asked = await oauth.deviceAuthorizationRequest(
+    server,
+    tv,
+    oauth.None(),
+    { scope: 'openid' },
+    insecure,
+  )
+  const codes = await oauth.processDeviceAuthorizationResponse(server, tv, asked)
+  const poll = async () => {
+    const code = codes.device_code
+    const answer = await oauth.deviceCodeGrantRequest(server, tv, oauth.None(), code, insecure)
+    return oauth.processDeviceCodeResponse(server, tv, answer)
+  }
+  await expect(poll()).rejects.toMatchObject({ error: 'authorization_pending' })
+  await connect(provider.browser(), codes.user_code)
+  const tokens = await poll()
+  expect(oauth.getValidatedIdTokenClaims(tokens)).toMatchObject({ aud: 'tv', sub: '1' })
 })
