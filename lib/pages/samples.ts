@@ -8,7 +8,7 @@ const back = 'return_to=%2Flogin%3Fauthorization_request%3Dlk_ar_sample%26return
 const links = { forgotPassword: `/forgot?${back}`, signUp: `/sign-up?${back}` }
 const login: PageModels['login'] = { action: '/login', hidden, client, username: '', confirm: false, links }
 const providers = [
-  { name: 'Google', url: `/auth/google?${back}`, icon: '/google.svg' },
+  { name: 'Google', url: `/auth/google?${back}`, icon: logo },
   { name: 'Initech', url: `/auth/initech?${back}` },
 ]
 const scope = (

@@ -81,11 +81,10 @@ describe.each(tags)('every page in every state, in the language %s', (language) 
     for (const [name, html] of pages) {
       const files = loaded(html).map((address) => address.replace(/\?v=[\w-]{16}$/, ''))
       const script = scriptOf(name)
-      const icons = name.startsWith('login-providers') ? ['/google.svg'] : []
       const own = script === undefined ? [] : [`/assets/${script}.js`]
       const frames = [...html.matchAll(/<iframe src="([^"]+)"/g)].map(([, address]) => address)
       expect(frames).toHaveLength(name.endsWith('-frames') ? 1 : 0)
-      const expected = ['/assets/icon.svg', '/assets/style.css', ...own, ...icons, ...frames]
+      const expected = ['/assets/icon.svg', '/assets/style.css', ...own, ...frames]
       expect({ name, files: [...new Set(files)] }).toEqual({ name, files: expected })
       expect(html).not.toMatch(/<(?:object|embed|base|style)\b|\sstyle=|\son[a-z]+=|@import|url\(/)
     }
