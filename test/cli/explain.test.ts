@@ -1,0 +1,42 @@
+import { openCommandLine, withDatabase } from '../support/command-line.ts'
+
+const cli = openCommandLine()
+afterAll(() => cli.close())
+
+const refusal = {
+  code: 'invalid_request',
+  path: '/authorize',
+  reason: 'redirect_uri is not registered for this client',
+  expected: 'https://shop.example.com/callback',
+  received: 'https://shop.example.com/callback/',
+}
+
+test('explain prints what was expected and received, by the id in any letter case, as text or JSON', async () => {
+  const folder = cli.folder()
+  await cli.succeed(folder, ['migrate'])
+  const event = { type: 'request.refused', request_id: '7F3C-91A2-B4', time: 1_800_000_000 }
+  const row = { ...event, id: 'one', details: JSON.stringify(refusal), expires_at: 1_900_000_000 }
+  await withDatabase(folder, (database) => database('oauth_events').insert(row))
+
+  const { stdout } = await cli.succeed(folder, ['explain', '7f3c-91a2-b4'])
+  expect(stdout).toBe(
+    [
+      'request.refused  2027-01-15T08:00:00Z',
+      '  code      invalid_request',
+      '  path      /authorize',
+      '  reason    redirect_uri is not registered for this client',
+      '  expected  https://shop.example.com/callback',
+      '  received  https://shop.example.com/callback/',
+      '',
+    ].join('\n'),
+  )
+  const json = await cli.succeed(folder, ['explain', '7F3C-91A2-B4', '--json'])
+  expect(JSON.parse(json.stdout)).toEqual([
+    { type: 'request.refused', requestId: '7F3C-91A2-B4', time: 1_800_000_000, details: refusal },
+  ])
+  const unknown = await cli.run(folder, ['explain', '0000-0000-00'])
+  expect(unknown).toMatchObject({ code: 1, stdout: '' })
+  expect(unknown.stderr).toContain(
+    'no event of request 0000-0000-00 is stored; the server stores events with',
+  )
+})
