@@ -38,10 +38,8 @@ const ofOpenDatabase = async (
 ): Promise<Diagnosis[]> => {
   const location = databaseLocation(hostKnex)
   if (lacksFile(hostKnex)) return [unavailable(location, 'the file does not exist')]
-  const columnsOf = async (table: string): Promise<string[]> =>
-    Object.keys(await hostKnex(table).columnInfo())
   try {
-    return await diagnoseDatabase({ ...subject, database, columnsOf })
+    return await diagnoseDatabase({ ...subject, database, hostKnex })
   } catch (error) {
     return [unavailable(location, reasonOf(error))]
   }

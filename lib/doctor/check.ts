@@ -1,3 +1,4 @@
+import type { Knex } from 'knex'
 import type { Database } from '../database/types.ts'
 import type { Options } from '../options/resolve.ts'
 import type { Mount } from './mount.ts'
@@ -36,8 +37,8 @@ export interface Subject {
 /** The same with the database. */
 export interface StoredSubject extends Subject {
   readonly database: Database
-  /** The names of the columns of a table of the host's; empty if it does not exist. */
-  columnsOf(table: string): Promise<readonly string[]>
+  /** The same pool with the names of the host, for its user table. */
+  readonly hostKnex: Knex
 }
 
 /** The same with the running server. */

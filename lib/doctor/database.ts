@@ -1,9 +1,11 @@
 import { databaseTime } from '../database/clock.ts'
+import { hostTables } from '../database/open.ts'
 import { schemaVersion } from '../database/schema-version.ts'
 import { isSuccessorDue } from '../keys/key-schedule.ts'
 import type { UserMapping } from '../options/options.ts'
 import { isUserMapping } from '../options/users.ts'
 import { listSigningKeys } from '../repositories/signing-keys.ts'
+import { hostTable } from '../users/host-table.ts'
 import { type Check, error, type Finding, type StoredSubject, warning } from './check.ts'
 
 const mappingOf = ({ options: { users } }: StoredSubject): UserMapping | undefined =>
@@ -17,22 +19,23 @@ const migrationFindings = async ({ database, options }: StoredSubject): Promise<
   return [(options.production ? error : warning)(message, 'run: npx latchkey migrate')]
 }
 
+/** The columns of a table; empty if Knex cannot list them, as in another schema. */
+const columnsOf = async ({ hostKnex }: StoredSubject, table: string): Promise<string[]> =>
+  Object.keys(await hostKnex(table).columnInfo())
+
 const userTableFindings = async (subject: StoredSubject): Promise<Finding[]> => {
   const mapping = mappingOf(subject)
   if (mapping === undefined) return []
-  const { table, columns } = mapping
-  const existing = await subject.columnsOf(table)
-  if (existing.length === 0) {
-    return [error(`the database has no table ${table}`, "set users: { table: 'your user table', … }")]
+  try {
+    await hostTable(mapping, hostTables(subject.database, subject.hostKnex)).assertExists()
+    return []
+  } catch (cause) {
+    if (!(cause instanceof Error) || !cause.message.startsWith('latchkey: users.')) throw cause
+    const [, option = ''] = /^latchkey: (users\.[\w.]+) is/.exec(cause.message) ?? []
+    const columns = await columnsOf(subject, mapping.table)
+    const choice = columns.length === 0 ? 'the name of your user table' : `one of: ${columns.join(', ')}`
+    return [error(cause.message.slice('latchkey: '.length), `set ${option} to ${choice}`)]
   }
-  return Object.entries(columns)
-    .filter(([, column]) => !existing.includes(column))
-    .map(([name, column]) =>
-      error(
-        `${table} has no column ${column}`,
-        `set users.columns.${name} to one of: ${existing.join(', ')}`,
-      ),
-    )
 }
 
 /** Usual names of columns for a second factor, in snake_case. */
@@ -44,7 +47,7 @@ const snakeCase = (name: string): string => name.replace(/(?<=[a-z])(?=[A-Z])/g,
 const secondFactorFindings = async (subject: StoredSubject): Promise<Finding[]> => {
   const mapping = mappingOf(subject)
   if (mapping === undefined || subject.options.login.url !== undefined) return []
-  const columns = await subject.columnsOf(mapping.table)
+  const columns = await columnsOf(subject, mapping.table)
   const found = columns.filter((column) => secondFactor.test(snakeCase(column)))
   return found.length === 0
     ? []

@@ -12,11 +12,9 @@ export const warnAtStart = async (setup: ServerSetup): Promise<void> => {
   if (server === undefined) return
   const { options, database, now, warnOnce } = server
   const subject = { options, now, versions: { node: process.versions.node, sqlite: installedSqlite() } }
-  const columnsOf = async (table: string): Promise<string[]> =>
-    Object.keys(await database.knex(table).columnInfo())
   const found = [
     ...(await diagnoseConfiguration(subject)),
-    ...(await diagnoseStart({ ...subject, database, columnsOf })),
+    ...(await diagnoseStart({ ...subject, database, hostKnex: database.knex })),
   ]
   for (const { level, message, fix } of found) {
     if (level !== 'note') warnOnce(`${message}; ${fix}`)

@@ -29,6 +29,7 @@ interface Plan {
   readonly guards?: readonly string[]
   readonly hsts?: boolean
   readonly sqlite?: string
+  readonly secrets?: [string]
   readonly breakDatabase?: (host: Host) => Promise<unknown>
 }
 
@@ -75,12 +76,12 @@ const diagnose = async (plan: Plan): Promise<Diagnosis[]> => {
   for (const scope of plan.guards ?? ['notes:read', 'notes:write']) host.oauth.requireToken(scope)
   const { options, database, now } = serverBehind(host.oauth)!
   const subject = { options, now, versions: { node: '24.11.0', sqlite: plan.sqlite ?? '13.2.0' } }
-  const mount = await openMount(await serve(plan, host), options, now)
+  const { secrets = options.secrets } = plan
+  const mount = await openMount(await serve(plan, host), { issuer, secrets }, now)
   await plan.breakDatabase?.(host)
-  const columnsOf = async (table: string) => Object.keys(await host.database.knex(table).columnInfo())
   return [
     ...(await diagnoseConfiguration(subject)),
-    ...(await diagnoseDatabase({ ...subject, database, columnsOf })),
+    ...(await diagnoseDatabase({ ...subject, database, hostKnex: host.database.knex })),
     ...(await diagnoseMount({ ...subject, mount })),
   ]
 }
@@ -139,6 +140,7 @@ const mistakes: readonly [check: string, level: string, fix: RegExp, plan: Plan]
   ['forms', 'error', /limit: '64kb'/, { before: express.urlencoded({ limit: '10kb', extended: false }) }],
   ['headers', 'error', /Content|policy|remove/, { before: otherPolicy }],
   ['headers', 'note', /helmet/, { hsts: false }],
+  ['report', 'note', /same secrets/, { secrets: ['another secret that is long enough too'] }],
   ['environment', 'error', /NODE_ENV=production/, { environment: 'test' }],
   ['trust-proxy', 'error', /app.set\('trust proxy', 1\)/, { trustProxy: true }],
   ['session-store', 'error', /store/, { store: new MemoryStore() }],
