@@ -12,15 +12,18 @@ const maxPlain = 20
 
 const hidden = 'a value that looks like a token'
 
-// Tokens of any server: our own prefixes, JWTs, and long random strings.
-const tokenLike = /\blk_[a-z]{2}_[\w-]{20,}|\beyJ[\w-]{8,}\.[\w-]+/g
+/** What tokens contain: one of our prefixes, or the beginning of a JWT. */
+const tokenLike = /lk_[a-z]{2}_[\w-]{20}|eyJ[\w-]{8}/
+
+const withoutTokens = (value: string): string =>
+  value.replace(/[\w.-]+/g, (word) => (tokenLike.test(word) ? hidden : word))
 
 /**
  * A value from a request as operators may read it: without control characters and tokens, and not longer than 500
  * characters.
  */
 export const readable = (value: string): string => {
-  const clean = value.replace(/\p{Cc}/gu, '\u{fffd}').replace(tokenLike, hidden)
+  const clean = withoutTokens(value.replace(/\p{Cc}/gu, '\u{fffd}'))
   return clean.length > maxLength ? `${clean.slice(0, maxLength)}…` : clean
 }
 
