@@ -58,7 +58,7 @@ const expressErrors =
   }
 
 /** Mounts every endpoint. API routes stand first and outermost: they cost no session and the fewest steps. */
-const mount = (server: ServerSetup, { api, pages, discovery, files }: Endpoints): Router => {
+const mount = (server: ServerSetup, { api, pages, discovery, files, operators }: Endpoints): Router => {
   const router = express.Router()
   const checkProxy = proxyCheck(server)
   const [forPrograms, forBrowsers] = [apiKind(server, checkProxy), pageKind(server, checkProxy)]
@@ -66,6 +66,7 @@ const mount = (server: ServerSetup, { api, pages, discovery, files }: Endpoints)
   for (const endpoint of discovery) route(router, server, forPrograms, endpoint)
   for (const endpoint of pages) route(router, server, forBrowsers, endpoint)
   for (const endpoint of files) route(router, server, fileKind, endpoint)
+  for (const endpoint of operators) route(router, server, forPrograms, endpoint)
   router.use(expressErrors(server, forBrowsers))
   return router
 }

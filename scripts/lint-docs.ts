@@ -3,6 +3,7 @@ import { deepStrictEqual, ok } from 'node:assert'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { parseSync } from '@swc/core'
+import { checks as doctorChecks } from '../lib/doctor/index.ts'
 import { createEndpoints } from '../lib/endpoints/index.ts'
 import { resolveOptions } from '../lib/options/resolve.ts'
 import { clientMetadataNames } from '../lib/protocol/client-metadata.ts'
@@ -137,6 +138,13 @@ const checkTitles = (page: string): number => {
   return named.length
 }
 
+/** A database that does not answer is found before any check. */
+const checkDoctor = (): void => {
+  const rows = all(section('docs/doctor.md', 'Checks'), /^\| (`[^|]+) \|/gm)
+  const shown = rows.flatMap((cell) => all(cell, /`([\w-]+)`/g))
+  sameSet(shown, ['database', ...doctorChecks.map(({ id }) => id)])
+}
+
 const checkThreats = (): void => {
   const security = read('SECURITY.md')
   const sections = all(security, /^\| ([0-9., ]+) \|/gm).flatMap((list) => list.split(', '))
@@ -151,6 +159,7 @@ const checks: Readonly<Record<string, () => void>> = {
   'docs/options.md lists every option and no other': () =>
     sameSet(tableNames(section('docs/options.md', 'Options')), namesIn('lib/options/resolve.ts')),
   'docs/options.md shows the defaults of lifetimes and limits': checkDefaults,
+  'docs/doctor.md lists every check and no other': checkDoctor,
   'docs/errors.md lists every error code with its status': checkErrors,
   'docs/clients.md lists every field of a client and no other': () =>
     sameSet(tableNames(section('docs/clients.md', 'Client metadata')), [

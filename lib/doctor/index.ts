@@ -48,7 +48,7 @@ export const diagnoseMount = (subject: MountedSubject): Promise<Diagnosis[]> =>
 export const diagnoseStart = (subject: StoredSubject): Promise<Diagnosis[]> =>
   runAll([...databaseChecks, ...clientChecks], subject)
 
-/** Every check, for the documentation. */
+/** Every check; the documentation lists them. */
 export const checks: readonly Pick<Check<never>, 'id' | 'title'>[] = [
   ...configurationChecks,
   ...schemaChecks,

@@ -30,6 +30,8 @@ export interface Endpoints {
   /** Also served at the root of the host (RFC 8414 §3.1). */
   readonly discovery: readonly Endpoint<Incoming>[]
   readonly files: readonly Endpoint<Incoming>[]
+  /** For operators, after all others. */
+  readonly operators: readonly Endpoint<Context>[]
 }
 
 /** The endpoints of one router; the documents that they keep belong to it. */
@@ -39,7 +41,6 @@ export const createEndpoints = ({ features }: Pick<Options, 'features'>): Endpoi
     ...(features.pushedRequests ? [parEndpoint] : []),
     ...(features.registration ? [registerEndpoint, registrationEndpoint] : []),
     ...(features.deviceAuthorization ? [deviceAuthorizationEndpoint] : []),
-    selfReportEndpoint,
   ],
   pages: [
     authorizeEndpoint,
@@ -52,4 +53,5 @@ export const createEndpoints = ({ features }: Pick<Options, 'features'>): Endpoi
   ],
   discovery: createDiscoveryEndpoints(),
   files: [assetsEndpoint, logosEndpoint],
+  operators: [selfReportEndpoint],
 })
