@@ -3,7 +3,7 @@ import type { ClientSeed } from '../../lib/index.ts'
 import { listEventsOfRequest } from '../../lib/repositories/events.ts'
 import { serverBehind } from '../../lib/router.ts'
 import { authorizeUrl, callback, clients, type Host, pkce, secret, startHost } from '../support/host.ts'
-import { RawBrowser } from '../support/raw-browser.ts'
+import { locationOf, RawBrowser } from '../support/raw-browser.ts'
 import { asserted, assertion, type ClientKey, createClientKey } from '../support/signing-client.ts'
 import { codeFor, post, redeem, refresh, tokensFor, web } from '../support/tokens.ts'
 
@@ -38,6 +38,21 @@ const time = '\\d{4}-\\d\\d-\\d\\dT[\\d:]{8}Z'
 const hash = '[\\w-]{43}'
 
 const at = (url: string) => new RawBrowser(host.app).get(url)
+
+/** The address of the login page of a request, in the browser that began it. */
+const begun = async () => {
+  const agent = new RawBrowser(host.app)
+  const start = await agent.get(authorizeUrl({ client_id: 'web', scope: 'openid', prompt: 'login' }))
+  return { agent, url: locationOf(start).href }
+}
+const inAnotherBrowser = async () => at((await begun()).url)
+const expiredRequest = async () => {
+  const { agent, url } = await begun()
+  const { knex, tablePrefix } = host.database
+  await knex(`${tablePrefix}pending_requests`).update({ expires_at: 1 })
+  return agent.get(url)
+}
+
 const pages: readonly [string, () => ReturnType<typeof at>, expected: string, received: string][] = [
   [
     'an unknown client',
@@ -63,6 +78,18 @@ const pages: readonly [string, () => ReturnType<typeof at>, expected: string, re
     () => at('/oauth/login?authorization_request=x'),
     'a request that waits in this browser',
     'one .*',
+  ],
+  [
+    'a request of another browser',
+    inAnotherBrowser,
+    'a request that waits in this browser',
+    'one without the cookie of its browser',
+  ],
+  [
+    'a request that has expired',
+    expiredRequest,
+    'a request that waits in this browser',
+    'one that is expired',
   ],
   [
     'a form of another site',
