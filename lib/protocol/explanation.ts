@@ -40,9 +40,11 @@ export const readableIdentifier = (value: string): string => {
 export const listed = (values: readonly string[]): string =>
   values.length === 0 ? 'none' : values.map(readable).join(' ')
 
-/** A time for an explanation, from epoch seconds. */
-export const timeOf = (seconds: number): string =>
-  new Date(seconds * 1000).toISOString().replace('.000Z', 'Z')
+/** A time for an explanation, from epoch seconds; the number itself if it is no date, as a claim may be. */
+export const timeOf = (seconds: number): string => {
+  const date = new Date(seconds * 1000)
+  return Number.isNaN(date.getTime()) ? String(seconds) : date.toISOString().replace('.000Z', 'Z')
+}
 
 /** The explanation of what came too late. */
 export const lateExplanation = (expiresAt: number, now: number): Explanation => ({
