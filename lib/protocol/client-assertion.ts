@@ -72,7 +72,7 @@ export const assertClientAssertion = (
     throw new OAuthError('invalid_client', `client_assertion ${reason}`, { clientId, explanation })
   }
   if (iss !== clientId || sub !== clientId) {
-    const received = `iss ${readable(String(iss))} and sub ${readable(String(sub))}`
+    const received = readable(JSON.stringify({ iss, sub }))
     refuse('must have the client_id as iss and sub', { expected: clientId, received })
   }
   if (!isAudience(aud, rules)) {

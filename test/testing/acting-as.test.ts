@@ -323,6 +323,7 @@ describe('neither works outside tests', () => {
       tablePrefix: database.tablePrefix,
       secrets: ['a secret of the tests that is long enough'],
       users: { table: usersTable, columns },
+      logger: { info: () => {}, warn: () => {}, error: () => {} },
     })
     await live.ready()
     process.env.NODE_ENV = 'test'
