@@ -1,4 +1,5 @@
 import { OAuthError } from './errors.ts'
+import { readable } from './explanation.ts'
 
 /** Maximum length of a value per parameter, in UTF-16 code units; 2,048 for all others. */
 const maxLengths: Readonly<Record<string, number>> = {
@@ -95,7 +96,7 @@ export class Parameters {
     if (value === undefined) {
       const explanation = {
         expected: `the parameter ${name}`,
-        received: this.names().join(' ').slice(0, 500) || 'none',
+        received: readable(this.names().join(' ')) || 'none',
       }
       throw new OAuthError('invalid_request', `${name} is required`, { explanation })
     }
