@@ -1,7 +1,7 @@
 import type { RegisteredClient } from '../clients/administration.ts'
 import { clientsOf } from './client.ts'
 import type { Command } from './command.ts'
-import { heading, note, print, table } from './terminal.ts'
+import { note, print, table, titledTable } from './terminal.ts'
 
 const headings = ['CLIENT ID', 'NAME', 'KIND', 'REDIRECT URIS']
 
@@ -29,8 +29,7 @@ export const listClientsCommand: Command = {
     const clients = await clientsOf(context).list()
     if (invocation.flag('json')) return print(JSON.stringify(clients, null, 2))
     if (clients.length === 0) return note('no clients are registered; see: latchkey client create --help')
-    const [title = '', ...lines] = table([headings, ...clients.flatMap(rowsOf)]).split('\n')
-    print([heading(title), ...lines].join('\n'))
+    print(titledTable([headings, ...clients.flatMap(rowsOf)]))
   },
 }
 

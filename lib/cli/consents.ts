@@ -4,7 +4,7 @@ import { isLive } from '../protocol/authorization.ts'
 import { parseEntry, shownEntries } from '../protocol/consent.ts'
 import { listAuthorizations, listConsents } from '../repositories/index.ts'
 import type { Command } from './command.ts'
-import { heading, note, print, table } from './terminal.ts'
+import { note, print, titledTable } from './terminal.ts'
 
 const day = (time: number): string => new Date(time * 1000).toISOString().slice(0, 10)
 
@@ -44,11 +44,7 @@ export const listConsentsCommand: Command = {
     const rows = consents.map(({ clientId, organization, scopes, createdAt, active }) => [
       ...[clientId, organization ?? '', scopes.join(', '), day(createdAt), String(active)],
     ])
-    const [head = '', ...lines] = table([
-      ['CLIENT', 'ORGANIZATION', 'SCOPES', 'SINCE', 'ACTIVE'],
-      ...rows,
-    ]).split('\n')
-    print([heading(head), ...lines].join('\n'))
+    print(titledTable([['CLIENT', 'ORGANIZATION', 'SCOPES', 'SINCE', 'ACTIVE'], ...rows]))
   },
 }
 

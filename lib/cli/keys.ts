@@ -4,7 +4,7 @@ import { freshnessOf, stateOf } from '../keys/key-schedule.ts'
 import { type SigningAlgorithm, signingAlgorithms } from '../protocol/client-metadata.ts'
 import { listSigningKeys, type SigningKeyRecord } from '../repositories/signing-keys.ts'
 import { type Command, type CommandContext, type Invocation, UsageError } from './command.ts'
-import { heading, note, print, table } from './terminal.ts'
+import { note, print, titledTable } from './terminal.ts'
 
 const described = (keys: readonly SigningKeyRecord[], now: number) =>
   keys.map((key) => ({
@@ -30,8 +30,7 @@ const printKeys = async ({ database, now }: CommandContext, asJson: boolean): Pr
   if (asJson) return print(JSON.stringify(keys, null, 2))
   if (keys.length === 0) return note('no keys exist yet; the server creates them when it first starts')
   const rows = keys.map((key) => [key.alg, key.kid, key.state, time(key.active_at), time(key.retired_at)])
-  const [title = '', ...lines] = table([headings, ...rows]).split('\n')
-  print([heading(title), ...lines].join('\n'))
+  print(titledTable([headings, ...rows]))
 }
 
 /** `latchkey keys list` */

@@ -1,7 +1,7 @@
 import { assertSchema } from '../authorization-server.ts'
 import { removeExpiredRows } from '../repositories/pruning/schedule.ts'
 import type { Command } from './command.ts'
-import { heading, note, print, table } from './terminal.ts'
+import { note, print, titledTable } from './terminal.ts'
 
 /** `latchkey prune` */
 export const pruneCommand: Command = {
@@ -21,7 +21,6 @@ export const pruneCommand: Command = {
     if (invocation.flag('json')) return print(JSON.stringify(Object.fromEntries(removed), null, 2))
     if (removed.length === 0) return note('no rows are expired')
     const rows = removed.map(([name, count]) => [name, String(count)])
-    const [title = '', ...lines] = table([['TABLE', 'REMOVED'], ...rows]).split('\n')
-    print([heading(title), ...lines].join('\n'))
+    print(titledTable([['TABLE', 'REMOVED'], ...rows]))
   },
 }

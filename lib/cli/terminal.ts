@@ -35,6 +35,12 @@ export const table = (rows: readonly (readonly string[])[]): string => {
     .join('\n')
 }
 
+/** Formats rows as columns below their names, which are the first row. */
+export const titledTable = (rows: readonly (readonly string[])[]): string => {
+  const [title = '', ...lines] = table(rows).split('\n')
+  return [heading(title), ...lines].join('\n')
+}
+
 /** Reads standard input without the line break at its end. */
 export const readInput = async (): Promise<string> => (await textOf(process.stdin)).replace(/\r?\n$/, '')
 
