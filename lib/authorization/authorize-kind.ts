@@ -29,8 +29,6 @@ export const authorizeKind: PendingRequestKind = {
       pendingId: pending?.id,
     })
     if (issued === 'signed-out') return issued
-    if (issued === 'gone') throw new EndedRequestError('unknown')
-    if (issued === 'used') throw new EndedRequestError('finished', client)
     if (issued === 'withdrawn') {
       const description = 'the user has just removed this client'
       throw new AuthorizationResponseError(targetOf({ request, client }), 'access_denied', description)

@@ -37,7 +37,7 @@ export const deviceKind: PendingRequestKind = {
 
   async grant(context, asked, { authorization, step }) {
     const { server, info } = context
-    const { request, client, pending } = asked
+    const { request, pending } = asked
     const { login, scopes, claims, organization } = step
     const device = waitingDevice(request, server.now())
     const issued = await issueAuthorizationResponse(server, {
@@ -45,8 +45,6 @@ export const deviceKind: PendingRequestKind = {
       pendingId: pending?.id,
     })
     if (issued === 'signed-out') return issued
-    if (issued === 'gone') throw new EndedRequestError('unknown')
-    if (issued === 'used') throw new EndedRequestError('finished', client)
     if (issued === 'withdrawn') {
       const description = 'the user has just removed this client'
       await deviceKind.refuse(

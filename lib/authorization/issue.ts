@@ -5,6 +5,7 @@ import { createSecret, hashSecret, randomId } from '../keys/secrets.ts'
 import type { AuthorizationDetails } from '../protocol/authorization.ts'
 import type { ClaimsRequest } from '../protocol/claims-request.ts'
 import { agreedTerms, entriesOf } from '../protocol/consent.ts'
+import { EndedRequestError } from '../protocol/ended-request.ts'
 import type { Login } from '../protocol/login.ts'
 import type { AuthorizationContext, Decision } from '../protocol/next-step.ts'
 import { isFrontChannel, returnsPart } from '../protocol/response-type.ts'
@@ -47,11 +48,8 @@ export interface IssuedAuthorization {
   readonly parameters: Readonly<Record<string, string>>
 }
 
-/**
- * `used` if the pending request was, `gone` if the client was just removed, `signed-out` if the login has just ended,
- * `withdrawn` if the consent was just removed.
- */
-export type AuthorizationOutcome = IssuedAuthorization | 'used' | 'gone' | 'signed-out' | 'withdrawn'
+/** `signed-out` if the login has just ended, `withdrawn` if the consent was just removed. */
+export type AuthorizationOutcome = IssuedAuthorization | 'signed-out' | 'withdrawn'
 
 const newAuthorization = (
   server: AuthorizationServer,
@@ -189,6 +187,8 @@ const approveDevice = async (
  * device polls for is redeemed by its device code instead. Signatures
  * come first. Then one transaction consumes the pending request, locks the consent or stores it, and creates the
  * authorization.
+ *
+ * @throws EndedRequestError if the request was answered meanwhile, or its client was removed
  */
 export const issueAuthorizationResponse = async (
   server: AuthorizationServer,
@@ -218,6 +218,8 @@ export const issueAuthorizationResponse = async (
     ])
     return undefined
   })
+  if (obstacle === 'gone') throw new EndedRequestError('unknown')
+  if (obstacle === 'used') throw new EndedRequestError('finished', grant.context.client)
   const parameters = { ...(shownCode === undefined ? {} : { code: shownCode }), ...tokens.parameters }
   return obstacle ?? { authorizationId: authorization.id, parameters }
 }

@@ -33,14 +33,18 @@ export interface PushedRequest {
   readonly expires_in: number
 }
 
+/** Seconds for which a browser can open a request that the client pushes. */
+const lifetimeOf = ({ options }: AuthorizationServer, { metadata }: Client): number =>
+  profileLifetime(metadata, 'pushedRequest', options.lifetimes.pushedRequest)
+
 /** Stores a validated request until a browser opens it. */
 export const keepPushed = async (
   server: AuthorizationServer,
-  { metadata }: Client,
+  client: Client,
   request: AuthorizationRequest,
 ): Promise<PushedRequest> => {
-  const { database, options } = server
-  const expires_in = profileLifetime(metadata, 'pushedRequest', options.lifetimes.pushedRequest)
+  const { database } = server
+  const expires_in = lifetimeOf(server, client)
   const secret = createSecret('authorizationRequest')
   const browserHash = unopenedHash(request.clientId)
   const now = server.now()
@@ -68,7 +72,7 @@ export interface OpenedRequest {
  */
 export const openPushed = async (context: PageContext, parameters: Parameters): Promise<OpenedRequest> => {
   const { server, req } = context
-  const { database, options } = server
+  const { database } = server
   parameters.required('request_uri')
   const clientId = parameters.required('client_id')
   const secret = pushedSecret(parameters) ?? ''
@@ -78,7 +82,7 @@ export const openPushed = async (context: PageContext, parameters: Parameters): 
   const found = await findPendingRequest(database, { id, sid: rememberedSid(context), now })
   if (found?.client.clientId !== clientId) throw ended('unknown')
   const { pending, client, known } = found
-  if (pending.createdAt + options.lifetimes.pushedRequest <= now) throw ended('expired', client)
+  if (pending.createdAt + lifetimeOf(server, client) <= now) throw ended('expired', client)
   const unopened = unopenedHash(clientId)
   const bound = boundBrowser(context)
   if (![unopened, bound?.hash].includes(pending.browserHash)) throw ended('unknown')

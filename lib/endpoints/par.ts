@@ -21,13 +21,8 @@ export const parEndpoint: Endpoint<Context> = {
       const sent = tokenRequest(context)
       const client = await authenticateClient(server, sent, endpoint)
       const { request } = await readPushedRequest(server, sent.parameters, client)
-      sendJson(
-        res,
-        await keepPushed(server, client, withProvedKey(request, await provedKey(context, client))),
-        {
-          status: 201,
-        },
-      )
+      const bound = withProvedKey(request, await provedKey(context, client))
+      sendJson(res, await keepPushed(server, client, bound), { status: 201 })
     },
   },
 }
