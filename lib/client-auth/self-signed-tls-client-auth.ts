@@ -3,7 +3,7 @@ import { hasRegisteredKey, isCurrent } from '../protocol/client-certificate.ts'
 import type { ClientAuthMethod } from './client-auth-method.ts'
 import { none } from './none.ts'
 
-/** RFC 8705 §2.2: any certificate for a key that the client registered. */
+/** RFC 8705 §2.2: a certificate whose key the client registered. Its issuer does not matter. */
 export const selfSignedTlsClientAuth: ClientAuthMethod = {
   name: 'self_signed_tls_client_auth',
   isOn: ({ features }) => features.mutualTls !== undefined,

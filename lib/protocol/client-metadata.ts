@@ -79,7 +79,7 @@ export interface ClientMetadata {
   client_secret_expires_at?: number
   /** Absent: a confidential client that may use Basic or the request body. */
   token_endpoint_auth_method?: TokenEndpointAuthMethod
-  /** The only algorithm of its assertions; absent: any supported one (OIDC Registration §2). */
+  /** The only algorithm of its assertions; if absent, every supported one is accepted (OIDC Registration §2). */
   token_endpoint_auth_signing_alg?: ClientAssertionAlgorithm
   /** The subject of its certificates, for `tls_client_auth`: exactly one of these (RFC 8705 §2.1.2). In the form of RFC 4514. */
   tls_client_auth_subject_dn?: string
@@ -95,7 +95,7 @@ export interface ClientMetadata {
   jwks_uri?: string
   /** Where the client publishes its request objects (OIDC Registration §2). */
   request_uris?: string[]
-  /** The only algorithm of its request objects; absent: any supported one (OIDC Registration §2). */
+  /** The only algorithm of its request objects; if absent, every supported one is accepted (OIDC Registration §2). */
   request_object_signing_alg?: RequestObjectAlgorithm
   /** All its authorization requests must be request objects that it signed (RFC 9101 §10.5). */
   require_signed_request_object?: boolean

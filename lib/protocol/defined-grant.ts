@@ -21,7 +21,7 @@ export const isDefinedGrantType = (name: string): name is DefinedGrantType =>
 /** What a request asks for, or what the host decided, as lists of scopes and of identifiers of resources. */
 export interface DefinedTarget {
   readonly scopes: readonly string[]
-  /** Undefined: any that the request names. */
+  /** If the host leaves them out, the token is for those that the request names. */
   readonly resources?: readonly string[]
 }
 

@@ -295,7 +295,7 @@ describeWith('chromium', 'pages of other sites in Chromium, in an app without he
         `${issuer()}/consent?${new URLSearchParams(consent)}`,
         `${issuer()}/login?${new URLSearchParams(login)}`,
         authorizeAt({ prompt: 'consent' }),
-        authorizeAt({ client_id: 'nobody' }),
+        authorizeAt({ client_id: 'unknown' }),
         authorizeAt({ prompt: 'none', response_mode: 'form_post' }),
         `${issuer()}/logout`,
       ]

@@ -94,7 +94,7 @@ const expectUnavailable = (page: Answer): void => {
   expect(page.html).not.toContain('on fire')
 }
 
-/** A login that could not be stored ends on the form again, which says so. */
+/** If a login cannot be stored, the browser gets the form again with the error. */
 const expectNotSignedIn = (page: Answer): void => {
   expectFormUnavailable(page)
   expect(page.setCookies).toEqual([])

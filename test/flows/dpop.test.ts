@@ -189,7 +189,7 @@ describe.each(Object.entries(places))('at %s', (_name, { resource, url, app }) =
 })
 
 describe('the token endpoint', () => {
-  test('answers a proof with a token of the type DPoP that says so everywhere', async () => {
+  test('answers a proof with a token that is bound to its key: in the answer, in introspection and in JWTs', async () => {
     const opaque = await tokensFor(opaqueApi)
     expect(opaque).toMatchObject({ token_type: 'DPoP', access_token: expect.stringMatching(/^lk_bt_/) })
     expect((await introspect(host, opaque.access_token)).body).toMatchObject({

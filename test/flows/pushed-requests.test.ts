@@ -221,7 +221,7 @@ describe('a request that must be pushed', () => {
     codeOf(await browser().grant(opening(await pushed({}, 'strict'), 'strict')))
   })
 
-  test('because of the server is refused otherwise, and discovery says so', async () => {
+  test('by the server: other requests are refused, and discovery publishes it', async () => {
     const strict = await startHost({ options: { features: { pushedRequests: 'required' } } })
     const agent = new RawBrowser(strict.app)
     expectRequired(await agent.get(authorizeUrl({ client_id: 'web', scope: 'openid', state: 's' })))

@@ -27,7 +27,7 @@ const proof = ({ claims, header }: Parts = {}, by = key): Promise<string> =>
 const invalid = (description: string): Error =>
   expect.objectContaining({ code: 'invalid_dpop_proof', message: expect.stringContaining(description) })
 
-/** A JWT of these parts, with a signature of nobody. */
+/** The header and the payload of a JWT, without its signature. */
 const unsigned = (header: object, payload: object): string =>
   [header, payload].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.')
 

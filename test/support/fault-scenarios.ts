@@ -20,7 +20,7 @@ export interface Scenario {
   readonly expectRepeated?: (answer: Answer) => void
   /** Whether the page after it shows that it was done, although a later statement failed. */
   readonly showsWhatWasDone?: boolean
-  /** Tables whose rows may remain of a page that failed half-way: nobody can reach them. */
+  /** Tables in which a page that failed half-way may leave rows. No request can reach them. */
   readonly leaves?: readonly string[]
 }
 
