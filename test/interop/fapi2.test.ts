@@ -1,11 +1,10 @@
 import type { RequestListener } from 'node:http'
 import { decodeProtectedHeader } from 'jose'
 import * as openid from 'openid-client'
-import * as undici from 'undici'
 import type { ClientSeed } from '../../lib/index.ts'
 import { openServer, type TestServer } from '../support/client-server.ts'
 import { callback, type Host, startHost } from '../support/host.ts'
-import { type Certificate, createAuthority, openMutualTls } from '../support/mutual-tls.ts'
+import { createAuthority, fetchWith, openMutualTls } from '../support/mutual-tls.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
 import { type ClientKey, createClientKey } from '../support/signing-client.ts'
 import { answer } from '../support/stock-client.ts'
@@ -59,12 +58,6 @@ afterAll(async () => {
   await host.close()
 })
 
-const fetchWith = ({ key, cert }: Certificate) => {
-  const dispatcher = new undici.Agent({ connect: { key, cert, ca: authority.cert } })
-  return (url: string, options: object) =>
-    undici.fetch(url, { ...options, dispatcher }) as unknown as Promise<Response>
-}
-
 const execute = [openid.allowInsecureRequests]
 const discovered = {
   'private_key_jwt and DPoP': async () =>
@@ -81,7 +74,7 @@ const discovered = {
         { use_mtls_endpoint_aliases: true },
       ] as const),
       openid.TlsClientAuth(),
-      { execute, [openid.customFetch]: fetchWith(certificate) },
+      { execute, [openid.customFetch]: fetchWith(certificate, authority) },
     ),
 }
 

@@ -1,17 +1,10 @@
 import type { RequestListener } from 'node:http'
 import * as oauth from 'oauth4webapi'
 import * as openid from 'openid-client'
-import * as undici from 'undici'
 import type { ClientSeed } from '../../lib/index.ts'
 import { openServer, type TestServer } from '../support/client-server.ts'
 import { callback, type Host, startHost } from '../support/host.ts'
-import {
-  type Certificate,
-  createAuthority,
-  openMutualTls,
-  publicJwk,
-  selfSigned,
-} from '../support/mutual-tls.ts'
+import { createAuthority, fetchWith, openMutualTls, publicJwk, selfSigned } from '../support/mutual-tls.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
 import { answer } from '../support/stock-client.ts'
 
@@ -53,13 +46,6 @@ afterAll(async () => {
   await host.close()
 })
 
-/** What both clients call, with the certificate of the client. */
-const fetchWith = ({ key, cert }: Certificate) => {
-  const dispatcher = new undici.Agent({ connect: { key, cert, ca: authority.cert } })
-  return (url: string, options: object) =>
-    undici.fetch(url, { ...options, dispatcher }) as unknown as Promise<Response>
-}
-
 test.each([
   ['shop', shop],
   ['self-made', selfMade],
@@ -72,7 +58,7 @@ test.each([
     openid.TlsClientAuth(),
     {
       execute: [openid.allowInsecureRequests],
-      [openid.customFetch]: fetchWith(certificate),
+      [openid.customFetch]: fetchWith(certificate, authority),
     },
   )
   const pkceCodeVerifier = openid.randomPKCECodeVerifier()
@@ -93,7 +79,7 @@ test.each([
 })
 
 test('oauth4webapi introspects its token, which names the certificate, and revokes it', async () => {
-  const options = { [oauth.customFetch]: fetchWith(shop), [oauth.allowInsecureRequests]: true }
+  const options = { [oauth.customFetch]: fetchWith(shop, authority), [oauth.allowInsecureRequests]: true }
   const client = { client_id: 'shop', use_mtls_endpoint_aliases: true }
   const issuer = new URL(`${browsers.origin}/oauth`)
   const as = await oauth.processDiscoveryResponse(issuer, await oauth.discoveryRequest(issuer, options))

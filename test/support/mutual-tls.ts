@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import type { TLSSocket } from 'node:tls'
 import { exportJWK, type JWK } from 'jose'
+import * as undici from 'undici'
 import type { TestServer } from './client-server.ts'
 import type { Fields } from './tokens.ts'
 
@@ -21,6 +22,14 @@ export interface Certificate {
 /** @example publicJwk(certificate) // { kty: 'EC', crv: 'P-256', x: …, y: … } */
 export const publicJwk = ({ cert }: Certificate): Promise<JWK> =>
   exportJWK(new X509Certificate(cert).publicKey)
+
+/** A `fetch` for stock clients, which presents the certificate and trusts the authority. */
+export const fetchWith =
+  ({ key, cert }: Certificate, authority: Pick<Certificate, 'cert'>) =>
+  (url: string, options: object): Promise<Response> => {
+    const dispatcher = new undici.Agent({ connect: { key, cert, ca: authority.cert } })
+    return undici.fetch(url, { ...options, dispatcher }) as unknown as Promise<Response>
+  }
 
 const newKey = (): string =>
   generateKeyPairSync('ec', { namedCurve: 'P-256' })
