@@ -4,15 +4,17 @@ export type {
   ClientAdministration,
   RegisteredClient,
   RotatedSecret,
+  RotationOptions,
   SavedClient,
 } from './clients/administration.ts'
 export type { ClientSeed } from './clients/plan.ts'
 export type { ClientCredentials, ClientRegistration, ClientUpdate } from './clients/register.ts'
 export { type MigrateOptions, migrate, migrationSource, rollback } from './database/migrate.ts'
-export type { AuthEvent, EventDetails, EventType } from './events/event.ts'
-export type { EventListeners } from './events/events.ts'
+export type { AuthEvent, EventDetails, EventType, RevocationReason } from './events/event.ts'
+export type { EventListeners, Listen } from './events/events.ts'
 export type { RemoteDpopOptions } from './guards/dpop.ts'
 export type { IntrospectionOptions } from './guards/introspection.ts'
+export type { TokenVerifierMaker } from './guards/require-token.ts'
 export {
   type RemoteGuardOptions,
   type ResourceServer,
@@ -40,6 +42,7 @@ export type {
   ClaimMapping,
   ClientPolicy,
   DetailField,
+  DeviceAuthorizationOptions,
   DpopOptions,
   Features,
   GrantDecision,
@@ -76,11 +79,17 @@ export type {
   UserRow,
 } from './options/options.ts'
 export type { AuthorizationDetail } from './protocol/authorization-details.ts'
-export type { ClientChanges, ClientMetadata } from './protocol/client-metadata.ts'
-export { type ErrorCode, OAuthError } from './protocol/errors.ts'
+export type { ClientChanges, ClientMetadata, GrantType, ResponseType } from './protocol/client-metadata.ts'
+export type { ReceiptDetail, ReceiptScope } from './protocol/consent.ts'
+export { type ErrorCode, OAuthError, type OAuthErrorOptions } from './protocol/errors.ts'
+export type { Explanation } from './protocol/explanation.ts'
+export type { PublicJwk, PublicJwks } from './protocol/jwks.ts'
 export type { Organization } from './protocol/organization.ts'
+export type { RequestObjectAlgorithm } from './protocol/request-object.ts'
 export type { SecurityProfile } from './protocol/security-profile.ts'
 export type { KeyBinding } from './protocol/token-binding.ts'
 export type { ActClaim } from './protocol/token-context.ts'
+export type { ConsentReceiptRecord } from './repositories/consent-receipts.ts'
+export type { EventRecord } from './repositories/events.ts'
 export { type AuthRouter, authRouter } from './router.ts'
 export { seedClients, seedUsers, type UserSeed } from './seed.ts'

@@ -71,10 +71,15 @@ export const seedClients = async (
 
 /** An account in Latchkey's own user table, for demos and tests. */
 export interface UserSeed {
+  /** The name that the user types, without spaces around it. */
   username: string
+  /** Stored as an argon2id hash. */
   password: string
+  /** The claim of the scope `profile`. */
   name?: string
+  /** The claim of the scope `email`. */
   email?: string
+  /** Whether the user has confirmed the address. */
   email_verified?: boolean
   /** Other claims by name. */
   claims?: Record<string, unknown>

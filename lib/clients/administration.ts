@@ -28,9 +28,11 @@ import {
 
 /** A registered client: its metadata with its id and state. It never contains a secret. */
 export interface RegisteredClient extends ClientMetadata {
+  /** Its identifier at every endpoint. */
   readonly client_id: string
   /** Epoch seconds. */
   readonly client_id_issued_at: number
+  /** Whether it and all of its tokens are refused. */
   readonly disabled: boolean
 }
 
@@ -42,6 +44,7 @@ export interface SavedClient extends RegisteredClient {
 
 /** A new secret. */
 export interface RotatedSecret {
+  /** The client that has the new secret. */
   readonly client_id: string
   /** Store it now: only its hash is kept. */
   readonly client_secret: string
@@ -51,9 +54,11 @@ export interface RotatedSecret {
   readonly client_secret_expires_at?: number
 }
 
-/** Both in seconds. */
+/** How long the secrets of a rotation are valid. */
 export interface RotationOptions {
+  /** Seconds for which the previous secret stays valid. @default 86400 (a day) */
   readonly keepPreviousFor?: number | undefined
+  /** Seconds after which the new secret expires. @default never */
   readonly expiresIn?: number | undefined
 }
 

@@ -43,7 +43,9 @@ export type ClientUpdate = ClientChanges & Pick<ClientRegistration, 'logo'>
 
 /** The id of a client, and its secret if one was created. Only a hash of the secret is stored. */
 export interface ClientCredentials {
+  /** Its identifier at every endpoint. */
   readonly client_id: string
+  /** Set if a secret was created. Store it now: only its hash is kept. */
   readonly client_secret?: string
 }
 

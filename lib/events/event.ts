@@ -112,6 +112,7 @@ export interface EventDetails {
   'request.failed': { readonly code: string; readonly status: number }
 }
 
+/** The name of an event. */
 export type EventType = keyof EventDetails
 
 /** An event: its type and time, the request that caused it, and the fields of {@link EventDetails}. */

@@ -6,7 +6,7 @@ import type { RequestInfo } from '../protocol/request-info.ts'
 import type { AuthEvent, EventDetails, EventType } from './event.ts'
 
 /** Listens to one type of event, or to all of them with `'*'`. */
-type Listen = {
+export type Listen = {
   <Type extends EventType>(type: Type, listener: (event: AuthEvent<Type>) => unknown): EventListeners
   (type: '*', listener: (event: AuthEvent) => unknown): EventListeners
 }

@@ -11,6 +11,7 @@ import type { RemoteIssuer, RemoteIssuerContext } from './remote-issuer.ts'
 export interface IntrospectionOptions {
   /** A confidential client that may introspect the tokens of this API. */
   clientId: string
+  /** Its secret, sent by HTTP Basic. */
   clientSecret: string
   /**
    * How long an answer about a valid token is used again, in seconds; at most 60. A token that was revoked is accepted for

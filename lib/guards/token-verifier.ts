@@ -15,6 +15,7 @@ export interface TokenVerifier {
   verifyAccessToken(token: string): Promise<AuthInfo>
 }
 
+/** What a verifier for the MCP SDK requires of a token. */
 export interface TokenVerifierOptions {
   /** Whether the token must belong to a user. `false` also accepts a client's own token (`client_credentials`). @default true */
   user?: boolean

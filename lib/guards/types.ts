@@ -6,7 +6,9 @@ import type { KeyBinding } from '../protocol/token-binding.ts'
 export interface AuthInfo {
   /** The access token. */
   token: string
+  /** The client that the token was issued to. */
   clientId: string
+  /** The scopes of the token, as they were granted. */
   scopes: string[]
   /** Epoch seconds. */
   expiresAt: number
@@ -32,7 +34,9 @@ export interface AuthInfo {
 
 /** Who acts for the user of a token: a client, or another user. */
 export interface Actor {
+  /** Set if a client acts. */
   clientId?: string
+  /** Set if another user acts: their id. */
   subject?: string
   /** Who acted before. */
   actor?: Actor
@@ -40,9 +44,11 @@ export interface Actor {
 
 /** A verified access token of a user. */
 export interface UserAuthInfo extends AuthInfo {
+  /** The user's id. */
   subject: string
 }
 
+/** What a guard requires beside scopes. */
 export interface RequireTokenOptions {
   /** Whether the token must belong to a user. `false` also accepts a client's own token (`client_credentials`). @default true */
   user?: boolean

@@ -4,7 +4,9 @@ import type { ScopeWords } from './page-options.ts'
 
 /** One line of an authorization detail on the consent page. */
 export interface DetailField {
+  /** What the value is, in the language of the page. */
   label: string
+  /** The value, as plain text. */
   value: string
 }
 

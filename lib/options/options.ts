@@ -232,7 +232,9 @@ export interface OutboundOptions {
 
 /** A number of failures in a period of time. */
 export interface Limit {
+  /** How many failures are allowed. */
   failures: number
+  /** The period in which they count. */
   seconds: number
 }
 
@@ -288,6 +290,7 @@ export interface Limits {
 
 /** A client of the package `redis` (version 4 or later) or `ioredis`. */
 export interface RedisClient {
+  /** Starts a transaction, as `redis` and `ioredis` do. */
   multi(...parameters: never[]): unknown
 }
 
@@ -338,7 +341,10 @@ export interface Lifetimes {
 
 /** The part of `console` that Latchkey uses. */
 export interface Logger {
+  /** What happened in normal operation. */
   info(message: string, ...details: unknown[]): void
+  /** What an operator should look at. */
   warn(message: string, ...details: unknown[]): void
+  /** A failure, with its cause. */
   error(message: string, ...details: unknown[]): void
 }

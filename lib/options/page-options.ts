@@ -44,7 +44,9 @@ export type Picture = string | URL
 
 /** A logo for light and one for dark pages. Where one is missing, the pages show the name's first letter on a disc. */
 export interface LogoPair {
+  /** For light pages. */
   light?: Picture
+  /** For dark pages. */
   dark?: Picture
 }
 
@@ -67,5 +69,16 @@ export interface Branding {
   /** The product's home page, where a page leads that has no other way on. A path or a URL. @default none */
   home?: string
   /** Links that the pages show: paths or URLs; `help` may also be a `mailto:` address. @default {} */
-  links?: { forgotPassword?: string; signUp?: string; help?: string; privacy?: string; terms?: string }
+  links?: {
+    /** Where users set a new password. It gets `return_to` and `login_hint`. */
+    forgotPassword?: string
+    /** Where users create an account. It gets `return_to`. */
+    signUp?: string
+    /** Your help page, or a `mailto:` address. */
+    help?: string
+    /** Your privacy policy. */
+    privacy?: string
+    /** Your terms of service. */
+    terms?: string
+  }
 }

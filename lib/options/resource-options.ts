@@ -2,6 +2,7 @@ import type { HostUser } from './user-options.ts'
 
 /** The request for an access token, as a resource's `claims` function sees it. */
 export interface ResourceTokenRequest {
+  /** The client that gets the token. */
   clientId: string
   /** The scopes of the access token. */
   scopes: readonly string[]

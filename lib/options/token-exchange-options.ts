@@ -15,6 +15,7 @@ export interface TokenExchangeRequest {
     readonly scopes: readonly string[]
     /** Its resources, as far as they concern the client that asks. */
     readonly resources: readonly string[]
+    /** The organization of the user. */
     readonly organization?: string
     /** Who acts for the user already. */
     readonly act?: ActClaim

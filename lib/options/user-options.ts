@@ -12,7 +12,14 @@ export interface UserMapping {
   /** The table's name, as the host's own code writes it. */
   table: string
   /** The columns that hold the identifier (it becomes `sub`), the login name and the password hash. */
-  columns: { id: string; username: string; password: string }
+  columns: {
+    /** Becomes `sub`. It never changes and is never reused. */
+    id: string
+    /** The name that people type. */
+    username: string
+    /** The password hash. */
+    password: string
+  }
   /**
    * Maps each claim to a column or a function of the row.
    * @default { preferred_username: columns.username }, unless it is an e-mail address
@@ -31,6 +38,7 @@ export interface UserMapping {
 
 /** A user of the function form: any object with an `id` that never changes and is never reused. */
 export interface HostUser {
+  /** Becomes `sub`: a number, or at most 255 printable ASCII characters. */
   id: string | number
   [field: string]: unknown
 }

@@ -5,6 +5,7 @@ import { isObject } from './json.ts'
 
 /** One object of `authorization_details` (RFC 9396 §2). */
 export interface AuthorizationDetail {
+  /** One of the option `authorizationDetails`. */
   readonly type: string
   readonly [member: string]: unknown
 }

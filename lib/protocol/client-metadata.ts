@@ -58,12 +58,14 @@ export { signingAlgorithms }
 
 /** A grant of the standards, or the absolute URI of one that the host defined (RFC 6749 §4.5). */
 export type GrantType = (typeof grantTypes)[number] | DefinedGrantType
+/** `code`, and with `features.implicit` the response types that return tokens at the authorization endpoint. */
 export type ResponseType = (typeof responseTypes)[number] | (typeof frontChannelResponseTypes)[number]
 export type TokenEndpointAuthMethod = (typeof tokenEndpointAuthMethods)[number]
 export type { SigningAlgorithm }
 
 /** Client metadata with the names of RFC 7591 §2 and OIDC Registration §2, including defaults. */
 export interface ClientMetadata {
+  /** Where responses may go, compared as strings (RFC 6749 §3.1.2.2). */
   redirect_uris: string[]
   /** Where the browser may be sent after a logout (RP-Initiated Logout §2.1). */
   post_logout_redirect_uris?: string[]
@@ -83,9 +85,13 @@ export interface ClientMetadata {
   token_endpoint_auth_signing_alg?: ClientAssertionAlgorithm
   /** The subject of its certificates, for `tls_client_auth`: exactly one of these (RFC 8705 §2.1.2). In the form of RFC 4514. */
   tls_client_auth_subject_dn?: string
+  /** A host name in the subject alternative name of its certificates. */
   tls_client_auth_san_dns?: string
+  /** A URI there. */
   tls_client_auth_san_uri?: string
+  /** An IP address there. */
   tls_client_auth_san_ip?: string
+  /** An e-mail address there. */
   tls_client_auth_san_email?: string
   /** Its access tokens work only with the client certificate of the token request (RFC 8705 §3.4). */
   tls_client_certificate_bound_access_tokens?: boolean
@@ -103,26 +109,35 @@ export interface ClientMetadata {
   require_pushed_authorization_requests?: boolean
   /** All its access tokens must be bound to a key (RFC 9449 §5.2). */
   dpop_bound_access_tokens?: boolean
+  /** What it may exchange at the token endpoint. */
   grant_types: GrantType[]
+  /** The response types that it may request. */
   response_types: ResponseType[]
   /** How the client runs. Latchkey stores it; its rules follow from the redirect URIs (OIDC Registration §2). */
   application_type?: 'web' | 'native'
   /** The only values of `response_mode` that it may use; absent: all, the signed ones if it registered an algorithm. */
   response_modes?: ResponseMode[]
+  /** Its name on the pages. */
   client_name?: string
+  /** Its home page. */
   client_uri?: string
   /** Where the client starts a sign-in by itself (OIDC Core §4). Pages of expired requests link to it. */
   initiate_login_uri?: string
+  /** Its logo, which Latchkey fetches and serves itself: PNG, JPEG, WebP or GIF. */
   logo_uri?: string
+  /** Its privacy policy. */
   policy_uri?: string
+  /** Its terms of service. */
   tos_uri?: string
   /** The same in a given language, such as `client_name#de` (RFC 7591 §2.2). */
   [inLanguage: `${LocalizedName}#${string}`]: string | undefined
   /** Space-separated; absent: all standard scopes. */
   scope?: string
+  /** People to contact about the client. */
   contacts?: string[]
   /** Types of `authorization_details` that it may request (RFC 9396 §10); absent: none. */
   authorization_details_types?: string[]
+  /** The algorithm of its ID tokens. */
   id_token_signed_response_alg: SigningAlgorithm
   /** UserInfo as a signed JWT instead of plain JSON (OIDC Core §5.3.2). */
   userinfo_signed_response_alg?: SigningAlgorithm
@@ -140,6 +155,7 @@ export interface ClientMetadata {
   require_auth_time?: boolean
   /** The client belongs to the host and needs no consent, except a public one on loopback or a private-use scheme. */
   first_party: boolean
+  /** Requires PKCE although it authenticates. Public clients always need it. */
   require_pkce: boolean
   /** Its assertions must have the issuer as their only audience, as FAPI 2.0 requires; otherwise an endpoint's URL is accepted too. */
   require_issuer_audience?: boolean
@@ -147,13 +163,17 @@ export interface ClientMetadata {
   may_introspect?: boolean
   /** Whether `name`, `email` and the other claims of the scopes are in the ID token too, not only in UserInfo. */
   id_token_scope_claims: boolean
+  /** Whether each refresh returns a new refresh token. Always on for public clients. */
   refresh_token_rotation: boolean
   /** The profile whose rules its metadata and requests must meet. */
   security_profile?: SecurityProfile
-  /** Lifetimes in seconds where they differ from the server's. */
+  /** Lifetime of its access tokens in seconds, if it differs from the option `lifetimes`. */
   access_token_lifetime?: number
+  /** Lifetime of its ID tokens in seconds. */
   id_token_lifetime?: number
+  /** Seconds after which a refresh token that is not used expires. */
   refresh_token_idle_lifetime?: number
+  /** Seconds after which all refresh tokens of an authorization expire. */
   refresh_token_absolute_lifetime?: number
   /**
    * Set if the client described itself, by dynamic registration (RFC 7591) or by a metadata document, so that what it says is

@@ -79,7 +79,7 @@ export interface ReceiptScope {
   /** Marked as sensitive. */
   readonly risk?: 'high'
   readonly allowed: boolean
-  /** Its meaning, as in {@link ConsentTerms}. */
+  /** Its meaning, as in `ConsentTerms`. */
   readonly meaning: string
 }
 
@@ -92,7 +92,7 @@ export interface ReceiptDetail {
   readonly fields: readonly { readonly label: string; readonly value: string }[]
   /** Whether the user is not asked again for the same one. */
   readonly remembered: boolean
-  /** Its meaning, as in {@link ConsentTerms}. */
+  /** Its meaning, as in `ConsentTerms`. */
   readonly meaning: string
 }
 

@@ -49,8 +49,10 @@ export const errorStatuses = {
   temporarily_unavailable: 503,
 } as const
 
+/** A registered error code that may leave the server. */
 export type ErrorCode = keyof typeof errorStatuses
 
+/** What an error has beside its code and description. */
 export interface OAuthErrorOptions {
   /** The underlying error, for the log only. */
   cause?: unknown
@@ -71,12 +73,18 @@ export interface OAuthErrorOptions {
  */
 export class OAuthError extends Error {
   override readonly name: string = 'OAuthError'
+  /** The `error` of the answer. */
   readonly code: ErrorCode
+  /** The HTTP status of a direct answer. */
   readonly status: number
+  /** Response headers that belong to the error. */
   readonly headers: Readonly<Record<string, string>>
+  /** The registered client that the error is about, for the log and events only. */
   readonly clientId: string | undefined
+  /** What was expected and received, for operators only. */
   readonly explanation: Explanation | undefined
 
+  /** @param description what to fix; it begins with the name of the parameter */
   constructor(code: ErrorCode, description: string, options: OAuthErrorOptions = {}) {
     super(description, { cause: options.cause })
     this.code = code

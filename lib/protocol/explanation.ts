@@ -1,6 +1,8 @@
 /** What a refused request should have had, and what it had: for operators only, never in an answer. */
 export interface Explanation {
+  /** What the request should have had. */
   readonly expected: string
+  /** What it had, without tokens. */
   readonly received: string
 }
 

@@ -8,6 +8,7 @@ import { profileAlgorithms, type SecurityProfile } from './security-profile.ts'
 /** Algorithms of request objects. `none` is for objects that come from a registered `request_uri`. */
 export const requestObjectAlgorithms = ['none', ...clientAssertionAlgorithms] as const
 
+/** An algorithm of request objects. */
 export type RequestObjectAlgorithm = 'none' | ClientAssertionAlgorithm
 
 /** The parameter that carries a request object, or names it (RFC 9101 §5). */

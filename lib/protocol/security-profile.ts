@@ -4,6 +4,7 @@ import { redirectUriKind } from './redirect-uri.ts'
 /** Profiles that a client can be held to. `fapi2` is the FAPI 2.0 Security Profile. */
 export const securityProfiles = ['fapi2'] as const
 
+/** A profile whose rules a client must meet. */
 export type SecurityProfile = (typeof securityProfiles)[number]
 
 /** The metadata that profiles are about. */

@@ -4,6 +4,7 @@ import { isObject } from './json.ts'
 export interface KeyBinding {
   /** `dpop`: a key that signs proofs (RFC 9449). `certificate`: a client certificate of the TLS connection (RFC 8705 §3). */
   readonly type: 'dpop' | 'certificate'
+  /** SHA-256 in base64url, as in the claim `cnf`. */
   readonly thumbprint: string
 }
 

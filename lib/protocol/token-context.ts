@@ -5,7 +5,9 @@ import { isObject } from './json.ts'
  * Who acts for the subject of a token (RFC 8693 §4.1): the claim `act`. A client has `client_id` too, a user has `sub` alone.
  */
 export interface ActClaim {
+  /** The client, or the id of another user. */
   readonly sub: string
+  /** Set if it is a client. */
   readonly client_id?: string
   /** Who acted before. */
   readonly act?: ActClaim

@@ -23,7 +23,7 @@ import { registeredClient } from './test-client.ts'
  *
  * @param client its `client_id`
  * @param scopes separated by spaces, or a list; by default all scopes that the client may have for itself
- * @param options.resource the resource that the token is for, by default none
+ * @param options `resource` is the resource that the token is for, by default none
  * @throws Error with NODE_ENV=production, and for a client that does not exist or is not registered for that grant
  * @throws OAuthError `invalid_scope` for a scope that the client may not have
  * @example const { headers } = await actingAsClient(oauth, 'reports', 'orders:read')

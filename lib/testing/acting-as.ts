@@ -101,10 +101,15 @@ const authorizationOf = (
 
 /** What the user's token is about; everything is optional. */
 export interface ActingAsOptions {
+  /** The registered client of the token. @default a client for tests that can do nothing else */
   readonly client?: string
+  /** The organization of the token, with the option `organizations`. @default the user's only one */
   readonly organization?: string
+  /** The resource that the token is for. @default none */
   readonly resource?: string
+  /** The authentication level of the login, one of the option `acrValues`. @default none */
   readonly acr?: string
+  /** What the token allows in detail (RFC 9396). @default nothing */
   readonly authorizationDetails?: readonly AuthorizationDetail[]
 }
 
@@ -115,11 +120,7 @@ export interface ActingAsOptions {
  * @param oauth the router that `authRouter()` returned
  * @param user the id, or a row or object that contains it
  * @param scopes separated by spaces, or a list
- * @param options.client the registered client of the token; by default a client for tests that can do nothing else
- * @param options.resource the resource that the token is for, by default none
- * @param options.acr the authentication level of the login, one of the option `acrValues`; by default none
- * @param options.authorizationDetails what the token allows in detail (RFC 9396), by default nothing
- * @param options.organization the organization of the token, with the option `organizations`; by default the user's only one
+ * @param options what else the token is about
  * @throws Error with NODE_ENV=production, for an unknown user or scope, and for an organization that the user does not
  *   belong to
  * @example

@@ -6,7 +6,9 @@ import { type AuthRouter, serverBehind } from '../router.ts'
 
 /** A token, and the header that contains it. */
 export interface ActingAs {
+  /** The access token. */
   readonly token: string
+  /** The headers of a request with the token. */
   readonly headers: { readonly Authorization: string }
 }
 

@@ -9,7 +9,8 @@ export interface Sent {
   readonly headers?: Readonly<Record<string, string | undefined>>
 }
 
-type Fields = Readonly<Record<string, string>>
+/** The fields of a form by name. */
+export type Fields = Readonly<Record<string, string>>
 
 /** Where the app is, in its own eyes and on this machine. */
 export interface Place {
@@ -117,6 +118,7 @@ export class Browser {
     return new Browser(this.#place, this.#jar.copy(without))
   }
 
+  /** The names of its cookies. */
   cookieNames(): string[] {
     return this.#jar.names()
   }

@@ -4,6 +4,7 @@ import type { Answer } from './wire.ts'
 
 /** A client that is registered in the test database. */
 export interface AttackClient {
+  /** Its id. */
   client_id: string
   /** Absent: a public client. */
   client_secret?: string
@@ -19,6 +20,7 @@ export interface AttackClient {
 export interface AttackOptions {
   /** The issuer, or the path at which the router is mounted, such as `'/oauth'`. */
   issuer: string
+  /** The client that signs the user in. */
   client: AttackClient
   /** A user who may sign in. The attacks sign in as this user and allow the client. */
   user: { username: string; password: string }

@@ -2,6 +2,7 @@
 export interface Finding {
   /** The attack's name. */
   readonly attack: string
+  /** What the app should have answered. */
   readonly expected: string
   /** One line for each wrong response, without tokens and codes. */
   readonly actual: string
@@ -13,10 +14,13 @@ export interface Finding {
 
 /** The result of all attacks. As a string it is a useful message for a failing assertion. */
 export interface AttackReport {
+  /** Attacks that succeeded, or that the app answered in a wrong way. */
   readonly findings: readonly Finding[]
   /** Names of the attacks that failed, as they should. */
   readonly passed: readonly string[]
+  /** Attacks that did not run, with the reason. */
   readonly skipped: readonly { readonly attack: string; readonly why: string }[]
+  /** The report as text, with a remedy for each finding. */
   toString(): string
 }
 

@@ -3,12 +3,15 @@ import { request as overHttps } from 'node:https'
 
 /** One response, unchanged. */
 export interface Answer {
+  /** The HTTP status. */
   readonly status: number
   /** The URL of the request, as an address bar would show it. */
   readonly url: URL
+  /** By lower-case name. */
   readonly headers: IncomingHttpHeaders
   /** Each Set-Cookie header. */
   readonly setCookies: readonly string[]
+  /** At most a million characters. */
   readonly body: string
   /** The absolute target of a redirect; undefined without one, or if a browser could not follow it. */
   readonly location: URL | undefined
