@@ -2,10 +2,12 @@ export type { UserLifecycle } from './account/user-lifecycle.ts'
 export type { UserExport } from './account/user-records.ts'
 export type {
   ClientAdministration,
+  ClientListOptions,
   RegisteredClient,
   RotatedSecret,
   RotationOptions,
   SavedClient,
+  UpdateOptions,
 } from './clients/administration.ts'
 export type { ClientSeed } from './clients/plan.ts'
 export type { ClientCredentials, ClientRegistration, ClientUpdate } from './clients/register.ts'

@@ -10,6 +10,7 @@ import {
   findClient,
   findClientRecord,
   listClients,
+  listSomeClients,
   rotateClientSecret,
   setClientDisabled,
   updateClient,
@@ -54,12 +55,28 @@ export interface RotatedSecret {
   readonly client_secret_expires_at?: number
 }
 
+/** When a change applies. */
+export interface UpdateOptions {
+  /** The client as it was read: the change is refused if its metadata has changed since. @default it always applies */
+  readonly ifUnchanged?: RegisteredClient | undefined
+}
+
 /** How long the secrets of a rotation are valid. */
 export interface RotationOptions {
   /** Seconds for which the previous secret stays valid. @default 86400 (a day) */
   readonly keepPreviousFor?: number | undefined
   /** Seconds after which the new secret expires. @default never */
   readonly expiresIn?: number | undefined
+}
+
+/** Which clients `list()` returns. */
+export interface ClientListOptions {
+  /** The id of the last client of the page before. @default the first page */
+  readonly after?: string | undefined
+  /** The most clients to return, from 1 to 1000. @default all */
+  readonly limit?: number | undefined
+  /** Only clients whose id or `client_name` contains this text, in upper or lower case. @default all */
+  readonly search?: string | undefined
 }
 
 /** Manages the registered clients. Metadata has the names of RFC 7591. */
@@ -75,18 +92,26 @@ export interface ClientAdministration {
    * })
    */
   create(client: ClientRegistration): Promise<SavedClient>
-  /** Returns all clients, ordered by id. */
-  list(): Promise<RegisteredClient[]>
+  /**
+   * Returns the clients, ordered by id: all of them, or one page.
+   *
+   * @throws TypeError if `limit` is not a number from 1 to 1000
+   * @example
+   * const page = await oauth.clients.list({ limit: 50, search: 'shop' })
+   * const next = await oauth.clients.list({ limit: 50, search: 'shop', after: page.at(-1)?.client_id })
+   */
+  list(options?: ClientListOptions): Promise<RegisteredClient[]>
   /** Returns one client, or undefined if no client has this id. */
   get(clientId: string): Promise<RegisteredClient | undefined>
   /**
    * Changes the named metadata fields. `null` removes a field. A client that described itself becomes a verified client of
    * yours: the pages no longer warn about it, and it cannot change its registration any more.
    *
-   * @throws OAuthError `invalid_client` for an unknown client, `invalid_client_metadata` or `invalid_redirect_uri`
+   * @throws OAuthError `invalid_client` for an unknown client, `invalid_client_metadata` or `invalid_redirect_uri`, and
+   *   `invalid_request` with status 409 if the client has changed
    * @example await oauth.clients.update('shop', { client_name: 'Shop 2', policy_uri: null })
    */
-  update(clientId: string, changes: ClientUpdate): Promise<SavedClient>
+  update(clientId: string, changes: ClientUpdate, options?: UpdateOptions): Promise<SavedClient>
   /**
    * Disables a client at once: it cannot authenticate or start a login, and all its tokens are refused. Nothing is
    * deleted.
@@ -140,7 +165,18 @@ const registered = ({ clientId, metadata, createdAt, disabledAt }: ClientRecord)
   ...metadata,
 })
 
+/** The metadata of a client that {@link registered} returned. */
+export const metadataOf = ({
+  client_id: _,
+  client_id_issued_at: __,
+  disabled: ___,
+  ...metadata
+}: RegisteredClient): ClientMetadata => metadata
+
 const day = 86_400
+
+/** The most clients on one page of `list()`. */
+const maxListed = 1000
 
 const rotate = async (
   { database, now: clock }: ClientRegistry,
@@ -191,6 +227,16 @@ export const clientAdministration = (context: AdministrationContext): ClientAdmi
   const announce = (type: ClientEvent, clientId: string): void =>
     events.announce(type, undefined, { clientId })
 
+  const select = ({ after, limit, search }: ClientListOptions): Promise<ClientRecord[]> => {
+    const isWhole = after === undefined && limit === undefined && !search
+    if (isWhole) return listClients(database, { now: now() })
+    const most = limit ?? Number.POSITIVE_INFINITY
+    if (limit !== undefined && !(Number.isInteger(limit) && limit >= 1 && limit <= maxListed)) {
+      throw new TypeError(`latchkey: limit must be a whole number from 1 to ${maxListed}`)
+    }
+    const which = { after: after ?? '', limit: most, search: search || undefined, now: now() }
+    return listSomeClients(database, which)
+  }
   const find = async (clientId: string): Promise<RegisteredClient | undefined> => {
     const client = await findClientRecord(database, { clientId, now: now() })
     return client && registered(client)
@@ -218,17 +264,18 @@ export const clientAdministration = (context: AdministrationContext): ClientAdmi
       await fetchLogo(credentials.client_id)
       return saved(credentials)
     },
-    list: async () => {
+    list: async (listed = {}) => {
       await ready()
-      return (await listClients(database, { now: now() })).map(registered)
+      return (await select(listed)).map(registered)
     },
     get: async (clientId) => {
       await ready()
       return find(clientId)
     },
-    update: async (clientId, changes) => {
+    update: async (clientId, changes, { ifUnchanged } = {}) => {
       await ready()
-      const credentials = await changeClient(registry, clientId, changes)
+      const unchanged = ifUnchanged && metadataOf(ifUnchanged)
+      const credentials = await changeClient(registry, clientId, changes, { unchanged })
       announce('client.updated', clientId)
       await fetchLogo(clientId)
       return saved(credentials)

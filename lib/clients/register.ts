@@ -18,6 +18,7 @@ import {
   createClient,
   deleteClient,
   findClient,
+  lockUnchangedClient,
   setClientDisabled,
   updateClient,
 } from '../repositories/clients.ts'
@@ -40,6 +41,12 @@ export interface ClientRegistration extends Partial<ClientMetadata> {
 
 /** Changed metadata, and another file as the logo. */
 export type ClientUpdate = ClientChanges & Pick<ClientRegistration, 'logo'>
+
+/** When a change applies. */
+export interface ChangeCondition {
+  /** The metadata that the client must still have. @default any */
+  readonly unchanged?: ClientMetadata | undefined
+}
 
 /** The id of a client, and its secret if one was created. Only a hash of the secret is stored. */
 export interface ClientCredentials {
@@ -180,15 +187,22 @@ export const registerClient = (
  * Changes some metadata of a client; fields that are not named keep their values.
  *
  * @returns the id, and a secret if the client had none and needs one now
- * @throws OAuthError `invalid_client` for an unknown client, else as {@link registerClient}
+ * @throws OAuthError `invalid_client` for an unknown client, `invalid_request` with status 409 for one that has changed, else
+ *   as {@link registerClient}
  */
 export const changeClient = (
   { database, registrable, now }: ClientRegistry,
   clientId: string,
   { logo, ...changes }: ClientUpdate,
+  { unchanged }: ChangeCondition = {},
 ): Promise<ClientCredentials> => {
   const image = checkedLogo(logo)
   return transaction(database, async (tx) => {
+    if (unchanged && !(await lockUnchangedClient(tx, { clientId, metadata: unchanged, now: now() }))) {
+      throw new OAuthError('invalid_request', `client ${clientId} has changed since it was read`, {
+        status: 409,
+      })
+    }
     const existing = (await findClient(tx, { clientId, now: now() })) ?? refuseUnknownClient(clientId)
     const given = Object.entries(changes).filter(([, value]) => value !== undefined)
     const metadata = checkedMetadata(

@@ -81,11 +81,10 @@ const maxPageForm = 16_384
 /** What comes before every endpoint: the request arrived at the issuer, the server is ready, and its form is read. */
 const opener = (
   server: ServerSetup,
-  bodyLimit: number,
   checkProxy: RequestCheck,
-): ((incoming: Incoming) => Promise<Context>) => {
+): ((incoming: Incoming, bodyLimit: number) => Promise<Context>) => {
   const [assertSecure, assertIssuer] = [secureCheck(server), issuerCheck(server)]
-  return async (incoming) => {
+  return async (incoming, bodyLimit) => {
     const { req } = incoming
     checkProxy(req)
     assertSecure(req)
@@ -97,10 +96,13 @@ const opener = (
 }
 
 /** Endpoints that programs call: no session, no cookie, errors as JSON. */
-export const apiKind = (server: ServerSetup, checkProxy: RequestCheck): EndpointKind<Context> => ({
-  open: opener(server, maxClientForm, checkProxy),
-  renderError: errorRenderer(sendApiError),
-})
+export const apiKind = (server: ServerSetup, checkProxy: RequestCheck): EndpointKind<Context> => {
+  const open = opener(server, checkProxy)
+  return {
+    open: (incoming) => open(incoming, maxClientForm),
+    renderError: errorRenderer(sendApiError),
+  }
+}
 
 /**
  * Whether a browser asks for a page before the user does: with `Sec-Purpose`, or with the older `Purpose`, `X-Purpose` or
@@ -113,16 +115,16 @@ const isPrefetch = ({ headers }: Request): boolean =>
 
 /** Endpoints that browsers open: session, language, pages; errors as pages or, by redirect, to the client. */
 export const pageKind = (server: ServerSetup, checkProxy: RequestCheck): EndpointKind<PageContext> => {
-  const open = opener(server, maxPageForm, checkProxy)
+  const open = opener(server, checkProxy)
   const openSession = sessionOpener(server)
   return {
-    async open(incoming, { usesSession = () => true }) {
+    async open(incoming, { usesSession = () => true, maxForm = maxPageForm }) {
       // A code would expire unused, and a logout would surprise. The browser asks again when the user follows the link.
       if (isPrefetch(incoming.req)) {
         sendEmpty(incoming.res, 503, { 'Cache-Control': 'no-store' })
         return undefined
       }
-      const context = await open(incoming)
+      const context = await open(incoming, maxForm)
       if (chooseLanguage(context)) return undefined
       const { req } = incoming
       const opened = usesSession(req) ? await openSession(incoming) : noSession

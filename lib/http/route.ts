@@ -16,6 +16,8 @@ export interface Endpoint<C extends Incoming> extends EndpointDescription {
   readonly methods: Readonly<Partial<Record<Method, Handler<C>>>>
   /** Whether scripts of any origin may read the answer; only for endpoints that read no cookie. */
   readonly cors?: boolean
+  /** Of pages: the most bytes of a form. @default 16384 */
+  readonly maxForm?: number
   /** Of pages: whether a request may read and start a session. @default every request may */
   readonly usesSession?: (req: Request) => boolean
 }

@@ -1,10 +1,10 @@
 import { json, jsonOrUndefined, number, numberOrNull, text, textOrNull } from '../database/row.ts'
 import { command, query } from '../database/statement.ts'
-import type { Database, Row } from '../database/types.ts'
+import type { Database, Dialect, Row } from '../database/types.ts'
 import type { Client, ClientLogo } from '../protocol/client.ts'
 import type { ClientMetadata } from '../protocol/client-metadata.ts'
 import { deleteLogo } from './client-logos.ts'
-import { type BatchParams, batchParams, keysIn } from './pruning/batch.ts'
+import { type BatchParams, batchParams, batchSize, isLast, keysIn } from './pruning/batch.ts'
 
 /** A client as its administrators see it. */
 export interface ClientRecord extends Client {
@@ -107,6 +107,70 @@ export const listClients = async (db: Database, { now }: { now: number }): Promi
 export const listFirstClients = async (db: Database, { now }: { now: number }): Promise<ClientRecord[]> =>
   (await first(db, {})).map((row) => recordOf(row, now))
 
+/** The registered name in the metadata, which is JSON. */
+const nameIn: Readonly<Record<Dialect, string>> = {
+  sqlite: "json_extract(??, '$.client_name')",
+  postgresql: "cast(?? as json)->>'client_name'",
+  mysql: "json_unquote(json_extract(??, '$.client_name'))",
+}
+
+interface PageStart {
+  /** Only clients with a greater id. */
+  after: string
+  /** What the id or the name is like; the escape character is `!`. */
+  pattern: string
+}
+
+const pageOf = (dialect: Dialect) =>
+  query<PageStart>((table, v, _name, raw) =>
+    table('clients')
+      .select(recordColumns)
+      .where('client_id', '>', v.after)
+      .where((either) =>
+        either
+          .whereRaw(raw("lower(??) like lower(?) escape '!'", ['client_id', v.pattern]))
+          .orWhereRaw(raw(`lower(${nameIn[dialect]}) like lower(?) escape '!'`, ['metadata', v.pattern])),
+      )
+      .orderBy('client_id')
+      .limit(batchSize, { skipBinding: true }),
+  )
+
+const pages = { sqlite: pageOf('sqlite'), postgresql: pageOf('postgresql'), mysql: pageOf('mysql') }
+
+const nextPage = query<{ after: string }>((table, v) =>
+  table('clients')
+    .select(recordColumns)
+    .where('client_id', '>', v.after)
+    .orderBy('client_id')
+    .limit(batchSize, { skipBinding: true }),
+)
+
+/**
+ * Some clients in the order of their ids, a hundred with each statement.
+ *
+ * @param values.after the id before the first one; '' begins with the first client
+ * @param values.search only clients whose id or `client_name` contains this, in any case
+ */
+export const listSomeClients = async (
+  db: Database,
+  values: { after: string; limit: number; search: string | undefined; now: number },
+): Promise<ClientRecord[]> => {
+  const { limit, search, now } = values
+  const pattern = search === undefined ? undefined : `%${search.replace(/[!%_]/g, '!$&')}%`
+  const found: Row[] = []
+  let { after } = values
+  while (found.length < limit) {
+    const rows = await (pattern === undefined
+      ? nextPage(db, { after })
+      : pages[db.driver.dialect](db, { after, pattern }))
+    found.push(...rows)
+    const last = rows.at(-1)
+    if (last === undefined || isLast(rows)) break
+    after = text(last, 'client_id')
+  }
+  return found.slice(0, limit).map((row) => recordOf(row, now))
+}
+
 export interface ClientRow {
   clientId: string
   secretHash: string | null
@@ -133,6 +197,12 @@ const insert = command<ClientValues>((table, v) =>
 
 const update = command<Omit<ClientValues, 'secretHash'>>((table, v) =>
   table('clients').where({ client_id: v.clientId }).update({ metadata: v.metadata, updated_at: v.now }),
+)
+
+const updateUnchanged = command<Omit<ClientValues, 'secretHash'> & { expected: string }>((table, v) =>
+  table('clients')
+    .where({ client_id: v.clientId, metadata: v.expected })
+    .update({ metadata: v.metadata, updated_at: v.now }),
 )
 
 const updateWithSecret = command<ClientValues>((table, v) =>
@@ -163,6 +233,19 @@ export const updateClient = async (
   const metadata = JSON.stringify(client.metadata)
   if (secretHash === undefined) await update(db, { clientId, metadata, now })
   else await updateWithSecret(db, { clientId, metadata, now, secretHash })
+}
+
+/**
+ * Locks a client until the end of the transaction, if its metadata is still what was read.
+ *
+ * @returns false if another process has changed it meanwhile
+ */
+export const lockUnchangedClient = async (
+  db: Database,
+  { clientId, metadata, now }: Omit<ClientRow, 'secretHash'>,
+): Promise<boolean> => {
+  const same = JSON.stringify(metadata)
+  return (await updateUnchanged(db, { clientId, metadata: same, expected: same, now })) === 1
 }
 
 export interface SecretRotation {

@@ -237,6 +237,25 @@ describe('list()', () => {
       ['web', false],
     ])
   })
+
+  test('returns pages by id, each with what the search finds in id or name, literally and in any case', async () => {
+    const numbered = Array.from({ length: 205 }, (_, index) => `n-${String(index).padStart(3, '0')}`)
+    for (const client_id of numbered)
+      await host.oauth.clients.create({ client_id, client_name: `No. ${client_id}`, grant_types: [] })
+    await host.oauth.clients.create({ client_id: 'odd', client_name: 'Größe 100%_!"', grant_types: [] })
+    const ids = async (options: Parameters<typeof host.oauth.clients.list>[0]) =>
+      (await host.oauth.clients.list(options)).map(({ client_id }) => client_id)
+
+    expect(await ids({ limit: 204, search: 'N-' })).toEqual(numbered.slice(0, 204))
+    expect(await ids({ limit: 204, search: 'n-', after: 'n-203' })).toEqual(['n-204'])
+    expect(await ids({ limit: 2, after: 'n-204' })).toEqual(['native', 'odd'])
+    expect(await ids({ after: 'odd' })).toEqual(['reports', 'web'])
+    expect(await ids({ search: 'NO. N-20' })).toEqual(numbered.slice(200))
+    for (const search of ['100%_!"', 'größe', '%', '_', '!']) expect(await ids({ search })).toEqual(['odd'])
+    expect(await ids({ search: 'client_name' })).toEqual([])
+    for (const limit of [0, 1.5, 1001, '5' as never])
+      await expect(ids({ limit })).rejects.toThrow('limit must be a whole number from 1 to 1000')
+  })
 })
 
 describe('update()', () => {
@@ -277,6 +296,27 @@ describe('update()', () => {
     const before = await table('clients')
     await expect(host.oauth.clients.update('web', changes)).rejects.toThrow(message)
     expect(await table('clients')).toEqual(before)
+  })
+})
+
+describe('update() with ifUnchanged', () => {
+  test('of two changes of what was read one applies; the other is refused and writes nothing', async () => {
+    const [read] = await host.oauth.clients.list({ search: 'web' })
+    if (read === undefined) throw new Error('no client')
+    const change = (client_name: string) =>
+      host.oauth.clients.update('web', { client_name }, { ifUnchanged: read })
+    const outcomes = await Promise.allSettled(['A', 'B', 'C'].map(change))
+    expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected', 'rejected'])
+    const late = change('late')
+    await expect(late).rejects.toMatchObject({
+      status: 409,
+      message: 'client web has changed since it was read',
+    })
+    expect((await host.oauth.clients.get('web'))?.client_name).toMatch(/^[ABC]$/)
+    expect(announced()).toEqual([['client.updated', 'web']])
+    await host.oauth.clients.update('web', { client_name: 'late' })
+    const unknown = host.oauth.clients.update('nobody', {}, { ifUnchanged: read })
+    await expect(unknown).rejects.toMatchObject({ status: 409 })
   })
 })
 

@@ -227,6 +227,40 @@ export const de: Translation = {
     'footer.privacy': 'Datenschutz',
     'footer.language': 'Sprache',
 
+    'client-form.refused': 'Prüfen Sie Ihre Angaben',
+    'client-form.client_id': 'Client-ID',
+    'client-form.client_id.hint':
+      'Sie lässt sich später nicht ändern. Ist das Feld leer, wird sie zufällig gewählt.',
+    'client-form.client_name': 'Name der App',
+    'client-form.client_name.hint': 'Nutzer sehen ihn bei der Anmeldung.',
+    'client-form.redirect_uris': 'Redirect-URIs',
+    'client-form.redirect_uris.hint': 'Eine pro Zeile. Nutzer werden nur an diese Adressen zurückgeleitet.',
+    'client-form.post_logout_redirect_uris': 'Redirect-URIs nach der Abmeldung',
+    'client-form.post_logout_redirect_uris.hint': 'Eine pro Zeile.',
+    'client-form.token_endpoint_auth_method': 'Authentifizierung',
+    'client-form.token_endpoint_auth_method.default': 'Mit einem Secret',
+    'client-form.token_endpoint_auth_method.client_secret_basic': 'Mit einem Secret im Header',
+    'client-form.token_endpoint_auth_method.client_secret_post': 'Mit einem Secret im Formular',
+    'client-form.token_endpoint_auth_method.private_key_jwt': 'Mit einem Schlüssel',
+    'client-form.token_endpoint_auth_method.tls_client_auth':
+      'Mit dem Zertifikat einer Zertifizierungsstelle',
+    'client-form.token_endpoint_auth_method.self_signed_tls_client_auth': 'Mit einem eigenen Zertifikat',
+    'client-form.token_endpoint_auth_method.none':
+      'Keine: Die App läuft im Browser oder auf dem Gerät des Nutzers',
+    'client-form.grant_types': 'Erlaubte Grants',
+    'client-form.scope': 'Berechtigungen (Scopes)',
+    'client-form.scope.hint':
+      'Durch Leerzeichen getrennt. Ist das Feld leer, sind alle Standard-Scopes erlaubt.',
+    'client-form.client_uri': 'Startseite',
+    'client-form.logo_uri': 'Logo-Adresse',
+    'client-form.logo_uri.hint': 'Die Adresse eines Bildes im Format PNG, JPEG, WebP oder GIF.',
+    'client-form.policy_uri': 'Datenschutzerklärung',
+    'client-form.tos_uri': 'Nutzungsbedingungen',
+    'client-form.contacts': 'Kontakte',
+    'client-form.contacts.hint': 'Einer pro Zeile, zum Beispiel E-Mail-Adressen.',
+    'client-form.jwks_uri': 'Öffentliche Schlüssel',
+    'client-form.jwks_uri.hint': 'Die Adresse einer Schlüsselliste (JWKS).',
+
     'value.yes': 'Ja',
     'value.no': 'Nein',
 

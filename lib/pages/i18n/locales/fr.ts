@@ -221,6 +221,40 @@ export const fr: Translation = {
     'footer.privacy': 'Confidentialité',
     'footer.language': 'Langue',
 
+    'client-form.refused': 'Vérifiez votre saisie',
+    'client-form.client_id': 'Identifiant du client',
+    'client-form.client_id.hint':
+      'Il ne peut plus être modifié ensuite. Si le champ est vide, il est choisi au hasard.',
+    'client-form.client_name': 'Nom',
+    'client-form.client_name.hint': 'Les utilisateurs le voient en se connectant.',
+    'client-form.redirect_uris': 'URI de redirection',
+    'client-form.redirect_uris.hint':
+      'Une par ligne. Les utilisateurs ne sont renvoyés que vers ces adresses.',
+    'client-form.post_logout_redirect_uris': 'URI de redirection après la déconnexion',
+    'client-form.post_logout_redirect_uris.hint': 'Une par ligne.',
+    'client-form.token_endpoint_auth_method': 'Authentification',
+    'client-form.token_endpoint_auth_method.default': 'Par un secret',
+    'client-form.token_endpoint_auth_method.client_secret_basic': 'Par un secret dans l’en-tête',
+    'client-form.token_endpoint_auth_method.client_secret_post': 'Par un secret dans le formulaire',
+    'client-form.token_endpoint_auth_method.private_key_jwt': 'Par une clé',
+    'client-form.token_endpoint_auth_method.tls_client_auth': 'Par un certificat d’une autorité',
+    'client-form.token_endpoint_auth_method.self_signed_tls_client_auth': 'Par son propre certificat',
+    'client-form.token_endpoint_auth_method.none':
+      'Aucune : l’application s’exécute dans un navigateur ou sur l’appareil de l’utilisateur',
+    'client-form.grant_types': 'Autorisations OAuth (grants)',
+    'client-form.scope': 'Portées (scopes)',
+    'client-form.scope.hint':
+      'Séparées par des espaces. Si le champ est vide, toutes les portées standard sont permises.',
+    'client-form.client_uri': 'Page d’accueil',
+    'client-form.logo_uri': 'Adresse du logo',
+    'client-form.logo_uri.hint': 'L’adresse d’une image PNG, JPEG, WebP ou GIF.',
+    'client-form.policy_uri': 'Politique de confidentialité',
+    'client-form.tos_uri': 'Conditions d’utilisation',
+    'client-form.contacts': 'Personnes à contacter',
+    'client-form.contacts.hint': 'Une par ligne, par exemple des adresses e-mail.',
+    'client-form.jwks_uri': 'Clés publiques',
+    'client-form.jwks_uri.hint': 'L’adresse d’un jeu de clés (JWKS).',
+
     'value.yes': 'Oui',
     'value.no': 'Non',
 
