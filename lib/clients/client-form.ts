@@ -184,7 +184,7 @@ export const clientForm = ({
   const fields = names.map((name): ClientFormField => {
     const value = typed[name] ?? ''
     const chosen = linesOf(value)
-    // A value that is no longer offered stays until somebody chooses another.
+    // A value that is no longer offered stays until another one is chosen.
     const offered = [...new Set([...(choices[name] ?? []), ...chosen])]
     const kind = kinds[name]
     return {
