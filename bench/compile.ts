@@ -1,14 +1,23 @@
-import { execFileSync } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { buildSync } from 'esbuild'
 
 /** The checkout that this file belongs to. */
 export const thisCheckout = fileURLToPath(new URL('../', import.meta.url))
 
+/** What runs in processes of its own. */
+const programs = [
+  'server/latchkey',
+  'server/oidc-provider',
+  'server/oauth2-server',
+  'server/ceiling',
+  'load/generator',
+]
+
 /**
- * Compiles the library and the servers of a checkout to JavaScript, because hosts do not compile at start-up either. The
- * output lies in the checkout's `node_modules`, so that imports resolve, and is removed when this process ends.
+ * Bundles the programs of a checkout with the library, because hosts load a bundle, too (`scripts/bundle.ts`).
+ * The output lies in the checkout's `node_modules`, so that imports resolve, and is removed when this process ends.
  *
  * @returns the folder
  */
@@ -17,9 +26,19 @@ export const compile = (checkout: string): string => {
   mkdirSync(cache, { recursive: true })
   const directory = mkdtempSync(join(cache, 'latchkey-bench-'))
   process.on('exit', () => rmSync(directory, { recursive: true, force: true }))
-  const tsc = join(checkout, 'node_modules/typescript/bin/tsc')
-  const options = ['-p', join(checkout, 'bench/tsconfig.json'), '--outDir', directory]
-  execFileSync(process.execPath, [tsc, ...options], { stdio: ['ignore', 'inherit', 'inherit'] })
+  for (const program of programs) {
+    buildSync({
+      absWorkingDir: checkout,
+      entryPoints: [`bench/${program}.ts`],
+      // As deep as `lib/pages`, because modules find `views` by their own path.
+      outfile: join(directory, 'bench', `${program}.js`),
+      bundle: true,
+      packages: 'external',
+      format: 'esm',
+      platform: 'node',
+      target: 'node20.19',
+    })
+  }
   cpSync(join(checkout, 'views'), join(directory, 'views'), { recursive: true })
   writeFileSync(join(directory, 'package.json'), '{ "type": "module" }\n')
   return directory

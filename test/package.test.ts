@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { hash } from '@node-rs/bcrypt'
 import knex from 'knex'
@@ -125,6 +125,22 @@ test('every entry point of the manifest is in the tarball', () => {
   const files = targets.map((target) => target.replace('*', 'index'))
   expect(files).toContain('./dist/lib/index.js')
   expect(files.filter((file) => !existsSync(join(packed.path, file)))).toEqual([])
+})
+
+test('hosts load a few bundled files with one copy of each class, whose maps name published sources', () => {
+  const lib = join(packed.path, 'dist/lib')
+  const files = readdirSync(lib, { recursive: true, encoding: 'utf8' })
+  const [modules, maps] = ['.js', '.js.map'].map((end) => files.filter((file) => file.endsWith(end)))
+  expect(modules?.length).toBeLessThan(12)
+  const code = modules?.map((file) => readFileSync(join(lib, file), 'utf8')).join('\n')
+  expect(code?.match(/\bOAuthError\w* = class|class OAuthError\w* /g)).toHaveLength(1)
+  const sources = maps?.flatMap((file) =>
+    JSON.parse(readFileSync(join(lib, file), 'utf8')).sources.map((each: string) =>
+      join(lib, file, '..', each),
+    ),
+  )
+  expect(sources).toContain(join(packed.path, 'lib/router.ts'))
+  expect(sources?.filter((file) => !existsSync(file))).toEqual([])
 })
 
 /** Every string in a tree of objects. */
