@@ -9,6 +9,11 @@ export type {
   SavedClient,
   UpdateOptions,
 } from './clients/administration.ts'
+export type {
+  DeveloperAdministration,
+  DeveloperClient,
+  DeveloperDecision,
+} from './clients/developer-requests.ts'
 export type { ClientSeed } from './clients/plan.ts'
 export type { ClientCredentials, ClientRegistration, ClientUpdate } from './clients/register.ts'
 export { type MigrateOptions, migrate, migrationSource, rollback } from './database/migrate.ts'
@@ -44,6 +49,8 @@ export type {
   ClaimMapping,
   ClientPolicy,
   DetailField,
+  DeveloperCheck,
+  DeveloperOptions,
   DeviceAuthorizationOptions,
   DpopOptions,
   Features,

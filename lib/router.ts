@@ -2,6 +2,7 @@ import express, { type ErrorRequestHandler, type RequestHandler, type Router } f
 import { type UserLifecycle, userLifecycle } from './account/user-lifecycle.ts'
 import { createAuthorizationServer, type ServerSetup } from './authorization-server.ts'
 import { type ClientAdministration, clientAdministration } from './clients/administration.ts'
+import { type DeveloperAdministration, developerAdministration } from './clients/developer-requests.ts'
 import { warnAtStart } from './doctor/start.ts'
 import { wellKnownNames } from './endpoints/discovery.ts'
 import { healthEndpoint } from './endpoints/health.ts'
@@ -32,6 +33,8 @@ export interface AuthRouter extends Router {
   readonly users: UserLifecycle
   /** Registers, changes, disables and deletes clients. */
   readonly clients: ClientAdministration
+  /** Decides about the clients that your users register. */
+  readonly developers: DeveloperAdministration
   /** Answers 200 while schema, keys and database are available, else 503: `app.get('/healthz', oauth.health)`. */
   readonly health: RequestHandler
   /** Resolves when schema and keys are loaded; rejects with what is wrong. Requests before that wait for a few seconds. */
@@ -135,6 +138,7 @@ export const authRouter = (options: AuthRouterOptions = {}): AuthRouter => {
     events: server.events.listeners,
     users: userLifecycle(server),
     clients: clientAdministration({ ...server, logos: server }),
+    developers: developerAdministration({ ...server, logos: server }),
     health: healthEndpoint(server),
     ready: () => server.ready().then(() => {}),
     close: () => server.close(),

@@ -4,6 +4,7 @@ import { accessTokensContext } from './access-tokens-context.ts'
 import { accessTokensResources } from './access-tokens-resources.ts'
 import { authorizations } from './authorizations.ts'
 import { clientLogos } from './client-logos.ts'
+import { clientOwners } from './client-owners.ts'
 import { clientRegistrations } from './client-registrations.ts'
 import { clients } from './clients.ts'
 import { consentReceipts } from './consent-receipts.ts'
@@ -49,4 +50,5 @@ export const migrations: ReadonlyMap<string, SchemaChange> = new Map([
   ['020_device_codes', deviceCodes],
   ['021_access_tokens_context', accessTokensContext],
   ['022_events', events],
+  ['026_client_owners', clientOwners],
 ])

@@ -33,7 +33,8 @@ export interface UserLifecycle {
   /**
    * Removes every row about a user. Logins, codes and tokens end at once, and clients are notified by back-channel
    * logout. First disable or delete the user in your own table, so that nothing new is issued meanwhile; an account in
-   * Latchkey's own table is removed here. If it rejects, call it again: it continues where it stopped.
+   * Latchkey's own table is removed here. Clients that the user registered stay, disabled and without an owner. If it
+   * rejects, call it again: it continues where it stopped.
    *
    * @example await oauth.users.erase(user.id)
    */

@@ -4,6 +4,7 @@ import type { Database } from '../database/types.ts'
 import { createSecret, hashSecret, randomId } from '../keys/secrets.ts'
 import type { AuthorizationDetails } from '../protocol/authorization.ts'
 import type { ClaimsRequest } from '../protocol/claims-request.ts'
+import { hasRegistration } from '../protocol/client.ts'
 import { agreedTerms, entriesOf } from '../protocol/consent.ts'
 import { EndedRequestError } from '../protocol/ended-request.ts'
 import type { Login } from '../protocol/login.ts'
@@ -170,7 +171,7 @@ const settleConsent = async (
 
 /** A client that described itself and is used now stays; false if it has just been removed. */
 const keepClient = async (tx: Database, { context: { client } }: AuthorizationGrant): Promise<boolean> =>
-  client.metadata.self_described === undefined || keepUsedClient(tx, { clientId: client.clientId })
+  !hasRegistration(client.metadata) || keepUsedClient(tx, { clientId: client.clientId })
 
 /** Of any number of browsers with the same user code, one approves the device. */
 const approveDevice = async (

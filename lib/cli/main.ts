@@ -5,6 +5,7 @@ import { runningVersion } from '../pages/template-version.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { createClientCommand, updateClientCommand } from './client.ts'
 import { listClientsCommand, showClientCommand } from './client-list.ts'
+import { approveClientCommand, clientRequestsCommand, refuseClientCommand } from './client-requests.ts'
 import { deleteClientCommand, disableClientCommand, enableClientCommand } from './client-state.ts'
 import { applyClientsCommand, driftOfClientsCommand, planClientsCommand } from './clients.ts'
 import { Cancelled, type Command, type Invocation, UsageError } from './command.ts'
@@ -38,6 +39,9 @@ const commands: readonly Command[] = [
   enableClientCommand,
   deleteClientCommand,
   rotateSecretCommand,
+  clientRequestsCommand,
+  approveClientCommand,
+  refuseClientCommand,
   planClientsCommand,
   applyClientsCommand,
   driftOfClientsCommand,

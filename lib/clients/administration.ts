@@ -5,6 +5,7 @@ import { createSecret, hashSecret } from '../keys/secrets.ts'
 import { registrableOf } from '../options/registrable.ts'
 import type { ClientMetadata } from '../protocol/client-metadata.ts'
 import { OAuthError } from '../protocol/errors.ts'
+import { approveEnabledClient } from '../repositories/client-owners.ts'
 import {
   type ClientRecord,
   findClient,
@@ -121,7 +122,8 @@ export interface ClientAdministration {
    */
   disable(clientId: string): Promise<void>
   /**
-   * Enables a disabled client. Its tokens and consents work again, except those that have expired.
+   * Enables a disabled client. Its tokens and consents work again, except those that have expired. This also approves a
+   * client that a user registered and that waits.
    *
    * @throws OAuthError `invalid_client` for an unknown client
    */
@@ -145,8 +147,9 @@ export interface ClientAdministration {
   rotateSecret(clientId: string, options?: RotationOptions): Promise<RotatedSecret>
 }
 
-/** The events that {@link ClientAdministration} announces; clients themselves cause `client.refused`. */
-type ClientEvent = Exclude<keyof EventDetails & `client.${string}`, 'client.refused'>
+/** The events that {@link ClientAdministration} announces. */
+type ClientEvent = `client.${'created' | 'updated' | 'disabled' | 'enabled' | 'deleted' | 'secret_rotated'}` &
+  keyof EventDetails
 
 /** The part of the server that the administration needs. */
 export interface AdministrationContext extends Pick<ClientRegistry, 'database' | 'now'> {
@@ -158,14 +161,20 @@ export interface AdministrationContext extends Pick<ClientRegistry, 'database' |
   readonly logos?: LogoContext
 }
 
-const registered = ({ clientId, metadata, createdAt, disabledAt }: ClientRecord): RegisteredClient => ({
+/** A stored client as hosts see it. */
+export const registeredClient = ({
+  clientId,
+  metadata,
+  createdAt,
+  disabledAt,
+}: ClientRecord): RegisteredClient => ({
   client_id: clientId,
   client_id_issued_at: createdAt,
   disabled: disabledAt !== null,
   ...metadata,
 })
 
-/** The metadata of a client that {@link registered} returned. */
+/** The metadata of a client that {@link registeredClient} returned. */
 export const metadataOf = ({
   client_id: _,
   client_id_issued_at: __,
@@ -239,7 +248,7 @@ export const clientAdministration = (context: AdministrationContext): ClientAdmi
   }
   const find = async (clientId: string): Promise<RegisteredClient | undefined> => {
     const client = await findClientRecord(database, { clientId, now: now() })
-    return client && registered(client)
+    return client && registeredClient(client)
   }
   const saved = async ({ client_id, client_secret }: ClientCredentials): Promise<SavedClient> => {
     const client = (await find(client_id)) ?? refuseUnknownClient(client_id)
@@ -266,7 +275,7 @@ export const clientAdministration = (context: AdministrationContext): ClientAdmi
     },
     list: async (listed = {}) => {
       await ready()
-      return (await select(listed)).map(registered)
+      return (await select(listed)).map(registeredClient)
     },
     get: async (clientId) => {
       await ready()
@@ -288,6 +297,7 @@ export const clientAdministration = (context: AdministrationContext): ClientAdmi
     enable: async (clientId) => {
       await ready()
       await setDisabled(clientId, false)
+      await approveEnabledClient(database, { clientId, now: now() })
       announce('client.enabled', clientId)
     },
     delete: async (clientId) => {

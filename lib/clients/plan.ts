@@ -4,6 +4,7 @@ import type { Database } from '../database/types.ts'
 import { hashSecret } from '../keys/secrets.ts'
 import type { Registrable } from '../options/registrable.ts'
 import { OAuthError } from '../protocol/errors.ts'
+import { listOwnedClientIds } from '../repositories/client-owners.ts'
 import {
   type ClientRecord,
   findClientRecord,
@@ -133,7 +134,10 @@ const unlistedClients = async (
   now: number,
 ): Promise<ClientDifference[]> => {
   if (unlisted === 'ignore') return []
-  const listed = new Set(registrations.map(({ clientId }) => clientId))
+  const listed = new Set([
+    ...registrations.map(({ clientId }) => clientId),
+    ...(await listOwnedClientIds(db)),
+  ])
   return (await listClients(db, { now }))
     .filter(({ clientId, metadata }) => !listed.has(clientId) && metadata.self_described === undefined)
     .map(({ clientId }) => ({ client_id: clientId, action: unlisted, fields: [] }))

@@ -13,6 +13,7 @@ import {
 import { isUnpredictable } from '../protocol/entropy.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { type LogoImage, setLogo } from '../repositories/client-logos.ts'
+import { deleteClientOwner } from '../repositories/client-owners.ts'
 import { deleteClientRegistration } from '../repositories/client-registrations.ts'
 import {
   createClient,
@@ -228,5 +229,6 @@ export const eraseClient = async (
     refuseUnknownClient(clientId)
   await removeDataOfClient(database, { clientId })
   await deleteClientRegistration(database, { clientId })
+  await deleteClientOwner(database, { clientId })
   await deleteClient(database, { clientId })
 }

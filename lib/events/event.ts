@@ -29,6 +29,20 @@ interface LoginAttempt {
 
 interface ClientFields {
   readonly clientId: string
+  /** The user who did it on the developer pages. */
+  readonly subject?: string
+}
+
+/** What became of a client that a user registered. */
+interface RequestFields {
+  readonly clientId: string
+  /** The user who owns the client. */
+  readonly subject: string
+}
+
+interface DecisionFields extends RequestFields {
+  /** Who decided, as the host said it. */
+  readonly by?: string
 }
 
 /** All events with their fields. No field contains a password, token, code or secret. */
@@ -86,6 +100,12 @@ export interface EventDetails {
   'client.enabled': ClientFields
   'client.deleted': ClientFields
   'client.secret_rotated': ClientFields
+  /** A client of a user, or a change of it, waits for `oauth.developers.approve()`. */
+  'client.approval_requested': RequestFields
+  'client.approved': DecisionFields
+  'client.approval_refused': DecisionFields
+  /** `oauth.developers.transfer()` gave the client to this user; without `subject` it has no owner now. */
+  'client.transferred': { readonly clientId: string; readonly subject?: string }
   /** Client authentication failed. `clientId` is undefined if no client with the presented id is registered. */
   'client.refused': {
     readonly clientId: string | undefined

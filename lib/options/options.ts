@@ -3,6 +3,7 @@ import type { Knex } from 'knex'
 import type { Organization } from '../protocol/organization.ts'
 import type { SecurityProfile } from '../protocol/security-profile.ts'
 import type { AuthorizationDetailsType } from './authorization-details-options.ts'
+import type { DeveloperCheck, DeveloperOptions } from './developer-options.ts'
 import type { DeviceAuthorizationOptions } from './device-options.ts'
 import type { DpopOptions } from './dpop-options.ts'
 import type { GrantDefinition } from './grant-options.ts'
@@ -15,6 +16,7 @@ import type { TrustedIssuerOptions } from './trusted-issuer-options.ts'
 import type { HostUser, LoginOptions, UserFunctions, UserMapping } from './user-options.ts'
 
 export type { AuthorizationDetailsType, DetailField } from './authorization-details-options.ts'
+export type { DeveloperCheck, DeveloperOptions } from './developer-options.ts'
 export type { DeviceAuthorizationOptions } from './device-options.ts'
 export type { DpopOptions } from './dpop-options.ts'
 export type { GrantDecision, GrantDefinition, GrantRequest } from './grant-options.ts'
@@ -125,6 +127,11 @@ export interface AuthRouterOptions {
   authorizationDetails?: Readonly<Record<string, AuthorizationDetailsType>>
   /** Grants of your own at the token endpoint, each made with `defineGrant()` (RFC 6749 §4.5). @default [] */
   grants?: readonly GrantDefinition[]
+  /**
+   * Lets users register clients of their own at `/developer`: a function that says which users may, or the function with
+   * limits. @default off
+   */
+  developers?: DeveloperCheck | DeveloperOptions
   /** Lifetimes in seconds. @default see {@link Lifetimes} */
   lifetimes?: Partial<Lifetimes>
   /**
@@ -286,6 +293,8 @@ export interface Limits {
   device_authorization: Limit | false
   /** Requests at `/device_authorization` from one address; each counts. @default 100 in an hour */
   deviceCode: Limit | false
+  /** Clients that one user registers at `/developer`; each counts. @default 30 in a day */
+  developerClient: Limit | false
 }
 
 /** A client of the package `redis` (version 4 or later) or `ioredis`. */

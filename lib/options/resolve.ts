@@ -22,6 +22,7 @@ import {
   checkedSession,
   checkedViews,
 } from './checks.ts'
+import { checkedDevelopers, type Developers } from './developers.ts'
 import {
   developmentDatabase,
   developmentIssuer,
@@ -82,6 +83,7 @@ export interface Options {
   /** Types of `authorization_details`; empty if the host has none. */
   readonly authorizationDetails: DetailTypes
   readonly acrValues: readonly string[]
+  readonly developers: Developers | undefined
   readonly lifetimes: Lifetimes
   readonly refreshTokenGracePeriod: number
   readonly maxAuthorizationsPerClient: number | false
@@ -110,6 +112,7 @@ const names = [
     'grants',
     'authorizationDetails',
     'acrValues',
+    'developers',
     'lifetimes',
     'refreshTokenGracePeriod',
   ],
@@ -171,6 +174,7 @@ export const resolveOptions = (
     grants: checkedGrants(options.grants ?? []),
     authorizationDetails: checkedDetailTypes(options.authorizationDetails ?? {}, { ...options, resources }),
     acrValues: checkedAcrValues(options.acrValues ?? []),
+    developers: checkedDevelopers(options.developers, options),
     lifetimes: checkedLifetimes(options.lifetimes ?? {}),
     refreshTokenGracePeriod: checkedGracePeriod(options.refreshTokenGracePeriod ?? 10),
     maxAuthorizationsPerClient: checkedMaxAuthorizations(options.maxAuthorizationsPerClient ?? 100),

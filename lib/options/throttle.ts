@@ -43,7 +43,7 @@ export const defaultUserCodeLimits: UserCodeLimits = {
 /** Limits that count every use, not only failures. */
 export type Quotas = Pick<
   Limits,
-  'registration' | 'registrationDaily' | 'document' | 'documentHost' | 'deviceCode'
+  'registration' | 'registrationDaily' | 'document' | 'documentHost' | 'deviceCode' | 'developerClient'
 >
 
 export const defaultQuotas: Quotas = {
@@ -52,6 +52,7 @@ export const defaultQuotas: Quotas = {
   document: { failures: 60, seconds: 3600 },
   documentHost: { failures: 600, seconds: 3600 },
   deviceCode: { failures: 100, seconds: 3600 },
+  developerClient: { failures: 30, seconds: day },
 }
 
 const isRedis = (store: unknown): store is RedisClient =>

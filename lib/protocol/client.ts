@@ -57,6 +57,10 @@ export const rotatesRefreshTokens = (client: Client): boolean =>
 export const clientName = (client: Client, language?: string): string =>
   inLanguage(client.metadata, 'client_name', language) ?? client.clientId
 
+/** Whether the client keeps its own registration: by dynamic registration, or as a metadata document. */
+export const hasRegistration = ({ self_described: by }: Pick<ClientMetadata, 'self_described'>): boolean =>
+  by !== undefined && by !== 'developer'
+
 /** Whether pages may link to the client. A client that describes itself gets no link: nothing is known about it. */
 const mayBeLinked = ({ metadata }: Client): boolean => metadata.self_described === undefined
 

@@ -4,11 +4,12 @@ import { OAuthError } from '../protocol/errors.ts'
 import type { Counter, Counters } from './counters.ts'
 import { networkOf } from './network.ts'
 
-/** Whose use counts: the address of the request, or the host that a document is read from. */
+/** Whose use counts: the address of the request, the host that a document is read from, or the user. */
 export interface QuotaUse {
   readonly name: keyof Quotas
   readonly address?: string
   readonly host?: string
+  readonly subject?: string
 }
 
 /**
@@ -22,10 +23,10 @@ export type TakeQuota = (uses: readonly QuotaUse[]) => Promise<void>
 export const createTakeQuota =
   (limits: Quotas, counters: Counters): TakeQuota =>
   async (uses) => {
-    const counted = uses.flatMap(({ name, address, host }): Counter[] => {
+    const counted = uses.flatMap(({ name, address, host, subject }): Counter[] => {
       const limit = limits[name]
-      // A host name can be longer than a key.
-      const key = address === undefined ? hashSecret(host ?? '') : networkOf(address)
+      // A host name or an id can be longer than a key.
+      const key = address === undefined ? hashSecret(host ?? subject ?? '') : networkOf(address)
       return limit ? [{ name, limit, key }] : []
     })
     if (counted.length === 0) return

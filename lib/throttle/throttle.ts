@@ -30,7 +30,7 @@ export interface Throttle {
   readonly userCode: UserCodeThrottle
   /** The limit of an endpoint. */
   of(endpoint: LimitedEndpoint): FailureThrottle
-  /** Counts registrations, reads of metadata documents, and requests of devices. */
+  /** Counts registrations, reads of metadata documents, requests of devices, and clients of developers. */
   readonly takeQuota: TakeQuota
 }
 
@@ -50,6 +50,7 @@ const noLimits: LoginLimits & UserCodeLimits & Quotas = {
   document: false,
   documentHost: false,
   deviceCode: false,
+  developerClient: false,
 }
 
 /**

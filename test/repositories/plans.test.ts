@@ -21,6 +21,7 @@ const growing = [
   'pending_requests',
   'authorizations',
   'clients',
+  'client_owners',
   'consent_receipts',
   'consents',
   'logins',
