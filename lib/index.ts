@@ -40,6 +40,8 @@ export type {
   TokenGuard,
   UserAuthInfo,
 } from './guards/types.ts'
+export type { KeyAdministration, SigningKeyState } from './keys/key-administration.ts'
+export type { KeyState } from './keys/key-schedule.ts'
 export { OptionsError } from './options/check.ts'
 export { defineGrant } from './options/grants.ts'
 export type {

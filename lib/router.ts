@@ -15,6 +15,7 @@ import type { RequireToken } from './guards/types.ts'
 import type { Incoming } from './http/context.ts'
 import { createRequestInfo } from './http/request-info.ts'
 import { type EndpointKind, route } from './http/route.ts'
+import { type KeyAdministration, keyAdministration } from './keys/key-administration.ts'
 import type { AuthRouterOptions } from './options/options.ts'
 import { resolveOptions } from './options/resolve.ts'
 import { keepPruning, type PruningContext } from './repositories/pruning/schedule.ts'
@@ -35,6 +36,8 @@ export interface AuthRouter extends Router {
   readonly clients: ClientAdministration
   /** Decides about the clients that your users register. */
   readonly developers: DeveloperAdministration
+  /** Lists the signing keys, and withdraws one that may be compromised. */
+  readonly keys: KeyAdministration
   /** Answers 200 while schema, keys and database are available, else 503: `app.get('/healthz', oauth.health)`. */
   readonly health: RequestHandler
   /** Resolves when schema and keys are loaded; rejects with what is wrong. Requests before that wait for a few seconds. */
@@ -139,6 +142,7 @@ export const authRouter = (options: AuthRouterOptions = {}): AuthRouter => {
     users: userLifecycle(server),
     clients: clientAdministration({ ...server, logos: server }),
     developers: developerAdministration({ ...server, logos: server }),
+    keys: keyAdministration(server),
     health: healthEndpoint(server),
     ready: () => server.ready().then(() => {}),
     close: () => server.close(),

@@ -1,4 +1,7 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { assertSchema } from '../authorization-server.ts'
+import { secondsUntilRead } from '../keys/key-administration.ts'
+import { revokeKey } from '../keys/key-revocation.ts'
 import { replaceKeys, rotateKeys } from '../keys/key-rotation.ts'
 import { freshnessOf, stateOf } from '../keys/key-schedule.ts'
 import { type SigningAlgorithm, signingAlgorithms } from '../protocol/client-metadata.ts'
@@ -85,5 +88,35 @@ export const rotateKeysCommand: Command = {
     else await rotateKeys(database, options, request)
     await printKeys(context, invocation.flag('json'))
     if (invocation.flag('now')) note(warningOf(context))
+  },
+}
+
+/** `latchkey keys revoke` */
+export const revokeKeyCommand: Command = {
+  name: 'keys revoke',
+  summary: 'withdraws one compromised key: what it signed is refused',
+  arguments: ['KID'],
+  details:
+    'The key is no longer published, and ID tokens and JWT access tokens that it signed are refused. If it was the\n' +
+    'one that signs, the next key signs at once, or a new one. The command then waits until every running server has\n' +
+    'read the keys again. If an attacker may have read the database, replace `secrets` first.',
+  options: {
+    'no-wait': { type: 'boolean', help: 'do not wait for the running servers' },
+    json: { type: 'boolean', help: 'print JSON' },
+  },
+  example: 'latchkey keys revoke 3vXkQtF8dWmYJ0xuH2bRk7sCzNpLqA5eGhVnTjEoUwI',
+  async run(context, invocation) {
+    const { database, options } = context
+    const [kid = ''] = invocation.arguments
+    await assertSchema(database)
+    if ((await revokeKey(database, options, { kid, now: context.now() })) === undefined)
+      throw new Error(`no signing key has the id ${kid}; see: latchkey keys list`)
+    note(`key ${kid} is withdrawn`)
+    if (!invocation.flag('no-wait')) {
+      const seconds = secondsUntilRead(options.lifetimes)
+      note(`waiting ${seconds} seconds, until every running server has read the keys again`)
+      await delay(seconds * 1000)
+    }
+    await printKeys(context, invocation.flag('json'))
   },
 }

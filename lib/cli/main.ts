@@ -17,7 +17,7 @@ import { ejectViewsCommand } from './eject-views.ts'
 import { explainCommand } from './explain.ts'
 import { helpOn } from './help.ts'
 import { initCommand } from './init.ts'
-import { listKeysCommand, rotateKeysCommand } from './keys.ts'
+import { listKeysCommand, revokeKeyCommand, rotateKeysCommand } from './keys.ts'
 import { migrateCommand, rollbackCommand } from './migrate.ts'
 import { previewCommand } from './preview.ts'
 import { pruneCommand } from './prune.ts'
@@ -54,6 +54,7 @@ const commands: readonly Command[] = [
   enableUserCommand,
   listKeysCommand,
   rotateKeysCommand,
+  revokeKeyCommand,
   pruneCommand,
   ejectViewsCommand,
   previewCommand,

@@ -116,6 +116,8 @@ export interface EventDetails {
   'user.revoked': { readonly subject: string; readonly reason?: string }
   'user.erased': { readonly subject: string }
   'key.published': { readonly keyId: string; readonly algorithm: string; readonly signsFrom: number }
+  /** A key was withdrawn, because it may be compromised. */
+  'key.revoked': { readonly keyId: string; readonly algorithm: string; readonly reason?: string }
   /** A person saw an error page that is not the server's fault, such as for an unregistered redirect URI. */
   'request.refused': {
     readonly code: string

@@ -32,6 +32,8 @@ export interface KeyRing {
    * is unavailable, the keys stay as they are. Call it before every request.
    */
   refresh(): Promise<void>
+  /** Reads the keys again at once, whatever their age. */
+  readAgain(): Promise<void>
   /** Whether the keys need not be read again yet. */
   isFresh(): boolean
   /** Resolves when no read is in progress. */
@@ -115,6 +117,11 @@ export const openKeyRing = async (db: Database, options: KeyOptions, now: () => 
     },
     refresh: async () => {
       if (!isFresh()) await read()
+    },
+    readAgain: async () => {
+      // One that has begun may have read the earlier state.
+      await reading
+      await read()
     },
     isFresh,
     settled: async () => reading,

@@ -48,6 +48,9 @@ export const succeededAt = (key: KeyTimes, keys: readonly KeyTimes[]): number | 
 export const freshnessOf = ({ signingKeyLead }: Pick<Lifetimes, 'signingKeyLead'>) => ({
   /** `max-age` of the JWKS; short, so that a replaced key soon disappears. */
   maxAge: Math.floor(Math.min(300, signingKeyLead / 4)),
-  /** A process uses keys that it read this long ago; it reads older ones again before it answers. */
-  readAfter: Math.min(60, signingKeyLead / 4),
+  /**
+   * A process uses keys that it read this long ago; it reads older ones again before it answers. Short, so that a revoked
+   * key soon disappears: one small statement in this time, however many requests there are.
+   */
+  readAfter: Math.min(5, signingKeyLead / 4),
 })

@@ -110,9 +110,33 @@ export const retireSigningKey = async (
   await retire(db, values)
 }
 
+const activate = command<{ kid: string; now: number }>((table, v) =>
+  table('signing_keys').where({ kid: v.kid }).where('active_at', '>', v.now).update({ active_at: v.now }),
+)
+
 const remove = command<{ kid: string }>((table, v) => table('signing_keys').where({ kid: v.kid }).delete())
 
 /** Removes a key. */
 export const removeSigningKey = async (db: Database, { kid }: { kid: string }): Promise<void> => {
   await remove(db, { kid })
 }
+
+/**
+ * Removes a key in favour of another one, in one transaction.
+ *
+ * @param values.activate the id of a key that signs from `now` on, if it would sign only later
+ * @param values.create a new key
+ * @returns whether this call removed the key
+ * @throws OAuthError with a unique violation as its cause if another process has created that generation
+ */
+export const removeKeyFor = (
+  db: Database,
+  values: { kid: string; now: number; activate?: string; create?: NewSigningKey },
+): Promise<boolean> =>
+  transaction(db, async (tx) => {
+    const { kid, now, activate: next, create } = values
+    if ((await remove(tx, { kid })) !== 1) return false
+    if (next !== undefined) await activate(tx, { kid: next, now })
+    if (create) await createSigningKey(tx, create)
+    return true
+  })

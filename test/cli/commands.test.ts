@@ -29,7 +29,7 @@ describe('help', () => {
       consents: 'list revoke',
       token: 'inspect revoke',
       user: 'create disable enable',
-      keys: 'list rotate',
+      keys: 'list rotate revoke',
     }
     const grouped = Object.entries(groups).flatMap(([of, names]) =>
       names.split(' ').map((name) => `${of} ${name}`),

@@ -269,7 +269,11 @@ describe('processes', () => {
         : { client: shared.knex.client.config.client, connection: url }
     const { tablePrefix } = shared
     const config = { issuer, database, tablePrefix, secrets: ['a secret of the tests that is long enough'] }
+    const brief = { ...config, lifetimes: { signingKeyLead: 4 } }
+    const brief = { ...config, lifetimes: { signingKeyLead: 4 } }
     writeFileSync(join(folder, 'latchkey.config.mjs'), `export default ${JSON.stringify(config)}\n`)
+    writeFileSync(join(folder, 'brief.config.mjs'), `export default ${JSON.stringify(brief)}\n`)
+    writeFileSync(join(folder, 'brief.config.mjs'), `export default ${JSON.stringify(brief)}\n`)
     await cli('migrate')
   })
   afterAll(async () => {
@@ -326,5 +330,25 @@ describe('processes', () => {
     expect(stdout).toMatch(/^ALG +KEY ID +STATE +SIGNS FROM +PUBLISHED UNTIL\n/)
     expect(statesOf(await list('list'), 'RS256')).toEqual(['signing'])
     expect(await start(0)).not.toContain(made)
+  })
+
+  test('latchkey keys revoke withdraws one key, and waits for the servers', async () => {
+    await start(0)
+    const before = await list('list')
+    const [signing] = before.filter(({ alg }) => alg === 'ES256')
+    const config = ['--config', 'brief.config.mjs']
+    const { stderr } = await cli('keys', 'revoke', String(signing?.kid), ...config)
+    expect(stderr).toMatch(
+      /is withdrawn\nwaiting 2 seconds, until every running server has read the keys again\n/,
+    )
+    const after = await list('list')
+    expect(statesOf(after, 'ES256')).toEqual(['signing'])
+    const others = (keys: readonly Listed[]) => keys.filter(({ alg }) => alg !== 'ES256')
+    expect(others(after)).toEqual(others(before))
+    const again = await commandLine.run(folder, ['keys', 'revoke', String(signing?.kid), '--no-wait'])
+    expect({ code: again.code, stderr: again.stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringContaining(`no signing key has the id ${signing?.kid}`),
+    })
   })
 })

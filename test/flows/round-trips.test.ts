@@ -1,4 +1,5 @@
 import session from 'express-session'
+import { stopClock } from '../support/clock.ts'
 import { type CountedOperation, type OperationName, operationsAt } from '../support/counted-operations.ts'
 import { openTestDatabase } from '../support/database.ts'
 import { type FaultProxy, openFaultProxy } from '../support/fault-proxy.ts'
@@ -41,9 +42,12 @@ describeWith('postgresql', 'round trips to PostgreSQL', () => {
         },
       },
     })
+    // So that the keys are not read again.
+    stopClock()
     operations = await operationsAt(host)
   })
   afterAll(async () => {
+    jest.restoreAllMocks()
     await host.close()
     await counter.close()
   })

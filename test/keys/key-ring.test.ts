@@ -11,6 +11,7 @@ import { migrateDatabase } from '../../lib/database/migrate.ts'
 import { openDatabase } from '../../lib/database/open.ts'
 import type { Database } from '../../lib/database/types.ts'
 import { signJwt } from '../../lib/keys/jwt.ts'
+import { revokeKey } from '../../lib/keys/key-revocation.ts'
 import { type KeyRing, openKeyRing } from '../../lib/keys/key-ring.ts'
 import { replaceKeys, rotateKeys } from '../../lib/keys/key-rotation.ts'
 import { openJwk, sealJwk } from '../../lib/keys/sealed-jwk.ts'
@@ -225,14 +226,14 @@ describe('rotation by age', () => {
     expect(ring.signingKey('EdDSA').kid).toBe(before.signingKey('EdDSA').kid)
   })
 
-  test('a process reads the keys before it works when it read them a minute ago, however idle it was', async () => {
+  test('a process reads the keys before it works when it read them five seconds ago, however idle it was', async () => {
     const [busy, idle] = [await openRing(), await openRing()]
     clock = start + 90 * day
     await busy.refresh()
     await idle.refresh()
     expect(idle.jwks).toEqual(busy.jwks)
 
-    clock += 59
+    clock += 4
     await rotateKeys(db, options(), { algorithms: ['ES256'], now: clock })
     const before = idle.jwks
     await idle.refresh()
@@ -418,5 +419,75 @@ describe('rotation by command', () => {
     await openRing()
     await replaceKeys(db, optionsWith([second]), { algorithms: signingAlgorithms, now: clock })
     expect((await openRing(optionsWith([second]))).jwks.keys).toHaveLength(4)
+  })
+})
+
+describe('revoking one key', () => {
+  const algorithms = ['ES256'] as const
+  const revoke = (kid = '') => revokeKey(db, options(), { kid, now: clock })
+
+  test('that signs alone makes a new one, which signs at once, and never an older one', async () => {
+    const ring = await openRing()
+    const first = ring.signingKey('ES256').kid
+    await rotateKeys(db, options(), { algorithms, now: clock })
+    clock += day
+    await work(ring)
+    const leaked = await sign(ring)
+    const second = ring.signingKey('ES256').kid
+    expect(await revoke(second)).toMatchObject({ kid: second, algorithm: 'ES256' })
+    expect(await revoke(second)).toBeUndefined()
+    await ring.readAgain()
+    const [oldest, newest, ...others] = await stored()
+    expect(others).toEqual([])
+    expect(oldest?.kid).toBe(first)
+    expect(newest).toMatchObject({ generation: 3, createdAt: clock, activeAt: clock, retiredAt: null })
+    expect(ring.signingKey('ES256').kid).toBe(newest?.kid)
+    expect(kidsOf(ring, 'ES256')).toEqual([first, newest?.kid])
+    expect(await ring.open(leaked, 'JWT')).toBeUndefined()
+    expect(await stored('RS256')).toHaveLength(1)
+  })
+
+  test('that signs lets the next one, if there is one, sign at once', async () => {
+    const ring = await openRing()
+    await rotateKeys(db, options(), { algorithms, now: clock })
+    const [signing, next] = await stored()
+    await revoke(signing?.kid)
+    expect(await stored()).toEqual([{ ...next, activeAt: clock }])
+    await ring.readAgain()
+    expect(ring.signingKey('ES256').kid).toBe(next?.kid)
+  })
+
+  test('that does not sign changes no other', async () => {
+    await openRing()
+    await rotateKeys(db, options(), { algorithms, now: clock })
+    const [signing, next] = await stored()
+    await revoke(next?.kid)
+    expect(await stored()).toEqual([signing])
+  })
+
+  test('by several people at once leaves one new key', async () => {
+    const ring = await openRing()
+    const { kid } = ring.signingKey('ES256')
+    const removed = await Promise.all([1, 2, 3].map(() => revoke(kid)))
+    expect(removed.filter((one) => one !== undefined)).toHaveLength(1)
+    expect(await stored()).toEqual([expect.objectContaining({ generation: 2 })])
+  })
+
+  test('while a server publishes the next one', async () => {
+    await openRing()
+    const [signing] = await stored()
+    await Promise.all([revoke(signing?.kid), rotateKeys(db, options(), { algorithms, now: clock })])
+    const left = await stored()
+    expect(left.map(({ kid }) => kid)).not.toContain(signing?.kid)
+    expect(left.length).toBeGreaterThan(0)
+  })
+
+  test('is used by a running server five seconds later', async () => {
+    const ring = await openRing()
+    await revoke(ring.signingKey('ES256').kid)
+    clock += 4
+    expect(ring.isFresh()).toBe(true)
+    clock += 1
+    expect(ring.isFresh()).toBe(false)
   })
 })

@@ -27,6 +27,7 @@ const programs = [
   'test/support/api-process.ts',
   'test/support/cli-process.ts',
   'test/support/fault-server.ts',
+  'test/support/second-server.ts',
 ]
 
 const filesIn = (folder: string): string[] =>

@@ -1,0 +1,94 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Database } from '../database/types.ts'
+import { listSigningKeys } from '../repositories/signing-keys.ts'
+import { revokeKey } from './key-revocation.ts'
+import type { KeyRing } from './key-ring.ts'
+import { freshnessOf, type KeyState, stateOf } from './key-schedule.ts'
+import type { KeyOptions } from './signing-key.ts'
+
+/** A signing key without its private part. Times are epoch seconds. */
+export interface SigningKeyState {
+  readonly keyId: string
+  readonly algorithm: string
+  readonly state: KeyState
+  readonly publishedAt: number
+  readonly signsFrom: number
+  /** When it is no longer published; null while it may sign. */
+  readonly publishedUntil: number | null
+}
+
+/** Manages the signing keys. */
+export interface KeyAdministration {
+  /** Returns all keys; those of an algorithm from oldest to newest. */
+  list(): Promise<SigningKeyState[]>
+  /**
+   * Withdraws a key that may be compromised. This process neither uses nor accepts it from now on; the others read the
+   * keys again within five seconds. The returned promise resolves after that time, so that no call that begins later
+   * sees the key in any process.
+   *
+   * @param keyId the `kid` of the key
+   * @param reason a short text for the event and the log, such as `'the backup was stolen'`
+   * @returns false if there is no such key
+   * @example await oauth.keys.revoke('3vXkQ…', 'the backup was stolen')
+   */
+  revoke(keyId: string, reason?: string): Promise<boolean>
+}
+
+/** Seconds after which every process has read the keys again: one more, because clocks show whole seconds. */
+export const secondsUntilRead = (lifetimes: Parameters<typeof freshnessOf>[0]): number =>
+  Math.ceil(freshnessOf(lifetimes).readAfter) + 1
+
+/** The part of the server that the administration needs. */
+export interface KeyAdministrationContext {
+  /** Aborted when the server closes. */
+  readonly closing: AbortSignal
+  readonly events: {
+    announce(
+      type: 'key.revoked',
+      info: undefined,
+      key: { keyId: string; algorithm: string; reason?: string },
+    ): void
+    announce(type: 'key.published', info: undefined, key: PublishedKey): void
+  }
+  /** Resolves when the schema is ready. */
+  ready(): Promise<{
+    readonly database: Database
+    readonly options: KeyOptions
+    readonly keys: Pick<KeyRing, 'readAgain'>
+    now(): number
+  }>
+}
+
+type PublishedKey = Parameters<NonNullable<KeyOptions['keyPublished']>>[0]
+
+export const keyAdministration = (setup: KeyAdministrationContext): KeyAdministration => ({
+  list: async () => {
+    const { database, now } = await setup.ready()
+    const keys = await listSigningKeys(database)
+    return keys.map((key) => {
+      const { kid: keyId, algorithm, createdAt: publishedAt, activeAt: signsFrom, retiredAt } = key
+      const ofAlgorithm = keys.filter((other) => other.algorithm === algorithm)
+      const state = stateOf(key, ofAlgorithm, now())
+      return { keyId, algorithm, state, publishedAt, signsFrom, publishedUntil: retiredAt }
+    })
+  },
+  revoke: async (keyId, reason) => {
+    const { database, options, keys, now } = await setup.ready()
+    const keyPublished = (key: PublishedKey): void => setup.events.announce('key.published', undefined, key)
+    const revoked = await revokeKey(database, { ...options, keyPublished }, { kid: keyId, now: now() })
+    if (revoked === undefined) return false
+    await keys.readAgain()
+    const { algorithm } = revoked
+    setup.events.announce('key.revoked', undefined, {
+      keyId,
+      algorithm,
+      ...(reason !== undefined && { reason }),
+    })
+    const because = reason === undefined ? '' : `: ${reason}`
+    options.logger.info(`latchkey: revoked the ${algorithm} signing key ${keyId}${because}`)
+    // A process that closes need not wait for the others.
+    const milliseconds = secondsUntilRead(options.lifetimes) * 1000
+    await delay(milliseconds, undefined, { signal: setup.closing }).catch(() => {})
+    return true
+  },
+})

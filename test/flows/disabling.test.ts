@@ -1,0 +1,288 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { decodeProtectedHeader } from 'jose'
+import { type AuthRouter, authRouter, type ClientSeed, migrate, seedClients } from '../../lib/index.ts'
+import type { GrantType } from '../../lib/protocol/client-metadata.ts'
+import { tokenExchangeGrantType } from '../../lib/protocol/token-exchange.ts'
+import { type ApiProcess, startApi } from '../support/api-processes.ts'
+import { compiledProgram } from '../support/compiled.ts'
+import { connect, deviceGrant } from '../support/device.ts'
+import { callback, createUsers, people, secret } from '../support/host.ts'
+import { codeOf } from '../support/outcomes.ts'
+import { RawBrowser } from '../support/raw-browser.ts'
+import { jwtApi, opaqueApi, type SharedHost, sharedOptions } from '../support/second-server.ts'
+import { openSharedDatabase, type SharedDatabase } from '../support/shared-database.ts'
+
+// A user, a client or a key is disabled in this process. The next call to each endpoint of another process sees it.
+
+jest.setTimeout(60_000)
+
+type Json = Record<string, string>
+type Fields = Readonly<Record<string, string>>
+
+let database: SharedDatabase
+let usersTable: string
+let here: AuthRouter
+let there: string
+let closeThere: () => Promise<void>
+const remote = {} as Record<'jwt' | 'opaque', ApiProcess>
+
+const client = { client_id: 'web', client_secret: secret }
+const api = { client_id: 'api', client_secret: secret }
+const scope = 'openid offline_access notes:read'
+const clients: ClientSeed[] = [
+  {
+    ...client,
+    ...{ redirect_uris: [callback], scope, first_party: true },
+    grant_types: [
+      ...['authorization_code', 'refresh_token', 'client_credentials'],
+      ...[deviceGrant, tokenExchangeGrantType],
+    ] as GrantType[],
+  },
+  { ...api, redirect_uris: [], grant_types: [] },
+]
+const [ada, bob] = people as [(typeof people)[0], (typeof people)[0]]
+
+const startThere = async (shared: SharedHost): Promise<void> => {
+  const child = fork(compiledProgram('test/support/second-server.ts'), { execArgv: [] })
+  child.send(shared)
+  const [report] = (await once(child, 'message')) as [{ port?: number; fault?: string }]
+  if (report.port === undefined) throw new Error(`no server: ${report.fault}`)
+  there = `http://127.0.0.1:${report.port}`
+  closeThere = async () => {
+    const ended = once(child, 'exit')
+    child.disconnect()
+    await ended
+  }
+}
+
+beforeAll(async () => {
+  database = openSharedDatabase()
+  const { knex, tablePrefix, config } = database
+  usersTable = `${tablePrefix}people`
+  await createUsers(database, usersTable)
+  await migrate(knex, { tablePrefix })
+  await startThere({ config, tablePrefix, usersTable })
+  const options = sharedOptions(`${there}/oauth`, knex, { config, tablePrefix, usersTable })
+  await seedClients(knex, clients, options)
+  here = authRouter(options)
+  await here.ready()
+  const issuer = `${there}/oauth`
+  remote.jwt = await startApi({ issuer, audience: jwtApi })
+  const introspection = { clientId: 'api', clientSecret: secret }
+  remote.opaque = await startApi({ issuer, audience: opaqueApi, introspection })
+})
+afterAll(async () => {
+  for (const one of Object.values(remote)) await one.close()
+  await closeThere()
+  await here.close()
+  if (process.env.DATABASE_URL !== undefined) await database.knex.schema.dropTableIfExists(usersTable)
+  await database.close()
+})
+
+const post = async (path: string, form: Fields): Promise<{ status: number; body: Json }> => {
+  const res = await fetch(`${there}/oauth${path}`, { method: 'POST', body: new URLSearchParams(form) })
+  return { status: res.status, body: JSON.parse((await res.text()) || '{}') }
+}
+const get = (path: string, token: string) =>
+  fetch(`${there}${path}`, { headers: { Authorization: `Bearer ${token}` } })
+const token = (grant_type: string, fields: Fields = {}) =>
+  post('/token', { ...client, grant_type, ...fields })
+const redeem = (code: string, resource: string) =>
+  token('authorization_code', { code, redirect_uri: callback, resource })
+const authorizePath = (fields: Fields): string => {
+  const usual = { response_type: 'code', ...{ client_id: 'web' }, redirect_uri: callback, scope }
+  return `/oauth/authorize?${new URLSearchParams({ ...usual, ...fields })}`
+}
+
+/** All that a person and the client have, before anything is disabled. */
+const credentials = async ({ email, password }: { email: string; password: string }) => {
+  const agent = new RawBrowser(there, there)
+  const codeFor = async (resource: string): Promise<string> =>
+    codeOf(await agent.grant(authorizePath({ resource }), email, password), { iss: `${there}/oauth` })
+  const opaque = await redeem(await codeFor(opaqueApi), opaqueApi)
+  const jwt = await redeem(await codeFor(jwtApi), jwtApi)
+  const ofUserinfo = await agent.get(authorizePath({}))
+  const plain = await token('authorization_code', {
+    code: codeOf(ofUserinfo, { iss: `${there}/oauth` }),
+    redirect_uri: callback,
+  })
+  const device = await post('/device_authorization', { ...client, scope })
+  await connect(agent, device.body.user_code ?? '')
+  const registration = await fetch(`${there}/oauth/register`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({ redirect_uris: [callback] }),
+  })
+  return {
+    agent,
+    code: await codeFor(opaqueApi),
+    opaque: opaque.body as Json & { access_token: string; refresh_token: string },
+    jwt: jwt.body as Json & { access_token: string; id_token: string },
+    plain: plain.body as Json & { access_token: string },
+    deviceCode: device.body.device_code ?? '',
+    registered: (await registration.json()) as Json,
+  }
+}
+type Credentials = Awaited<ReturnType<typeof credentials>>
+
+const outcome = ({ status, body }: { status: number; body: Json }): string =>
+  status < 300 ? 'ok' : String(body.error)
+const guarded = async (answer: Promise<{ status: number }>): Promise<number> => (await answer).status
+const active = async (value = '') => (await post('/introspect', { ...api, token: value })).body.active
+const exchanged = async (subject_token: string, fields: Fields = {}): Promise<string> => {
+  const subject_token_type = 'urn:ietf:params:oauth:token-type:access_token'
+  return outcome(await token(tokenExchangeGrantType, { subject_token, subject_token_type, ...fields }))
+}
+const authorized = async ({ agent }: Credentials, fields: Fields): Promise<string> => {
+  const { location, status } = await agent.get(
+    authorizePath({ prompt: 'none', resource: opaqueApi, ...fields }),
+  )
+  return location ? (location.searchParams.get('error') ?? 'ok') : String(status)
+}
+
+let withdrawn = ''
+/** The algorithm and whether a key signs that was withdrawn. */
+const signedBy = ({ status, body }: { status: number; body: Json }): string => {
+  if (status !== 200) return String(body.error)
+  return decodeProtectedHeader(body.id_token ?? '').kid === withdrawn ? 'signed by a withdrawn key' : 'ok'
+}
+
+type Row = readonly [string, (has: Credentials) => Promise<unknown>, ...expected: unknown[]]
+
+/**
+ * Each endpoint, and its answer while all is well; after the user is disabled in the host's table; after `revokeAll()`
+ * alone; after the client is disabled; and after the key that signed is revoked.
+ */
+const rows: readonly Row[] = [
+  ['authorize', (has) => authorized(has, {}), 'ok', 'login_required', 'login_required', '400', 'ok'],
+  [
+    'authorize with an ID token as a hint',
+    (has) => authorized(has, { id_token_hint: has.jwt.id_token }),
+    ...['ok', 'login_required', 'login_required', '400', 'invalid_request'],
+  ],
+  [
+    'token: code',
+    async (has) => signedBy(await redeem(has.code, opaqueApi)),
+    ...['ok', 'invalid_grant', 'invalid_grant', 'invalid_client', 'ok'],
+  ],
+  [
+    'token: refresh',
+    async (has) => signedBy(await token('refresh_token', { refresh_token: has.opaque.refresh_token })),
+    ...['ok', 'invalid_grant', 'invalid_grant', 'invalid_client', 'ok'],
+  ],
+  [
+    'token: client credentials',
+    async () => outcome(await token('client_credentials', { scope: 'notes:read' })),
+    ...['ok', 'ok', 'ok', 'invalid_client', 'ok'],
+  ],
+  [
+    'token: device',
+    async (has) => signedBy(await token(deviceGrant, { device_code: has.deviceCode })),
+    ...['ok', 'invalid_grant', 'invalid_grant', 'invalid_client', 'ok'],
+  ],
+  [
+    'token: exchange',
+    (has) => exchanged(has.plain.access_token),
+    ...['ok', 'invalid_request', 'invalid_request', 'invalid_client', 'ok'],
+  ],
+  [
+    'token: exchange, JWT',
+    (has) => exchanged(has.jwt.access_token, { resource: jwtApi }),
+    ...['ok', 'invalid_request', 'invalid_request', 'invalid_client', 'invalid_request'],
+  ],
+  ['userinfo', (has) => guarded(get('/oauth/userinfo', has.plain.access_token)), 200, 401, 401, 401, 200],
+  ['userinfo, JWT', (has) => guarded(get('/oauth/userinfo', has.jwt.access_token)), 200, 401, 401, 401, 401],
+  ['introspect, opaque', (has) => active(has.opaque.access_token), true, false, false, false, true],
+  ['introspect, JWT', (has) => active(has.jwt.access_token), true, false, false, false, false],
+  [
+    'revoke',
+    async () => outcome(await post('/revoke', { ...client, token: 'lk_at_unknown' })),
+    ...['ok', 'ok', 'ok', 'invalid_client', 'ok'],
+  ],
+  [
+    'par',
+    async () =>
+      outcome(await post('/par', { ...client, response_type: 'code', redirect_uri: callback, scope })),
+    ...['ok', 'ok', 'ok', 'invalid_client', 'ok'],
+  ],
+  [
+    'device authorization',
+    async () => outcome(await post('/device_authorization', { ...client, scope })),
+    ...['ok', 'ok', 'ok', 'invalid_client', 'ok'],
+  ],
+  [
+    'registration management',
+    ({ registered: { client_id, registration_access_token = '' } }) =>
+      guarded(get(`/oauth/register/${client_id}`, registration_access_token)),
+    ...[200, 200, 200, 401, 200],
+  ],
+  [
+    'account',
+    async ({ agent }) =>
+      (await agent.get('/oauth/account')).html.includes('id="sign-out"') ? 'ok' : 'login',
+    ...['ok', 'login', 'login', 'ok', 'ok'],
+  ],
+  [
+    'jwks',
+    async (has) => {
+      const { keys } = (await (await fetch(`${there}/oauth/jwks`)).json()) as { keys: Json[] }
+      return keys.some(({ kid }) => kid === decodeProtectedHeader(has.jwt.access_token).kid)
+    },
+    ...[true, true, true, true, false],
+  ],
+  ['guard, opaque', (has) => guarded(get('/opaque', has.opaque.access_token)), 200, 401, 401, 401, 200],
+  // A JWT is verified by its signature alone: it works until it expires, or its key is revoked.
+  ['guard, JWT', (has) => guarded(get('/jwt', has.jwt.access_token)), 200, 200, 200, 200, 401],
+  [
+    'guard in another process, introspection',
+    async (has) => (await remote.opaque.get('/notes', has.opaque.access_token)).status,
+    ...[200, 401, 401, 401, 200],
+  ],
+  [
+    // This one keeps the key set of the issuer.
+    'guard in another process, JWT',
+    async (has) => (await remote.jwt.get('/notes', has.jwt.access_token)).status,
+    ...[200, 200, 200, 200, 200],
+  ],
+]
+
+const answers = async (has: Credentials): Promise<Record<string, unknown>> => {
+  const found: Record<string, unknown> = {}
+  for (const [name, ask] of rows) found[name] = await ask(has)
+  return found
+}
+const expected = (column: number): Record<string, unknown> =>
+  Object.fromEntries(rows.map(([name, , ...columns]) => [name, columns[column]]))
+
+test('while all is well', async () => {
+  expect(await answers(await credentials(ada))).toEqual(expected(0))
+})
+
+test('a user is disabled in the host’s table', async () => {
+  const has = await credentials(ada)
+  await database.knex(usersTable).where({ id: ada.id }).update({ disabled_at: 1 })
+  expect(await answers(has)).toEqual(expected(1))
+})
+
+test('revokeAll() ends all that a user has', async () => {
+  const has = await credentials(bob)
+  await here.users.revokeAll(bob.id)
+  expect(await answers(has)).toEqual(expected(2))
+})
+
+test('a client is disabled', async () => {
+  const has = await credentials(bob)
+  await here.clients.disable('web')
+  await here.clients.disable(has.registered.client_id ?? '')
+  expect(await answers(has)).toEqual(expected(3))
+  await here.clients.enable('web')
+})
+
+test('a key is revoked', async () => {
+  const has = await credentials(bob)
+  withdrawn = decodeProtectedHeader(has.jwt.access_token).kid ?? ''
+  expect(await here.keys.revoke('unknown')).toBe(false)
+  expect(await here.keys.revoke(withdrawn, 'the backup was stolen')).toBe(true)
+  expect(await answers(has)).toEqual(expected(4))
+})

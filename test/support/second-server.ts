@@ -1,0 +1,68 @@
+// A host in a process of its own, on a database that it shares with the test.
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import express, { type RequestHandler } from 'express'
+import knex, { type Knex } from 'knex'
+import { type AuthRouterOptions, authRouter } from '../../lib/index.ts'
+
+/** What both processes know. */
+export interface SharedHost {
+  readonly config: Knex.Config
+  readonly tablePrefix: string
+  /** The host's own users: `id`, `email`, `password_hash`, `disabled_at`. */
+  readonly usersTable: string
+}
+
+export const opaqueApi = 'https://opaque.example.com/notes'
+export const jwtApi = 'https://jwt.example.com/notes'
+
+const quiet = { info: () => {}, warn: () => {}, error: () => {} }
+
+/** The same options in both processes. */
+export const sharedOptions = (
+  issuer: string,
+  database: Knex,
+  { tablePrefix, usersTable }: SharedHost,
+): AuthRouterOptions => ({
+  ...{ issuer, database, tablePrefix, logger: quiet, session: 'own', prune: false },
+  secrets: ['a secret of the tests that is long enough'],
+  users: {
+    table: usersTable,
+    columns: { id: 'id', username: 'email', password: 'password_hash' },
+    isActive: (row) => row.disabled_at === null,
+  },
+  scopes: { 'notes:read': 'Read your notes' },
+  resources: {
+    [opaqueApi]: { scopes: ['notes:read'], introspection: ['api'] },
+    [jwtApi]: { scopes: ['notes:read'], accessToken: 'jwt', introspection: ['api'] },
+  },
+  // Processes read the keys again after a second.
+  lifetimes: { signingKeyLead: 4 },
+  features: {
+    ...{ registration: true, pushedRequests: true, deviceAuthorization: true },
+    tokenExchange: { policy: () => true },
+  },
+})
+
+const start = async (shared: SharedHost): Promise<number> => {
+  const server = createServer()
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
+  const { port } = server.address() as AddressInfo
+  const oauth = authRouter(sharedOptions(`http://127.0.0.1:${port}/oauth`, knex(shared.config), shared))
+  const answer: RequestHandler = (req, res) => void res.json({ subject: req.auth?.subject })
+  const app = express().use('/oauth', oauth)
+  app.get('/opaque', oauth.requireToken('notes:read', { resource: opaqueApi }), answer)
+  app.get('/jwt', oauth.requireToken('notes:read', { resource: jwtApi }), answer)
+  server.on('request', app)
+  await oauth.ready()
+  return port
+}
+
+process.on('message', (shared: SharedHost) => {
+  start(shared).then(
+    (port) => process.send?.({ port }),
+    (error: unknown) => process.send?.({ fault: String(error) }),
+  )
+})
+// The parent is gone, or done.
+process.on('disconnect', () => process.exit(0))
