@@ -270,9 +270,7 @@ describe('processes', () => {
     const { tablePrefix } = shared
     const config = { issuer, database, tablePrefix, secrets: ['a secret of the tests that is long enough'] }
     const brief = { ...config, lifetimes: { signingKeyLead: 4 } }
-    const brief = { ...config, lifetimes: { signingKeyLead: 4 } }
     writeFileSync(join(folder, 'latchkey.config.mjs'), `export default ${JSON.stringify(config)}\n`)
-    writeFileSync(join(folder, 'brief.config.mjs'), `export default ${JSON.stringify(brief)}\n`)
     writeFileSync(join(folder, 'brief.config.mjs'), `export default ${JSON.stringify(brief)}\n`)
     await cli('migrate')
   })
