@@ -24,7 +24,7 @@ export default {
     current: ({ session: { member } }) =>
       member && { subject: member.id, authTime: member.since, amr: ['pwd'] },
     // Users who sign in on the way to a client are signed in to Notes as well.
-    remember: (req, user) => {
+    remember: (req, _res, user) => {
       req.session.member = memberOf(Number(user.id))
     },
   },

@@ -94,8 +94,11 @@ export interface LoginOptions {
   current?: (
     req: Request,
   ) => HostLogin | undefined | null | false | '' | 0 | Promise<HostLogin | undefined | null | false>
-  /** Logs the user in to the host's session after a login on the built-in page. @default none */
-  remember?: (req: Request, user: HostUser) => void | Promise<void>
+  /**
+   * Logs the user in to the host after a login on the built-in page: in its session, or with a cookie of its own. It must
+   * not answer the request. @default none
+   */
+  remember?: (req: Request, res: Response, user: HostUser) => void | Promise<void>
   /**
    * Ends the host's own login when the user signs out on a page of Latchkey. It must not answer the request. Only needed
    * if the login that `current` returns is not in the session that Latchkey uses, which is emptied anyway.

@@ -88,11 +88,11 @@ export const startLogin = async (
   user: User,
   { isFirst = false }: { isFirst?: boolean } = {},
 ): Promise<ActiveLogin> => {
-  const { server, session, req } = context
+  const { server, session, req, res } = context
   const { subject } = user
   const known = await findKnown(server, rememberedSid(context))
   await session.regenerate()
-  await callHost('login.remember', () => server.options.login.remember?.(req, user.record))
+  await callHost('login.remember', () => server.options.login.remember?.(req, res, user.record))
   const host = await hostLogin(context)
   const theirs = host && String(host.subject) === subject ? host : undefined
   // The host may remember an earlier time, but the password was checked now.

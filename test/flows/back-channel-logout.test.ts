@@ -333,7 +333,7 @@ describe('what notifies them', () => {
         options: {
           login: {
             current: (req) => bagOf(req).user,
-            remember: (req, user) => {
+            remember: (req, _res, user) => {
               bagOf(req).user = { subject: Number(user.id), authTime: Math.floor(Date.now() / 1000) }
             },
           },

@@ -15,7 +15,7 @@ afterEach(() => jest.restoreAllMocks())
 type LoginOptions = NonNullable<AuthRouterOptions['login']>
 
 const current: LoginOptions['current'] = ({ headers }) => {
-  const [, subject, time] = /host_user=(\w+)@(\d+)/.exec(headers.cookie ?? '') ?? []
+  const [, subject, time] = /host_user=(\w+)(?:@|%40)(\d+)/.exec(headers.cookie ?? '') ?? []
   return subject && { subject, authTime: Number(time) }
 }
 const hostSession = () =>
@@ -336,5 +336,51 @@ describe('signing out while the host still reports a login', () => {
     expect((await agent.submit(page, 'csrf_token')).html).toContain('You’re signed out')
     expect(await standing(host, [tokens])).toEqual([false])
     expectErrorRedirect(await agent.get(silent), 'login_required')
+  })
+})
+
+describe('a host whose login is in a cookie alone', () => {
+  const hooks: LoginOptions = {
+    remember: (_req, res, { id }) => void res.cookie('host_user', `${id}@${seconds()}`),
+    forget: (_req, res) => void res.clearCookie('host_user'),
+  }
+
+  test.each(places)(
+    'gets a login of our page, keeps it and loses it (session: %s)',
+    async (_place, settings) => {
+      const host = await start(hooks, settings())
+      const agent = new RawBrowser(host.app)
+      const first = await answerOf(redeem(host, codeOf(await agent.grant(authorizeUrl(web)))))
+      expect(agent.cookies.get('host_user')).toMatch(/^1%40\d+$/)
+      // It is one login, not one of ours and another one of the host's.
+      const again = await tokensOf(host, agent)
+      expect(claimsOf(again.id_token)).toMatchObject({ sub: '1', sid: claimsOf(first.id_token).sid })
+      await signOut(agent)
+      expect(agent.cookies.get('host_user')).toBeUndefined()
+      expect(await standing(host, [first, again])).toEqual([false, false])
+      expectErrorRedirect(await agent.get(silent), 'login_required')
+    },
+  )
+
+  test('gets the user who replaces another one, whose login ends', async () => {
+    const host = await start(hooks)
+    const agent = browser(host, 2)
+    const tokens = await tokensOf(host, agent)
+    const page = await agent.open(authorizeUrl({ ...web, prompt: 'login' }))
+    const [, other = ''] = / href="([^"]*replaces=[^"]*)"/.exec(page.html) ?? []
+    const form = await agent.open(other.replaceAll('&amp;', '&'))
+    const ada = await answerOf(redeem(host, codeOf(await agent.signIn(form))))
+    expect(subjectOf(ada)).toBe('1')
+    expect(subjectOf(await tokensOf(host, agent))).toBe('1')
+    expect(await standing(host, [tokens])).toEqual([false])
+  })
+
+  test('and who signs out of it there is signed out here', async () => {
+    const host = await start(hooks)
+    const agent = new RawBrowser(host.app)
+    const tokens = await answerOf(redeem(host, codeOf(await agent.grant(authorizeUrl(web)))))
+    agent.cookies.delete('host_user')
+    expectErrorRedirect(await agent.get(silent), 'login_required')
+    expect(await standing(host, [tokens])).toEqual([false])
   })
 })

@@ -165,7 +165,7 @@ describe("the host's session", () => {
             const user = bagOf(req).user as { id: number; at: number } | undefined
             return user && { subject: user.id, authTime: user.at }
           },
-          remember: (req, user) => {
+          remember: (req, _res, user) => {
             bagOf(req).user = { id: user.id, at: Math.floor(Date.now() / 1000) }
           },
         },
