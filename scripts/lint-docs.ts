@@ -81,7 +81,7 @@ const checkPage = (file: string): void => {
 const checkDefaults = (): void => {
   const database = { client: 'better-sqlite3', connection: { filename: ':memory:' } }
   const secrets = ['a secret that is long enough for this']
-  const { lifetimes, refreshTokenGracePeriod, throttle, features } = resolveOptions({
+  const { lifetimes, refreshTokenGracePeriod, throttle, features, login } = resolveOptions({
     ...{ database, secrets, features: { registration: true } },
   })
   const shown = table(section('docs/options.md', 'Lifetimes')).map(([name, value]) => [name, Number(value)])
@@ -95,7 +95,7 @@ const checkDefaults = (): void => {
     3600: 'in an hour',
     86400: 'a day',
   }
-  const ofEndpoints = Object.values(createEndpoints({ features }))
+  const ofEndpoints = Object.values(createEndpoints({ features, login }))
     .flat()
     .map(({ path, limit }) => [path.slice(1), limit] as const)
   const limits = [...Object.entries(throttle?.limits ?? {}), ...ofEndpoints]

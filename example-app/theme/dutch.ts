@@ -39,7 +39,27 @@ export const dutch: Readonly<Record<string, string>> = {
   'login.throttled.later':
     'Om dit account te beschermen kun je nu even niet inloggen. Probeer het later opnieuw.',
   'login.signed-out': 'Je bent uitgelogd. Log in om verder te gaan.',
+  'login.start-again': 'Log opnieuw in.',
   'login.unavailable.text': 'We konden je niet inloggen. Probeer het zo nog eens.',
+
+  'second-factor.title': 'Voer je code in',
+  'second-factor.app.text': 'Open je authenticator-app en voer de code voor dit account in.',
+  'second-factor.sent.text': 'Voer de code in die we je hebben gestuurd.',
+  'second-factor.sent.notice': 'We hebben je een nieuwe code gestuurd.',
+  'second-factor.code': 'Code',
+  'second-factor.submit': 'Doorgaan',
+  'second-factor.send': 'Nog een code sturen',
+  'second-factor.use-recovery': 'Een herstelcode gebruiken',
+  'second-factor.use-code': 'Een code uit de app gebruiken',
+  'second-factor.recovery.title': 'Voer een herstelcode in',
+  'second-factor.recovery.text':
+    'Voer een van de herstelcodes in die je hebt bewaard. Elke code werkt één keer.',
+  'second-factor.recovery.code': 'Herstelcode',
+  'second-factor.wrong.title': 'Verkeerde code',
+  'second-factor.wrong.text': 'Controleer de code en voer hem opnieuw in. Elke code werkt één keer.',
+  'second-factor.not-sent.title': 'We kunnen nu geen codes meer sturen',
+  'second-factor.not-sent.text': 'Voer de nieuwste code in die je hebt ontvangen, of log later opnieuw in.',
+  'second-factor.unavailable.text': 'We konden je code niet controleren. Probeer het zo opnieuw.',
 
   'select-account.title': 'Kies een account',
   'select-account.continue': 'Doorgaan als {username}',

@@ -1,6 +1,6 @@
 import type { Request } from 'express'
 import type { ServerSetup } from '../authorization-server.ts'
-import { revokeAuthorizationsOfSubject } from '../repositories/index.ts'
+import { removePendingLoginsOfSubject, revokeAuthorizationsOfSubject } from '../repositories/index.ts'
 import { accountOf } from '../sessions/device-cookie.ts'
 import { endLoginsOf, hostSignedOut } from '../sessions/login.ts'
 import { isLookup } from '../users/subject.ts'
@@ -9,7 +9,7 @@ import { eraseUser, exportUser, type UserExport } from './user-records.ts'
 /** What you report about your users. */
 export interface UserLifecycle {
   /**
-   * Ends all logins, codes and tokens of a user and notifies clients by back-channel logout. Call it after a password
+   * Ends all logins, codes and tokens of a user, and sign-ins that wait for a second factor, and notifies clients by back-channel logout. Call it after a password
    * change, or when you disable or delete a user.
    *
    * @param id the user's id, as `users` finds it
@@ -52,7 +52,8 @@ export const userLifecycle = (setup: ServerSetup): UserLifecycle => ({
     const server = await setup.ready()
     const subject = String(id)
     if (!isLookup(subject)) return
-    // Logins first: a valid one could be granted something more in between.
+    // What could become a login first, then logins: a valid one could be granted something more in between.
+    await removePendingLoginsOfSubject(server.database, { subject })
     await endLoginsOf(server, subject)
     await revokeAuthorizationsOfSubject(server.database, { subject, now: server.now() })
     setup.events.announce('user.revoked', undefined, { subject, ...(reason !== undefined && { reason }) })

@@ -15,6 +15,7 @@ import {
   removeConsentsOfSubject,
   removeEventsOfSubject,
   removeLoginsOfSubject,
+  removePendingLoginsOfSubject,
   removeUser,
   revokeAuthorizationsOfSubject,
 } from '../repositories/index.ts'
@@ -106,6 +107,7 @@ export const eraseUser = async (server: AuthorizationServer, subject: string): P
   const notices: { sid: string; clients: Awaited<ReturnType<typeof findClientsOfLogin>> }[] = []
   for (const sid of sids) notices.push({ sid, clients: await findClientsOfLogin(database, { sid }) })
 
+  await removePendingLoginsOfSubject(database, { subject })
   await removeLoginsOfSubject(database, { subject })
   for (const { sid, clients } of notices)
     server.runInBackground(notifyClients(server, { sid, subject }, clients))

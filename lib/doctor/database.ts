@@ -43,10 +43,11 @@ const secondFactor = /(?:^|_)(?:totp|otp|mfa|2fa|tfa|two_?factor|second_factor|w
 
 const snakeCase = (name: string): string => name.replace(/(?<=[a-z])(?=[A-Z])/g, '_').toLowerCase()
 
-/** Our own login page asks for a password only. */
+/** Our own login page asks for a password only, unless the host says what else a user needs. */
 const secondFactorFindings = async (subject: StoredSubject): Promise<Finding[]> => {
   const mapping = mappingOf(subject)
-  if (mapping === undefined || subject.options.login.url !== undefined) return []
+  const { login } = subject.options
+  if (mapping === undefined || login.url !== undefined || login.secondFactor !== undefined) return []
   const columns = await columnsOf(subject, mapping.table)
   const found = columns.filter((column) => secondFactor.test(snakeCase(column)))
   return found.length === 0
@@ -54,7 +55,7 @@ const secondFactorFindings = async (subject: StoredSubject): Promise<Finding[]> 
     : [
         warning(
           `${mapping.table} has ${found.join(', ')}, but the login page asks for a password only`,
-          "let your own login page sign users in: login: { url: '/sign-in', current: … }",
+          "set login.secondFactor, or let your own login page sign users in: login: { url: '/sign-in', current: … }",
         ),
       ]
 }

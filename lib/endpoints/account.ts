@@ -46,6 +46,7 @@ const loginPage = ({ server }: PageContext, browser: Browser, active?: ActiveLog
     },
     about: 'account',
     returnPath: url,
+    codeUrl: ownPath(server, '/second-factor'),
     url: ownPath(server, '/account', replaces),
   }
 }

@@ -16,6 +16,7 @@ import { logoutEndpoint } from './logout.ts'
 import { parEndpoint } from './par.ts'
 import { registerEndpoint, registrationEndpoint } from './register.ts'
 import { revokeEndpoint } from './revoke.ts'
+import { secondFactorEndpoint } from './second-factor.ts'
 import { selectAccountEndpoint } from './select-account.ts'
 import { selfReportEndpoint } from './self-report.ts'
 import { tokenEndpoint } from './token.ts'
@@ -35,7 +36,7 @@ export interface Endpoints {
 }
 
 /** The endpoints of one router; the documents that they keep belong to it. */
-export const createEndpoints = ({ features }: Pick<Options, 'features'>): Endpoints => ({
+export const createEndpoints = ({ features, login }: Pick<Options, 'features' | 'login'>): Endpoints => ({
   api: [
     ...[tokenEndpoint, userinfoEndpoint, introspectEndpoint, revokeEndpoint, createJwksEndpoint()],
     ...(features.pushedRequests ? [parEndpoint] : []),
@@ -45,6 +46,7 @@ export const createEndpoints = ({ features }: Pick<Options, 'features'>): Endpoi
   pages: [
     authorizeEndpoint,
     loginEndpoint,
+    ...(login.secondFactor ? [secondFactorEndpoint] : []),
     selectAccountEndpoint,
     consentEndpoint,
     accountEndpoint,

@@ -5,10 +5,11 @@ import { redirectToPage } from '../http/send.ts'
 import type { PageModels } from '../pages/page-models.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import type { Parameters } from '../protocol/parameters.ts'
-import { rememberDevice } from '../sessions/device-cookie.ts'
-import { type ActiveLogin, startLogin } from '../sessions/login.ts'
-import { attemptLogin } from '../sessions/login-attempt.ts'
+import type { ActiveLogin } from '../sessions/login.ts'
+import { announceSecondFactor, attemptLogin, completeLogin } from '../sessions/login-attempt.ts'
 import { clearNotice, leaveNotice, type Notice, readNotice } from '../sessions/notice.ts'
+import { keepPendingLogin, sendCode } from '../sessions/pending-login.ts'
+import { findSecondFactor } from '../sessions/second-factor.ts'
 
 /** The password is never trimmed. The body bounds both fields; a value too long to be right is simply wrong. */
 const maxFieldLength = 16_384
@@ -22,6 +23,10 @@ export interface LoginPage {
   readonly url: string
   /** Where pages of the host send the browser when the user has signed in, signed up or set a new password there. */
   readonly returnPath: string
+  /** The page that asks for a second factor. */
+  readonly codeUrl: string
+  /** The levels of which the login needs one. @default [] */
+  readonly acrValues?: readonly string[]
   /** Where the pending request will end. */
   readonly redirectUri?: string
   readonly clientId?: string
@@ -37,7 +42,7 @@ type Said = Pick<PageModels['login'], 'error' | 'errorId' | 'isLastTry' | 'notic
 
 /** What the page says about what happened before it. A lock that is over is not mentioned. */
 const saidBy = (notice: Notice | undefined, now: number): Said => {
-  if (notice?.kind === 'signed-out') return { notice: notice.kind }
+  if (notice?.kind === 'signed-out' || notice?.kind === 'start-again') return { notice: notice.kind }
   if (notice?.kind === 'credentials') return { error: notice.kind, isLastTry: notice.isLastTry }
   if (notice?.kind === 'unavailable') return { error: notice.kind, errorId: notice.errorId }
   const retryAfter = notice?.kind === 'throttled' ? (notice.retryAt ?? now) - now : 0
@@ -76,24 +81,36 @@ const refuse = (context: PageContext, { about, url }: LoginPage, notice: Notice)
   redirectToPage(context.res, url)
 }
 
-/** Checks the password and records the login. */
+/** What the notices of the page for a second factor are about. */
+export const codeNotices = (about: string): string => `second-factor ${about}`
+
+/** Checks the password, and records the login unless the user needs a second factor. */
 const attempt = async (
   context: PageContext,
   page: LoginPage,
   { username, password }: { username: string; password: string },
-): Promise<ActiveLogin | Notice> => {
-  const result = await attemptLogin(context, { username, password, clientId: page.clientId })
+): Promise<ActiveLogin | Notice | 'second-factor'> => {
+  const { about, clientId, acrValues = [] } = page
+  const result = await attemptLogin(context, { username, password, clientId })
   if (result.outcome === 'failed') return { kind: 'credentials', username, isLastTry: result.isLastTry }
   if (result.outcome === 'refused') {
     return { kind: 'throttled', username, retryAt: context.server.now() + result.retryAfter }
   }
-  const active = await startLogin(context, result.user, { isFirst: page.isFirstLogin })
-  if (context.server.options.throttle) rememberDevice(context, username, active.user.subject)
-  return active
+  const { user } = result
+  const factor = await findSecondFactor(context, user, acrValues)
+  if (factor === undefined) {
+    return completeLogin(context, { username, clientId, user, isFirst: page.isFirstLogin })
+  }
+  const pending = await keepPendingLogin(context, about, { username, subject: user.subject })
+  announceSecondFactor(context, { username, clientId, subject: user.subject })
+  if (factor.send && !(await sendCode(context, pending, factor)))
+    leaveNotice(context, codeNotices(about), { kind: 'not-sent' })
+  else clearNotice(context)
+  return 'second-factor'
 }
 
 /**
- * Checks what the user typed and records the login, or redirects to the form. Spaces around the username are ignored,
+ * Checks what the user typed and records the login, or redirects to the form or to that for a second factor. Spaces around the username are ignored,
  * because some keyboards add one; those around a password are part of it.
  *
  * @returns the login; undefined when the request has been answered
@@ -107,6 +124,10 @@ export const logIn = async (
   const password = form.verbatim('password', maxFieldLength) ?? ''
   try {
     const result = await attempt(context, page, { username, password })
+    if (result === 'second-factor') {
+      redirectToPage(context.res, page.codeUrl)
+      return undefined
+    }
     if ('kind' in result) return refuse(context, page, result)
     clearNotice(context)
     return result

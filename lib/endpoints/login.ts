@@ -64,6 +64,8 @@ const pageFor = (
     returnPath: ownPath(server, '/login', { [requestParameter]: secret, [returnedParameter]: '1' }),
     // After a failure a user who is signed in must read why, and not go on with a login that they did not ask for.
     url: loginUrl(account === undefined ? active?.login.sid : undefined),
+    codeUrl: ownPath(server, '/second-factor', { [requestParameter]: secret }),
+    acrValues: request.acrValues,
     redirectUri: request.redirectUri,
     clientId: client.clientId,
     isFirstLogin: !pending.browserHasLogins,
@@ -99,7 +101,7 @@ const show = async (context: PageContext, pending: PendingRequest, query: Parame
   else await continueRequest(context, toDecide(pending), { active }, { showLogin: showForm })
 }
 
-/** Checks the password, records the login, and continues the request. */
+/** Checks the password, records the login, and continues the request; or asks for the second factor. */
 const submit = async (context: PageContext, pending: PendingRequest, form: Parameters): Promise<void> => {
   assertCsrf(context, form, purposeOf(pending))
   const before = await activeLogin(context, { login: pending.known?.login })

@@ -53,6 +53,10 @@ export interface EventDetails {
   'login.locked': LoginAttempt & { readonly seconds: number }
   /** The attempt was not checked, because a limit had been reached before. */
   'login.refused': LoginAttempt & { readonly seconds: number }
+  /** The password was right, and the page asks for the second factor. There is no login yet. */
+  'second_factor.requested': LoginAttempt & { readonly subject: string }
+  /** A code was wrong, or had been used before. */
+  'second_factor.failed': LoginAttempt & { readonly subject: string }
   /** A login ended: the user signed out, another user signed in, or the host called `users.revokeAll()` or `erase()`. */
   'login.ended': { readonly subject: string }
   'consent.allowed': OrganizationFields & {

@@ -75,13 +75,22 @@ export const checkedPrefix = (prefix: unknown): string =>
 export const checkedFlag = (name: string, flag: unknown): boolean =>
   typeof flag === 'boolean' ? flag : refuse(`${name} must be true or false`)
 
-export const checkedLogin = (login: LoginOptions): LoginOptions => {
+export const checkedLogin = (login: LoginOptions, acrValues: readonly string[] = []): LoginOptions => {
   assertRecord('login', login)
-  assertNames('login.', login, ['url', 'identifier', 'providers', 'current', 'remember', 'forget'])
+  assertNames('login.', login, [
+    ...['url', 'identifier', 'providers', 'current', 'remember', 'forget', 'secondFactor', 'acr'],
+  ])
   assertType('login.url', login.url, 'string')
   assertType('login.current', login.current, 'function')
   assertType('login.remember', login.remember, 'function')
   assertType('login.forget', login.forget, 'function')
+  assertType('login.secondFactor', login.secondFactor, 'function')
+  if (login.url !== undefined && login.secondFactor !== undefined) {
+    refuse('login.secondFactor is for the built-in page: with login.url your page asks for the second factor')
+  }
+  if (login.acr !== undefined && !acrValues.includes(login.acr)) {
+    refuse('login.acr must be one of the option acrValues')
+  }
   if (login.url !== undefined && login.current === undefined) {
     refuse(
       'login.current is required with login.url: it returns the user who is logged in when the browser comes back',

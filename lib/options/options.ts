@@ -47,7 +47,10 @@ export type {
   HostLogin,
   HostUser,
   LoginOptions,
+  LoginProof,
   LoginProvider,
+  SecondFactor,
+  SecondFactorRequest,
   UserFunctions,
   UserMapping,
   UserRow,
@@ -295,6 +298,8 @@ export interface Limits {
   deviceCode: Limit | false
   /** Clients that one user registers at `/developer`; each counts. @default 30 in a day */
   developerClient: Limit | false
+  /** Codes that are sent to one user as a second factor; each counts. @default 10 in an hour */
+  secondFactorSend: Limit | false
 }
 
 /** A client of the package `redis` (version 4 or later) or `ioredis`. */

@@ -166,7 +166,7 @@ export const resolveOptions = (
     storeEvents: checkedFlag('storeEvents', options.storeEvents ?? false),
     users: options.users === undefined ? undefined : assertUsers(options.users),
     organizations: checkedOrganizations(options.organizations),
-    login: checkedLogin(options.login ?? {}),
+    login: checkedLogin(options.login ?? {}, checkedAcrValues(options.acrValues ?? [])),
     session: checkedSession(options.session),
     scopes: checkedScopes(options.scopes ?? {}),
     resources,

@@ -43,7 +43,13 @@ export const defaultUserCodeLimits: UserCodeLimits = {
 /** Limits that count every use, not only failures. */
 export type Quotas = Pick<
   Limits,
-  'registration' | 'registrationDaily' | 'document' | 'documentHost' | 'deviceCode' | 'developerClient'
+  | 'registration'
+  | 'registrationDaily'
+  | 'document'
+  | 'documentHost'
+  | 'deviceCode'
+  | 'developerClient'
+  | 'secondFactorSend'
 >
 
 export const defaultQuotas: Quotas = {
@@ -53,6 +59,7 @@ export const defaultQuotas: Quotas = {
   documentHost: { failures: 600, seconds: 3600 },
   deviceCode: { failures: 100, seconds: 3600 },
   developerClient: { failures: 30, seconds: day },
+  secondFactorSend: { failures: 10, seconds: 3600 },
 }
 
 const isRedis = (store: unknown): store is RedisClient =>

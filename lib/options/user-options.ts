@@ -82,6 +82,42 @@ export interface LoginProvider {
   icon?: Picture
 }
 
+/** A second factor that our page asks for after the password: a code. */
+export interface SecondFactor {
+  /** The page asks for a code. */
+  kind: 'code'
+  /**
+   * Whether this is the right code. Spaces are removed before. Latchkey limits the tries, and accepts no code of a user twice
+   * within an hour.
+   */
+  verify(code: string): boolean | Promise<boolean>
+  /**
+   * Sends a code to the user, when the page appears first and when the user asks for another one.
+   * @default none: the user has the codes, as in an authenticator app
+   */
+  send?(): unknown
+  /** Whether `verify` also accepts recovery codes, which may have letters. The page then offers a field for them. @default false */
+  recoveryCodes?: boolean
+  /** Authentication methods of the login (RFC 8176). @default ['pwd', 'otp', 'mfa'] */
+  amr?: readonly string[]
+  /** Authentication level of the login: one of the option `acrValues`. @default none */
+  acr?: string
+}
+
+/** What the request that a user signs in for asks of the login. */
+export interface SecondFactorRequest {
+  /** The levels of which the login needs one; empty if the request names none. */
+  readonly acrValues: readonly string[]
+}
+
+/** How a user has authenticated on the built-in page. */
+export interface LoginProof {
+  /** Authentication methods (RFC 8176). */
+  readonly amr: readonly string[]
+  /** Authentication level; undefined if it has none. */
+  readonly acr?: string | undefined
+}
+
 /** Login on the host's own page, or hooks around the built-in page. */
 export interface LoginOptions {
   /** The host's login page. It sends the browser back to the URL in `return_to`. @default the built-in page */
@@ -95,10 +131,28 @@ export interface LoginOptions {
     req: Request,
   ) => HostLogin | undefined | null | false | '' | 0 | Promise<HostLogin | undefined | null | false>
   /**
-   * Logs the user in to the host after a login on the built-in page: in its session, or with a cookie of its own. It must
-   * not answer the request. @default none
+   * Returns the second factor that this user needs after the password on the built-in page, or a falsy value if they need
+   * none. There is no login before its code is right. It runs again for each code. @default none: the password is enough
    */
-  remember?: (req: Request, res: Response, user: HostUser) => void | Promise<void>
+  secondFactor?: (
+    user: HostUser,
+    req: Request,
+    asked: SecondFactorRequest,
+  ) =>
+    | SecondFactor
+    | undefined
+    | null
+    | false
+    | ''
+    | 0
+    | Promise<SecondFactor | undefined | null | false | '' | 0>
+  /** Authentication level of a login with the password alone: one of the option `acrValues`. @default none */
+  acr?: string
+  /**
+   * Logs the user in to the host after a login on the built-in page: in its session, or with a cookie of its own. It must
+   * not answer the request. `proof` says how the user has authenticated. @default none
+   */
+  remember?: (req: Request, res: Response, user: HostUser, proof: LoginProof) => void | Promise<void>
   /**
    * Ends the host's own login when the user signs out on a page of Latchkey. It must not answer the request. Only needed
    * if the login that `current` returns is not in the session that Latchkey uses, which is emptied anyway.

@@ -117,12 +117,39 @@ export interface PageModels {
     links?: { readonly forgotPassword?: string; readonly signUp?: string }
     /** Other ways to sign in, which lead back here. */
     providers?: readonly { readonly name: string; readonly url: string; readonly icon?: string }[]
-    /** The login of this browser has ended, and the user must sign in again. */
-    notice?: 'signed-out'
+    /**
+     * The login of this browser has ended, and the user must sign in again; or a code was not entered in time or was wrong too
+     * often.
+     */
+    notice?: 'signed-out' | 'start-again'
     /** With `confirm`: the form for another user. */
     switchUrl?: string
     /** The user who is signed in, and the page that goes on with that login. */
     signedIn?: { readonly username: string; readonly url: string }
+  }
+  /** Asks for the code of a second factor, after the password. */
+  'second-factor': {
+    /** Path the forms post to. */
+    action: string
+    hidden: Readonly<Record<string, string>>
+    /** The user whose password was right. */
+    username: string
+    /** The code is sent to the user, who may ask for another one with the field `send`. */
+    isSent: boolean
+    /** The field is for a recovery code. */
+    isRecovery: boolean
+    /** Why the last code did not lead on. `not-sent`: no more codes are sent for now. */
+    error?: 'wrong' | 'not-sent' | 'unavailable'
+    /** With `wrong`: one more failure ends this sign-in. */
+    isLastTry?: boolean
+    /** With `unavailable`: the request id in the log. */
+    errorId?: string
+    /** Another code was sent. */
+    notice?: 'sent'
+    /** The page for the other kind of code, if the user may have recovery codes. */
+    otherCodeUrl?: string
+    /** The form for another user. */
+    switchUrl: string
   }
   /** Lets a signed-in user choose an account (`prompt=select_account`). */
   'select-account': {

@@ -87,6 +87,15 @@ const unverified: ClientCard = {
   onDevice: true,
   source: 'tools.example.net',
 }
+const secondFactor: PageModels['second-factor'] = {
+  action: '/second-factor',
+  hidden,
+  username: 'alice@example.com',
+  isSent: false,
+  isRecovery: false,
+  otherCodeUrl: '/second-factor?recovery=1',
+  switchUrl: '/login?replaces=sample',
+}
 const select: PageModels['select-account'] = {
   action: '/select-account',
   hidden,
@@ -168,6 +177,7 @@ export const samples: readonly Sample[] = [
     page: 'login',
     model: { ...login, username: 'alice', error: 'unavailable', errorId: '7F3C-91A2-B4' },
   },
+  { name: 'login-start-again', page: 'login', model: { ...login, notice: 'start-again' } },
   { name: 'login-signed-out', page: 'login', model: { ...login, notice: 'signed-out' } },
   {
     name: 'login-confirm',
@@ -319,6 +329,32 @@ export const samples: readonly Sample[] = [
     name: 'consent-organizations-only',
     page: 'consent',
     model: { ...consent, scopes: [], organizations: { choices: workspaces, only: true } },
+  },
+  { name: 'second-factor', page: 'second-factor', model: secondFactor },
+  {
+    name: 'second-factor-wrong',
+    page: 'second-factor',
+    model: { ...secondFactor, error: 'wrong', isLastTry: true },
+  },
+  {
+    name: 'second-factor-recovery',
+    page: 'second-factor',
+    model: { ...secondFactor, isRecovery: true, otherCodeUrl: '/second-factor' },
+  },
+  {
+    name: 'second-factor-sent',
+    page: 'second-factor',
+    model: { ...secondFactor, isSent: true, notice: 'sent', otherCodeUrl: undefined },
+  },
+  {
+    name: 'second-factor-not-sent',
+    page: 'second-factor',
+    model: { ...secondFactor, isSent: true, error: 'not-sent', username: `${long}@example.com` },
+  },
+  {
+    name: 'second-factor-unavailable',
+    page: 'second-factor',
+    model: { ...secondFactor, error: 'unavailable', errorId: '7F3C-91A2-B4' },
   },
   { name: 'select-account', page: 'select-account', model: select },
   {

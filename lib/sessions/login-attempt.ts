@@ -1,7 +1,8 @@
-import type { Context } from '../http/context.ts'
+import type { Context, PageContext } from '../http/context.ts'
 import type { LoginOutcome } from '../throttle/login-throttle.ts'
 import type { User } from '../users/users.ts'
-import { accountOf, deviceOf } from './device-cookie.ts'
+import { accountOf, deviceOf, rememberDevice } from './device-cookie.ts'
+import { type ActiveLogin, type Proof, startLogin } from './login.ts'
 
 /** A typed username and password, and the client that waits for the login, if any. */
 export interface Credentials {
@@ -10,8 +11,18 @@ export interface Credentials {
   readonly clientId?: string
 }
 
+/** The fields that the events of a sign-in have in common. */
+const detailsOf = (
+  { server }: Context,
+  { username, clientId }: Pick<Credentials, 'username' | 'clientId'>,
+): { account: string; clientId?: string } => {
+  const account = accountOf(server, username)
+  return clientId === undefined ? { account } : { clientId, account }
+}
+
 /**
- * Checks a password as far as the limits allow, and announces the outcome.
+ * Checks a password as far as the limits allow, and announces why it failed. A right password is not a login yet: see
+ * {@link completeLogin}.
  *
  * @throws OAuthError `temporarily_unavailable` when the password could not be checked; that does not count as a failure
  */
@@ -20,23 +31,55 @@ export const attemptLogin = async (
   { username, password, clientId }: Credentials,
 ): Promise<LoginOutcome<User>> => {
   const { server, req, info } = context
-  const account = accountOf(server, username)
+  const details = detailsOf(context, { username, clientId })
   const device = deviceOf(context, username)
-  const result = await server.throttle.login.attempt({ account, address: info.address, device }, () =>
+  const attempt = { account: details.account, address: info.address, device }
+  const result = await server.throttle.login.attempt(attempt, () =>
     server.users.authenticate(username, password, req, device !== undefined),
   )
-  const details = clientId === undefined ? { account } : { clientId, account }
-  switch (result.outcome) {
-    case 'succeeded':
-      server.events.announce('login.succeeded', info, { ...details, subject: result.user.subject })
-      break
-    case 'failed':
-      server.events.announce('login.failed', info, details)
-      if (result.lockedFor !== undefined)
-        server.events.announce('login.locked', info, { ...details, seconds: result.lockedFor })
-      break
-    case 'refused':
-      server.events.announce('login.refused', info, { ...details, seconds: result.retryAfter })
+  if (result.outcome === 'failed') {
+    server.events.announce('login.failed', info, details)
+    if (result.lockedFor !== undefined)
+      server.events.announce('login.locked', info, { ...details, seconds: result.lockedFor })
   }
+  if (result.outcome === 'refused')
+    server.events.announce('login.refused', info, { ...details, seconds: result.retryAfter })
   return result
+}
+
+/** Announces that a password was right, and that the user must now enter a code. */
+export const announceSecondFactor = (
+  context: Context,
+  { username, clientId, subject }: Pick<Credentials, 'username' | 'clientId'> & { subject: string },
+): void => {
+  const { server, info } = context
+  server.events.announce('second_factor.requested', info, {
+    ...detailsOf(context, { username, clientId }),
+    subject,
+  })
+}
+
+/** A user who has proved everything that they must. */
+export interface CompletedLogin extends Pick<Credentials, 'username' | 'clientId'> {
+  readonly user: User
+  /** Whether the browser is known to have no login of any user, which saves a statement. */
+  readonly isFirst?: boolean
+  readonly proof?: Proof
+}
+
+/**
+ * Records the login of a user who has proved everything that they must, and announces it.
+ *
+ * @throws OAuthError `temporarily_unavailable` if it cannot be stored; the user is then not logged in
+ */
+export const completeLogin = async (
+  context: PageContext,
+  { username, clientId, user, isFirst, proof }: CompletedLogin,
+): Promise<ActiveLogin> => {
+  const { server, info } = context
+  const details = detailsOf(context, { username, clientId })
+  server.events.announce('login.succeeded', info, { ...details, subject: user.subject })
+  const active = await startLogin(context, user, { isFirst, proof })
+  if (server.options.throttle) rememberDevice(context, username, user.subject)
+  return active
 }

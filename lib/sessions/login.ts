@@ -77,27 +77,39 @@ export const loginsHere = async (context: PageContext, current: LoginRecord): Pr
   return logins.filter(({ subject }) => subject === current.subject)
 }
 
+/** How a user has authenticated on our page. */
+export interface Proof {
+  /** Authentication methods (RFC 8176). */
+  readonly amr: readonly string[]
+  /** Authentication level, if it has one of the option `acrValues`. */
+  readonly acr?: string | undefined
+}
+
 /**
  * Records that a user has just authenticated, under a new session id.
  *
  * @param isFirst whether the browser is known to have no login of any user
+ * @param proof how the user has authenticated; without it, with the password alone
  * @throws OAuthError `temporarily_unavailable` if session or database cannot store it; the user is then not logged in
  */
 export const startLogin = async (
   context: PageContext,
   user: User,
-  { isFirst = false }: { isFirst?: boolean } = {},
+  { isFirst = false, proof }: { isFirst?: boolean; proof?: Proof } = {},
 ): Promise<ActiveLogin> => {
   const { server, session, req, res } = context
+  const { login: options } = server.options
   const { subject } = user
+  const { amr, acr } = proof ?? { amr: ['pwd'], acr: options.acr }
   const known = await findKnown(server, rememberedSid(context))
   await session.regenerate()
-  await callHost('login.remember', () => server.options.login.remember?.(req, res, user.record))
+  await callHost('login.remember', () => options.remember?.(req, res, user.record, { amr, acr }))
   const host = await hostLogin(context)
   const theirs = host && String(host.subject) === subject ? host : undefined
   // The host may remember an earlier time, but the password was checked now.
   const authTime = Math.max(Math.floor(theirs?.authTime ?? 0), server.now())
-  const login = { subject, authTime, amr: ['pwd'], acr: theirs?.acr }
+  // The level that the host reports counts: a later request would replace a login of another one.
+  const login = { subject, authTime, amr, acr: theirs?.acr ?? acr }
   return { login: await storeLogin(context, login, { known, isFirst }), user }
 }
 

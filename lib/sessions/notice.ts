@@ -3,12 +3,23 @@ import { readCookie, setCookie } from '../http/cookies.ts'
 import { authenticationCode, openUnder, sealUnder } from '../keys/secrets.ts'
 import { boundBrowser } from './browser-binding.ts'
 
+/** What the form for a second factor has led to: a wrong code, another code, or no more codes. */
+export type CodeNotice = 'wrong' | 'sent' | 'not-sent'
+
 /** What a form has led to. The page that the browser is redirected to says it, so that a reload sends no form again. */
 export interface Notice {
-  readonly kind: 'credentials' | 'throttled' | 'unavailable' | 'signed-out' | 'account' | 'changed'
+  readonly kind:
+    | 'credentials'
+    | 'throttled'
+    | 'unavailable'
+    | 'signed-out'
+    | 'start-again'
+    | 'account'
+    | 'changed'
+    | CodeNotice
   /** The name that was typed. */
   readonly username?: string
-  /** With `credentials`: one more failure pauses the sign-in. */
+  /** With `credentials` and `wrong`: one more failure pauses the sign-in. */
   readonly isLastTry?: boolean
   /** With `throttled`: when the next attempt is checked, in epoch seconds. */
   readonly retryAt?: number

@@ -51,6 +51,7 @@ const noLimits: LoginLimits & UserCodeLimits & Quotas = {
   documentHost: false,
   deviceCode: false,
   developerClient: false,
+  secondFactorSend: false,
 }
 
 /**

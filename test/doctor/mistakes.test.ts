@@ -224,7 +224,7 @@ test('a server logs once at its start what needs no request, but not in tests', 
   await start()
   process.env.NODE_ENV = env.NODE_ENV
   expect(lines).toEqual([
-    expect.stringMatching(/^latchkey: \w+ has mfa_secret, but .*; let your own login page/),
+    expect.stringMatching(/^latchkey: \w+ has mfa_secret, but .*; set login\.secondFactor, or let your/),
     expect.stringMatching(/^latchkey: redirect URI http:\/\/shop.example.com\/cb of client web sends codes/),
   ])
 })

@@ -39,12 +39,36 @@ export const de: Translation = {
     'login.throttled.later':
       'Zum Schutz dieses Kontos ist die Anmeldung vorübergehend gesperrt. Versuchen Sie es später noch einmal.',
     'login.signed-out': 'Sie wurden abgemeldet. Melden Sie sich an, um fortzufahren.',
+    'login.start-again': 'Bitte melden Sie sich noch einmal an.',
     'login.unavailable.text': 'Die Anmeldung ist gerade nicht möglich. Versuchen Sie es gleich noch einmal.',
     'login.show': 'Anzeigen',
     'login.show.label': 'Anzeigen: Passwort',
     'login.hide': 'Verbergen',
     'login.hide.label': 'Verbergen: Passwort',
     'login.caps-lock': 'Die Feststelltaste ist aktiviert',
+
+    'second-factor.title': 'Code eingeben',
+    'second-factor.app.text':
+      'Öffnen Sie Ihre Authenticator-App und geben Sie den Code für dieses Konto ein.',
+    'second-factor.sent.text': 'Geben Sie den Code ein, den wir Ihnen geschickt haben.',
+    'second-factor.sent.notice': 'Wir haben Ihnen einen weiteren Code geschickt.',
+    'second-factor.code': 'Einmalcode',
+    'second-factor.submit': 'Weiter',
+    'second-factor.send': 'Weiteren Code senden',
+    'second-factor.use-recovery': 'Wiederherstellungscode verwenden',
+    'second-factor.use-code': 'Code aus der App verwenden',
+    'second-factor.recovery.title': 'Wiederherstellungscode eingeben',
+    'second-factor.recovery.text':
+      'Geben Sie einen der Wiederherstellungscodes ein, die Sie gespeichert haben. Jeder Code gilt einmal.',
+    'second-factor.recovery.code': 'Wiederherstellungscode',
+    'second-factor.wrong.title': 'Falscher Code',
+    'second-factor.wrong.text':
+      'Prüfen Sie den Code und geben Sie ihn noch einmal ein. Jeder Code gilt einmal.',
+    'second-factor.not-sent.title': 'Wir können gerade keine weiteren Codes senden',
+    'second-factor.not-sent.text':
+      'Geben Sie den neuesten Code ein, den Sie erhalten haben, oder melden Sie sich später noch einmal an.',
+    'second-factor.unavailable.text':
+      'Wir konnten Ihren Code nicht prüfen. Versuchen Sie es gleich noch einmal.',
 
     'select-account.title': 'Konto auswählen',
     'select-account.continue': 'Weiter als {username}',

@@ -39,12 +39,34 @@ export const es: Translation = {
     'login.throttled.later':
       'Para proteger esta cuenta, el inicio de sesión está bloqueado temporalmente. Vuelva a intentarlo más tarde.',
     'login.signed-out': 'Su sesión se ha cerrado. Inicie sesión para continuar.',
+    'login.start-again': 'Inicie sesión de nuevo.',
     'login.unavailable.text': 'No hemos podido iniciar su sesión. Vuelva a intentarlo en un momento.',
     'login.show': 'Mostrar',
     'login.show.label': 'Mostrar la contraseña',
     'login.hide': 'Ocultar',
     'login.hide.label': 'Ocultar la contraseña',
     'login.caps-lock': 'Bloq Mayús está activado',
+
+    'second-factor.title': 'Introduzca su código',
+    'second-factor.app.text': 'Abra su aplicación de autenticación e introduzca el código de esta cuenta.',
+    'second-factor.sent.text': 'Introduzca el código que le hemos enviado.',
+    'second-factor.sent.notice': 'Le hemos enviado otro código.',
+    'second-factor.code': 'Código',
+    'second-factor.submit': 'Continuar',
+    'second-factor.send': 'Enviar otro código',
+    'second-factor.use-recovery': 'Usar un código de recuperación',
+    'second-factor.use-code': 'Usar un código de la aplicación',
+    'second-factor.recovery.title': 'Introduzca un código de recuperación',
+    'second-factor.recovery.text':
+      'Introduzca uno de los códigos de recuperación que guardó. Cada código sirve una sola vez.',
+    'second-factor.recovery.code': 'Código de recuperación',
+    'second-factor.wrong.title': 'Código incorrecto',
+    'second-factor.wrong.text':
+      'Compruebe el código e introdúzcalo de nuevo. Cada código sirve una sola vez.',
+    'second-factor.not-sent.title': 'Ahora no podemos enviar más códigos',
+    'second-factor.not-sent.text': 'Introduzca el último código que recibió o inicie sesión más tarde.',
+    'second-factor.unavailable.text':
+      'No hemos podido comprobar su código. Inténtelo de nuevo en un momento.',
 
     'select-account.title': 'Elija una cuenta',
     'select-account.continue': 'Continuar como {username}',

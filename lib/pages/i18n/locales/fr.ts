@@ -39,12 +39,34 @@ export const fr: Translation = {
     'login.throttled.later':
       'Pour protéger ce compte, la connexion est temporairement suspendue. Réessayez plus tard.',
     'login.signed-out': 'Votre session a pris fin. Connectez-vous pour continuer.',
+    'login.start-again': 'Veuillez vous reconnecter.',
     'login.unavailable.text': 'La connexion n’a pas abouti. Réessayez dans un instant.',
     'login.show': 'Afficher',
     'login.show.label': 'Afficher le mot de passe',
     'login.hide': 'Masquer',
     'login.hide.label': 'Masquer le mot de passe',
     'login.caps-lock': 'Verrouillage majuscules activé',
+
+    'second-factor.title': 'Saisissez votre code',
+    'second-factor.app.text':
+      'Ouvrez votre application d’authentification et saisissez le code de ce compte.',
+    'second-factor.sent.text': 'Saisissez le code que nous vous avons envoyé.',
+    'second-factor.sent.notice': 'Nous vous avons envoyé un autre code.',
+    'second-factor.code': 'Code',
+    'second-factor.submit': 'Continuer',
+    'second-factor.send': 'Envoyer un autre code',
+    'second-factor.use-recovery': 'Utiliser un code de secours',
+    'second-factor.use-code': 'Utiliser un code de l’application',
+    'second-factor.recovery.title': 'Saisissez un code de secours',
+    'second-factor.recovery.text':
+      'Saisissez l’un des codes de secours que vous avez enregistrés. Chaque code ne sert qu’une fois.',
+    'second-factor.recovery.code': 'Code de secours',
+    'second-factor.wrong.title': 'Code incorrect',
+    'second-factor.wrong.text':
+      'Vérifiez le code et saisissez-le à nouveau. Chaque code ne sert qu’une fois.',
+    'second-factor.not-sent.title': 'Nous ne pouvons plus envoyer de code pour le moment',
+    'second-factor.not-sent.text': 'Saisissez le dernier code reçu, ou reconnectez-vous plus tard.',
+    'second-factor.unavailable.text': 'Nous n’avons pas pu vérifier votre code. Réessayez dans un instant.',
 
     'select-account.title': 'Choisissez un compte',
     'select-account.continue': 'Continuer en tant que {username}',

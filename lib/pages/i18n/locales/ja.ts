@@ -39,12 +39,34 @@ export const ja: Translation = {
     'login.throttled.later':
       'アカウントを保護するため、ログインを一時的に停止しています。しばらくしてからもう一度お試しください。',
     'login.signed-out': 'ログアウトしました。続けるにはログインしてください。',
+    'login.start-again': 'もう一度ログインしてください。',
     'login.unavailable.text': 'ログインできませんでした。しばらくしてからもう一度お試しください。',
     'login.show': '表示',
     'login.show.label': '表示：パスワード',
     'login.hide': '隠す',
     'login.hide.label': '隠す：パスワード',
     'login.caps-lock': 'Caps Lock がオンになっています',
+
+    'second-factor.title': 'コードを入力',
+    'second-factor.app.text': '認証アプリを開き、このアカウントのコードを入力してください。',
+    'second-factor.sent.text': 'お送りしたコードを入力してください。',
+    'second-factor.sent.notice': '新しいコードを送信しました。',
+    'second-factor.code': 'コード',
+    'second-factor.submit': '続ける',
+    'second-factor.send': 'コードを再送信',
+    'second-factor.use-recovery': 'リカバリーコードを使う',
+    'second-factor.use-code': 'アプリのコードを使う',
+    'second-factor.recovery.title': 'リカバリーコードを入力',
+    'second-factor.recovery.text':
+      '保存したリカバリーコードのいずれかを入力してください。各コードは一度だけ使えます。',
+    'second-factor.recovery.code': 'リカバリーコード',
+    'second-factor.wrong.title': 'コードが正しくありません',
+    'second-factor.wrong.text': 'コードを確認して、もう一度入力してください。各コードは一度だけ使えます。',
+    'second-factor.not-sent.title': '現在、これ以上コードを送信できません',
+    'second-factor.not-sent.text':
+      '最後に届いたコードを入力するか、しばらくしてからログインし直してください。',
+    'second-factor.unavailable.text':
+      'コードを確認できませんでした。しばらくしてからもう一度お試しください。',
 
     'select-account.title': 'アカウントの選択',
     'select-account.continue': '{username} として続ける',

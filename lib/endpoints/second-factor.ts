@@ -1,0 +1,246 @@
+import { continueRequest, toDecide } from '../authorization/continue.ts'
+import { loginLocation, replacesParameter } from '../authorization/login-location.ts'
+import { type PendingRequest, requestParameter, withPending } from '../authorization/pending-request.ts'
+import type { PageContext } from '../http/context.ts'
+import { reportServerError } from '../http/errors.ts'
+import { formParameters, queryParameters } from '../http/form.ts'
+import type { Endpoint } from '../http/route.ts'
+import { redirectToPage } from '../http/send.ts'
+import { ownPath } from '../http/urls.ts'
+import type { SecondFactor } from '../options/options.ts'
+import { OAuthError } from '../protocol/errors.ts'
+import type { Parameters } from '../protocol/parameters.ts'
+import type { PendingLogin } from '../repositories/index.ts'
+import { boundBrowser } from '../sessions/browser-binding.ts'
+import { assertCsrf, csrfToken, type FormPurpose } from '../sessions/csrf.ts'
+import { type ActiveLogin, activeLogin } from '../sessions/login.ts'
+import { completeLogin } from '../sessions/login-attempt.ts'
+import { clearNotice, leaveNotice, type Notice, readNotice } from '../sessions/notice.ts'
+import { attemptCode, openPendingLogin, sendCode } from '../sessions/pending-login.ts'
+import { findSecondFactor } from '../sessions/second-factor.ts'
+import type { User } from '../users/users.ts'
+import { codeNotices } from './login-form.ts'
+
+/** The hidden field with the password attempt that the form belongs to. It is not secret. */
+const attemptField = 'attempt'
+/** Set on the page and the form for recovery codes. */
+const recoveryParameter = 'recovery'
+/** Characters; more cannot be a code. */
+const maxCode = 64
+
+/** What the user signs in for. */
+interface Place {
+  /** As in `LoginPage`. */
+  readonly about: string
+  /** Names it in URLs and forms. */
+  readonly parameters: Readonly<Record<string, string>>
+  /** The login page; it goes on if the user is signed in. */
+  readonly loginUrl: string
+  /** Shows the form of the login page, also to a user who is signed in. */
+  readonly formUrl: string
+  readonly acrValues: readonly string[]
+  readonly redirectUri?: string
+  readonly clientId?: string
+  readonly isFirst?: boolean
+  /** Goes on with the login. */
+  readonly finish: (active: ActiveLogin) => Promise<void> | void
+}
+
+const placeOfRequest = async (context: PageContext, pending: PendingRequest): Promise<Place> => {
+  const { server } = context
+  const { id, secret, request, client } = pending
+  const active = await activeLogin(context, { login: pending.known?.login })
+  return {
+    about: id,
+    parameters: { [requestParameter]: secret },
+    loginUrl: loginLocation(server, secret, request),
+    formUrl: loginLocation(server, secret, request, { replaces: active?.login.sid }),
+    acrValues: request.acrValues ?? [],
+    redirectUri: request.redirectUri,
+    clientId: client.clientId,
+    isFirst: !pending.browserHasLogins,
+    finish: (login) => continueRequest(context, toDecide(pending), { active: login }),
+  }
+}
+
+const placeOfAccount = async (context: PageContext): Promise<Place> => {
+  const { server, res } = context
+  const active = await activeLogin(context)
+  const loginUrl = ownPath(server, '/account')
+  return {
+    about: 'account',
+    parameters: {},
+    loginUrl,
+    formUrl: ownPath(server, '/account', active ? { [replacesParameter]: active.login.sid } : {}),
+    acrValues: [],
+    finish: () => redirectToPage(res, loginUrl),
+  }
+}
+
+/** A sign-in that waits for its code, with its user and the second factor as they are now. */
+interface Waiting {
+  readonly pending: PendingLogin
+  readonly user: User
+  readonly factor: SecondFactor
+}
+
+/** Undefined if this browser has no such sign-in, and if its user is disabled or no longer has a second factor. */
+const openWaiting = async (context: PageContext, place: Place): Promise<Waiting | undefined> => {
+  const pending = await openPendingLogin(context, place.about)
+  const user = pending && (await context.server.users.find(pending.subject))
+  const factor = user && (await findSecondFactor(context, user, place.acrValues))
+  return pending && user && factor && { pending, user, factor }
+}
+
+const statuses = { wrong: 400, 'not-sent': 429, unavailable: 503 }
+
+const errorOf = (notice: Notice | undefined): keyof typeof statuses | undefined => {
+  const kind = notice?.kind
+  return kind === 'wrong' || kind === 'not-sent' || kind === 'unavailable' ? kind : undefined
+}
+
+const pageUrl = ({ server }: PageContext, { parameters }: Place, isRecovery: boolean): string =>
+  ownPath(server, '/second-factor', { ...parameters, ...(isRecovery && { [recoveryParameter]: '1' }) })
+
+/** The form for the code. Without a sign-in that waits for one, the login page. */
+const show = async (context: PageContext, place: Place, query: Parameters): Promise<void> => {
+  const { server, res } = context
+  const browser = boundBrowser(context)
+  const waiting = await openWaiting(context, place)
+  if (waiting === undefined || browser === undefined) return redirectToPage(res, place.loginUrl)
+  const { pending, user, factor } = waiting
+  const { about, parameters, redirectUri } = place
+  const notice = readNotice(context, codeNotices(about))
+  const error = errorOf(notice)
+  const isRecovery = factor.recoveryCodes === true && query.has(recoveryParameter)
+  const purpose: FormPurpose = { action: 'second-factor', about, browser }
+  const model = {
+    action: ownPath(server, '/second-factor'),
+    hidden: {
+      ...parameters,
+      ...(isRecovery && { [recoveryParameter]: '1' }),
+      [attemptField]: pending.attempt,
+      csrf_token: csrfToken(server, purpose),
+    },
+    username: user.username,
+    isSent: factor.send !== undefined,
+    isRecovery,
+    error,
+    isLastTry: notice?.isLastTry,
+    errorId: notice?.errorId,
+    notice: notice?.kind === 'sent' ? notice.kind : undefined,
+    otherCodeUrl: factor.recoveryCodes ? pageUrl(context, place, !isRecovery) : undefined,
+    switchUrl: place.formUrl,
+  }
+  context.send('second-factor', model, {
+    redirectUri,
+    status: error === undefined ? 200 : statuses[error],
+    headers: error === 'unavailable' ? { 'Retry-After': '1' } : {},
+  })
+}
+
+/** Redirects to a page that says what has happened. */
+const say = (context: PageContext, about: string, notice: Notice, url: string): undefined => {
+  leaveNotice(context, about, notice)
+  redirectToPage(context.res, url)
+}
+
+/** Runs what needs the database or the host. If one of them is unavailable, the page is shown with that error. */
+const orUnavailable = async <T>(
+  context: PageContext,
+  { about, url }: { about: string; url: string },
+  work: () => Promise<T>,
+): Promise<T | undefined> => {
+  try {
+    return await work()
+  } catch (error) {
+    if (!(error instanceof OAuthError) || error.status !== 503) throw error
+    reportServerError(context, error)
+    return say(context, about, { kind: 'unavailable', errorId: context.info.requestId }, url)
+  }
+}
+
+/** Starts again with the password. */
+const startAgain = (
+  context: PageContext,
+  { about, formUrl }: Place,
+  { username }: PendingLogin,
+  retryAfter: number | undefined,
+): undefined => {
+  const why: Notice =
+    retryAfter === undefined
+      ? { kind: 'start-again' }
+      : { kind: 'throttled', retryAt: context.server.now() + retryAfter }
+  return say(context, about, { ...why, username }, formUrl)
+}
+
+/** Checks the code and records the login. @returns undefined when the request has been answered */
+const enter = async (
+  context: PageContext,
+  place: Place,
+  { pending, user, factor }: Waiting,
+  code: string,
+): Promise<ActiveLogin | undefined> => {
+  const { clientId, isFirst } = place
+  const url = pageUrl(context, place, formParameters(context.req).has(recoveryParameter))
+  const codePage = { about: codeNotices(place.about), url }
+  const wrong = (isLastTry = false): undefined =>
+    say(context, codePage.about, { kind: 'wrong', isLastTry }, codePage.url)
+  if (code === '' || code.length > maxCode) return wrong()
+  const attempt = { user, factor, code, clientId }
+  const result = await orUnavailable(context, codePage, () => attemptCode(context, pending, attempt))
+  if (result?.outcome === 'wrong') return wrong(result.isLastTry)
+  if (result?.outcome === 'ended') return startAgain(context, place, pending, result.retryAfter)
+  if (result === undefined) return undefined
+  const { username } = pending
+  const proof = { amr: factor.amr ?? ['pwd', 'otp', 'mfa'], acr: factor.acr }
+  // The code has been used: the user can only start again.
+  return orUnavailable(context, { about: place.about, url: place.formUrl }, () =>
+    completeLogin(context, { username, clientId, user, isFirst, proof }),
+  )
+}
+
+const submit = async (context: PageContext, place: Place, form: Parameters): Promise<void> => {
+  const { res } = context
+  const browser = boundBrowser(context)
+  assertCsrf(context, form, browser && { action: 'second-factor', about: place.about, browser })
+  const url = pageUrl(context, place, form.has(recoveryParameter))
+  const codePage = { about: codeNotices(place.about), url }
+  const waiting = await openWaiting(context, place)
+  // It has ended.
+  if (waiting === undefined) return say(context, place.about, { kind: 'start-again' }, place.loginUrl)
+  // This tab shows the form of an earlier password.
+  if (waiting.pending.attempt !== form.optional(attemptField)) return redirectToPage(res, url)
+  if (form.has('send')) {
+    const isSent = await orUnavailable(context, codePage, () =>
+      sendCode(context, waiting.pending, waiting.factor),
+    )
+    if (isSent !== undefined) say(context, codePage.about, { kind: isSent ? 'sent' : 'not-sent' }, url)
+    return
+  }
+  const code = (form.verbatim('code', 16_384) ?? '').replace(/\s/g, '')
+  const active = await enter(context, place, waiting, code)
+  if (active === undefined) return
+  clearNotice(context)
+  await place.finish(active)
+}
+
+const at = (
+  context: PageContext,
+  parameters: Parameters,
+  work: (context: PageContext, place: Place, parameters: Parameters) => Promise<void>,
+): Promise<void> =>
+  parameters.has(requestParameter)
+    ? withPending(context, parameters, async (about, pending) =>
+        work(about, await placeOfRequest(about, pending), parameters),
+      )
+    : placeOfAccount(context).then((place) => work(context, place, parameters))
+
+/** Asks for the code of a second factor (`login.secondFactor`) between the password and the login. */
+export const secondFactorEndpoint: Endpoint<PageContext> = {
+  path: '/second-factor',
+  methods: {
+    GET: (context) => at(context, queryParameters(context.req), show),
+    POST: (context) => at(context, formParameters(context.req), submit),
+  },
+}

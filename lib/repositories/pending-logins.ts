@@ -1,0 +1,124 @@
+import { number, text } from '../database/row.ts'
+import { command, query } from '../database/statement.ts'
+import type { Database } from '../database/types.ts'
+
+/** A sign-in whose password was right, and whose second factor is missing. */
+export interface PendingLogin {
+  /** Hash of the browser's secret and of what it signs in for: a browser has one of them for each page. */
+  readonly id: string
+  /** Random for each password that was right, so that the form of an earlier one is not mistaken for this one's. */
+  readonly attempt: string
+  readonly subject: string
+  /** As it was typed. */
+  readonly username: string
+  /** Codes that were tried. */
+  readonly tries: number
+  /** Codes that were sent. */
+  readonly sends: number
+  readonly expiresAt: number
+}
+
+const put = command<{
+  id: string
+  attempt: string
+  subject: string
+  username: string
+  expiresAt: number
+}>((table, v) =>
+  table('pending_logins')
+    .insert({
+      id: v.id,
+      attempt: v.attempt,
+      subject: v.subject,
+      username: v.username,
+      tries: 0,
+      sends: 0,
+      expires_at: v.expiresAt,
+    })
+    .onConflict('id')
+    .merge(['attempt', 'subject', 'username', 'tries', 'sends', 'expires_at']),
+)
+
+/** Stores a pending login in place of an earlier one of the same browser for the same page. */
+export const putPendingLogin = async (
+  db: Database,
+  login: Omit<PendingLogin, 'tries' | 'sends'>,
+): Promise<void> => {
+  const { id, attempt, subject, username, expiresAt } = login
+  await put(db, { id, attempt, subject, username, expiresAt })
+}
+
+const columns = ['attempt', 'subject', 'username', 'tries', 'sends', 'expires_at']
+
+const byId = query<{ id: string; now: number }>((table, v) =>
+  table('pending_logins').select(columns).where({ id: v.id }).where('expires_at', '>', v.now),
+)
+
+/** The pending login with this id, unless it has expired. */
+export const findPendingLogin = async (
+  db: Database,
+  { id, now }: { id: string; now: number },
+): Promise<PendingLogin | undefined> => {
+  const [row] = await byId(db, { id, now })
+  return (
+    row && {
+      id,
+      attempt: text(row, 'attempt'),
+      subject: text(row, 'subject'),
+      username: text(row, 'username'),
+      tries: number(row, 'tries'),
+      sends: number(row, 'sends'),
+      expiresAt: number(row, 'expires_at'),
+    }
+  )
+}
+
+/** Names one attempt, while it lasts. */
+interface Attempt {
+  readonly id: string
+  readonly attempt: string
+  readonly now: number
+}
+
+const countUnder = (column: 'tries' | 'sends') =>
+  command<Attempt & { max: number }>((table, v) =>
+    table('pending_logins')
+      .where({ id: v.id, attempt: v.attempt })
+      .where(column, '<', v.max)
+      .where('expires_at', '>', v.now)
+      .increment(column, 1),
+  )
+const countTry = countUnder('tries')
+const countSend = countUnder('sends')
+
+/** Counts a try before the code is checked. @returns false if there were as many as are allowed */
+export const takeTry = async (
+  db: Database,
+  { max, ...values }: Attempt & { max: number },
+): Promise<boolean> => (await countTry(db, { max, ...values })) === 1
+
+/** Counts a code that is to be sent. @returns false if there were as many as are allowed */
+export const takeSend = async (
+  db: Database,
+  { max, ...values }: Attempt & { max: number },
+): Promise<boolean> => (await countSend(db, { max, ...values })) === 1
+
+const consume = command<Attempt>((table, v) =>
+  table('pending_logins').where({ id: v.id, attempt: v.attempt }).where('expires_at', '>', v.now).delete(),
+)
+
+/** Ends a pending login, because its code was right or because it failed too often. @returns whether this call ended it */
+export const consumePendingLogin = async (db: Database, { id, attempt, now }: Attempt): Promise<boolean> =>
+  (await consume(db, { id, attempt, now })) === 1
+
+const removeOf = command<{ subject: string }>((table, v) =>
+  table('pending_logins').where({ subject: v.subject }).delete(),
+)
+
+/** Ends every pending login of a user. */
+export const removePendingLoginsOfSubject = async (
+  db: Database,
+  { subject }: { subject: string },
+): Promise<void> => {
+  await removeOf(db, { subject })
+}
