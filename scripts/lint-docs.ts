@@ -16,10 +16,11 @@ const isMarkdown = (name: string): boolean => name.endsWith('.md')
 const pages = [
   ...readdirSync(root).filter(isMarkdown),
   ...['example-app/README.md', 'bench/README.md', 'test/CONFORMANCE.md', 'test/FAPI2.md'],
-  ...readdirSync(join(root, 'docs'))
+  ...readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
     .filter(isMarkdown)
     .map((name) => `docs/${name}`),
 ]
+const recipes = pages.filter((page) => /^docs\/recipes\/[a-z-]+\.md$/.test(page))
 
 const fences = /^```(\w*)\n([\s\S]*?)^```$/gm
 const prose = (file: string): string => read(file).replaceAll(fences, '')
@@ -74,8 +75,28 @@ const checkPage = (file: string): void => {
   deepStrictEqual(broken, [], 'broken links')
   for (const [, language = '', code = ''] of read(file).matchAll(fences)) {
     if (!['js', 'ts'].includes(language) || code.includes('…')) continue
-    parseSync(code, { syntax: 'typescript', target: 'es2022' })
+    parseSync(code, { syntax: 'typescript', target: 'es2022', decorators: true })
   }
+}
+
+/** The tests of recipes take files by their names, and parts of files. */
+const checkRecipe = (page: string): void => {
+  const snippets = [...read(page).matchAll(fences)].filter(([, language = '']) => /^[jt]s$/.test(language))
+  const unnamed = snippets.filter(([, , code = '']) => !/^\/\/ (in )?[\w./-]+\.[cm]?[jt]s\n/.test(code))
+  deepStrictEqual(
+    unnamed.map(([text]) => text),
+    [],
+    'snippets without the name of a file',
+  )
+  const tests = readdirSync(join(root, 'test/recipes')).map((name) => read(`test/recipes/${name}`))
+  ok(
+    tests.some((test) => test.includes(`'${page}'`)),
+    `no test of ${page}`,
+  )
+  ok(
+    read('docs/recipes/README.md').includes(`](${page.slice('docs/recipes/'.length)})`),
+    `no link to ${page}`,
+  )
 }
 
 const checkDefaults = (): void => {
@@ -175,6 +196,9 @@ const checks: Readonly<Record<string, () => void>> = {
   'test/FAPI2.md names existing tests': () => ok(checkTitles('test/FAPI2.md') > 30),
   'README.md has at most 250 lines': () => ok(read('README.md').split('\n').length <= 251),
   ...Object.fromEntries(pages.map((file) => [`${file}: links and snippets`, () => checkPage(file)])),
+  ...Object.fromEntries(
+    recipes.map((page) => [`${page}: named files, and a test of them`, () => checkRecipe(page)]),
+  ),
 }
 
 for (const [name, check] of Object.entries(checks)) {

@@ -7,20 +7,10 @@ import createKnex from 'knex'
 import supertest from 'supertest'
 import { freePort, type HostFolder, openHostFolder } from './support/host-folder.ts'
 import { locationOf, RawBrowser } from './support/raw-browser.ts'
+import { fileOfReadme } from './support/snippets.ts'
 
 const root = join(__dirname, '..')
 const read = (file: string): string => readFileSync(join(root, file), 'utf8')
-
-const fences = /^```(\w*)\n([\s\S]*?)^```$/gm
-const snippetsOf = (file: string) =>
-  [...read(file).matchAll(fences)].map(([, language = '', code = '']) => ({ language, code }))
-
-/** The file whose name stands in the first line of a snippet of README. */
-const snippet = (name: string): string => {
-  const found = snippetsOf('README.md').filter(({ code }) => code.startsWith(`// ${name}\n`))
-  if (found.length !== 1) throw new Error(`README has ${found.length} snippets called ${name}`)
-  return found[0]?.code ?? ''
-}
 
 /** The part of a page below a heading, up to the next heading. */
 const section = (file: string, heading: string): string => {
@@ -70,10 +60,10 @@ describe.each(types)('the four files of README in a package of the type %s', (ty
     client = `http://localhost:${clientPort}`
     folder = openHostFolder({
       'package.json': JSON.stringify({ type }),
-      'latchkey.config.mjs': snippet('latchkey.config.mjs'),
-      'app.mjs': snippet('app.mjs'),
-      'seed.mjs': snippet('seed.mjs').replace(':4000', `:${clientPort}`),
-      'client.mjs': snippet('client.mjs'),
+      'latchkey.config.mjs': fileOfReadme('latchkey.config.mjs'),
+      'app.mjs': fileOfReadme('app.mjs'),
+      'seed.mjs': fileOfReadme('seed.mjs').replace(':4000', `:${clientPort}`),
+      'client.mjs': fileOfReadme('client.mjs'),
     })
     await createUsers()
     const [secret = ''] = /lk_cs_[\w-]+/.exec(await seed()) ?? []
@@ -85,7 +75,7 @@ describe.each(types)('the four files of README in a package of the type %s', (ty
   afterAll(() => folder.remove())
 
   test('configuration and app together have about twenty lines', () => {
-    const lines = `${snippet('latchkey.config.mjs')}${snippet('app.mjs')}`
+    const lines = `${fileOfReadme('latchkey.config.mjs')}${fileOfReadme('app.mjs')}`
       .split('\n')
       .filter((line) => line.trim() !== '' && !line.startsWith('//'))
     expect(lines.length).toBeLessThanOrEqual(20)

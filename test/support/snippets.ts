@@ -1,0 +1,49 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+const root = join(__dirname, '../..')
+const fences = /^```(\w*)\n([\s\S]*?)^```$/gm
+const nameOf = /^\/\/ (in )?([\w./-]+\.[cm]?[jt]s)\n/
+
+export interface Snippet {
+  readonly language: string
+  readonly code: string
+}
+
+/** The snippets of a page such as `README.md`. */
+export const snippetsOf = (page: string): Snippet[] =>
+  [...readFileSync(join(root, page), 'utf8').matchAll(fences)].map(([, language = '', code = '']) => ({
+    language,
+    code,
+  }))
+
+/** The files of a page: its snippets whose first line is the name of one, such as `// app.mjs`. */
+export const filesOf = (page: string): Record<string, string> => {
+  const files: Record<string, string> = {}
+  for (const { code } of snippetsOf(page)) {
+    const [, part, name] = nameOf.exec(code) ?? []
+    if (name === undefined || part !== undefined) continue
+    if (name in files) throw new Error(`${page} has two snippets called ${name}`)
+    files[name] = code
+  }
+  return files
+}
+
+/** The file of README that is called this. */
+export const fileOfReadme = (name: string): string => {
+  const file = filesOf('README.md')[name]
+  if (file === undefined) throw new Error(`README has no snippet called ${name}`)
+  return file
+}
+
+/** What a page adds to a file: its snippet whose first line is `// in app.mjs`, without its imports and with them. */
+export const partFor = (page: string, name: string): { imports: string; code: string } => {
+  const found = snippetsOf(page).filter(({ code }) => code.startsWith(`// in ${name}\n`))
+  if (found.length !== 1) throw new Error(`${page} has ${found.length} snippets in ${name}`)
+  const lines = (found[0]?.code ?? '').split('\n').slice(1)
+  const isImport = (line: string): boolean => line.startsWith('import ')
+  return {
+    imports: lines.filter(isImport).join('\n'),
+    code: lines.filter((line) => !isImport(line)).join('\n'),
+  }
+}
