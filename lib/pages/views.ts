@@ -83,12 +83,15 @@ const createEngine = (directories: readonly string[], cache: boolean): Eta => {
   return engine
 }
 
-/** Compiles every template at startup, so that a mistake in one does not first appear during a login. */
-const compileAll = (engine: Eta, more: readonly string[]): void => {
-  const own = readdirSync(ownViews, { recursive: true, encoding: 'utf8' })
+/** The names of our templates. */
+const ownTemplates = (): string[] =>
+  readdirSync(ownViews, { recursive: true, encoding: 'utf8' })
     .filter((name) => extname(name) === '.eta')
     .map((file) => file.slice(0, -'.eta'.length))
-  for (const name of [...own, ...more]) {
+
+/** Compiles templates at start-up, so that a mistake of the host in one does not first appear during a login. */
+const compileAll = (engine: Eta, names: readonly string[]): void => {
+  for (const name of names) {
     const path = engine.resolvePath(name)
     try {
       engine.compile(engine.readFile(path))
@@ -177,7 +180,7 @@ export const createViews = (options: {
   languages?: Languages
   cache?: boolean
 }): Views => {
-  const { directory, branding, basePath } = options
+  const { directory, branding, basePath, partials = [] } = options
   if (directory !== undefined && !statSync(directory, { throwIfNoEntry: false })?.isDirectory())
     throw new Error(`views: folder ${directory} does not exist`)
   const directories = directory === undefined ? [ownViews] : [resolve(directory), ownViews]
@@ -204,7 +207,7 @@ export const createViews = (options: {
   const globals = new Map(
     languages.tags.map((tag) => [tag, templateGlobals(branding, paths, languages.dictionary(tag))]),
   )
-  compileAll(engine, options.partials ?? [])
+  compileAll(engine, directory === undefined ? partials : [...ownTemplates(), ...partials])
   return {
     asset,
     picture,

@@ -1,7 +1,6 @@
 import { scrypt as deriveKey, type ScryptOptions, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
-import { hash as argon2Hash, verify as argon2Verify } from '@node-rs/argon2'
-import { verify as bcryptVerify } from '@node-rs/bcrypt'
+import { loadArgon2, loadBcrypt } from './libraries.ts'
 import {
   ownDummyHash,
   type PasswordHash,
@@ -33,7 +32,8 @@ const ownParameters = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
  */
 export const hashPassword = async (password: string): Promise<string> => {
   if (!isPassword(password)) throw new TypeError('a password must have 1 to 1,024 characters and no NUL')
-  return argon2Hash(password, ownParameters)
+  const { hash } = await loadArgon2()
+  return hash(password, ownParameters)
 }
 
 /**
@@ -55,21 +55,22 @@ export const verifyPassword = async (password: string, hash: string | null | und
   const parsed = parsePasswordHash(hash || ownDummyHash)
   if (parsed === undefined) throw new UnsupportedPasswordHashError()
   const mayMatch = isPassword(password) && Boolean(hash)
+  const matches = await matcherOf(parsed)
   try {
-    return (await matchesHash(mayMatch ? password : 'refused', hash || ownDummyHash, parsed)) && mayMatch
+    return (await matches(mayMatch ? password : 'refused', hash || ownDummyHash)) && mayMatch
   } catch {
     // The library rejects the hash. Its error might contain the hash, so it is not the cause.
     throw new UnsupportedPasswordHashError()
   }
 }
 
-const matchesHash = (
-  password: string,
-  hash: string,
-  { algorithm, scrypt }: PasswordHash,
-): Promise<boolean> => {
-  if (scrypt) return matchesScrypt(password, scrypt)
-  return algorithm === 'bcrypt' ? bcryptVerify(password, hash) : argon2Verify(hash, password)
+type Matcher = (password: string, hash: string) => Promise<boolean>
+
+const matcherOf = async ({ algorithm, scrypt }: PasswordHash): Promise<Matcher> => {
+  if (scrypt) return (password) => matchesScrypt(password, scrypt)
+  if (algorithm === 'bcrypt') return (await loadBcrypt()).verify
+  const { verify } = await loadArgon2()
+  return (password, hash) => verify(hash, password)
 }
 
 const derive = promisify<string, Buffer, number, ScryptOptions, Buffer>(deriveKey)

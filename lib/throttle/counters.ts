@@ -1,9 +1,6 @@
-import {
-  type RateLimiterAbstract,
-  RateLimiterMemory,
-  RateLimiterRedis,
-  type RateLimiterRes,
-} from 'rate-limiter-flexible'
+import type { RateLimiterAbstract, RateLimiterRes } from 'rate-limiter-flexible'
+import RateLimiterMemory from 'rate-limiter-flexible/lib/RateLimiterMemory.js'
+import RateLimiterRedis from 'rate-limiter-flexible/lib/RateLimiterRedis.js'
 import type { Database } from '../database/types.ts'
 import type { Limit } from '../options/options.ts'
 import type { Throttling } from '../options/throttle.ts'

@@ -3,6 +3,7 @@ import { hostTables } from '../database/open.ts'
 import type { Database } from '../database/types.ts'
 import type { Logger, UserFunctions, UserMapping } from '../options/options.ts'
 import { isUserMapping } from '../options/users.ts'
+import { assertPasswordLibraries } from '../passwords/libraries.ts'
 import { createPasswordVerifier, type PasswordVerifier } from '../passwords/password-verifier.ts'
 import { createFunctionUsers } from './function-users.ts'
 import { createMappedUsers } from './mapped-users.ts'
@@ -28,14 +29,14 @@ export interface UsersContext {
 /**
  * Creates the users from the option `users`.
  *
+ * @throws Error if passwords are checked here and a library for their hashes cannot be loaded
  * @example createUsers({ users: options.users, knex: opened.hostKnex, database: opened.database, logger })
  */
 export const createUsers = (context: UsersContext): Users => {
   const { users, knex, database, logger, secret, passwords = createPasswordVerifier() } = context
+  if (users !== undefined && !isUserMapping(users)) return createFunctionUsers(users)
+  assertPasswordLibraries()
   if (users === undefined) return createOwnUsers({ database, passwords, logger, secret })
-  if (isUserMapping(users)) {
-    const tables = hostTables(database, knex)
-    return createMappedUsers({ mapping: users, database: tables, passwords, logger, secret })
-  }
-  return createFunctionUsers(users)
+  const tables = hostTables(database, knex)
+  return createMappedUsers({ mapping: users, database: tables, passwords, logger, secret })
 }

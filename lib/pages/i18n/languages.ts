@@ -148,17 +148,25 @@ export const createLanguages = (options: LanguageOptions): Languages => {
     const others = tags.filter((each) => each !== tag)
     const parent = lookUpLanguage([tag], others)
     const own = locales[tag]
-    const direction = (typeof own === 'object' ? own.direction : undefined) ?? directionOf(tag)
+    const known = Object.hasOwn(ours, tag) ? ours[tag]?.direction : undefined
+    const direction = (typeof own === 'object' ? own.direction : undefined) ?? known ?? directionOf(tag)
     const texts = { ...en.texts, ...wordsOf(defaultLocale), ...(parent && wordsOf(parent)), ...wordsOf(tag) }
     return { language: tag, direction, texts }
   }
   const dictionaries = new Map(tags.map((tag) => [tag, build(tag)]))
   const standard = build(defaultLocale)
-  const names = new Map(tags.map((tag) => [tag, ownName(tag)]))
+  // On first use, because it loads data of Intl that pages in one language do not need.
+  const names = new Map<string, string>()
+  const nameOf = (tag: string): string => {
+    if (!tags.includes(tag)) return tag
+    const name = names.get(tag) ?? ownName(tag)
+    names.set(tag, name)
+    return name
+  }
   return {
     default: defaultLocale,
     tags,
     dictionary: (tag) => dictionaries.get(tag) ?? standard,
-    nameOf: (tag) => names.get(tag) ?? tag,
+    nameOf,
   }
 }
