@@ -20,6 +20,7 @@ import { createRequestObjects, type RequestObjects } from './outbound/request-ob
 import { createLanguages, type Languages } from './pages/i18n/languages.ts'
 import { warnOfOldCopies } from './pages/template-version.ts'
 import { createViews, type Views } from './pages/views.ts'
+import { createPasswordVerifier, type PasswordVerifier } from './passwords/password-verifier.ts'
 import { claimsByScope, type ScopeClaims } from './protocol/claims.ts'
 import { findClient } from './repositories/clients.ts'
 import { createThrottle, type Throttle } from './throttle/throttle.ts'
@@ -50,6 +51,8 @@ export interface ServerSetup {
   readonly endpoints: readonly EndpointDescription[]
   readonly database: Database
   readonly users: Users
+  /** Checks slow hashes, a few at a time: of passwords, and of secrets that were imported. */
+  readonly passwords: PasswordVerifier
   readonly events: Events
   /** Stores the events, if the option `storeEvents` is on. */
   readonly eventLog: EventLog | undefined
@@ -161,6 +164,7 @@ export const createAuthorizationServer = (
   const languages = createLanguages(options)
   const closing = new AbortController()
   const background = new Set<Promise<void>>()
+  const passwords = createPasswordVerifier()
   // A user may have a third more than the option says until the next check, so that most codes need none.
   const { maxAuthorizationsPerClient: maxAuthorizations } = options
   const checkEvery = Math.max(1, Math.floor((maxAuthorizations || 0) / 3))
@@ -202,7 +206,8 @@ export const createAuthorizationServer = (
     fingerprint: createHash('sha256').update(options.issuer).digest('hex').slice(0, 8),
     endpoints,
     database,
-    users: createUsers({ ...options, secret: options.secrets[0], knex: hostKnex, database }),
+    passwords,
+    users: createUsers({ ...options, secret: options.secrets[0], knex: hostKnex, database, passwords }),
     events,
     eventLog,
     throttle: createThrottle(options.throttle, endpoints, { database, now }),

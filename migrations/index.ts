@@ -11,6 +11,7 @@ import { consentReceipts } from './consent-receipts.ts'
 import { consents } from './consents.ts'
 import { deviceCodes } from './device-codes.ts'
 import { events } from './events.ts'
+import { importedSecrets } from './imported-secrets.ts'
 import { logins } from './logins.ts'
 import { loginsAcr } from './logins-acr.ts'
 import type { SchemaChange } from './migration.ts'
@@ -53,4 +54,5 @@ export const migrations: ReadonlyMap<string, SchemaChange> = new Map([
   ['022_events', events],
   ['023_second_factors', secondFactors],
   ['026_client_owners', clientOwners],
+  ['028_imported_secrets', importedSecrets],
 ])

@@ -50,7 +50,8 @@ const countsOf = (differences: readonly ClientDifference[]): string =>
     .map((action) => `${differences.filter((each) => each.action === action).length} to ${action}`)
     .join(', ')
 
-const printDifferences = (differences: readonly ClientDifference[]): void => {
+/** Prints a line for each client that differs and one for each of its fields, and counts them. */
+export const printDifferences = (differences: readonly ClientDifference[]): void => {
   for (const line of differences.flatMap(described)) print(line)
   print(countsOf(differences))
 }

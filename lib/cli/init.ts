@@ -1,43 +1,13 @@
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
-import knex, { type Knex } from 'knex'
+import knex from 'knex'
 import { type Command, type Invocation, UsageError } from './command.ts'
+import { type NamedDatabase, namedDatabase } from './named-database.ts'
 import { heading, note, print } from './terminal.ts'
 import { findUserTable, type UserTable } from './user-table.ts'
 
 const configFile = 'latchkey.config.mjs'
 const clientFile = 'latchkey.clients.mjs'
 const secretFile = '.latchkey-secret'
-
-/** A database as the configuration names it. A URL may contain a password, so the file only names its variable. */
-interface NamedDatabase {
-  readonly settings: Knex.Config
-  readonly source: string
-}
-
-const drivers: Readonly<Record<string, string>> = {
-  'postgres:': 'pg',
-  'postgresql:': 'pg',
-  'mysql:': 'mysql2',
-  'mariadb:': 'mysql2',
-}
-
-/** @throws UsageError for a URL of another kind of database */
-const namedDatabase = (given: string): NamedDatabase => {
-  const url = /^\w{2,}:/.test(given) && URL.canParse(given) ? new URL(given) : undefined
-  if (url === undefined) {
-    const connection = { filename: given }
-    const source = `{ client: 'better-sqlite3', connection: ${JSON.stringify(connection)}, useNullAsDefault: true }`
-    return { settings: { client: 'better-sqlite3', connection, useNullAsDefault: true }, source }
-  }
-  const client = drivers[url.protocol]
-  if (client === undefined) {
-    throw new UsageError('--database must be an SQLite file, or a URL that begins with postgres: or mysql:')
-  }
-  return {
-    settings: { client, connection: given },
-    source: `{ client: '${client}', connection: process.env.DATABASE_URL }`,
-  }
-}
 
 const objectSource = (values: Readonly<Record<string, string>>): string =>
   `{ ${Object.entries(values)
@@ -103,7 +73,7 @@ const redirectUriOf = (invocation: Invocation): string => {
 
 const databaseOf = (invocation: Invocation): NamedDatabase => {
   const given = invocation.text('database') ?? process.env.DATABASE_URL
-  if (given !== undefined && given !== '') return namedDatabase(given)
+  if (given !== undefined && given !== '') return namedDatabase(given, '--database')
   throw new UsageError('init needs --database: the SQLite file or the URL of the database with your users')
 }
 

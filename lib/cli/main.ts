@@ -16,6 +16,7 @@ import { doctorCommand } from './doctor.ts'
 import { ejectViewsCommand } from './eject-views.ts'
 import { explainCommand } from './explain.ts'
 import { helpOn } from './help.ts'
+import { importCommand } from './import.ts'
 import { initCommand } from './init.ts'
 import { listKeysCommand, revokeKeyCommand, rotateKeysCommand } from './keys.ts'
 import { migrateCommand, rollbackCommand } from './migrate.ts'
@@ -45,6 +46,7 @@ const commands: readonly Command[] = [
   planClientsCommand,
   applyClientsCommand,
   driftOfClientsCommand,
+  importCommand,
   listConsentsCommand,
   revokeConsentCommand,
   inspectTokenCommand,

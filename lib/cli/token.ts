@@ -2,7 +2,13 @@ import { assertSchema } from '../authorization-server.ts'
 import { createJwtVerifier } from '../keys/jwt-verifier.ts'
 import { isPublished } from '../keys/key-schedule.ts'
 import { publicPart } from '../keys/sealed-jwk.ts'
-import { hashSecret, isSecretOf, type SecretKind, secretPrefixes } from '../keys/secrets.ts'
+import {
+  hashSecret,
+  isSecretOf,
+  mayBeRefreshToken,
+  type SecretKind,
+  secretPrefixes,
+} from '../keys/secrets.ts'
 import { openKey } from '../keys/signing-key.ts'
 import { type Family, isLive } from '../protocol/authorization.ts'
 import { accessTokenType, parseJwtAccessToken } from '../protocol/jwt-access-token.ts'
@@ -126,7 +132,8 @@ const inspect = async (context: CommandContext): Promise<Inspected & { readonly 
     throw new Error(`this is not a token, but has the form of this secret: ${words(kind)}`)
   }
   const find = isAccessToken ? inspectOpaque : kind === 'refreshToken' ? inspectRefreshToken : inspectJwt
-  const found = await find(context, value)
+  const imported = kind === undefined && mayBeRefreshToken(value) ? inspectRefreshToken : undefined
+  const found = (await find(context, value)) ?? (await imported?.(context, value))
   if (found) return { ...found, value }
   throw new Error('the token is unknown: it was not issued here, or it expired and was removed')
 }

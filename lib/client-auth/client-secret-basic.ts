@@ -1,7 +1,8 @@
 import { parseBasicCredentials, publicClientOf } from '../protocol/basic-credentials.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import type { Parameters } from '../protocol/parameters.ts'
-import { type ClientAuthMethod, matchesSecret } from './client-auth-method.ts'
+import type { ClientAuthMethod } from './client-auth-method.ts'
+import { verifySecrets } from './client-secret.ts'
 
 /** Whether the body has credentials too. */
 export const hasBodyCredentials = (parameters: Parameters): boolean =>
@@ -26,8 +27,7 @@ export const clientSecretBasic: ClientAuthMethod = {
     assertSameClient(parameters, basic?.clientId)
     return {
       clientId: basic?.clientId,
-      verify: (client, server) =>
-        basic?.clientSecrets.some((secret) => matchesSecret(client, secret, server.now())) === true,
+      verify: (client, server) => verifySecrets(client, basic?.clientSecrets ?? [], server),
     }
   },
 }

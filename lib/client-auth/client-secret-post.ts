@@ -1,4 +1,5 @@
-import { type ClientAuthMethod, matchesSecret } from './client-auth-method.ts'
+import type { ClientAuthMethod } from './client-auth-method.ts'
+import { verifySecrets } from './client-secret.ts'
 
 /** RFC 6749 §2.3.1: the secret in the request body. */
 export const clientSecretPost: ClientAuthMethod = {
@@ -8,7 +9,7 @@ export const clientSecretPost: ClientAuthMethod = {
     const secret = parameters.required('client_secret')
     return {
       clientId: parameters.optional('client_id'),
-      verify: (client, server) => matchesSecret(client, secret, server.now()),
+      verify: (client, server) => verifySecrets(client, [secret], server),
     }
   },
 }

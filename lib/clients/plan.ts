@@ -66,7 +66,8 @@ export const checkedClient = (seed: ClientSeed, registrable: Registrable): Check
 const secretField = (registration: CheckedRegistration, existing: ClientRecord | undefined) => {
   const change = secretChange(registration, existing)
   const from = existing?.secretHashes.length ? { from: 'the stored secret' } : {}
-  const to = { keep: undefined, remove: undefined, set: 'the secret of the file', create: 'a random secret' }
+  const given = registration.hashedSecret ? 'the imported secret' : 'the secret of the file'
+  const to = { keep: undefined, remove: undefined, set: given, create: 'a random secret' }
   return change === 'keep' || (change === 'remove' && !('from' in from))
     ? []
     : [{ name: 'client_secret', ...from, ...(to[change] && { to: to[change] }) }]

@@ -23,9 +23,10 @@ import {
   setClientDisabled,
   updateClient,
 } from '../repositories/clients.ts'
+import { removeImportedSecret, saveImportedSecret } from '../repositories/imported-secrets.ts'
 import { removeDataOfClient } from '../repositories/pruning/clients.ts'
 import { logoImage } from './logo.ts'
-import { chooseSecret } from './secret-change.ts'
+import { chooseSecret, type HashedSecret } from './secret-change.ts'
 
 /** A client to register: RFC 7591 metadata with its id and secret. */
 export interface ClientRegistration extends Partial<ClientMetadata> {
@@ -70,6 +71,8 @@ export interface ClientRegistry {
 export interface CheckedRegistration {
   readonly clientId: string
   readonly secret: string | undefined
+  /** In place of the secret, if only its hash is known. */
+  readonly hashedSecret?: HashedSecret
   readonly metadata: ClientMetadata
   /** Undefined keeps the logo; null removes it. */
   readonly logo?: LogoImage | null
@@ -155,12 +158,13 @@ export const storeClient = async (
   now: number,
 ): Promise<ClientCredentials> => {
   const { clientId, metadata, logo } = registration
-  const { hash, created } = chooseSecret(registration, existing)
+  const { hash, created, foreign } = chooseSecret(registration, existing)
   if (existing?.metadata.self_described !== undefined && metadata.self_described === undefined) {
     await deleteClientRegistration(tx, { clientId })
   }
   if (existing) await updateClient(tx, { clientId, metadata, now, secretHash: hash })
   else await createClient(tx, { clientId, metadata, now, secretHash: hash ?? null })
+  if (foreign !== undefined) await saveImportedSecret(tx, { clientId, hash: foreign })
   if (logo) await setLogo(tx, { clientId, logo: { hash: logo.hash, checkedAt: now }, image: logo })
   else if (logo === null) await setLogo(tx, { clientId })
   return { client_id: clientId, ...(created !== undefined && { client_secret: created }) }
@@ -230,5 +234,6 @@ export const eraseClient = async (
   await removeDataOfClient(database, { clientId })
   await deleteClientRegistration(database, { clientId })
   await deleteClientOwner(database, { clientId })
+  await removeImportedSecret(database, { clientId })
   await deleteClient(database, { clientId })
 }

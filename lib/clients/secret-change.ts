@@ -1,25 +1,45 @@
-import { createSecret, hashSecret } from '../keys/secrets.ts'
+import { createSecret, hashSecret, importedMark, isImportedMark } from '../keys/secrets.ts'
 import { type Client, usesSecret } from '../protocol/client.ts'
 import type { ClientMetadata } from '../protocol/client-metadata.ts'
+
+/**
+ * A secret of which only a hash is known: ours, or one that another server made with bcrypt, argon2, scrypt or PBKDF2. The
+ * client's first use of the secret replaces the second.
+ */
+export type HashedSecret = { readonly own: string } | { readonly foreign: string }
 
 interface Wanted {
   /** The secret that was given, if any. */
   readonly secret: string | undefined
+  /** The hash that was given instead. */
+  readonly hashedSecret?: HashedSecret
   readonly metadata: ClientMetadata
 }
 
 /** What storing a registration does to the secret of its client. */
 export type SecretChange = 'keep' | 'remove' | 'set' | 'create'
 
-/** A given secret replaces all stored ones. A client that needs a secret and has none gets a random one. */
+/** What is stored in the row of the client; undefined if none was given. */
+const givenHash = ({ secret, hashedSecret }: Wanted): string | undefined => {
+  if (secret !== undefined) return hashSecret(secret)
+  if (hashedSecret === undefined) return undefined
+  return 'own' in hashedSecret ? hashedSecret.own : importedMark(hashedSecret.foreign)
+}
+
+/**
+ * A given secret replaces all stored ones, except that the slow hash of another server never replaces our own hash, which
+ * may be of the same secret, and is newer. A client that needs a secret and has none gets a random one.
+ */
 export const secretChange = (
-  { secret, metadata }: Wanted,
+  wanted: Wanted,
   existing: Pick<Client, 'secretHashes'> | undefined,
 ): SecretChange => {
-  if (!usesSecret(metadata)) return 'remove'
+  if (!usesSecret(wanted.metadata)) return 'remove'
   const [stored] = existing?.secretHashes ?? []
-  if (secret === undefined) return stored === undefined ? 'create' : 'keep'
-  return stored === hashSecret(secret) ? 'keep' : 'set'
+  const given = givenHash(wanted)
+  if (given === undefined) return stored === undefined ? 'create' : 'keep'
+  const isOlder = isImportedMark(given) && stored !== undefined && !isImportedMark(stored)
+  return stored === given || isOlder ? 'keep' : 'set'
 }
 
 export interface SecretChoice {
@@ -27,6 +47,8 @@ export interface SecretChoice {
   readonly hash?: string | null
   /** Set if a secret was created. */
   readonly created?: string
+  /** The hash of another server, for which `hash` stands. */
+  readonly foreign?: string
 }
 
 /** The secret that {@link secretChange} leads to. */
@@ -37,7 +59,10 @@ export const chooseSecret = (
   const change = secretChange(wanted, existing)
   if (change === 'remove') return { hash: null }
   if (change === 'keep') return {}
-  if (change === 'set' && wanted.secret !== undefined) return { hash: hashSecret(wanted.secret) }
+  const hash = givenHash(wanted)
+  const { hashedSecret } = wanted
+  if (change === 'set' && hash !== undefined)
+    return { hash, ...(hashedSecret && 'foreign' in hashedSecret && { foreign: hashedSecret.foreign }) }
   const created = createSecret('clientSecret')
   return { hash: hashSecret(created), created }
 }

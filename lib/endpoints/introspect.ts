@@ -4,7 +4,7 @@ import type { Context } from '../http/context.ts'
 import { tokenRequest } from '../http/form.ts'
 import type { Endpoint } from '../http/route.ts'
 import { sendJson } from '../http/send.ts'
-import { hashSecret, isSecretOf } from '../keys/secrets.ts'
+import { hashSecret, isSecretOf, mayBeRefreshToken } from '../keys/secrets.ts'
 import { isLive } from '../protocol/authorization.ts'
 import { allowedScopes, type Client, isPublic } from '../protocol/client.ts'
 import { OAuthError } from '../protocol/errors.ts'
@@ -131,7 +131,8 @@ export const introspectEndpoint: Endpoint<Context> = {
       const token = request.parameters.required('token')
       const description = isSecretOf('refreshToken', token)
         ? await describeRefreshToken(server, client, token)
-        : await describeAccessToken(server, client, token)
+        : ((await describeAccessToken(server, client, token)) ??
+          (mayBeRefreshToken(token) ? await describeRefreshToken(server, client, token) : undefined))
       sendJson(res, description ?? inactive)
     },
   },

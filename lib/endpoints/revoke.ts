@@ -4,7 +4,7 @@ import type { Context } from '../http/context.ts'
 import { tokenRequest } from '../http/form.ts'
 import type { Endpoint } from '../http/route.ts'
 import { sendJson } from '../http/send.ts'
-import { hashSecret, isSecretOf } from '../keys/secrets.ts'
+import { hashSecret, mayBeRefreshToken } from '../keys/secrets.ts'
 import type { Client } from '../protocol/client.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import type { TokenRequest } from '../protocol/token-request.ts'
@@ -58,7 +58,7 @@ export const revokeEndpoint: Endpoint<Context> = {
           `token is a JWT access token, which cannot be revoked: ${remedy}`,
         )
       }
-      if (isSecretOf('refreshToken', token)) await revokeRefreshToken(server, client, request, token)
+      if (mayBeRefreshToken(token)) await revokeRefreshToken(server, client, request, token)
       sendJson(res, {})
     },
   },

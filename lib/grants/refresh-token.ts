@@ -1,6 +1,6 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { transaction } from '../database/transaction.ts'
-import { hashSecret, isSecretOf, openUnder, sealUnder } from '../keys/secrets.ts'
+import { hashSecret, mayBeRefreshToken, openUnder, sealUnder } from '../keys/secrets.ts'
 import { allowedScopes, type Client, isPublic, rotatesRefreshTokens } from '../protocol/client.ts'
 import { assertRefreshable, type Refresh, type RefreshToken } from '../protocol/refresh-token.ts'
 import { narrowedScopes, parseScope, scopesStillAllowed } from '../protocol/scope.ts'
@@ -33,7 +33,7 @@ const exchange = async (
 ): Promise<TokenResponse> => {
   const value = request.parameters.required('refresh_token')
   const requested = parseScope(request.parameters.optional('scope'))
-  const found = isSecretOf('refreshToken', value)
+  const found = mayBeRefreshToken(value)
     ? await findRefreshToken(server.database, { hash: hashSecret(value) })
     : undefined
   const rules = {

@@ -51,8 +51,24 @@ export const isSecretOf = (kind: SecretKind, value: string): boolean =>
   value.startsWith(secretPrefixes[kind]) &&
   /^[A-Za-z0-9_-]{43}$/.test(value.slice(secretPrefixes[kind].length))
 
+/** Refresh tokens of other servers that can be imported: printable, and long enough not to be guessed. */
+const foreignToken = /^(?!lk_)[\x21-\x7e]{20,1024}$/
+
+/** Whether a presented value may be a refresh token: our own, or one that was imported from another server. */
+export const mayBeRefreshToken = (value: string): boolean =>
+  isSecretOf('refreshToken', value) || foreignToken.test(value)
+
 /** The stored form of a secret: SHA-256 in base64url. With 256 random bits a slow hash is unnecessary. */
 export const hashSecret = (secret: string): string => hash('sha256', secret, 'base64url')
+
+/**
+ * Stands where the hash of a client's secret would be, while only the hash of another server is known. It differs for
+ * each such hash, and no secret has it as its own hash.
+ */
+export const importedMark = (hash: string): string => `~${hashSecret(hash).slice(1)}`
+
+/** Whether a stored hash is one of {@link importedMark}. */
+export const isImportedMark = (stored: string): boolean => stored.startsWith('~')
 
 /** Compares in constant time. */
 export const isEqual = (one: string, other: string): boolean => {

@@ -27,7 +27,7 @@ export interface UserMapping {
   claims?: Readonly<Record<string, ClaimMapping>>
   /** Returns false for a disabled user. Their logins and tokens stop working at once. @default every row is active */
   isActive?: (row: UserRow) => boolean | Promise<boolean>
-  /** Checks a password whose stored hash is not bcrypt, argon2 or scrypt. */
+  /** Checks a password whose stored hash is not bcrypt, argon2, scrypt or Django's PBKDF2. */
   verify?: (password: string, row: UserRow) => boolean | Promise<boolean>
   /**
    * Stores a new hash (argon2id, 19 MiB) after a sign-in with a weaker one. If it fails, the sign-in succeeds and the

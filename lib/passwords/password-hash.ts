@@ -1,10 +1,20 @@
 /** A parsed password hash. */
 export interface PasswordHash {
-  readonly algorithm: 'bcrypt' | 'argon2' | 'scrypt'
+  readonly algorithm: 'bcrypt' | 'argon2' | 'scrypt' | 'pbkdf2'
   /** A hash that no password matches, and that costs as much to check as this one. */
   readonly dummy: string
   /** Only for scrypt, which node:crypto checks. */
   readonly scrypt?: ScryptHash
+  /** Only for PBKDF2, which node:crypto checks. */
+  readonly pbkdf2?: Pbkdf2Hash
+}
+
+/** PBKDF2 with HMAC-SHA-256 (RFC 8018 §5.2). */
+export interface Pbkdf2Hash {
+  readonly iterations: number
+  /** The salt as it is written: its characters are the salt. */
+  readonly salt: string
+  readonly hash: Buffer
 }
 
 export interface ScryptHash {
@@ -25,7 +35,7 @@ export class UnsupportedPasswordHashError extends Error {
 
   constructor() {
     super(
-      'the stored password hash is not a bcrypt, argon2 or scrypt hash within the cost limits; ' +
+      'the stored password hash is not a bcrypt, argon2, scrypt or PBKDF2 hash within the cost limits; ' +
         'set users.verify to check hashes of other formats',
     )
   }
@@ -93,17 +103,35 @@ const parseScrypt = (hash: string): PasswordHash | undefined => {
   }
 }
 
+// As Django writes it: the salt is text, the hash is base64 with padding. A million iterations take a third of a second.
+const pbkdf2Format = /^(pbkdf2_sha256\$([0-9]{1,8}))\$([!-#%-~]{8,128})\$([A-Za-z0-9+/]{43}=)$/
+const maxIterations = 10_000_000
+const pbkdf2Dummy = `$nobodyatall$${'A'.repeat(43)}=`
+
+const parsePbkdf2 = (hash: string): PasswordHash | undefined => {
+  const [, parameters, given, salt = '', derived = ''] = pbkdf2Format.exec(hash) ?? []
+  const iterations = Number(given)
+  if (!(iterations > 0 && iterations <= maxIterations)) return undefined
+  return {
+    algorithm: 'pbkdf2',
+    dummy: parameters + pbkdf2Dummy,
+    pbkdf2: { iterations, salt, hash: Buffer.from(derived, 'base64') },
+  }
+}
+
 /**
  * Parses a stored hash.
  *
  * - bcrypt: `$2a$`, `$2b$` and `$2y$`, cost 4 to 16
  * - argon2id, argon2i, argon2d as PHC strings: `$argon2id$v=19$m=19456,t=2,p=1$salt$hash`
  * - scrypt as PHC strings: `$scrypt$ln=14,r=8,p=1$salt$hash`, or with `n=16384`
+ * - PBKDF2 with SHA-256 as Django writes it: `pbkdf2_sha256$600000$salt$hash`
  *
- * @returns undefined if the format is unknown or malformed, or the hash exceeds the cost limits: 256 MiB, four passes
+ * @returns undefined if the format is unknown or malformed, or the hash exceeds the cost limits: 256 MiB, four passes,
+ *   ten million iterations
  */
 export const parsePasswordHash = (hash: string): PasswordHash | undefined =>
-  parseBcrypt(hash) ?? parseArgon2(hash) ?? parseScrypt(hash)
+  parseBcrypt(hash) ?? parseArgon2(hash) ?? parseScrypt(hash) ?? parsePbkdf2(hash)
 
 /** Whether passwords can be checked against this hash, so that a user can be imported with it. */
 export const isPasswordHash = (hash: unknown): hash is string =>

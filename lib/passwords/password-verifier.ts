@@ -40,6 +40,13 @@ export interface PasswordVerifier {
    * @throws UnsupportedPasswordHashError for a hash of unknown format without `verifyOther`, after a dummy
    */
   verify(check: PasswordCheck): Promise<boolean>
+  /**
+   * Checks the secret of a client in the same queue. It teaches no dummy: the secrets of clients say nothing about users.
+   *
+   * @throws OAuthError `temporarily_unavailable` if too many verifications are waiting
+   * @throws UnsupportedPasswordHashError for a hash of unknown format
+   */
+  verifySecret(secret: string, hash: string): Promise<boolean>
   /** Makes dummies that cost as much as this hash. */
   learn(hash: string): void
 }
@@ -96,6 +103,7 @@ export const createPasswordVerifier = (options: PasswordVerifierOptions = {}): P
 
   return {
     learn,
+    verifySecret: (secret, hash) => enqueue(() => verify(secret, hash), false),
     verify: ({ password, hash, verifyOther, preference, isKnown = false }) =>
       enqueue(async () => {
         // Chosen for every check, so that the choice takes no time of its own for unknown users.

@@ -1,9 +1,10 @@
-import { scrypt as deriveKey, type ScryptOptions, timingSafeEqual } from 'node:crypto'
+import { scrypt as deriveKey, pbkdf2, type ScryptOptions, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
 import { loadArgon2, loadBcrypt } from './libraries.ts'
 import {
   ownDummyHash,
   type PasswordHash,
+  type Pbkdf2Hash,
   parsePasswordHash,
   type ScryptHash,
   UnsupportedPasswordHashError,
@@ -46,7 +47,7 @@ export const isWeakerThanOwn = (hash: string): boolean => {
 }
 
 /**
- * Checks a password against a stored bcrypt, argon2 or scrypt hash, on libuv's thread pool. An invalid password and a
+ * Checks a password against a stored bcrypt, argon2, scrypt or PBKDF2 hash, on libuv's thread pool. An invalid password and a
  * missing hash never match, but cost as much as a check. Only the first 72 bytes count for bcrypt.
  *
  * @throws UnsupportedPasswordHashError if the hash has an unknown format, is malformed or exceeds the cost limits
@@ -66,8 +67,9 @@ export const verifyPassword = async (password: string, hash: string | null | und
 
 type Matcher = (password: string, hash: string) => Promise<boolean>
 
-const matcherOf = async ({ algorithm, scrypt }: PasswordHash): Promise<Matcher> => {
+const matcherOf = async ({ algorithm, scrypt, pbkdf2: ofPbkdf2 }: PasswordHash): Promise<Matcher> => {
   if (scrypt) return (password) => matchesScrypt(password, scrypt)
+  if (ofPbkdf2) return (password) => matchesPbkdf2(password, ofPbkdf2)
   if (algorithm === 'bcrypt') return (await loadBcrypt()).verify
   const { verify } = await loadArgon2()
   return (password, hash) => verify(hash, password)
@@ -83,3 +85,8 @@ const matchesScrypt = async (password: string, stored: ScryptHash): Promise<bool
     await derive(password, salt, hash.length, { cost, blockSize, parallelization, maxmem }),
   )
 }
+
+const deriveBits = promisify<string, string, number, number, string, Buffer>(pbkdf2)
+
+const matchesPbkdf2 = async (password: string, { iterations, salt, hash }: Pbkdf2Hash): Promise<boolean> =>
+  timingSafeEqual(hash, await deriveBits(password, salt, iterations, hash.length, 'sha256'))

@@ -29,6 +29,19 @@ export const findRefreshToken = async (
   return row && refreshTokenOf(row, values.hash)
 }
 
+const hashesIn = query<BatchParams>((table, v) =>
+  table('refresh_tokens').select('hash').whereIn('hash', keysIn(v)),
+)
+
+/** Those of at most 100 hashes that are stored. */
+export const findExistingRefreshTokens = async (
+  db: Database,
+  { hashes }: { hashes: readonly string[] },
+): Promise<ReadonlySet<string>> =>
+  new Set(
+    hashes.length === 0 ? [] : (await hashesIn(db, batchParams(hashes))).map((row) => text(row, 'hash')),
+  )
+
 interface NewRefreshToken {
   hash: string
   authorizationId: string

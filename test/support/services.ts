@@ -8,6 +8,8 @@ export type Service =
   | 'redis'
   | 'chromium'
   | 'authlib'
+  | 'django-oauth-toolkit'
+  | 'doorkeeper'
   | 'go-oidc'
   | 'mod_auth_openidc'
   | 'omniauth'
@@ -22,6 +24,8 @@ export const services: Readonly<Record<Service, string>> = {
   redis: process.env.TEST_REDIS_URL ?? 'redis://127.0.0.1:6379',
   chromium: process.env.CHROMIUM_PATH ?? chromiums.find(existsSync) ?? '/usr/bin/chromium',
   authlib: process.env.AUTHLIB_PYTHON ?? '/usr/bin/python3',
+  'django-oauth-toolkit': process.env.DJANGO_PYTHON ?? '/usr/bin/python3',
+  doorkeeper: process.env.DOORKEEPER_RUBY ?? '/usr/bin/ruby',
   'go-oidc': process.env.GO_OIDC_PATH ?? '/usr/share/gocode',
   mod_auth_openidc: process.env.APACHE_MODULES ?? '/usr/lib/apache2/modules',
   omniauth: process.env.OMNIAUTH_RUBY ?? '/usr/bin/ruby',
@@ -45,6 +49,14 @@ const probes: Readonly<Record<Service, string>> = {
   authlib: `
     const run = require('node:child_process').spawnSync(place, ['-c', 'import authlib, requests'])
     if (run.status !== 0) fail(run.error || new Error('it cannot import authlib and requests'))`,
+  'django-oauth-toolkit': `
+    const modules = 'import oauth2_provider, psycopg2, MySQLdb'
+    const run = require('node:child_process').spawnSync(place, ['-c', modules])
+    if (run.status !== 0) fail(run.error || new Error('it cannot ' + modules))`,
+  doorkeeper: `
+    const gems = 'require "rails"; require "doorkeeper"; require "bcrypt"; require "pg"; require "mysql2"'
+    const run = require('node:child_process').spawnSync(place, ['-e', gems])
+    if (run.status !== 0) fail(run.error || new Error('it cannot ' + gems))`,
   'go-oidc': `
     require('node:fs').accessSync(place + '/src/github.com/coreos/go-oidc')
     const run = require('node:child_process').spawnSync('go', ['version'])
@@ -64,6 +76,9 @@ const remedies: Readonly<Record<Service, string>> = {
   redis: 'start Redis, or set TEST_REDIS_URL',
   chromium: 'apt-get install chromium-headless-shell fonts-dejavu-core, or set CHROMIUM_PATH',
   authlib: 'apt-get install python3-authlib python3-requests, or set AUTHLIB_PYTHON',
+  'django-oauth-toolkit':
+    'apt-get install python3-django-oauth-toolkit python3-psycopg2 python3-mysqldb, or set DJANGO_PYTHON',
+  doorkeeper: 'apt-get install ruby-doorkeeper ruby-pg ruby-mysql2 ruby-bcrypt, or set DOORKEEPER_RUBY',
   'go-oidc': 'apt-get install golang-go golang-github-coreos-go-oidc-dev, or set GO_OIDC_PATH',
   mod_auth_openidc: 'apt-get install libapache2-mod-auth-openidc, or set APACHE_MODULES',
   omniauth: 'apt-get install ruby-omniauth-openid-connect, or set OMNIAUTH_RUBY',

@@ -1,0 +1,80 @@
+import { join } from 'node:path'
+import knex from 'knex'
+import { openCommandLine } from './command-line.ts'
+import { createUsers, type Host, type HostSettings, startHost } from './host.ts'
+import { answerOf, type Fields, post, type TokenAnswer } from './tokens.ts'
+
+const configuration = `export default {
+  database: { client: 'better-sqlite3', connection: { filename: 'app.sqlite' }, useNullAsDefault: true },
+  scopes: { read: 'Read', write: 'Write' },
+}
+`
+
+/** What `latchkey import --json` prints. */
+export interface ImportReport {
+  readonly code: number
+  readonly clients: readonly { client_id: string; action: string; fields: { name: string; to?: unknown }[] }[]
+  readonly refused: readonly { client_id: string; remark: string }[]
+  readonly ignored: readonly { client_id: string; remark: string }[]
+  readonly notes: readonly { client_id: string; remark: string }[]
+  readonly refresh_tokens?: { imported: number; known: number; refused: Record<string, number> }
+  /** Everything that was printed. */
+  readonly printed: string
+}
+
+/** A host that imports: its command line, and the host itself on the same database. */
+export interface ImportHost extends Host {
+  import(...args: string[]): Promise<ImportReport>
+}
+
+/** What a client of another server knows. */
+export interface Known {
+  readonly client_id: string
+  readonly client_secret: string
+  readonly refresh_token?: string
+}
+
+export const startImportHost = async (settings: HostSettings = {}): Promise<ImportHost> => {
+  const cli = openCommandLine()
+  const folder = cli.folder({ 'latchkey.config.mjs': configuration })
+  await cli.succeed(folder, ['migrate'])
+  const connection = { filename: join(folder, 'app.sqlite') }
+  const file = knex({ client: 'better-sqlite3', connection, useNullAsDefault: true })
+  const database = { knex: file, tablePrefix: 'oauth_', close: () => file.destroy() }
+  await createUsers(database, 'oauth_people')
+  const host = await startHost({
+    ...{ database, clients: [] },
+    options: { scopes: { read: 'Read', write: 'Write' }, refreshTokenGracePeriod: 0, ...settings.options },
+  })
+  return {
+    ...host,
+    import: async (...args) => {
+      const { code, stdout, stderr } = await cli.run(folder, ['import', '--json', ...args])
+      if (!stdout.startsWith('{')) throw new Error(stderr)
+      return { code, printed: stdout + stderr, ...JSON.parse(stdout) }
+    },
+    close: async () => {
+      await host.close()
+      await cli.close()
+    },
+  }
+}
+
+export const refreshWith = (
+  host: Host,
+  { client_id, client_secret }: Known,
+  refresh_token = '',
+  more: Fields = {},
+) => post(host, { grant_type: 'refresh_token', client_id, client_secret, refresh_token, ...more })
+
+/** What every imported refresh token must do: it works once, and its second use ends what followed from it. */
+export const expectRotation = async (host: Host, known: Known): Promise<TokenAnswer> => {
+  const first = await answerOf(refreshWith(host, known, known.refresh_token))
+  expect(first.refresh_token).toMatch(/^lk_rt_/)
+  const second = await answerOf(refreshWith(host, known, first.refresh_token))
+  const replayed = await refreshWith(host, known, known.refresh_token)
+  expect(replayed.body).toMatchObject({ error: 'invalid_grant' })
+  const ended = await refreshWith(host, known, second.refresh_token)
+  expect(ended.body).toMatchObject({ error: 'invalid_grant' })
+  return first
+}
