@@ -9,6 +9,7 @@ import { createEventLog, type EventLog } from './events/event-log.ts'
 import { createEvents, type Events } from './events/events.ts'
 import { type KeyRing, openKeyRing } from './keys/key-ring.ts'
 import { openPairwiseSalt } from './keys/pairwise-salt.ts'
+import { openPasskeyVerifier, type PasskeyVerifier } from './keys/passkey-verifier.ts'
 import { createUsedProofs, type UsedProofs } from './keys/used-proofs.ts'
 import { providerIcons } from './options/branding.ts'
 import type { Limit } from './options/options.ts'
@@ -99,6 +100,8 @@ export interface AuthorizationServer extends ServerSetup {
   readonly keys: KeyRing
   /** The secret in pairwise subject identifiers (OIDC Core §8.1). */
   readonly pairwiseSalt: Buffer
+  /** Verifies passkeys, if the option `login.passkeys` is on. */
+  readonly passkeys: PasskeyVerifier | undefined
 }
 
 /**
@@ -194,9 +197,10 @@ export const createAuthorizationServer = (
     await setup.users.assertTable?.()
     const keyPublished = (key: EventDetails['key.published']): void =>
       events.announce('key.published', undefined, key)
+    const passkeys = options.passkeys && (await openPasskeyVerifier())
     const pairwiseSalt = await openPairwiseSalt(database, options.secrets)
     const keys = await openKeyRing(database, { ...options, keyPublished }, now)
-    ready = { ...setup, keys, pairwiseSalt }
+    ready = { ...setup, keys, pairwiseSalt, passkeys }
     return ready
   }
 

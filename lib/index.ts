@@ -73,6 +73,7 @@ export type {
   MetadataDocumentOptions,
   MutualTlsOptions,
   OutboundOptions,
+  PasskeyOptions,
   Picture,
   RedisClient,
   RegistrationOptions,

@@ -102,7 +102,7 @@ const checkRecipe = (page: string): void => {
 const checkDefaults = (): void => {
   const database = { client: 'better-sqlite3', connection: { filename: ':memory:' } }
   const secrets = ['a secret that is long enough for this']
-  const { lifetimes, refreshTokenGracePeriod, throttle, features, login } = resolveOptions({
+  const { lifetimes, refreshTokenGracePeriod, throttle, ...others } = resolveOptions({
     ...{ database, secrets, features: { registration: true } },
   })
   const shown = table(section('docs/options.md', 'Lifetimes')).map(([name, value]) => [name, Number(value)])
@@ -116,7 +116,7 @@ const checkDefaults = (): void => {
     3600: 'in an hour',
     86400: 'a day',
   }
-  const ofEndpoints = Object.values(createEndpoints({ features, login }))
+  const ofEndpoints = Object.values(createEndpoints(others))
     .flat()
     .map(({ path, limit }) => [path.slice(1), limit] as const)
   const limits = [...Object.entries(throttle?.limits ?? {}), ...ofEndpoints]

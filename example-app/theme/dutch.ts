@@ -33,6 +33,10 @@ export const dutch: Readonly<Record<string, string>> = {
   'login.hide': 'Verbergen',
   'login.hide.label': 'Verbergen: wachtwoord',
   'login.caps-lock': 'Caps Lock staat aan',
+  'login.passkey': 'Inloggen met een passkey',
+  'login.passkey.none': 'Er is geen passkey gebruikt. Probeer het opnieuw, of gebruik je wachtwoord.',
+  'login.passkey.failed.title': 'Die passkey werkte niet',
+  'login.passkey.failed.text': 'Probeer het opnieuw, of gebruik je wachtwoord.',
   'login.throttled.title': 'Te veel pogingen',
   'login.throttled.text':
     'Om dit account te beschermen kun je nu even niet inloggen. Probeer het over {wait} opnieuw.',
@@ -160,6 +164,32 @@ export const dutch: Readonly<Record<string, string>> = {
   'account-sign-in.title': 'Je bent niet ingelogd',
   'account-sign-in.text': 'Log in om te zien welke apps en sites je account bij {product} kunnen gebruiken.',
   'account-sign-in.link': 'Inloggen',
+
+  'passkeys.title': 'Je passkeys',
+  'passkeys.text':
+    'Log in bij {product} met je vingerafdruk, gezicht of schermvergrendeling, in plaats van een wachtwoord.',
+  'passkeys.empty': 'Je hebt nog geen passkey.',
+  'passkeys.unnamed': 'Passkey zonder naam',
+  'passkeys.created': 'Toegevoegd op {date}',
+  'passkeys.change': 'Wijzigen',
+  'passkeys.name': 'Naam (niet verplicht)',
+  'passkeys.add': 'Passkey toevoegen',
+  'passkeys.none': 'Er is geen passkey toegevoegd. Misschien heeft dit apparaat er al een.',
+  'passkeys.script':
+    'Gebruik een browser die passkeys ondersteunt en scripts toestaat om een passkey toe te voegen.',
+  'passkeys.full':
+    'Je hebt het maximale aantal passkeys. Verwijder er eerst een om een andere toe te voegen.',
+  'passkeys.added': 'Passkey toegevoegd. Vanaf nu kun je ermee inloggen.',
+  'passkeys.not-added': 'De passkey is niet toegevoegd. Probeer het opnieuw.',
+  'passkeys.renamed': 'Naam gewijzigd.',
+  'passkeys.removed': 'Passkey verwijderd. Niemand kan er nog mee inloggen.',
+  'passkey.title': '“{passkey}” wijzigen',
+  'passkey.name': 'Naam van de passkey',
+  'passkey.rename': 'Naam opslaan',
+  'passkey.remove.text':
+    'Na het verwijderen kan niemand meer met deze passkey inloggen. Verwijder hem ook op je apparaat.',
+  'passkey.remove': 'Verwijderen',
+  'passkey.cancel': 'Annuleren',
 
   'remove-client.title': 'Toegang van {client} intrekken?',
   'footer.terms': 'Voorwaarden',

@@ -4,6 +4,7 @@ import { removePendingLoginsOfSubject, revokeAuthorizationsOfSubject } from '../
 import { accountOf } from '../sessions/device-cookie.ts'
 import { endLoginsOf, hostSignedOut } from '../sessions/login.ts'
 import { isLookup } from '../users/subject.ts'
+import { removePasskeysOf } from './passkeys.ts'
 import { eraseUser, exportUser, type UserExport } from './user-records.ts'
 
 /** What you report about your users. */
@@ -17,6 +18,13 @@ export interface UserLifecycle {
    * @example await oauth.users.revokeAll(user.id, 'password changed')
    */
   revokeAll(id: string | number, reason?: string): Promise<void>
+  /**
+   * Removes every passkey of a user. Call it besides `revokeAll()` if somebody else may have added one; a changed password
+   * alone keeps them.
+   *
+   * @example await oauth.users.removePasskeys(user.id)
+   */
+  removePasskeys(id: string | number): Promise<void>
   /**
    * Ends the login of this browser and notifies clients. Call it before you destroy your own session.
    *
@@ -59,6 +67,10 @@ export const userLifecycle = (setup: ServerSetup): UserLifecycle => ({
     setup.events.announce('user.revoked', undefined, { subject, ...(reason !== undefined && { reason }) })
     const because = reason === undefined ? '' : `: ${reason}`
     server.options.logger.info(`latchkey: revoked all logins and tokens of user ${subject}${because}`)
+  },
+  removePasskeys: async (id) => {
+    const server = await setup.ready()
+    if (isLookup(String(id))) await removePasskeysOf(server, String(id))
   },
   signedOut: async (req) => {
     const server = await setup.ready()

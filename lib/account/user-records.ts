@@ -11,10 +11,12 @@ import {
   listEventsOfSubject,
   listLoginHistory,
   listLogins,
+  listPasskeys,
   removeConsentReceipts,
   removeConsentsOfSubject,
   removeEventsOfSubject,
   removeLoginsOfSubject,
+  removePasskeysOfSubject,
   removePendingLoginsOfSubject,
   removeUser,
   revokeAuthorizationsOfSubject,
@@ -61,19 +63,27 @@ export interface UserExport {
   }[]
   /** The ids of the clients that the user registered, if there are any. */
   readonly clients?: readonly string[]
+  /** The user's passkeys. */
+  readonly passkeys: readonly {
+    readonly name: string
+    readonly isBackedUp: boolean
+    readonly createdAt: number
+    readonly lastUsedAt: number | null
+  }[]
   /** What happened, with the option `storeEvents`. */
   readonly events?: readonly EventRecord[]
 }
 
 /** Reads everything that is stored about a user, without hashes and secrets. */
 export const exportUser = async (server: AuthorizationServer, subject: string): Promise<UserExport> => {
-  if (!isLookup(subject)) return { consents: [], receipts: [], authorizations: [], logins: [] }
+  if (!isLookup(subject)) return { consents: [], receipts: [], authorizations: [], logins: [], passkeys: [] }
   const { database } = server
   const consents = await listConsents(database, { subject })
   const receipts = await listConsentReceipts(database, { subject })
   const authorizations = await listAuthorizations(database, { subject })
   const logins = await listLoginHistory(database, { subject })
   const clients = await listClientIdsOfOwner(database, { subject })
+  const passkeys = await listPasskeys(database, { subject })
   const events = server.eventLog && (await listEventsOfSubject(database, { subject }))
   return {
     ...(events && { events }),
@@ -92,6 +102,9 @@ export const exportUser = async (server: AuthorizationServer, subject: string): 
       ...{ authTime, amr, expiresAt, endedAt },
       ...(acr !== undefined && { acr }),
     })),
+    passkeys: passkeys.map(({ name, isBackedUp, createdAt, lastUsedAt }) => ({
+      ...{ name, isBackedUp, createdAt, lastUsedAt },
+    })),
   }
 }
 
@@ -108,6 +121,7 @@ export const eraseUser = async (server: AuthorizationServer, subject: string): P
   for (const sid of sids) notices.push({ sid, clients: await findClientsOfLogin(database, { sid }) })
 
   await removePendingLoginsOfSubject(database, { subject })
+  await removePasskeysOfSubject(database, { subject })
   await removeLoginsOfSubject(database, { subject })
   for (const { sid, clients } of notices)
     server.runInBackground(notifyClients(server, { sid, subject }, clients))

@@ -1,10 +1,6 @@
 import { connectedClientsPage } from '../account/connected-clients.ts'
 import { scopeWords } from '../authorization/consent-scopes.ts'
-import {
-  accountLoginLocation,
-  replacesParameter,
-  returnedParameter,
-} from '../authorization/login-location.ts'
+import { replacesParameter } from '../authorization/login-location.ts'
 import type { PageContext } from '../http/context.ts'
 import { formParameters, queryParameters } from '../http/form.ts'
 import type { Endpoint } from '../http/route.ts'
@@ -13,10 +9,8 @@ import { ownPath } from '../http/urls.ts'
 import { clientName } from '../protocol/client.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 import { findClient } from '../repositories/index.ts'
-import { type Browser, bindBrowser, boundBrowser } from '../sessions/browser-binding.ts'
-import { assertCsrf, csrfToken, type FormPurpose } from '../sessions/csrf.ts'
 import { type ActiveLogin, activeLogin } from '../sessions/login.ts'
-import { type LoginPage, logIn, showLogin } from './login-form.ts'
+import { showAccountLogin, submitAccountLogin } from './account-login.ts'
 import {
   clientParameters,
   findConnected,
@@ -25,31 +19,6 @@ import {
   removeClient,
   showRemoval,
 } from './remove-client.ts'
-
-// No request is pending when a user logs in here. The form leads to this page and nowhere else, so no parameter can send
-// the browser elsewhere. Its CSRF token contains the secret of this browser, so no other site can log it in. The login
-// gives the session a new id, so a session that was planted before is worth nothing.
-
-const purposeOf = (browser: Browser): FormPurpose => ({ action: 'account', about: 'sign in', browser })
-
-/**
- * @param active the login that the user replaces; the form then also leads back to it
- */
-const loginPage = ({ server }: PageContext, browser: Browser, active?: ActiveLogin): LoginPage => {
-  const url = ownPath(server, '/account')
-  const replaces: Record<string, string> = active ? { [replacesParameter]: active.login.sid } : {}
-  return {
-    form: {
-      action: url,
-      hidden: { ...replaces, csrf_token: csrfToken(server, purposeOf(browser)) },
-      ...(active && { signedIn: { username: active.user.username, url } }),
-    },
-    about: 'account',
-    returnPath: url,
-    codeUrl: ownPath(server, '/second-factor'),
-    url: ownPath(server, '/account', replaces),
-  }
-}
 
 const iso = (seconds: number): string => new Date(seconds * 1000).toISOString()
 
@@ -99,22 +68,10 @@ const showClients = async (
     removed: isConfirmed ? await nameOf(context, removed) : undefined,
     removedOrganization: organization && organizations.get(organization),
     signOutUrl: ownPath(server, '/logout'),
+    ...(server.options.passkeys && { passkeysUrl: ownPath(server, '/account/passkeys') }),
     ...(number > 1 && { previousUrl: pageUrl(number - 1) }),
     ...(!isLast && { nextUrl: pageUrl(number + 1) }),
   })
-}
-
-const showLoginPage = (context: PageContext, active?: ActiveLogin): void => {
-  const { server, req, res } = context
-  const { url } = server.options.login
-  if (url === undefined) {
-    showLogin(context, loginPage(context, bindBrowser(context), active))
-    return
-  }
-  const location = accountLoginLocation(server, url)
-  // A browser that comes back without a login is not redirected again.
-  if (queryParameters(req).has(returnedParameter)) context.send('account-sign-in', { url: location })
-  else redirectToPage(res, location)
 }
 
 /** The user's clients; with `client_id` the page that asks whether to remove that client. */
@@ -122,9 +79,11 @@ const show = async (context: PageContext): Promise<void> => {
   const { req } = context
   const parameters = queryParameters(req)
   const active = await activeLogin(context)
-  if (active === undefined) return showLoginPage(context)
+  if (active === undefined) return showAccountLogin(context, '/account')
   // An attempt to sign in as another user has failed.
-  if (active.login.sid === parameters.optional(replacesParameter)) return showLoginPage(context, active)
+  if (active.login.sid === parameters.optional(replacesParameter)) {
+    return showAccountLogin(context, '/account', active)
+  }
   const clientId = parameters.optional('client_id')
   const client = clientId && (await findConnected(context, clientId, parameters, active))
   if (client) return showRemoval(context, active, client)
@@ -142,11 +101,7 @@ const submit = async (context: PageContext): Promise<void> => {
     const query = client_id === undefined ? {} : { removed: client_id, ...others }
     return redirectToPage(res, ownPath(server, '/account', query))
   }
-  // A form of another site carries no cookie and gets none.
-  const browser = boundBrowser(context)
-  assertCsrf(context, form, browser && purposeOf(browser))
-  const page = browser && loginPage(context, browser, await activeLogin(context))
-  if (page && (await logIn(context, form, page))) redirectToPage(res, ownPath(server, '/account'))
+  await submitAccountLogin(context, '/account')
 }
 
 export const accountEndpoint: Endpoint<PageContext> = {

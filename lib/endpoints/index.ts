@@ -14,6 +14,7 @@ import { loginEndpoint } from './login.ts'
 import { logosEndpoint } from './logos.ts'
 import { logoutEndpoint } from './logout.ts'
 import { parEndpoint } from './par.ts'
+import { passkeysEndpoint } from './passkeys.ts'
 import { registerEndpoint, registrationEndpoint } from './register.ts'
 import { revokeEndpoint } from './revoke.ts'
 import { secondFactorEndpoint } from './second-factor.ts'
@@ -36,7 +37,11 @@ export interface Endpoints {
 }
 
 /** The endpoints of one router; the documents that they keep belong to it. */
-export const createEndpoints = ({ features, login }: Pick<Options, 'features' | 'login'>): Endpoints => ({
+export const createEndpoints = ({
+  features,
+  login,
+  passkeys,
+}: Pick<Options, 'features' | 'login' | 'passkeys'>): Endpoints => ({
   api: [
     ...[tokenEndpoint, userinfoEndpoint, introspectEndpoint, revokeEndpoint, createJwksEndpoint()],
     ...(features.pushedRequests ? [parEndpoint] : []),
@@ -50,6 +55,7 @@ export const createEndpoints = ({ features, login }: Pick<Options, 'features' | 
     selectAccountEndpoint,
     consentEndpoint,
     accountEndpoint,
+    ...(passkeys ? [passkeysEndpoint] : []),
     logoutEndpoint,
     ...(features.deviceAuthorization ? [deviceEndpoint] : []),
   ],

@@ -1,22 +1,38 @@
 import { loginWays } from '../authorization/login-location.ts'
+import type { AuthorizationServer } from '../authorization-server.ts'
 import type { PageContext } from '../http/context.ts'
 import { reportServerError } from '../http/errors.ts'
 import { redirectToPage } from '../http/send.ts'
+import { isUserMapping } from '../options/users.ts'
 import type { PageModels } from '../pages/page-models.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import type { Parameters } from '../protocol/parameters.ts'
+import type { Browser } from '../sessions/browser-binding.ts'
 import type { ActiveLogin } from '../sessions/login.ts'
 import { announceSecondFactor, attemptLogin, completeLogin } from '../sessions/login-attempt.ts'
 import { clearNotice, leaveNotice, type Notice, readNotice } from '../sessions/notice.ts'
+import { attemptPasskey } from '../sessions/passkey-attempt.ts'
 import { keepPendingLogin, sendCode } from '../sessions/pending-login.ts'
 import { findSecondFactor } from '../sessions/second-factor.ts'
+import type { User } from '../users/users.ts'
 
 /** The password is never trimmed. The body bounds both fields; a value too long to be right is simply wrong. */
 const maxFieldLength = 16_384
 
+/**
+ * Whether the name that we show is the one that the user types. With users behind functions it need not be, so the field
+ * stays open.
+ */
+export const hasTypedNames = ({ options: { users } }: AuthorizationServer): boolean =>
+  users === undefined || isUserMapping(users)
+
 /** The login form in one place: for a pending request, or for the user alone. */
 export interface LoginPage {
-  readonly form: Pick<PageModels['login'], 'action' | 'hidden' | 'client' | 'switchUrl' | 'signedIn'>
+  readonly form: Pick<
+    PageModels['login'],
+    'action' | 'hidden' | 'client' | 'switchUrl' | 'signedIn' | 'passkey'
+  >
+  readonly browser: Browser
   /** What notices for this page are about: the id of the pending request, or `account`. */
   readonly about: string
   /** Shows the form by GET, also to a user who is signed in. */
@@ -33,16 +49,17 @@ export interface LoginPage {
   /** Whether the browser is known to have no login of any user, which saves a statement. */
   readonly isFirstLogin?: boolean
   /** The account that must log in again, if it is fixed. */
-  readonly account?: string
+  readonly account?: Pick<User, 'username' | 'subject'> | undefined
 }
 
-const statuses = { credentials: 400, throttled: 429, unavailable: 503 }
+const statuses = { credentials: 400, passkey: 400, throttled: 429, unavailable: 503 }
 
 type Said = Pick<PageModels['login'], 'error' | 'errorId' | 'isLastTry' | 'notice' | 'retryAfter'>
 
 /** What the page says about what happened before it. A lock that is over is not mentioned. */
 const saidBy = (notice: Notice | undefined, now: number): Said => {
   if (notice?.kind === 'signed-out' || notice?.kind === 'start-again') return { notice: notice.kind }
+  if (notice?.kind === 'passkey') return { error: notice.kind }
   if (notice?.kind === 'credentials') return { error: notice.kind, isLastTry: notice.isLastTry }
   if (notice?.kind === 'unavailable') return { error: notice.kind, errorId: notice.errorId }
   const retryAfter = notice?.kind === 'throttled' ? (notice.retryAt ?? now) - now : 0
@@ -62,7 +79,7 @@ export const showLogin = (context: PageContext, page: LoginPage, username = ''):
   const said = saidBy(notice, server.now())
   const { error } = said
   const retryAfter = error === 'unavailable' ? 1 : said.retryAfter
-  const name = account ?? (error && notice?.username) ?? username
+  const name = account?.username ?? (error && notice?.username) ?? username
   const model = {
     ...{ ...form, ...said, username: name, confirm: account !== undefined },
     ...loginWays(server, page.returnPath, name),
@@ -109,8 +126,25 @@ const attempt = async (
   return 'second-factor'
 }
 
+/** Checks a passkey and records the login, which needs no further factor. */
+const attemptByPasskey = async (
+  context: PageContext,
+  { about, browser, account, clientId, isFirstLogin }: LoginPage,
+  response: string,
+): Promise<ActiveLogin | Notice> => {
+  const { server } = context
+  const purpose = { action: 'sign in', about, browser } as const
+  const result = await attemptPasskey(context, { response, purpose, subject: account?.subject, clientId })
+  if (result.outcome === 'failed') return { kind: 'passkey' }
+  if (result.outcome === 'refused') return { kind: 'throttled', retryAt: server.now() + result.retryAfter }
+  const { user, amr } = result
+  const proof = { amr, acr: server.options.passkeys?.acr }
+  return completeLogin(context, { username: user.username, clientId, user, isFirst: isFirstLogin, proof })
+}
+
 /**
- * Checks what the user typed and records the login, or redirects to the form or to that for a second factor. Spaces around the username are ignored,
+ * Checks what the user typed, or the passkey that the browser used instead, and records the login, or redirects to the form
+ * or to that for a second factor. Spaces around the username are ignored,
  * because some keyboards add one; those around a password are part of it.
  *
  * @returns the login; undefined when the request has been answered
@@ -120,10 +154,13 @@ export const logIn = async (
   form: Parameters,
   page: LoginPage,
 ): Promise<ActiveLogin | undefined> => {
-  const username = page.account ?? form.verbatim('username', maxFieldLength)?.trim() ?? ''
+  const username = page.account?.username ?? form.verbatim('username', maxFieldLength)?.trim() ?? ''
   const password = form.verbatim('password', maxFieldLength) ?? ''
+  const passkey = context.server.passkeys && form.verbatim('passkey', maxFieldLength)
   try {
-    const result = await attempt(context, page, { username, password })
+    const result = passkey
+      ? await attemptByPasskey(context, page, passkey)
+      : await attempt(context, page, { username, password })
     if (result === 'second-factor') {
       redirectToPage(context.res, page.codeUrl)
       return undefined

@@ -6,31 +6,29 @@ import type { PageContext } from '../http/context.ts'
 import { formParameters, queryParameters } from '../http/form.ts'
 import type { Endpoint } from '../http/route.ts'
 import { ownPath } from '../http/urls.ts'
-import { isUserMapping } from '../options/users.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 import { assertCsrf, csrfToken, type FormPurpose } from '../sessions/csrf.ts'
 import { type ActiveLogin, activeLogin } from '../sessions/login.ts'
 import { subjectFor } from '../tokens/subject.ts'
-import { type LoginPage, logIn, showLogin } from './login-form.ts'
+import { hasTypedNames, type LoginPage, logIn, showLogin } from './login-form.ts'
+import { passkeyPrompt } from './passkey-prompt.ts'
 
 const purposeOf = ({ id, browser }: PendingRequest): FormPurpose => ({ action: 'login', about: id, browser })
 
 /**
- * The account that must log in again, if the request asks for a renewed login and for no other account. With users
- * behind functions, the name that we show need not be the one that the user types, so the field stays open.
+ * The account that must log in again, if the request asks for a renewed login and for no other account.
  */
 const accountToConfirm = (
   { server }: PageContext,
   { request, client, sid }: PendingRequest,
   active: ActiveLogin | undefined,
-): string | undefined => {
-  const { users } = server.options
-  if (request.prompt.includes('select_account') || (users && !isUserMapping(users))) return undefined
+): ActiveLogin['user'] | undefined => {
+  if (request.prompt.includes('select_account') || !hasTypedNames(server)) return undefined
   if (active === undefined || active.login.sid !== sid) return undefined
   const { hintedSubject } = request
   const isOther =
     hintedSubject !== undefined && hintedSubject !== subjectFor(server, client, active.user.subject)
-  return isOther ? undefined : active.user.username
+  return isOther ? undefined : active.user
 }
 
 /**
@@ -61,6 +59,7 @@ const pageFor = (
       ...(account !== undefined && { switchUrl: loginUrl(active?.login.sid) }),
     },
     about: id,
+    browser: pending.browser,
     returnPath: ownPath(server, '/login', { [requestParameter]: secret, [returnedParameter]: '1' }),
     // After a failure a user who is signed in must read why, and not go on with a login that they did not ask for.
     url: loginUrl(account === undefined ? active?.login.sid : undefined),
@@ -89,7 +88,8 @@ const show = async (context: PageContext, pending: PendingRequest, query: Parame
   }
   const active = await activeLogin(context, { login: pending.known?.login })
   const replaced = query.optional(replacesParameter)
-  const page = pageFor(context, pending, active, replaced)
+  const bare = pageFor(context, pending, active, replaced)
+  const page = { ...bare, form: { ...bare.form, passkey: await passkeyPrompt(context, bare) } }
   const showForm = (mayContinue = false): boolean => {
     if (mayContinue && active?.login.sid !== replaced) return false
     const url = loginLocation(server, pending.secret, pending.request)

@@ -19,6 +19,7 @@ import { clearNotice, leaveNotice, type Notice, readNotice } from '../sessions/n
 import { attemptCode, openPendingLogin, sendCode } from '../sessions/pending-login.ts'
 import { findSecondFactor } from '../sessions/second-factor.ts'
 import type { User } from '../users/users.ts'
+import { type AccountPath, accountSignIn, namedAccountPage } from './account-login.ts'
 import { codeNotices } from './login-form.ts'
 
 /** The hidden field with the password attempt that the form belongs to. It is not secret. */
@@ -63,16 +64,14 @@ const placeOfRequest = async (context: PageContext, pending: PendingRequest): Pr
   }
 }
 
-const placeOfAccount = async (context: PageContext): Promise<Place> => {
+const placeOfAccount = async (context: PageContext, path: AccountPath): Promise<Place> => {
   const { server, res } = context
   const active = await activeLogin(context)
-  const loginUrl = ownPath(server, '/account')
+  const loginUrl = ownPath(server, path)
   return {
-    about: 'account',
-    parameters: {},
+    ...accountSignIn(server, path),
     loginUrl,
-    formUrl: ownPath(server, '/account', active ? { [replacesParameter]: active.login.sid } : {}),
-    acrValues: [],
+    formUrl: ownPath(server, path, active ? { [replacesParameter]: active.login.sid } : {}),
     finish: () => redirectToPage(res, loginUrl),
   }
 }
@@ -234,7 +233,7 @@ const at = (
     ? withPending(context, parameters, async (about, pending) =>
         work(about, await placeOfRequest(about, pending), parameters),
       )
-    : placeOfAccount(context).then((place) => work(context, place, parameters))
+    : placeOfAccount(context, namedAccountPage(parameters)).then((place) => work(context, place, parameters))
 
 /** Asks for the code of a second factor (`login.secondFactor`) between the password and the login. */
 export const secondFactorEndpoint: Endpoint<PageContext> = {

@@ -78,7 +78,7 @@ export const checkedFlag = (name: string, flag: unknown): boolean =>
 export const checkedLogin = (login: LoginOptions, acrValues: readonly string[] = []): LoginOptions => {
   assertRecord('login', login)
   assertNames('login.', login, [
-    ...['url', 'identifier', 'providers', 'current', 'remember', 'forget', 'secondFactor', 'acr'],
+    ...['url', 'identifier', 'providers', 'passkeys', 'current', 'remember', 'forget', 'secondFactor', 'acr'],
   ])
   assertType('login.url', login.url, 'string')
   assertType('login.current', login.current, 'function')

@@ -29,6 +29,7 @@ export type {
   ScopeOptions,
   ScopeWords,
 } from './page-options.ts'
+export type { PasskeyOptions } from './passkey-options.ts'
 export type {
   ClientPolicy,
   MetadataDocumentOptions,

@@ -46,6 +46,7 @@ import type {
   UserFunctions,
   UserMapping,
 } from './options.ts'
+import { checkedPasskeys, type Passkeys } from './passkey-options.ts'
 import { checkedResources, type Resource } from './resources.ts'
 import { checkedScopes } from './scopes.ts'
 import { checkedSecurityProfile } from './security-profile.ts'
@@ -73,6 +74,8 @@ export interface Options {
   readonly users: UserMapping | UserFunctions | undefined
   readonly organizations: AuthRouterOptions['organizations']
   readonly login: LoginOptions
+  /** Sign-in with passkeys; undefined is off. */
+  readonly passkeys: Passkeys | undefined
   readonly session: AuthRouterOptions['session']
   readonly scopes: Readonly<Record<string, ScopeOptions>>
   /** By canonical identifier; empty if the host has none. */
@@ -152,6 +155,9 @@ export const resolveOptions = (
   const warning = environmentWarning(environment, issuer)
   if (warning !== undefined) logger.warn(warning)
   const resources = checkedResources(options.resources ?? {}, issuer, options)
+  const acrValues = checkedAcrValues(options.acrValues ?? [])
+  const login = checkedLogin(options.login ?? {}, acrValues)
+  const branding = checkedBranding(options.branding ?? {})
   return {
     issuer,
     basePath: new URL(issuer).pathname.replace(/\/$/, ''),
@@ -166,14 +172,15 @@ export const resolveOptions = (
     storeEvents: checkedFlag('storeEvents', options.storeEvents ?? false),
     users: options.users === undefined ? undefined : assertUsers(options.users),
     organizations: checkedOrganizations(options.organizations),
-    login: checkedLogin(options.login ?? {}, checkedAcrValues(options.acrValues ?? [])),
+    login,
+    passkeys: checkedPasskeys(login, { issuer, branding, acrValues }),
     session: checkedSession(options.session),
     scopes: checkedScopes(options.scopes ?? {}),
     resources,
     trustedIssuers: checkedTrustedIssuers(options.trustedIssuers ?? {}),
     grants: checkedGrants(options.grants ?? []),
     authorizationDetails: checkedDetailTypes(options.authorizationDetails ?? {}, { ...options, resources }),
-    acrValues: checkedAcrValues(options.acrValues ?? []),
+    acrValues,
     developers: checkedDevelopers(options.developers, options),
     lifetimes: checkedLifetimes(options.lifetimes ?? {}),
     refreshTokenGracePeriod: checkedGracePeriod(options.refreshTokenGracePeriod ?? 10),
@@ -187,7 +194,7 @@ export const resolveOptions = (
     views: checkedViews(options.views),
     defaultLocale: checkedDefaultLocale(options.defaultLocale ?? 'en'),
     locales: checkedLocales(options.locales ?? {}),
-    branding: checkedBranding(options.branding ?? {}),
+    branding,
     outbound: checkedOutbound(options.outbound ?? {}),
     logger,
   }

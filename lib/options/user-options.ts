@@ -1,5 +1,6 @@
 import type { Request, Response } from 'express'
 import type { Picture } from './page-options.ts'
+import type { PasskeyOptions } from './passkey-options.ts'
 
 /** A row of the host's user table, as the host's own Knex instance returns it. */
 export type UserRow = Record<string, unknown>
@@ -126,6 +127,11 @@ export interface LoginOptions {
   identifier?: 'email' | 'username' | 'either'
   /** Other ways to sign in, as buttons above the form of the built-in page. They require `current`. @default [] */
   providers?: readonly LoginProvider[]
+  /**
+   * Users can sign in with passkeys on the built-in page, and add them on the page of their connected apps. It requires the
+   * package `@simplewebauthn/server`. @default false
+   */
+  passkeys?: boolean | PasskeyOptions
   /** Returns the user who is logged in to the host, or a falsy value. Required with `url`. @default none */
   current?: (
     req: Request,

@@ -127,6 +127,28 @@ const account: PageModels['account'] = {
   ],
   signOutUrl: '/logout',
 }
+const passkeyOptions = JSON.stringify({
+  challenge:
+    'MTc5MzM0NDAwMC4wMDAwMDAwMDAwMDAwMDAwMDAwMDAwLjAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDA',
+  rpId: 'app.example.com',
+  userVerification: 'required',
+})
+const passkeys: PageModels['passkeys'] = {
+  action: '/account/passkeys',
+  hidden,
+  username: 'alice@example.com',
+  passkeys: [
+    {
+      name: 'Google Password Manager',
+      created: '2026-03-02T08:00:00.000Z',
+      lastUsed: '2026-11-21T09:41:00.000Z',
+      url: '/account/passkeys?id=one',
+    },
+    { name: '', created: '2026-11-20T08:00:00.000Z', url: '/account/passkeys?id=two' },
+  ],
+  options: passkeyOptions,
+  accountUrl: '/account',
+}
 const workspaces = [
   { id: 'ws-1', name: 'Initech' },
   { id: 'ws-2', name: 'Globex' },
@@ -196,6 +218,17 @@ export const samples: readonly Sample[] = [
       ...{ ...login, username: 'ben@example.com', error: 'credentials' },
       signedIn: { username: 'alice@example.com', url: '/login?request=sample' },
     },
+  },
+  { name: 'login-passkey', page: 'login', model: { ...login, passkey: passkeyOptions } },
+  {
+    name: 'login-passkey-wrong',
+    page: 'login',
+    model: { ...login, username: 'alice@example.com', passkey: passkeyOptions, error: 'passkey' },
+  },
+  {
+    name: 'login-passkey-confirm',
+    page: 'login',
+    model: { ...login, username: 'alice@example.com', confirm: true, passkey: passkeyOptions },
   },
   { name: 'login-unverified', page: 'login', model: { ...login, client: unverified } },
   { name: 'consent', page: 'consent', model: consent },
@@ -426,6 +459,22 @@ export const samples: readonly Sample[] = [
   },
   { name: 'account-sign-in', page: 'account-sign-in', model: { url: '/login?return_to=/oauth/account' } },
   { name: 'login-account', page: 'login', model: { ...login, action: '/account', client: undefined } },
+  { name: 'account-passkeys', page: 'account', model: { ...account, passkeysUrl: '/account/passkeys' } },
+  { name: 'passkeys', page: 'passkeys', model: passkeys },
+  { name: 'passkeys-added', page: 'passkeys', model: { ...passkeys, notice: 'added' } },
+  { name: 'passkeys-not-added', page: 'passkeys', model: { ...passkeys, passkeys: [], notice: 'not-added' } },
+  { name: 'passkeys-full', page: 'passkeys', model: { ...passkeys, options: undefined, notice: 'removed' } },
+  {
+    name: 'passkey',
+    page: 'passkey',
+    model: {
+      action: '/account/passkeys',
+      hidden,
+      passkey: { name: `My phone ${long}`, created: '2026-03-02T08:00:00.000Z' },
+      username: 'alice@example.com',
+      cancelUrl: '/account/passkeys',
+    },
+  },
   { name: 'remove-client', page: 'remove-client', model: removal },
   {
     name: 'remove-client-organization',

@@ -1,5 +1,5 @@
 import type { Context, PageContext } from '../http/context.ts'
-import type { LoginOutcome } from '../throttle/login-throttle.ts'
+import type { KnownDevice, LoginOutcome } from '../throttle/login-throttle.ts'
 import type { User } from '../users/users.ts'
 import { accountOf, deviceOf, rememberDevice } from './device-cookie.ts'
 import { type ActiveLogin, type Proof, startLogin } from './login.ts'
@@ -8,7 +8,7 @@ import { type ActiveLogin, type Proof, startLogin } from './login.ts'
 export interface Credentials {
   readonly username: string
   readonly password: string
-  readonly clientId?: string
+  readonly clientId?: string | undefined
 }
 
 /** The fields that the events of a sign-in have in common. */
@@ -20,23 +20,29 @@ const detailsOf = (
   return clientId === undefined ? { account } : { clientId, account }
 }
 
+/** What an attempt is announced and counted under. */
+export interface AttemptNames extends Pick<Credentials, 'username' | 'clientId'> {
+  /** What failures are counted under. @default the username */
+  readonly countedAs?: string
+  readonly device: KnownDevice | undefined
+}
+
 /**
- * Checks a password as far as the limits allow, and announces why it failed. A right password is not a login yet: see
+ * Authenticates a user as far as the limits allow, and announces why it failed. A success is not a login yet: see
  * {@link completeLogin}.
  *
- * @throws OAuthError `temporarily_unavailable` when the password could not be checked; that does not count as a failure
+ * @param authenticate returns undefined for wrong credentials; if it throws, the attempt does not count
  */
-export const attemptLogin = async (
+export const limitedAttempt = async (
   context: Context,
-  { username, password, clientId }: Credentials,
+  { countedAs, device, ...names }: AttemptNames,
+  authenticate: () => Promise<User | undefined>,
 ): Promise<LoginOutcome<User>> => {
-  const { server, req, info } = context
-  const details = detailsOf(context, { username, clientId })
-  const device = deviceOf(context, username)
-  const attempt = { account: details.account, address: info.address, device }
-  const result = await server.throttle.login.attempt(attempt, () =>
-    server.users.authenticate(username, password, req, device !== undefined),
-  )
+  const { server, info } = context
+  const details = detailsOf(context, names)
+  const account = countedAs === undefined ? details.account : accountOf(server, countedAs)
+  const attempt = { account, address: info.address, device }
+  const result = await server.throttle.login.attempt(attempt, authenticate)
   if (result.outcome === 'failed') {
     server.events.announce('login.failed', info, details)
     if (result.lockedFor !== undefined)
@@ -45,6 +51,22 @@ export const attemptLogin = async (
   if (result.outcome === 'refused')
     server.events.announce('login.refused', info, { ...details, seconds: result.retryAfter })
   return result
+}
+
+/**
+ * Checks a password as {@link limitedAttempt}.
+ *
+ * @throws OAuthError `temporarily_unavailable` when the password could not be checked; that does not count as a failure
+ */
+export const attemptLogin = async (
+  context: Context,
+  { username, password, clientId }: Credentials,
+): Promise<LoginOutcome<User>> => {
+  const { server, req } = context
+  const device = deviceOf(context, username)
+  return limitedAttempt(context, { username, clientId, device }, () =>
+    server.users.authenticate(username, password, req, device !== undefined),
+  )
 }
 
 /** Announces that a password was right, and that the user must now enter a code. */
@@ -63,7 +85,7 @@ export const announceSecondFactor = (
 export interface CompletedLogin extends Pick<Credentials, 'username' | 'clientId'> {
   readonly user: User
   /** Whether the browser is known to have no login of any user, which saves a statement. */
-  readonly isFirst?: boolean
+  readonly isFirst?: boolean | undefined
   readonly proof?: Proof
 }
 

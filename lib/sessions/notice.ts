@@ -5,11 +5,14 @@ import { boundBrowser } from './browser-binding.ts'
 
 /** What the form for a second factor has led to: a wrong code, another code, or no more codes. */
 export type CodeNotice = 'wrong' | 'sent' | 'not-sent'
+/** What has become of a passkey on the page of the user's passkeys. */
+export type PasskeysNotice = 'added' | 'not-added' | 'renamed' | 'removed'
 
 /** What a form has led to. The page that the browser is redirected to says it, so that a reload sends no form again. */
 export interface Notice {
   readonly kind:
     | 'credentials'
+    | 'passkey'
     | 'throttled'
     | 'unavailable'
     | 'signed-out'
@@ -17,6 +20,7 @@ export interface Notice {
     | 'account'
     | 'changed'
     | CodeNotice
+    | PasskeysNotice
   /** The name that was typed. */
   readonly username?: string
   /** With `credentials` and `wrong`: one more failure pauses the sign-in. */

@@ -43,13 +43,14 @@ describe.each(tags)('every page in every state, in the language %s', (language) 
     }),
   )
   const style = views.asset('style.css')?.body ?? Buffer.of()
-  const decision = /^(consent|device-confirm|select-account|remove-client|sign-out)/
-  const scripts = { decision, 'form-post': /^form-post/, login: /^login/, leave: /^return-frames/ }
-  /** The script of a page; no page has two. */
-  const scriptOf = (page: string): string | undefined =>
-    Object.entries(scripts).find(([, pages]) => pages.test(page))?.[0]
+  const decision = /^(consent|device-confirm|select-account|remove-client|passkey$|sign-out)/
+  const passkey = /^(passkeys(?!-full)|login-passkey)/
+  const scripts = { decision, 'form-post': /^form-post/, login: /^login/, leave: /^return-frames/, passkey }
+  const scriptsOf = (page: string): string[] =>
+    Object.entries(scripts).flatMap(([name, pages]) => (pages.test(page) ? [`${name}.js`] : []))
   const assetWeight = (name: string): number => views.asset(name)?.encoded('br')?.byteLength ?? 0
-  const scriptWeight = (page: string): number => assetWeight(`${scriptOf(page)}.js`)
+  const scriptWeight = (page: string): number =>
+    scriptsOf(page).reduce((sum, name) => sum + assetWeight(name), 0)
 
   /** Whatever a browser fetches by itself, that is all but links that a person follows and forms. */
   const loaded = (html: string): string[] =>
@@ -80,8 +81,7 @@ describe.each(tags)('every page in every state, in the language %s', (language) 
   test('loads a stylesheet, a small picture, no script but its own, and nothing from elsewhere', () => {
     for (const [name, html] of pages) {
       const files = loaded(html).map((address) => address.replace(/\?v=[\w-]{16}$/, ''))
-      const script = scriptOf(name)
-      const own = script === undefined ? [] : [`/assets/${script}.js`]
+      const own = scriptsOf(name).map((script) => `/assets/${script}`)
       const frames = [...html.matchAll(/<iframe src="([^"]+)"/g)].map(([, address]) => address)
       expect(frames).toHaveLength(name.endsWith('-frames') ? 1 : 0)
       const expected = ['/assets/icon.svg', '/assets/style.css', ...own, ...frames]

@@ -9,7 +9,7 @@ import { ada, answerOf, bob, expectError, redeem, refresh, userinfo } from '../s
 
 const scope = 'openid email notes:read offline_access'
 const told = { client_id: 'told', client_secret: secret, redirect_uris: [callback] }
-const nothing = { consents: [], receipts: [], authorizations: [], logins: [] }
+const nothing = { consents: [], receipts: [], authorizations: [], logins: [], passkeys: [] }
 
 let receiver: LogoutReceiver
 let host: Host

@@ -1,0 +1,117 @@
+import type { AuthorizationServer } from '../authorization-server.ts'
+import type { Context } from '../http/context.ts'
+import { hashSecret } from '../keys/secrets.ts'
+import { type Passkey, type PasskeyFailure, parsePasskeyResponse, passkeyName } from '../protocol/passkey.ts'
+import { passkeyProvider } from '../protocol/passkey-providers.ts'
+import { createPasskey, listPasskeys, removePasskey, removePasskeysOfSubject } from '../repositories/index.ts'
+import type { Browser } from '../sessions/browser-binding.ts'
+import {
+  type ChallengePurpose,
+  consumeChallenge,
+  createChallenge,
+  openChallenge,
+  userHandleOf,
+} from '../sessions/passkey-challenge.ts'
+import type { User } from '../users/users.ts'
+
+/** The most passkeys of a user. */
+const maxPasskeys = 20
+
+/** COSE algorithms in order of preference (RFC 9053): Ed25519, ECDSA with P-256, RSA with SHA-256 for Windows. */
+const algorithms = [-8, -7, -257]
+
+const purposeOf = (subject: string, browser: Pick<Browser, 'secret'>): ChallengePurpose => ({
+  action: 'add',
+  about: subject,
+  browser,
+})
+
+/**
+ * What the script asks the browser for, to make a new passkey: PublicKeyCredentialCreationOptions as JSON
+ * (WebAuthn §5.1.9). An authenticator that has one of these passkeys already makes no other.
+ *
+ * @returns undefined if the user has as many passkeys as are allowed
+ */
+export const passkeyCreation = (
+  server: AuthorizationServer,
+  { subject, username }: User,
+  known: readonly Passkey[],
+  browser: Browser,
+): string | undefined => {
+  const { passkeys } = server.options
+  if (passkeys === undefined || known.length >= maxPasskeys) return undefined
+  return JSON.stringify({
+    rp: { id: passkeys.rpId, name: passkeys.rpName },
+    user: { id: userHandleOf(server, subject), name: username, displayName: username },
+    challenge: createChallenge(server, purposeOf(subject, browser)),
+    pubKeyCredParams: algorithms.map((alg) => ({ type: 'public-key', alg })),
+    excludeCredentials: known.map(({ credentialId: id, transports }) => ({
+      type: 'public-key',
+      id,
+      transports,
+    })),
+    authenticatorSelection: {
+      residentKey: 'required',
+      requireResidentKey: true,
+      userVerification: 'required',
+    },
+    attestation: 'none',
+  })
+}
+
+interface NewPasskey {
+  readonly user: User
+  readonly browser: Pick<Browser, 'secret'>
+  /** What our script sent: JSON. */
+  readonly response: string
+  /** As the user typed it. */
+  readonly name: string | undefined
+}
+
+const store = async (
+  server: AuthorizationServer,
+  { user: { subject }, browser, response: text, name }: NewPasskey,
+): Promise<PasskeyFailure | 'added'> => {
+  const { database, options, passkeys } = server
+  const response = parsePasskeyResponse(text)
+  if (response === undefined || passkeys === undefined || options.passkeys === undefined) return 'malformed'
+  const challenge = openChallenge(server, response.challenge, purposeOf(subject, browser))
+  if (typeof challenge === 'string') return challenge
+  const { origin, rpId } = options.passkeys
+  const expected = { challenge: challenge.value, origin, rpId }
+  const created = await passkeys.verifyRegistration(response, expected)
+  if (created === undefined) return 'invalid'
+  if (!(await consumeChallenge(server, challenge))) return 'replayed'
+  const { credentialId, publicKey, counter, isBackedUp, aaguid } = created
+  const hash = hashSecret(credentialId)
+  const { transports } = response
+  const isStored = await createPasskey(database, {
+    ...{ hash, subject, credentialId, publicKey, counter, transports, isBackedUp, now: server.now() },
+    name: passkeyName(name) ?? passkeyProvider(aaguid) ?? '',
+  })
+  if (!isStored) return 'exists'
+  if ((await listPasskeys(database, { subject })).length <= maxPasskeys) return 'added'
+  // Several tabs have added one at the same time.
+  await removePasskey(database, { hash, subject })
+  return 'exists'
+}
+
+/**
+ * Adds the passkey that the browser has made, and announces the outcome.
+ *
+ * @returns whether it was added
+ */
+export const addPasskey = async ({ server, info }: Context, added: NewPasskey): Promise<boolean> => {
+  const outcome = await store(server, added)
+  const { subject } = added.user
+  if (outcome === 'added') server.events.announce('passkey.added', info, { subject })
+  else server.events.announce('passkey.failed', info, { reason: outcome, subject })
+  return outcome === 'added'
+}
+
+/** Removes every passkey of a user, and announces each. */
+export const removePasskeysOf = async (server: AuthorizationServer, subject: string): Promise<void> => {
+  const count = await removePasskeysOfSubject(server.database, { subject })
+  for (let index = 0; index < count; index += 1)
+    server.events.announce('passkey.removed', undefined, { subject })
+}

@@ -1,0 +1,110 @@
+import {
+  accountLoginLocation,
+  replacesParameter,
+  returnedParameter,
+} from '../authorization/login-location.ts'
+import type { AuthorizationServer } from '../authorization-server.ts'
+import type { PageContext } from '../http/context.ts'
+import { formParameters, queryParameters } from '../http/form.ts'
+import { redirectToPage } from '../http/send.ts'
+import { ownPath } from '../http/urls.ts'
+import type { Parameters } from '../protocol/parameters.ts'
+import { type Browser, bindBrowser, boundBrowser } from '../sessions/browser-binding.ts'
+import { assertCsrf, csrfToken, type FormPurpose } from '../sessions/csrf.ts'
+import { type ActiveLogin, activeLogin } from '../sessions/login.ts'
+import { hasTypedNames, type LoginPage, logIn, showLogin } from './login-form.ts'
+import { passkeyPrompt } from './passkey-prompt.ts'
+
+// No request is pending when a user logs in here. The form leads to this page and nowhere else, so no parameter can send
+// the browser elsewhere. Its CSRF token contains the secret of this browser, so no other site can log it in. The login
+// gives the session a new id, so a session that was planted before is worth nothing.
+
+/** The pages of the user's own account, below the mount, which sign the user in themselves. */
+const accountPaths = ['/account', '/account/passkeys'] as const
+export type AccountPath = (typeof accountPaths)[number]
+
+/** Names the page of the account that a user signs in to, on other pages than that one. */
+const pageParameter = 'page'
+
+/** The page of the account that a URL or form names. */
+export const namedAccountPage = (parameters: Parameters): AccountPath => {
+  const named = parameters.optional(pageParameter)
+  return accountPaths.find((path) => path === named) ?? '/account'
+}
+
+/** A sign-in to a page of the account, in URLs and forms, and with the levels that it should have. */
+export const accountSignIn = (
+  { options }: AuthorizationServer,
+  path: AccountPath,
+): { about: string; parameters: Readonly<Record<string, string>>; acrValues: readonly string[] } => {
+  if (path === '/account') return { about: 'account', parameters: {}, acrValues: [] }
+  // What the user adds there signs in at every level.
+  return { about: path, parameters: { [pageParameter]: path }, acrValues: options.acrValues }
+}
+
+const purposeOf = (path: AccountPath, browser: Browser): FormPurpose => ({
+  action: 'account',
+  about: path === '/account' ? 'sign in' : `sign in to ${path}`,
+  browser,
+})
+
+/** @param active the login that the user replaces on the page `/account`, or confirms on another */
+const loginPage = (
+  { server }: PageContext,
+  path: AccountPath,
+  browser: Browser,
+  active: ActiveLogin | undefined,
+): LoginPage => {
+  const url = ownPath(server, path)
+  const { about, parameters, acrValues } = accountSignIn(server, path)
+  const isReplacing = path === '/account' && active !== undefined
+  const replaces: Record<string, string> = isReplacing ? { [replacesParameter]: active.login.sid } : {}
+  return {
+    form: {
+      action: url,
+      hidden: { ...replaces, csrf_token: csrfToken(server, purposeOf(path, browser)) },
+      ...(isReplacing && { signedIn: { username: active.user.username, url } }),
+    },
+    browser,
+    about,
+    acrValues,
+    returnPath: url,
+    codeUrl: ownPath(server, '/second-factor', parameters),
+    url: ownPath(server, path, replaces),
+    account: isReplacing || !hasTypedNames(server) ? undefined : active?.user,
+  }
+}
+
+/**
+ * Shows the sign-in form in place of a page of the account, or sends the browser to the login page of the host.
+ *
+ * @param active as for the form
+ */
+export const showAccountLogin = async (
+  context: PageContext,
+  path: AccountPath,
+  active?: ActiveLogin,
+): Promise<void> => {
+  const { server, req, res } = context
+  const { url } = server.options.login
+  if (url === undefined) {
+    const page = loginPage(context, path, bindBrowser(context), active)
+    const passkey = await passkeyPrompt(context, page)
+    return showLogin(context, { ...page, form: { ...page.form, passkey } })
+  }
+  const location = accountLoginLocation(server, url)
+  // A browser that comes back without a login is not redirected again.
+  if (queryParameters(req).has(returnedParameter)) context.send('account-sign-in', { url: location })
+  else redirectToPage(res, location)
+}
+
+/** Logs the user in, and shows the page. */
+export const submitAccountLogin = async (context: PageContext, path: AccountPath): Promise<void> => {
+  const { server, req, res } = context
+  const form = formParameters(req)
+  // A form of another site carries no cookie and gets none.
+  const browser = boundBrowser(context)
+  assertCsrf(context, form, browser && purposeOf(path, browser))
+  const page = browser && loginPage(context, path, browser, await activeLogin(context))
+  if (page && (await logIn(context, form, page))) redirectToPage(res, ownPath(server, path))
+}

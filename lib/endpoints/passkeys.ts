@@ -1,0 +1,152 @@
+import { addPasskey, passkeyCreation } from '../account/passkeys.ts'
+import type { AuthorizationServer } from '../authorization-server.ts'
+import type { PageContext } from '../http/context.ts'
+import { formParameters, queryParameters } from '../http/form.ts'
+import type { Endpoint } from '../http/route.ts'
+import { redirectToPage } from '../http/send.ts'
+import { ownPath } from '../http/urls.ts'
+import type { PasskeyCard } from '../pages/page-models.ts'
+import type { Parameters } from '../protocol/parameters.ts'
+import { type Passkey, passkeyName } from '../protocol/passkey.ts'
+import { listPasskeys, removePasskey, renamePasskey } from '../repositories/index.ts'
+import { bindBrowser, boundBrowser } from '../sessions/browser-binding.ts'
+import { assertCsrf, csrfToken, type FormPurpose } from '../sessions/csrf.ts'
+import { hostLogin } from '../sessions/host-login.ts'
+import { type ActiveLogin, activeLogin } from '../sessions/login.ts'
+import { clearNotice, leaveNotice, type PasskeysNotice, readNotice } from '../sessions/notice.ts'
+import { findSecondFactor } from '../sessions/second-factor.ts'
+import { accountSignIn, showAccountLogin, submitAccountLogin } from './account-login.ts'
+
+const path = '/account/passkeys'
+/** What notices for this page are about; those of its sign-in form are about its path. */
+const about = 'passkeys'
+/** Seconds after a sign-in in which a user may add, rename and remove passkeys. */
+const recent = 600
+/** Characters of what the script sends; a form is not longer. */
+const maxResponseLength = 16_384
+const maxTypedName = 255
+
+const purposeOf = ({ login }: ActiveLogin, browser: FormPurpose['browser']): FormPurpose => ({
+  action: 'account',
+  about: JSON.stringify(['passkeys', login.subject]),
+  browser,
+})
+
+/**
+ * The login, if it is good enough to add a passkey, which signs in without anything else from then on. It must be recent,
+ * because an abandoned session would get a passkey that outlasts it; the time of a login of the host counts only if the host
+ * says it, and not that of the first visit. And it must not be by the password alone if the user has a second factor.
+ */
+const strongLogin = async (context: PageContext, active: ActiveLogin): Promise<ActiveLogin | undefined> => {
+  const { server } = context
+  const { authTime, fromHost, amr } = active.login
+  if (server.now() - authTime > recent) return undefined
+  if (fromHost && (await hostLogin(context))?.authTime === undefined) return undefined
+  const isPasswordOnly = amr.every((method) => method === 'pwd')
+  const { acrValues } = accountSignIn(server, path)
+  const lacksFactor = isPasswordOnly && (await findSecondFactor(context, active.user, acrValues)) !== undefined
+  return lacksFactor ? undefined : active
+}
+
+const iso = (seconds: number): string => new Date(seconds * 1000).toISOString()
+
+const cardOf = (
+  server: AuthorizationServer,
+  { hash, name, createdAt, lastUsedAt }: Passkey,
+): PasskeyCard => ({
+  name,
+  created: iso(createdAt),
+  ...(lastUsedAt !== null && { lastUsed: iso(lastUsedAt) }),
+  url: ownPath(server, path, { id: hash }),
+})
+
+const noticeFor = (context: PageContext): PasskeysNotice | undefined => {
+  const kind = readNotice(context, about)?.kind
+  const shown = (['added', 'not-added', 'renamed', 'removed'] as const).find((each) => each === kind)
+  if (shown !== undefined) clearNotice(context)
+  return shown
+}
+
+const showPasskeys = (context: PageContext, active: ActiveLogin, known: readonly Passkey[]): void => {
+  const { server } = context
+  const { user } = active
+  const browser = bindBrowser(context)
+  const [options, notice] = [passkeyCreation(server, user, known, browser), noticeFor(context)]
+  context.send('passkeys', {
+    action: ownPath(server, path),
+    hidden: { decision: 'add', csrf_token: csrfToken(server, purposeOf(active, browser)) },
+    username: user.username,
+    passkeys: known.map((passkey) => cardOf(server, passkey)),
+    ...(options !== undefined && { options }),
+    ...(notice && { notice }),
+    accountUrl: ownPath(server, '/account'),
+  })
+}
+
+const showPasskey = (context: PageContext, active: ActiveLogin, passkey: Passkey): void => {
+  const { server } = context
+  context.send('passkey', {
+    action: ownPath(server, path),
+    hidden: { id: passkey.hash, csrf_token: csrfToken(server, purposeOf(active, bindBrowser(context))) },
+    passkey: cardOf(server, passkey),
+    username: active.user.username,
+    cancelUrl: ownPath(server, path),
+  })
+}
+
+/** The user's passkeys; with `id` the page that renames or removes one. */
+const show = async (context: PageContext): Promise<void> => {
+  const active = await activeLogin(context)
+  const signedIn = active && (await strongLogin(context, active))
+  if (signedIn === undefined) return showAccountLogin(context, path, active)
+  const known = await listPasskeys(context.server.database, { subject: signedIn.login.subject })
+  const id = queryParameters(context.req).optional('id')
+  const passkey = known.find(({ hash }) => hash === id)
+  if (passkey) showPasskey(context, signedIn, passkey)
+  else showPasskeys(context, signedIn, known)
+}
+
+/** Does what the form says. A passkey that is gone is shown to be gone by the list. */
+const change = async (
+  context: PageContext,
+  { user, login }: ActiveLogin,
+  form: Parameters,
+  browser: FormPurpose['browser'],
+): Promise<PasskeysNotice | undefined> => {
+  const { server, info } = context
+  const { database } = server
+  const { subject } = login
+  const decision = form.required('decision')
+  const name = form.optional('name', maxTypedName)
+  if (decision === 'add') {
+    const response = form.verbatim('passkey', maxResponseLength) ?? ''
+    return (await addPasskey(context, { user, browser, response, name })) ? 'added' : 'not-added'
+  }
+  const hash = form.required('id')
+  if (decision === 'rename') {
+    return (await renamePasskey(database, { hash, subject, name: passkeyName(name) ?? '' }))
+      ? 'renamed'
+      : undefined
+  }
+  if (decision !== 'remove' || !(await removePasskey(database, { hash, subject }))) return undefined
+  server.events.announce('passkey.removed', info, { subject })
+  return 'removed'
+}
+
+/** A change to the passkeys; without `decision` the sign-in form. */
+const submit = async (context: PageContext): Promise<void> => {
+  const { server, req, res } = context
+  const form = formParameters(req)
+  if (!form.has('decision')) return submitAccountLogin(context, path)
+  const active = await activeLogin(context)
+  const browser = boundBrowser(context)
+  const signedIn = active && (await strongLogin(context, active))
+  if (signedIn) {
+    assertCsrf(context, form, browser && purposeOf(signedIn, browser))
+    const notice = browser && (await change(context, signedIn, form, browser))
+    if (notice) leaveNotice(context, about, { kind: notice })
+  }
+  redirectToPage(res, ownPath(server, path))
+}
+
+export const passkeysEndpoint: Endpoint<PageContext> = { path, methods: { GET: show, POST: submit } }
