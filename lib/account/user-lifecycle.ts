@@ -19,7 +19,7 @@ export interface UserLifecycle {
    */
   revokeAll(id: string | number, reason?: string): Promise<void>
   /**
-   * Removes every passkey of a user. Call it besides `revokeAll()` if somebody else may have added one; a changed password
+   * Removes every passkey of a user. Call it besides `revokeAll()` if another person may have added one; a changed password
    * alone keeps them.
    *
    * @example await oauth.users.removePasskeys(user.id)

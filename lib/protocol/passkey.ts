@@ -23,7 +23,7 @@ export interface Passkey {
   readonly lastUsedAt: number | null
 }
 
-/** What a script of ours sends: the public key credential of the browser as JSON (WebAuthn §5.1.8), checked for its shape. */
+/** What our script sends: the public key credential of the browser as JSON (WebAuthn §5.1.8), checked for its shape. */
 export interface PasskeyResponse {
   /** The credential ID, base64url. */
   readonly id: string
