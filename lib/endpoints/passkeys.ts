@@ -44,7 +44,8 @@ const strongLogin = async (context: PageContext, active: ActiveLogin): Promise<A
   if (fromHost && (await hostLogin(context))?.authTime === undefined) return undefined
   const isPasswordOnly = amr.every((method) => method === 'pwd')
   const { acrValues } = accountSignIn(server, path)
-  const lacksFactor = isPasswordOnly && (await findSecondFactor(context, active.user, acrValues)) !== undefined
+  const lacksFactor =
+    isPasswordOnly && (await findSecondFactor(context, active.user, acrValues)) !== undefined
   return lacksFactor ? undefined : active
 }
 
