@@ -45,7 +45,14 @@ describe('defaults', () => {
   test('apply if an option is undefined, such as an unset environment variable', () => {
     const names = Object.keys(resolve()).filter(
       (name) =>
-        !['issuerIsGuess', 'production', 'checksAtStart', 'basePath', ...Object.keys(right)].includes(name),
+        ![
+          'issuerIsGuess',
+          'production',
+          'checksAtStart',
+          'basePath',
+          'passkeys',
+          ...Object.keys(right),
+        ].includes(name),
     )
     const nothing = Object.fromEntries(names.map((name) => [name, undefined]))
     expect(resolve(nothing)).toEqual(resolve())
@@ -136,6 +143,7 @@ describe('an unknown name is refused with the nearest known one', () => {
     [{ branding: { links: { privacy_: '/' } } }, 'branding.links.privacy_', 'branding.links.privacy'],
     [{ branding: { logo: { ligth: '/a' } } }, 'branding.logo.ligth', 'branding.logo.light'],
     [{ login: { provider: [] } }, 'login.provider', 'login.providers'],
+    [{ login: { passkeys: { rpID: 'x' } } }, 'login.passkeys.rpID', 'login.passkeys.rpId'],
     [{ scopes: { x: { descripton: 'x' } } }, "scopes['x'].descripton", "scopes['x'].description"],
     [
       { resources: { 'https://api.example.com': { scope: [] } } },
@@ -172,6 +180,7 @@ test.each<[string, Record<string, unknown>]>([
   ],
   ['functions with claims', { users: { ...functions, claims: () => ({}) } }],
   ['the host’s own login page', { login: { url: '/login', current: () => undefined } }],
+  ['passkeys', { login: { passkeys: { rpId: 'localhost', rpName: 'Notes' } } }],
   ['a hook after the login', { login: { remember: () => undefined } }],
   ['our own session', { session: 'own' }],
   ['the host’s session', { session: 'host' }],
@@ -361,6 +370,16 @@ test.each<Refused>([
   brand({ links: { signUp: 'mailto:join@acme.example' } }, 'links.signUp must be a path'),
   [{ login: { identifier: 'phone' } }, "login.identifier must be 'email', 'username' or 'either'"],
   [{ login: { providers: [{ name: 'X', url: '/x' }] } }, 'login.current is required'],
+  [{ login: { passkeys: 'yes' } }, 'login.passkeys must be an object'],
+  [{ login: { passkeys: { rpName: 1 } } }, 'login.passkeys.rpName must be a string'],
+  [{ login: { passkeys: { acr: 'mfa' } } }, 'login.passkeys.acr must be one of the option acrValues'],
+  [{ login: { passkeys: true, url: '/login', current: () => undefined } }, 'with login.url your page'],
+  [{ issuer: 'http://127.0.0.1:3000', login: { passkeys: true } }, 'browsers have no passkeys for 127.0.0.1'],
+  [{ issuer: 'http://[::1]:3000', login: { passkeys: true } }, 'browsers have no passkeys for [::1]'],
+  ...['com', 'other.com', 'evilexample.com', 'app.example.com.', 'x.app.example.com', ''].map((rpId) => [
+    { issuer: 'https://app.example.com', login: { passkeys: { rpId } } },
+    'login.passkeys.rpId must be app.example.com',
+  ]),
   ...[{ url: '/x' }, { name: 'X' }, { name: 'X', url: 'x' }, { name: 'X', url: '/x', icon: 'x' }, 'X'].map(
     (provider): Refused => [
       { login: { current: () => undefined, providers: [provider] } },
