@@ -180,7 +180,7 @@ test.each<[string, Record<string, unknown>]>([
   ],
   ['functions with claims', { users: { ...functions, claims: () => ({}) } }],
   ['the host’s own login page', { login: { url: '/login', current: () => undefined } }],
-  ['passkeys', { login: { passkeys: { rpId: 'localhost', rpName: 'Notes' } } }],
+  ['passkeys', { acrValues: ['strong'], login: { passkeys: { rpName: 'Notes', acr: 'strong' } } }],
   ['a hook after the login', { login: { remember: () => undefined } }],
   ['our own session', { session: 'own' }],
   ['the host’s session', { session: 'host' }],
@@ -376,10 +376,12 @@ test.each<Refused>([
   [{ login: { passkeys: true, url: '/login', current: () => undefined } }, 'with login.url your page'],
   [{ issuer: 'http://127.0.0.1:3000', login: { passkeys: true } }, 'browsers have no passkeys for 127.0.0.1'],
   [{ issuer: 'http://[::1]:3000', login: { passkeys: true } }, 'browsers have no passkeys for [::1]'],
-  ...['com', 'other.com', 'evilexample.com', 'app.example.com.', 'x.app.example.com', ''].map((rpId) => [
-    { issuer: 'https://app.example.com', login: { passkeys: { rpId } } },
-    'login.passkeys.rpId must be app.example.com',
-  ]),
+  ...['com', 'other.com', 'evilexample.com', 'app.example.com.', 'x.app.example.com', ''].map(
+    (rpId): Refused => [
+      { issuer: 'https://app.example.com', login: { passkeys: { rpId } } },
+      'login.passkeys.rpId must be app.example.com',
+    ],
+  ),
   ...[{ url: '/x' }, { name: 'X' }, { name: 'X', url: 'x' }, { name: 'X', url: '/x', icon: 'x' }, 'X'].map(
     (provider): Refused => [
       { login: { current: () => undefined, providers: [provider] } },
