@@ -166,6 +166,66 @@ const checkDoctor = (): void => {
   sameSet(shown, ['database', ...doctorChecks.map(({ id }) => id)])
 }
 
+/** The parts of each string and template in a source, between the places where values are inserted. */
+const literalsIn = (file: string): string[][] => {
+  const found: string[][] = []
+  const walk = (node: unknown): void => {
+    if (typeof node !== 'object' || node === null) return
+    const { type, value, quasis } = node as { type?: string; value?: string; quasis?: { cooked: string }[] }
+    if (type === 'StringLiteral' && value !== undefined) found.push([value])
+    if (type === 'TemplateLiteral' && quasis) found.push(quasis.map(({ cooked }) => cooked))
+    Object.values(node).forEach(walk)
+  }
+  walk(parseSync(read(file), { syntax: 'typescript', target: 'es2022' }))
+  return found
+}
+
+const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
+
+/** Whether one text of a source has every piece of a message, in which … stands for a value. */
+const isIn = (sources: readonly (readonly string[])[], message: string): boolean => {
+  const pieces = message.split('…').filter((piece) => piece.trim().length > 2)
+  return (
+    pieces.length > 0 &&
+    sources.some((parts) => pieces.every((piece) => parts.some((part) => part.includes(piece))))
+  )
+}
+
+/** Whether a source has this message, perhaps in two texts of which one is inserted into the other. */
+const isSaid = (sources: readonly (readonly string[])[], message: string): boolean =>
+  isIn(sources, message) ||
+  sources.some((parts) => {
+    const [, inserted] = new RegExp(`^${parts.map(escaped).join('(.+)')}$`).exec(message) ?? []
+    if (parts.length !== 2 || inserted === undefined) return false
+    // A name is inserted at the start, a reason at the end.
+    return parts[0] === '' ? message.length < 2 * parts.join('').length : isIn(sources, inserted)
+  })
+
+/** What a developer sees is in the first column; messages are code, and texts of pages are in quotation marks. */
+const checkSymptoms = (): void => {
+  const page = read('docs/troubleshooting.md')
+  const cells = all(page, /^\| (.+?) \|/gm)
+  const sources = readdirSync(join(root, 'lib'), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .flatMap((name) => literalsIn(`lib/${name}`))
+  const ofOthers = [
+    'SQLITE_BUSY',
+    'KnexTimeoutError',
+    'SyntaxError: Unexpected token',
+    'prepared statement … does not exist',
+  ]
+  const messages = cells.flatMap((cell) => all(cell, /`([^`]+)`/g)).filter((each) => !ofOthers.includes(each))
+  ok(messages.length > 50)
+  const unknown = messages.filter((message) => !/^[/{]|^exp$/.test(message) && !isSaid(sources, message))
+  deepStrictEqual(unknown, [], 'messages that no source has')
+  const texts = read('lib/pages/i18n/locales/en.ts')
+  deepStrictEqual(
+    cells.flatMap((cell) => all(cell, /“([^”]+)”/g)).filter((text) => !texts.includes(`'${text}'`)),
+    [],
+    'texts that no page has',
+  )
+}
+
 const checkThreats = (): void => {
   const security = read('SECURITY.md')
   const sections = all(security, /^\| ([0-9., ]+) \|/gm).flatMap((list) => list.split(', '))
@@ -182,6 +242,7 @@ const checks: Readonly<Record<string, () => void>> = {
   'docs/options.md shows the defaults of lifetimes and limits': checkDefaults,
   'docs/doctor.md lists every check and no other': checkDoctor,
   'docs/errors.md lists every error code with its status': checkErrors,
+  'docs/troubleshooting.md quotes messages that exist': checkSymptoms,
   'docs/clients.md lists every field of a client and no other': () =>
     sameSet(tableNames(section('docs/clients.md', 'Client metadata')), [
       ...['client_id', 'client_secret'],
