@@ -1,7 +1,7 @@
 import { assertSchema } from '../authorization-server.ts'
 import { type ClientImport, importClients, type Remark } from '../clients/import/import-clients.ts'
 import { importRefreshTokens, type TokenImport } from '../clients/import/import-refresh-tokens.ts'
-import type { Peer } from '../clients/import/imported.ts'
+import type { HexMeaning, Peer } from '../clients/import/imported.ts'
 import { peers } from '../clients/import/peers.ts'
 import { registrableOf } from '../options/registrable.ts'
 import { printDifferences } from './clients.ts'
@@ -30,6 +30,12 @@ const fromOf = (invocation: Invocation): string => {
 const scopesOf = (invocation: Invocation): string[] | undefined =>
   invocation.texts('scope')?.flatMap((words) => words.split(' ').filter(Boolean))
 
+const hexOf = (invocation: Invocation): HexMeaning | undefined => {
+  const given = invocation.text('hex')
+  if (given === undefined || given === 'plain' || given === 'sha256') return given
+  throw new UsageError('--hex must be plain or sha256')
+}
+
 /** What an import did, or would do. */
 interface Imported extends ClientImport {
   readonly refreshTokens?: TokenImport
@@ -44,7 +50,7 @@ const runImport = async (
   const registrable = registrableOf(options)
   const scopes = scopesOf(invocation)
   const settings = { table: invocation.text('table'), scopes }
-  const how = { dryRun: invocation.flag('dry-run'), hexIsPlain: invocation.flag('plain-hex') }
+  const how = { dryRun: invocation.flag('dry-run'), hex: hexOf(invocation) }
   const clients = await importClients({ database, now }, await peer.clients(source, settings), {
     ...{ registrable, scopes: scopes ?? registrable.scopes, ...how },
   })
@@ -111,7 +117,11 @@ export const importCommand: Command = {
       value: 'SCOPES',
       help: 'the scopes of clients without a list of their own; all scopes by default',
     },
-    'plain-hex': { type: 'boolean', help: '64 hexadecimal digits are a secret, and not its SHA-256' },
+    hex: {
+      type: 'string',
+      value: 'plain|sha256',
+      help: 'what 64 hexadecimal digits in the database are: the secret or token itself, or its SHA-256',
+    },
     table: { type: 'string', value: 'TABLE', help: 'the table of oidc-provider, if it has another name' },
     json: { type: 'boolean', help: 'print JSON' },
   },
@@ -119,6 +129,7 @@ export const importCommand: Command = {
   check(invocation) {
     peerOf(invocation)
     fromOf(invocation)
+    hexOf(invocation)
   },
   async run(context, invocation) {
     const peer = peerOf(invocation)

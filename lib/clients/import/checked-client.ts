@@ -6,15 +6,15 @@ import { OAuthError } from '../../protocol/errors.ts'
 import { assertRegistrableRedirectUri } from '../../protocol/redirect-uri.ts'
 import { type CheckedRegistration, type ClientRegistration, checkedRegistration } from '../register.ts'
 import type { HashedSecret } from '../secret-change.ts'
-import type { ImportedClient } from './imported.ts'
+import type { HexMeaning, ImportedClient } from './imported.ts'
 
 /** What the operator says about all clients. */
 export interface ClientRules {
   readonly registrable: Registrable
   /** Scopes of clients that have no list of their own. */
   readonly scopes: readonly string[]
-  /** Whether 64 hexadecimal digits are a secret and not its SHA-256. */
-  readonly hexIsPlain: boolean
+  /** @default 'sha256' */
+  readonly hex?: HexMeaning | undefined
 }
 
 /** What becomes of a client. */
@@ -41,12 +41,12 @@ type Secret =
   | { readonly secret?: string; readonly hashedSecret?: HashedSecret }
   | { readonly refusal: string }
 
-const secretOf = ({ secret, isPlain = false }: ImportedClient, hexIsPlain: boolean): Secret => {
+const secretOf = ({ secret, isPlain = false }: ImportedClient, hex: HexMeaning): Secret => {
   if (secret === '') return {}
   if (isPlain) return { secret }
   if (isPasswordHash(withoutName(secret))) return { hashedSecret: { foreign: withoutName(secret) } }
   if (hashFormat.test(secret)) return { refusal: 'its secret is stored as a hash of an unknown format' }
-  return isHexHash(secret) && !hexIsPlain ? { hashedSecret: { own: fromHex(secret) } } : { secret }
+  return isHexHash(secret) && hex === 'sha256' ? { hashedSecret: { own: fromHex(secret) } } : { secret }
 }
 
 /** Why a redirect URI cannot be registered; undefined if it can. */
@@ -79,13 +79,13 @@ const allowedUris = (name: string, uris: unknown): { readonly value: unknown; re
  */
 export const checkedImport = (
   client: ImportedClient,
-  { registrable, scopes, hexIsPlain }: ClientRules,
+  { registrable, scopes, hex = 'sha256' }: ClientRules,
 ): CheckedImport => {
   if (client.ignored !== undefined) return { ignored: client.ignored }
   if (client.refusal !== undefined) return { refusal: client.refusal }
   const redirects = allowedUris('redirect_uris', client.metadata.redirect_uris)
   const logouts = allowedUris('post_logout_redirect_uris', client.metadata.post_logout_redirect_uris)
-  const given = secretOf(client, hexIsPlain)
+  const given = secretOf(client, hex)
   if ('refusal' in given) return given
   // Registration checks the values and their types.
   const metadata: ClientRegistration = {

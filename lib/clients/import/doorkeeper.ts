@@ -32,6 +32,9 @@ export const doorkeeperClient = (row: SourceRow): ImportedClient => {
   }
 }
 
+/** With polymorphic owners, ids of several types may be equal. */
+const ownerType = (row: SourceRow): string => textIn(row, 'resource_owner_type') || 'User'
+
 /** Doorkeeper (Rails). Its columns: https://github.com/doorkeeper-gem/doorkeeper, from version 5.0. */
 export const doorkeeper: Peer = {
   name: 'doorkeeper',
@@ -62,6 +65,7 @@ export const doorkeeper: Peer = {
         scopes: listIn(row, 'scopes'),
         stored: textIn(row, 'refresh_token'),
         createdAt: timeIn(row, 'created_at'),
+        ...(ownerType(row) !== 'User' && { refusal: `its owner is of the type ${ownerType(row)}` }),
       }))
     }
   },

@@ -10,14 +10,14 @@ import {
   findExistingRefreshTokens,
 } from '../../repositories/index.ts'
 import { fromHex, isHexHash } from './checked-client.ts'
-import type { ImportedToken } from './imported.ts'
+import type { HexMeaning, ImportedToken } from './imported.ts'
 
 export interface TokenImportOptions {
   /** The clients of the import, by their ids. */
   readonly clients: ReadonlyMap<string, ClientMetadata>
   readonly lifetimes: Pick<Lifetimes, 'refreshTokenIdle' | 'refreshTokenAbsolute'>
-  /** Whether 64 hexadecimal digits are a token and not its SHA-256. */
-  readonly hexIsPlain: boolean
+  /** @default what the other server stores */
+  readonly hex?: HexMeaning | undefined
   /** Only counts. */
   readonly dryRun: boolean
 }
@@ -48,8 +48,12 @@ interface Accepted {
 
 const batchSize = 100
 
-const hashOf = ({ stored, isHash }: ImportedToken, hexIsPlain: boolean): string | undefined => {
-  if (isHash ?? (isHexHash(stored) && !hexIsPlain)) return isHexHash(stored) ? fromHex(stored) : undefined
+const hashOf = (
+  { stored, isHash, hex: usual = 'sha256' }: ImportedToken,
+  hex: HexMeaning = usual,
+): string | undefined => {
+  if (isHash ?? (isHexHash(stored) && hex === 'sha256'))
+    return isHexHash(stored) ? fromHex(stored) : undefined
   return mayBeRefreshToken(stored) ? hashSecret(stored) : undefined
 }
 
@@ -57,14 +61,14 @@ const hashOf = ({ stored, isHash }: ImportedToken, hexIsPlain: boolean): string 
 const accept = (
   token: ImportedToken,
   metadata: ClientMetadata | undefined,
-  { lifetimes, hexIsPlain }: TokenImportOptions,
+  { lifetimes, hex }: TokenImportOptions,
   now: number,
 ): Accepted | string => {
   if (metadata === undefined) return 'its client is not imported'
   if (token.refusal !== undefined) return token.refusal
   if (!metadata.grant_types.includes('refresh_token')) return 'its client has no refresh tokens here'
   if (token.subject === '' || token.subject.length > 255) return 'it belongs to no user'
-  const hash = hashOf(token, hexIsPlain)
+  const hash = hashOf(token, hex)
   if (hash === undefined) return 'its form is not that of a refresh token'
   const { createdAt = now, expiresAt = Number.POSITIVE_INFINITY } = token
   const idle = metadata.refresh_token_idle_lifetime ?? lifetimes.refreshTokenIdle

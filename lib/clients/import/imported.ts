@@ -1,5 +1,8 @@
 import type { Source, SourceRow } from './source.ts'
 
+/** What 64 hexadecimal digits in a column are: a secret or token itself, or its SHA-256. */
+export type HexMeaning = 'plain' | 'sha256'
+
 /** A client of another server, as that server describes it. */
 export interface ImportedClient {
   readonly clientId: string
@@ -24,8 +27,10 @@ export interface ImportedToken {
   readonly scopes: readonly string[]
   /** The token itself, or its SHA-256 in hexadecimal digits. */
   readonly stored: string
-  /** Whether the column always has a hash, or never; absent: hexadecimal digits of that length are a hash. */
+  /** Whether the column has a hash; absent: what {@link HexMeaning} says. */
   readonly isHash?: boolean
+  /** What the server itself stores, unless the operator says otherwise. */
+  readonly hex?: HexMeaning
   /** Epoch seconds; absent if the other server does not keep it. */
   readonly createdAt?: number | undefined
   /** Epoch seconds; absent: it has no expiry of its own. */

@@ -90,6 +90,8 @@ export const oauth2Server: Peer = {
           subject: textIn(row, 'user_id'),
           scopes: granted ?? [],
           stored: textIn(row, 'refresh_token'),
+          // The tokens that the package generates look like hashes.
+          hex: 'plain' as const,
           expiresAt: expiry === undefined ? undefined : timeIn(row, expiry),
           ...(granted === undefined && { refusal: 'its scopes are unknown; name them with --scope' }),
         }
