@@ -226,6 +226,36 @@ const checkSymptoms = (): void => {
   )
 }
 
+/** The names of the members of an interface. */
+const membersOf = (file: string, name: string): string[] => {
+  const [, body = ''] =
+    new RegExp(`^export interface ${name} [^{]*{\\n([\\s\\S]*?)^}`, 'm').exec(read(file)) ?? []
+  const members = all(body, /^ {2}(?:readonly )?(\w+)[(:?]/gm)
+  ok(members.length > 1, `${file} has no interface ${name}`)
+  return members
+}
+
+/** The router and the objects on it, by the sections of the page about them. */
+const checkApi = (): void => {
+  const parts = [
+    ['authRouter', 'lib/router.ts', 'AuthRouter'],
+    ['users', 'lib/account/user-lifecycle.ts', 'UserLifecycle'],
+    ['clients', 'lib/clients/administration.ts', 'ClientAdministration'],
+  ] as const
+  for (const [heading, file, name] of parts) {
+    const text = section('docs/api.md', heading)
+    sameSet(all(text, /^\| `(\w+)/gm), membersOf(file, name))
+  }
+}
+
+/** Every page is in the index, except the recipes, which have their own. */
+const checkIndex = (): void => {
+  const index = read('docs/README.md')
+  const listed = pages.filter((page) => /^docs\/[a-z0-9-]+\.md$/.test(page))
+  const missing = listed.filter((page) => !index.includes(`](${page.slice('docs/'.length)})`))
+  deepStrictEqual(missing, [], 'pages that docs/README.md does not list')
+}
+
 const checkThreats = (): void => {
   const security = read('SECURITY.md')
   const sections = all(security, /^\| ([0-9., ]+) \|/gm).flatMap((list) => list.split(', '))
@@ -242,6 +272,8 @@ const checks: Readonly<Record<string, () => void>> = {
   'docs/options.md shows the defaults of lifetimes and limits': checkDefaults,
   'docs/doctor.md lists every check and no other': checkDoctor,
   'docs/errors.md lists every error code with its status': checkErrors,
+  'docs/README.md lists every page': checkIndex,
+  'docs/api.md lists every member of the router': checkApi,
   'docs/troubleshooting.md quotes messages that exist': checkSymptoms,
   'docs/clients.md lists every field of a client and no other': () =>
     sameSet(tableNames(section('docs/clients.md', 'Client metadata')), [
