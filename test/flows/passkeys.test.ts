@@ -10,7 +10,7 @@ import { stopClock } from '../support/clock.ts'
 import { authorizeUrl, callback, type Host, secret, startHost } from '../support/host.ts'
 import { claimsOf, codeOf } from '../support/outcomes.ts'
 import { type Answer, RawBrowser } from '../support/raw-browser.ts'
-import { ada, answerOf, redeem } from '../support/tokens.ts'
+import { ada, answerOf, bob, redeem } from '../support/tokens.ts'
 
 const page = '/oauth/account/passkeys'
 const failed = 'That passkey didn’t work'
@@ -178,4 +178,238 @@ describe('a sign-in that is refused', () => {
     // The same without the lie is accepted: nothing else was wrong.
     codeOf(await signInWith(browser, refused, authenticator.get(askedBy(refused))))
   })
+})
+
+describe('a sign-in that is refused because of', () => {
+  const reasons = () => eventsOf('passkey.failed').map((event) => 'reason' in event && event.reason)
+  /** A passkey of ada’s, without a counter unless the answer says one. */
+  const ofAda = async (): Promise<Authenticator> => {
+    const authenticator = createAuthenticator()
+    await table('passkeys').insert(authenticator.row('1'))
+    return authenticator
+  }
+  const uncounted: Lies = { counter: 0 }
+
+  test('an answer that was sent before, also at the same moment', async () => {
+    const authenticator = await ofAda()
+    const browser = newBrowser()
+    const login = await browser.open('/oauth/account')
+    const passkey = authenticator.get(askedBy(login), uncounted)
+    const { action, fields } = passkeyForm(login)
+    const send = () => browser.post(action, { ...fields, passkey })
+    await Promise.all([send(), send(), send()])
+    expect(eventsOf('login.succeeded')).toHaveLength(1)
+    expect(reasons()).toEqual(['replayed', 'replayed'])
+    await send()
+    expect(reasons()).toEqual(['replayed', 'replayed', 'replayed'])
+  })
+
+  test.each<[string, (browser: RawBrowser) => Promise<Answer>]>([
+    ['another browser', () => newBrowser().open(url())],
+    ['another request', (browser) => browser.open(url())],
+    ['another page', (browser) => browser.open('/oauth/account')],
+  ])('the challenge of %s', async (_, other) => {
+    const authenticator = await ofAda()
+    const browser = newBrowser()
+    const login = await browser.open(url())
+    const asked = askedBy(await other(browser))
+    const refused = await signInWith(browser, login, authenticator.get(asked))
+    expect(refused.html).toContain(failed)
+    expect(reasons()).toEqual(['challenge'])
+    codeOf(await signInWith(browser, refused, authenticator.get(askedBy(refused))))
+  })
+
+  test.each([
+    [299, []],
+    [300, ['expired']],
+  ])('a challenge of %i seconds ago: %j', async (age, expected) => {
+    const clock = stopClock()
+    const authenticator = await ofAda()
+    const browser = newBrowser()
+    const login = await browser.open(url())
+    clock.travel(age)
+    await signInWith(browser, login, authenticator.get(askedBy(login)))
+    expect(reasons()).toEqual(expected)
+  })
+
+  test('a counter that does not grow', async () => {
+    const authenticator = await ofAda()
+    const signIn = async (counter: number): Promise<Answer> => {
+      const browser = newBrowser()
+      const login = await browser.open(url())
+      return signInWith(browser, login, authenticator.get(askedBy(login), { counter }))
+    }
+    for (const counter of [0, 0, 5, 6]) codeOf(await signIn(counter))
+    for (const counter of [6, 5, 0]) expect((await signIn(counter)).html).toContain(failed)
+    expect(reasons()).toEqual(['counter', 'counter', 'counter'])
+    expect(await table('passkeys').select('counter')).toEqual([{ counter: 6 }])
+  })
+
+  test('another user, where the account is fixed', async () => {
+    const ofBob = createAuthenticator()
+    await table('passkeys').insert(ofBob.row('2'))
+    const authenticator = await ofAda()
+    const browser = newBrowser()
+    await browser.signIn(await browser.open(url()))
+    const confirm = await browser.open(url({ prompt: 'login' }))
+    expect(confirm.html).toContain('Confirm it’s you')
+    const { allowCredentials } = askedBy(confirm)
+    expect(allowCredentials).toEqual([{ type: 'public-key', id: authenticator.id, transports: ['usb'] }])
+    const refused = await signInWith(browser, confirm, ofBob.get(askedBy(confirm)))
+    expect(refused.html).toContain(failed)
+    expect(reasons()).toEqual(['user'])
+    codeOf(await signInWith(browser, refused, authenticator.get(askedBy(refused))))
+  })
+
+  test('a disabled user', async () => {
+    const authenticator = await ofAda()
+    const browser = newBrowser()
+    const login = await browser.open(url())
+    await host.database.knex(host.usersTable).where({ id: 1 }).update({ disabled_at: 1 })
+    const refused = await signInWith(browser, login, authenticator.get(askedBy(login)))
+    expect(refused.html).toContain(failed)
+    expect(reasons()).toEqual(['user'])
+  })
+
+  test.each([
+    'x',
+    '{}',
+    'null',
+    '{"id":"AAAA","response":{"clientDataJSON":"AAAA"}}',
+    `"${'x'.repeat(9000)}"`,
+  ])('an answer of no browser: %.20s', async (passkey) => {
+    const browser = newBrowser()
+    const refused = await signInWith(browser, await browser.open(url()), passkey)
+    expect({ status: refused.status, reasons: reasons() }).toEqual({ status: 400, reasons: ['malformed'] })
+  })
+
+  test('a form of another site, or without its token', async () => {
+    const authenticator = await ofAda()
+    const browser = newBrowser()
+    const login = await browser.open(url())
+    const { action, fields } = passkeyForm(login)
+    const sent = { ...fields, passkey: authenticator.get(askedBy(login)) }
+    expect((await browser.post(action, sent, { origin: 'https://evil.example' })).status).toBe(403)
+    expect((await browser.post(action, { ...sent, csrf_token: 'x' })).status).toBe(403)
+    codeOf(await browser.post(action, sent))
+  })
+
+  test('too many failures, which count apart from wrong passwords', async () => {
+    const authenticator = await ofAda()
+    const wrongPasswords = async (): Promise<number> => {
+      const browser = newBrowser()
+      let login = await browser.open(url())
+      for (let each = 0; each < 6; each += 1) login = await browser.signIn(login, ada.email, 'wrong')
+      return login.status
+    }
+    const browser = newBrowser()
+    let login = await browser.open(url())
+    for (let each = 0; each < 5; each += 1)
+      login = await signInWith(browser, login, authenticator.get(askedBy(login), { flags: 1 }))
+    login = await signInWith(browser, login, authenticator.get(askedBy(login)))
+    expect(login.status).toBe(429)
+    await table('throttles').delete()
+    expect(await wrongPasswords()).toBe(429)
+    codeOf(await signInWith(browser, login, authenticator.get(askedBy(login))))
+  })
+})
+
+describe('the page that adds passkeys', () => {
+  test('asks for a sign-in that is older than ten minutes, and for the same user', async () => {
+    const clock = stopClock()
+    const authenticator = await added()
+    const { browser, list } = await atPasskeys()
+    clock.travel(601)
+    const late = await add(browser, list, createAuthenticator().create(askedBy(list)))
+    expect(late.html).toContain('Confirm it’s you')
+    expect(await table('passkeys')).toHaveLength(1)
+    const { fields } = passkeyForm(list)
+    const [{ hash }] = await table('passkeys')
+    await browser.post(page, { ...fields, decision: 'remove', id: hash })
+    expect(await table('passkeys')).toHaveLength(1)
+    const confirm = await browser.open(page)
+    expect((await browser.signIn(confirm, bob.email, bob.password)).html).toContain('Wrong password')
+    const confirmed = await signInWith(browser, confirm, authenticator.get(askedBy(confirm)))
+    expect(confirmed.html).toContain('Your passkeys')
+    clock.travel(600)
+    expect((await browser.open(page)).html).toContain('Your passkeys')
+  })
+
+  const lies: [string, Lies, string][] = [
+    ['of another origin', { origin: 'http://evil.localhost:3000' }, 'invalid'],
+    ['for another RP ID', { rpId: 'example.com' }, 'invalid'],
+    ['of another kind', { type: 'webauthn.get' }, 'invalid'],
+    ['without user verification', { flags: 1 }, 'invalid'],
+    ['with a certificate', { format: 'packed', statement: new Map([['x5c', Buffer.of(1)]]) }, 'invalid'],
+    ['of another format', { format: 'android-key' }, 'invalid'],
+  ]
+  test.each(lies)('refuses an answer %s', async (_, lie, reason) => {
+    const { browser, list } = await atPasskeys()
+    const refused = await add(browser, list, createAuthenticator().create(askedBy(list), lie))
+    expect(refused.html).toContain('The passkey wasn’t added.')
+    expect(eventsOf('passkey.failed')).toEqual([{ type: 'passkey.failed', reason, subject: '1' }])
+    expect(await table('passkeys')).toEqual([])
+  })
+
+  test('refuses the challenge of another user, and one that was used', async () => {
+    const { browser, list } = await atPasskeys(bob)
+    for (const name of browser.cookies.keys()) if (name.endsWith('_session')) browser.cookies.delete(name)
+    const own = (await atPasskeys(ada, browser)).list
+    const answers = [
+      createAuthenticator().create(askedBy(list)),
+      createAuthenticator().create(askedBy(own)),
+      createAuthenticator().create(askedBy(own)),
+    ]
+    for (const answer of answers) await add(browser, own, answer)
+    expect(eventsOf('passkey.failed')).toMatchObject([{ reason: 'challenge' }, { reason: 'replayed' }])
+    expect(await table('passkeys')).toHaveLength(1)
+  })
+
+  test('does not take over a passkey of another user, and has at most 20', async () => {
+    const authenticator = await added()
+    const { browser, list } = await atPasskeys(bob)
+    const refused = await add(browser, list, authenticator.create(askedBy(list)))
+    expect(refused.html).toContain('The passkey wasn’t added.')
+    expect(eventsOf('passkey.failed')).toMatchObject([{ reason: 'exists', subject: '2' }])
+    expect(await table('passkeys').select('subject')).toEqual([{ subject: '1' }])
+
+    for (let each = 0; each < 19; each += 1) await table('passkeys').insert(createAuthenticator().row('2'))
+    const last = await browser.open(page)
+    await add(browser, last, createAuthenticator().create(askedBy(last)))
+    const full = await browser.open(page)
+    expect(full.html).toContain('To add another, remove one first.')
+    expect(full.html).not.toContain('data-options')
+    const { fields } = passkeyForm(last)
+    const passkey = createAuthenticator().create({ ...askedBy(last), challenge: askedBy(refused).challenge })
+    await browser.post(page, { ...fields, passkey })
+    expect(await table('passkeys').where({ subject: '2' })).toHaveLength(20)
+  })
+
+  test('neither shows nor changes those of another user', async () => {
+    await added()
+    const [{ hash }] = await table('passkeys')
+    const { browser, list } = await atPasskeys(bob)
+    expect((await browser.open(`${page}?id=${hash}`)).html).toContain('You don’t have a passkey yet.')
+    const { fields } = passkeyForm(list)
+    for (const decision of ['rename', 'remove'])
+      await browser.post(page, { ...fields, decision, id: hash, name: 'Mine' })
+    expect(await table('passkeys').select('subject', 'name')).toEqual([{ subject: '1', name: '' }])
+    const changes: [Record<string, string>, number][] = [
+      [{ csrf_token: 'x' }, 403],
+      [{ decision: 'other' }, 303],
+    ]
+    for (const [change, expected] of changes) {
+      const { status } = await browser.post(page, { ...fields, decision: 'remove', id: hash, ...change })
+      expect(status).toBe(expected)
+    }
+  })
+})
+
+test('users.removePasskeys() removes those of one user, and users.erase() too', async () => {
+  for (const subject of ['1', '1', '2']) await table('passkeys').insert(createAuthenticator().row(subject))
+  await host.oauth.users.removePasskeys(1)
+  expect(await table('passkeys').select('subject')).toEqual([{ subject: '2' }])
+  expect(eventsOf('passkey.removed')).toHaveLength(2)
+  await host.oauth.users.erase(2)
+  expect(await table('passkeys')).toEqual([])
 })

@@ -58,6 +58,8 @@ export const askedBy = (page: Answer): Options => {
 
 export interface Authenticator {
   readonly id: string
+  /** The row of its passkey, as if this user had added it. */
+  row(subject: string): Record<string, string | number>
   /** What the script of the page that adds passkeys sends. */
   create(options: Options, lies?: Lies): string
   /** What the script of the sign-in page sends. */
@@ -100,6 +102,11 @@ export const createAuthenticator = (origin = 'http://localhost:3000', isSynced =
 
   return {
     id: id.toString('base64url'),
+    row: (subject) => ({
+      ...{ hash: sha256(id.toString('base64url')).toString('base64url'), subject, name: 'Key' },
+      ...{ credential_id: id.toString('base64url'), public_key: key.toString('base64url'), counter: 0 },
+      ...{ transports: 'usb', backed_up: 0, created_at: 1_790_000_000 },
+    }),
     create: (options, lies = {}) => {
       const { rpId = options.rp?.id ?? '', flags = normal, counter = uses } = lies
       userHandle = options.user?.id ?? ''

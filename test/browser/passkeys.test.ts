@@ -1,0 +1,139 @@
+import type { CDPSession, Page } from 'playwright-core'
+import { useBrowserApp } from '../support/browser-app.ts'
+import { press, signIn, waitForHeading } from '../support/browser-person.ts'
+import { people } from '../support/host.ts'
+import { describeWith } from '../support/services.ts'
+
+const ada = people[0]!
+
+jest.setTimeout(60_000)
+
+describeWith('chromium', 'passkeys in Chromium, with a virtual authenticator', () => {
+  const app = useBrowserApp({ options: { login: { passkeys: true } } })
+  const page = (): string => `${app.origin}/oauth/account/passkeys`
+  const table = (name: string) => app.host.database.knex(`${app.host.database.tablePrefix}${name}`)
+  beforeEach(async () => {
+    for (const name of ['passkeys', 'consents', 'throttles']) await table(name).delete()
+  })
+
+  interface Device {
+    readonly session: CDPSession
+    readonly authenticatorId: string
+  }
+  /** Gives the tab a device that unlocks whenever it is asked. */
+  const withDevice = async (tab: Page): Promise<Device> => {
+    const session = await tab.context().newCDPSession(tab)
+    await session.send('WebAuthn.enable')
+    const { authenticatorId } = await session.send('WebAuthn.addVirtualAuthenticator', {
+      options: {
+        ...{ protocol: 'ctap2', transport: 'internal', automaticPresenceSimulation: true },
+        ...{ hasResidentKey: true, hasUserVerification: true, isUserVerified: true },
+      },
+    })
+    return { session, authenticatorId }
+  }
+  const add = async (tab: Page): Promise<Device> => {
+    const device = await withDevice(tab)
+    await tab.goto(page())
+    await signIn(tab)
+    await waitForHeading(tab, 'Your passkeys')
+    await tab.fill('#name', 'My phone')
+    await press(tab, 'Add a passkey')
+    await tab.getByText('Passkey added.').waitFor()
+    return device
+  }
+  /** The device would answer at once where it is asked without a button. */
+  const withoutConditionalMediation = (tab: Page): Promise<unknown> =>
+    tab.addInitScript('PublicKeyCredential.isConditionalMediationAvailable = async () => false')
+  const allowedBy = async (tab: Page, email: string): Promise<void> => {
+    await tab.waitForSelector('[value=allow]')
+    expect(await tab.textContent('.account')).toContain(email)
+    const back = await app.toClient(tab, () => tab.click('[value=allow]'))
+    expect(back.searchParams.get('code')).toMatch(/^lk_ac_/)
+  }
+
+  test('a user adds one, signs in with the button, renames it and removes it', () =>
+    app.visit(async (tab) => {
+      await withoutConditionalMediation(tab)
+      const { session, authenticatorId } = await add(tab)
+      const { credentials } = await session.send('WebAuthn.getCredentials', { authenticatorId })
+      expect(credentials).toMatchObject([{ rpId: 'localhost', isResidentCredential: true }])
+      // The device has one already.
+      await press(tab, 'Add a passkey')
+      await tab.getByText('No passkey was added.').waitFor()
+
+      await tab.context().clearCookies()
+      await tab.goto(app.url())
+      await tab.fill('#password', 'half a password')
+      const sent = tab.waitForRequest(`${app.origin}/oauth/login`)
+      await press(tab, 'Sign in with a passkey')
+      await allowedBy(tab, ada.email)
+      expect(new URLSearchParams((await sent).postData() ?? '').get('password')).toBe('')
+
+      await tab.goto(page())
+      await tab.getByRole('link', { name: 'Change My phone' }).click()
+      await waitForHeading(tab, 'Change “My phone”')
+      await tab.fill('#name', 'Old phone')
+      await press(tab, 'Save name')
+      await tab.getByText('Name changed.').waitFor()
+      await tab.getByRole('link', { name: 'Change Old phone' }).click()
+      await press(tab, 'Remove')
+      await tab.getByText('Passkey removed.').waitFor()
+      expect(await table('passkeys')).toEqual([])
+    }))
+
+  test('the list at the name field signs in without a click on our page', () =>
+    app.visit(async (tab) => {
+      await add(tab)
+      await tab.context().clearCookies()
+      await tab.goto(app.url())
+      await allowedBy(tab, ada.email)
+    }))
+
+  test('one that is not stored here is refused, and the password still works', () =>
+    app.visit(async (tab) => {
+      await withoutConditionalMediation(tab)
+      await add(tab)
+      await table('passkeys').delete()
+      await tab.context().clearCookies()
+      await tab.goto(app.url())
+      await press(tab, 'Sign in with a passkey')
+      await tab.getByRole('alert').getByText('That passkey didn’t work').waitFor()
+      await signIn(tab)
+      await allowedBy(tab, ada.email)
+    }))
+
+  test('a device that does not unlock sends nothing, and the page says so', () =>
+    app.visit(async (tab) => {
+      await withoutConditionalMediation(tab)
+      const { session, authenticatorId } = await add(tab)
+      await session.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified: false })
+      await tab.goto(app.url({ prompt: 'login' }))
+      await waitForHeading(tab, 'Confirm it’s you')
+      await press(tab, 'Sign in with a passkey')
+      await tab.getByText('No passkey was used.').waitFor()
+      await session.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified: true })
+      await press(tab, 'Sign in with a passkey')
+      await allowedBy(tab, ada.email)
+    }))
+
+  test('without JavaScript the page says what adding needs, and names and removes passkeys', () =>
+    app.visit(
+      async (tab) => {
+        await table('passkeys').insert({
+          ...{ hash: 'x'.repeat(43), subject: '1', credential_id: 'AAAA', public_key: 'AAAA', counter: 0 },
+          ...{ transports: '', name: 'Key', backed_up: 0, created_at: 1_790_000_000 },
+        })
+        await tab.goto(page())
+        expect(await tab.getByRole('button', { name: 'Sign in with a passkey' }).count()).toBe(0)
+        await signIn(tab)
+        await waitForHeading(tab, 'Your passkeys')
+        expect(await tab.textContent('#no-passkey')).toContain('allows scripts')
+        expect(await tab.getByRole('button', { name: 'Add a passkey' }).count()).toBe(0)
+        await tab.getByRole('link', { name: 'Change Key' }).click()
+        await press(tab, 'Remove')
+        await tab.getByText('Passkey removed.').waitFor()
+      },
+      { javaScriptEnabled: false },
+    ))
+})
