@@ -73,9 +73,20 @@ export const formTarget = ({ issuer, options }: ServerSetup, redirectUri?: strin
 /** Set when the browser comes back from the host's own login page. */
 export const returnedParameter = 'returned'
 
-/** The host's own page for a login without a client; it returns to the list of connected apps. */
-export const accountLoginLocation = (server: ServerSetup, url: string): string =>
-  hostPage(server, url, ownPath(server, '/account', { [returnedParameter]: '1' }), {})
+/**
+ * The host's own page for a login without a client.
+ *
+ * @param page where it returns to: the list of connected apps, or another page
+ * @param page.asksAgain whether a user who is signed in must sign in again
+ */
+export const accountLoginLocation = (
+  server: ServerSetup,
+  url: string,
+  { path, query, asksAgain }: { path: string; query: Readonly<Record<string, string>>; asksAgain: boolean },
+): string =>
+  hostPage(server, url, ownPath(server, path, { ...query, [returnedParameter]: '1' }), {
+    prompt: asksAgain ? 'login' : undefined,
+  })
 
 /**
  * What the login page offers beside its form: pages of the host, each with `return_to`, so that the user comes back to

@@ -14,6 +14,7 @@ const kinds = {
   token_endpoint_auth_method: 'choice',
   grant_types: 'choices',
   scope: 'text',
+  scopes: 'choices',
   client_uri: 'uri',
   logo_uri: 'uri',
   policy_uri: 'uri',
@@ -148,12 +149,14 @@ export const clientOfForm = (
   return { ...others, ...Object.fromEntries(plain) }
 }
 
+/** Errors about `redirect_uri` are about one of several (RFC 7591 §3.2.2), and scopes may be boxes to tick. */
+const shownAs: Readonly<Record<string, string>> = { redirect_uri: 'redirect_uris', scope: 'scopes' }
+
 /** The field that an error of registration is about; undefined if it names none of them. */
 const fieldOf = ({ message }: OAuthError, names: ClientFieldNames): ClientFieldName | undefined => {
   const [, first = ''] = /^([a-z_]+)/.exec(message) ?? []
-  // The rules of redirect URIs speak of one (RFC 7591 §3.2.2).
-  const name = first === 'redirect_uri' ? 'redirect_uris' : first
-  const field = names.find((each) => each === name)
+  const name = Object.hasOwn(shownAs, first) ? (shownAs[first] ?? first) : first
+  const field = names.find((each) => each === name) ?? names.find((each) => each === first)
   const isOther = clientMetadataNames.includes(name) && names.includes('other')
   return field ?? (isOther ? 'other' : undefined)
 }

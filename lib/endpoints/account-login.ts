@@ -20,26 +20,43 @@ import { passkeyPrompt } from './passkey-prompt.ts'
 // gives the session a new id, so a session that was planted before is worth nothing.
 
 /** The pages of the user's own account, below the mount, which sign the user in themselves. */
-const accountPaths = ['/account', '/account/passkeys'] as const
+const accountPaths = [
+  '/account',
+  '/account/passkeys',
+  '/developer',
+  '/developer/new',
+  '/developer/client',
+  '/developer/edit',
+  '/developer/rotate',
+  '/developer/delete',
+] as const
 export type AccountPath = (typeof accountPaths)[number]
 
-/** Names the page of the account that a user signs in to, on other pages than that one. */
+/** The parameters of such a page that its sign-in form keeps. */
+type Query = Readonly<Record<string, string>>
+
+/** Name the page of the account that a user signs in to, on other pages than that one. */
 const pageParameter = 'page'
+const clientParameter = 'client_id'
 
 /** The page of the account that a URL or form names. */
-export const namedAccountPage = (parameters: Parameters): AccountPath => {
+export const namedAccountPage = (parameters: Parameters): { path: AccountPath; query: Query } => {
   const named = parameters.optional(pageParameter)
-  return accountPaths.find((path) => path === named) ?? '/account'
+  const path = accountPaths.find((each) => each === named) ?? '/account'
+  const clientId = path.startsWith('/developer/') ? parameters.optional(clientParameter) : undefined
+  return { path, query: clientId === undefined ? {} : { [clientParameter]: clientId } }
 }
 
 /** A sign-in to a page of the account, in URLs and forms, and with the levels that it should have. */
 export const accountSignIn = (
   { options }: AuthorizationServer,
   path: AccountPath,
-): { about: string; parameters: Readonly<Record<string, string>>; acrValues: readonly string[] } => {
+  query: Query = {},
+): { about: string; parameters: Query; acrValues: readonly string[] } => {
   if (path === '/account') return { about: 'account', parameters: {}, acrValues: [] }
   // What the user adds there signs in at every level.
-  return { about: path, parameters: { [pageParameter]: path }, acrValues: options.acrValues }
+  const acrValues = path === '/account/passkeys' ? options.acrValues : []
+  return { about: path, parameters: { [pageParameter]: path, ...query }, acrValues }
 }
 
 const purposeOf = (path: AccountPath, browser: Browser): FormPurpose => ({
@@ -54,9 +71,10 @@ const loginPage = (
   path: AccountPath,
   browser: Browser,
   active: ActiveLogin | undefined,
+  query: Query,
 ): LoginPage => {
-  const url = ownPath(server, path)
-  const { about, parameters, acrValues } = accountSignIn(server, path)
+  const url = ownPath(server, path, query)
+  const { about, parameters, acrValues } = accountSignIn(server, path, query)
   const isReplacing = path === '/account' && active !== undefined
   const replaces: Record<string, string> = isReplacing ? { [replacesParameter]: active.login.sid } : {}
   return {
@@ -70,7 +88,7 @@ const loginPage = (
     acrValues,
     returnPath: url,
     codeUrl: ownPath(server, '/second-factor', parameters),
-    url: ownPath(server, path, replaces),
+    url: ownPath(server, path, { ...query, ...replaces }),
     account: isReplacing || !hasTypedNames(server) ? undefined : active?.user,
   }
 }
@@ -84,27 +102,33 @@ export const showAccountLogin = async (
   context: PageContext,
   path: AccountPath,
   active?: ActiveLogin,
+  query: Query = {},
 ): Promise<void> => {
   const { server, req, res } = context
   const { url } = server.options.login
   if (url === undefined) {
-    const page = loginPage(context, path, bindBrowser(context), active)
+    const page = loginPage(context, path, bindBrowser(context), active, query)
     const passkey = await passkeyPrompt(context, page)
     return showLogin(context, { ...page, form: { ...page.form, passkey } })
   }
-  const location = accountLoginLocation(server, url)
+  const asksAgain = path !== '/account' && active !== undefined
+  const location = accountLoginLocation(server, url, { path, query, asksAgain })
   // A browser that comes back without a login is not redirected again.
   if (queryParameters(req).has(returnedParameter)) context.send('account-sign-in', { url: location })
   else redirectToPage(res, location)
 }
 
 /** Logs the user in, and shows the page. */
-export const submitAccountLogin = async (context: PageContext, path: AccountPath): Promise<void> => {
+export const submitAccountLogin = async (
+  context: PageContext,
+  path: AccountPath,
+  query: Query = {},
+): Promise<void> => {
   const { server, req, res } = context
   const form = formParameters(req)
   // A form of another site carries no cookie and gets none.
   const browser = boundBrowser(context)
   assertCsrf(context, form, browser && purposeOf(path, browser))
-  const page = browser && loginPage(context, path, browser, await activeLogin(context))
-  if (page && (await logIn(context, form, page))) redirectToPage(res, ownPath(server, path))
+  const page = browser && loginPage(context, path, browser, await activeLogin(context), query)
+  if (page && (await logIn(context, form, page))) redirectToPage(res, ownPath(server, path, query))
 }

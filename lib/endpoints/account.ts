@@ -28,7 +28,7 @@ const nameOf = async ({ server, language }: PageContext, clientId: string): Prom
 }
 
 /** The page of the list, from 1; anything else is the first page. */
-const pageOf = (parameters: Parameters): number => {
+export const pageOf = (parameters: Parameters): number => {
   const page = parameters.optional('page') ?? '1'
   return /^[1-9][0-9]{0,2}$/.test(page) ? Number(page) : 1
 }

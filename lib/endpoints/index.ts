@@ -5,6 +5,13 @@ import { accountEndpoint } from './account.ts'
 import { assetsEndpoint } from './assets.ts'
 import { authorizeEndpoint } from './authorize.ts'
 import { consentEndpoint } from './consent.ts'
+import { developerEndpoint } from './developer.ts'
+import {
+  developerClientEndpoint,
+  developerDeleteEndpoint,
+  developerRotateEndpoint,
+} from './developer-client.ts'
+import { developerEditEndpoint, developerNewEndpoint } from './developer-form.ts'
 import { deviceEndpoint } from './device.ts'
 import { deviceAuthorizationEndpoint } from './device-authorization.ts'
 import { createDiscoveryEndpoints } from './discovery.ts'
@@ -36,12 +43,22 @@ export interface Endpoints {
   readonly operators: readonly Endpoint<Context>[]
 }
 
+const developerEndpoints: readonly Endpoint<PageContext>[] = [
+  developerEndpoint,
+  developerNewEndpoint,
+  developerClientEndpoint,
+  developerEditEndpoint,
+  developerRotateEndpoint,
+  developerDeleteEndpoint,
+]
+
 /** The endpoints of one router; the documents that they keep belong to it. */
 export const createEndpoints = ({
   features,
   login,
   passkeys,
-}: Pick<Options, 'features' | 'login' | 'passkeys'>): Endpoints => ({
+  developers,
+}: Pick<Options, 'features' | 'login' | 'passkeys' | 'developers'>): Endpoints => ({
   api: [
     ...[tokenEndpoint, userinfoEndpoint, introspectEndpoint, revokeEndpoint, createJwksEndpoint()],
     ...(features.pushedRequests ? [parEndpoint] : []),
@@ -58,6 +75,7 @@ export const createEndpoints = ({
     ...(passkeys ? [passkeysEndpoint] : []),
     logoutEndpoint,
     ...(features.deviceAuthorization ? [deviceEndpoint] : []),
+    ...(developers ? developerEndpoints : []),
   ],
   discovery: createDiscoveryEndpoints(),
   files: [assetsEndpoint, logosEndpoint],

@@ -19,7 +19,7 @@ import { clearNotice, leaveNotice, type Notice, readNotice } from '../sessions/n
 import { attemptCode, openPendingLogin, sendCode } from '../sessions/pending-login.ts'
 import { findSecondFactor } from '../sessions/second-factor.ts'
 import type { User } from '../users/users.ts'
-import { type AccountPath, accountSignIn, namedAccountPage } from './account-login.ts'
+import { accountSignIn, namedAccountPage } from './account-login.ts'
 import { codeNotices } from './login-form.ts'
 
 /** The hidden field with the password attempt that the form belongs to. It is not secret. */
@@ -64,14 +64,17 @@ const placeOfRequest = async (context: PageContext, pending: PendingRequest): Pr
   }
 }
 
-const placeOfAccount = async (context: PageContext, path: AccountPath): Promise<Place> => {
+const placeOfAccount = async (
+  context: PageContext,
+  { path, query }: ReturnType<typeof namedAccountPage>,
+): Promise<Place> => {
   const { server, res } = context
   const active = await activeLogin(context)
-  const loginUrl = ownPath(server, path)
+  const loginUrl = ownPath(server, path, query)
   return {
-    ...accountSignIn(server, path),
+    ...accountSignIn(server, path, query),
     loginUrl,
-    formUrl: ownPath(server, path, active ? { [replacesParameter]: active.login.sid } : {}),
+    formUrl: ownPath(server, path, { ...query, ...(active && { [replacesParameter]: active.login.sid }) }),
     finish: () => redirectToPage(res, loginUrl),
   }
 }

@@ -1,4 +1,5 @@
 import type { Organization } from '../protocol/organization.ts'
+import type { DeveloperPageModels } from './developer-models.ts'
 
 /** A client on the pages. */
 export interface ClientCard {
@@ -103,7 +104,7 @@ export interface PasskeyCard {
 }
 
 /** The model of each page. A page shows only its model and the branding. */
-export interface PageModels {
+export interface PageModels extends DeveloperPageModels {
   login: {
     /** Path the form posts to. */
     action: string

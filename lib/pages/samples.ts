@@ -1,3 +1,4 @@
+import { developerSamples } from './developer-samples.ts'
 import type { ClientCard, ConsentScope, PageModels, PageName } from './page-models.ts'
 
 const client: ClientCard = { name: 'Order Desk', host: 'desk.example.com', unverified: false }
@@ -486,6 +487,7 @@ export const samples: readonly Sample[] = [
     page: 'remove-client',
     model: { ...removal, client: { name: long, host: `${long}.example` }, firstParty: true },
   },
+  ...developerSamples,
   { name: 'error', page: 'error', model: error },
   {
     name: 'error-development',

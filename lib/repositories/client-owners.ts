@@ -2,6 +2,7 @@ import { jsonOrUndefined, number, numberOrNull, text, textOrNull } from '../data
 import { command, query } from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
 import type { DeveloperFields } from '../protocol/developer-client.ts'
+import { type BatchParams, batchParams, keysIn } from './pruning/batch.ts'
 
 /** `waiting`: the client, or a change of it, waits for approval. `refused`: it was refused. */
 export type OwnerStatus = 'active' | 'waiting' | 'refused'
@@ -89,6 +90,16 @@ export const listClientIdsOfOwner = async (db: Database, values: { subject: stri
     // MySQL before 8.0.17 ignores trailing spaces when it compares.
     .filter((row) => text(row, 'subject') === values.subject)
     .map((row) => text(row, 'client_id'))
+
+const byIds = query<BatchParams>((table, v) =>
+  table('client_owners').select(columns).whereIn('client_id', keysIn(v)),
+)
+
+/** The owners of these clients, at most 100, in no order. */
+export const findClientOwners = async (
+  db: Database,
+  { clientIds }: { clientIds: readonly string[] },
+): Promise<ClientOwner[]> => (await byIds(db, batchParams(clientIds))).map(ownerOf)
 
 /** Rows of one answer of {@link listClientOwners}. */
 export const ownersPerPage = 100

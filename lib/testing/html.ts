@@ -39,6 +39,14 @@ const fieldsOf = (form: string): Record<string, string> => {
     if (name === undefined || (isBox && attributeOf(tag, 'checked') === undefined)) continue
     fields[name] = attributeOf(tag, 'value') ?? (isBox ? 'on' : '')
   }
+  // A browser drops one line break at the start, and sends the first choice if none is selected.
+  for (const [, tag = '', text = ''] of form.matchAll(/(<textarea\b[^>]*>)\n?([\s\S]*?)<\/textarea>/gi))
+    fields[attributeOf(tag, 'name') ?? ''] = decoded(text)
+  for (const [, tag = '', inner = ''] of form.matchAll(/(<select\b[^>]*>)([\s\S]*?)<\/select>/gi)) {
+    const choices = tagsOf(inner, 'option')
+    const chosen = choices.find((choice) => attributeOf(choice, 'selected') !== undefined) ?? choices[0]
+    fields[attributeOf(tag, 'name') ?? ''] = attributeOf(chosen ?? '', 'value') ?? ''
+  }
   return fields
 }
 

@@ -48,6 +48,8 @@ describe.each(tags)('every page in every state, in the language %s', (language) 
   const scripts = { decision, 'form-post': /^form-post/, login: /^login/, leave: /^return-frames/, passkey }
   const scriptsOf = (page: string): string[] =>
     Object.entries(scripts).flatMap(([name, pages]) => (pages.test(page) ? [`${name}.js`] : []))
+  /** The second stylesheet of a page, if it has one. */
+  const styleOf = (page: string): string | undefined => (/^developer/.test(page) ? 'admin.css' : undefined)
   const assetWeight = (name: string): number => views.asset(name)?.encoded('br')?.byteLength ?? 0
   const scriptWeight = (page: string): number =>
     scriptsOf(page).reduce((sum, name) => sum + assetWeight(name), 0)
@@ -72,7 +74,11 @@ describe.each(tags)('every page in every state, in the language %s', (language) 
     const heavy = [...pages]
       .map(([name, html]) => ({
         name,
-        bytes: Buffer.byteLength(html) + assetWeight('style.css') + scriptWeight(name),
+        bytes:
+          Buffer.byteLength(html) +
+          assetWeight('style.css') +
+          assetWeight(styleOf(name) ?? '') +
+          scriptWeight(name),
       }))
       .filter(({ bytes }) => bytes > most)
     expect(heavy).toEqual([])
@@ -81,7 +87,7 @@ describe.each(tags)('every page in every state, in the language %s', (language) 
   test('loads a stylesheet, a small picture, no script but its own, and nothing from elsewhere', () => {
     for (const [name, html] of pages) {
       const files = loaded(html).map((address) => address.replace(/\?v=[\w-]{16}$/, ''))
-      const own = scriptsOf(name).map((script) => `/assets/${script}`)
+      const own = [styleOf(name) ?? [], ...scriptsOf(name)].flat().map((file) => `/assets/${file}`)
       const frames = [...html.matchAll(/<iframe src="([^"]+)"/g)].map(([, address]) => address)
       expect(frames).toHaveLength(name.endsWith('-frames') ? 1 : 0)
       const expected = ['/assets/icon.svg', '/assets/style.css', ...own, ...frames]

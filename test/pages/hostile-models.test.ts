@@ -46,7 +46,7 @@ const ofFields = [
 
 /** What only the server says: a closed list, or an address of its own. */
 const ownFields =
-  'kind error group action cancelUrl removeUrl signOutUrl url accountUrl passkeysUrl forgotPassword signUp icon identifier logoUrl homeUrl signInUrl stayUrl switchUrl otherCodeUrl previousUrl nextUrl notice frames'.split(
+  'kind error group action cancelUrl removeUrl signOutUrl url accountUrl passkeysUrl forgotPassword signUp icon identifier logoUrl homeUrl signInUrl stayUrl switchUrl otherCodeUrl previousUrl nextUrl notice frames newUrl editUrl rotateUrl deleteUrl listUrl state'.split(
     ' ',
   )
 const addresses = ['uri', 'policyUri', 'tosUri', 'logo', 'help', 'privacy']
@@ -65,7 +65,8 @@ const spoilt = (text: string): Readonly<Record<string, Spoil>> => ({
 
 const mapped = (value: unknown, spoil: Spoil, field = ''): unknown => {
   if (typeof value === 'string') return spoil(value, field)
-  if (Array.isArray(value)) return value.map((entry) => mapped(entry, spoil, field))
+  // The fields of a form are a list, and their members have names of ours.
+  if (Array.isArray(value)) return value.map((entry) => mapped(entry, spoil, field === 'fields' ? '' : field))
   if (typeof value !== 'object' || value === null) return value
   const isNamedByOthers = field === 'hidden' || field === 'fields'
   // Defined rather than set: __proto__ is a name like any other.

@@ -1,0 +1,82 @@
+import type { PageContext } from '../http/context.ts'
+import { queryParameters } from '../http/form.ts'
+import type { Endpoint } from '../http/route.ts'
+import { ownPath } from '../http/urls.ts'
+import type { DeveloperClientState } from '../pages/developer-models.ts'
+import { type Client, clientName } from '../protocol/client.ts'
+import {
+  type ClientOwner,
+  findClientOwners,
+  findClients,
+  listClientIdsOfOwner,
+} from '../repositories/index.ts'
+import { takeShownOnce } from '../sessions/shown-once.ts'
+import { pageOf } from './account.ts'
+import { submitAccountLogin } from './account-login.ts'
+import { developerUrl, type SignedInDeveloper, showDeveloperPage } from './developer-access.ts'
+
+/** Clients on one page of the list. */
+const pageSize = 20
+
+/** What the notice about a deleted client is about. */
+export const listNotice = 'developer'
+
+/** What owners read about the state of their client. */
+export const stateOf = (
+  { status, approvedAt }: ClientOwner,
+  { disabledAt }: Pick<Client, 'disabledAt'>,
+): DeveloperClientState => {
+  if (approvedAt === null) return status === 'refused' ? 'refused' : 'waiting'
+  if (disabledAt !== null) return 'disabled'
+  if (status === 'waiting') return 'changed'
+  return status === 'refused' ? 'unchanged' : 'active'
+}
+
+const showList = async (
+  context: PageContext,
+  { active, subject }: SignedInDeveloper,
+  asked: number,
+): Promise<void> => {
+  const { server, language } = context
+  const { database, options } = server
+  const ids = await listClientIdsOfOwner(database, { subject })
+  const pages = Math.max(1, Math.ceil(ids.length / pageSize))
+  const number = Math.min(asked, pages)
+  const clientIds = ids.slice((number - 1) * pageSize, number * pageSize)
+  const clients = new Map(
+    (await findClients(database, { clientIds, now: server.now() })).map((each) => [each.clientId, each]),
+  )
+  const owners = new Map(
+    (await findClientOwners(database, { clientIds })).map((each) => [each.clientId, each]),
+  )
+  const cards = clientIds.flatMap((clientId) => {
+    const [client, owner] = [clients.get(clientId), owners.get(clientId)]
+    // One of them may just have been removed.
+    if (client === undefined || owner === undefined) return []
+    const url = developerUrl(context, { path: '/developer/client', clientId })
+    return [{ name: clientName(client, language), clientId, state: stateOf(owner, client), url }]
+  })
+  const max = options.developers?.maxClients ?? 0
+  const pageUrl = (page: number): string => ownPath(server, '/developer', { page: String(page) })
+  context.send('developer', {
+    username: active.user.username,
+    clients: cards,
+    ...(ids.length < max ? { newUrl: ownPath(server, '/developer/new') } : { max }),
+    ...(takeShownOnce(context, listNotice).notice === 'deleted' && { notice: 'deleted' as const }),
+    signOutUrl: ownPath(server, '/logout'),
+    ...(number > 1 && { previousUrl: pageUrl(number - 1) }),
+    ...(number < pages && { nextUrl: pageUrl(number + 1) }),
+  })
+}
+
+/** The clients of a developer. */
+export const developerEndpoint: Endpoint<PageContext> = {
+  path: '/developer',
+  methods: {
+    GET: (context) =>
+      showDeveloperPage(context, { path: '/developer' }, (developer) =>
+        showList(context, developer, pageOf(queryParameters(context.req))),
+      ),
+    POST: (context) => submitAccountLogin(context, '/developer'),
+  },
+}
