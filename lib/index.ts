@@ -42,6 +42,7 @@ export type {
 } from './guards/types.ts'
 export type { KeyAdministration, SigningKeyState } from './keys/key-administration.ts'
 export type { KeyState } from './keys/key-schedule.ts'
+export { type TotpOptions, verifyTotp } from './keys/totp.ts'
 export { OptionsError } from './options/check.ts'
 export { defineGrant } from './options/grants.ts'
 export type {
@@ -88,6 +89,7 @@ export type {
   TokenExchangeDecision,
   TokenExchangeOptions,
   TokenExchangeRequest,
+  TotpLoginOptions,
   TrustedIssuerOptions,
   UserFunctions,
   UserMapping,

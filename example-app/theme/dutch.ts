@@ -65,6 +65,27 @@ export const dutch: Readonly<Record<string, string>> = {
   'second-factor.not-sent.text': 'Voer de nieuwste code in die je hebt ontvangen, of log later opnieuw in.',
   'second-factor.unavailable.text': 'We konden je code niet controleren. Probeer het zo opnieuw.',
 
+  'second-factor-settings.title': 'Inloggen in twee stappen',
+  'second-factor-settings.text':
+    'Met een authenticator-app is je wachtwoord alleen niet meer genoeg om in te loggen.',
+  'second-factor-settings.on.text':
+    'Om in te loggen heb je je wachtwoord en een code uit je authenticator-app nodig.',
+  'second-factor-settings.scan': 'Scan dit met je authenticator-app en voer de code in die de app toont.',
+  'second-factor-settings.qr': 'QR-code voor je authenticator-app',
+  'second-factor-settings.secret': 'Of typ deze sleutel in de app:',
+  'second-factor-settings.confirm': 'Aanzetten',
+  'second-factor-settings.since': 'Aan sinds',
+  'second-factor-settings.codes-left': 'Overgebleven herstelcodes',
+  'second-factor-settings.again': 'Voor nieuwe herstelcodes of een andere app zet je het uit en weer aan.',
+  'second-factor-settings.remove.code': 'Code of herstelcode',
+  'second-factor-settings.remove': 'Uitzetten',
+  'second-factor-settings.removed': 'Inloggen in twee stappen staat uit.',
+  'second-factor-settings.throttled.text': 'Probeer het over {wait} opnieuw.',
+  'second-factor-settings.codes.title': 'Bewaar je herstelcodes',
+  'second-factor-settings.codes.text':
+    'Als je je authenticator-app kwijtraakt, kun je met een van deze codes inloggen. Elke code werkt één keer. Ze worden niet meer getoond.',
+  'second-factor-settings.codes.submit': 'Ik heb ze bewaard',
+
   'select-account.title': 'Kies een account',
   'select-account.continue': 'Doorgaan als {username}',
   'select-account.another': 'Een ander account gebruiken',

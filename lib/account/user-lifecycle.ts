@@ -1,6 +1,10 @@
 import type { Request } from 'express'
 import type { ServerSetup } from '../authorization-server.ts'
-import { removePendingLoginsOfSubject, revokeAuthorizationsOfSubject } from '../repositories/index.ts'
+import {
+  removePendingLoginsOfSubject,
+  removeSecondFactor,
+  revokeAuthorizationsOfSubject,
+} from '../repositories/index.ts'
 import { accountOf } from '../sessions/device-cookie.ts'
 import { endLoginsOf, hostSignedOut } from '../sessions/login.ts'
 import { isLookup } from '../users/subject.ts'
@@ -48,6 +52,14 @@ export interface UserLifecycle {
    */
   erase(id: string | number): Promise<void>
   /**
+   * Removes the second factor that Latchkey keeps for a user (`login.totp`), who has lost it with its recovery codes. Check
+   * first who asks for it. It does not end logins.
+   *
+   * @returns whether the user had one
+   * @example await oauth.users.removeSecondFactor(user.id)
+   */
+  removeSecondFactor(id: string | number): Promise<boolean>
+  /**
    * Returns what events have as `account` for a login name, however it is spelt. It is a hash with a key of your database.
    *
    * @example const account = await oauth.users.accountOf('ada@example.com')
@@ -86,6 +98,13 @@ export const userLifecycle = (setup: ServerSetup): UserLifecycle => ({
     if (!isLookup(subject)) return
     await eraseUser(server, subject)
     setup.events.announce('user.erased', undefined, { subject })
+  },
+  removeSecondFactor: async (id) => {
+    const server = await setup.ready()
+    const subject = String(id)
+    if (!isLookup(subject) || !(await removeSecondFactor(server.database, { subject }))) return false
+    setup.events.announce('second_factor.removed', undefined, { subject })
+    return true
   },
   accountOf: async (username) => accountOf(await setup.ready(), username),
 })

@@ -2,8 +2,10 @@ import type { AuthorizationServer } from '../authorization-server.ts'
 import { releaseClientsOf } from '../clients/developers.ts'
 import type { ConsentReceiptRecord } from '../repositories/consent-receipts.ts'
 import {
+  countRecoveryCodes,
   type EventRecord,
   findClientsOfLogin,
+  findSecondFactorRecord,
   listAuthorizations,
   listClientIdsOfOwner,
   listConsentReceipts,
@@ -18,6 +20,7 @@ import {
   removeLoginsOfSubject,
   removePasskeysOfSubject,
   removePendingLoginsOfSubject,
+  removeSecondFactor,
   removeUser,
   revokeAuthorizationsOfSubject,
 } from '../repositories/index.ts'
@@ -70,8 +73,20 @@ export interface UserExport {
     readonly createdAt: number
     readonly lastUsedAt: number | null
   }[]
+  /** The second factor that Latchkey keeps, if the user has one (`login.totp`). */
+  readonly secondFactor?: { readonly createdAt: number; readonly recoveryCodesLeft: number }
   /** What happened, with the option `storeEvents`. */
   readonly events?: readonly EventRecord[]
+}
+
+const exportSecondFactor = async (
+  { database }: AuthorizationServer,
+  subject: string,
+): Promise<UserExport['secondFactor']> => {
+  const record = await findSecondFactorRecord(database, { subject })
+  if (record === undefined) return undefined
+  const recoveryCodesLeft = await countRecoveryCodes(database, { subject })
+  return { createdAt: record.createdAt, recoveryCodesLeft }
 }
 
 /** Reads everything that is stored about a user, without hashes and secrets. */
@@ -84,10 +99,12 @@ export const exportUser = async (server: AuthorizationServer, subject: string): 
   const logins = await listLoginHistory(database, { subject })
   const clients = await listClientIdsOfOwner(database, { subject })
   const passkeys = await listPasskeys(database, { subject })
+  const secondFactor = await exportSecondFactor(server, subject)
   const events = server.eventLog && (await listEventsOfSubject(database, { subject }))
   return {
     ...(events && { events }),
     ...(clients.length > 0 && { clients }),
+    ...(secondFactor && { secondFactor }),
     consents,
     receipts,
     authorizations: authorizations.map((authorization) => {
@@ -127,6 +144,7 @@ export const eraseUser = async (server: AuthorizationServer, subject: string): P
     server.runInBackground(notifyClients(server, { sid, subject }, clients))
   await revokeAuthorizationsOfSubject(database, { subject, now })
   for await (const _ of removeFamiliesOfSubject(database, { subject }));
+  await removeSecondFactor(database, { subject })
   await removeConsentsOfSubject(database, { subject })
   await removeConsentReceipts(database, { subject })
   await releaseClientsOf(server, subject)

@@ -47,7 +47,7 @@ const snakeCase = (name: string): string => name.replace(/(?<=[a-z])(?=[A-Z])/g,
 const secondFactorFindings = async (subject: StoredSubject): Promise<Finding[]> => {
   const mapping = mappingOf(subject)
   const { login } = subject.options
-  if (mapping === undefined || login.url !== undefined || login.secondFactor !== undefined) return []
+  if (mapping === undefined || login.url !== undefined || login.secondFactor || login.totp) return []
   const columns = await columnsOf(subject, mapping.table)
   const found = columns.filter((column) => secondFactor.test(snakeCase(column)))
   return found.length === 0

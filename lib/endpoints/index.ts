@@ -25,6 +25,7 @@ import { passkeysEndpoint } from './passkeys.ts'
 import { registerEndpoint, registrationEndpoint } from './register.ts'
 import { revokeEndpoint } from './revoke.ts'
 import { secondFactorEndpoint } from './second-factor.ts'
+import { secondFactorSettingsEndpoint } from './second-factor-settings.ts'
 import { selectAccountEndpoint } from './select-account.ts'
 import { selfReportEndpoint } from './self-report.ts'
 import { tokenEndpoint } from './token.ts'
@@ -68,7 +69,8 @@ export const createEndpoints = ({
   pages: [
     authorizeEndpoint,
     loginEndpoint,
-    ...(login.secondFactor ? [secondFactorEndpoint] : []),
+    ...(login.secondFactor || login.totp ? [secondFactorEndpoint] : []),
+    ...(login.totp ? [secondFactorSettingsEndpoint] : []),
     selectAccountEndpoint,
     consentEndpoint,
     accountEndpoint,

@@ -11,17 +11,14 @@ import { type Passkey, passkeyName } from '../protocol/passkey.ts'
 import { listPasskeys, removePasskey, renamePasskey } from '../repositories/index.ts'
 import { bindBrowser, boundBrowser } from '../sessions/browser-binding.ts'
 import { assertCsrf, csrfToken, type FormPurpose } from '../sessions/csrf.ts'
-import { hostLogin } from '../sessions/host-login.ts'
 import { type ActiveLogin, activeLogin } from '../sessions/login.ts'
 import { clearNotice, leaveNotice, type PasskeysNotice, readNotice } from '../sessions/notice.ts'
 import { findSecondFactor } from '../sessions/second-factor.ts'
-import { accountSignIn, showAccountLogin, submitAccountLogin } from './account-login.ts'
+import { accountSignIn, recentLogin, showAccountLogin, submitAccountLogin } from './account-login.ts'
 
 const path = '/account/passkeys'
 /** What notices for this page are about; those of its sign-in form are about its path. */
 const about = 'passkeys'
-/** Seconds after a sign-in in which a user may add, rename and remove passkeys. */
-const recent = 600
 /** Characters of what the script sends; a form is not longer. */
 const maxResponseLength = 16_384
 const maxTypedName = 255
@@ -34,14 +31,12 @@ const purposeOf = ({ login }: ActiveLogin, browser: FormPurpose['browser']): For
 
 /**
  * The login, if it is good enough to add a passkey, which signs in without anything else from then on. It must be recent,
- * because an abandoned session would get a passkey that outlasts it; the time of a login of the host counts only if the host
- * says it, and not that of the first visit. And it must not be by the password alone if the user has a second factor.
+ * because an abandoned session would get a passkey that outlasts it. And it must not be by the password alone if the user has a second factor.
  */
 const strongLogin = async (context: PageContext, active: ActiveLogin): Promise<ActiveLogin | undefined> => {
   const { server } = context
-  const { authTime, fromHost, amr } = active.login
-  if (server.now() - authTime > recent) return undefined
-  if (fromHost && (await hostLogin(context))?.authTime === undefined) return undefined
+  const { amr } = active.login
+  if ((await recentLogin(context, active)) === undefined) return undefined
   const isPasswordOnly = amr.every((method) => method === 'pwd')
   const { acrValues } = accountSignIn(server, path)
   const lacksFactor =

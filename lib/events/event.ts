@@ -58,6 +58,12 @@ export interface EventDetails {
   'second_factor.requested': LoginAttempt & { readonly subject: string }
   /** A code was wrong, or had been used before. */
   'second_factor.failed': LoginAttempt & { readonly subject: string }
+  /** A user has set up a second factor at Latchkey (`login.totp`). */
+  'second_factor.added': { readonly subject: string }
+  /** The second factor was removed, by the user or by `users.removeSecondFactor()`. */
+  'second_factor.removed': { readonly subject: string }
+  /** A recovery code was used in place of a code; `left` is the number of those that are left. */
+  'second_factor.recovery_code_used': { readonly subject: string; readonly left: number }
   /** A login ended: the user signed out, another user signed in, or the host called `users.revokeAll()` or `erase()`. */
   'login.ended': { readonly subject: string }
   /** A user added a passkey. */

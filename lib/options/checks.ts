@@ -5,7 +5,14 @@ import { isLoopbackHost } from '../protocol/redirect-uri.ts'
 import { checkedProviders } from './branding.ts'
 import { assertNames, assertRecord, assertSeconds, assertType, refuse } from './check.ts'
 import { isOrigin } from './features.ts'
-import type { AuthRouterOptions, Lifetimes, Logger, LoginOptions, OutboundOptions } from './options.ts'
+import type {
+  AuthRouterOptions,
+  Lifetimes,
+  Logger,
+  LoginOptions,
+  OutboundOptions,
+  TotpLoginOptions,
+} from './options.ts'
 
 // One check per option. Each throws OptionsError.
 
@@ -75,10 +82,35 @@ export const checkedPrefix = (prefix: unknown): string =>
 export const checkedFlag = (name: string, flag: unknown): boolean =>
   typeof flag === 'boolean' ? flag : refuse(`${name} must be true or false`)
 
-export const checkedLogin = (login: LoginOptions, acrValues: readonly string[] = []): LoginOptions => {
+/** The option `login`, with the second factors that Latchkey keeps; undefined is off. */
+export interface CheckedLogin extends Omit<LoginOptions, 'totp'> {
+  readonly totp?: TotpLoginOptions | undefined
+}
+
+const checkedTotp = (
+  { totp = false, secondFactor, url }: LoginOptions,
+  acrValues: readonly string[],
+): TotpLoginOptions | undefined => {
+  if (totp === false) return undefined
+  const options = totp === true ? {} : totp
+  assertRecord('login.totp', options)
+  assertNames('login.totp.', options, ['acr'])
+  if (url !== undefined || secondFactor !== undefined) {
+    refuse(
+      'login.totp cannot be used with login.url or login.secondFactor, which ask for a second factor themselves',
+    )
+  }
+  if (options.acr !== undefined && !acrValues.includes(options.acr)) {
+    refuse('login.totp.acr must be one of the option acrValues')
+  }
+  return options
+}
+
+export const checkedLogin = (login: LoginOptions, acrValues: readonly string[] = []): CheckedLogin => {
   assertRecord('login', login)
   assertNames('login.', login, [
-    ...['url', 'identifier', 'providers', 'passkeys', 'current', 'remember', 'forget', 'secondFactor', 'acr'],
+    ...['url', 'identifier', 'providers', 'passkeys', 'current', 'remember', 'forget'],
+    ...['secondFactor', 'totp', 'acr'],
   ])
   assertType('login.url', login.url, 'string')
   assertType('login.current', login.current, 'function')
@@ -91,6 +123,7 @@ export const checkedLogin = (login: LoginOptions, acrValues: readonly string[] =
   if (login.acr !== undefined && !acrValues.includes(login.acr)) {
     refuse('login.acr must be one of the option acrValues')
   }
+  const totp = checkedTotp(login, acrValues)
   if (login.url !== undefined && login.current === undefined) {
     refuse(
       'login.current is required with login.url: it returns the user who is logged in when the browser comes back',
@@ -100,11 +133,11 @@ export const checkedLogin = (login: LoginOptions, acrValues: readonly string[] =
   if (!['email', 'username', 'either'].includes(identifier)) {
     refuse("login.identifier must be 'email', 'username' or 'either'")
   }
-  if (providers === undefined) return login
+  if (providers === undefined) return { ...login, totp }
   if (login.current === undefined) {
     refuse('login.current is required with login.providers: it returns the user whom your page signed in')
   }
-  return { ...login, providers: checkedProviders(providers) }
+  return { ...login, totp, providers: checkedProviders(providers) }
 }
 
 export const checkedOrganizations = (

@@ -52,6 +52,7 @@ export type {
   LoginProvider,
   SecondFactor,
   SecondFactorRequest,
+  TotpLoginOptions,
   UserFunctions,
   UserMapping,
   UserRow,

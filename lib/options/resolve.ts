@@ -5,6 +5,7 @@ import { checkedDetailTypes, type DetailTypes } from './authorization-details.ts
 import { checkedBranding } from './branding.ts'
 import { assertNames, assertRecord, refuse } from './check.ts'
 import {
+  type CheckedLogin,
   checkedAcrValues,
   checkedDatabase,
   checkedFlag,
@@ -40,7 +41,6 @@ import type {
   Lifetimes,
   LocaleOptions,
   Logger,
-  LoginOptions,
   OutboundOptions,
   ScopeOptions,
   UserFunctions,
@@ -73,7 +73,7 @@ export interface Options {
   readonly storeEvents: boolean
   readonly users: UserMapping | UserFunctions | undefined
   readonly organizations: AuthRouterOptions['organizations']
-  readonly login: LoginOptions
+  readonly login: CheckedLogin
   /** Sign-in with passkeys; undefined is off. */
   readonly passkeys: Passkeys | undefined
   readonly session: AuthRouterOptions['session']

@@ -105,6 +105,12 @@ export interface SecondFactor {
   acr?: string
 }
 
+/** The second factor that Latchkey keeps for users. */
+export interface TotpLoginOptions {
+  /** Authentication level of a login with it: one of the option `acrValues`. @default none */
+  acr?: string
+}
+
 /** What the request that a user signs in for asks of the login. */
 export interface SecondFactorRequest {
   /** The levels of which the login needs one; empty if the request names none. */
@@ -152,6 +158,11 @@ export interface LoginOptions {
     | ''
     | 0
     | Promise<SecondFactor | undefined | null | false | '' | 0>
+  /**
+   * Lets users set up an authenticator app (TOTP) under Connected apps, and asks those who have for its code. Latchkey keeps
+   * the secrets, encrypted. `acr` is the authentication level of such a login. Not together with `secondFactor`. @default false
+   */
+  totp?: boolean | TotpLoginOptions
   /** Authentication level of a login with the password alone: one of the option `acrValues`. @default none */
   acr?: string
   /**

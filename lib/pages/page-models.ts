@@ -169,6 +169,32 @@ export interface PageModels extends DeveloperPageModels {
     /** The form for another user. */
     switchUrl: string
   }
+  /** Sets up and removes the second factor that Latchkey keeps (`login.totp`), and shows its recovery codes once. */
+  'second-factor-settings': {
+    /** Path the form posts to. The decision is `confirm`, `remove` or `saved`. */
+    action: string
+    hidden: Readonly<Record<string, string>>
+    /** The user who is signed in. */
+    username: string
+    /** What an authenticator app needs; absent if the user has a second factor. */
+    setUp?: {
+      readonly qr: { readonly size: number; readonly path: string }
+      /** In groups of four letters. */
+      readonly secret: string
+    }
+    /** Without `setUp`: since when the user has a second factor (ISO 8601). */
+    since?: string
+    /** Without `setUp`: the number of unused recovery codes. */
+    codesLeft?: number
+    /** New recovery codes, which are shown now and never again. */
+    codes?: readonly string[]
+    error?: 'wrong' | 'throttled'
+    /** With `throttled`: seconds until the next code is checked. */
+    retryAfter?: number
+    notice?: 'removed'
+    /** The list of connected apps. */
+    accountUrl: string
+  }
   /** Lets a signed-in user choose an account (`prompt=select_account`). */
   'select-account': {
     /** Path the form posts to. */
@@ -250,6 +276,8 @@ export interface PageModels extends DeveloperPageModels {
     signOutUrl: string
     /** The user's passkeys, with the option `login.passkeys`. */
     passkeysUrl?: string
+    /** The page where the user sets up a second factor (`login.totp`). */
+    secondFactorUrl?: string
     /** The page before this one, if the list has several pages. */
     previousUrl?: string
     /** The page after this one. */

@@ -1,5 +1,6 @@
 import { developerSamples } from './developer-samples.ts'
 import type { ClientCard, ConsentScope, PageModels, PageName } from './page-models.ts'
+import { qrCode } from './qr-code.ts'
 
 const client: ClientCard = { name: 'Order Desk', host: 'desk.example.com', unverified: false }
 const logo = '/assets/icon.svg'
@@ -97,6 +98,17 @@ const secondFactor: PageModels['second-factor'] = {
   otherCodeUrl: '/second-factor?recovery=1',
   switchUrl: '/login?replaces=sample',
 }
+const secondFactorSettings: PageModels['second-factor-settings'] = {
+  action: '/account/second-factor',
+  hidden: { csrf_token: 'sample' },
+  username: 'alice@example.com',
+  accountUrl: '/account',
+}
+const setUp = {
+  qr: qrCode('otpauth://totp/Acme:alice%40example.com?issuer=Acme&secret=JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP'),
+  secret: 'JBSW Y3DP EHPK 3PXP JBSW Y3DP EHPK 3PXP',
+}
+const secondFactorOn = { ...secondFactorSettings, since: '2026-03-02T08:00:00.000Z', codesLeft: 9 }
 const select: PageModels['select-account'] = {
   action: '/select-account',
   hidden,
@@ -390,6 +402,38 @@ export const samples: readonly Sample[] = [
     page: 'second-factor',
     model: { ...secondFactor, error: 'unavailable', errorId: '7F3C-91A2-B4' },
   },
+  {
+    name: 'second-factor-settings',
+    page: 'second-factor-settings',
+    model: { ...secondFactorSettings, setUp },
+  },
+  {
+    name: 'second-factor-settings-wrong',
+    page: 'second-factor-settings',
+    model: { ...secondFactorSettings, setUp, error: 'wrong', username: `${long}@example.com` },
+  },
+  {
+    name: 'second-factor-settings-removed',
+    page: 'second-factor-settings',
+    model: { ...secondFactorSettings, setUp, notice: 'removed' },
+  },
+  { name: 'second-factor-settings-on', page: 'second-factor-settings', model: secondFactorOn },
+  {
+    name: 'second-factor-settings-throttled',
+    page: 'second-factor-settings',
+    model: { ...secondFactorOn, error: 'throttled', retryAfter: 840 },
+  },
+  {
+    name: 'second-factor-settings-codes',
+    page: 'second-factor-settings',
+    model: {
+      ...secondFactorSettings,
+      codes: ['a2b3', 'c4d5', 'e6f7', 'g2h3', 'i4j5'].flatMap((part) => [
+        `${part}-7k3m-p5qr-xw2z`,
+        `${part}-t6vu-n4ab-yd5c`,
+      ]),
+    },
+  },
   { name: 'select-account', page: 'select-account', model: select },
   {
     name: 'select-account-long',
@@ -421,6 +465,11 @@ export const samples: readonly Sample[] = [
   { name: 'device-denied', page: 'device-done', model: { ...deviceDone, outcome: 'denied' } },
   { name: 'consent-device', page: 'consent', model: { ...consent, redirectTo: undefined, device: true } },
   { name: 'account', page: 'account', model: account },
+  {
+    name: 'account-second-factor',
+    page: 'account',
+    model: { ...account, secondFactorUrl: '/account/second-factor' },
+  },
   {
     name: 'account-organizations',
     page: 'account',

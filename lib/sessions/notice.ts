@@ -3,10 +3,10 @@ import { readCookie, setCookie } from '../http/cookies.ts'
 import { authenticationCode, openUnder, sealUnder } from '../keys/secrets.ts'
 import { boundBrowser } from './browser-binding.ts'
 
-/** What the form for a second factor has led to: a wrong code, another code, or no more codes. */
-export type CodeNotice = 'wrong' | 'sent' | 'not-sent'
 /** What has become of a passkey on the page of the user's passkeys. */
 export type PasskeysNotice = 'added' | 'not-added' | 'renamed' | 'removed'
+/** What the forms for a second factor have led to: a wrong code, another code, or no more codes; a new one, or none. */
+export type CodeNotice = 'wrong' | 'sent' | 'not-sent' | 'recovery-codes' | 'removed'
 
 /** What a form has led to. The page that the browser is redirected to says it, so that a reload sends no form again. */
 export interface Notice {
@@ -29,6 +29,8 @@ export interface Notice {
   readonly retryAt?: number
   /** With `unavailable`: the id in the log. */
   readonly errorId?: string
+  /** With `recovery-codes`: the codes. Only their hashes are stored. */
+  readonly codes?: readonly string[]
 }
 
 /** Seconds. */

@@ -1,6 +1,5 @@
-import type { AuthorizationServer } from '../authorization-server.ts'
 import type { Context, PageContext } from '../http/context.ts'
-import { authenticationCode, hashSecret, randomId } from '../keys/secrets.ts'
+import { hashSecret, randomId } from '../keys/secrets.ts'
 import type { SecondFactor } from '../options/options.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import {
@@ -12,10 +11,8 @@ import {
   takeTry,
 } from '../repositories/index.ts'
 import { callHost } from '../users/host-function.ts'
-import type { User } from '../users/users.ts'
 import { type Browser, bindBrowser, boundBrowser } from './browser-binding.ts'
-import { accountOf, deviceOf } from './device-cookie.ts'
-import { isRightCode } from './second-factor.ts'
+import { type CodeAttempt, checkCode } from './second-factor.ts'
 
 // Between the right password and the right code there is no login. What there is stands in a row that only this browser
 // can name, for one page: a pending request, or the account.
@@ -56,19 +53,6 @@ export const openPendingLogin = async (
   return browser && findPendingLogin(database, { id: idOf(browser, about), now: now() })
 }
 
-/** Who tries codes. It is not the key of passwords: otherwise the next right password would forgive wrong codes. */
-const codeAccount = ({ pairwiseSalt }: AuthorizationServer, subject: string): string =>
-  authenticationCode(pairwiseSalt, 'second factor', [subject])
-
-/** What a user typed, and how it is checked. */
-export interface CodeAttempt {
-  readonly user: User
-  readonly factor: SecondFactor
-  readonly code: string
-  /** The client that waits for the login, if any. */
-  readonly clientId?: string
-}
-
 /** `ended`: the user starts again with the password, at once or after so many seconds. */
 export type CodeOutcome =
   | { readonly outcome: 'accepted' }
@@ -84,10 +68,10 @@ export type CodeOutcome =
 export const attemptCode = async (
   context: Context,
   pending: PendingLogin,
-  { user, factor, code, clientId }: CodeAttempt,
+  { user, factor, code, clientId }: Omit<CodeAttempt, 'username'>,
 ): Promise<CodeOutcome> => {
-  const { server, info } = context
-  const { database, throttle, events } = server
+  const { server } = context
+  const { database } = server
   const named = { id: pending.id, attempt: pending.attempt, now: server.now() }
   const end = async (retryAfter?: number): Promise<CodeOutcome> => {
     await consumePendingLogin(database, named)
@@ -95,24 +79,12 @@ export const attemptCode = async (
   }
   if (!(await takeTry(database, { ...named, max: maxTries }))) return end()
 
-  const known = deviceOf(context, pending.username)
-  const device = known && { ...known, id: `code:${known.id}` }
-  const result = await throttle.login.attempt(
-    { account: codeAccount(server, user.subject), address: info.address, device },
-    async () => ((await isRightCode(server, user, factor, code)) ? user : undefined),
-  )
-  const account = accountOf(server, pending.username)
-  const details = clientId === undefined ? { account } : { clientId, account }
-  if (result.outcome === 'refused') {
-    events.announce('login.refused', info, { ...details, seconds: result.retryAfter })
-    return end(result.retryAfter)
-  }
+  const { username } = pending
+  const result = await checkCode(context, { user, factor, code, username, clientId })
+  if (result.outcome === 'refused') return end(result.retryAfter)
   if (result.outcome === 'failed') {
-    events.announce('second_factor.failed', info, { ...details, subject: user.subject })
-    const seconds = result.lockedFor
-    if (seconds !== undefined) events.announce('login.locked', info, { ...details, seconds })
     const left = maxTries - pending.tries - 1
-    if (seconds !== undefined || left <= 0) return end(seconds)
+    if (result.lockedFor !== undefined || left <= 0) return end(result.lockedFor)
     return { outcome: 'wrong', isLastTry: left === 1 || result.isLastTry === true }
   }
   // Another request with a right code may have been faster, or the user's logins have just been ended.

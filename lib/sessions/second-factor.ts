@@ -3,8 +3,11 @@ import type { Context } from '../http/context.ts'
 import { authenticationCode } from '../keys/secrets.ts'
 import type { SecondFactor } from '../options/options.ts'
 import { createReplay } from '../repositories/index.ts'
+import type { LoginOutcome } from '../throttle/login-throttle.ts'
 import { callHost } from '../users/host-function.ts'
 import type { User } from '../users/users.ts'
+import { accountOf, deviceOf } from './device-cookie.ts'
+import { storedSecondFactor } from './stored-totp.ts'
 
 const isSecondFactor = (factor: unknown): factor is SecondFactor =>
   typeof factor === 'object' &&
@@ -15,18 +18,20 @@ const isSecondFactor = (factor: unknown): factor is SecondFactor =>
   typeof factor.verify === 'function'
 
 /**
- * The second factor that this user needs, by the option `login.secondFactor`. Anything that is neither nothing nor a second
+ * The second factor that this user needs, by the option `login.secondFactor` or `login.totp`. Anything that is neither nothing nor a second
  * factor is an error, so that a mistake does not sign a user in.
  *
  * @param acrValues the levels that the request asks for; empty if it asks for none
  * @returns undefined if the password is enough
  */
 export const findSecondFactor = async (
-  { server, req }: Context,
-  { record }: User,
+  context: Context,
+  { subject, record }: User,
   acrValues: readonly string[],
 ): Promise<SecondFactor | undefined> => {
+  const { server, req } = context
   const { login, acrValues: declared } = server.options
+  if (login.totp) return storedSecondFactor(context, { subject })
   if (login.secondFactor === undefined) return undefined
   const call = (): unknown => login.secondFactor?.(record, req, { acrValues })
   const factor = (await callHost('login.secondFactor', call)) || undefined
@@ -54,7 +59,7 @@ const isFirstUse = (
 }
 
 /** Whether the second factor accepts a code, and no one has used that code before. */
-export const isRightCode = async (
+const isRightCode = async (
   server: AuthorizationServer,
   { subject }: Pick<User, 'subject'>,
   factor: SecondFactor,
@@ -66,4 +71,50 @@ export const isRightCode = async (
     throw new TypeError('latchkey: verify of login.secondFactor must return true or false')
   }
   return isRight === true && isFirstUse(server, subject, code)
+}
+
+/** Who tries codes. It is not the key of passwords: otherwise the next right password would forgive wrong codes. */
+const codeAccount = ({ pairwiseSalt }: AuthorizationServer, subject: string): string =>
+  authenticationCode(pairwiseSalt, 'second factor', [subject])
+
+/** What a user typed, and how it is checked. */
+export interface CodeAttempt {
+  readonly user: User
+  readonly factor: SecondFactor
+  readonly code: string
+  /** The name with which the user signs in, or has signed in. */
+  readonly username: string
+  /** The client that waits for the login, if any. */
+  readonly clientId?: string | undefined
+}
+
+/**
+ * Checks a code as far as the limits allow, and announces what failed.
+ *
+ * @throws OAuthError `temporarily_unavailable` when it could not be checked; that does not count as a failure
+ */
+export const checkCode = async (
+  context: Context,
+  { user, factor, code, username, clientId }: CodeAttempt,
+): Promise<LoginOutcome<User>> => {
+  const { server, info } = context
+  const { throttle, events } = server
+  const { subject } = user
+  const known = deviceOf(context, username)
+  const device = known && { ...known, id: `code:${known.id}` }
+  const result = await throttle.login.attempt(
+    { account: codeAccount(server, subject), address: info.address, device },
+    async () => ((await isRightCode(server, user, factor, code)) ? user : undefined),
+  )
+  const account = accountOf(server, username)
+  const details = clientId === undefined ? { account } : { clientId, account }
+  if (result.outcome === 'failed') {
+    events.announce('second_factor.failed', info, { ...details, subject })
+    const seconds = result.lockedFor
+    if (seconds !== undefined) events.announce('login.locked', info, { ...details, seconds })
+  }
+  if (result.outcome === 'refused') {
+    events.announce('login.refused', info, { ...details, seconds: result.retryAfter })
+  }
+  return result
 }

@@ -46,7 +46,7 @@ const ofFields = [
 
 /** What only the server says: a closed list, or an address of its own. */
 const ownFields =
-  'kind error group action cancelUrl removeUrl signOutUrl url accountUrl passkeysUrl forgotPassword signUp icon identifier logoUrl homeUrl signInUrl stayUrl switchUrl otherCodeUrl previousUrl nextUrl notice frames newUrl editUrl rotateUrl deleteUrl listUrl state'.split(
+  'kind error group action cancelUrl removeUrl signOutUrl url accountUrl passkeysUrl forgotPassword signUp icon identifier logoUrl homeUrl signInUrl stayUrl switchUrl otherCodeUrl secondFactorUrl previousUrl nextUrl notice frames newUrl editUrl rotateUrl deleteUrl listUrl state'.split(
     ' ',
   )
 const addresses = ['uri', 'policyUri', 'tosUri', 'logo', 'help', 'privacy']

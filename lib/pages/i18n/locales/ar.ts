@@ -68,6 +68,26 @@ export const ar: Translation = {
     'second-factor.not-sent.text': 'أدخل أحدث رمز وصلك، أو سجّل الدخول لاحقًا.',
     'second-factor.unavailable.text': 'تعذّر علينا التحقق من الرمز. حاول مرة أخرى بعد قليل.',
 
+    'second-factor-settings.title': 'تسجيل الدخول بخطوتين',
+    'second-factor-settings.text': 'مع تطبيق المصادقة، لن تكفي كلمة المرور وحدها لتسجيل الدخول.',
+    'second-factor-settings.on.text': 'يتطلب تسجيل الدخول كلمة المرور ورمزًا من تطبيق المصادقة.',
+    'second-factor-settings.scan': 'امسح هذا بتطبيق المصادقة، ثم أدخل الرمز الذي يعرضه التطبيق.',
+    'second-factor-settings.qr': 'رمز QR لتطبيق المصادقة',
+    'second-factor-settings.secret': 'أو اكتب هذا المفتاح في التطبيق:',
+    'second-factor-settings.confirm': 'تفعيل',
+    'second-factor-settings.since': 'مُفعّل منذ',
+    'second-factor-settings.codes-left': 'رموز الاسترداد المتبقية',
+    'second-factor-settings.again':
+      'للحصول على رموز استرداد جديدة أو لاستخدام تطبيق آخر، عطّله ثم فعّله من جديد.',
+    'second-factor-settings.remove.code': 'الرمز أو رمز الاسترداد',
+    'second-factor-settings.remove': 'تعطيل',
+    'second-factor-settings.removed': 'تم تعطيل تسجيل الدخول بخطوتين.',
+    'second-factor-settings.throttled.text': 'حاول مرة أخرى بعد {wait}.',
+    'second-factor-settings.codes.title': 'احفظ رموز الاسترداد',
+    'second-factor-settings.codes.text':
+      'إذا فقدت تطبيق المصادقة، يمكنك تسجيل الدخول بأحد هذه الرموز. يُستخدم كل رمز مرة واحدة فقط. لن تُعرض مرة أخرى.',
+    'second-factor-settings.codes.submit': 'لقد حفظتها',
+
     'select-account.title': 'اختيار حساب',
     'select-account.continue': 'المتابعة باسم {username}',
     'select-account.another': 'استخدام حساب آخر',

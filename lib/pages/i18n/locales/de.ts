@@ -75,6 +75,29 @@ export const de: Translation = {
     'second-factor.unavailable.text':
       'Wir konnten Ihren Code nicht prüfen. Versuchen Sie es gleich noch einmal.',
 
+    'second-factor-settings.title': 'Anmeldung in zwei Schritten',
+    'second-factor-settings.text':
+      'Mit einer Authenticator-App genügt Ihr Passwort allein nicht mehr zur Anmeldung.',
+    'second-factor-settings.on.text':
+      'Für die Anmeldung brauchen Sie Ihr Passwort und einen Code aus Ihrer Authenticator-App.',
+    'second-factor-settings.scan':
+      'Scannen Sie dies mit Ihrer Authenticator-App und geben Sie den Code ein, den die App zeigt.',
+    'second-factor-settings.qr': 'QR-Code für Ihre Authenticator-App',
+    'second-factor-settings.secret': 'Oder tippen Sie diesen Schlüssel in die App:',
+    'second-factor-settings.confirm': 'Einschalten',
+    'second-factor-settings.since': 'Eingeschaltet seit',
+    'second-factor-settings.codes-left': 'Übrige Wiederherstellungscodes',
+    'second-factor-settings.again':
+      'Für neue Wiederherstellungscodes oder eine andere App schalten Sie sie aus und wieder ein.',
+    'second-factor-settings.remove.code': 'Code oder Wiederherstellungscode',
+    'second-factor-settings.remove': 'Ausschalten',
+    'second-factor-settings.removed': 'Die Anmeldung in zwei Schritten ist ausgeschaltet.',
+    'second-factor-settings.throttled.text': 'Versuchen Sie es in {wait} noch einmal.',
+    'second-factor-settings.codes.title': 'Wiederherstellungscodes speichern',
+    'second-factor-settings.codes.text':
+      'Wenn Sie Ihre Authenticator-App verlieren, können Sie sich mit einem dieser Codes anmelden. Jeder gilt einmal. Sie werden nicht noch einmal gezeigt.',
+    'second-factor-settings.codes.submit': 'Ich habe sie gespeichert',
+
     'select-account.title': 'Konto auswählen',
     'select-account.continue': 'Weiter als {username}',
     'select-account.another': 'Anderes Konto verwenden',

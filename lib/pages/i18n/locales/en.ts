@@ -67,6 +67,28 @@ export const en = {
     'second-factor.not-sent.text': 'Enter the newest code that you received, or sign in again later.',
     'second-factor.unavailable.text': 'We couldn’t check your code. Try again in a moment.',
 
+    'second-factor-settings.title': 'Two-step sign-in',
+    'second-factor-settings.text':
+      'With an authenticator app, your password alone is no longer enough to sign in.',
+    'second-factor-settings.on.text':
+      'Signing in takes your password and a code from your authenticator app.',
+    'second-factor-settings.scan':
+      'Scan this with your authenticator app, then enter the code that the app shows.',
+    'second-factor-settings.qr': 'QR code for your authenticator app',
+    'second-factor-settings.secret': 'Or type this key into the app:',
+    'second-factor-settings.confirm': 'Turn on',
+    'second-factor-settings.since': 'On since',
+    'second-factor-settings.codes-left': 'Recovery codes left',
+    'second-factor-settings.again': 'For new recovery codes or another app, turn it off and on again.',
+    'second-factor-settings.remove.code': 'Code or recovery code',
+    'second-factor-settings.remove': 'Turn off',
+    'second-factor-settings.removed': 'Two-step sign-in is off.',
+    'second-factor-settings.throttled.text': 'Try again in {wait}.',
+    'second-factor-settings.codes.title': 'Save your recovery codes',
+    'second-factor-settings.codes.text':
+      'If you lose your authenticator app, you can sign in with one of these codes. Each works once. They aren’t shown again.',
+    'second-factor-settings.codes.submit': 'I’ve saved them',
+
     'select-account.title': 'Choose an account',
     'select-account.continue': 'Continue as {username}',
     'select-account.another': 'Use another account',

@@ -73,6 +73,26 @@ export const ja: Translation = {
     'second-factor.unavailable.text':
       'コードを確認できませんでした。しばらくしてからもう一度お試しください。',
 
+    'second-factor-settings.title': '2段階ログイン',
+    'second-factor-settings.text': '認証アプリを使うと、パスワードだけではログインできなくなります。',
+    'second-factor-settings.on.text': 'ログインには、パスワードと認証アプリのコードが必要です。',
+    'second-factor-settings.scan': '認証アプリでこれを読み取り、アプリに表示されるコードを入力してください。',
+    'second-factor-settings.qr': '認証アプリ用のQRコード',
+    'second-factor-settings.secret': 'または、このキーをアプリに入力してください：',
+    'second-factor-settings.confirm': 'オンにする',
+    'second-factor-settings.since': 'オンにした日',
+    'second-factor-settings.codes-left': '残りのリカバリーコード',
+    'second-factor-settings.again':
+      '新しいリカバリーコードや別のアプリが必要な場合は、いったんオフにしてから再度オンにしてください。',
+    'second-factor-settings.remove.code': 'コードまたはリカバリーコード',
+    'second-factor-settings.remove': 'オフにする',
+    'second-factor-settings.removed': '2段階ログインはオフになりました。',
+    'second-factor-settings.throttled.text': '{wait}後にもう一度お試しください。',
+    'second-factor-settings.codes.title': 'リカバリーコードを保存してください',
+    'second-factor-settings.codes.text':
+      '認証アプリを使えなくなった場合は、これらのコードのいずれかでログインできます。各コードは一度だけ使えます。再び表示されることはありません。',
+    'second-factor-settings.codes.submit': '保存しました',
+
     'select-account.title': 'アカウントの選択',
     'select-account.continue': '{username} として続ける',
     'select-account.another': '別のアカウントを使用',

@@ -1,0 +1,160 @@
+import { isUniqueViolation } from '../database/errors.ts'
+import { number, numberOrNull, text } from '../database/row.ts'
+import { command, query } from '../database/statement.ts'
+import { transaction } from '../database/transaction.ts'
+import type { Database } from '../database/types.ts'
+
+/** The TOTP secret of a user. */
+export interface SecondFactorRecord {
+  readonly subject: string
+  /** Encrypted. */
+  readonly secret: string
+  /** The last time step whose code was accepted. */
+  readonly lastStep: number | null
+  readonly createdAt: number
+  /** When it ends unless the user confirms it; null if they have. */
+  readonly expiresAt: number | null
+}
+
+const ofSubject = query<{ subject: string }>((table, v) =>
+  table('second_factors')
+    .select(['subject', 'secret', 'last_step', 'created_at', 'expires_at'])
+    .where({ subject: v.subject }),
+)
+
+/** The second factor of a user, confirmed or not. */
+export const findSecondFactorRecord = async (
+  db: Database,
+  { subject }: { subject: string },
+): Promise<SecondFactorRecord | undefined> => {
+  const [row] = await ofSubject(db, { subject })
+  // MySQL before 8.0.17 ignores trailing spaces when it compares.
+  if (row === undefined || text(row, 'subject') !== subject) return undefined
+  return {
+    subject,
+    secret: text(row, 'secret'),
+    lastStep: numberOrNull(row, 'last_step'),
+    createdAt: number(row, 'created_at'),
+    expiresAt: numberOrNull(row, 'expires_at'),
+  }
+}
+
+interface NewSecondFactor {
+  readonly subject: string
+  readonly secret: string
+  readonly now: number
+  readonly expiresAt: number
+}
+
+const insert = command<NewSecondFactor>((table, v) =>
+  table('second_factors').insert({
+    subject: v.subject,
+    secret: v.secret,
+    created_at: v.now,
+    expires_at: v.expiresAt,
+  }),
+)
+const removeExpired = command<{ subject: string; now: number }>((table, v) =>
+  table('second_factors').where({ subject: v.subject }).where('expires_at', '<=', v.now).delete(),
+)
+
+/** Stores a second factor that is to be confirmed, unless a parallel request has just stored one, or the user has one. */
+export const createSecondFactor = async (db: Database, values: NewSecondFactor): Promise<void> => {
+  const { subject, secret, now, expiresAt } = values
+  await removeExpired(db, { subject, now })
+  try {
+    await insert(db, { subject, secret, now, expiresAt })
+  } catch (error) {
+    if (!isUniqueViolation(error)) throw error
+  }
+}
+
+const confirm = command<{ subject: string; secret: string; step: number; now: number }>((table, v) =>
+  table('second_factors')
+    .where({ subject: v.subject, secret: v.secret })
+    .where('expires_at', '>', v.now)
+    .update({ expires_at: null, last_step: v.step }),
+)
+const insertCode = command<{ hash: string; subject: string }>((table, v) =>
+  table('recovery_codes').insert({ hash: v.hash, subject: v.subject }),
+)
+const removeCodes = command<{ subject: string }>((table, v) =>
+  table('recovery_codes').where({ subject: v.subject }).delete(),
+)
+
+/**
+ * Confirms a second factor, and stores its recovery codes.
+ *
+ * @param values.step the time step of the code that confirms it
+ * @param values.hashes of the recovery codes
+ * @returns whether this call confirmed it
+ */
+export const confirmSecondFactor = (
+  db: Database,
+  values: { subject: string; secret: string; step: number; now: number; hashes: readonly string[] },
+): Promise<boolean> =>
+  transaction(db, async (tx) => {
+    const { subject, secret, step, now, hashes } = values
+    if ((await confirm(tx, { subject, secret, step, now })) !== 1) return false
+    await removeCodes(tx, { subject })
+    for (const hash of hashes) await insertCode(tx, { hash, subject })
+    return true
+  })
+
+const advance = command<{ subject: string; step: number }>((table, v) =>
+  table('second_factors')
+    .where({ subject: v.subject })
+    .whereNull('expires_at')
+    .where('last_step', '<', v.step)
+    .update({ last_step: v.step }),
+)
+
+/** Records that the code of a time step is used (RFC 6238 §5.2). @returns false if it or a later one was used before */
+export const useTimeStep = async (
+  db: Database,
+  values: { subject: string; step: number },
+): Promise<boolean> => (await advance(db, values)) === 1
+
+const reseal = command<{ subject: string; from: string; to: string }>((table, v) =>
+  table('second_factors').where({ subject: v.subject, secret: v.from }).update({ secret: v.to }),
+)
+
+/** Stores the same secret encrypted under a newer key. */
+export const resealSecondFactor = async (
+  db: Database,
+  values: { subject: string; from: string; to: string },
+): Promise<void> => {
+  await reseal(db, values)
+}
+
+const removeCode = command<{ hash: string; subject: string }>((table, v) =>
+  table('recovery_codes').where({ hash: v.hash, subject: v.subject }).delete(),
+)
+
+/** Uses a recovery code. @returns whether this call used it */
+export const consumeRecoveryCode = async (
+  db: Database,
+  values: { hash: string; subject: string },
+): Promise<boolean> => (await removeCode(db, values)) === 1
+
+const countCodes = query<{ subject: string }>((table, v) =>
+  table('recovery_codes').where({ subject: v.subject }).count({ count: '*' }),
+)
+
+/** The number of recovery codes that a user has left. */
+export const countRecoveryCodes = async (db: Database, { subject }: { subject: string }): Promise<number> => {
+  const [row] = await countCodes(db, { subject })
+  return row ? number(row, 'count') : 0
+}
+
+const remove = command<{ subject: string }>((table, v) =>
+  table('second_factors').where({ subject: v.subject }).delete(),
+)
+
+/** Removes the second factor of a user with its recovery codes. @returns whether the user had confirmed or begun one */
+export const removeSecondFactor = (db: Database, { subject }: { subject: string }): Promise<boolean> =>
+  transaction(db, async (tx) => {
+    const removed = await remove(tx, { subject })
+    await removeCodes(tx, { subject })
+    return removed === 1
+  })

@@ -1,0 +1,149 @@
+import type { AuthorizationServer } from '../authorization-server.ts'
+import type { Context } from '../http/context.ts'
+import { openJwk, sealJwk } from '../keys/sealed-jwk.ts'
+import { hashSecret, randomString } from '../keys/secrets.ts'
+import { createTotpSecret, verifyTotp } from '../keys/totp.ts'
+import type { SecondFactor } from '../options/options.ts'
+import {
+  confirmSecondFactor,
+  consumeRecoveryCode,
+  countRecoveryCodes,
+  createSecondFactor,
+  findSecondFactorRecord,
+  resealSecondFactor,
+  type SecondFactorRecord,
+  useTimeStep,
+} from '../repositories/index.ts'
+
+// The second factors that Latchkey keeps (option `login.totp`).
+
+/** Seconds that a user has to confirm a new second factor. */
+const enrolmentLifetime = 3600
+
+const recoveryCodes = 10
+const letters = 'abcdefghijklmnopqrstuvwxyz234567'
+/** Sixteen letters have 80 bits, so that a plain hash is enough. */
+const recoveryCodeLength = 16
+
+const createRecoveryCode = (): string => randomString(letters, recoveryCodeLength)
+
+const recoveryCodeHash = (subject: string, code: string): string =>
+  hashSecret(JSON.stringify(['recovery code', subject, code]))
+
+/** Groups of four, as people read them. */
+const inGroups = (text: string, separator: string): string => (text.match(/.{1,4}/g) ?? []).join(separator)
+
+/** A base32 secret as people type it. */
+export const readableSecret = (secret: string): string => inGroups(secret, ' ')
+
+const seal = (secret: string, totp: string): Promise<string> => sealJwk(secret, { kty: 'oct', k: totp })
+
+/** The TOTP secret; undefined, with a line in the log, if none of the option `secrets` decrypts it. */
+const openSecret = async (
+  { options, database }: AuthorizationServer,
+  { subject, secret: sealed }: SecondFactorRecord,
+): Promise<string | undefined> => {
+  const opened = await openJwk(options.secrets, sealed)
+  const secret = opened?.jwk.k
+  if (typeof secret !== 'string') {
+    options.logger.error(
+      `latchkey: none of the option secrets decrypts the second factor of user ${JSON.stringify(subject)}; add the secret that it was encrypted with to the end of the list`,
+    )
+    return undefined
+  }
+  if (opened?.stale) {
+    await resealSecondFactor(database, { subject, from: sealed, to: await seal(options.secrets[0], secret) })
+  }
+  return secret
+}
+
+const isRightTotp = async (
+  server: AuthorizationServer,
+  record: SecondFactorRecord,
+  code: string,
+): Promise<boolean> => {
+  const secret = await openSecret(server, record)
+  if (secret === undefined) return false
+  const step = verifyTotp(secret, code, { now: server.now(), after: record.lastStep ?? undefined })
+  const { subject } = record
+  return step !== undefined && useTimeStep(server.database, { subject, step })
+}
+
+/** Uses a recovery code, and announces how many are left. */
+const useRecoveryCode = async (
+  { server, info }: Context,
+  { subject }: SecondFactorRecord,
+  code: string,
+): Promise<boolean> => {
+  const { database, events } = server
+  const typed = code.replaceAll('-', '').toLowerCase()
+  const hash = recoveryCodeHash(subject, typed)
+  if (!(await consumeRecoveryCode(database, { hash, subject }))) return false
+  const left = await countRecoveryCodes(database, { subject })
+  events.announce('second_factor.recovery_code_used', info, { subject, left })
+  return true
+}
+
+/** The second factor that a user has confirmed here, if any. */
+export const storedSecondFactor = async (
+  context: Context,
+  { subject }: { subject: string },
+): Promise<SecondFactor | undefined> => {
+  const { server } = context
+  const record = await findSecondFactorRecord(server.database, { subject })
+  if (record === undefined || record.expiresAt !== null) return undefined
+  return {
+    kind: 'code',
+    recoveryCodes: true,
+    acr: server.options.login.totp?.acr,
+    verify: (code) =>
+      /^\d{6}$/.test(code) ? isRightTotp(server, record, code) : useRecoveryCode(context, record, code),
+  }
+}
+
+/** A second factor that a user is about to confirm. */
+export interface Enrolment {
+  readonly record: SecondFactorRecord
+  /** In base32. */
+  readonly secret: string
+}
+
+/** The second factor that a user is about to confirm: the same one until they do, or until it expires. */
+export const openEnrolment = async (
+  server: AuthorizationServer,
+  { subject }: { subject: string },
+): Promise<Enrolment | undefined> => {
+  const { database, options } = server
+  const now = server.now()
+  const isOpen = (record: SecondFactorRecord | undefined): record is SecondFactorRecord =>
+    record?.expiresAt != null && record.expiresAt > now
+  const found = await findSecondFactorRecord(database, { subject })
+  if (found && found.expiresAt === null) return undefined
+  if (!isOpen(found)) {
+    const secret = await seal(options.secrets[0], createTotpSecret())
+    await createSecondFactor(database, { subject, secret, now, expiresAt: now + enrolmentLifetime })
+  }
+  const record = isOpen(found) ? found : await findSecondFactorRecord(database, { subject })
+  const secret = isOpen(record) ? await openSecret(server, record) : undefined
+  return record && secret !== undefined ? { record, secret } : undefined
+}
+
+/**
+ * Confirms a second factor with a code of it.
+ *
+ * @returns the recovery codes, which are not stored; undefined if the code is wrong, or the second factor is not open any more
+ */
+export const confirmEnrolment = async (
+  { database, now }: AuthorizationServer,
+  { record, secret }: Enrolment,
+  code: string,
+): Promise<readonly string[] | undefined> => {
+  const step = verifyTotp(secret, code, { now: now() })
+  if (step === undefined) return undefined
+  const { subject } = record
+  const codes = Array.from({ length: recoveryCodes }, createRecoveryCode)
+  const hashes = codes.map((each) => recoveryCodeHash(subject, each))
+  const values = { subject, secret: record.secret, step, now: now(), hashes }
+  const isConfirmed = await confirmSecondFactor(database, values)
+  return isConfirmed ? codes.map((each) => inGroups(each, '-')) : undefined
+}

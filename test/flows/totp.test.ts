@@ -1,0 +1,246 @@
+import { Secret, TOTP } from 'otpauth'
+import type { AuthEvent, AuthRouterOptions } from '../../lib/index.ts'
+import { type Clock, stopClock } from '../support/clock.ts'
+import { authorizeUrl, type Host, startHost } from '../support/host.ts'
+import { claimsOf, codeOf } from '../support/outcomes.ts'
+import { type Answer, formOf, RawBrowser } from '../support/raw-browser.ts'
+import { answerOf, bob, redeem } from '../support/tokens.ts'
+
+// The second factor that Latchkey keeps (`login.totp`).
+
+const secrets = ['an older secret of this test, long enough', 'a newer secret of this test, long enough']
+const [older = '', newer = ''] = secrets
+
+let host: Host
+let clock: Clock
+let events: AuthEvent[] = []
+let logged: string[] = []
+
+const start = async (used: string[], database?: Host['database'], usersTable?: string): Promise<Host> => {
+  const users: AuthRouterOptions['users'] = {
+    table: usersTable ?? '',
+    columns: { id: 'id', username: 'email', password: 'password_hash' },
+  }
+  const logger = { info: () => {}, warn: () => {}, error: (line: string) => void logged.push(line) }
+  const started = await startHost({
+    ...(database && { database }),
+    options: {
+      secrets: used,
+      acrValues: ['mfa'],
+      login: { totp: { acr: 'mfa' } },
+      logger,
+      ...(usersTable !== undefined && { users }),
+    },
+  })
+  started.oauth.events.on('*', (event) => void events.push(event))
+  return started
+}
+beforeAll(async () => {
+  host = await start([older])
+})
+afterAll(() => host.close())
+const table = (name: string) => host.database.knex(`${host.database.tablePrefix}${name}`)
+beforeEach(async () => {
+  clock = stopClock()
+  for (const name of ['second_factors', 'recovery_codes', 'replays', 'throttles', 'logins'])
+    await table(name).delete()
+  events = []
+  logged = []
+})
+afterEach(() => jest.restoreAllMocks())
+
+const settings = '/oauth/account/second-factor'
+const send = (agent: RawBrowser, page: Answer, fields: Record<string, string>): Promise<Answer> =>
+  agent.submit(page, 'name="code"', fields)
+const codeAt = (secret: string): string =>
+  new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: Date.now() })
+const secretOn = ({ html }: Answer): string =>
+  (/id="secret" dir="ltr">([A-Z2-7 ]+)</.exec(html)?.[1] ?? '').replaceAll(' ', '')
+const codesOn = ({ html }: Answer): string[] =>
+  [...html.matchAll(/<code>([a-z2-7-]+)<\/code>/g)].map(([, code = '']) => code)
+const typesOf = (): string[] =>
+  events.map(({ type }) => type).filter((type) => type.startsWith('second_factor'))
+
+/** Signs in and sets the second factor up. */
+const enrol = async (
+  agent = new RawBrowser(host.app),
+): Promise<{ agent: RawBrowser; secret: string; codes: string[] }> => {
+  const page = await agent.signIn(await agent.open(settings))
+  const secret = secretOn(page)
+  const codes = codesOn(await send(agent, page, { decision: 'confirm', code: codeAt(secret) }))
+  expect(codes).toHaveLength(10)
+  clock.travel(30)
+  return { agent, secret, codes }
+}
+const url = authorizeUrl({ client_id: 'web', scope: 'openid' })
+const halfway = async (agent: RawBrowser, at = url): Promise<Answer> => {
+  const page = await agent.signIn(await agent.open(at))
+  expect(page.url.pathname).toBe('/oauth/second-factor')
+  return page
+}
+const granted = async (agent: RawBrowser, page: Answer): Promise<string> =>
+  codeOf(page.location ? page : await agent.decide(page, 'allow'))
+
+test('a user sets it up, saves the recovery codes, and signs in with it', async () => {
+  const agent = new RawBrowser(host.app)
+  const account = await agent.signIn(await agent.open('/oauth/account'))
+  expect(account.html).toContain(`id="second-factor" href="${settings}"`)
+  const page = await agent.open(settings)
+  const secret = secretOn(page)
+  expect(page.html).toMatch(/<svg id="qr"[^>]*role="img" aria-label="QR code/)
+  const wrong = await send(agent, page, { decision: 'confirm', code: '000000' })
+  expect({ status: wrong.status, secret: secretOn(wrong) }).toEqual({ status: 400, secret })
+  const code = codeAt(secret)
+  const shown = await send(agent, wrong, { decision: 'confirm', code })
+  const codes = codesOn(shown)
+  expect(new Set(codes).size).toBe(10)
+  expect(codesOn(await agent.open(settings))).toEqual(codes)
+  const saved = await agent.submit(shown, 'value="saved"', { decision: 'saved' })
+  expect(codesOn(saved)).toEqual([])
+  expect(saved.html).toMatch(/Recovery codes left<\/dt><dd>10</)
+
+  const other = new RawBrowser(host.app)
+  const again = await send(other, await halfway(other), { code })
+  expect(again.html).toContain('Wrong code')
+  clock.travel(30)
+  const done = await send(other, again, { code: codeAt(secret) })
+  const { id_token } = await answerOf(redeem(host, await granted(other, done)))
+  expect(claimsOf(id_token)).toMatchObject({ acr: 'mfa', amr: ['pwd', 'otp', 'mfa'] })
+  expect(typesOf()).toEqual(['second_factor.added', 'second_factor.requested', 'second_factor.failed'])
+  // Another user has none.
+  await granted(new RawBrowser(host.app), await new RawBrowser(host.app).grant(url, bob.email, bob.password))
+})
+
+test('a recovery code signs in once', async () => {
+  const { codes } = await enrol()
+  const [code = ''] = codes
+  const typed = ` ${code.toUpperCase()} `
+  const agent = new RawBrowser(host.app)
+  await granted(agent, await send(agent, await halfway(agent), { code: typed }))
+  expect(events.find(({ type }) => type === 'second_factor.recovery_code_used')).toMatchObject({
+    subject: '1',
+    left: 9,
+  })
+  const other = new RawBrowser(host.app)
+  expect((await send(other, await halfway(other), { code })).html).toContain('Wrong code')
+})
+
+test('removing it takes a code, also in a session that is open', async () => {
+  const { agent, secret } = await enrol()
+  await agent.get(settings)
+  const shown = await agent.open(settings)
+  const page = await agent.submit(shown, 'value="saved"', { decision: 'saved' })
+  const wrong = await send(agent, page, { decision: 'remove', code: '000000' })
+  expect({ status: wrong.status, left: await table('second_factors').select('subject') }).toEqual({
+    status: 400,
+    left: [{ subject: '1' }],
+  })
+  const locked = await [1, 2, 3, 4, 5].reduce(
+    async (before) => send(agent, await before, { decision: 'remove', code: '000000' }),
+    Promise.resolve(wrong),
+  )
+  expect(locked.status).toBe(429)
+  clock.travel(901)
+  const signedIn = await agent.signIn(await agent.open(settings))
+  const back = await send(agent, signedIn, { code: codeAt(secret) })
+  clock.travel(30)
+  const off = await send(agent, back, { decision: 'remove', code: codeAt(secret) })
+  expect(off.html).toContain('Two-step sign-in is off.')
+  expect(secretOn(off)).not.toBe(secret)
+  expect(await table('recovery_codes').select('hash')).toEqual([])
+  expect(typesOf().at(-1)).toBe('second_factor.removed')
+})
+
+test('the page asks for the password again ten minutes after the sign-in', async () => {
+  const agent = new RawBrowser(host.app)
+  const page = await agent.signIn(await agent.open(settings))
+  clock.travel(601)
+  const late = await send(agent, page, { decision: 'confirm', code: codeAt(secretOn(page)) })
+  expect(late.html).toContain('Confirm it’s you')
+  expect(await table('second_factors').whereNull('expires_at').select('subject')).toEqual([])
+})
+
+test('forms of other sites, of other users and without a login change nothing', async () => {
+  const agent = new RawBrowser(host.app)
+  const page = await agent.signIn(await agent.open(settings))
+  const { action, fields } = formOf(page.html, 'name="code"')
+  const form = { ...fields, decision: 'confirm', code: codeAt(secretOn(page)) }
+  expect((await agent.post(action, form, { 'Sec-Fetch-Site': 'cross-site' })).status).toBe(403)
+  expect((await agent.post(action, { ...form, csrf_token: 'x' })).status).toBe(403)
+  expect((await agent.post(action, { ...form, decision: 'x' })).status).toBe(400)
+  const other = new RawBrowser(host.app)
+  await other.signIn(await other.open(settings), bob.email, bob.password)
+  expect((await other.post(action, form)).status).toBe(403)
+  expect((await new RawBrowser(host.app).post(action, form)).location?.pathname).toBe(settings)
+  expect(await table('second_factors').whereNull('expires_at').select('subject')).toEqual([])
+})
+
+test('parallel forms confirm it once, and a code signs in one of two browsers', async () => {
+  const agent = new RawBrowser(host.app)
+  const page = await agent.signIn(await agent.open(settings))
+  const secret = secretOn(page)
+  const form = { decision: 'confirm', code: codeAt(secret) }
+  await Promise.all([1, 2, 3].map(() => send(agent.clone(), page, form)))
+  expect(typesOf()).toEqual(['second_factor.added'])
+  expect(await table('recovery_codes').select('hash')).toHaveLength(10)
+  clock.travel(30)
+  const browsers = [new RawBrowser(host.app), new RawBrowser(host.app)]
+  const pages = await Promise.all(browsers.map((each) => halfway(each)))
+  await table('logins').delete()
+  await Promise.all(
+    browsers.map((each, place) => send(each, pages[place] as Answer, { code: codeAt(secret) })),
+  )
+  expect(await table('logins').select('subject')).toHaveLength(1)
+})
+
+test('the database has neither the secret nor a recovery code, and a row for each is exported and erased', async () => {
+  const { secret, codes } = await enrol()
+  const rows = JSON.stringify([await table('second_factors'), await table('recovery_codes')])
+  const raw = Buffer.from(Secret.fromBase32(secret).buffer).toString('base64url')
+  for (const found of [secret, raw, ...codes, ...codes.map((code) => code.replaceAll('-', ''))])
+    expect(rows).not.toContain(found)
+  const { secondFactor } = await host.oauth.users.export(1)
+  expect(secondFactor).toEqual({ createdAt: clock.now() - 30, recoveryCodesLeft: 10 })
+  await host.oauth.users.erase(1)
+  expect([...(await table('second_factors')), ...(await table('recovery_codes'))]).toEqual([])
+})
+
+test('you can remove it for a user who has lost it', async () => {
+  await enrol()
+  expect(await host.oauth.users.removeSecondFactor(2)).toBe(false)
+  expect(await host.oauth.users.removeSecondFactor(1)).toBe(true)
+  expect(typesOf().at(-1)).toBe('second_factor.removed')
+  const agent = new RawBrowser(host.app)
+  await granted(agent, await agent.grant(url))
+})
+
+test('a secret that is not confirmed ends after an hour', async () => {
+  const agent = new RawBrowser(host.app)
+  const first = secretOn(await agent.signIn(await agent.open(settings)))
+  clock.travel(3601)
+  const second = secretOn(await agent.signIn(await agent.open(settings)))
+  expect({ second, rows: (await table('second_factors')).length }).toEqual({
+    second: expect.not.stringMatching(first),
+    rows: 1,
+  })
+})
+
+test('a new option secrets encrypts it again; without the old one only recovery codes work', async () => {
+  const { secret, codes } = await enrol()
+  const signIn = async (used: string[], code: string): Promise<Answer> => {
+    const { app, oauth } = await start(used, host.database, host.usersTable)
+    const agent = new RawBrowser(app)
+    const answer = await send(agent, await halfway(agent), { code })
+    await oauth.close()
+    clock.travel(30)
+    return answer
+  }
+  const sealed = await table('second_factors').first('secret')
+  expect((await signIn([newer, older], codeAt(secret))).html).not.toContain('Wrong code')
+  expect(await table('second_factors').first('secret')).not.toEqual(sealed)
+  await table('second_factors').update(sealed)
+  // The keys of the server are encrypted with the newer secret by now.
+  expect((await signIn([newer], codeAt(secret))).html).toContain('Wrong code')
+  expect(logged.join()).toContain('none of the option secrets decrypts the second factor of user "1"')
+  expect((await signIn([newer], codes[0] ?? '')).html).not.toContain('Wrong code')
+})
