@@ -96,7 +96,7 @@ const onDatabase = (kind: DatabaseKind): void => {
         unrotated,
         { ...signing, token_endpoint_auth_method: 'private_key_jwt', jwks: jwks as never },
       ],
-      options: { throttle: false, prune: false, refreshTokenGracePeriod: 3600 },
+      options: { throttle: false, prune: false, refreshTokenGracePeriod: 3600, login: { passkeys: true } },
       before: [saboteur.middleware],
     })
     listener = await listen(host.app)

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { askedBy, createAuthenticator, passkeyForm } from './authenticator.ts'
 import { other, redemption, refreshing, type SignedIn } from './fault-family.ts'
 import { authorizeUrl } from './host.ts'
 import { codeOf, expectExpiredPage } from './outcomes.ts'
@@ -230,6 +231,44 @@ export const createScenarios = (place: ScenarioPlace) => {
       },
       redirectsTo('/oauth/consent'),
       { leaves: ['logins', 'sessions'] },
+    ),
+    // A challenge is good for one answer, whatever became of it; the page makes another.
+    inBrowser(
+      'a user signs in with a passkey',
+      async () => {
+        const { browser, page } = await atLogin()
+        const authenticator = createAuthenticator()
+        await place.table('passkeys').delete()
+        await place.table('passkeys').insert(authenticator.row('2'))
+        return async () => {
+          const login = await browser.get(page.url.href)
+          if (!login.html.includes('id="passkey"')) return login
+          return submitLogin(browser, login, { passkey: authenticator.get(askedBy(login)) })()
+        }
+      },
+      redirectsTo('/oauth/consent'),
+      { leaves: ['logins', 'sessions', 'replays'] },
+    ),
+    inBrowser(
+      'a passkey is added',
+      async () => {
+        const browser = bare()
+        const url = '/oauth/account/passkeys'
+        await place.table('passkeys').delete()
+        await browser.submit(await browser.open(url), 'name="password"', bob)
+        return async () => {
+          const list = await browser.get(url)
+          if (!list.html.includes('id="passkey"')) return list
+          const passkey = createAuthenticator().create(askedBy(list))
+          const answer = await browser.post(url, { ...passkeyForm(list).fields, passkey })
+          return answer.location ? browser.get(answer.location.href) : answer
+        }
+      },
+      (answer) => {
+        ok(answer)
+        expect(answer.html).toContain('Passkey added.')
+      },
+      { leaves: ['sessions', 'replays'] },
     ),
     inBrowser(
       'a user signs in with a wrong password',

@@ -1,0 +1,146 @@
+import session from 'express-session'
+import supertest from 'supertest'
+import type { AuthRouterOptions, HostLogin } from '../../lib/index.ts'
+import { askedBy, createAuthenticator, passkeyForm } from '../support/authenticator.ts'
+import { authorizeUrl, callback, type Host, type HostSettings, secret, startHost } from '../support/host.ts'
+import { claimsOf, codeOf } from '../support/outcomes.ts'
+import { type Answer, RawBrowser } from '../support/raw-browser.ts'
+import { answerOf, redeem } from '../support/tokens.ts'
+
+// Ada has a second factor at the level `mfa` only, and a passkey; bob has neither.
+
+const page = '/oauth/account/passkeys'
+const authenticator = createAuthenticator()
+const open: Host[] = []
+afterAll(() => Promise.all(open.map((host) => host.close())))
+afterEach(() => jest.restoreAllMocks())
+
+const start = async (login: AuthRouterOptions['login'], settings: HostSettings = {}): Promise<Host> => {
+  const host = await startHost({
+    clients: [
+      {
+        ...{ client_id: 'web', client_secret: secret, redirect_uris: [callback], first_party: true },
+        scope: 'openid notes:read',
+      },
+    ],
+    ...settings,
+    options: { acrValues: ['password', 'mfa'], login, ...settings.options },
+  })
+  open.push(host)
+  await host.database.knex(`${host.database.tablePrefix}passkeys`).insert(authenticator.row('1'))
+  return host
+}
+const url = (more: Record<string, string> = {}): string =>
+  authorizeUrl({ client_id: 'web', scope: 'openid notes:read', ...more })
+const usePasskey = (browser: RawBrowser, login: Answer): Promise<Answer> =>
+  browser.submit(login, 'id="passkey"', { passkey: authenticator.get(askedBy(login)) })
+const tokensOf = (host: Host, answer: Answer) => answerOf(redeem(host, codeOf(answer)))
+
+describe('with a second factor', () => {
+  let host: Host
+  beforeAll(async () => {
+    host = await start({
+      acr: 'password',
+      passkeys: { acr: 'mfa' },
+      secondFactor: (user, _req, { acrValues }) =>
+        user.id === 1 &&
+        acrValues.includes('mfa') && { kind: 'code', verify: (code) => code === '123456', acr: 'mfa' },
+    })
+    host.app.get('/api/mfa', host.oauth.requireToken('notes:read', { acr: 'mfa' }), (_req, res) => {
+      res.json({})
+    })
+  })
+
+  test('an API asks for a level, which a passkey has, without a code', async () => {
+    const browser = new RawBrowser(host.app)
+    const call = (token: string) =>
+      supertest(host.app).get('/api/mfa').set('Authorization', `Bearer ${token}`)
+    const first = await tokensOf(host, await browser.signIn(await browser.open(url())))
+    const refused = await call(first.access_token)
+    expect(refused.headers['www-authenticate']).toContain('acr_values="mfa"')
+    const confirm = await browser.open(url({ acr_values: 'mfa' }))
+    const { id_token, access_token } = await tokensOf(host, await usePasskey(browser, confirm))
+    expect(claimsOf(id_token)).toMatchObject({ sub: '1', acr: 'mfa', amr: ['hwk', 'user', 'mfa'] })
+    expect((await call(access_token)).status).toBe(200)
+  })
+
+  test('the password alone adds no passkey, and the code leads to the page', async () => {
+    const browser = new RawBrowser(host.app)
+    codeOf(await browser.signIn(await browser.open(url())))
+    const confirm = await browser.open(page)
+    expect(confirm.html).toContain('Confirm it’s you')
+    const asked = await browser.signIn(confirm)
+    expect(asked.url.pathname).toBe('/oauth/second-factor')
+    for (const address of [page, '/oauth/account/passkeys?id=x'])
+      expect((await browser.open(address)).html).toContain('Confirm it’s you')
+    const { fields } = passkeyForm(confirm)
+    await browser.post(page, { ...fields, decision: 'add', passkey: 'x' })
+    expect((await browser.open(page)).html).toContain('Confirm it’s you')
+    const wrong = await browser.submit(asked, 'name="code"', { code: '000000' })
+    expect(wrong.status).toBe(400)
+    const list = await browser.submit(wrong, 'name="code"', { code: '123456' })
+    expect({ path: list.url.pathname, html: list.html }).toMatchObject({
+      path: page,
+      html: expect.stringContaining('Your passkeys'),
+    })
+    // For a client, the same user needs the password only.
+    codeOf(await browser.open(url()))
+  })
+})
+
+describe('with the session of an app', () => {
+  test('the app learns how the user signed in, and reports the level', async () => {
+    const host = await start(
+      {
+        passkeys: { acr: 'mfa' },
+        current: (req) => (req.session as { login?: HostLogin }).login,
+        remember: (req, _res, user, how) => {
+          const login: HostLogin = { subject: user.id, authTime: Math.floor(Date.now() / 1000), ...how }
+          Object.assign(req.session, { login })
+        },
+      },
+      {
+        before: [session({ secret: 'of the host', resave: false, saveUninitialized: false })],
+        options: { session: 'host' },
+      },
+    )
+    const browser = new RawBrowser(host.app)
+    await tokensOf(host, await usePasskey(browser, await browser.open(url({ acr_values: 'mfa' }))))
+    const { id_token } = await tokensOf(host, await browser.open(url({ prompt: 'none', acr_values: 'mfa' })))
+    expect(claimsOf(id_token)).toMatchObject({ acr: 'mfa', amr: ['hwk', 'user', 'mfa'] })
+    expect((await browser.open(page)).html).toContain('Your passkeys')
+  })
+
+  test('a login whose time the app does not know adds no passkey', async () => {
+    const host = await start({ passkeys: true, current: () => ({ subject: 1 }) })
+    const browser = new RawBrowser(host.app)
+    codeOf(await browser.open(url()))
+    const confirm = await browser.open(page)
+    expect(confirm.html).toContain('Confirm it’s you')
+    expect((await usePasskey(browser, confirm)).html).toContain('Your passkeys')
+  })
+})
+
+describe('without the option', () => {
+  test('nothing changes: no page, no script, and an answer of a passkey is no password', async () => {
+    const host = await start({})
+    const browser = new RawBrowser(host.app)
+    const login = await browser.open(url())
+    expect(login.html).not.toContain('passkey')
+    expect((await browser.get(page)).status).toBe(404)
+    const refused = await browser.submit(login, 'name="password"', {
+      ...{ username: 'ada@example.com', passkey: authenticator.get({ challenge: 'x' }) },
+    })
+    expect(refused.html).toContain('Wrong email, username or password')
+  })
+
+  test('or without the package, the start says what to install', async () => {
+    jest.doMock('@simplewebauthn/server', () => {
+      throw new Error('Cannot find module')
+    })
+    await expect(start({ passkeys: true })).rejects.toThrow(
+      'latchkey: login.passkeys needs the package @simplewebauthn/server; run: npm install @simplewebauthn/server@14',
+    )
+    jest.dontMock('@simplewebauthn/server')
+  })
+})
