@@ -1,4 +1,4 @@
-// The recipes for users behind Sequelize and TypeORM on PostgreSQL; that of Prisma is type-checked.
+// The recipes for users behind Sequelize and TypeORM on PostgreSQL.
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,13 +9,13 @@ import { callback, secret } from '../support/host.ts'
 import { freePort, type HostFolder, openHostFolder } from '../support/host-folder.ts'
 import { claimsOf } from '../support/outcomes.ts'
 import { locationOf, RawBrowser } from '../support/raw-browser.ts'
-import { authorizeAt, compileFolder, redeemed } from '../support/recipe.ts'
+import { authorizeAt, redeemed } from '../support/recipe.ts'
 import { describeWith, services } from '../support/services.ts'
 import { filesOf } from '../support/snippets.ts'
 import { ada } from '../support/stock-client.ts'
 
 const page = 'docs/recipes/orms.md'
-const { 'app.mjs': app = '', 'prisma-users.ts': prismaUsers = '', ...modules } = filesOf(page)
+const { 'app.mjs': app = '', ...modules } = filesOf(page)
 const web: ClientSeed = {
   client_id: 'web',
   client_secret: secret,
@@ -87,21 +87,3 @@ describeWith('postgresql', page, () => {
     60_000,
   )
 })
-
-test('the users of Prisma have the types of the option', () => {
-  const generated = `export type User = { id: number; email: string; passwordHash: string; fullName: string; disabledAt: Date | null }`
-  const client = `import type { User } from './generated/prisma/client.js'
-type By = { where: { id: number } | { email: string } }
-export declare const prisma: { user: { findUnique(by: By): Promise<User | null> } }`
-  const project = openHostFolder({
-    ...modules,
-    'prisma-users.ts': prismaUsers,
-    'prisma.ts': client,
-    'generated/prisma/client.ts': generated,
-  })
-  try {
-    expect(() => compileFolder(project)).not.toThrow()
-  } finally {
-    project.remove()
-  }
-}, 60_000)

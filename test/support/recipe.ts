@@ -72,7 +72,7 @@ export const compileFolder = ({ path }: HostFolder): string => {
   const project = {
     extends: join(root, 'tsconfig.json'),
     compilerOptions,
-    include: ['**/*.ts'],
+    include: ['**/*.ts', join(root, 'lib/**/*.d.ts')],
     exclude: ['dist'],
   }
   writeFileSync(join(path, 'tsconfig.json'), JSON.stringify(project))

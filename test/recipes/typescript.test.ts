@@ -1,12 +1,31 @@
-// The recipe for NestJS, compiled by tsc as a project of Nest is, and run.
+// The recipes in TypeScript, in one run of tsc with the options of a Nest project: Nest runs, Prisma is type-checked.
 
+import { existsSync } from 'node:fs'
+import { join, relative } from 'node:path'
 import { compileFolder, grantedTo, type Recipe, redeemed, startRecipe } from '../support/recipe.ts'
+import { filesOf } from '../support/snippets.ts'
+
+const root = join(__dirname, '../..')
+
+/** What Prisma generates for the model of the page, as far as the recipe uses it. */
+const prisma = {
+  'generated/prisma/client.ts':
+    'export type User = { id: number; email: string; passwordHash: string; fullName: string; disabledAt: Date | null }',
+  'prisma.ts': `import type { User } from './generated/prisma/client.js'
+type By = { where: { id: number } | { email: string } }
+export declare const prisma: { user: { findUnique(by: By): Promise<User | null> } }`,
+}
 
 describe('docs/recipes/nestjs.md', () => {
   let recipe: Recipe
   beforeAll(async () => {
     const main = (folder: Recipe['folder']): string => `${compileFolder(folder)}/src/main.js`
-    recipe = await startRecipe('docs/recipes/nestjs.md', { main })
+    const { 'prisma-users.ts': users = '', 'passwords.mjs': passwords = '' } = filesOf('docs/recipes/orms.md')
+    const changed = (files: Record<string, string>) => ({
+      ...files,
+      ...{ 'passwords.mjs': passwords, 'prisma-users.ts': users, ...prisma },
+    })
+    recipe = await startRecipe('docs/recipes/nestjs.md', { main, changed })
   }, 120_000)
   afterAll(() => recipe?.folder.remove())
 
@@ -37,5 +56,10 @@ describe('docs/recipes/nestjs.md', () => {
     const found = await fetch(`${recipe.origin}/.well-known/oauth-authorization-server/oauth`)
     expect((await found.json()).issuer).toBe(recipe.issuer)
     expect((await fetch(`${recipe.origin}/nothing`)).status).toBe(404)
+  })
+
+  test('the users of Prisma have the types of the option', () => {
+    const compiled = join(recipe.folder.path, 'dist', relative(root, recipe.folder.path), 'prisma-users.js')
+    expect(existsSync(compiled)).toBe(true)
   })
 })
