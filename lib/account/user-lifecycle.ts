@@ -1,5 +1,6 @@
 import type { Request } from 'express'
-import type { ServerSetup } from '../authorization-server.ts'
+import type { AuthorizationServer, ServerSetup } from '../authorization-server.ts'
+import type { RequestInfo } from '../protocol/request-info.ts'
 import {
   removePendingLoginsOfSubject,
   removeSecondFactor,
@@ -67,18 +68,40 @@ export interface UserLifecycle {
   accountOf(username: string): Promise<string>
 }
 
+/** Who ends everything of a user, and why. */
+export interface Revocation {
+  readonly reason?: string | undefined
+  /** The administrator, and the request; absent if the host calls it. */
+  readonly actor?: string | undefined
+  readonly info?: RequestInfo
+}
+
+/**
+ * Ends all logins, codes and tokens of a user.
+ *
+ * @param subject the user, who need not exist any more
+ */
+export const revokeAllOf = async (
+  server: AuthorizationServer,
+  subject: string,
+  { reason, actor, info }: Revocation = {},
+): Promise<void> => {
+  // What could become a login first, then logins: a valid one could be granted something more in between.
+  await removePendingLoginsOfSubject(server.database, { subject })
+  await endLoginsOf(server, subject, { actor, info })
+  await revokeAuthorizationsOfSubject(server.database, { subject, now: server.now() })
+  const why = { ...(reason !== undefined && { reason }), ...(actor !== undefined && { actor }) }
+  server.events.announce('user.revoked', info, { subject, ...why })
+  const because = reason === undefined ? '' : `: ${reason}`
+  server.options.logger.info(`latchkey: revoked all logins and tokens of user ${subject}${because}`)
+}
+
 export const userLifecycle = (setup: ServerSetup): UserLifecycle => ({
   revokeAll: async (id, reason) => {
     const server = await setup.ready()
     const subject = String(id)
     if (!isLookup(subject)) return
-    // What could become a login first, then logins: a valid one could be granted something more in between.
-    await removePendingLoginsOfSubject(server.database, { subject })
-    await endLoginsOf(server, subject)
-    await revokeAuthorizationsOfSubject(server.database, { subject, now: server.now() })
-    setup.events.announce('user.revoked', undefined, { subject, ...(reason !== undefined && { reason }) })
-    const because = reason === undefined ? '' : `: ${reason}`
-    server.options.logger.info(`latchkey: revoked all logins and tokens of user ${subject}${because}`)
+    await revokeAllOf(server, subject, { reason })
   },
   removePasskeys: async (id) => {
     const server = await setup.ready()

@@ -3,24 +3,16 @@ import { assertSchema } from '../authorization-server.ts'
 import { secondsUntilRead } from '../keys/key-administration.ts'
 import { revokeKey } from '../keys/key-revocation.ts'
 import { replaceKeys, rotateKeys } from '../keys/key-rotation.ts'
-import { freshnessOf, stateOf } from '../keys/key-schedule.ts'
+import { freshnessOf, withStates } from '../keys/key-schedule.ts'
 import { type SigningAlgorithm, signingAlgorithms } from '../protocol/client-metadata.ts'
 import { listSigningKeys, type SigningKeyRecord } from '../repositories/signing-keys.ts'
 import { type Command, type CommandContext, type Invocation, UsageError } from './command.ts'
 import { note, print, titledTable } from './terminal.ts'
 
 const described = (keys: readonly SigningKeyRecord[], now: number) =>
-  keys.map((key) => ({
-    kid: key.kid,
-    alg: key.algorithm,
-    state: stateOf(
-      key,
-      keys.filter((other) => other.algorithm === key.algorithm),
-      now,
-    ),
-    published_at: key.createdAt,
-    active_at: key.activeAt,
-    retired_at: key.retiredAt,
+  withStates(keys, now).map(({ kid, algorithm, state, createdAt, activeAt, retiredAt }) => ({
+    ...{ kid, alg: algorithm, state },
+    ...{ published_at: createdAt, active_at: activeAt, retired_at: retiredAt },
   }))
 
 const time = (seconds: number | null): string =>

@@ -4,6 +4,7 @@ import { consentRows } from '../authorization/consent-rows.ts'
 import { type ScopeTexts, scopeWords } from '../authorization/consent-scopes.ts'
 import { providerIcons } from '../options/branding.ts'
 import type { Options } from '../options/resolve.ts'
+import { adminSamples } from '../pages/admin-samples.ts'
 import { createLanguages } from '../pages/i18n/languages.ts'
 import { escapeHtml } from '../pages/i18n/text.ts'
 import type { ConsentScope, PageModels } from '../pages/page-models.ts'
@@ -94,9 +95,10 @@ export const previewPages = (options: PreviewOptions): RequestListener => {
   }
   const statesIn = (language: string): readonly Sample[] =>
     Object.keys(scopes).length === 0
-      ? samples
+      ? [...samples, ...adminSamples]
       : [
           ...samples,
+          ...adminSamples,
           {
             name: 'consent-your-scopes',
             page: 'consent',

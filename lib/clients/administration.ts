@@ -5,6 +5,7 @@ import { createSecret, hashSecret } from '../keys/secrets.ts'
 import { registrableOf } from '../options/registrable.ts'
 import type { ClientMetadata } from '../protocol/client-metadata.ts'
 import { OAuthError } from '../protocol/errors.ts'
+import type { RequestInfo } from '../protocol/request-info.ts'
 import { approveEnabledClient } from '../repositories/client-owners.ts'
 import {
   type ClientRecord,
@@ -159,6 +160,8 @@ export interface AdministrationContext extends Pick<ClientRegistry, 'database' |
   ready(): Promise<unknown>
   /** The server, which fetches logos; absent on the command line. */
   readonly logos?: LogoContext
+  /** The administrator who asks for it on the admin pages, and their request. */
+  readonly by?: { readonly actor: string | undefined; readonly info: RequestInfo }
 }
 
 /** A stored client as hosts see it. */
@@ -233,8 +236,9 @@ const rotate = async (
 export const clientAdministration = (context: AdministrationContext): ClientAdministration => {
   const { database, now, options, events, ready } = context
   const registry = { database, now, registrable: registrableOf(options) }
+  const { actor, info } = context.by ?? {}
   const announce = (type: ClientEvent, clientId: string): void =>
-    events.announce(type, undefined, { clientId })
+    events.announce(type, info, { clientId, ...(actor !== undefined && { actor }) })
 
   const select = ({ after, limit, search }: ClientListOptions): Promise<ClientRecord[]> => {
     const isWhole = after === undefined && limit === undefined && !search

@@ -131,6 +131,9 @@ const memberOf = (name: ClientFieldName, typed: string): unknown => {
   return value === '' ? null : value
 }
 
+/** What a form says about a client. */
+export type ClientOfForm = ClientUpdate & { readonly client_id?: string | null }
+
 /**
  * The metadata that a form says, for `create()` or `update()`, which check it. `null` removes a member.
  *
@@ -141,7 +144,7 @@ export const clientOfForm = (
   typed: TypedClient,
   names: ClientFieldNames,
   existing: Metadata = {},
-): ClientUpdate => {
+): ClientOfForm => {
   const plain = names
     .filter((name) => name !== 'other')
     .map((name) => [name, memberOf(name, typed[name] ?? '')])

@@ -2,6 +2,13 @@ import type { Context, Incoming, PageContext } from '../http/context.ts'
 import type { Endpoint } from '../http/route.ts'
 import type { Options } from '../options/resolve.ts'
 import { accountEndpoint } from './account.ts'
+import { adminClientEndpoint } from './admin/client.ts'
+import { adminClientsEndpoint } from './admin/clients.ts'
+import { adminDeleteClientEndpoint } from './admin/delete-client.ts'
+import { adminEventsEndpoint } from './admin/events.ts'
+import { adminKeysEndpoint } from './admin/keys.ts'
+import { adminNewClientEndpoint } from './admin/new-client.ts'
+import { adminUsersEndpoint } from './admin/users.ts'
 import { assetsEndpoint } from './assets.ts'
 import { authorizeEndpoint } from './authorize.ts'
 import { consentEndpoint } from './consent.ts'
@@ -53,13 +60,25 @@ const developerEndpoints: readonly Endpoint<PageContext>[] = [
   developerDeleteEndpoint,
 ]
 
+/** Only with the option `admin`. */
+const adminEndpoints: readonly Endpoint<PageContext>[] = [
+  adminClientsEndpoint,
+  adminNewClientEndpoint,
+  adminClientEndpoint,
+  adminDeleteClientEndpoint,
+  adminUsersEndpoint,
+  adminKeysEndpoint,
+  adminEventsEndpoint,
+]
+
 /** The endpoints of one router; the documents that they keep belong to it. */
 export const createEndpoints = ({
+  admin,
   features,
   login,
   passkeys,
   developers,
-}: Pick<Options, 'features' | 'login' | 'passkeys' | 'developers'>): Endpoints => ({
+}: Pick<Options, 'admin' | 'features' | 'login' | 'passkeys' | 'developers'>): Endpoints => ({
   api: [
     ...[tokenEndpoint, userinfoEndpoint, introspectEndpoint, revokeEndpoint, createJwksEndpoint()],
     ...(features.pushedRequests ? [parEndpoint] : []),
@@ -78,6 +97,7 @@ export const createEndpoints = ({
     logoutEndpoint,
     ...(features.deviceAuthorization ? [deviceEndpoint] : []),
     ...(developers ? developerEndpoints : []),
+    ...(admin ? adminEndpoints : []),
   ],
   discovery: createDiscoveryEndpoints(),
   files: [assetsEndpoint, logosEndpoint],

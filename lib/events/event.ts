@@ -7,12 +7,20 @@ export type RevocationReason =
   | 'device_code_replayed'
   | 'refresh_token_replayed'
   | 'revoked_by_client'
+  /** On the admin pages. */
+  | 'revoked_by_admin'
   /** The user had more for this client than the option `maxAuthorizationsPerClient`. */
   | 'too_many'
 
 /** Set when the option `organizations` is used. */
 interface OrganizationFields {
   readonly organization?: string
+}
+
+/** Set when an administrator did it on the admin pages. */
+interface ActorFields {
+  /** What the option `admin` returned about the administrator; undefined if it was `true`. */
+  readonly actor?: string
 }
 
 interface AuthorizationFields {
@@ -28,7 +36,7 @@ interface LoginAttempt {
   readonly clientId?: string
 }
 
-interface ClientFields {
+interface ClientFields extends ActorFields {
   readonly clientId: string
   /** The user who did it on the developer pages. */
   readonly subject?: string
@@ -64,8 +72,11 @@ export interface EventDetails {
   'second_factor.removed': { readonly subject: string }
   /** A recovery code was used in place of a code; `left` is the number of those that are left. */
   'second_factor.recovery_code_used': { readonly subject: string; readonly left: number }
-  /** A login ended: the user signed out, another user signed in, or the host called `users.revokeAll()` or `erase()`. */
-  'login.ended': { readonly subject: string }
+  /**
+   * A login ended: the user signed out, another user signed in, the host called `users.revokeAll()` or `erase()`, or an
+   * administrator ended it.
+   */
+  'login.ended': ActorFields & { readonly subject: string }
   /** A user added a passkey. */
   'passkey.added': { readonly subject: string }
   /** A user removed a passkey; `users.removePasskeys()` announces one event for each. */
@@ -87,8 +98,9 @@ export interface EventDetails {
     readonly scopes: readonly string[]
   }
   'consent.denied': { readonly subject: string; readonly clientId: string }
-  /** The user removed a client's access, which revokes all its tokens. */
-  'consent.removed': OrganizationFields & { readonly subject: string; readonly clientId: string }
+  /** The user, or an administrator, removed a client's access, which revokes all its tokens. */
+  'consent.removed': OrganizationFields &
+    ActorFields & { readonly subject: string; readonly clientId: string }
   'authorization.issued': AuthorizationFields &
     OrganizationFields & { readonly scopes: readonly string[]; readonly responseType: string }
   /** A device asked for tokens (RFC 8628), and got a code that its user types in a browser. */
@@ -100,7 +112,7 @@ export interface EventDetails {
     OrganizationFields & { readonly scopes: readonly string[]; readonly deviceAddress: string }
   /** A user did not allow a device, or could not. */
   'device.denied': { readonly clientId: string; readonly deviceAddress: string }
-  'authorization.revoked': AuthorizationFields & { readonly reason: RevocationReason }
+  'authorization.revoked': AuthorizationFields & ActorFields & { readonly reason: RevocationReason }
   'tokens.issued': OrganizationFields & {
     readonly grantType: string
     readonly clientId: string
@@ -138,10 +150,14 @@ export interface EventDetails {
     readonly endpoint: string
     readonly reason?: 'secret_expired'
   }
-  /** The host called `users.revokeAll()`. */
-  'user.revoked': { readonly subject: string; readonly reason?: string }
+  /** The host called `users.revokeAll()`, or an administrator ended everything of a user. */
+  'user.revoked': ActorFields & { readonly subject: string; readonly reason?: string }
   'user.erased': { readonly subject: string }
-  'key.published': { readonly keyId: string; readonly algorithm: string; readonly signsFrom: number }
+  'key.published': ActorFields & {
+    readonly keyId: string
+    readonly algorithm: string
+    readonly signsFrom: number
+  }
   /** A key was withdrawn, because it may be compromised. */
   'key.revoked': { readonly keyId: string; readonly algorithm: string; readonly reason?: string }
   /** A person saw an error page that is not the server's fault, such as for an unregistered redirect URI. */

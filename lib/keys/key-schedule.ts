@@ -27,6 +27,16 @@ export const stateOf = (key: KeyTimes, keys: readonly KeyTimes[], now: number): 
   return key.kid === signing.kid ? 'signing' : 'next'
 }
 
+/** Every key with its state. */
+export const withStates = <Key extends KeyTimes & { readonly algorithm: string }>(
+  keys: readonly Key[],
+  now: number,
+): (Key & { readonly state: KeyState })[] =>
+  keys.map((key) => {
+    const others = keys.filter(({ algorithm }) => algorithm === key.algorithm)
+    return { ...key, state: stateOf(key, others, now) }
+  })
+
 /** Whether the newest key has reached its maximum age, so that the next one must be published. */
 export const isSuccessorDue = (
   keys: readonly KeyTimes[],

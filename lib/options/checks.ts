@@ -147,6 +147,11 @@ export const checkedOrganizations = (
   return organizations
 }
 
+export const checkedAdmin = (admin: AuthRouterOptions['admin']): AuthRouterOptions['admin'] => {
+  assertType('admin', admin, 'function')
+  return admin
+}
+
 export const checkedSession = (session: AuthRouterOptions['session']): AuthRouterOptions['session'] =>
   session === undefined || session === 'own' || session === 'host' || typeof session === 'function'
     ? session

@@ -101,6 +101,13 @@ export interface AuthRouterOptions {
     user: HostUser,
     req?: Request,
   ) => readonly Organization[] | Promise<readonly Organization[]>
+  /**
+   * Turns on the admin pages at `/admin`, and says who may use them. It runs at every request of these pages, and is their only
+   * guard. `true` or the id of the administrator, which events have as `actor`, allows the request. Nothing else does.
+   * @default no admin pages
+   * @example (req) => req.user?.isAdmin === true && req.user.id
+   */
+  admin?: (req: Request) => boolean | string | Promise<boolean | string>
   /** The host's own login page, or hooks around the built-in one. @default the built-in login page */
   login?: LoginOptions
   /**

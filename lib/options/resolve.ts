@@ -7,6 +7,7 @@ import { assertNames, assertRecord, refuse } from './check.ts'
 import {
   type CheckedLogin,
   checkedAcrValues,
+  checkedAdmin,
   checkedDatabase,
   checkedFlag,
   checkedGracePeriod,
@@ -73,6 +74,7 @@ export interface Options {
   readonly storeEvents: boolean
   readonly users: UserMapping | UserFunctions | undefined
   readonly organizations: AuthRouterOptions['organizations']
+  readonly admin: AuthRouterOptions['admin']
   readonly login: CheckedLogin
   /** Sign-in with passkeys; undefined is off. */
   readonly passkeys: Passkeys | undefined
@@ -107,6 +109,7 @@ const names = [
   ...[
     'users',
     'organizations',
+    'admin',
     'login',
     'session',
     'scopes',
@@ -172,6 +175,7 @@ export const resolveOptions = (
     storeEvents: checkedFlag('storeEvents', options.storeEvents ?? false),
     users: options.users === undefined ? undefined : assertUsers(options.users),
     organizations: checkedOrganizations(options.organizations),
+    admin: checkedAdmin(options.admin),
     login,
     passkeys: checkedPasskeys(login, { issuer, branding, acrValues }),
     session: checkedSession(options.session),

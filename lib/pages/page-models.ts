@@ -1,4 +1,5 @@
 import type { Organization } from '../protocol/organization.ts'
+import type { AdminPageModels } from './admin-page-models.ts'
 import type { DeveloperPageModels } from './developer-models.ts'
 
 /** A client on the pages. */
@@ -104,7 +105,7 @@ export interface PasskeyCard {
 }
 
 /** The model of each page. A page shows only its model and the branding. */
-export interface PageModels extends DeveloperPageModels {
+export interface PageModels extends AdminPageModels, DeveloperPageModels {
   login: {
     /** Path the form posts to. */
     action: string
@@ -385,3 +386,6 @@ export interface PageModels extends DeveloperPageModels {
 
 /** The name of a page. */
 export type PageName = keyof PageModels
+
+/** Whether a page is one of the admin pages, whose texts are in English only. */
+export const isAdminPage = (page: PageName): page is keyof AdminPageModels => page.startsWith('admin-')

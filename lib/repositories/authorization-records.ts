@@ -77,6 +77,27 @@ export const listAuthorizationsOfClient = async (
     // MySQL before 8.0.17 ignores trailing spaces when it compares.
     .filter(({ subject, clientId }) => subject === values.subject && clientId === values.clientId)
 
+/** The most authorizations and logins of a user that administrators see. */
+export const maxNewest = 50
+
+const newestOfSubject = query<{ subject: string }>((table, v, name, raw) =>
+  records(table, name, raw)
+    .where({ 'authorizations.subject': v.subject })
+    .whereNull('authorizations.revoked_at')
+    .orderBy('authorizations.created_at', 'desc')
+    .limit(maxNewest, { skipBinding: true }),
+)
+
+/** What a user granted and did not end, newest first; the newest 50. */
+export const listNewestAuthorizations = async (
+  db: Database,
+  values: { subject: string },
+): Promise<AuthorizationRecord[]> =>
+  (await newestOfSubject(db, values))
+    .map(recordOf)
+    // MySQL before 8.0.17 ignores trailing spaces when it compares.
+    .filter(({ subject }) => subject === values.subject)
+
 const idsOfSubject = query<{ subject: string }>((table, v) =>
   table('authorizations').select('id').where({ subject: v.subject }).orderBy(['created_at', 'id']),
 )

@@ -1,3 +1,4 @@
+import type { Knex } from 'knex'
 import { json, number, text, textOrNull } from '../database/row.ts'
 import { command, query } from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
@@ -78,6 +79,69 @@ export const listEventsOfSubject = async (
     .map(recordOf)
     // MySQL before 8.0.17 ignores trailing spaces when it compares.
     .filter(({ subject }) => subject === values.subject)
+
+/** An event with its place among all others. */
+export interface PlacedEvent extends EventRecord {
+  readonly place: EventPlace
+}
+
+/** Events are in the order in which they expire; the id decides between those of one second. */
+export interface EventPlace {
+  /** Epoch seconds. */
+  readonly expiresAt: number
+  readonly id: string
+}
+
+/** The most events that are read at once. */
+export const eventWindow = 1000
+
+const beforePlace = (
+  rows: Knex.QueryBuilder,
+  v: { readonly expiresAt: Knex.Value; readonly id: Knex.Value },
+): Knex.QueryBuilder =>
+  rows
+    .select([...columns, 'id', 'expires_at'])
+    .where('expires_at', '<=', v.expiresAt)
+    .where((either) =>
+      either
+        .where('expires_at', '<', v.expiresAt)
+        .orWhere((same) => same.where('expires_at', v.expiresAt).where('id', '<', v.id)),
+    )
+    .orderBy([
+      { column: 'expires_at', order: 'desc' },
+      { column: 'id', order: 'desc' },
+    ])
+    .limit(eventWindow, { skipBinding: true })
+
+const newest = query<{ expiresAt: number; id: string }>((table, v) => beforePlace(table('events'), v))
+const newestOfSubject = query<{ subject: string; expiresAt: number; id: string }>((table, v) =>
+  beforePlace(table('events').where({ subject: v.subject }), v),
+)
+
+/**
+ * The next 1,000 events, newest first.
+ *
+ * @param values.before the last event that was read; undefined begins with the newest
+ * @param values.subject only events about this user
+ */
+export const listNewestEvents = async (
+  db: Database,
+  { before, subject }: { before: EventPlace | undefined; subject: string | undefined },
+): Promise<PlacedEvent[]> => {
+  const { expiresAt, id } = before ?? { expiresAt: Number.MAX_SAFE_INTEGER, id: '' }
+  const rows = await (subject === undefined
+    ? newest(db, { expiresAt, id })
+    : newestOfSubject(db, { subject, expiresAt, id }))
+  return (
+    rows
+      .map((row) => ({
+        ...recordOf(row),
+        place: { expiresAt: number(row, 'expires_at'), id: text(row, 'id') },
+      }))
+      // MySQL before 8.0.17 ignores trailing spaces when it compares.
+      .filter((event) => subject === undefined || event.subject === subject)
+  )
+}
 
 const removeOfSubject = command<{ subject: string }>((table, v) =>
   table('events').where({ subject: v.subject }).delete(),

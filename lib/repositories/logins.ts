@@ -3,6 +3,7 @@ import { json, number, numberOrNull, text, textOrNull } from '../database/row.ts
 import { command, query } from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
 import type { Login } from '../protocol/login.ts'
+import { maxNewest } from './authorization-records.ts'
 
 export interface LoginRecord extends Login {
   readonly expiresAt: number
@@ -194,12 +195,27 @@ const everyOfSubject = query<{ subject: string }>((table, v) =>
     .orderBy('auth_time'),
 )
 
-/** Every login of a user that is not pruned yet, oldest first. */
-export const listLoginHistory = async (db: Database, values: { subject: string }): Promise<LoginHistory[]> =>
-  (await everyOfSubject(db, values))
+const historyOf = (rows: readonly Row[], of: string): LoginHistory[] =>
+  rows
     .map((row) => ({ ...loginOf(row), endedAt: numberOrNull(row, 'ended_at') }))
     // MySQL before 8.0.17 ignores trailing spaces when it compares.
-    .filter(({ subject }) => subject === values.subject)
+    .filter(({ subject }) => subject === of)
+
+/** Every login of a user that is not pruned yet, oldest first. */
+export const listLoginHistory = async (db: Database, values: { subject: string }): Promise<LoginHistory[]> =>
+  historyOf(await everyOfSubject(db, values), values.subject)
+
+const newestOfSubject = query<{ subject: string }>((table, v) =>
+  table('logins')
+    .select([...loginColumns, 'ended_at'])
+    .where({ subject: v.subject })
+    .orderBy('auth_time', 'desc')
+    .limit(maxNewest, { skipBinding: true }),
+)
+
+/** The newest 50 logins of a user, the last one first. */
+export const listNewestLogins = async (db: Database, values: { subject: string }): Promise<LoginHistory[]> =>
+  historyOf(await newestOfSubject(db, values), values.subject)
 
 const removeOfSubject = command<{ subject: string }>((table, v) =>
   table('logins').where({ subject: v.subject }).delete(),

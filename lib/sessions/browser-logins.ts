@@ -32,14 +32,21 @@ export const sidIn = (
 export const rememberedSid = ({ server, session }: PageContext): string | undefined =>
   sidIn(server, session.data())
 
+/** The request that ends a login, and the administrator, if one does. */
+export interface EndedBy {
+  readonly info?: RequestInfo | undefined
+  readonly actor?: string | undefined
+}
+
 /** Ends a login; the process that ends it first notifies the clients. */
 export const end = async (
   server: AuthorizationServer,
   login: EndedLogin,
-  info?: RequestInfo,
+  { info, actor }: EndedBy = {},
 ): Promise<void> => {
   if (!(await endLogin(server.database, { sid: login.sid, now: server.now() }))) return
-  server.events.announce('login.ended', info, { subject: login.subject })
+  const { subject } = login
+  server.events.announce('login.ended', info, { subject, ...(actor !== undefined && { actor }) })
   announceLogout(server, login)
 }
 
@@ -69,7 +76,7 @@ export const endLoginsOfBrowser = async (
   info: RequestInfo,
 ): Promise<readonly LoginRecord[]> => {
   const logins = await loginsOf(server, known, browser)
-  for (const login of logins) await end(server, login, info)
+  for (const login of logins) await end(server, login, { info })
   return logins
 }
 
@@ -90,7 +97,7 @@ const settleOthers = async (
   const { subject } = login
   const earlier = others.filter((other) => other.subject === subject)
   const ended = [...others.filter((other) => other.subject !== subject), ...earlier.slice(maxLogins - 1)]
-  for (const other of ended) await end(server, other, info)
+  for (const other of ended) await end(server, other, { info })
   const from = known?.browserHash
   if (from !== undefined && from !== browser.hash && known?.subject === subject)
     await moveLogins(server.database, { from, to: browser.hash, subject })

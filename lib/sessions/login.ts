@@ -7,7 +7,15 @@ import { findLogin, type LoginRecord, listLogins } from '../repositories/index.t
 import { callHost } from '../users/host-function.ts'
 import type { User } from '../users/users.ts'
 import { boundBrowser } from './browser-binding.ts'
-import { end, endLoginsOfBrowser, loginsOf, rememberedSid, sidIn, storeLogin } from './browser-logins.ts'
+import {
+  type EndedBy,
+  end,
+  endLoginsOfBrowser,
+  loginsOf,
+  rememberedSid,
+  sidIn,
+  storeLogin,
+} from './browser-logins.ts'
 import { forgetHostLogin, hostDecides, hostLogin, hostLoginHash } from './host-login.ts'
 import { hostSessionData } from './session.ts'
 
@@ -141,8 +149,12 @@ export const hostSignedOut = async (server: AuthorizationServer, req: Request): 
   await endLoginsOfBrowser(server, known, boundBrowser({ server, req }), createRequestInfo(server, req))
 }
 
-/** Ends every login of a user. */
-export const endLoginsOf = async (server: AuthorizationServer, subject: string): Promise<void> => {
+/** Ends every login of a user. @param by the administrator who does it, and their request */
+export const endLoginsOf = async (
+  server: AuthorizationServer,
+  subject: string,
+  by: EndedBy = {},
+): Promise<void> => {
   const sids = await listLogins(server.database, { subject, now: server.now() })
-  for (const sid of sids) await end(server, { sid, subject })
+  for (const sid of sids) await end(server, { sid, subject }, by)
 }

@@ -72,6 +72,37 @@ export const readNotice = (context: PageContext, about: string): Notice | undefi
   }
 }
 
+/** What an act has led to, for the page after it. */
+export interface Outcome {
+  /** Such as `saved`. */
+  readonly act: string
+  /** What it was about. */
+  readonly about?: string
+  /** A new secret, which is shown once. Only the server can read the cookie. */
+  readonly secret?: string
+  /** Epoch seconds until which the secret before it stays valid. */
+  readonly previousUntil?: number
+}
+
+/**
+ * Leaves what an act has led to for the next page about the same subject, in the cookie of {@link leaveNotice}.
+ *
+ * @param about what the page is about; with the user, if the page is for one user only
+ */
+export const leaveOutcome = (context: PageContext, about: string, outcome: Outcome): void => {
+  const key = keyOf(context, about)
+  if (key === undefined) return
+  const value = sealUnder(key, JSON.stringify(outcome))
+  setCookie(context.server, context.res, { purpose: 'notice', value, maxAge: lifetime })
+}
+
+/** Takes what an act has led to: a reload does not show it again. */
+export const takeOutcome = (context: PageContext, about: string): Outcome | undefined => {
+  const outcome = readNotice(context, about) as Outcome | undefined
+  if (outcome !== undefined) clearNotice(context)
+  return outcome
+}
+
 /** Removes the notice, when the form that it belongs to has succeeded. */
 export const clearNotice = ({ server, req, res }: PageContext): void => {
   if (readCookie(server, req, 'notice') !== undefined)

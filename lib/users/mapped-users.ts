@@ -52,6 +52,11 @@ export const createMappedUsers = (context: MappedUsersContext): Users<MappedUser
       return user.subject === subject && (await isActive(mapping, row)) ? user : undefined
     },
 
+    async findByUsername(username) {
+      const row = await onlyActive(mapping, logger, await table.byUsername(username))
+      return row && mappedUser(mapping, row)
+    },
+
     async authenticate(username, password, _req, isKnown = false) {
       await learnCosts()
       const row = await onlyActive(mapping, logger, await table.byUsername(username))

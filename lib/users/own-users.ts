@@ -26,6 +26,11 @@ export const createOwnUsers = (context: OwnUsersContext): Users<OwnUser> => {
       return account?.id === subject && isEnabled(account) ? ownUser(account) : undefined
     },
 
+    async findByUsername(username) {
+      const account = await byUsername(database, username)
+      return account && ownUser(account)
+    },
+
     async authenticate(username, password, _req, isKnown = false) {
       await learnCosts()
       const account = await byUsername(database, username)

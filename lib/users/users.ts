@@ -19,6 +19,10 @@ export interface Users<Kind extends User = User> {
    * @throws Error that names the option `users` and what is wrong with it
    */
   assertTable?(): Promise<void>
+  /**
+   * The user with this login name, also a disabled one. Absent if only the host's functions know login names.
+   */
+  findByUsername?(username: string): Promise<Kind | undefined>
   /** The user with this subject; undefined if they do not exist or are disabled. */
   find(subject: string): Promise<Kind | undefined>
   /**

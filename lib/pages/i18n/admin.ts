@@ -1,0 +1,146 @@
+import { en } from './locales/en.ts'
+import type { Dictionary } from './text.ts'
+
+/** The texts of the admin pages, which are for operators and in English only. */
+const texts = {
+  'admin.sections': 'Admin pages',
+  'admin.clients': 'Clients',
+  'admin.users': 'Users',
+  'admin.keys': 'Signing keys',
+  'admin.events': 'Events',
+  'admin.search': 'Search',
+  'admin.cancel': 'Cancel',
+  'admin.first': 'First page',
+  'admin.next': 'Next page',
+  'admin.none': 'none',
+
+  'admin.mark.disabled': 'Disabled',
+  'admin.mark.self-described': 'Not verified',
+  'admin.mark.first-party': 'First party',
+
+  'admin-clients.query': 'Client ID or name',
+  'admin-clients.new': 'Register a client',
+  'admin-clients.deleted': 'The client {client} is deleted.',
+  'admin-clients.empty': 'No client is registered yet.',
+  'admin-clients.not-found': 'No client has “{query}” in its ID or name.',
+
+  'admin-new-client.title': 'Register a client',
+  'admin-new-client.save': 'Register',
+
+  'admin-client.id': 'Client ID',
+  'admin-client.since': 'Registered',
+  'admin-client.secret': 'Client secret',
+  'admin-client.secret.one': 'One is set. Only its hash is stored.',
+  'admin-client.secret.none': 'None: the client does not use one.',
+  'admin-client.secret.expires': 'It expires on {date}.',
+  'admin-client.secret.new': 'The new client secret is:',
+  'admin-client.secret.once':
+    'Copy it now. Only its hash is stored, and this page shows it once. If it is lost, create another one.',
+  'admin-client.secret.previous': 'The previous secret works until {time}.',
+  'admin-client.self-described.title': 'This client described itself',
+  'admin-client.self-described.text':
+    'Its name and addresses are not verified, and the pages warn about it. If you save it here, it becomes one of your clients: the warning disappears, and the client can no longer change its registration.',
+  'admin-client.notice.created': 'The client is registered.',
+  'admin-client.notice.saved': 'Your changes are saved.',
+  'admin-client.notice.rotated': 'The client has a new secret.',
+  'admin-client.notice.disabled': 'The client is disabled. It is refused, and so are all its tokens.',
+  'admin-client.notice.enabled': 'The client is enabled.',
+  'admin-client.notice.stale':
+    'Nothing was saved: the client was changed in the meantime. The page shows it as it is now.',
+  'admin-client.edit': 'Metadata',
+  'admin-client.save': 'Save',
+  'admin-client.acts': 'Other actions',
+  'admin-client.rotate': 'Create a new secret',
+  'admin-client.rotate.text': 'The present secret stays valid for a day, so that the client can switch over.',
+  'admin-client.disable': 'Disable',
+  'admin-client.disable.text':
+    'The client is refused at once, and so are all its tokens. Nothing is deleted.',
+  'admin-client.enable': 'Enable',
+  'admin-client.enable.text': 'Its tokens and consents work again, except those that have expired.',
+  'admin-client.delete': 'Delete …',
+  'admin-client.delete.text': 'Removes the client with its consents and tokens. The next page asks first.',
+  'admin-client.events': 'Events of this client',
+
+  'admin-delete-client.title': 'Delete {client}?',
+  'admin-delete-client.effect':
+    'The client ends, with everything that users granted it. This cannot be undone.',
+  'admin-delete-client.users': 'Users who allowed it something',
+  'admin-delete-client.authorizations': 'Authorizations that were not ended',
+  'admin-delete-client.disable': 'To stop the client and keep its data, disable it instead.',
+  'admin-delete-client.submit': 'Delete',
+
+  'admin-users.query': 'User ID',
+  'admin-users.query.names': 'User ID or login name',
+  'admin-users.unknown':
+    'No enabled user has this ID or login name. Below is what is stored under the ID {id}.',
+  'admin-users.clients': 'Clients with access',
+  'admin-users.clients.none': 'No client has access.',
+  'admin-users.scopes': 'Scopes',
+  'admin-users.organization': 'Organization',
+  'admin-users.since': 'Since',
+  'admin-users.last-used': 'Last used',
+  'admin-users.sessions': 'In use',
+  'admin-users.remove': 'Remove access',
+  'admin-users.of': 'of {client}',
+  'admin-users.authorizations': 'Newest authorizations',
+  'admin-users.authorizations.none': 'None.',
+  'admin-users.authorization': 'Authorization',
+  'admin-users.revoke': 'Revoke',
+  'admin-users.logins': 'Newest logins',
+  'admin-users.logins.none': 'None.',
+  'admin-users.methods': 'Methods',
+  'admin-users.expires': 'Expires',
+  'admin-users.ended': 'Ended',
+  'admin-users.active': 'Active',
+  'admin-users.expired': 'Expired',
+  'admin-users.end': 'End',
+  'admin-users.login-of': 'the login of {time}',
+  'admin-users.all': 'End everything',
+  'admin-users.all.text':
+    'Ends all logins, codes and tokens of the user, and notifies clients. Consents stay, and the user can sign in again.',
+  'admin-users.events': 'Events of this user',
+  'admin-users.notice.removed': 'The client no longer has access for this user.',
+  'admin-users.notice.revoked': 'The authorization is revoked, with all its tokens.',
+  'admin-users.notice.signed-out': 'The login has ended.',
+  'admin-users.notice.ended': 'All logins, codes and tokens of this user have ended.',
+
+  'admin-keys.text':
+    'Keys rotate by themselves. A new key is published before it signs, so that clients can fetch it in time.',
+  'admin-keys.signing': 'Signs',
+  'admin-keys.next': 'Signs later',
+  'admin-keys.verifying': 'Published',
+  'admin-keys.retired': 'Retired',
+  'admin-keys.id': 'Key ID',
+  'admin-keys.published': 'Published since',
+  'admin-keys.signs-from': 'Signs from',
+  'admin-keys.published-until': 'Published until',
+  'admin-keys.rotate': 'Publish the next keys',
+  'admin-keys.rotate.text':
+    'Starts a rotation early. If the next key of an algorithm is already published, nothing changes. If a key may be known to others, use the command latchkey keys rotate --now.',
+  'admin-keys.notice.rotated': 'The next keys are published.',
+
+  'admin-events.off': 'Events are not stored. Set the option storeEvents to true.',
+  'admin-events.user': 'User ID',
+  'admin-events.client': 'Client ID',
+  'admin-events.type': 'Type, such as login.failed',
+  'admin-events.error-id': 'Error ID',
+  'admin-events.submit': 'Show',
+  'admin-events.none': 'No such event is among those that were searched.',
+  'admin-events.request': 'All events of this request',
+  'admin-events.older': 'Older events',
+  'admin-events.newest': 'Newest events',
+
+  'client-form.first_party': 'First party',
+  'client-form.first_party.hint': 'Yours: users are not asked for consent.',
+  'client-form.require_pkce': 'Requires PKCE',
+  'client-form.require_pkce.hint': 'Public clients must use it in any case.',
+  'client-form.other': 'Other metadata',
+  'client-form.other.hint': 'A JSON object with every member that has no field above.',
+} as const
+
+/** All texts that the admin pages use: their own, and those of parts that they share with other pages. */
+export const adminDictionary: Dictionary = {
+  language: 'en',
+  direction: 'ltr',
+  texts: { ...en.texts, ...texts },
+}

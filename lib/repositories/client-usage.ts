@@ -1,0 +1,31 @@
+import { number } from '../database/row.ts'
+import { query } from '../database/statement.ts'
+import type { Database } from '../database/types.ts'
+
+const users = query<{ clientId: string }>((table, v) =>
+  table('consents').countDistinct('subject as count').where({ client_id: v.clientId }),
+)
+
+const authorizations = query<{ clientId: string }>((table, v) =>
+  table('authorizations').count('id as count').where({ client_id: v.clientId }).whereNull('revoked_at'),
+)
+
+/** What ends with a client. */
+export interface ClientUsage {
+  /** Users who allow it something. */
+  readonly users: number
+  /** Authorizations that were not ended; some may have expired. */
+  readonly authorizations: number
+}
+
+/** Counts what ends with a client. It reads each table once, as deleting the client does. */
+export const countUsageOfClient = async (
+  db: Database,
+  values: { clientId: string },
+): Promise<ClientUsage> => {
+  const [[user], [authorization]] = [await users(db, values), await authorizations(db, values)]
+  return {
+    users: user ? number(user, 'count') : 0,
+    authorizations: authorization ? number(authorization, 'count') : 0,
+  }
+}
