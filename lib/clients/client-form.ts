@@ -187,7 +187,7 @@ export const clientForm = ({
   readonly error?: OAuthError | undefined
 }): ClientForm => {
   const refused = error && fieldOf(error, names)
-  const fields = names.map((name): ClientFormField => {
+  const inputs = names.map((name): ClientFormField => {
     const value = typed[name] ?? ''
     const chosen = linesOf(value)
     // A value that is no longer offered stays until another one is chosen.
@@ -204,5 +204,5 @@ export const clientForm = ({
       ...(error && refused === name && { error: error.message }),
     }
   })
-  return { fields, ...(error && { error: error.message }), ...(refused && { refused }) }
+  return { inputs, ...(error && { error: error.message }), ...(refused && { refused }) }
 }

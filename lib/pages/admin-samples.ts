@@ -14,7 +14,7 @@ const long = 'Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeam
 const time = '2026-11-21T09:41:00.000Z'
 const earlier = '2026-03-02T08:00:00.000Z'
 
-const fields: ClientForm['fields'] = [
+const inputs: ClientForm['inputs'] = [
   { name: 'client_name', kind: 'text', value: 'Order Desk' },
   { name: 'redirect_uris', kind: 'lines', value: 'https://desk.example.com/callback' },
   {
@@ -57,7 +57,7 @@ const clients: AdminPageModels['admin-clients'] = {
 const client: AdminPageModels['admin-client'] = {
   ...{ sections: sections('clients'), name: 'Order Desk', id: 'desk', since: earlier, usesSecret: true },
   ...{ disabled: false, selfDescribed: false, firstParty: true },
-  form: { fields },
+  form: { inputs },
   save: form('save'),
   rotate: form('rotate'),
   toggle: form('disable'),
@@ -148,7 +148,7 @@ export const adminSamples: readonly Sample[] = [
     page: 'admin-new-client',
     model: {
       sections: sections('clients'),
-      form: { fields: [{ name: 'client_id', kind: 'text', value: '' }, ...fields] },
+      form: { inputs: [{ name: 'client_id', kind: 'text', value: '' }, ...inputs] },
       ...{ save: form('create'), cancelUrl: '/admin' },
     },
   },
@@ -158,7 +158,7 @@ export const adminSamples: readonly Sample[] = [
     model: {
       sections: sections('clients'),
       form: {
-        fields: fields.map((field) =>
+        inputs: inputs.map((field) =>
           field.name === 'redirect_uris' ? { ...field, error: refused } : field,
         ),
         ...{ error: refused, refused: 'redirect_uris' },
@@ -182,7 +182,7 @@ export const adminSamples: readonly Sample[] = [
       ...{ ...client, name: long, id: long, disabled: true, selfDescribed: true, usesSecret: false },
       ...{ rotate: undefined, eventsUrl: undefined, toggle: form('enable') },
       form: {
-        fields: fields.map((field) =>
+        inputs: inputs.map((field) =>
           /^(other|first_party|grant_types|token_endpoint_auth_method)$/.test(field.name)
             ? { ...field, error: wrong }
             : field,

@@ -15,7 +15,7 @@ export interface ClientFormField {
 /** The fields of a client. The page around them has the form, its hidden fields and its buttons. */
 export interface ClientForm {
   /** In display order. */
-  fields: readonly ClientFormField[]
+  inputs: readonly ClientFormField[]
   /** Why the form was refused, in English, as registration says it. */
   error?: string
   /** The name of the field that the error is about, if it is about one. */

@@ -21,7 +21,7 @@ const list: DeveloperPageModels['developer'] = {
 }
 
 const form: ClientForm = {
-  fields: [
+  inputs: [
     { name: 'client_name', kind: 'text', value: 'Order Desk' },
     {
       name: 'token_endpoint_auth_method',
@@ -44,7 +44,7 @@ const form: ClientForm = {
   ],
 }
 const refused: ClientForm = {
-  fields: form.fields.map((field) =>
+  inputs: form.inputs.map((field) =>
     field.name === 'redirect_uris'
       ? { ...field, value: 'https://*.example.com/', error: 'redirect_uri must not contain a wildcard' }
       : { ...field, value: field.kind === 'text' ? long : field.value },

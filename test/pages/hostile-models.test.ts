@@ -1,14 +1,17 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
+import { adminSamples } from '../../lib/pages/admin-samples.ts'
 import type { PageModels, PageName } from '../../lib/pages/page-models.ts'
-import { type Sample, samples } from '../../lib/pages/samples.ts'
+import { type Sample, samples as userSamples } from '../../lib/pages/samples.ts'
 import { createViews } from '../../lib/pages/views.ts'
 import { launchBrowser, newPage } from '../support/browser.ts'
 import { openServer, type TestServer } from '../support/client-server.ts'
 import { describeWith } from '../support/services.ts'
 
 jest.setTimeout(120_000)
+
+const samples = [...userSamples, ...adminSamples]
 
 /** Each would tell the page around it, if it ran. */
 const hostile: Readonly<Record<string, string>> = {
@@ -46,7 +49,7 @@ const ofFields = [
 
 /** What only the server says: a closed list, or an address of its own. */
 const ownFields =
-  'kind error group action cancelUrl removeUrl signOutUrl url accountUrl passkeysUrl forgotPassword signUp icon identifier logoUrl homeUrl signInUrl stayUrl switchUrl otherCodeUrl secondFactorUrl previousUrl nextUrl notice frames newUrl editUrl rotateUrl deleteUrl listUrl state'.split(
+  'kind error group action cancelUrl removeUrl signOutUrl url accountUrl passkeysUrl forgotPassword signUp icon identifier logoUrl homeUrl signInUrl stayUrl switchUrl otherCodeUrl secondFactorUrl previousUrl nextUrl notice frames newUrl editUrl rotateUrl deleteUrl listUrl state eventsUrl'.split(
     ' ',
   )
 const addresses = ['uri', 'policyUri', 'tosUri', 'logo', 'help', 'privacy']
