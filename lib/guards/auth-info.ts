@@ -28,6 +28,19 @@ const actorOf = ({ sub, client_id: clientId, act }: ActClaim): Actor => ({
 const detailsOf = (value: unknown): AuthorizationDetail[] =>
   Array.isArray(value) ? value.filter((one) => isObject(one) && typeof one.type === 'string') : []
 
+/** The resource of a guard. */
+export interface GuardedResource {
+  readonly identifier: string
+  /** The URL of the document about it (RFC 9728 §3.1). */
+  readonly metadataUrl: string
+}
+
+/** Made once for all requests of a guard. */
+export const guardedResource = (identifier: string): GuardedResource => ({
+  identifier,
+  metadataUrl: resourceMetadataUrl(identifier),
+})
+
 /**
  * Describes a verified token as `req.auth`. A subject that is the client's id is the client itself (RFC 9068 §2.2),
  * unless there was a login: then it is a user who has the same id (RFC 9068 §5).
@@ -37,8 +50,8 @@ const detailsOf = (value: unknown): AuthorizationDetail[] =>
  * @throws OAuthError `invalid_token` if claims are missing that every access token has, or if the token requires
  *   a proof that is not known here (RFC 7800 §3.1)
  */
-export const authInfoOf = (token: string, claims: TokenClaims, resource?: string): AuthInfo => {
-  const { sub, ...others } = claims
+export const authInfoOf = (token: string, claims: TokenClaims, resource?: GuardedResource): AuthInfo => {
+  const { sub, ...withoutSubject } = claims
   const [clientId, organization] = [text(claims.client_id), text(claims.org_id)]
   const isClient = sub === clientId && claims.auth_time === undefined
   const subject = isClient ? undefined : text(sub)
@@ -51,13 +64,13 @@ export const authInfoOf = (token: string, claims: TokenClaims, resource?: string
   return {
     ...{ token, clientId, scopes: parseScope(text(claims.scope)), expiresAt: claims.exp },
     ...(resource !== undefined && {
-      ...{ resource: new URL(resource), resourceMetadataUrl: resourceMetadataUrl(resource) },
+      ...{ resource: new URL(resource.identifier), resourceMetadataUrl: resource.metadataUrl },
     }),
     ...(subject !== undefined && { subject }),
     ...(organization !== undefined && { organization }),
     ...(binding.type !== 'bearer' && { binding }),
     ...(act && { actor: actorOf(act) }),
     ...(details.length > 0 && { authorizationDetails: details }),
-    claims: { ...others, ...(subject !== undefined && { sub: subject }) },
+    claims: subject === undefined ? withoutSubject : { ...claims },
   }
 }

@@ -10,8 +10,8 @@ import { canonicalResource } from '../protocol/resource.ts'
 import { formatScope } from '../protocol/scope.ts'
 import { confirmationClaim } from '../protocol/token-binding.ts'
 import { type TokenWithUser, verifyAccessToken } from '../tokens/access-token.ts'
-import { readJwtAccessToken } from '../tokens/jwt-access-token.ts'
-import { authInfoOf, invalidToken, type TokenClaims } from './auth-info.ts'
+import { verifyJwtAccessToken } from '../tokens/jwt-access-token.ts'
+import { authInfoOf, guardedResource, invalidToken, type TokenClaims } from './auth-info.ts'
 import { createGuard, type TokenSource } from './guard.ts'
 import { parseRequirement, placeOf, type Requirement } from './requirement.ts'
 import { createTokenVerifier, type TokenVerifier, type TokenVerifierOptions } from './token-verifier.ts'
@@ -39,10 +39,9 @@ const claimsOf = ({ token, binding, details }: TokenWithUser, issuer: string): T
 
 /** A JWT takes no statement: our own keys are in memory (RFC 9068 §4). */
 const verifyJwt = async (server: AuthorizationServer, token: string): Promise<TokenClaims> => {
-  if (!server.keys.isFresh()) await server.keys.refresh()
-  const found = await readJwtAccessToken(server, token)
-  if (found === undefined) throw invalidToken()
-  return found.claims
+  const claims = await verifyJwtAccessToken(server, token)
+  if (claims === undefined) throw invalidToken()
+  return claims
 }
 
 /** Where APIs of this app are called: at the origin of the issuer or of their resource, and where the host says. */
@@ -54,6 +53,7 @@ const baseUrlsOf = ({ issuer, options }: ServerSetup, resource = issuer): string
 export const ownTokens = (setup: ServerSetup): TokenSource => {
   const sendError = errorRenderer(sendJsonError)
   const { resources } = setup.options
+  const guarded = new Map(Object.keys(resources).map((name) => [name, guardedResource(name)]))
   return {
     implied: impliedScopes(setup.options),
     logger: setup.options.logger,
@@ -64,7 +64,7 @@ export const ownTokens = (setup: ServerSetup): TokenSource => {
       const claims = isJwt
         ? await verifyJwt(server, token)
         : claimsOf(await verifyAccessToken(server, token, resource), server.issuer)
-      return authInfoOf(token, claims, resource)
+      return authInfoOf(token, claims, guarded.get(resource ?? ''))
     },
     senderChecks: (resource) => senderChecksOf(setup, urlsBelow(baseUrlsOf(setup, resource))),
     sendError(req, res, error, next) {

@@ -8,10 +8,10 @@ import { checkedMutualTls } from '../options/mutual-tls.ts'
 import type { Logger, MutualTlsOptions } from '../options/options.ts'
 import { warnOnce } from '../options/warn-once.ts'
 import { createOutbound } from '../outbound/outbound.ts'
-import { accessTokenType, parseJwtAccessToken } from '../protocol/jwt-access-token.ts'
+import { accessTokenType, isJwtAccessToken } from '../protocol/jwt-access-token.ts'
 import { canonicalResource } from '../protocol/resource.ts'
 import type { ImpliedScopes } from '../protocol/scope.ts'
-import { authInfoOf, invalidToken, type TokenClaims } from './auth-info.ts'
+import { authInfoOf, guardedResource, invalidToken, type TokenClaims } from './auth-info.ts'
 import { checkedRemoteDpop, type RemoteDpopOptions } from './dpop.ts'
 import { createGuard, type TokenSource } from './guard.ts'
 import { createIntrospection, type IntrospectionOptions } from './introspection.ts'
@@ -79,9 +79,8 @@ const verifiedClaims = (
   claims: TokenClaims | undefined,
   { issuer, now }: { readonly issuer: string; readonly now: number },
 ): TokenClaims => {
-  const token = claims && parseJwtAccessToken(claims, issuer, now)
-  if (token === undefined) throw invalidToken()
-  return token.claims
+  if (claims === undefined || !isJwtAccessToken(claims, issuer, now)) throw invalidToken()
+  return claims
 }
 
 const checkedImplied = (implied: ImpliedScopes): ImpliedScopes => {
@@ -107,12 +106,13 @@ const remoteTokens = (options: ResourceServerOptions, audience: string | undefin
         verifiedClaims(await remote.open(token, accessTokenType), { issuer, now: now() })
   const mutualTls = checkedMutualTls('mutualTls', options.mutualTls)
   const checks = senderChecks({ mutualTls }, warnOnce(logger))
+  const guarded = audience === undefined ? undefined : guardedResource(audience)
   const dpop = checkedRemoteDpop(options.dpop, audience, now)
   return {
     implied: checkedImplied(options.implies ?? {}),
     logger,
     now,
-    verify: async (token) => authInfoOf(token, await claimsOf(token), audience),
+    verify: async (token) => authInfoOf(token, await claimsOf(token), guarded),
     senderChecks: () => ({
       ...checks,
       ...(dpop && { dpop: dpopCheck(dpop.checks, urlsBelow(dpop.baseUrls)) }),

@@ -10,6 +10,8 @@ import { freshnessOf, isPublished, type KeyTimes, signingAt } from './key-schedu
 import { publicPart } from './sealed-jwk.ts'
 import { type KeyOptions, openKey } from './signing-key.ts'
 
+type Claims = Readonly<Record<string, unknown>>
+
 /** The server's keys in memory: those that sign, and all that are published or have signed before. */
 export interface KeyRing {
   /** @throws Error if no active key of this algorithm exists */
@@ -20,13 +22,13 @@ export interface KeyRing {
    * Verifies a JWT that this server signed with any of its keys and returns its claims; the caller must check its times.
    *
    * @param options.onlyPublished refuses keys that are no longer published: a withdrawn key may be known to others
-   * @returns undefined if it is not a JWT of this `typ` from this server
+   * @returns undefined if it is not a JWT of this `typ` from this server; a promise only if its key is unknown here
    */
   open(
     jwt: string,
     typ: string,
     options?: { readonly onlyPublished?: boolean },
-  ): Promise<Readonly<Record<string, unknown>> | undefined>
+  ): Claims | undefined | Promise<Claims | undefined>
   /**
    * Reads the keys again and rotates them, if due, so that a withdrawn key is neither published nor used. If the database
    * is unavailable, the keys stay as they are. Call it before every request.
@@ -104,16 +106,14 @@ export const openKeyRing = async (db: Database, options: KeyOptions, now: () => 
     get jwks() {
       return jwks
     },
-    open: async (jwt, typ, { onlyPublished = false } = {}) => {
+    open: (jwt, typ, { onlyPublished = false } = {}) => {
       const opened = (): ReturnType<JwtVerifier['open']> =>
         (onlyPublished ? verifiers.published : verifiers.all).open(jwt, typ)
       const claims = opened()
       if (claims !== undefined) return claims
       const kid = keyIdOf(jwt)
       const isKnown = kid === undefined || keys.some((key) => key.kid === kid)
-      if (isKnown || since(triedAt) < pause) return undefined
-      await read()
-      return opened()
+      return isKnown || since(triedAt) < pause ? undefined : read().then(opened)
     },
     refresh: async () => {
       if (!isFresh()) await read()

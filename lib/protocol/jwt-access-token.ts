@@ -51,22 +51,46 @@ const contextOf = ({
   }
 }
 
+type Claims = Readonly<Record<string, unknown>>
+
+/** Claims that every JWT access token has. */
+interface RequiredClaims {
+  readonly sub: string
+  readonly client_id: string
+  readonly exp: number
+  readonly iat: number
+}
+
+/**
+ * Whether the claims of a JWT whose signature is right are those of a valid access token (RFC 9068 §4).
+ *
+ * @param now epoch seconds
+ * @returns false if it is expired, not from this issuer, or needs a proof that is not supported
+ */
+export const isJwtAccessToken = (
+  claims: Claims,
+  issuer: string,
+  now: number,
+): claims is Claims & RequiredClaims => {
+  const { iss, sub, exp, iat, client_id, cnf } = claims
+  if (iss !== issuer || typeof exp !== 'number' || exp <= now || typeof iat !== 'number') return false
+  return typeof sub === 'string' && typeof client_id === 'string' && parseConfirmation(cnf) !== undefined
+}
+
 /**
  * Reads the claims of a JWT whose signature is right (RFC 9068 §4).
  *
  * @param now epoch seconds
- * @returns undefined if it is expired, not from this issuer, or needs a proof that is not supported
+ * @returns undefined unless {@link isJwtAccessToken} accepts them
  */
 export const parseJwtAccessToken = (
-  claims: Readonly<Record<string, unknown>>,
+  claims: Claims,
   issuer: string,
   now: number,
 ): JwtAccessToken | undefined => {
-  const { iss, sub, aud, exp, iat, client_id, scope, authorization_id, org_id } = claims
-  if (iss !== issuer || typeof exp !== 'number' || exp <= now || typeof iat !== 'number') return undefined
   const binding = parseConfirmation(claims.cnf)
-  if (binding === undefined) return undefined
-  if (typeof sub !== 'string' || typeof client_id !== 'string') return undefined
+  if (!isJwtAccessToken(claims, issuer, now) || binding === undefined) return undefined
+  const { sub, aud, exp, iat, client_id, scope, authorization_id, org_id } = claims
   return {
     clientId: client_id,
     subject: sub,

@@ -1,11 +1,13 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { signJwt } from '../keys/jwt.ts'
+import type { KeyRing } from '../keys/key-ring.ts'
 import { randomId } from '../keys/secrets.ts'
 import type { AuthorizationDetails } from '../protocol/authorization.ts'
 import type { Client } from '../protocol/client.ts'
 import { isObject } from '../protocol/json.ts'
 import {
   accessTokenType,
+  isJwtAccessToken,
   isJwtAccessTokenClaim,
   type JwtAccessToken,
   parseJwtAccessToken,
@@ -58,19 +60,30 @@ const loginClaims = ({
   ...(organization !== undefined && { org_id: organization }),
 })
 
+/** The claims of a JWT of the type of access tokens that a published key of this server signed. */
+const open = ({ keys }: AuthorizationServer, value: string): ReturnType<KeyRing['open']> =>
+  value.includes('.') ? keys.open(value, accessTokenType, { onlyPublished: true }) : undefined
+
 /**
- * Reads a JWT access token by its signature alone, without a statement. Whether its authorization still stands is not
+ * Verifies a JWT access token by its signature alone, without a statement. Whether its authorization still stands is not
  * known; {@link jwtAccessToken} reads that.
  *
- * @returns undefined unless it is an access token of this issuer that has not expired
+ * @returns its claims; undefined unless it is an access token of this issuer that has not expired
  */
+export const verifyJwtAccessToken = async (
+  server: AuthorizationServer,
+  value: string,
+): Promise<Readonly<Record<string, unknown>> | undefined> => {
+  const claims = await open(server, value)
+  return claims && isJwtAccessToken(claims, server.issuer, server.now()) ? claims : undefined
+}
+
+/** The same, and reads what the claims say. */
 export const readJwtAccessToken = async (
   server: AuthorizationServer,
   value: string,
 ): Promise<JwtAccessToken | undefined> => {
-  const claims = value.includes('.')
-    ? await server.keys.open(value, accessTokenType, { onlyPublished: true })
-    : undefined
+  const claims = await open(server, value)
   return claims && parseJwtAccessToken(claims, server.issuer, server.now())
 }
 
