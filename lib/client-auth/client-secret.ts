@@ -2,8 +2,10 @@ import type { AuthorizationServer } from '../authorization-server.ts'
 import { transaction } from '../database/transaction.ts'
 import { hashSecret, importedMark, isImportedMark } from '../keys/secrets.ts'
 import { type Client, hasExpiredSecret } from '../protocol/client.ts'
-import { findImportedSecret, upgradeImportedSecret } from '../repositories/index.ts'
+import { findClient, findImportedSecret, upgradeImportedSecret } from '../repositories/index.ts'
 import { ExpiredSecretError, matchesSecret } from './client-auth-method.ts'
+
+type SecretContext = Pick<AuthorizationServer, 'database' | 'passwords' | 'now'>
 
 /**
  * Whether one of these is a secret of the client. The first use of an imported secret checks the hash that the other server
@@ -15,7 +17,7 @@ import { ExpiredSecretError, matchesSecret } from './client-auth-method.ts'
 export const verifySecrets = (
   client: Client,
   secrets: readonly string[],
-  server: AuthorizationServer,
+  server: SecretContext,
 ): boolean | Promise<boolean> => {
   const matches = secrets.some((secret) => matchesSecret(client, secret, server.now()))
   const mark = matches ? undefined : client.secretHashes.find(isImportedMark)
@@ -23,13 +25,18 @@ export const verifySecrets = (
 }
 
 const verifyImported = async (
-  server: AuthorizationServer,
+  server: SecretContext,
   { clientId, secretHashes, metadata }: Client,
   secrets: readonly string[],
   mark: string,
 ): Promise<boolean> => {
   const imported = await findImportedSecret(server.database, { clientId })
-  if (imported === undefined || importedMark(imported) !== mark) return false
+  if (imported === undefined) {
+    // Another request has just put our hash in its place.
+    const current = await findClient(server.database, { clientId, now: server.now() })
+    return secrets.some((secret) => current !== undefined && matchesSecret(current, secret, server.now()))
+  }
+  if (importedMark(imported) !== mark) return false
   for (const secret of secrets) {
     if (!(await server.passwords.verifySecret(secret, imported))) continue
     if (secretHashes[0] === mark && hasExpiredSecret(metadata, server.now())) throw new ExpiredSecretError()

@@ -78,6 +78,13 @@ describe('verifying', () => {
     )
   })
 
+  test('takes PBKDF2 hashes of Django', async () => {
+    // Written by Django 3.2: make_password(…) with its default hasher.
+    const stored = 'pbkdf2_sha256$260000$0B2L6Lodqi7MuosivMkLHv$DV0PgR/4YOzdecL8rncpmIsIcHX6C8VzbUWrP/IEaV8='
+    await expect(verifyPassword('correct horse battery staple', stored)).resolves.toBe(true)
+    await expect(verifyPassword('another', stored.replace('260000', '10'))).resolves.toBe(false)
+  })
+
   test('takes the 1,024th character, and never the 1,025th', async () => {
     const longest = 'x'.repeat(1024)
     await expect(verifyPassword(longest, await hashPassword(longest))).resolves.toBe(true)
@@ -101,6 +108,11 @@ describe('verifying', () => {
     ['plain text', password],
     ['md5-crypt', '$1$abcdefgh$ik7CuXsTZ3eQmO3OZy3dT.'],
     ['pbkdf2', `$pbkdf2-sha256$29000$${rest}`],
+    ['PBKDF2 with another hash function', `pbkdf2_sha1$1000$${salt}$${'A'.repeat(43)}=`],
+    ['PBKDF2 without iterations', `pbkdf2_sha256$0$${salt}$${'A'.repeat(43)}=`],
+    ['PBKDF2 of eleven million iterations', `pbkdf2_sha256$11000000$${salt}$${'A'.repeat(43)}=`],
+    ['PBKDF2 with a short salt', `pbkdf2_sha256$1000$salt$${'A'.repeat(43)}=`],
+    ['cut PBKDF2', `pbkdf2_sha256$1000$${salt}$${'A'.repeat(22)}==`],
     ['bcrypt of a known bug', `$2x$04$${'a'.repeat(53)}`],
     ['cut bcrypt', `$2b$10$${'a'.repeat(43)}`],
     ['long bcrypt', `$2b$10$${'a'.repeat(54)}`],
@@ -159,7 +171,7 @@ const observed = (options: Parameters<typeof createPasswordVerifier>[0] = {}) =>
 
 /** Algorithm and parameters: everything before the salt. */
 const kindOf = (hash: string | undefined) =>
-  /^(\$2[aby]\$\d\d\$|\$argon2\w+\$v=\d+\$[^$]+|\$scrypt\$[^$]+)/.exec(hash ?? '')?.[0]
+  /^(\$2[aby]\$\d\d\$|\$argon2\w+\$v=\d+\$[^$]+|\$scrypt\$[^$]+|pbkdf2_sha256\$[^$]+)/.exec(hash ?? '')?.[0]
 
 describe('one cost', () => {
   test.each([
@@ -167,6 +179,7 @@ describe('one cost', () => {
     ['argon2i', () => argon2Hash(password, { ...cheap, algorithm: 1 })],
     ['argon2id', () => argon2Hash(password, { ...cheap, memoryCost: 128 })],
     ['scrypt', async () => scryptHash.replace('ln=14', 'ln=4')],
+    ['PBKDF2', async () => `pbkdf2_sha256$10$saltsaltsalt$${'A'.repeat(43)}=`],
   ])('a dummy is a %s verification once such a hash was seen', async (_name, make) => {
     const { calls, passwords } = observed()
     const hash = await make()
@@ -306,6 +319,20 @@ describe('turns', () => {
     await settle()
     running.shift()?.()
     await expect(later).resolves.toBe(false)
+  })
+
+  test('secrets of clients take turns in the same queue, and teach no dummy', async () => {
+    const { passwords, running } = held(1, 0)
+    const first = passwords.verify({ password: 'x', hash: undefined })
+    const hash = await bcrypt('secret')
+    await expect(passwords.verifySecret('secret', hash)).rejects.toMatchObject({ status: 503 })
+    await settle()
+    running.shift()?.()
+    await first
+    const { calls, passwords: later } = observed()
+    await expect(later.verifySecret('secret', hash)).resolves.toBe(true)
+    await later.verify({ password, hash: undefined })
+    expect(kindOf(calls.at(-1)?.hash)).toMatch(/^\$argon2id/)
   })
 
   test('known browsers get every other turn, and places of their own', async () => {

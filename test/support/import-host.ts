@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import knex, { type Knex } from 'knex'
+import type { CliOutcome } from './cli-process.ts'
 import { openCommandLine } from './command-line.ts'
 import { createUsers, type Host, type HostSettings, startHost } from './host.ts'
 import { answerOf, type Fields, post, type TokenAnswer } from './tokens.ts'
@@ -25,8 +26,8 @@ export interface ImportReport {
 /** A host that imports: its command line, and the host itself on the same database. */
 export interface ImportHost extends Host {
   import(...args: string[]): Promise<ImportReport>
-  /** Runs the command, which must print an error; returns what it prints. */
-  refused(...args: string[]): Promise<{ code: number; stderr: string }>
+  /** The same command as people run it. */
+  run(...args: string[]): Promise<CliOutcome>
   /** Fills a database of another server, an SQLite file. @returns its path */
   sqlite(fill: (database: Knex) => Promise<unknown>): Promise<string>
 }
@@ -57,7 +58,7 @@ export const startImportHost = async (settings: HostSettings = {}): Promise<Impo
       if (!stdout.startsWith('{')) throw new Error(stderr)
       return { code, printed: stdout + stderr, ...JSON.parse(stdout) }
     },
-    refused: (...args) => cli.run(folder, ['import', ...args]),
+    run: (...args) => cli.run(folder, ['import', ...args]),
     sqlite: async (fill) => {
       const filename = join(cli.folder(), 'peer.sqlite')
       const peer = knex({ client: 'better-sqlite3', connection: { filename }, useNullAsDefault: true })
