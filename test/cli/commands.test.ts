@@ -24,7 +24,7 @@ describe('help', () => {
     const folder = cli.folder()
     const { stdout } = await cli.succeed(folder, ['--help'])
     const groups = {
-      client: 'create list show update disable enable delete rotate-secret',
+      client: 'create list show update disable enable delete rotate-secret requests approve refuse',
       clients: 'plan apply drift',
       consents: 'list revoke',
       token: 'inspect revoke',
@@ -60,7 +60,10 @@ describe('help', () => {
   test.each([
     [['clinet', 'create'], 'unknown command clinet create; did you mean: latchkey client create'],
     [['migrat'], 'did you mean: latchkey migrate'],
-    [['client'], 'client needs one of: create, list, show, update, disable, enable, delete, rotate-secret'],
+    [
+      ['client'],
+      'client needs one of: create, list, show, update, disable, enable, delete, rotate-secret, requests, approve, refuse',
+    ],
     [['frobnicate'], 'unknown command frobnicate; see: latchkey --help'],
     [['client', 'create', '--redirect-url', callback], 'did you mean --redirect-uri?'],
     [['client', 'create', '--redirect-uri'], '--redirect-uri <value>'],

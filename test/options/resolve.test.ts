@@ -270,6 +270,8 @@ const brand = (branding: Record<string, unknown>, message: string): Refused => [
   `branding.${message}`,
 ]
 
+const allow = () => true
+
 test.each<Refused>([
   [{ database: 'postgres://localhost/app' }, 'database must be a Knex instance or configuration'],
   [{ tablePrefix: 'a"; drop table b; --' }, 'tablePrefix must be'],
@@ -388,6 +390,23 @@ test.each<Refused>([
       'login.providers[0]',
     ],
   ),
+  [{ developers: true }, 'developers must be an object'],
+  [{ developers: {} }, 'developers.allow is required'],
+  [
+    { developers: { allow, maxClient: 3 } },
+    'developers.maxClient is not an option; did you mean developers.maxClients?',
+  ],
+  [{ developers: { allow, maxClients: 0 } }, 'developers.maxClients must be a whole number of at least 1'],
+  [{ developers: { allow, scopes: [] } }, 'developers.scopes must be a list of scopes'],
+  [{ developers: { allow, scopes: ['opnid'] } }, 'developers.scopes: opnid is not in the option scopes'],
+  [
+    { developers: { allow, redirectUris: ['https://x.example/'] } },
+    'developers.redirectUris must be a function',
+  ],
+  [
+    { developers: allow, securityProfile: 'fapi2_security' },
+    'developers cannot be used with securityProfile',
+  ],
   [{ branding: { links: { help: 5 } } }, 'branding.links.help must be a string'],
   [{ outbound: { allow: ['http://127.0.0.1:4001/x'] } }, 'outbound.allow must be a list of origins'],
   [{ logger: { info() {}, error() {} } }, 'logger must have the functions'],

@@ -1,0 +1,55 @@
+import { openCommandLine, rowsOf, withDatabase } from '../support/command-line.ts'
+
+const cli = openCommandLine()
+afterAll(() => cli.close())
+
+test('requests of users are listed, approved and refused', async () => {
+  const folder = cli.folder()
+  await cli.succeed(folder, ['migrate'])
+  const redirect = ['--redirect-uri', 'https://desk.example.com/callback']
+  for (const id of ['one', 'two']) {
+    await cli.succeed(folder, ['client', 'create', '--id', id, '--name', `Desk ${id}`, ...redirect])
+    await cli.succeed(folder, ['client', 'disable', id])
+  }
+  const about = { subject: 'ada', status: 'waiting', created_at: 0, requested_at: 0, revision: 1 }
+  const owners = ['one', 'two'].map((client_id, slot) => ({ client_id, slot, ...about }))
+  await withDatabase(folder, (database) => database('oauth_client_owners').insert(owners))
+
+  const listed = await cli.succeed(folder, ['client', 'requests'])
+  expect(listed.stdout).toMatch(/one +Desk one +ada +the client +1970-01-01T00:00:00.000Z\ntwo /)
+  await cli.succeed(folder, ['client', 'approve', 'one', '--by', 'root'])
+  await cli.succeed(folder, ['client', 'refuse', 'two', '--by', 'root', '--reason', 'Not yours.'])
+  expect(await rowsOf(folder, 'oauth_client_owners')).toMatchObject([
+    { client_id: 'one', status: 'active', decided_by: 'root', reason: null },
+    { client_id: 'two', status: 'refused', decided_by: 'root', reason: 'Not yours.' },
+  ])
+  expect(await rowsOf(folder, 'oauth_clients')).toMatchObject([
+    { client_id: 'one', disabled_at: null },
+    { client_id: 'two', disabled_at: expect.any(Number) },
+  ])
+  expect((await cli.succeed(folder, ['client', 'requests', '--json'])).stdout.trim()).toBe('[]')
+  expect(await cli.run(folder, ['client', 'approve', 'two'])).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('client two does not wait for approval'),
+  })
+})
+
+test('a plan that removes unlisted clients leaves those of users', async () => {
+  const folder = cli.folder({ 'latchkey.clients.mjs': 'export default []' })
+  await cli.succeed(folder, ['migrate'])
+  await cli.succeed(folder, [
+    'client',
+    'create',
+    '--id',
+    'desk',
+    '--redirect-uri',
+    'https://desk.example.com/',
+  ])
+  const owner = { client_id: 'desk', subject: 'ada', slot: 0, status: 'active', created_at: 0 }
+  await withDatabase(folder, (database) =>
+    database('oauth_client_owners').insert({ ...owner, requested_at: 0, approved_at: 0, revision: 1 }),
+  )
+  const plan = ['clients', 'plan', '--file', 'latchkey.clients.mjs', '--remove']
+  const { stdout } = await cli.succeed(folder, plan)
+  expect(stdout).toContain('0 to remove')
+})
