@@ -29,10 +29,14 @@ export const compile = (checkout: string): string => {
   for (const program of programs) {
     buildSync({
       absWorkingDir: checkout,
-      entryPoints: [`bench/${program}.ts`],
+      // As an entry point of its own the library becomes a file of its own, which profiles then name.
+      entryPoints: [`bench/${program}.ts`, 'lib/index.ts'],
+      outdir: directory,
+      outbase: '.',
       // As deep as `lib/pages`, because modules find `views` by their own path.
-      outfile: join(directory, 'bench', `${program}.js`),
+      chunkNames: 'lib/shared/[hash]',
       bundle: true,
+      splitting: true,
       packages: 'external',
       format: 'esm',
       platform: 'node',
