@@ -1,7 +1,8 @@
 // The recipes for apps with a login of their own, as they stand in the documentation.
 
+import { claimsOf } from '../support/outcomes.ts'
 import { locationOf, type RawBrowser } from '../support/raw-browser.ts'
-import { authorizeAt, grantedTo, type Recipe, startRecipe } from '../support/recipe.ts'
+import { authorizeAt, grantedTo, type Recipe, redeemed, startRecipe } from '../support/recipe.ts'
 import { ada } from '../support/stock-client.ts'
 
 const recipes = [
@@ -35,7 +36,9 @@ describe.each(recipes)('$page', ({ page, signedIn, signedOut }) => {
     expect((await signIn(browser)).location?.pathname).toBe('/')
     const page = await browser.open(authorizeAt(recipe.issuer, { max_age: '600' }))
     expect(page.url.pathname).not.toBe('/oauth/login')
-    await grantedTo(recipe, browser)
+    const { id_token = '' } = await redeemed(recipe, await grantedTo(recipe, browser))
+    const age = Date.now() / 1000 - Number(claimsOf(id_token).auth_time)
+    expect([age > -1, age < 60]).toEqual([true, true])
     expect((await silently(browser)).searchParams.has('code')).toBe(true)
   })
 
@@ -50,10 +53,15 @@ describe.each(recipes)('$page', ({ page, signedIn, signedOut }) => {
     expect(`${right.location?.pathname}${right.location?.search}`).toBe(fields.return_to)
   })
 
-  test('signing out of the app ends our login', async () => {
+  test('signing out of the app ends our login, and at once what the client got', async () => {
     const browser = recipe.browser()
-    await grantedTo(recipe, browser)
+    const { access_token } = await redeemed(recipe, await grantedTo(recipe, browser))
+    const headers = { Authorization: `Bearer ${access_token}` }
+    const userInfo = async (): Promise<number> =>
+      (await fetch(`${recipe.issuer}/userinfo`, { headers })).status
+    expect(await userInfo()).toBe(200)
     await browser.post('/logout', {})
+    expect(await userInfo()).toBe(401)
     expect(await home(browser)).toBe(signedOut)
     expect((await silently(browser)).searchParams.get('error')).toBe('login_required')
   })
