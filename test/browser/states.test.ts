@@ -75,13 +75,26 @@ const labels: Readonly<Record<string, string>> = {
   'login-providers': 'Email',
   'login-providers-wrong': 'Username',
 }
-/** The states with the form for the code of a device. */
-const deviceForms = ['device', 'device-filled', 'device-wrong', 'device-throttled']
+/** The states with a field that a browser has nothing for: a code that is used once, or a name of a passkey. */
+const unfilledForms = [
+  ...['device', 'device-filled', 'device-wrong', 'device-throttled', 'second-factor-recovery'],
+  ...['passkeys', 'passkeys-added', 'passkeys-not-added', 'passkey'],
+]
 const isClientForm = (name: string): boolean => /^developer-(new|edit|client-created)/.test(name)
 const confirmForm = ['post', 'text username username username  unseen fixed', password, ...buttons]
 
+/** With passkeys, the field that has the focus offers them, and there is one button more. */
+const passkeyForm = (isConfirmed: boolean): string[] => {
+  const form = isConfirmed ? confirmForm : signInForm('Email or username')
+  const [known, offered] = isConfirmed
+    ? ['current-password', 'current-password webauthn']
+    : ['username username username', 'username username username webauthn']
+  return [...form.map((field) => field.replace(known, offered)), 'button  use-passkey']
+}
+
 const formsIn = (name: string): string[][] => {
   if (name.startsWith('login-confirm')) return [confirmForm]
+  if (name.startsWith('login-passkey')) return [passkeyForm(name === 'login-passkey-confirm')]
   return name.startsWith('login') ? [signInForm(labels[name] ?? 'Email or username')] : []
 }
 
@@ -157,11 +170,11 @@ describeWith('chromium', 'every state of every page', () => {
           const faults = await page.evaluate(layout)
           expect({ name, ...found, barriers, faults }).toEqual({
             ...{ name, direction: language === 'ar' ? 'rtl' : 'ltr', moving: [] },
-            // A browser has nothing to fill in: the code of a device is used once, and a client is not the user.
+            // A client is not the user.
             ...{
               withoutAutocomplete: isClientForm(name)
                 ? found.withoutAutocomplete
-                : deviceForms.includes(name)
+                : unfilledForms.includes(name)
                   ? 1
                   : 0,
             },
