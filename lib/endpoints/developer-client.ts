@@ -1,4 +1,5 @@
 import { clientAdministration } from '../clients/administration.ts'
+import type { Developer } from '../clients/developers.ts'
 import type { PageContext } from '../http/context.ts'
 import { queryParameters } from '../http/form.ts'
 import type { Endpoint } from '../http/route.ts'
@@ -7,9 +8,9 @@ import { ownPath } from '../http/urls.ts'
 import type { DeveloperNotice } from '../pages/developer-models.ts'
 import { allowedScopes, clientName, usesSecret } from '../protocol/client.ts'
 import type { Parameters } from '../protocol/parameters.ts'
-import { showOnce, takeShownOnce } from '../sessions/shown-once.ts'
+import { leaveOutcome, takeOutcome } from '../sessions/notice.ts'
 import { submitAccountLogin } from './account-login.ts'
-import { listNotice, stateOf } from './developer.ts'
+import { listKey, stateOf } from './developer.ts'
 import {
   type DeveloperPage,
   developerFormFields,
@@ -23,25 +24,27 @@ import {
 
 const notices: readonly DeveloperNotice[] = ['created', 'saved', 'sent', 'rotated']
 
-/** What is kept for the page of a client is about this client. */
-const aboutClient = (clientId: string): string => JSON.stringify(['developer', clientId])
+/** What an act has led to is for one user, on the page of one client. */
+const outcomeKey = ({ subject }: Developer, clientId: string): string =>
+  JSON.stringify(['developer', subject, clientId])
 
 /** Redirects to the page of a client, which says once what has happened. */
 export const showResult = (
   context: PageContext,
+  developer: Developer,
   clientId: string,
-  result: { readonly notice: DeveloperNotice; readonly secret?: string },
+  outcome: { readonly act: DeveloperNotice; readonly secret?: string },
 ): void => {
-  showOnce(context, aboutClient(clientId), result)
+  leaveOutcome(context, outcomeKey(developer, clientId), outcome)
   redirectToPage(context.res, developerUrl(context, { path: '/developer/client', clientId }))
 }
 
-const showClient = (context: PageContext, { owner, client }: OwnClient): void => {
+const showClient = (context: PageContext, developer: Developer, { owner, client }: OwnClient): void => {
   const { server, language } = context
   const { clientId, metadata } = client
   const url = (path: DeveloperPage['path']): string => developerUrl(context, { path, clientId })
-  const { notice, secret } = takeShownOnce(context, aboutClient(clientId))
-  const said = notices.find((each) => each === notice)
+  const { act, secret } = takeOutcome(context, outcomeKey(developer, clientId)) ?? {}
+  const said = notices.find((each) => each === act)
   context.send('developer-client', {
     client: { name: clientName(client, language), clientId, state: stateOf(owner, client) },
     isPublic: metadata.token_endpoint_auth_method === 'none',
@@ -67,7 +70,7 @@ export const developerClientEndpoint: Endpoint<PageContext> = {
     GET: (context) => {
       const clientId = namedClient(context)
       return showDeveloperPage(context, { path: '/developer/client', clientId }, async (developer) =>
-        showClient(context, await findOwnClient(context, developer, clientId)),
+        showClient(context, developer, await findOwnClient(context, developer, clientId)),
       )
     },
     POST: (context) => submitAccountLogin(context, '/developer/client', { client_id: namedClient(context) }),
@@ -95,12 +98,12 @@ const rotate: Act = async (context, developer, clientId, form) => {
   const keepPreviousFor = form.optional('now') === 'on' ? 0 : undefined
   const clients = clientsFor(context, developer)
   const { client_secret: secret } = await clients.rotateSecret(clientId, { keepPreviousFor })
-  showResult(context, clientId, { notice: 'rotated', secret })
+  showResult(context, developer, clientId, { act: 'rotated', secret })
 }
 
 const remove: Act = async (context, developer, clientId) => {
   await clientsFor(context, developer).delete(clientId)
-  showOnce(context, listNotice, { notice: 'deleted' })
+  leaveOutcome(context, listKey(developer), { act: 'deleted' })
   redirectToPage(context.res, ownPath(context.server, '/developer'))
 }
 

@@ -97,8 +97,8 @@ const create = async (
     // The list says that there are enough.
     if (created === undefined) return redirectToPage(context.res, ownPath(context.server, '/developer'))
     const { client_id: clientId, client_secret: secret } = created
-    const notice = developer.needsApproval ? 'sent' : 'created'
-    showResult(context, clientId, { notice, ...(secret !== undefined && { secret }) })
+    const act = developer.needsApproval ? 'sent' : 'created'
+    showResult(context, developer, clientId, { act, ...(secret !== undefined && { secret }) })
   } catch (error) {
     if (!isFormError(error)) throw error
     showNew(context, developer, { typed, error })
@@ -156,7 +156,7 @@ const change = async (
       fields: fieldsOf(typed),
     })
     if (outcome === 'stale') return await showAgain({ typed, notice: 'stale' })
-    showResult(context, clientId, { notice: outcome === 'waiting' ? 'sent' : 'saved' })
+    showResult(context, developer, clientId, { act: outcome === 'waiting' ? 'sent' : 'saved' })
   } catch (error) {
     if (!isFormError(error)) throw error
     await showAgain({ typed, error })

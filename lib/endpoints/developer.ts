@@ -1,3 +1,4 @@
+import type { Developer } from '../clients/developers.ts'
 import type { PageContext } from '../http/context.ts'
 import { queryParameters } from '../http/form.ts'
 import type { Endpoint } from '../http/route.ts'
@@ -10,7 +11,7 @@ import {
   findClients,
   listClientIdsOfOwner,
 } from '../repositories/index.ts'
-import { takeShownOnce } from '../sessions/shown-once.ts'
+import { takeOutcome } from '../sessions/notice.ts'
 import { pageOf } from './account.ts'
 import { submitAccountLogin } from './account-login.ts'
 import { developerUrl, type SignedInDeveloper, showDeveloperPage } from './developer-access.ts'
@@ -18,8 +19,8 @@ import { developerUrl, type SignedInDeveloper, showDeveloperPage } from './devel
 /** Clients on one page of the list. */
 const pageSize = 20
 
-/** What the notice about a deleted client is about. */
-export const listNotice = 'developer'
+/** What an act has led to is for one user, on the list. */
+export const listKey = ({ subject }: Developer): string => JSON.stringify(['developer', subject])
 
 /** What owners read about the state of their client. */
 export const stateOf = (
@@ -32,12 +33,9 @@ export const stateOf = (
   return status === 'refused' ? 'unchanged' : 'active'
 }
 
-const showList = async (
-  context: PageContext,
-  { active, subject }: SignedInDeveloper,
-  asked: number,
-): Promise<void> => {
+const showList = async (context: PageContext, developer: SignedInDeveloper, asked: number): Promise<void> => {
   const { server, language } = context
+  const { active, subject } = developer
   const { database, options } = server
   const ids = await listClientIdsOfOwner(database, { subject })
   const pages = Math.max(1, Math.ceil(ids.length / pageSize))
@@ -62,7 +60,7 @@ const showList = async (
     username: active.user.username,
     clients: cards,
     ...(ids.length < max ? { newUrl: ownPath(server, '/developer/new') } : { max }),
-    ...(takeShownOnce(context, listNotice).notice === 'deleted' && { notice: 'deleted' as const }),
+    ...(takeOutcome(context, listKey(developer))?.act === 'deleted' && { notice: 'deleted' as const }),
     signOutUrl: ownPath(server, '/logout'),
     ...(number > 1 && { previousUrl: pageUrl(number - 1) }),
     ...(number < pages && { nextUrl: pageUrl(number + 1) }),

@@ -8,6 +8,7 @@ import { adminDeleteClientEndpoint } from './admin/delete-client.ts'
 import { adminEventsEndpoint } from './admin/events.ts'
 import { adminKeysEndpoint } from './admin/keys.ts'
 import { adminNewClientEndpoint } from './admin/new-client.ts'
+import { adminRequestsEndpoint } from './admin/requests.ts'
 import { adminUsersEndpoint } from './admin/users.ts'
 import { assetsEndpoint } from './assets.ts'
 import { authorizeEndpoint } from './authorize.ts'
@@ -98,6 +99,7 @@ export const createEndpoints = ({
     ...(features.deviceAuthorization ? [deviceEndpoint] : []),
     ...(developers ? developerEndpoints : []),
     ...(admin ? adminEndpoints : []),
+    ...(admin && developers ? [adminRequestsEndpoint] : []),
   ],
   discovery: createDiscoveryEndpoints(),
   files: [assetsEndpoint, logosEndpoint],

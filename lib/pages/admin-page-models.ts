@@ -2,7 +2,7 @@ import type { ClientForm } from './client-form-models.ts'
 
 /** The links to the admin pages; the present one is marked. */
 export interface AdminSection {
-  kind: 'clients' | 'users' | 'keys' | 'events'
+  kind: 'clients' | 'requests' | 'users' | 'keys' | 'events'
   url: string
   isCurrent: boolean
 }
@@ -96,6 +96,30 @@ export interface AdminPageModels {
     authorizations: number
     remove: AdminForm
     cancelUrl: string
+  }
+  /** Clients of users that wait for approval. */
+  'admin-requests': AdminPage & {
+    requests: readonly {
+      name: string
+      id: string
+      /** The admin page of the client. */
+      url: string
+      /** The user who owns it. */
+      owner: string
+      ownerUrl: string
+      since: string
+      /** A change of an approved client, rather than a new one. */
+      isChange: boolean
+      /** What is asked for: member and value, in display order. */
+      facts: readonly (readonly [string, string])[]
+      approve: AdminForm
+      refuse: AdminForm
+    }[]
+    /** The first page, if this is a later one. */
+    previousUrl?: string
+    nextUrl?: string
+    /** What was just done. `stale`: its owner changed it meanwhile, or it was decided, so nothing happened. */
+    notice?: 'approved' | 'refused' | 'stale'
   }
   'admin-users': AdminPage & {
     query: string

@@ -3,7 +3,7 @@ import type { ClientForm } from './client-form-models.ts'
 import type { Sample } from './samples.ts'
 
 const sections = (present: AdminSection['kind']): AdminSection[] =>
-  (['clients', 'users', 'keys', 'events'] as const).map((kind) => ({
+  (['clients', 'requests', 'users', 'keys', 'events'] as const).map((kind) => ({
     kind,
     url: kind === 'clients' ? '/admin' : `/admin/${kind}`,
     isCurrent: kind === present,
@@ -63,6 +63,22 @@ const client: AdminPageModels['admin-client'] = {
   toggle: form('disable'),
   removeUrl: '/admin/delete-client?client_id=desk',
   eventsUrl: '/admin/events?client=desk',
+}
+const request: AdminPageModels['admin-requests']['requests'][number] = {
+  name: 'Order Desk',
+  id: '6b1f0c1e-8a53-4a1e-9d5c-0c7f3a3f2b11',
+  url: '/admin/client?client_id=desk',
+  owner: '10032',
+  ownerUrl: '/admin/users?q=10032',
+  since: time,
+  isChange: false,
+  facts: [
+    ['client_name', 'Order Desk'],
+    ['redirect_uris', 'https://desk.example.com/callback'],
+    ['scope', 'openid orders:read'],
+  ],
+  approve: form('approve'),
+  refuse: form('refuse'),
 }
 const removal: AdminPageModels['admin-delete-client'] = {
   ...{ sections: sections('clients'), name: 'Order Desk', id: 'desk', disabled: false },
@@ -193,6 +209,28 @@ export const adminSamples: readonly Sample[] = [
   },
   { name: 'admin-client-stale', page: 'admin-client', model: { ...client, notice: 'stale' } },
   { name: 'admin-delete-client', page: 'admin-delete-client', model: removal },
+  {
+    name: 'admin-requests',
+    page: 'admin-requests',
+    model: {
+      ...{ sections: sections('requests'), requests: [request, { ...request, isChange: true }] },
+      notice: 'stale',
+    },
+  },
+  {
+    name: 'admin-requests-long',
+    page: 'admin-requests',
+    model: {
+      sections: sections('requests'),
+      requests: [{ ...request, name: long, id: long, owner: long, facts: [['redirect_uris', long]] }],
+      ...{ previousUrl: '/admin/requests', nextUrl: '/admin/requests?after=sample' },
+    },
+  },
+  {
+    name: 'admin-requests-none',
+    page: 'admin-requests',
+    model: { sections: sections('requests'), requests: [] },
+  },
   { name: 'admin-users', page: 'admin-users', model: users },
   {
     name: 'admin-users-user',

@@ -583,6 +583,42 @@ describe('approval', () => {
   })
 })
 
+test('administrators decide on the admin pages, about what they have seen', async () => {
+  says[ada.email] = 'approval'
+  const admin = (req: { get(name: string): string | undefined }) => req.get('x-admin') ?? false
+  const both = await startHost({ options: { developers, admin } })
+  const heard: AuthEvent[] = []
+  both.oauth.events.on('*', (event) => heard.push(event))
+  const agent = await signedIn(ada, both)
+  const [one, two] = [await register(agent), await register(agent)]
+  const url = '/oauth/admin/requests'
+  expectErrorPage(await agent.get(url), 403)
+  const carol = new RawBrowser(both.app, undefined, { 'x-admin': 'carol' })
+  const formAbout = (page: Answer, act: string, { clientId }: { clientId: string }) =>
+    fieldsOf({ ...page, html: page.html.slice(page.html.indexOf(clientId)) }, `value="${act}"`)
+  const page = await carol.open(url)
+  const { csrf_token: _, ...unproven } = formAbout(page, 'approve', one)
+  expectErrorPage(await carol.post(url, unproven), 403)
+  expectErrorPage(await carol.post(url, { ...formAbout(page, 'approve', one), revision: '2' }), 403)
+  const seen = formAbout(page, 'refuse', two)
+  await sent(agent, `/edit?client_id=${two.clientId}`, { client_name: 'Desk 2' })
+  const stale = await carol.follow(await carol.post(url, seen))
+  expect(textOf(stale)).toContain('Nothing was done')
+  await carol.post(url, formAbout(stale, 'approve', one))
+  await carol.post(url, { ...formAbout(stale, 'refuse', two), reason: 'No.' })
+  expect(textOf(await carol.open(url))).toContain('No client waits for approval.')
+  const [approved, refused] = [one, two].map(({ clientId }) => both.oauth.clients.get(clientId))
+  expect([(await approved)?.disabled, (await refused)?.disabled]).toEqual([false, true])
+  const decisions = heard.filter(({ type }) => /approved|approval_refused/.test(type))
+  expect(decisions).toMatchObject(
+    [one, two].map(({ clientId }) => ({ clientId, by: 'carol', subject: '1', address: '127.0.0.1' })),
+  )
+  await both.close()
+  const plain = await startHost({ options: { admin } })
+  expect((await new RawBrowser(plain.app, undefined, { 'x-admin': 'carol' }).get(url)).status).toBe(404)
+  await plain.close()
+})
+
 describe('owners', () => {
   test('a client goes to another user, or to none, beyond every quota', async () => {
     const [agent, bobs] = [await signedIn(), await signedIn(bob)]

@@ -69,14 +69,28 @@ export const adminEndpoint = (
 export const clientsFor = ({ server, actor, info }: AdminContext): ClientAdministration =>
   clientAdministration({ ...server, logos: server, by: { actor, info } })
 
-const paths = { clients: '/admin', users: '/admin/users', keys: '/admin/keys', events: '/admin/events' }
+const paths = {
+  clients: '/admin',
+  requests: '/admin/requests',
+  users: '/admin/users',
+  keys: '/admin/keys',
+  events: '/admin/events',
+}
 
 /** The links to the admin pages. */
 export const sectionsOf = (
   { server }: AdminContext,
   present: AdminSection['kind'],
 ): readonly AdminSection[] =>
-  (['clients', 'users', 'keys', 'events'] as const).map((kind) => ({
+  (
+    [
+      'clients',
+      ...(server.options.developers ? (['requests'] as const) : []),
+      'users',
+      'keys',
+      'events',
+    ] as const
+  ).map((kind) => ({
     kind,
     url: ownPath(server, paths[kind]),
     isCurrent: kind === present,

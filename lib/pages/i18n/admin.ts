@@ -5,6 +5,7 @@ import type { Dictionary } from './text.ts'
 const texts = {
   'admin.sections': 'Admin pages',
   'admin.clients': 'Clients',
+  'admin.requests': 'Requests',
   'admin.users': 'Users',
   'admin.keys': 'Signing keys',
   'admin.events': 'Events',
@@ -68,6 +69,20 @@ const texts = {
   'admin-delete-client.authorizations': 'Authorizations that were not ended',
   'admin-delete-client.disable': 'To stop the client and keep its data, disable it instead.',
   'admin-delete-client.submit': 'Delete',
+
+  'admin-requests.text': 'Users registered or changed these clients. They wait for your approval.',
+  'admin-requests.empty': 'No client waits for approval.',
+  'admin-requests.new': 'New',
+  'admin-requests.change': 'Change',
+  'admin-requests.owner': 'Owner',
+  'admin-requests.since': 'Sent',
+  'admin-requests.reason': 'Reason, for the owner',
+  'admin-requests.approve': 'Approve',
+  'admin-requests.refuse': 'Refuse',
+  'admin-requests.notice.approved': 'The request is approved.',
+  'admin-requests.notice.refused': 'The request is refused.',
+  'admin-requests.notice.stale':
+    'Nothing was done: the request was changed or decided in the meantime. The page shows those that wait now.',
 
   'admin-users.query': 'User ID',
   'admin-users.query.names': 'User ID or login name',

@@ -1,0 +1,88 @@
+import { type DeveloperClient, developerAdministration } from '../../clients/developer-requests.ts'
+import { queryParameters } from '../../http/form.ts'
+import { redirectToPage } from '../../http/send.ts'
+import { ownPath } from '../../http/urls.ts'
+import { developerFields } from '../../protocol/developer-client.ts'
+import { OAuthError } from '../../protocol/errors.ts'
+import { ownersPerPage } from '../../repositories/index.ts'
+import {
+  type AdminContext,
+  adminEndpoint,
+  adminForm,
+  iso,
+  leaveAdminOutcome,
+  noticeOf,
+  sectionsOf,
+  submittedForm,
+  takeAdminOutcome,
+} from './admin-endpoint.ts'
+
+const path = '/admin/requests'
+const notices = ['approved', 'refused', 'stale'] as const
+
+/** The clients of users, whose events have the address of this administrator. */
+const developersFor = ({ server, info }: AdminContext) =>
+  developerAdministration({
+    ...server,
+    logos: server,
+    events: { announce: (type, _, details) => server.events.announce(type, info, details) },
+  })
+
+/** What a request asks for: all that its owner says, or what they want to change. */
+const factsOf = ({ client, changes }: DeveloperClient): [string, string][] =>
+  Object.entries(changes ?? developerFields(client, client.client_id))
+    .filter(([, value]) => value !== null || changes !== undefined)
+    .map(([name, value]) => [name, [value ?? '—'].flat().join('\n')])
+
+const show = async (context: AdminContext): Promise<void> => {
+  const { server, req } = context
+  const after = queryParameters(req).optional('after', 255) ?? ''
+  const waiting = await developersFor(context).list({ status: 'waiting', after })
+  const last = waiting.at(-1)?.client.client_id
+  const outcome = takeAdminOutcome(context, 'requests')
+  context.send('admin-requests', {
+    sections: sectionsOf(context, 'requests'),
+    requests: waiting.map((request) => {
+      const { client, subject, requestedAt, changes, revision } = request
+      const { client_id, client_name = client_id } = client
+      const about = { client_id, revision: String(revision) }
+      return {
+        ...{ name: client_name, id: client_id, owner: subject, since: iso(requestedAt) },
+        url: ownPath(server, '/admin/client', { client_id }),
+        ownerUrl: ownPath(server, '/admin/users', { q: subject }),
+        isChange: changes !== undefined,
+        facts: factsOf(request),
+        approve: adminForm(context, path, 'approve', about),
+        refuse: adminForm(context, path, 'refuse', about),
+      }
+    }),
+    previousUrl: after === '' ? undefined : ownPath(server, path),
+    nextUrl: waiting.length === ownersPerPage && last ? ownPath(server, path, { after: last }) : undefined,
+    notice: noticeOf(outcome, notices),
+  })
+}
+
+const submit = async (context: AdminContext): Promise<void> => {
+  const { act, about, form } = submittedForm(context, ['client_id', 'revision'])
+  const clientId = about.client_id ?? ''
+  const decision = {
+    revision: Number(about.revision),
+    ...(context.actor !== undefined && { by: context.actor }),
+  }
+  const developers = developersFor(context)
+  const reason = form.optional('reason', 1000)?.trim()
+  const decide = async (): Promise<(typeof notices)[number]> => {
+    if (act === 'approve') await developers.approve(clientId, decision)
+    else await developers.refuse(clientId, { ...decision, ...(reason && { reason }) })
+    return act === 'approve' ? 'approved' : 'refused'
+  }
+  const outcome = await decide().catch((error: unknown) => {
+    if (error instanceof OAuthError && error.code === 'invalid_client') return 'stale' as const
+    throw error
+  })
+  leaveAdminOutcome(context, 'requests', { act: outcome })
+  redirectToPage(context.res, ownPath(context.server, path))
+}
+
+/** Clients of users that wait for approval. */
+export const adminRequestsEndpoint = adminEndpoint(path, { GET: show, POST: submit })
