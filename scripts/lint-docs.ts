@@ -226,6 +226,21 @@ const checkSymptoms = (): void => {
   )
 }
 
+/** A page below another one needs no row of its own. */
+const checkEndpoints = (): void => {
+  const sources = readdirSync(join(root, 'lib/endpoints'), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => read(`lib/endpoints/${name}`))
+  const paths = sources.flatMap((source) => all(source, /^ {2}path: '(\/[\w.-]+)/gm))
+  ok(paths.length > 15)
+  const rows = section('docs/endpoints.md', 'Endpoints')
+  deepStrictEqual(
+    paths.filter((path) => !rows.includes(path)),
+    [],
+    'paths without a row',
+  )
+}
+
 /** The names of the members of an interface. */
 const membersOf = (file: string, name: string): string[] => {
   const [, body = ''] =
@@ -273,6 +288,7 @@ const checks: Readonly<Record<string, () => void>> = {
   'docs/doctor.md lists every check and no other': checkDoctor,
   'docs/errors.md lists every error code with its status': checkErrors,
   'docs/README.md lists every page': checkIndex,
+  'docs/endpoints.md names every path': checkEndpoints,
   'docs/api.md lists every member of the router': checkApi,
   'docs/troubleshooting.md quotes messages that exist': checkSymptoms,
   'docs/clients.md lists every field of a client and no other': () =>
