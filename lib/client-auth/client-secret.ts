@@ -20,15 +20,14 @@ export const verifySecrets = (
   server: SecretContext,
 ): boolean | Promise<boolean> => {
   const matches = secrets.some((secret) => matchesSecret(client, secret, server.now()))
-  const mark = matches ? undefined : client.secretHashes.find(isImportedMark)
-  return mark === undefined ? matches : verifyImported(server, client, secrets, mark)
+  const isImported = client.secretHashes.some(isImportedMark)
+  return isImported && !matches ? verifyImported(server, client, secrets) : matches
 }
 
 const verifyImported = async (
   server: SecretContext,
   { clientId, secretHashes, metadata }: Client,
   secrets: readonly string[],
-  mark: string,
 ): Promise<boolean> => {
   const imported = await findImportedSecret(server.database, { clientId })
   if (imported === undefined) {
@@ -36,7 +35,7 @@ const verifyImported = async (
     const current = await findClient(server.database, { clientId, now: server.now() })
     return secrets.some((secret) => current !== undefined && matchesSecret(current, secret, server.now()))
   }
-  if (importedMark(imported) !== mark) return false
+  const mark = importedMark(imported)
   for (const secret of secrets) {
     if (!(await server.passwords.verifySecret(secret, imported))) continue
     if (secretHashes[0] === mark && hasExpiredSecret(metadata, server.now())) throw new ExpiredSecretError()

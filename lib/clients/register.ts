@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { transaction } from '../database/transaction.ts'
 import type { Database } from '../database/types.ts'
+import { isImportedMark } from '../keys/secrets.ts'
 import { type Registrable, unregistrable } from '../options/registrable.ts'
 import { type Client, usesSecret } from '../protocol/client.ts'
 import {
@@ -164,6 +165,8 @@ export const storeClient = async (
   }
   if (existing) await updateClient(tx, { clientId, metadata, now, secretHash: hash })
   else await createClient(tx, { clientId, metadata, now, secretHash: hash ?? null })
+  const isReplaced = hash !== undefined && existing?.secretHashes.some(isImportedMark)
+  if (isReplaced) await removeImportedSecret(tx, { clientId })
   if (foreign !== undefined) await saveImportedSecret(tx, { clientId, hash: foreign })
   if (logo) await setLogo(tx, { clientId, logo: { hash: logo.hash, checkedAt: now }, image: logo })
   else if (logo === null) await setLogo(tx, { clientId })

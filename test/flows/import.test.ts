@@ -7,12 +7,14 @@ import { importClients } from '../../lib/clients/import/import-clients.ts'
 import { importRefreshTokens } from '../../lib/clients/import/import-refresh-tokens.ts'
 import type { ImportedClient, ImportedToken } from '../../lib/clients/import/imported.ts'
 import { openDatabase } from '../../lib/database/open.ts'
+import { seedClients } from '../../lib/index.ts'
 import { hashSecret } from '../../lib/keys/secrets.ts'
 import { registrableOf } from '../../lib/options/registrable.ts'
 import { createPasswordVerifier } from '../../lib/passwords/password-verifier.ts'
 import { findClient } from '../../lib/repositories/index.ts'
 import { type Clock, stopClock } from '../support/clock.ts'
 import { callback, type Host, startHost } from '../support/host.ts'
+import { RawBrowser } from '../support/raw-browser.ts'
 import { answerOf, type Fields, introspect, post, refresh, revoke } from '../support/tokens.ts'
 
 const secret = 'Zk4Rq9vX2bN7mYt5Ws8Lc3Hd6Jf1GpQaUeIo'
@@ -87,6 +89,7 @@ test.each([
   ['bcrypt of PHP', async () => (await slow()).replace('$2b$', '$2y$')],
   ['argon2', () => argon2(secret, { memoryCost: 64, timeCost: 1 })],
   ['argon2 of Django', async () => `argon2${await argon2(secret, { memoryCost: 64, timeCost: 1 })}`],
+  ['bcrypt of Django', async () => `bcrypt$${await slow()}`],
   ['scrypt', async () => scrypt],
   ['PBKDF2 of Django', async () => pbkdf2],
 ])('a secret of which %s is known works, and its first use stores our hash', async (_name, make) => {
@@ -140,6 +143,19 @@ test('an imported secret survives changes of its client, and ends with a rotatio
   await take([{ ...shop, clientId: 'other', secret: await slow() }])
   await host.oauth.clients.delete('other')
   expect(await table('imported_secrets').select()).toEqual([])
+})
+
+test('a secret of our own takes the place of an imported one, of which nothing is left', async () => {
+  await take([{ ...shop, secret: await slow() }])
+  await seedClients(
+    host.database.knex,
+    [{ client_id: 'shop', client_secret: wrong, redirect_uris: [callback] }],
+    {
+      tablePrefix: host.database.tablePrefix,
+    },
+  )
+  expect(await table('imported_secrets').select()).toEqual([])
+  expect(await statusOf()).toBe(401)
 })
 
 test('another slow hash replaces one that was not used, and none that was', async () => {
@@ -206,6 +222,9 @@ test('an imported refresh token is active, appears to its user, and can be revok
     scope: 'openid notes:read',
   })
   expect(await host.oauth.users.export('1')).toMatchObject({ authorizations: [{ clientId: 'shop' }] })
+  const agent = new RawBrowser(host.app)
+  const list = await agent.signIn(await agent.open('/oauth/account'))
+  expect(list.html).toMatch(/value="shop"/)
   expect((await revoke(host, token, web)).status).toBe(200)
   expect((await introspect(host, token, web)).body).toEqual({ active: false })
   expect((await refresh(host, token, web)).body).toMatchObject({ error: 'invalid_grant' })
@@ -237,6 +256,7 @@ test.each<[string, Partial<ImportedToken>, number]>([
 ])('an imported refresh token lasts %s', async (_name, { createdAt = 0, expiresAt }, lasts) => {
   const now = clock.now()
   await takeTokens({ createdAt: now + createdAt, ...(expiresAt && { expiresAt: now + expiresAt }) })
+  expect((await introspect(host, token, web)).body).toMatchObject({ exp: now + lasts })
   clock.travel(lasts)
   expect((await refresh(host, token, web)).body).toMatchObject({ error: 'invalid_grant' })
   clock.travel(-1)
