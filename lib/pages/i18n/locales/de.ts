@@ -93,7 +93,7 @@ export const de: Translation = {
     'second-factor-settings.remove': 'Ausschalten',
     'second-factor-settings.removed': 'Die Anmeldung in zwei Schritten ist ausgeschaltet.',
     'second-factor-settings.throttled.text': 'Versuchen Sie es in {wait} noch einmal.',
-    'second-factor-settings.codes.title': 'Wiederherstellungscodes speichern',
+    'second-factor-settings.codes.title': 'Codes jetzt speichern',
     'second-factor-settings.codes.text':
       'Wenn Sie Ihre Authenticator-App verlieren, können Sie sich mit einem dieser Codes anmelden. Jeder gilt einmal. Sie werden nicht noch einmal gezeigt.',
     'second-factor-settings.codes.submit': 'Ich habe sie gespeichert',
