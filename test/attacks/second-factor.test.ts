@@ -1,5 +1,5 @@
 import session from 'express-session'
-import type { AuthEvent, SecondFactor } from '../../lib/index.ts'
+import type { AuthEvent, AuthRouterOptions, SecondFactor } from '../../lib/index.ts'
 import { stopClock } from '../support/clock.ts'
 import { authorizeUrl, clients, type Host, startHost } from '../support/host.ts'
 import { codeOf, expectErrorPage, expectErrorRedirect, expectExpiredPage } from '../support/outcomes.ts'
@@ -78,6 +78,23 @@ describe.each([
   const expectsSignIn = (answer: Answer): void =>
     expect(answer.html).toMatch(/name="(password|code|user_code)"/)
   const request = (page: Answer): string => page.url.searchParams.get('authorization_request') ?? ''
+
+  /** Another process on the same database. */
+  const other = (more: Partial<AuthRouterOptions> = {}): Promise<Host> =>
+    startHost({
+      ...settings,
+      database: host.database,
+      options: {
+        ...settings.options,
+        login: { secondFactor: (user) => factorOf(user.id) },
+        acrValues: ['mfa'],
+        users: {
+          table: host.usersTable,
+          columns: { id: 'id', username: 'email', password: 'password_hash' },
+        },
+        ...more,
+      },
+    })
 
   test.each<[string, (agent: RawBrowser, page: Answer) => Promise<unknown>]>([
     ['the same request again', async (agent) => expectsSignIn(await agent.open(url()))],
@@ -225,14 +242,18 @@ describe.each([
     codeOf(await enter(agent, page))
     expect((await enter(agent, page)).html).not.toContain('name="code"')
     expect(await loginCount()).toBe(1)
-    const other = await start()
-    expect((await enter(other.agent, other.page)).html).toContain('Wrong code')
+    const second = await start()
+    expect((await enter(second.agent, second.page)).html).toContain('Wrong code')
     expect(await loginCount()).toBe(1)
   })
 
-  test('parallel forms with the right code lead to one login', async () => {
+  test.each([
+    ['the right code', ['right', 'right', 'right']],
+    ['several right codes', ['right', 'right2', 'right3']],
+  ])('parallel forms with %s lead to one login', async (_case, codes) => {
+    factorOf = () => ({ kind: 'code', verify: async (code) => code.startsWith('right') })
     const { agent, page } = await start()
-    await Promise.all([1, 2, 3].map(() => enter(agent.clone(), page)))
+    await Promise.all(codes.map((code) => enter(agent.clone(), page, code)))
     expect(await loginCount()).toBe(1)
     expect(events.filter(({ type }) => type === 'login.succeeded')).toHaveLength(1)
   })
@@ -248,21 +269,20 @@ describe.each([
     await expectNoLogin()
   })
 
+  test('without any throttle five codes are checked after one password', async () => {
+    const open = await other({ throttle: false })
+    const agent = new RawBrowser(open.app)
+    const page = await halfway(agent)
+    await Promise.all(Array.from({ length: 8 }, (_, guess) => enter(agent.clone(), page, `00${guess}`)))
+    expect(verified).toBe(5)
+    expect((await enter(agent, page)).html).toContain('name="password"')
+    await expectNoLogin()
+    await open.oauth.close()
+  })
+
   test('a restart, or another process, goes on where the first one stopped', async () => {
     const { agent, page } = await start()
-    const { app, oauth } = await startHost({
-      database: host.database,
-      ...settings,
-      options: {
-        ...settings.options,
-        login: { secondFactor: (user) => factorOf(user.id) },
-        acrValues: ['mfa'],
-        users: {
-          table: host.usersTable,
-          columns: { id: 'id', username: 'email', password: 'password_hash' },
-        },
-      },
-    })
+    const { app, oauth } = await other()
     const moved = new RawBrowser(app, undefined, {}, agent.cookies)
     expectsSignIn(await enter(moved, page, 'wrong'))
     await expectNoLogin()
@@ -272,7 +292,7 @@ describe.each([
 
   test('another router in this process does not know the sign-in', async () => {
     const { agent } = await start()
-    const other = await startHost({
+    const elsewhere = await startHost({
       ...settings,
       mount: '/other',
       options: {
@@ -280,9 +300,9 @@ describe.each([
         login: { secondFactor: () => ({ kind: 'code', verify: () => true }) },
       },
     })
-    const thief = new RawBrowser(other.app, undefined, {}, agent.cookies)
+    const thief = new RawBrowser(elsewhere.app, undefined, {}, agent.cookies)
     expect(locationOf(await thief.get('/other/second-factor')).pathname).toBe('/other/account')
     expect((await thief.open('/other/account')).html).toContain('name="password"')
-    await other.close()
+    await elsewhere.close()
   })
 })
