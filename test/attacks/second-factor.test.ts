@@ -145,6 +145,7 @@ describe.each([
       async (agent, page) => {
         await halfway(agent, bob, page.url.href.replace('/second-factor', '/login'))
         expectsSignIn(await enter(agent, page, right['1']))
+        expect(verified).toBe(0)
         expectsSignIn(await enter(agent, await agent.open(page.url.href), right['1']))
       },
     ],
@@ -267,6 +268,17 @@ describe.each([
     )
     expect(verified).toBeLessThanOrEqual(5)
     await expectNoLogin()
+  })
+
+  test('a known browser and the right password again do not allow more wrong codes', async () => {
+    const { agent, page } = await start()
+    codeOf(await enter(agent, page))
+    verified = 0
+    for (let round = 0; round < 6; round += 1) {
+      const form = await halfway(agent, ada, url({ prompt: 'login' }))
+      for (const guess of ['1', '2']) await enter(agent, form, `${round}${guess}`)
+    }
+    expect(verified).toBe(5)
   })
 
   test('without any throttle five codes are checked after one password', async () => {

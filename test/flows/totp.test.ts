@@ -214,6 +214,25 @@ test('you can remove it for a user who has lost it', async () => {
   await granted(agent, await agent.grant(url))
 })
 
+test('who has not confirmed it signs in with the password', async () => {
+  const agent = new RawBrowser(host.app)
+  secretOn(await agent.signIn(await agent.open(settings)))
+  const other = new RawBrowser(host.app)
+  await granted(other, await other.grant(url))
+})
+
+test('an earlier code is refused after a later one', async () => {
+  const { secret } = await enrol()
+  const agent = new RawBrowser(host.app)
+  const earlier = codeAt(secret)
+  clock.travel(30)
+  const later = codeAt(secret)
+  const page = await halfway(agent)
+  await granted(agent, await send(agent, page, { code: later }))
+  const other = new RawBrowser(host.app)
+  expect((await send(other, await halfway(other), { code: earlier })).html).toContain('Wrong code')
+})
+
 test('a secret that is not confirmed ends after an hour', async () => {
   const agent = new RawBrowser(host.app)
   const first = secretOn(await agent.signIn(await agent.open(settings)))
