@@ -1,4 +1,4 @@
-import { createServer, type RequestListener } from 'node:http'
+import type { RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Contestant, Storage } from '../contestants.ts'
 import { answerParent } from '../messages.ts'
@@ -77,7 +77,8 @@ export interface ServerAnswers extends Record<string, (values: never) => unknown
 }
 
 const listen = async (server: Server, settings: ServerSettings): Promise<void> => {
-  const http = createServer()
+  // As `app.listen` of Express does. An `import` would load Node's WebSocket and fetch in every server: 13 MB.
+  const http = process.getBuiltinModule('node:http').createServer()
   // The issuer contains the port, so the server listens before it is configured.
   await new Promise<void>((done) => http.listen(0, '127.0.0.1', done))
   const base = `http://127.0.0.1:${(http.address() as AddressInfo).port}`

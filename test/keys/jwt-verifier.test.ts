@@ -1,3 +1,4 @@
+import { generateKeyPairSync, sign } from 'node:crypto'
 import { exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose'
 import { createJwtVerifier } from '../../lib/keys/jwt-verifier.ts'
 import { signingAlgorithms } from '../../lib/protocol/client-metadata.ts'
@@ -65,6 +66,20 @@ test.each<[string, object]>([
   ['whose key is the name of a member of every object', { kid: 'constructor' }],
 ])('a JWT %s is refused', async (_case, header) => {
   expect(open(await pairs.RS256!.sign(header))).toBeUndefined()
+})
+
+test.each([
+  ['RS256', true],
+  ['PS256', false],
+  ['none', false],
+  [undefined, false],
+])('with a right signature by RS256, a JWT of alg %s is opened: %s', (alg, isOpened) => {
+  const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const jwk = { ...publicKey.export({ format: 'jwk' }), kid: 'k', alg: 'RS256' }
+  const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+  const input = `${encode({ alg, kid: 'k', typ: 'at+jwt' })}.${encode({ sub: '1' })}`
+  const jwt = `${input}.${sign('sha256', Buffer.from(input), privateKey).toString('base64url')}`
+  expect(open(jwt, [jwk as JWK])).toEqual(isOpened ? { sub: '1' } : undefined)
 })
 
 test('a JWT with an extension that must be understood is refused', async () => {
