@@ -12,14 +12,20 @@ const admin: AuthRouterOptions['admin'] = async (req) => req.get('x-admin') ?? f
 
 let host: Host
 const events: AuthEvent[] = []
-beforeEach(async () => {
+const start = async (): Promise<void> => {
   const self = { client_id: 'self', grant_types: ['client_credentials' as const] }
   const options = { admin, storeEvents: true, throttle: false as const }
   host = await startHost({ clients: [...testClients, self], options })
-  events.length = 0
   host.oauth.events.on('*', (event) => events.push(event))
+}
+/** A host for each test that changes something. */
+const eachWithHost = (): void => {
+  beforeEach(start)
+  afterEach(() => host.close())
+}
+beforeEach(() => {
+  events.length = 0
 })
-afterEach(() => host.close())
 afterEach(() => jest.restoreAllMocks())
 
 const as = (name: string) => new RawBrowser(host.app, undefined, { 'x-admin': name })
@@ -67,100 +73,111 @@ const pages = [
   ...new Set([...Object.values(forms).map(([page]) => page), '/oauth/admin', '/oauth/admin/events']),
 ]
 
-describe('who is not an administrator', () => {
-  test.each(pages)('is refused at %s, by GET and POST', async (page) => {
-    const stranger = new RawBrowser(host.app)
-    const answers = [await stranger.get(page), await stranger.post(page, { act: 'save' })]
-    const onlyShows = page === '/oauth/admin' || page === '/oauth/admin/events'
-    for (const [index, answer] of answers.entries()) {
-      expectErrorPage(answer, index === 1 && onlyShows ? 405 : 403)
-      expect(answer.setCookies).toEqual([])
-    }
-    const [refusal] = events.filter(({ type }) => type === 'request.refused')
-    expect(refusal).toMatchObject({ code: 'access_denied', reason: 'the option admin refused this request' })
-  })
-
-  test.each(Object.keys(forms))('cannot do this with the form of one who is: %s', async (act) => {
+describe('refused, so that nothing changes', () => {
+  beforeAll(async () => {
+    await start()
     await signedIn()
-    const [page, has, fields] = forms[act]!
-    const carol = as('carol')
-    const form = formOf((await carol.get(page)).html, has)
-    const before = await stored()
-    // Another administrator, in the same browser, and nobody.
-    for (const headers of [{ 'x-admin': 'dave' }, { 'x-admin': '' }]) {
-      const other = new RawBrowser(host.app, undefined, headers, carol.cookies)
-      expectErrorPage(await other.post(form.action, { ...form.fields, ...fields }), 403)
-    }
-    expect(await stored()).toEqual(before)
-    expect(acts()).toEqual([])
   })
+  afterAll(() => host.close())
 
-  test.each([
-    ['a user object', { id: 1 }, 500],
-    ['a number', 1, 500],
-    ['an error', new Error('no'), 500],
-    ['an unavailable service', Object.assign(new Error('no'), { code: 'ECONNREFUSED' }), 503],
-    ['undefined', undefined, 403],
-    ['an empty string', '', 403],
-  ])('%s from the option lets no one in', async (_, answer, status) => {
-    const decide = () => (answer instanceof Error ? Promise.reject(answer) : answer)
-    const options = { admin: decide as never }
-    const other = await startHost({ options, database: host.database })
-    expectErrorPage(await new RawBrowser(other.app).get('/oauth/admin'), status)
-  })
-
-  test('finds no page without the option', async () => {
-    const other = await startHost({ database: host.database })
-    for (const page of pages) {
-      const { status, html } = await new RawBrowser(other.app).get(page)
-      expect({ page, status, html }).toEqual({
-        page,
-        status: 404,
-        html: expect.stringContaining('Cannot GET'),
+  describe('who is not an administrator', () => {
+    test.each(pages)('is refused at %s, by GET and POST', async (page) => {
+      const stranger = new RawBrowser(host.app)
+      const answers = [await stranger.get(page), await stranger.post(page, { act: 'save' })]
+      const onlyShows = page === '/oauth/admin' || page === '/oauth/admin/events'
+      for (const [index, answer] of answers.entries()) {
+        expectErrorPage(answer, index === 1 && onlyShows ? 405 : 403)
+        expect(answer.setCookies).toEqual([])
+      }
+      const [refusal] = events.filter(({ type }) => type === 'request.refused')
+      expect(refusal).toMatchObject({
+        code: 'access_denied',
+        reason: 'the option admin refused this request',
       })
-    }
-  })
-})
+    })
 
-describe('forms', () => {
-  test.each(Object.keys(forms))(
-    'are refused unless they are our own, of this browser and for this: %s',
-    async (act) => {
-      await signedIn()
+    test.each(Object.keys(forms))('cannot do this with the form of one who is: %s', async (act) => {
       const [page, has, fields] = forms[act]!
       const carol = as('carol')
-      const { action, fields: given } = formOf((await carol.get(page)).html, has)
-      const sent = { ...given, ...fields }
-      const { csrf_token: _, ...without } = sent
-      const [otherPage, otherHas] = forms[act === 'disable' ? 'rotate' : 'disable']!
-      const { csrf_token } = fieldsOf(await carol.get(otherPage), otherHas)
+      const form = formOf((await carol.get(page)).html, has)
       const before = await stored()
-      const other = as('carol')
-      await other.get(page)
-      for (const answer of [
-        await carol.post(action, without),
-        await carol.post(action, { ...sent, csrf_token: csrf_token ?? '' }),
-        await carol.post(action, sent, { 'sec-fetch-site': 'cross-site' }),
-        await carol.post(action, sent, { origin: 'https://evil.example' }),
-        await carol.post(action, { ...sent, act: 'enable' }),
-        await other.post(action, sent),
-        await as('carol').post(action, sent),
-      ])
-        expectErrorPage(answer, 403)
+      // Another administrator, in the same browser, and nobody.
+      for (const headers of [{ 'x-admin': 'dave' }, { 'x-admin': '' }]) {
+        const other = new RawBrowser(host.app, undefined, headers, carol.cookies)
+        expectErrorPage(await other.post(form.action, { ...form.fields, ...fields }), 403)
+      }
       expect(await stored()).toEqual(before)
       expect(acts()).toEqual([])
-    },
-  )
+    })
 
-  test('are for one client: its form does not change another one', async () => {
-    const carol = as('carol')
-    const { action, fields } = formOf((await carol.get(pathTo('self'))).html, 'value="disable"')
-    expectErrorPage(await carol.post(action, { ...fields, client_id: 'web' }), 403)
-    expect(await metadataOf('web')).toMatchObject({ disabled: false })
+    test.each([
+      ['a user object', { id: 1 }, 500],
+      ['a number', 1, 500],
+      ['an error', new Error('no'), 500],
+      ['an unavailable service', Object.assign(new Error('no'), { code: 'ECONNREFUSED' }), 503],
+      ['undefined', undefined, 403],
+      ['an empty string', '', 403],
+    ])('%s from the option lets no one in', async (_, answer, status) => {
+      const decide = () => (answer instanceof Error ? Promise.reject(answer) : answer)
+      const options = { admin: decide as never }
+      const other = await startHost({ options, database: host.database })
+      expectErrorPage(await new RawBrowser(other.app).get('/oauth/admin'), status)
+    })
+
+    test('finds no page without the option', async () => {
+      const other = await startHost({ database: host.database })
+      for (const page of pages) {
+        const { status, html } = await new RawBrowser(other.app).get(page)
+        expect({ page, status, html }).toEqual({
+          page,
+          status: 404,
+          html: expect.stringContaining('Cannot GET'),
+        })
+      }
+    })
+  })
+
+  describe('forms', () => {
+    test.each(Object.keys(forms))(
+      'are refused unless they are our own, of this browser and for this: %s',
+      async (act) => {
+        const [page, has, fields] = forms[act]!
+        const carol = as('carol')
+        const { action, fields: given } = formOf((await carol.get(page)).html, has)
+        const sent = { ...given, ...fields }
+        const { csrf_token: _, ...without } = sent
+        const [otherPage, otherHas] = forms[act === 'disable' ? 'rotate' : 'disable']!
+        const { csrf_token } = fieldsOf(await carol.get(otherPage), otherHas)
+        const before = await stored()
+        const other = as('carol')
+        await other.get(page)
+        for (const answer of [
+          await carol.post(action, without),
+          await carol.post(action, { ...sent, csrf_token: csrf_token ?? '' }),
+          await carol.post(action, sent, { 'sec-fetch-site': 'cross-site' }),
+          await carol.post(action, sent, { origin: 'https://evil.example' }),
+          await carol.post(action, { ...sent, act: 'enable' }),
+          await other.post(action, sent),
+          await as('carol').post(action, sent),
+        ])
+          expectErrorPage(answer, 403)
+        expect(await stored()).toEqual(before)
+        expect(acts()).toEqual([])
+      },
+    )
+
+    test('are for one client: its form does not change another one', async () => {
+      const carol = as('carol')
+      const { action, fields } = formOf((await carol.get(pathTo('self'))).html, 'value="disable"')
+      expectErrorPage(await carol.post(action, { ...fields, client_id: 'web' }), 403)
+      expect(await metadataOf('web')).toMatchObject({ disabled: false })
+    })
   })
 })
 
 describe('clients', () => {
+  eachWithHost()
+
   test('are registered with what the form says; the secret is shown once', async () => {
     const carol = as('carol')
     const page = await carol.get('/oauth/admin/new-client')
@@ -388,6 +405,8 @@ describe('clients', () => {
 })
 
 describe('users', () => {
+  eachWithHost()
+
   test.each([
     [
       'remove',
@@ -436,6 +455,8 @@ describe('users', () => {
 })
 
 describe('keys and events', () => {
+  eachWithHost()
+
   test('the next keys are published on request, in the name of the administrator', async () => {
     const carol = as('carol')
     const page = await carol.get('/oauth/admin/keys')
@@ -513,34 +534,38 @@ describe('keys and events', () => {
   })
 })
 
-test('pages are in English, never stored, and cannot be framed; what strangers wrote is text', async () => {
-  const client_name = '<script>alert(1)</script>‮"\' onmouseover=x'
-  await host.oauth.clients.update('web', { client_name: 'x' })
-  const { knex, tablePrefix } = host.database
-  const [{ metadata }] = await knex(`${tablePrefix}clients`).where({ client_id: 'web' })
-  const hostile = JSON.stringify({
-    ...JSON.parse(metadata),
-    client_name,
-    client_uri: 'javascript:alert(1)',
-    logo_uri: 'https://evil.example/x.png',
-  })
-  await knex(`${tablePrefix}clients`).where({ client_id: 'web' }).update({ metadata: hostile })
-  await signedIn()
-  for (const page of [
-    '/oauth/admin',
-    pathTo('web'),
-    '/oauth/admin/delete-client?client_id=web',
-    '/oauth/admin/users?q=1',
-    '/oauth/admin/events',
-  ]) {
-    const { html, headers } = await as('carol').get(page, { 'accept-language': 'de' })
-    expect(html).toContain('<html lang="en" dir="ltr">')
-    expect(html).not.toMatch(/<script|<img|‮|href="javascript|src="http/)
-    expect(headers).toMatchObject({
-      'cache-control': 'no-store',
-      'content-language': 'en',
-      'x-frame-options': 'DENY',
+describe('pages', () => {
+  eachWithHost()
+
+  test('pages are in English, never stored, and cannot be framed; what strangers wrote is text', async () => {
+    const client_name = '<script>alert(1)</script>‮"\' onmouseover=x'
+    await host.oauth.clients.update('web', { client_name: 'x' })
+    const { knex, tablePrefix } = host.database
+    const [{ metadata }] = await knex(`${tablePrefix}clients`).where({ client_id: 'web' })
+    const hostile = JSON.stringify({
+      ...JSON.parse(metadata),
+      client_name,
+      client_uri: 'javascript:alert(1)',
+      logo_uri: 'https://evil.example/x.png',
     })
-    expect(headers['content-security-policy']).toContain("frame-ancestors 'none'")
-  }
+    await knex(`${tablePrefix}clients`).where({ client_id: 'web' }).update({ metadata: hostile })
+    await signedIn()
+    for (const page of [
+      '/oauth/admin',
+      pathTo('web'),
+      '/oauth/admin/delete-client?client_id=web',
+      '/oauth/admin/users?q=1',
+      '/oauth/admin/events',
+    ]) {
+      const { html, headers } = await as('carol').get(page, { 'accept-language': 'de' })
+      expect(html).toContain('<html lang="en" dir="ltr">')
+      expect(html).not.toMatch(/<script|<img|‮|href="javascript|src="http/)
+      expect(headers).toMatchObject({
+        'cache-control': 'no-store',
+        'content-language': 'en',
+        'x-frame-options': 'DENY',
+      })
+      expect(headers['content-security-policy']).toContain("frame-ancestors 'none'")
+    }
+  })
 })

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { previewPages } from '../../lib/cli/preview-pages.ts'
-import { samples } from '../../lib/pages/samples.ts'
+import { type Sample, samples } from '../../lib/pages/samples.ts'
 import { openServer } from './client-server.ts'
 
 /** Every page in every state, without a server behind it. */
@@ -20,7 +20,7 @@ const branding = {
 }
 
 /** The states of all pages as `latchkey preview` shows them, with `inPage` (support/in-page.js) in each of them. */
-export const openGallery = async (): Promise<Gallery> => {
+export const openGallery = async (states: readonly Sample[] = samples): Promise<Gallery> => {
   const server = await openServer()
   server.serve(
     previewPages({ branding, login: {}, views: undefined, defaultLocale: 'en', locales: {}, scopes: {} }),
@@ -28,12 +28,12 @@ export const openGallery = async (): Promise<Gallery> => {
   const lengthOf = async (name: string): Promise<number> =>
     (await (await fetch(`${server.origin}/en/${name}`)).text()).length
   const sizes = await Promise.all(
-    samples.map(async ({ name, page }) => ({ name, page, length: await lengthOf(name) })),
+    states.map(async ({ name, page }) => ({ name, page, length: await lengthOf(name) })),
   )
   const prepared = new WeakSet<Page>()
   return {
-    names: samples.map(({ name }) => name),
-    fullest: [...new Set(samples.map(({ page }) => page))].map(
+    names: states.map(({ name }) => name),
+    fullest: [...new Set(states.map(({ page }) => page))].map(
       (kind) =>
         sizes
           .filter(({ page }) => page === kind)

@@ -67,7 +67,7 @@ globalThis.inPage = (() => {
         faults.push(`${nameOf(element)} is beyond the edge`)
       const { overflowX, overflowY } = getComputedStyle(element)
       if (overflowX === 'visible' && overflowY === 'visible') continue
-      if (element.matches('input, svg, svg *, img')) continue
+      if (element.matches('input, textarea, svg, svg *, img')) continue
       if (element.scrollWidth > element.clientWidth + 1 || element.scrollHeight > element.clientHeight + 1)
         faults.push(`${nameOf(element)} cuts off what it holds`)
     }

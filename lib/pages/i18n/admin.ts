@@ -131,7 +131,7 @@ const texts = {
   'admin-keys.published-until': 'Published until',
   'admin-keys.rotate': 'Publish the next keys',
   'admin-keys.rotate.text':
-    'Starts a rotation early. If the next key of an algorithm is already published, nothing changes. If a key may be known to others, use the command latchkey keys rotate --now.',
+    'Starts a rotation early. If the next key of an algorithm is already published, nothing changes. If a key may be known to others, use the command latchkey keys revoke.',
   'admin-keys.notice.rotated': 'The next keys are published.',
 
   'admin-events.off': 'Events are not stored. Set the option storeEvents to true.',
