@@ -20,12 +20,14 @@ export default {
     isActive: (row) => row.disabled_at === null,
   },
   login: {
+    // Users add passkeys under Connected apps.
+    passkeys: true,
     // Users who are signed in to Notes do not sign in again.
     current: ({ session: { member } }) =>
-      member && { subject: member.id, authTime: member.since, amr: ['pwd'] },
+      member && { subject: member.id, authTime: member.since, amr: member.amr ?? ['pwd'] },
     // Users who sign in on the way to a client are signed in to Notes as well.
-    remember: (req, _res, user) => {
-      req.session.member = memberOf(Number(user.id))
+    remember: (req, _res, user, { amr }) => {
+      req.session.member = { ...memberOf(Number(user.id)), amr }
     },
   },
   scopes: {

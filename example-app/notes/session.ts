@@ -5,8 +5,8 @@ import { notesUrl, secret } from './settings.ts'
 
 declare module 'express-session' {
   interface SessionData {
-    /** The signed-in user, and the time of the sign-in (epoch seconds). */
-    member?: { id: number; since: number }
+    /** The signed-in user, the time of the sign-in (epoch seconds), and how they signed in, if not with the password. */
+    member?: { id: number; since: number; amr?: readonly string[] }
   }
 }
 
