@@ -75,6 +75,7 @@ export type {
   MutualTlsOptions,
   OutboundOptions,
   PasskeyOptions,
+  PersonalTokenOptions,
   Picture,
   RedisClient,
   RegistrationOptions,

@@ -17,6 +17,7 @@ import { loginsAcr } from './logins-acr.ts'
 import type { SchemaChange } from './migration.ts'
 import { passkeys } from './passkeys.ts'
 import { pendingRequests } from './pending-requests.ts'
+import { personalTokens } from './personal-tokens.ts'
 import { refreshTokens } from './refresh-tokens.ts'
 import { replays } from './replays.ts'
 import { salts } from './salts.ts'
@@ -56,5 +57,6 @@ export const migrations: ReadonlyMap<string, SchemaChange> = new Map([
   ['023_second_factors', secondFactors],
   ['024_passkeys', passkeys],
   ['026_client_owners', clientOwners],
+  ['027_personal_tokens', personalTokens],
   ['028_imported_secrets', importedSecrets],
 ])

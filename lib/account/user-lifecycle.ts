@@ -3,6 +3,7 @@ import type { AuthorizationServer, ServerSetup } from '../authorization-server.t
 import type { RequestInfo } from '../protocol/request-info.ts'
 import {
   removePendingLoginsOfSubject,
+  removePersonalTokensOfSubject,
   removeSecondFactor,
   revokeAuthorizationsOfSubject,
 } from '../repositories/index.ts'
@@ -15,8 +16,8 @@ import { eraseUser, exportUser, type UserExport } from './user-records.ts'
 /** What you report about your users. */
 export interface UserLifecycle {
   /**
-   * Ends all logins, codes and tokens of a user, and sign-ins that wait for a second factor, and notifies clients by back-channel logout. Call it after a password
-   * change, or when you disable or delete a user.
+   * Ends all logins, codes and tokens of a user, also personal access tokens and sign-ins that wait for a second factor, and
+   * notifies clients by back-channel logout. Call it after a password change, or when you disable or delete a user.
    *
    * @param id the user's id, as `users` finds it
    * @param reason a short text for the event and the log, such as `'password changed'`
@@ -90,6 +91,7 @@ export const revokeAllOf = async (
   await removePendingLoginsOfSubject(server.database, { subject })
   await endLoginsOf(server, subject, { actor, info })
   await revokeAuthorizationsOfSubject(server.database, { subject, now: server.now() })
+  await removePersonalTokensOfSubject(server.database, { subject })
   const why = { ...(reason !== undefined && { reason }), ...(actor !== undefined && { actor }) }
   server.events.announce('user.revoked', info, { subject, ...why })
   const because = reason === undefined ? '' : `: ${reason}`

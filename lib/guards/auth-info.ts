@@ -28,6 +28,11 @@ const actorOf = ({ sub, client_id: clientId, act }: ActClaim): Actor => ({
 const detailsOf = (value: unknown): AuthorizationDetail[] =>
   Array.isArray(value) ? value.filter((one) => isObject(one) && typeof one.type === 'string') : []
 
+const personalTokenOf = (value: unknown): AuthInfo['personalToken'] =>
+  isObject(value) && typeof value.id === 'string' && typeof value.name === 'string'
+    ? { id: value.id, name: value.name }
+    : undefined
+
 /** The resource of a guard. */
 export interface GuardedResource {
   readonly identifier: string
@@ -57,6 +62,7 @@ export const authInfoOf = (token: string, claims: TokenClaims, resource?: Guarde
   const subject = isClient ? undefined : text(sub)
   const binding = parseConfirmation(claims.cnf)
   const act = parseActClaim(claims.act)
+  const personalToken = personalTokenOf(claims.personal_token)
   const details = detailsOf(claims.authorization_details)
   if (clientId === undefined || typeof claims.exp !== 'number' || binding === undefined) {
     throw invalidToken()
@@ -71,6 +77,9 @@ export const authInfoOf = (token: string, claims: TokenClaims, resource?: Guarde
     ...(binding.type !== 'bearer' && { binding }),
     ...(act && { actor: actorOf(act) }),
     ...(details.length > 0 && { authorizationDetails: details }),
+    ...(personalToken && { personalToken }),
+    claims: { ...others, ...(subject !== undefined && { sub: subject }) },
+
     claims: subject === undefined ? withoutSubject : { ...claims },
   }
 }

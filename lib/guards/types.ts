@@ -6,7 +6,7 @@ import type { KeyBinding } from '../protocol/token-binding.ts'
 export interface AuthInfo {
   /** The access token. */
   token: string
-  /** The client that the token was issued to. */
+  /** The client that the token was issued to; for a personal access token `personal:` with its id. */
   clientId: string
   /** The scopes of the token, as they were granted. */
   scopes: string[]
@@ -28,6 +28,8 @@ export interface AuthInfo {
   authorizationDetails?: AuthorizationDetail[]
   /** Who acts for the user, if the token comes from a token exchange (RFC 8693 §4.1). */
   actor?: Actor
+  /** Set if the user made the token themselves: its id and the name that they gave it. */
+  personalToken?: { id: string; name: string }
   /** The token's claims with the names of RFC 7662 §2.2. */
   claims: Record<string, unknown>
 }

@@ -5,11 +5,13 @@ import { checkedDeviceAuthorization, type DeviceAuthorization } from './device-o
 import type { DpopOptions } from './dpop-options.ts'
 import { checkedMutualTls, type MutualTls } from './mutual-tls.ts'
 import type {
+  AuthRouterOptions,
   Features,
   MetadataDocumentOptions,
   RegistrationOptions,
   TokenExchangeOptions,
 } from './options.ts'
+import { checkedPersonalTokens, type PersonalTokenOptions } from './personal-token-options.ts'
 
 /** Checked features; undefined is off. */
 export interface CheckedFeatures {
@@ -23,10 +25,17 @@ export interface CheckedFeatures {
   readonly tokenExchange: TokenExchangeOptions | undefined
   readonly mutualTls: MutualTls | undefined
   readonly dpop: Required<DpopOptions> | undefined
+  readonly personalAccessTokens: Required<PersonalTokenOptions> | undefined
 }
 
-/** @throws OptionsError */
-export const checkedFeatures = (features: Features): CheckedFeatures => {
+/**
+ * @param others the options that features depend on
+ * @throws OptionsError
+ */
+export const checkedFeatures = (
+  features: Features,
+  others: Pick<AuthRouterOptions, 'scopes' | 'securityProfile'>,
+): CheckedFeatures => {
   assertRecord('features', features)
   assertNames('features.', features, [
     'implicit',
@@ -39,6 +48,7 @@ export const checkedFeatures = (features: Features): CheckedFeatures => {
     'deviceAuthorization',
     'mutualTls',
     'dpop',
+    'personalAccessTokens',
   ])
   assertType('features.implicit', features.implicit, 'boolean')
   assertType('features.requestObjects', features.requestObjects, 'boolean')
@@ -54,6 +64,7 @@ export const checkedFeatures = (features: Features): CheckedFeatures => {
     deviceAuthorization: checkedDeviceAuthorization(features.deviceAuthorization),
     mutualTls: checkedMutualTls('features.mutualTls', features.mutualTls),
     dpop: checkedDpop(features.dpop),
+    personalAccessTokens: checkedPersonalTokens(features.personalAccessTokens, others),
   }
 }
 

@@ -9,6 +9,7 @@ import type { DpopOptions } from './dpop-options.ts'
 import type { GrantDefinition } from './grant-options.ts'
 import type { MutualTlsOptions } from './mutual-tls-options.ts'
 import type { Branding, LocaleOptions, ScopeOptions } from './page-options.ts'
+import type { PersonalTokenOptions } from './personal-token-options.ts'
 import type { MetadataDocumentOptions, RegistrationOptions } from './registration-options.ts'
 import type { ResourceOptions } from './resource-options.ts'
 import type { TokenExchangeOptions } from './token-exchange-options.ts'
@@ -30,6 +31,7 @@ export type {
   ScopeWords,
 } from './page-options.ts'
 export type { PasskeyOptions } from './passkey-options.ts'
+export type { PersonalTokenOptions } from './personal-token-options.ts'
 export type {
   ClientPolicy,
   MetadataDocumentOptions,
@@ -238,6 +240,11 @@ export interface Features {
    * guards in this process require a proof with each. @default false
    */
   dpop?: boolean | DpopOptions
+  /**
+   * Access tokens that users make for themselves at `/account/tokens`, for scripts and tools. `requireToken()` accepts them
+   * for APIs without a resource. `true` allows all scopes of the option `scopes`. @default false
+   */
+  personalAccessTokens?: boolean | PersonalTokenOptions
 }
 
 /** Rules for outbound HTTP requests. */

@@ -193,7 +193,7 @@ export const resolveOptions = (
       options.codeChallengeMethods ?? (options.securityProfile ? ['S256'] : codeChallengeMethods),
     ),
     throttle: checkedThrottle(options.throttle ?? {}),
-    features: checkedFeatures(options.features ?? {}),
+    features: checkedFeatures(options.features ?? {}, options),
     securityProfile: checkedSecurityProfile(options),
     views: checkedViews(options.views),
     defaultLocale: checkedDefaultLocale(options.defaultLocale ?? 'en'),

@@ -16,6 +16,7 @@ import type { User } from '../users/users.ts'
 import type { AccessTokenFormat, AccessTokenGrant, IssuedAccessToken } from './access-token-format.ts'
 import { jwtAccessToken } from './jwt-access-token.ts'
 import { opaqueAccessToken } from './opaque-access-token.ts'
+import { isPersonalToken, verifyPersonalToken } from './personal-token.ts'
 import { tokenDetails } from './token-details.ts'
 
 export type { AccessTokenGrant, IssuedAccessToken } from './access-token-format.ts'
@@ -70,6 +71,8 @@ export interface VerifiedToken {
   readonly organization?: string
   /** Who acts for the user, after a token exchange (RFC 8693 §4.1). */
   readonly act?: ActClaim
+  /** Set if the user made the token: its id and the name that the user gave it. */
+  readonly personalToken?: { readonly id: string; readonly name: string }
   /** What it allows in detail (RFC 9396); absent for nothing. */
   readonly authorizationDetails?: readonly AuthorizationDetail[]
   /** Epoch seconds. */
@@ -106,7 +109,7 @@ const findToken = async (server: AuthorizationServer, value: string): Promise<Ac
 }
 
 /**
- * Verifies an access token: it is neither expired nor revoked, its authorization and client are still valid, and its
+ * Verifies an access token, or a personal access token: it is neither expired nor revoked, its authorization and client are still valid, and its
  * user is active and still belongs to its organization.
  *
  * It does not check who sends the token: pass the binding to `assertSender()`.
@@ -120,6 +123,11 @@ export const verifyAccessToken = async (
   value: string,
   resource?: string,
 ): Promise<TokenWithUser> => {
+  if (isPersonalToken(server, value)) {
+    const personal = await verifyPersonalToken(server, value)
+    if (personal === undefined || !isFor([], resource)) throw invalidToken()
+    return personal
+  }
   const found = await findToken(server, value)
   const now = server.now()
   if (found && !isFor(found.resources, resource)) throw invalidToken()

@@ -57,6 +57,8 @@ export const removeExpiredPendingLogins = removeFrom('pending_logins', 'id')
 /** Second factors that their users have not confirmed in time; the others do not expire. */
 export const removeUnconfirmedSecondFactors = removeFrom('second_factors', 'subject')
 export const removeExpiredEvents = removeFrom('events', 'id')
+/** A month later, so that users see which of their tokens has expired. */
+export const removeExpiredPersonalTokens = removeFrom('personal_tokens', 'hash', 30 * day)
 
 const logins = expiredIn('logins', 'sid')
 
@@ -85,5 +87,6 @@ export const removals: readonly RemoveExpired[] = [
   removeExpiredPendingLogins,
   removeUnconfirmedSecondFactors,
   removeExpiredEvents,
+  removeExpiredPersonalTokens,
   removeUnusedClients,
 ]

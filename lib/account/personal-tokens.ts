@@ -1,0 +1,67 @@
+import type { AuthorizationServer } from '../authorization-server.ts'
+import { freeSlot } from '../clients/developers.ts'
+import { isUniqueViolation } from '../database/errors.ts'
+import { transaction } from '../database/transaction.ts'
+import { createPersonalTokenValue } from '../keys/personal-token.ts'
+import { hashSecret, randomId } from '../keys/secrets.ts'
+import type { RequestInfo } from '../protocol/request-info.ts'
+import {
+  createPersonalToken,
+  listPersonalTokenSlots,
+  type PersonalToken,
+  removeEndedPersonalTokens,
+  removePersonalToken,
+} from '../repositories/index.ts'
+
+/** What a user chooses for a personal access token. */
+export type PersonalTokenChoice = Pick<
+  PersonalToken,
+  'subject' | 'name' | 'scopes' | 'organization' | 'expiresAt'
+>
+
+type Context = Pick<AuthorizationServer, 'database' | 'options' | 'events' | 'now'>
+
+/**
+ * Creates a personal access token. The caller has checked what the user chose.
+ *
+ * @returns its value, of which only the hash is stored; undefined if the user has as many as the option allows
+ */
+export const issuePersonalToken = async (
+  context: Context,
+  choice: PersonalTokenChoice,
+  info?: RequestInfo,
+): Promise<{ readonly id: string; readonly value: string } | undefined> => {
+  const { database, options, events, now: clock } = context
+  const own = options.features.personalAccessTokens
+  if (own === undefined) return undefined
+  const { subject, name, scopes, expiresAt } = choice
+  const [id, value, now] = [randomId(), createPersonalTokenValue(own.prefix), clock()]
+  try {
+    const isStored = await transaction(database, async (tx) => {
+      await removeEndedPersonalTokens(tx, { subject, now })
+      const slot = freeSlot(await listPersonalTokenSlots(tx, { subject }), own.maxPerUser)
+      if (slot === undefined) return false
+      await createPersonalToken(tx, { ...choice, hash: hashSecret(value), id, slot, now })
+      return true
+    })
+    if (!isStored) return undefined
+  } catch (error) {
+    // A parallel request of the same user has taken the slot.
+    if (isUniqueViolation(error)) return issuePersonalToken(context, choice, info)
+    throw error
+  }
+  events.announce('token.personal.created', info, { subject, tokenId: id, name, scopes, expiresAt })
+  return { id, value }
+}
+
+/** Removes a personal access token of a user at once. Returns false if the user has no such token. */
+export const revokePersonalToken = async (
+  { database, events }: Pick<AuthorizationServer, 'database' | 'events'>,
+  token: Pick<PersonalToken, 'id' | 'subject'>,
+  info?: RequestInfo,
+): Promise<boolean> => {
+  const { id, subject } = token
+  if (!(await removePersonalToken(database, { id, subject }))) return false
+  events.announce('token.personal.revoked', info, { subject, tokenId: id })
+  return true
+}

@@ -1,0 +1,169 @@
+import { number, numberOrNull, scopes, text, textOrNull } from '../database/row.ts'
+import { command, query } from '../database/statement.ts'
+import type { Database, Row } from '../database/types.ts'
+
+/** A personal access token, which a user made. Times are epoch seconds. */
+export interface PersonalToken {
+  /** Names it in URLs and on the command line; not a secret. */
+  readonly id: string
+  readonly subject: string
+  readonly name: string
+  readonly scopes: readonly string[]
+  /** Absent if the host had no organizations. */
+  readonly organization?: string
+  readonly createdAt: number
+  /** At most an hour old; null if it was never used. */
+  readonly lastUsedAt: number | null
+  readonly expiresAt: number
+}
+
+const columns = [
+  ...['id', 'subject', 'name', 'scopes', 'organization', 'created_at', 'last_used_at', 'expires_at'],
+]
+
+const tokenOf = (row: Row): PersonalToken => {
+  const organization = textOrNull(row, 'organization')
+  return {
+    id: text(row, 'id'),
+    subject: text(row, 'subject'),
+    name: text(row, 'name'),
+    scopes: scopes(row),
+    ...(organization !== null && { organization }),
+    createdAt: number(row, 'created_at'),
+    lastUsedAt: numberOrNull(row, 'last_used_at'),
+    expiresAt: number(row, 'expires_at'),
+  }
+}
+
+const byHash = query<{ hash: string }>((table, v) =>
+  table('personal_tokens').select(columns).where({ hash: v.hash }),
+)
+
+/** A token by its hash. The caller checks its expiry. */
+export const findPersonalToken = async (
+  db: Database,
+  values: { hash: string },
+): Promise<PersonalToken | undefined> => {
+  const [row] = await byHash(db, values)
+  return row && tokenOf(row)
+}
+
+const byId = query<{ id: string }>((table, v) => table('personal_tokens').select(columns).where({ id: v.id }))
+
+/** A token by its id, whoever made it. */
+export const findPersonalTokenById = async (
+  db: Database,
+  values: { id: string },
+): Promise<PersonalToken | undefined> => {
+  const [row] = await byId(db, values)
+  return row && text(row, 'id') === values.id ? tokenOf(row) : undefined
+}
+
+const ofSubject = query<{ subject: string }>((table, v) =>
+  table('personal_tokens')
+    .select([...columns, 'slot'])
+    .where({ subject: v.subject })
+    .orderBy([
+      { column: 'created_at', order: 'desc' },
+      { column: 'id', order: 'asc' },
+    ]),
+)
+
+const rowsOf = async (db: Database, values: { subject: string }): Promise<Row[]> =>
+  // MySQL before 8.0.17 ignores trailing spaces when it compares.
+  (await ofSubject(db, values)).filter((row) => text(row, 'subject') === values.subject)
+
+/** The tokens of a user that are not removed, the newest first; also expired ones. */
+export const listPersonalTokens = async (
+  db: Database,
+  values: { subject: string },
+): Promise<PersonalToken[]> => (await rowsOf(db, values)).map(tokenOf)
+
+/** The numbers that the tokens of a user have. */
+export const listPersonalTokenSlots = async (db: Database, values: { subject: string }): Promise<number[]> =>
+  (await rowsOf(db, values)).map((row) => number(row, 'slot'))
+
+const insert = command<{
+  hash: string
+  id: string
+  subject: string
+  slot: number
+  name: string
+  scopes: string
+  organization: string | null
+  now: number
+  expiresAt: number
+}>((table, v) =>
+  table('personal_tokens').insert({
+    hash: v.hash,
+    id: v.id,
+    subject: v.subject,
+    slot: v.slot,
+    name: v.name,
+    scopes: v.scopes,
+    organization: v.organization,
+    created_at: v.now,
+    expires_at: v.expiresAt,
+  }),
+)
+
+export interface NewPersonalToken extends Omit<PersonalToken, 'createdAt' | 'lastUsedAt'> {
+  readonly hash: string
+  readonly slot: number
+  readonly now: number
+}
+
+/** @throws OAuthError whose cause is a unique violation if the slot is taken */
+export const createPersonalToken = async (db: Database, token: NewPersonalToken): Promise<void> => {
+  const { organization = null, scopes: granted, ...values } = token
+  await insert(db, { ...values, organization, scopes: granted.join(' ') })
+}
+
+const touch = command<{ id: string; now: number; before: number }>((table, v) =>
+  table('personal_tokens')
+    .where({ id: v.id })
+    .where((either) => either.whereNull('last_used_at').orWhere('last_used_at', '<=', v.before))
+    .update({ last_used_at: v.now }),
+)
+
+/** Stores that a token was used, unless that is stored for a time after `before`. */
+export const touchPersonalToken = async (
+  db: Database,
+  values: { id: string; now: number; before: number },
+): Promise<void> => {
+  await touch(db, values)
+}
+
+const removeOne = command<{ id: string; subject: string }>((table, v) =>
+  table('personal_tokens').where({ id: v.id, subject: v.subject }).delete(),
+)
+
+/** Removes one token of a user. Returns whether this call removed it. */
+export const removePersonalToken = async (
+  db: Database,
+  values: { id: string; subject: string },
+): Promise<boolean> => (await removeOne(db, values)) === 1
+
+const removeAll = command<{ subject: string }>((table, v) =>
+  table('personal_tokens').where({ subject: v.subject }).delete(),
+)
+
+/** Removes all tokens of a user. */
+export const removePersonalTokensOfSubject = async (
+  db: Database,
+  values: { subject: string },
+): Promise<void> => {
+  await removeAll(db, values)
+}
+
+const removeEnded = command<{ subject: string; now: number }>((table, v) =>
+  table('personal_tokens').where({ subject: v.subject }).where('expires_at', '<=', v.now).delete(),
+)
+
+/** Removes the expired tokens of a user, so that they do not count. */
+export const removeEndedPersonalTokens = async (
+  db: Database,
+  values: { subject: string; now: number },
+): Promise<void> => {
+  await removeEnded(db, values)
+}
