@@ -20,6 +20,7 @@ import { importCommand } from './import.ts'
 import { initCommand } from './init.ts'
 import { listKeysCommand, revokeKeyCommand, rotateKeysCommand } from './keys.ts'
 import { migrateCommand, rollbackCommand } from './migrate.ts'
+import { listPersonalTokensCommand, revokePersonalTokenCommand } from './personal-tokens.ts'
 import { previewCommand } from './preview.ts'
 import { pruneCommand } from './prune.ts'
 import { rotateSecretCommand } from './rotate-secret.ts'
@@ -51,6 +52,8 @@ const commands: readonly Command[] = [
   revokeConsentCommand,
   inspectTokenCommand,
   revokeTokenCommand,
+  listPersonalTokensCommand,
+  revokePersonalTokenCommand,
   createUserCommand,
   disableUserCommand,
   enableUserCommand,

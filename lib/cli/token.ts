@@ -16,18 +16,23 @@ import { formatBinding, type TokenBinding } from '../protocol/token-binding.ts'
 import {
   type AccessToken,
   findGrantOfToken,
+  findPersonalToken,
   findRefreshToken,
+  removePersonalToken,
   revokeAccessToken,
   revokeAuthorization,
 } from '../repositories/index.ts'
 import { listSigningKeys } from '../repositories/signing-keys.ts'
 import { findOpaqueAccessToken, isOpaqueAccessToken } from '../tokens/opaque-access-token.ts'
+import { personalClientId } from '../tokens/personal-token.ts'
 import type { Command, CommandContext } from './command.ts'
 import { note, print, readSecret, table } from './terminal.ts'
 
 /** What an operator may know of a token. */
 interface Inspected {
-  readonly type: 'access token' | 'JWT access token' | 'refresh token'
+  readonly type: 'access token' | 'JWT access token' | 'refresh token' | 'personal access token'
+  /** The id of a personal access token, and the name that its user gave it. */
+  readonly personal?: { readonly id: string; readonly name: string }
   /** `active`, or why it is refused. */
   readonly state: string
   readonly clientId: string
@@ -95,6 +100,20 @@ const inspectRefreshToken = async (
   }
 }
 
+const inspectPersonal = async (
+  { database, now }: CommandContext,
+  value: string,
+): Promise<Inspected | undefined> => {
+  const token = await findPersonalToken(database, { hash: hashSecret(value) })
+  if (token === undefined) return undefined
+  const { id, name, subject, scopes, createdAt, expiresAt } = token
+  return {
+    ...{ type: 'personal access token', personal: { id, name }, clientId: personalClientId(token), subject },
+    ...{ scopes, resources: [], binding: undefined, issuedAt: createdAt, expiresAt },
+    state: expiresAt <= now() ? 'expired' : 'active',
+  }
+}
+
 /** A JWT counts only if one of the published keys signed it. */
 const inspectJwt = async (
   { database, options, now }: CommandContext,
@@ -131,7 +150,8 @@ const inspect = async (context: CommandContext): Promise<Inspected & { readonly 
   if (kind !== undefined && !isAccessToken && kind !== 'refreshToken') {
     throw new Error(`this is not a token, but has the form of this secret: ${words(kind)}`)
   }
-  const find = isAccessToken ? inspectOpaque : kind === 'refreshToken' ? inspectRefreshToken : inspectJwt
+  const ofOtherForm = value.includes('.') ? inspectJwt : inspectPersonal
+  const find = isAccessToken ? inspectOpaque : kind === 'refreshToken' ? inspectRefreshToken : ofOtherForm
   const imported = kind === undefined && mayBeRefreshToken(value) ? inspectRefreshToken : undefined
   const found = (await find(context, value)) ?? (await imported?.(context, value))
   if (found) return { ...found, value }
@@ -156,6 +176,7 @@ export const inspectTokenCommand: Command = {
     const fields = {
       type: token.type,
       state: token.state,
+      ...(token.personal && { id: token.personal.id, name: token.personal.name }),
       client_id: token.clientId,
       sub: token.subject ?? '',
       scope: token.scopes.join(' '),
@@ -178,10 +199,14 @@ export const revokeTokenCommand: Command = {
   options: {},
   example: 'latchkey token revoke < token.txt',
   async run(context) {
-    const { type, value, clientId, authorizationId } = await inspect(context)
+    const { type, value, clientId, authorizationId, personal, subject = '' } = await inspect(context)
     const { database, now } = context
     if (type === 'JWT access token') {
       throw new Error('a JWT access token cannot be revoked; see: latchkey consents revoke --help')
+    }
+    if (personal) {
+      await removePersonalToken(database, { id: personal.id, subject })
+      return note(`the personal access token ${personal.id} of user ${subject} is revoked`)
     }
     if (authorizationId === undefined) {
       await revokeAccessToken(database, { hash: hashSecret(value), clientId, now: now() })

@@ -28,6 +28,7 @@ describe('help', () => {
       clients: 'plan apply drift',
       consents: 'list revoke',
       token: 'inspect revoke',
+      'personal-tokens': 'list revoke',
       user: 'create disable enable',
       keys: 'list rotate revoke',
     }

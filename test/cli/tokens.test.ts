@@ -1,3 +1,5 @@
+import { issuePersonalToken } from '../../lib/account/personal-tokens.ts'
+import { serverBehind } from '../../lib/router.ts'
 import { openCommandLine } from '../support/command-line.ts'
 import { createUsers, type Host, issuer } from '../support/host.ts'
 import { files, introspectAs, notes, startResourceHost, tokensOf } from '../support/resource-host.ts'
@@ -13,7 +15,10 @@ let folder: string
 beforeAll(async () => {
   shared = openSharedDatabase()
   await createUsers(shared, `${shared.tablePrefix}people`)
-  host = await startResourceHost({ database: shared, options: { secrets } })
+  host = await startResourceHost({
+    database: shared,
+    options: { secrets, features: { personalAccessTokens: true } },
+  })
   folder = cli.folder({
     'latchkey.config.mjs': `export default {
   issuer: '${issuer}', secrets: ${JSON.stringify(secrets)}, tablePrefix: '${shared.tablePrefix}',
@@ -94,4 +99,24 @@ test.each([
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
   expect(stderr).toContain(message)
   if (input !== '') expect(stderr).not.toContain(input)
+})
+
+test('a personal access token is inspected, listed and revoked, by itself and by its id', async () => {
+  const server = await serverBehind(host.oauth)!.ready()
+  const expiresAt = server.now() + 86_400
+  const choice = { subject: '1', name: 'Backup\u001b[2J', scopes: ['notes:read'], expiresAt }
+  const [one, other] = [await issuePersonalToken(server, choice), await issuePersonalToken(server, choice)]
+  expect(await inspect(one?.value ?? '')).toMatchObject({
+    ...{ type: 'personal access token', state: 'active', id: one?.id, name: choice.name },
+    ...{ sub: '1', scope: 'notes:read', expires: new Date(expiresAt * 1000).toISOString() },
+  })
+  const { stdout } = await cli.succeed(folder, ['personal-tokens', 'list', '1'])
+  expect(stdout).toMatch(/^ID +NAME +SCOPES +CREATED +LAST USED +EXPIRES\n/)
+  expect(stdout).toContain('Backup?[2J')
+  await revoke(one?.value ?? '')
+  await cli.succeed(folder, ['personal-tokens', 'revoke', other?.id ?? ''])
+  const { stdout: left } = await cli.succeed(folder, ['personal-tokens', 'list', '1', '--json'])
+  expect(JSON.parse(left)).toEqual([])
+  expect((await cli.run(folder, ['personal-tokens', 'revoke', other?.id ?? ''])).code).toBe(1)
+  expect((await cli.run(folder, ['token', 'inspect'], { input: one?.value ?? '' })).code).toBe(1)
 })
