@@ -25,6 +25,8 @@ const accountPaths = [
   '/account',
   '/account/passkeys',
   '/account/second-factor',
+  '/account/tokens',
+  '/account/tokens/new',
   '/developer',
   '/developer/new',
   '/developer/client',

@@ -69,6 +69,7 @@ const showClients = async (
     removedOrganization: organization && organizations.get(organization),
     signOutUrl: ownPath(server, '/logout'),
     ...(server.options.login.totp && { secondFactorUrl: ownPath(server, '/account/second-factor') }),
+    ...(server.options.features.personalAccessTokens && { tokensUrl: ownPath(server, '/account/tokens') }),
     ...(server.options.passkeys && { passkeysUrl: ownPath(server, '/account/passkeys') }),
     ...(number > 1 && { previousUrl: pageUrl(number - 1) }),
     ...(!isLast && { nextUrl: pageUrl(number + 1) }),

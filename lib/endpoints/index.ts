@@ -30,6 +30,8 @@ import { logosEndpoint } from './logos.ts'
 import { logoutEndpoint } from './logout.ts'
 import { parEndpoint } from './par.ts'
 import { passkeysEndpoint } from './passkeys.ts'
+import { personalTokenFormEndpoint } from './personal-token-form.ts'
+import { personalTokensEndpoint } from './personal-tokens.ts'
 import { registerEndpoint, registrationEndpoint } from './register.ts'
 import { revokeEndpoint } from './revoke.ts'
 import { secondFactorEndpoint } from './second-factor.ts'
@@ -95,6 +97,7 @@ export const createEndpoints = ({
     consentEndpoint,
     accountEndpoint,
     ...(passkeys ? [passkeysEndpoint] : []),
+    ...(features.personalAccessTokens ? [personalTokensEndpoint, personalTokenFormEndpoint] : []),
     logoutEndpoint,
     ...(features.deviceAuthorization ? [deviceEndpoint] : []),
     ...(developers ? developerEndpoints : []),

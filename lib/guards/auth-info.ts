@@ -78,8 +78,6 @@ export const authInfoOf = (token: string, claims: TokenClaims, resource?: Guarde
     ...(act && { actor: actorOf(act) }),
     ...(details.length > 0 && { authorizationDetails: details }),
     ...(personalToken && { personalToken }),
-    claims: { ...others, ...(subject !== undefined && { sub: subject }) },
-
     claims: subject === undefined ? withoutSubject : { ...claims },
   }
 }

@@ -11,7 +11,8 @@ import type {
   RegistrationOptions,
   TokenExchangeOptions,
 } from './options.ts'
-import { checkedPersonalTokens, type PersonalTokenOptions } from './personal-token-options.ts'
+import type { PersonalTokenOptions } from './personal-token-options.ts'
+import { checkedPersonalTokens } from './personal-tokens.ts'
 
 /** Checked features; undefined is off. */
 export interface CheckedFeatures {

@@ -1,6 +1,7 @@
 import type { Organization } from '../protocol/organization.ts'
 import type { AdminPageModels } from './admin-page-models.ts'
 import type { DeveloperPageModels } from './developer-models.ts'
+import type { PersonalTokenPageModels } from './personal-token-models.ts'
 
 /** A client on the pages. */
 export interface ClientCard {
@@ -105,7 +106,7 @@ export interface PasskeyCard {
 }
 
 /** The model of each page. A page shows only its model and the branding. */
-export interface PageModels extends AdminPageModels, DeveloperPageModels {
+export interface PageModels extends AdminPageModels, DeveloperPageModels, PersonalTokenPageModels {
   login: {
     /** Path the form posts to. */
     action: string
@@ -279,6 +280,8 @@ export interface PageModels extends AdminPageModels, DeveloperPageModels {
     passkeysUrl?: string
     /** The page where the user sets up a second factor (`login.totp`). */
     secondFactorUrl?: string
+    /** The user's personal access tokens, with the option `features.personalAccessTokens`. */
+    tokensUrl?: string
     /** The page before this one, if the list has several pages. */
     previousUrl?: string
     /** The page after this one. */

@@ -1,5 +1,6 @@
 import { developerSamples } from './developer-samples.ts'
 import type { ClientCard, ConsentScope, PageModels, PageName } from './page-models.ts'
+import { personalTokenSamples } from './personal-token-samples.ts'
 import { qrCode } from './qr-code.ts'
 
 const client: ClientCard = { name: 'Order Desk', host: 'desk.example.com', unverified: false }
@@ -509,6 +510,7 @@ export const samples: readonly Sample[] = [
   },
   { name: 'account-sign-in', page: 'account-sign-in', model: { url: '/login?return_to=/oauth/account' } },
   { name: 'login-account', page: 'login', model: { ...login, action: '/account', client: undefined } },
+  { name: 'account-tokens', page: 'account', model: { ...account, tokensUrl: '/account/tokens' } },
   { name: 'account-passkeys', page: 'account', model: { ...account, passkeysUrl: '/account/passkeys' } },
   { name: 'passkeys', page: 'passkeys', model: passkeys },
   { name: 'passkeys-added', page: 'passkeys', model: { ...passkeys, notice: 'added' } },
@@ -537,6 +539,7 @@ export const samples: readonly Sample[] = [
     model: { ...removal, client: { name: long, host: `${long}.example` }, firstParty: true },
   },
   ...developerSamples,
+  ...personalTokenSamples,
   { name: 'error', page: 'error', model: error },
   {
     name: 'error-development',

@@ -50,7 +50,7 @@ export const findPersonalToken = async (
 
 const byId = query<{ id: string }>((table, v) => table('personal_tokens').select(columns).where({ id: v.id }))
 
-/** A token by its id, whoever made it. */
+/** A token of any user by its id. */
 export const findPersonalTokenById = async (
   db: Database,
   values: { id: string },

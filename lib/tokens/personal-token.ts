@@ -6,7 +6,6 @@ import { intersectScopes } from '../protocol/scope.ts'
 import { bearer } from '../protocol/token-binding.ts'
 import { findPersonalToken, type PersonalToken, touchPersonalToken } from '../repositories/index.ts'
 import { belongsToOrganization } from '../users/organizations.ts'
-import type { TokenWithUser } from './access-token.ts'
 
 /** Seconds within which the last use is not stored again: users see the day, and most requests need no write. */
 const usedWithin = 3600
@@ -38,10 +37,7 @@ const noteUse = (server: AuthorizationServer, { id, lastUsedAt }: PersonalToken,
  *
  * @returns undefined if it is not valid
  */
-export const verifyPersonalToken = async (
-  server: AuthorizationServer,
-  value: string,
-): Promise<TokenWithUser | undefined> => {
+export const verifyPersonalToken = async (server: AuthorizationServer, value: string) => {
   const { personalAccessTokens: own } = server.options.features
   const found = await findPersonalToken(server.database, { hash: hashSecret(value) })
   const now = server.now()

@@ -49,7 +49,8 @@ describe.each(tags)('every page in every state, in the language %s', (language) 
   const scriptsOf = (page: string): string[] =>
     Object.entries(scripts).flatMap(([name, pages]) => (pages.test(page) ? [`${name}.js`] : []))
   /** The second stylesheet of a page, if it has one. */
-  const styleOf = (page: string): string | undefined => (/^developer/.test(page) ? 'admin.css' : undefined)
+  const styleOf = (page: string): string | undefined =>
+    /^(developer|personal-token|revoke-token)/.test(page) ? 'admin.css' : undefined
   const assetWeight = (name: string): number => views.asset(name)?.encoded('br')?.byteLength ?? 0
   const scriptWeight = (page: string): number =>
     scriptsOf(page).reduce((sum, name) => sum + assetWeight(name), 0)

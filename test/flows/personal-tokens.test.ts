@@ -6,6 +6,7 @@ import { removeExpiredRows } from '../../lib/repositories/pruning/schedule.ts'
 import { serverBehind } from '../../lib/router.ts'
 import { type Clock, stopClock } from '../support/clock.ts'
 import { clients, type Host, secret, startHost } from '../support/host.ts'
+import { fieldsOf, RawBrowser } from '../support/raw-browser.ts'
 import { bob, guarded, introspect, post, revoke, userinfo, web } from '../support/tokens.ts'
 
 const day = 86_400
@@ -237,5 +238,191 @@ describe('a personal access token', () => {
     expect((await guarded(many, value, '/org')).body.organization).toBe('acme')
     members.delete('acme')
     expect((await guarded(many, value, '/org')).status).toBe(401)
+  })
+})
+
+describe('the pages', () => {
+  const form = 'name="decision"'
+  const signedIn = async (of = host) => {
+    const agent = new RawBrowser(of.app)
+    await agent.signIn(await agent.open('/oauth/account'))
+    return agent
+  }
+  const chosen = { name: ' Backup script ', days: '90', 'scope:notes:read': 'on' }
+  const create = async (agent: RawBrowser, fields: Record<string, string> = {}) =>
+    agent.submit(await agent.open('/oauth/account/tokens/new'), form, { ...chosen, ...fields })
+  const valueOn = ({ html }: { html: string }): string | undefined =>
+    / id="secret" value="([^"]*)"/.exec(html)?.[1]
+
+  test('a token is created, shown once, used, seen, and revoked', async () => {
+    const agent = await signedIn()
+    const account = await agent.open('/oauth/account')
+    expect(account.html).toContain('href="/oauth/account/tokens"')
+    const page = await create(agent)
+    expect(page.url.pathname).toBe('/oauth/account/tokens')
+    expect(page.headers['cache-control']).toBe('no-store')
+    const value = valueOn(page) ?? ''
+    expect(await status(value)).toBe(200)
+    expect((await rows())[0]).toMatchObject({ name: 'Backup script', scopes: 'notes:read' })
+    expect(Number((await rows())[0].expires_at)).toBe(clock.now() + 90 * day)
+
+    const again = await agent.open('/oauth/account/tokens')
+    expect(again.html).not.toContain(value)
+    expect(again.html).toContain('<bdi>Backup script</bdi>')
+    expect(again.html).toContain('<bdi>Read your notes</bdi>')
+    const [, link = ''] = / href="([^"]*tokens\?id=[^"]*)"/.exec(again.html) ?? []
+    const done = await agent.submit(await agent.open(link), 'name="id"')
+    expect(done.html).toContain('The token no longer works.')
+    expect(await status(value)).toBe(401)
+    expect(await rows()).toEqual([])
+    const about = { subject: '1', tokenId: new URL(link, 'http://x').searchParams.get('id') }
+    expect(events.filter(({ type }) => type.startsWith('token.personal'))).toEqual([
+      expect.objectContaining({ ...about, type: 'token.personal.created', name: 'Backup script' }),
+      expect.objectContaining({ ...about, type: 'token.personal.revoked' }),
+    ])
+  })
+
+  test('a new token is shown to no other browser, to no other user, and not by HEAD', async () => {
+    const agent = await signedIn()
+    const made = await agent.post('/oauth/account/tokens/new', {
+      ...fieldsOf(await agent.open('/oauth/account/tokens/new'), form),
+      ...chosen,
+    })
+    expect({ status: made.status, location: made.location?.pathname }).toEqual({
+      status: 303,
+      location: '/oauth/account/tokens',
+    })
+    const other = await signedIn()
+    for (const [name, value] of agent.cookies) if (name.endsWith('_once')) other.cookies.set(name, value)
+    expect(valueOn(await other.open('/oauth/account/tokens'))).toBeUndefined()
+    await agent.send('HEAD', '/oauth/account/tokens')
+    expect(valueOn(await agent.open('/oauth/account/tokens'))).toMatch(/^lk_pat_/)
+  })
+
+  test.each<[string, Record<string, string>, string]>([
+    ['no name', { name: ' ' }, 'Enter a name'],
+    ['a name of 61 characters', { name: 'x'.repeat(61) }, 'Enter a name'],
+    ['a name with a line break', { name: 'a\nb' }, 'Enter a name'],
+    ['no scope', { 'scope:notes:read': '', 'scope:openid': 'on' }, 'Choose at least one permission'],
+    ['no day', { days: '0' }, 'from 1 to <bdi>365</bdi>'],
+    ['too many days', { days: '366' }, 'from 1 to <bdi>365</bdi>'],
+    ['another number', { days: '1e2' }, 'from 1 to <bdi>365</bdi>'],
+  ])('%s is refused, and what was typed stays', async (_what, fields, message) => {
+    const agent = await signedIn()
+    const { 'scope:notes:read': scope, ...others } = { ...chosen, ...fields }
+    const given = { ...others, ...(scope && { 'scope:notes:read': scope }) }
+    const opened = fieldsOf(await agent.open('/oauth/account/tokens/new'), form)
+    const page = await agent.post('/oauth/account/tokens/new', { ...opened, ...given })
+    expect(page.status).toBe(400)
+    expect(page.html).toContain(message)
+    expect(page.html).toContain(`value="${fields.days ?? '90'}"`)
+    expect(await rows()).toEqual([])
+  })
+
+  test('only a user who has just signed in may create one; the form comes back to the page', async () => {
+    const agent = await signedIn()
+    const open = await agent.open('/oauth/account/tokens/new')
+    clock.travel(600)
+    expect((await agent.open('/oauth/account/tokens/new')).html).toContain('scope:notes:read')
+    clock.travel(1)
+    const late = await agent.submit(open, form, chosen)
+    expect(late.html).toContain('Confirm it’s you')
+    expect(await rows()).toEqual([])
+    const back = await agent.signIn(late)
+    expect(back.url.pathname).toBe('/oauth/account/tokens/new')
+    expect(valueOn(await agent.submit(back, form, chosen))).toMatch(/^lk_pat_/)
+  })
+
+  test('users see and revoke their own tokens only', async () => {
+    const { id } = await make({ subject: String(bob.id) })
+    const agent = await signedIn()
+    const page = await agent.open(`/oauth/account/tokens?id=${id}`)
+    expect(page.html).toContain('You have no access tokens yet.')
+    const own = await make()
+    const confirm = await agent.open(`/oauth/account/tokens?id=${own.id}`)
+    const fields = { ...fieldsOf(confirm, 'name="id"'), id }
+    expect((await agent.post('/oauth/account/tokens', fields)).status).toBe(403)
+    expect(await rows()).toHaveLength(2)
+  })
+
+  test.each(['/oauth/account/tokens', '/oauth/account/tokens/new'])(
+    '%s asks strangers to sign in',
+    async (path) => {
+      const agent = new RawBrowser(host.app)
+      const page = await agent.signIn(await agent.open(path))
+      expect(page.url.pathname).toBe(path)
+      const none = { decision: 'create', ...chosen, id: 'x', csrf_token: 'x' }
+      expect((await new RawBrowser(host.app).post(path, none)).status).toBeLessThan(500)
+    },
+  )
+
+  test('a form of another site is refused', async () => {
+    const agent = await signedIn()
+    const fields = { ...fieldsOf(await agent.open('/oauth/account/tokens/new'), form), ...chosen }
+    const cross = { Origin: 'https://evil.example.com', 'Sec-Fetch-Site': 'cross-site' }
+    expect((await agent.post('/oauth/account/tokens/new', fields, cross)).status).toBe(403)
+    expect((await agent.post('/oauth/account/tokens/new', { ...fields, csrf_token: 'x' })).status).toBe(403)
+    expect(await rows()).toEqual([])
+  })
+
+  test('who has enough is told so, and gets no other', async () => {
+    const agent = await signedIn()
+    const open = await agent.open('/oauth/account/tokens/new')
+    for (const _ of [1, 2, 3]) await make()
+    const page = await agent.submit(open, form, chosen)
+    expect(page.html).toContain('You have reached the limit of <bdi>3</bdi> tokens.')
+    expect(page.html).not.toContain('/tokens/new"')
+    expect(await rows()).toHaveLength(3)
+  })
+
+  test('a member of several organizations chooses one; who has none gets no token', async () => {
+    const acme = { id: 'acme', name: 'Acme' }
+    const globex = { id: 'globex', name: 'Globex' }
+    let member = [acme, globex]
+    const many = await startHost({
+      database: host.database,
+      clients: [],
+      options: { features, organizations: () => member },
+    })
+    const agent = await signedIn(many)
+    const opened = fieldsOf(await agent.open('/oauth/account/tokens/new'), form)
+    const wrong = await agent.post('/oauth/account/tokens/new', {
+      ...opened,
+      ...chosen,
+      organization: 'other',
+    })
+    expect(wrong.html).toContain('Choose a workspace.')
+    expect((await create(agent, { organization: 'globex' })).html).toContain('Workspace <bdi>Globex</bdi>')
+    member = [acme]
+    await create(agent)
+    member = []
+    const none = await agent.open('/oauth/account/tokens/new')
+    expect(none.html).not.toContain('/tokens/new"')
+    expect((await rows()).map(({ organization }) => organization).sort()).toEqual(['acme', 'globex'])
+  })
+
+  test('without the option there are none', async () => {
+    const off = await startHost({ database: host.database, clients: [] })
+    const agent = await signedIn(off)
+    expect((await agent.open('/oauth/account')).html).not.toContain('/account/tokens')
+    expect((await agent.get('/oauth/account/tokens')).status).toBe(404)
+  })
+
+  test('a host with its own login page is asked to sign the user in again', async () => {
+    let authTime = clock.now() - 700
+    const own = await startHost({
+      database: host.database,
+      clients: [],
+      options: { features, login: { url: '/login', current: () => ({ subject: 1, authTime }) } },
+    })
+    const agent = new RawBrowser(own.app)
+    const { location } = await agent.get('/oauth/account/tokens/new')
+    expect(location?.pathname).toBe('/login')
+    expect(Object.fromEntries(location?.searchParams ?? [])).toEqual({
+      return_to: '/oauth/account/tokens/new?returned=1',
+      prompt: 'login',
+    })
+    authTime = clock.now()
+    expect((await agent.open('/oauth/account/tokens/new?returned=1')).html).toContain('scope:notes:read')
   })
 })

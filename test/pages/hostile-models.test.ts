@@ -49,7 +49,7 @@ const ofFields = [
 
 /** What only the server says: a closed list, or an address of its own. */
 const ownFields =
-  'kind error group action cancelUrl removeUrl signOutUrl url accountUrl passkeysUrl forgotPassword signUp icon identifier logoUrl homeUrl signInUrl stayUrl switchUrl otherCodeUrl secondFactorUrl previousUrl nextUrl notice frames newUrl editUrl rotateUrl deleteUrl listUrl ownerUrl state eventsUrl'.split(
+  'kind error group action cancelUrl removeUrl signOutUrl url accountUrl passkeysUrl tokensUrl forgotPassword signUp icon identifier logoUrl homeUrl signInUrl stayUrl switchUrl otherCodeUrl secondFactorUrl previousUrl nextUrl notice frames newUrl editUrl rotateUrl deleteUrl listUrl ownerUrl state eventsUrl'.split(
     ' ',
   )
 const addresses = ['uri', 'policyUri', 'tosUri', 'logo', 'help', 'privacy']
@@ -109,7 +109,7 @@ const inspect = (
   const elements = [...inside.querySelectorAll('*')]
   const attributes = elements.flatMap((element) => [...element.attributes])
   // Nobody reads the values of these, and they must stay as they are.
-  const isRead = ({ ownerElement }) => !ownerElement.matches('[type=hidden], [type=radio]')
+  const isRead = ({ ownerElement }) => !ownerElement.matches('[type=hidden], [type=radio], option')
   const leading = ['href', 'src', 'action', 'formaction']
   return {
     name,

@@ -1,0 +1,120 @@
+import { revokePersonalToken } from '../account/personal-tokens.ts'
+import { scopeWords } from '../authorization/consent-scopes.ts'
+import type { PageContext } from '../http/context.ts'
+import { formParameters, queryParameters } from '../http/form.ts'
+import type { Endpoint } from '../http/route.ts'
+import { redirectToPage } from '../http/send.ts'
+import { ownPath } from '../http/urls.ts'
+import type { PersonalTokenCard } from '../pages/personal-token-models.ts'
+import { listPersonalTokens, type PersonalToken } from '../repositories/index.ts'
+import { bindBrowser, boundBrowser } from '../sessions/browser-binding.ts'
+import { assertCsrf, csrfToken, type FormPurpose } from '../sessions/csrf.ts'
+import { type ActiveLogin, activeLogin } from '../sessions/login.ts'
+import { takeShownOnce } from '../sessions/shown-once.ts'
+import { findOrganizations } from '../users/organizations.ts'
+import { showAccountLogin, submitAccountLogin } from './account-login.ts'
+
+/** The list of a user's personal access tokens. */
+export const personalTokensPath = '/account/tokens'
+/** The form of a new one. */
+export const personalTokenFormPath = '/account/tokens/new'
+/** Names a token in the URL of the page that asks whether to revoke it, and the one that was revoked. */
+const [idParameter, revokedParameter] = ['id', 'revoked']
+
+/** What is shown once to this user: a new token. */
+export const newTokenOf = ({ login }: ActiveLogin): string =>
+  JSON.stringify(['personal token', login.subject])
+
+const iso = (seconds: number): string => new Date(seconds * 1000).toISOString()
+
+const cardOf = (
+  { server, language }: PageContext,
+  token: PersonalToken,
+  organizations: ReadonlyMap<string, string>,
+): PersonalTokenCard => {
+  const { id, name, organization, createdAt, lastUsedAt, expiresAt } = token
+  return {
+    name,
+    scopes: token.scopes.map((scope) => scopeWords(server, scope, language)),
+    ...(organization !== undefined && { organization: organizations.get(organization) ?? organization }),
+    since: iso(createdAt),
+    ...(lastUsedAt !== null && { lastUsed: iso(lastUsedAt) }),
+    expires: iso(expiresAt),
+    isExpired: expiresAt <= server.now(),
+    removeUrl: ownPath(server, personalTokensPath, { [idParameter]: id }),
+  }
+}
+
+const showTokens = async (
+  context: PageContext,
+  active: ActiveLogin,
+  tokens: readonly PersonalToken[],
+): Promise<void> => {
+  const { server, req } = context
+  const organizations = await findOrganizations(server.options.organizations, active.user, req)
+  const names = new Map(organizations?.map(({ id, name }) => [id, name]))
+  const { id: createdId, value } = takeShownOnce(context, newTokenOf(active))
+  const created = tokens.find(({ id }) => id === createdId)
+  const max = server.options.features.personalAccessTokens?.maxPerUser ?? 0
+  const isFull = tokens.filter(({ expiresAt }) => expiresAt > server.now()).length >= max
+  // True of every id that is not that of a token: anybody can make such a link.
+  const revoked = queryParameters(req).optional(revokedParameter)
+  context.send('personal-tokens', {
+    username: active.user.username,
+    tokens: tokens.map((token) => cardOf(context, token, names)),
+    ...(created && value !== undefined && { created: { name: created.name, value } }),
+    ...(revoked !== undefined && !tokens.some(({ id }) => id === revoked) && { notice: 'revoked' as const }),
+    ...(isFull ? { max } : organizations?.length !== 0 && { newUrl: ownPath(server, personalTokenFormPath) }),
+    accountUrl: ownPath(server, '/account'),
+  })
+}
+
+const purposeOf = (id: string, { login }: ActiveLogin, browser: FormPurpose['browser']): FormPurpose => ({
+  action: 'account',
+  about: JSON.stringify(['revoke token', login.subject, id]),
+  browser,
+})
+
+const showRevocation = (context: PageContext, active: ActiveLogin, { id, name }: PersonalToken): void => {
+  const { server } = context
+  const browser = bindBrowser(context)
+  context.send('revoke-token', {
+    action: ownPath(server, personalTokensPath),
+    hidden: { [idParameter]: id, csrf_token: csrfToken(server, purposeOf(id, active, browser)) },
+    name,
+    cancelUrl: ownPath(server, personalTokensPath),
+  })
+}
+
+/** The user's tokens; with `id` the page that asks whether to revoke that one. */
+const show = async (context: PageContext): Promise<void> => {
+  const { server, req } = context
+  const active = await activeLogin(context)
+  if (active === undefined) return showAccountLogin(context, personalTokensPath)
+  const tokens = await listPersonalTokens(server.database, { subject: active.login.subject })
+  const named = queryParameters(req).optional(idParameter)
+  const token = tokens.find(({ id }) => id === named)
+  if (token) showRevocation(context, active, token)
+  else await showTokens(context, active, tokens)
+}
+
+/** The revocation of one token; without `id` the sign-in form. */
+const submit = async (context: PageContext): Promise<void> => {
+  const { server, req, res, info } = context
+  const form = formParameters(req)
+  const id = form.optional(idParameter)
+  if (id === undefined) return submitAccountLogin(context, personalTokensPath)
+  const active = await activeLogin(context)
+  if (active) {
+    const browser = boundBrowser(context)
+    assertCsrf(context, form, browser && purposeOf(id, active, browser))
+    await revokePersonalToken(server, { id, subject: active.login.subject }, info)
+  }
+  redirectToPage(res, ownPath(server, personalTokensPath, active ? { [revokedParameter]: id } : {}))
+}
+
+/** The personal access tokens of the user: `features.personalAccessTokens`. */
+export const personalTokensEndpoint: Endpoint<PageContext> = {
+  path: personalTokensPath,
+  methods: { GET: show, POST: submit },
+}

@@ -1,0 +1,106 @@
+import type { PersonalTokenCard, PersonalTokenPageModels } from './personal-token-models.ts'
+
+type PersonalTokenSample = {
+  [Name in keyof PersonalTokenPageModels]: { name: string; page: Name; model: PersonalTokenPageModels[Name] }
+}[keyof PersonalTokenPageModels]
+
+const long = 'Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft'
+const read = { name: 'orders:read', description: 'See your orders', group: 'read' } as const
+const write = {
+  name: 'orders:write',
+  description: 'Place and cancel orders for you',
+  group: 'change',
+} as const
+const value = `lk_pat_${'sample'.repeat(8)}s`
+
+const token: PersonalTokenCard = {
+  name: 'Backup script',
+  scopes: [read, write],
+  since: '2026-03-02T08:00:00.000Z',
+  lastUsed: '2026-11-21T09:41:00.000Z',
+  expires: '2027-03-02T08:00:00.000Z',
+  isExpired: false,
+  removeUrl: '/account/tokens?id=one',
+}
+const list: PersonalTokenPageModels['personal-tokens'] = {
+  username: 'alice@example.com',
+  tokens: [
+    token,
+    {
+      ...token,
+      name: 'Spreadsheet',
+      lastUsed: undefined,
+      isExpired: true,
+      removeUrl: '/account/tokens?id=two',
+    },
+  ],
+  newUrl: '/account/tokens/new',
+  accountUrl: '/account',
+}
+const form: PersonalTokenPageModels['personal-token-form'] = {
+  action: '/account/tokens/new',
+  hidden: { decision: 'create', csrf_token: 'sample' },
+  name: '',
+  days: '30',
+  maxDays: 365,
+  scopes: [
+    { ...read, checked: false },
+    { ...write, checked: true, isHighRisk: true },
+  ],
+  cancelUrl: '/account/tokens',
+}
+const revoking: PersonalTokenPageModels['revoke-token'] = {
+  action: '/account/tokens',
+  hidden: { id: 'one', csrf_token: 'sample' },
+  name: 'Backup script',
+  cancelUrl: '/account/tokens',
+}
+
+/** Every state of the pages of personal access tokens. */
+export const personalTokenSamples: readonly PersonalTokenSample[] = [
+  { name: 'personal-tokens', page: 'personal-tokens', model: list },
+  { name: 'personal-tokens-empty', page: 'personal-tokens', model: { ...list, tokens: [] } },
+  {
+    name: 'personal-tokens-created',
+    page: 'personal-tokens',
+    model: { ...list, tokens: [token], created: { name: token.name, value } },
+  },
+  {
+    name: 'personal-tokens-full',
+    page: 'personal-tokens',
+    model: { ...list, newUrl: undefined, max: 20, notice: 'revoked' },
+  },
+  {
+    name: 'personal-tokens-long',
+    page: 'personal-tokens',
+    model: {
+      ...list,
+      username: `${long}@example.com`,
+      created: { name: long, value },
+      tokens: [
+        {
+          ...token,
+          name: long,
+          organization: long,
+          scopes: [{ description: long, language: 'de', group: 'change' }],
+        },
+      ],
+    },
+  },
+  { name: 'personal-token-form', page: 'personal-token-form', model: form },
+  ...(['name', 'scopes', 'days', 'organization'] as const).map(
+    (error): PersonalTokenSample => ({
+      name: `personal-token-form-${error}`,
+      page: 'personal-token-form',
+      model: {
+        ...{ ...form, error, name: 'Backup script' },
+        organizations: [
+          { id: 'ws-1', name: 'Initech', isChosen: false },
+          { id: 'ws-2', name: long, isChosen: true },
+        ],
+      },
+    }),
+  ),
+  { name: 'revoke-token', page: 'revoke-token', model: revoking },
+  { name: 'revoke-token-long', page: 'revoke-token', model: { ...revoking, name: long } },
+]
