@@ -12,11 +12,11 @@ import { parseTokenDays, parseTokenName } from '../protocol/personal-token.ts'
 import { bindBrowser, boundBrowser } from '../sessions/browser-binding.ts'
 import { assertCsrf, csrfToken, type FormPurpose } from '../sessions/csrf.ts'
 import { type ActiveLogin, activeLogin } from '../sessions/login.ts'
+import { leaveOutcome } from '../sessions/notice.ts'
 import { isFreshLogin } from '../sessions/recent-login.ts'
-import { showOnce } from '../sessions/shown-once.ts'
 import { findOrganizations } from '../users/organizations.ts'
 import { showAccountLogin, submitAccountLogin } from './account-login.ts'
-import { newTokenOf, personalTokenFormPath, personalTokensPath } from './personal-tokens.ts'
+import { aboutTokensOf, personalTokenFormPath, personalTokensPath } from './personal-tokens.ts'
 
 /** Seconds after a sign-in in which a user may create a token. It outlives the session, which another person may find open. */
 const recent = 600
@@ -154,7 +154,10 @@ const submit = async (context: PageContext): Promise<void> => {
     { ...chosen, subject, scopes: typed.scopes, expiresAt },
     info,
   )
-  if (created) showOnce(context, newTokenOf(active), { ...created })
+  if (created) {
+    const { id: about, value: secret } = created
+    leaveOutcome(context, aboutTokensOf(active), { act: 'created', about, secret })
+  }
   // The list tells a user with too many.
   redirectToPage(res, ownPath(server, personalTokensPath))
 }

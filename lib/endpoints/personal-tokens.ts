@@ -10,7 +10,7 @@ import { listPersonalTokens, type PersonalToken } from '../repositories/index.ts
 import { bindBrowser, boundBrowser } from '../sessions/browser-binding.ts'
 import { assertCsrf, csrfToken, type FormPurpose } from '../sessions/csrf.ts'
 import { type ActiveLogin, activeLogin } from '../sessions/login.ts'
-import { takeShownOnce } from '../sessions/shown-once.ts'
+import { leaveOutcome, takeOutcome } from '../sessions/notice.ts'
 import { findOrganizations } from '../users/organizations.ts'
 import { showAccountLogin, submitAccountLogin } from './account-login.ts'
 
@@ -18,12 +18,12 @@ import { showAccountLogin, submitAccountLogin } from './account-login.ts'
 export const personalTokensPath = '/account/tokens'
 /** The form of a new one. */
 export const personalTokenFormPath = '/account/tokens/new'
-/** Names a token in the URL of the page that asks whether to revoke it, and the one that was revoked. */
-const [idParameter, revokedParameter] = ['id', 'revoked']
+/** Names a token in the URL of the page that asks whether to revoke it. */
+const idParameter = 'id'
 
-/** What is shown once to this user: a new token. */
-export const newTokenOf = ({ login }: ActiveLogin): string =>
-  JSON.stringify(['personal token', login.subject])
+/** What the outcomes on the list are about: it is for one user. */
+export const aboutTokensOf = ({ login }: ActiveLogin): string =>
+  JSON.stringify(['personal tokens', login.subject])
 
 const iso = (seconds: number): string => new Date(seconds * 1000).toISOString()
 
@@ -53,17 +53,16 @@ const showTokens = async (
   const { server, req } = context
   const organizations = await findOrganizations(server.options.organizations, active.user, req)
   const names = new Map(organizations?.map(({ id, name }) => [id, name]))
-  const { id: createdId, value } = takeShownOnce(context, newTokenOf(active))
-  const created = tokens.find(({ id }) => id === createdId)
+  const outcome = takeOutcome(context, aboutTokensOf(active))
+  const value = outcome?.secret
+  const created = tokens.find(({ id }) => id === outcome?.about)
   const max = server.options.features.personalAccessTokens?.maxPerUser ?? 0
   const isFull = tokens.filter(({ expiresAt }) => expiresAt > server.now()).length >= max
-  // True of every id that is not that of a token: anybody can make such a link.
-  const revoked = queryParameters(req).optional(revokedParameter)
   context.send('personal-tokens', {
     username: active.user.username,
     tokens: tokens.map((token) => cardOf(context, token, names)),
     ...(created && value !== undefined && { created: { name: created.name, value } }),
-    ...(revoked !== undefined && !tokens.some(({ id }) => id === revoked) && { notice: 'revoked' as const }),
+    ...(outcome?.act === 'revoked' && { notice: 'revoked' as const }),
     ...(isFull ? { max } : organizations?.length !== 0 && { newUrl: ownPath(server, personalTokenFormPath) }),
     accountUrl: ownPath(server, '/account'),
   })
@@ -109,8 +108,9 @@ const submit = async (context: PageContext): Promise<void> => {
     const browser = boundBrowser(context)
     assertCsrf(context, form, browser && purposeOf(id, active, browser))
     await revokePersonalToken(server, { id, subject: active.login.subject }, info)
+    leaveOutcome(context, aboutTokensOf(active), { act: 'revoked' })
   }
-  redirectToPage(res, ownPath(server, personalTokensPath, active ? { [revokedParameter]: id } : {}))
+  redirectToPage(res, ownPath(server, personalTokensPath))
 }
 
 /** The personal access tokens of the user: `features.personalAccessTokens`. */

@@ -293,7 +293,7 @@ describe('the pages', () => {
       location: '/oauth/account/tokens',
     })
     const other = await signedIn()
-    for (const [name, value] of agent.cookies) if (name.endsWith('_once')) other.cookies.set(name, value)
+    for (const [name, value] of agent.cookies) if (name.endsWith('_notice')) other.cookies.set(name, value)
     expect(valueOn(await other.open('/oauth/account/tokens'))).toBeUndefined()
     await agent.send('HEAD', '/oauth/account/tokens')
     expect(valueOn(await agent.open('/oauth/account/tokens'))).toMatch(/^lk_pat_/)
