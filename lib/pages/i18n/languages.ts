@@ -19,7 +19,7 @@ export interface Languages {
   readonly tags: readonly string[]
   /** The texts of a language; those of the default language if it is not enabled. */
   dictionary(tag: string): Dictionary
-  /** The name of a language in itself, such as “Français”. */
+  /** The name of an enabled language in itself, such as “Français”. */
   nameOf(tag: string): string
 }
 
@@ -158,7 +158,6 @@ export const createLanguages = (options: LanguageOptions): Languages => {
   // On first use, because it loads data of Intl that pages in one language do not need.
   const names = new Map<string, string>()
   const nameOf = (tag: string): string => {
-    if (!tags.includes(tag)) return tag
     const name = names.get(tag) ?? ownName(tag)
     names.set(tag, name)
     return name
