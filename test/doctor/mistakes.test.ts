@@ -9,7 +9,7 @@ import {
   diagnoseMount,
   openMount,
 } from '../../lib/doctor/index.ts'
-import { authRouter, type ClientSeed } from '../../lib/index.ts'
+import { type AuthRouterOptions, authRouter, type ClientSeed } from '../../lib/index.ts'
 import { serverBehind } from '../../lib/router.ts'
 import { clients, type Host, startHost } from '../support/host.ts'
 
@@ -203,7 +203,7 @@ test('a server logs once at its start what needs no request, but not in tests', 
   const lines: string[] = []
   const warn = (line: string): void => void lines.push(line)
   const logger = { info: () => {}, warn, error: warn }
-  const start = async (): Promise<void> => {
+  const start = async (login: AuthRouterOptions['login'] = {}): Promise<void> => {
     const { database } = first
     const users = {
       table: first.usersTable,
@@ -212,7 +212,7 @@ test('a server logs once at its start what needs no request, but not in tests', 
     const scopes = { 'notes:read': 'Read your notes', 'notes:write': 'Write notes' }
     const again = authRouter({
       scopes,
-      ...{ issuer, database: database.knex, users, logger },
+      ...{ issuer, database: database.knex, users, logger, login },
       secrets: [serverSecret],
     })
     await again.ready()
@@ -222,8 +222,12 @@ test('a server logs once at its start what needs no request, but not in tests', 
   expect(lines).toEqual([])
   process.env.NODE_ENV = 'production'
   await start()
+  const said = lines.splice(0)
+  await start({ secondFactor: () => undefined })
+  await start({ totp: true })
   process.env.NODE_ENV = env.NODE_ENV
-  expect(lines).toEqual([
+  expect(lines.join()).not.toContain('mfa_secret')
+  expect(said).toEqual([
     expect.stringMatching(/^latchkey: \w+ has mfa_secret, but .*; set login\.secondFactor, or let your/),
     expect.stringMatching(/^latchkey: redirect URI http:\/\/shop.example.com\/cb of client web sends codes/),
   ])
