@@ -9,6 +9,9 @@ const maxTime = 100_000_000_000
 
 const isTime = (seconds: number): boolean => Number.isFinite(seconds) && seconds > 0 && seconds < maxTime
 
+/** Seconds by which a login may be in the future: clocks differ by less, and time zones by more. */
+const maxAhead = 300
+
 /** Who is logged in at the host, by the option `login.current`. */
 export const hostLogin = async ({ server, req }: Context): Promise<HostLogin | undefined> => {
   const { current } = server.options.login
@@ -16,6 +19,10 @@ export const hostLogin = async ({ server, req }: Context): Promise<HostLogin | u
   const login = (await callHost('login.current', () => current(req))) || undefined
   if (login && !isTime(login.authTime ?? server.now())) {
     throw new Error('latchkey: login.current must return authTime in epoch seconds, or leave it out')
+  }
+  // Such a login would satisfy every max_age until its time has come.
+  if (login?.authTime !== undefined && login.authTime > server.now() + maxAhead) {
+    throw new Error('latchkey: login.current must not return an authTime in the future; is it a local time?')
   }
   if (login?.acr !== undefined && !server.options.acrValues.includes(login.acr)) {
     throw new Error('latchkey: login.current must return an acr that the option acrValues contains')

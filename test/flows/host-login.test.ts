@@ -248,6 +248,16 @@ describe('a request that asks for a new login', () => {
     },
   )
 
+  test('takes none from the future, which would satisfy every max_age', async () => {
+    stopClock()
+    const host = await start()
+    const agent = browser(host)
+    atHost(agent, 1, seconds() + 3600)
+    expectErrorPage(await agent.get(silent), 500)
+    atHost(agent, 1, seconds() + 60)
+    codeOf(await agent.get(silent))
+  })
+
   test('on our own page takes that login, and its time is that of the password', async () => {
     const clock = stopClock()
     const host = await start()
