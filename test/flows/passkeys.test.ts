@@ -340,8 +340,7 @@ describe('the page that adds passkeys', () => {
     ['for another RP ID', { rpId: 'example.com' }, 'invalid'],
     ['of another kind', { type: 'webauthn.get' }, 'invalid'],
     ['without user verification', { flags: 1 }, 'invalid'],
-    ['with a certificate', { format: 'packed', statement: new Map([['x5c', Buffer.of(1)]]) }, 'invalid'],
-    ['of another format', { format: 'android-key' }, 'invalid'],
+    ['with a certificate', { attestation: 'certificate' }, 'invalid'],
   ]
   test.each(lies)('refuses an answer %s', async (_, lie, reason) => {
     const { browser, list } = await atPasskeys()
@@ -349,6 +348,12 @@ describe('the page that adds passkeys', () => {
     expect(refused.html).toContain('The passkey wasn’t added.')
     expect(eventsOf('passkey.failed')).toEqual([{ type: 'passkey.failed', reason, subject: '1' }])
     expect(await table('passkeys')).toEqual([])
+  })
+
+  test('accepts an attestation of the passkey itself', async () => {
+    const { browser, list } = await atPasskeys()
+    const passkey = createAuthenticator().create(askedBy(list), { attestation: 'self' })
+    expect((await add(browser, list, passkey)).html).toContain('Passkey added.')
   })
 
   test('refuses the challenge of another user, and one that was used', async () => {

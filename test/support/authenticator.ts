@@ -1,12 +1,13 @@
 import { createHash, generateKeyPairSync, randomBytes, sign } from 'node:crypto'
+import { authenticatorCertificate, certificate } from './certificate.ts'
 import { type Answer, formOf } from './raw-browser.ts'
 
 // An authenticator of WebAuthn in software, with one passkey: enough to say everything that a real one says, and lies.
 
 const sha256 = (data: string | Buffer): Buffer => createHash('sha256').update(data).digest()
 
-/** CBOR (RFC 8949 §3): numbers, strings, bytes and maps. */
-const cbor = (value: number | string | Buffer | Map<number | string, unknown>): Buffer => {
+/** CBOR (RFC 8949 §3): numbers, strings, bytes, lists of bytes, and maps. */
+const cbor = (value: number | string | Buffer | Buffer[] | Map<number | string, unknown>): Buffer => {
   const head = (major: number, length: number): Buffer => {
     if (length < 24) return Buffer.of((major << 5) | length)
     if (length < 256) return Buffer.of((major << 5) | 24, length)
@@ -15,6 +16,7 @@ const cbor = (value: number | string | Buffer | Map<number | string, unknown>): 
   if (typeof value === 'number') return value < 0 ? head(1, -1 - value) : head(0, value)
   if (typeof value === 'string') return Buffer.concat([head(3, value.length), Buffer.from(value)])
   if (Buffer.isBuffer(value)) return Buffer.concat([head(2, value.length), value])
+  if (Array.isArray(value)) return Buffer.concat([head(4, value.length), ...value.map(cbor)])
   const entries = [...value].flatMap(([name, entry]) => [cbor(name), cbor(entry as never)])
   return Buffer.concat([head(5, value.size), ...entries])
 }
@@ -35,9 +37,8 @@ export interface Lies {
   readonly userHandle?: string
   /** Another credential's ID. */
   readonly id?: string
-  /** Attestation statement format. */
-  readonly format?: string
-  readonly statement?: Map<string, unknown>
+  /** A statement of the format `packed` (WebAuthn §8.2), with a certificate or of the passkey itself. @default none */
+  readonly attestation?: 'certificate' | 'self'
 }
 
 interface Options {
@@ -111,17 +112,29 @@ export const createAuthenticator = (origin = 'http://localhost:3000', isSynced =
       const { rpId = options.rp?.id ?? '', flags = normal, counter = uses } = lies
       userHandle = options.user?.id ?? ''
       const length = Buffer.of(0, id.length)
-      const attested = Buffer.concat([Buffer.alloc(16), length, id, key])
-      const data = authData(rpId, flags | flag.attested, counter, attested)
-      const { format = 'none', statement = new Map() } = lies
+      const credential = Buffer.concat([Buffer.alloc(16), length, id, key])
+      const data = authData(rpId, flags | flag.attested, counter, credential)
+      const clientDataJSON = clientDataOf('webauthn.create', options, lies)
+      const signed = Buffer.concat([data, sha256(clientDataJSON)])
+      const own = { key: privateKey, x5c: [] }
+      const attested = {
+        key: certificate.key,
+        x5c: [['x5c', [Buffer.from(authenticatorCertificate, 'base64')]]] as const,
+      }
+      const { key: signingKey, x5c } = lies.attestation === 'certificate' ? attested : own
+      const packed = new Map<string, unknown>([
+        ['alg', -7],
+        ['sig', sign('sha256', signed, signingKey)],
+        ...x5c,
+      ])
       const object = new Map<string, unknown>([
-        ['fmt', format],
-        ['attStmt', statement],
+        ['fmt', lies.attestation === undefined ? 'none' : 'packed'],
+        ['attStmt', lies.attestation === undefined ? new Map() : packed],
         ['authData', data],
       ])
       return answer(
         id.toString('base64url'),
-        { clientDataJSON: clientDataOf('webauthn.create', options, lies), attestationObject: cbor(object) },
+        { clientDataJSON, attestationObject: cbor(object) },
         { transports: ['internal', 'hybrid', '<b>'] },
       )
     },

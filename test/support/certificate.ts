@@ -1,3 +1,15 @@
+/** A certificate for the same key, as an authenticator has one (WebAuthn §8.2.1); base64. */
+export const authenticatorCertificate = [
+  'MIICCjCCAbCgAwIBAgIULyFlk/TElDyxeQ3mVCubnxWxlIgwCgYIKoZIzj0EAwIwWzELMAkGA1UEBhMCREUxEDAOBgNVBAoMB0V4',
+  'YW1wbGUxIjAgBgNVBAsMGUF1dGhlbnRpY2F0b3IgQXR0ZXN0YXRpb24xFjAUBgNVBAMMDUF1dGhlbnRpY2F0b3IwIBcNMjYxMTIy',
+  'MTUzODQ3WhgPMjEyNjEwMjkxNTM4NDdaMFsxCzAJBgNVBAYTAkRFMRAwDgYDVQQKDAdFeGFtcGxlMSIwIAYDVQQLDBlBdXRoZW50',
+  'aWNhdG9yIEF0dGVzdGF0aW9uMRYwFAYDVQQDDA1BdXRoZW50aWNhdG9yMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE627hpBQW',
+  '7YxcjtrYRBIBT9wCF2TwWcZlgK+GtUOAmS/Adi0I937YjhcLG+veII6oNdoUItu2Mh4kQ0Tw5t82bqNQME4wHQYDVR0OBBYEFI+1',
+  'LqZaIIz4eKGyb9dukeOsvlqcMB8GA1UdIwQYMBaAFI+1LqZaIIz4eKGyb9dukeOsvlqcMAwGA1UdEwEB/wQCMAAwCgYIKoZIzj0E',
+  'AwIDSAAwRQIgAWHeJrWfNaOdOFg5Kob1iAIUIqYx0FA+WfN+1ZdUDJQCIQCJBcn+S8RpmClyu+fgGvDZB4537QMjS/J9HuR8vsOk',
+  'SA==',
+].join('')
+
 /** A self-signed certificate for client.test and localhost, and its key, which protects nothing. */
 export const certificate = {
   key: `-----BEGIN PRIVATE KEY-----
