@@ -56,7 +56,7 @@ export const migrations: ReadonlyMap<string, SchemaChange> = new Map([
   ['022_events', events],
   ['023_second_factors', secondFactors],
   ['024_passkeys', passkeys],
-  ['026_client_owners', clientOwners],
-  ['027_personal_tokens', personalTokens],
-  ['028_imported_secrets', importedSecrets],
+  ['025_client_owners', clientOwners],
+  ['026_personal_tokens', personalTokens],
+  ['027_imported_secrets', importedSecrets],
 ])
