@@ -30,6 +30,9 @@ export default {
       req.session.member = { ...memberOf(Number(user.id)), amr }
     },
   },
+  // Mira, the first demo user, looks after the clients: /oauth/admin.
+  admin: ({ session: { member } }) => member?.id === 1 && 'mira',
+  storeEvents: true,
   scopes: {
     'notes:read': { description: 'Read your notes', group: 'read' },
     'notes:write': { description: 'Write new notes for you', group: 'change', optional: true },
