@@ -77,7 +77,7 @@ const databaseCounters = ({ database, now }: CountersContext): Counters => ({
 })
 
 /** In the memory of this process. */
-export const memoryLimiter = (name: string, { failures, seconds }: Limit): RateLimiterMemory =>
+export const memoryLimiter = (name: string, { failures, seconds }: Limit): RateLimiterAbstract =>
   new RateLimiterMemory({ keyPrefix: name, points: failures, duration: seconds })
 
 type CreateLimiter = (name: string, limit: Limit) => RateLimiterAbstract
