@@ -204,6 +204,15 @@ describe('a sign-in that is refused because of', () => {
     expect(reasons()).toEqual(['replayed', 'replayed', 'replayed'])
   })
 
+  test('the challenge of another browser for the same page', async () => {
+    const authenticator = await ofAda()
+    const browser = newBrowser()
+    const login = await browser.open('/oauth/account')
+    const asked = askedBy(await newBrowser().open('/oauth/account'))
+    expect((await signInWith(browser, login, authenticator.get(asked))).html).toContain(failed)
+    expect(reasons()).toEqual(['challenge'])
+  })
+
   test.each<[string, (browser: RawBrowser) => Promise<Answer>]>([
     ['another browser', () => newBrowser().open(url())],
     ['another request', (browser) => browser.open(url())],
