@@ -80,7 +80,8 @@ const unfilledForms = [
   ...['device', 'device-filled', 'device-wrong', 'device-throttled', 'second-factor-recovery'],
   ...['passkeys', 'passkeys-added', 'passkeys-not-added', 'passkey'],
 ]
-const isClientForm = (name: string): boolean => /^developer-(new|edit|client-created)/.test(name)
+const isClientForm = (name: string): boolean =>
+  /^(developer-(new|edit|client-created)|personal-token)/.test(name)
 const confirmForm = ['post', 'text username username username  unseen fixed', password, ...buttons]
 
 /** With passkeys, the field that has the focus offers them, and there is one button more. */

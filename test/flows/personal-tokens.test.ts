@@ -1,13 +1,14 @@
 import { crc32 } from 'node:zlib'
-import { issuePersonalToken } from '../../lib/account/personal-tokens.ts'
+import { issuePersonalToken, revokePersonalToken } from '../../lib/account/personal-tokens.ts'
 import type { AuthEvent, AuthRouterOptions } from '../../lib/index.ts'
+import { isPersonalTokenValue } from '../../lib/keys/personal-token.ts'
 import { tokenExchangeGrantType } from '../../lib/protocol/token-exchange.ts'
 import { removeExpiredRows } from '../../lib/repositories/pruning/schedule.ts'
 import { serverBehind } from '../../lib/router.ts'
 import { type Clock, stopClock } from '../support/clock.ts'
 import { clients, type Host, secret, startHost } from '../support/host.ts'
 import { fieldsOf, RawBrowser } from '../support/raw-browser.ts'
-import { bob, guarded, introspect, post, revoke, userinfo, web } from '../support/tokens.ts'
+import { bob, guarded, introspect, post, revoke, tokensFor, userinfo, web } from '../support/tokens.ts'
 
 const day = 86_400
 const features: AuthRouterOptions['features'] = {
@@ -56,6 +57,8 @@ describe('a personal access token', () => {
     const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
     const checksum = [...value.slice(-6)].reduce((sum, digit) => sum * 62 + digits.indexOf(digit), 0)
     expect(checksum).toBe(crc32(value.slice(0, -6)))
+    expect(isPersonalTokenValue('lk_pat_', value)).toBe(true)
+    expect(isPersonalTokenValue('lk_pat_', `${value.slice(0, -6)}000000`)).toBe(false)
     const stored = JSON.stringify(await rows())
     expect(stored).not.toContain(value)
     expect(stored).not.toContain(value.slice(7, 30))
@@ -145,10 +148,16 @@ describe('a personal access token', () => {
     expect((await userinfo(host, value)).status).toBe(403)
     expect((await revoke(host, value)).status).toBe(200)
     const type = 'urn:ietf:params:oauth:token-type:access_token'
-    for (const name of ['subject_token', 'actor_token']) {
-      const tokens = { subject_token: value, subject_token_type: type, [name]: value, [`${name}_type`]: type }
-      const asked = { ...web, client_id: 'api', grant_type: tokenExchangeGrantType, ...tokens }
-      const { status, body } = await post(host, asked)
+    const { access_token } = await tokensFor(host, { scope: 'openid notes:read' })
+    const exchange = (subject_token: string, actor_token: string) => {
+      const types = { subject_token_type: type, actor_token_type: type }
+      const asked = { ...web, client_id: 'api', grant_type: tokenExchangeGrantType, ...types }
+      return post(host, { ...asked, subject_token, actor_token })
+    }
+    const { access_token: other } = await tokensFor(host, {}, {}, { as: bob })
+    expect((await exchange(access_token, other)).status).toBe(200)
+    for (const tokens of [[value, other] as const, [access_token, value] as const]) {
+      const { status, body } = await exchange(...tokens)
       expect({ status, error: body.error }).toEqual({ status: 400, error: 'invalid_request' })
     }
     expect(await status(value)).toBe(200)
@@ -342,6 +351,7 @@ describe('the pages', () => {
     const confirm = await agent.open(`/oauth/account/tokens?id=${own.id}`)
     const fields = { ...fieldsOf(confirm, 'name="id"'), id }
     expect((await agent.post('/oauth/account/tokens', fields)).status).toBe(403)
+    expect(await revokePersonalToken(await server(), { id, subject: '1' })).toBe(false)
     expect(await rows()).toHaveLength(2)
   })
 
