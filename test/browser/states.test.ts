@@ -159,15 +159,18 @@ describeWith('chromium', 'every state of every page', () => {
     '%s meets WCAG 2.2 AA, without a fault in layout, reading order or focus',
     (_, language, options) =>
       withPage(browser, { reducedMotion: 'reduce', bypassCSP: true, ...options }, async (page) => {
-        // Colours and markup are the same in every language.
+        // Markup is the same in every mode, and colours in every language.
         const hasAxe = isExhaustive || language === 'en'
+        const isExamined = !isExhaustive && options.colorScheme === 'dark'
+        // German has the longest words of all languages, so the other two repeat what is most likely to break.
+        const names = language === 'ar' || language === 'ja' ? sampled() : gallery.names
         if (hasAxe) await preloadAxe(page)
-        for (const name of gallery.names) {
+        for (const name of names) {
           await gallery.show(page, name, language)
           // The buttons of the consent page cover what is below the window until the user scrolls.
           await page.addStyleTag({ content: '.consent .buttons { position: static }' })
           const found: Facts = await page.evaluate(facts)
-          const barriers = hasAxe ? await barriersOf(page) : []
+          const barriers = hasAxe ? await barriersOf(page, isExamined ? ['color-contrast'] : undefined) : []
           const faults = await page.evaluate(layout)
           expect({ name, ...found, barriers, faults }).toEqual({
             ...{ name, direction: language === 'ar' ? 'rtl' : 'ltr', moving: [] },

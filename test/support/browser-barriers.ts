@@ -7,17 +7,22 @@ export const preloadAxe = (page: Page): Promise<unknown> => page.addInitScript({
 
 const guidelines = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
 
-const runAxe = `axe.run({ runOnly: ${JSON.stringify(guidelines)}, resultTypes: ['violations'] }).then(({ violations, passes }) => [
+const run = (rules: readonly string[]): string =>
+  `axe.run({ runOnly: ${JSON.stringify(rules)}, resultTypes: ['violations'] }).then(({ violations, passes }) => [
   ...(passes.length === 0 ? ['axe-core had nothing to look at'] : []),
   ...violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html).join(' | ')),
 ])`
 
 const overflow = 'document.documentElement.scrollWidth > document.documentElement.clientWidth'
 
-/** What axe-core finds against WCAG 2.2 AA, and whether the page scrolls sideways (1.4.10 Reflow). */
-export const barriersOf = async (page: Page): Promise<string[]> => {
+/**
+ * What axe-core finds against WCAG 2.2 AA, and whether the page scrolls sideways (1.4.10 Reflow).
+ *
+ * @param rules ids of rules or of sets of rules; contrast alone for another colour scheme of a page that was examined
+ */
+export const barriersOf = async (page: Page, rules: readonly string[] = guidelines): Promise<string[]> => {
   if ((await page.evaluate('typeof axe')) === 'undefined') await page.evaluate(axe)
-  const found = (await page.evaluate(runAxe)) as string[]
+  const found = (await page.evaluate(run(rules))) as string[]
   return [...found, ...((await page.evaluate(overflow)) ? ['scrolls sideways'] : [])]
 }
 
