@@ -11,7 +11,6 @@ import { ownPath } from '../http/urls.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 import { type Browser, bindBrowser, boundBrowser } from '../sessions/browser-binding.ts'
 import { assertCsrf, csrfToken, type FormPurpose } from '../sessions/csrf.ts'
-import { hostLogin } from '../sessions/host-login.ts'
 import { type ActiveLogin, activeLogin } from '../sessions/login.ts'
 import { hasTypedNames, type LoginPage, logIn, showLogin } from './login-form.ts'
 import { passkeyPrompt } from './passkey-prompt.ts'
@@ -95,23 +94,6 @@ const loginPage = (
     url: ownPath(server, path, { ...query, ...replaces }),
     account: isReplacing || !hasTypedNames(server) ? undefined : active?.user,
   }
-}
-
-/** Seconds for which a login counts as recent. */
-const recent = 600
-
-/**
- * The login, if it is recent. The time of a login of the host counts only if the host says it, and not that of the first
- * visit.
- */
-export const recentLogin = async (
-  context: PageContext,
-  active: ActiveLogin,
-): Promise<ActiveLogin | undefined> => {
-  const { authTime, fromHost } = active.login
-  if (context.server.now() - authTime > recent) return undefined
-  const isTimeKnown = !fromHost || (await hostLogin(context))?.authTime !== undefined
-  return isTimeKnown ? active : undefined
 }
 
 /**

@@ -14,9 +14,15 @@ import {
 import { bindBrowser, boundBrowser } from '../sessions/browser-binding.ts'
 import { assertCsrf, csrfToken, type FormPurpose } from '../sessions/csrf.ts'
 import { type ActiveLogin, activeLogin } from '../sessions/login.ts'
-import { isRecent } from '../sessions/recent-login.ts'
+import { recentLogin } from '../sessions/recent-login.ts'
 import { callHost } from '../users/host-function.ts'
 import { type AccountPath, showAccountLogin, submitAccountLogin } from './account-login.ts'
+
+/**
+ * Seconds after a sign-in in which developers may change their clients. The forms are long, and a client alone opens
+ * nothing: each user still decides whether to allow it.
+ */
+const hour = 3600
 
 /** A page of the developer area. */
 export interface DeveloperPage {
@@ -71,14 +77,14 @@ const showForbidden = (context: PageContext, { user }: ActiveLogin): void => {
  */
 const admit = async (context: PageContext, page: DeveloperPage): Promise<SignedInDeveloper | undefined> => {
   const active = await activeLogin(context)
-  const mayOpen = active !== undefined && (!page.needsRecentLogin || isRecent(context.server, active))
-  if (!mayOpen) {
+  const admitted = page.needsRecentLogin ? await recentLogin(context, active, hour) : active
+  if (admitted === undefined) {
     if (context.req.method === 'POST') redirectToPage(context.res, developerUrl(context, page))
     else await showAccountLogin(context, page.path, active, queryOf(page))
     return undefined
   }
-  const developer = await developerOf(context, active)
-  if (developer === undefined) showForbidden(context, active)
+  const developer = await developerOf(context, admitted)
+  if (developer === undefined) showForbidden(context, admitted)
   return developer
 }
 

@@ -13,8 +13,9 @@ import { bindBrowser, boundBrowser } from '../sessions/browser-binding.ts'
 import { assertCsrf, csrfToken, type FormPurpose } from '../sessions/csrf.ts'
 import { type ActiveLogin, activeLogin } from '../sessions/login.ts'
 import { clearNotice, leaveNotice, type PasskeysNotice, readNotice } from '../sessions/notice.ts'
+import { recentLogin } from '../sessions/recent-login.ts'
 import { findSecondFactor } from '../sessions/second-factor.ts'
-import { accountSignIn, recentLogin, showAccountLogin, submitAccountLogin } from './account-login.ts'
+import { accountSignIn, showAccountLogin, submitAccountLogin } from './account-login.ts'
 
 const path = '/account/passkeys'
 /** What notices for this page are about; those of its sign-in form are about its path. */

@@ -13,13 +13,11 @@ import { bindBrowser, boundBrowser } from '../sessions/browser-binding.ts'
 import { assertCsrf, csrfToken, type FormPurpose } from '../sessions/csrf.ts'
 import { type ActiveLogin, activeLogin } from '../sessions/login.ts'
 import { leaveOutcome } from '../sessions/notice.ts'
-import { isFreshLogin } from '../sessions/recent-login.ts'
+import { recentLogin } from '../sessions/recent-login.ts'
 import { findOrganizations } from '../users/organizations.ts'
 import { showAccountLogin, submitAccountLogin } from './account-login.ts'
 import { aboutTokensOf, personalTokenFormPath, personalTokensPath } from './personal-tokens.ts'
 
-/** Seconds after a sign-in in which a user may create a token. It outlives the session, which another person may find open. */
-const recent = 600
 const day = 86_400
 /** Characters that are read of each field. */
 const maxTyped = 300
@@ -92,7 +90,7 @@ const admit = async (
 ): Promise<{ active: ActiveLogin; organizations: readonly Organization[] | undefined } | undefined> => {
   const { server, req, res } = context
   const active = await activeLogin(context)
-  if (active === undefined || !(await isFreshLogin(context, active, recent))) {
+  if (active === undefined || (await recentLogin(context, active)) === undefined) {
     if (req.method === 'POST') redirectToPage(res, ownPath(server, personalTokenFormPath))
     else await showAccountLogin(context, personalTokenFormPath, active)
     return undefined

@@ -13,6 +13,7 @@ import { bindBrowser, boundBrowser } from '../sessions/browser-binding.ts'
 import { assertCsrf, csrfToken, type FormPurpose } from '../sessions/csrf.ts'
 import { type ActiveLogin, activeLogin } from '../sessions/login.ts'
 import { clearNotice, leaveNotice, type Notice, readNotice } from '../sessions/notice.ts'
+import { recentLogin } from '../sessions/recent-login.ts'
 import { checkCode } from '../sessions/second-factor.ts'
 import {
   confirmEnrolment,
@@ -20,7 +21,7 @@ import {
   readableSecret,
   storedSecondFactor,
 } from '../sessions/stored-totp.ts'
-import { recentLogin, showAccountLogin, submitAccountLogin } from './account-login.ts'
+import { showAccountLogin, submitAccountLogin } from './account-login.ts'
 
 const path = '/account/second-factor'
 /** What notices for this page are about; those of its sign-in form are about its path. */
@@ -65,7 +66,7 @@ const stateOf = async (
 const show = async (context: PageContext): Promise<void> => {
   const { server } = context
   const active = await activeLogin(context)
-  const signedIn = active && (await recentLogin(context, active))
+  const signedIn = await recentLogin(context, active)
   if (signedIn === undefined) return showAccountLogin(context, path, active)
   const notice = readNotice(context, about)
   const codes = notice?.kind === 'recovery-codes' ? notice.codes : undefined
@@ -143,7 +144,7 @@ const submit = async (context: PageContext): Promise<void> => {
   if (!form.has('decision')) return submitAccountLogin(context, path)
   const active = await activeLogin(context)
   const browser = boundBrowser(context)
-  const signedIn = active && (await recentLogin(context, active))
+  const signedIn = await recentLogin(context, active)
   if (signedIn) {
     assertCsrf(context, form, browser && purposeOf(signedIn, browser))
     const notice = await change(context, signedIn, form)
