@@ -12,6 +12,7 @@ import { registrableOf } from '../options/registrable.ts'
 import { printCredentials } from './client.ts'
 import type { Command, CommandContext, Invocation } from './command.ts'
 import { loadDefaultExport } from './config.ts'
+import { withProgress } from './progress.ts'
 import { secondsOf } from './seconds.ts'
 import { note, print } from './terminal.ts'
 
@@ -119,10 +120,12 @@ export const applyClientsCommand: Command = {
   async run(context, invocation) {
     const { registrations, unlisted } = await read(context, invocation)
     const keepPreviousFor = secondsOf(invocation, 'keep')
-    const { differences, credentials } = await applyClients(context, registrations, {
-      unlisted,
-      keepPreviousFor,
-    })
+    const { differences, credentials } = await withProgress((say) =>
+      applyClients(context, registrations, {
+        ...{ unlisted, keepPreviousFor },
+        progress: (done) => say(`stored ${done} of ${registrations.length} clients`),
+      }),
+    )
     const secrets = credentials.filter((each) => each.client_secret !== undefined)
     if (invocation.flag('json')) return print(JSON.stringify({ clients: differences, secrets }, null, 2))
     printDifferences(differences)

@@ -8,6 +8,7 @@ import { printDifferences } from './clients.ts'
 import { type Command, type CommandContext, type Invocation, UsageError } from './command.ts'
 import { suggest } from './command-line.ts'
 import { type OpenedSource, openSource } from './import-source.ts'
+import { type Say, withProgress } from './progress.ts'
 import { note, print } from './terminal.ts'
 
 const names = peers.map(({ name }) => name)
@@ -46,6 +47,7 @@ const runImport = async (
   source: OpenedSource,
   peer: Peer,
   invocation: Invocation,
+  say: Say,
 ): Promise<Imported> => {
   const registrable = registrableOf(options)
   const scopes = scopesOf(invocation)
@@ -53,12 +55,14 @@ const runImport = async (
   const how = { dryRun: invocation.flag('dry-run'), hex: hexOf(invocation) }
   const clients = await importClients({ database, now }, await peer.clients(source, settings), {
     ...{ registrable, scopes: scopes ?? registrable.scopes, ...how },
+    progress: (done) => say(`imported ${done} clients`),
   })
   if (!invocation.flag('refresh-tokens') || peer.refreshTokens === undefined) return clients
   const { lifetimes } = options
   const tokens = peer.refreshTokens(source, settings)
   const refreshTokens = await importRefreshTokens({ database, now }, tokens, {
     ...{ clients: clients.clients, lifetimes, ...how },
+    progress: (done) => say(`read ${done} refresh tokens`),
   })
   return { ...clients, refreshTokens }
 }
@@ -137,7 +141,7 @@ export const importCommand: Command = {
     const source = openSource(fromOf(invocation))
     try {
       note(`reading: ${source.location}`)
-      const imported = await runImport(context, source, peer, invocation)
+      const imported = await withProgress((say) => runImport(context, source, peer, invocation, say))
       printImport(imported, invocation)
       if (invocation.flag('refresh-tokens') && peer.keepsTokens) note(peer.keepsTokens)
       const { length } = imported.refused

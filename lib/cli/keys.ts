@@ -7,6 +7,7 @@ import { freshnessOf, withStates } from '../keys/key-schedule.ts'
 import { type SigningAlgorithm, signingAlgorithms } from '../protocol/client-metadata.ts'
 import { listSigningKeys, type SigningKeyRecord } from '../repositories/signing-keys.ts'
 import { type Command, type CommandContext, type Invocation, UsageError } from './command.ts'
+import { withProgress } from './progress.ts'
 import { note, print, titledTable } from './terminal.ts'
 
 const described = (keys: readonly SigningKeyRecord[], now: number) =>
@@ -107,7 +108,12 @@ export const revokeKeyCommand: Command = {
     if (!invocation.flag('no-wait')) {
       const seconds = secondsUntilRead(options.lifetimes)
       note(`waiting ${seconds} seconds, until every running server has read the keys again`)
-      await delay(seconds * 1000)
+      await withProgress(async (say) => {
+        for (let left = seconds; left > 0; left -= 1) {
+          say(`${left} seconds left`)
+          await delay(1000)
+        }
+      })
     }
     await printKeys(context, invocation.flag('json'))
   },

@@ -1,6 +1,7 @@
 import { migrateDatabase, rollback } from '../database/migrate.ts'
 import { schemaVersion } from '../database/schema-version.ts'
 import { type Command, UsageError } from './command.ts'
+import { withProgress } from './progress.ts'
 import { note, print } from './terminal.ts'
 
 const list = (names: readonly string[]): void => {
@@ -16,7 +17,9 @@ export const migrateCommand: Command = {
   createsDatabase: true,
   example: 'latchkey migrate',
   async run({ database }) {
-    const names = await migrateDatabase(database)
+    const names = await withProgress((say) =>
+      migrateDatabase(database, { starting: (name) => say(`running ${name}`) }),
+    )
     list(names)
     const { newer } = await schemaVersion(database)
     if (newer.length > 0)

@@ -1,7 +1,11 @@
 import { assertSchema } from '../authorization-server.ts'
 import { removeExpiredRows } from '../repositories/pruning/schedule.ts'
 import type { Command } from './command.ts'
+import { withProgress } from './progress.ts'
 import { note, print, titledTable } from './terminal.ts'
+
+const sumOf = (counts: ReadonlyMap<string, number>): number =>
+  [...counts.values()].reduce((sum, count) => sum + count, 0)
 
 /** `latchkey prune` */
 export const pruneCommand: Command = {
@@ -16,7 +20,12 @@ export const pruneCommand: Command = {
   async run({ database, options, now }, invocation) {
     await assertSchema(database)
     const { refreshTokenGracePeriod } = options
-    const counts = await removeExpiredRows(database, { now: now(), refreshTokenGracePeriod })
+    const counts = await withProgress((say) =>
+      removeExpiredRows(database, {
+        ...{ now: now(), refreshTokenGracePeriod },
+        progress: (removed) => say(`removed ${sumOf(removed)} rows`),
+      }),
+    )
     const removed = [...counts].filter(([, count]) => count > 0)
     if (invocation.flag('json')) return print(JSON.stringify(Object.fromEntries(removed), null, 2))
     if (removed.length === 0) return note('no rows are expired')

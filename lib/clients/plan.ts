@@ -197,11 +197,20 @@ const store = async (
  *
  * @param registrations of {@link checkedClient}
  * @param options.keepPreviousFor seconds for which a secret that the list replaces stays valid
+ * @param options.progress is called after each client with how many are done
  */
 export const applyClients = async (
   { database, now }: Pick<ClientRegistry, 'database' | 'now'>,
   registrations: readonly CheckedRegistration[],
-  { unlisted, keepPreviousFor }: { readonly unlisted: Unlisted; readonly keepPreviousFor: number },
+  {
+    unlisted,
+    keepPreviousFor,
+    progress,
+  }: {
+    readonly unlisted: Unlisted
+    readonly keepPreviousFor: number
+    readonly progress?: (done: number) => void
+  },
 ): Promise<AppliedClients> => {
   assertDistinct(registrations)
   const applied = await transaction(database, async (tx) => {
@@ -213,6 +222,7 @@ export const applyClients = async (
       const { clientId } = one.registration
       const stored = isChanged(one) && (await store(tx, one, { keepPreviousFor, now: time }))
       credentials.push(stored || { client_id: clientId })
+      progress?.(credentials.length)
     }
     for (const { client_id: clientId, action } of others)
       if (action === 'remove') await setClientDisabled(tx, { clientId, disabledAt: time, now: time })

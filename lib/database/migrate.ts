@@ -44,8 +44,26 @@ export const migrationSource = ({
   },
 })
 
-const configuration = (prefix: string): Knex.MigratorConfig => ({
-  migrationSource: migrationSource({ tablePrefix: prefix }),
+const announcing = (
+  source: Knex.MigrationSource<string>,
+  starting?: (name: string) => void,
+): Knex.MigrationSource<string> => ({
+  ...source,
+  getMigration: async (name) => {
+    const { up, down } = await source.getMigration(name)
+    return {
+      up: (knex) => {
+        starting?.(name)
+        return up(knex)
+      },
+      ...(down && { down }),
+    }
+  },
+})
+
+/** @param starting is called with the name of each migration before it runs */
+const configuration = (prefix: string, starting?: (name: string) => void): Knex.MigratorConfig => ({
+  migrationSource: announcing(migrationSource({ tablePrefix: prefix }), starting),
   tableName: `${prefix}migrations`,
   // schemaVersion checks the names that only a newer version knows.
   disableMigrationsListValidation: true,
@@ -117,17 +135,24 @@ const withoutPrinting = (knex: Knex): Knex => {
   return handle
 }
 
-/** Like {@link migrate}, on a database that is already open. While another process migrates, this one waits. */
-export const migrateDatabase = async (db: Database, attempts = 100): Promise<string[]> => {
+/**
+ * Like {@link migrate}, on a database that is already open. While another process migrates, this one waits.
+ *
+ * @param starting is called with the name of each migration before it runs
+ */
+export const migrateDatabase = async (
+  db: Database,
+  { attempts = 100, starting }: { attempts?: number; starting?: (name: string) => void } = {},
+): Promise<string[]> => {
   try {
     if ((await schemaVersion(db)).pending.length === 0) return []
     await prepareLock(db)
-    const [, names] = await withoutPrinting(db.knex).migrate.latest(configuration(db.prefix))
+    const [, names] = await withoutPrinting(db.knex).migrate.latest(configuration(db.prefix, starting))
     return names
   } catch (error) {
     if (attempts === 0 && isLocked(error)) throw stillLocked(db, error)
     if (attempts === 0 || !(isLocked(error) || isCreationRace(error))) throw error
     await new Promise((resolve) => setTimeout(resolve, 100))
-    return migrateDatabase(db, attempts - 1)
+    return migrateDatabase(db, { attempts: attempts - 1, ...(starting && { starting }) })
   }
 }

@@ -207,7 +207,7 @@ test('reports a lock that a killed process left, with the statement that release
   await table('migrations').where({ name: last }).delete()
   await table('migrations_lock').update({ is_locked: 1 })
   const opened = openDatabase(database.knex, database.tablePrefix).database
-  await expect(migrateDatabase(opened, 0)).rejects.toThrow(
+  await expect(migrateDatabase(opened, { attempts: 0 })).rejects.toThrow(
     `another process is migrating; if it was killed, this releases its lock: update ${database.tablePrefix}migrations_lock set is_locked = 0`,
   )
   await table('migrations_lock').update({ is_locked: 0 })

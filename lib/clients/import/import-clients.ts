@@ -28,17 +28,28 @@ export interface ClientImport {
  * that are the same are not written; clients of this server that the other does not have stay.
  *
  * @param options.dryRun only says what it would do
+ * @param options.progress is called after each client with how many are done
  */
 export const importClients = async (
   registry: Pick<ClientRegistry, 'database' | 'now'>,
   clients: readonly ImportedClient[],
-  { dryRun, ...rules }: ClientRules & { readonly dryRun: boolean },
+  {
+    dryRun,
+    progress,
+    ...rules
+  }: ClientRules & { readonly dryRun: boolean; progress?: (done: number) => void },
 ): Promise<ClientImport> => {
   const checked = clients.map((client) => ({ client_id: client.clientId, of: checkedImport(client, rules) }))
   const registrations = checked.flatMap(({ of }) => ('registration' in of ? of.registration : []))
   const differences = dryRun
     ? await planClients(registry, registrations, { unlisted: 'ignore' })
-    : (await applyClients(registry, registrations, { unlisted: 'ignore', keepPreviousFor: 0 })).differences
+    : (
+        await applyClients(registry, registrations, {
+          unlisted: 'ignore',
+          keepPreviousFor: 0,
+          ...(progress && { progress }),
+        })
+      ).differences
   return {
     differences,
     clients: new Map(registrations.map(({ clientId, metadata }) => [clientId, metadata])),

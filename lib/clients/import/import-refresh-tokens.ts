@@ -20,6 +20,8 @@ export interface TokenImportOptions {
   readonly hex?: HexMeaning | undefined
   /** Only counts. */
   readonly dryRun: boolean
+  /** Is called after each batch with how many tokens are done. */
+  readonly progress?: (done: number) => void
 }
 
 /** What an import of refresh tokens did, or would do. */
@@ -114,7 +116,7 @@ export const importRefreshTokens = async (
   options: TokenImportOptions,
 ): Promise<TokenImport> => {
   const refused: Record<string, number> = {}
-  let [imported, known] = [0, 0]
+  let [imported, known, done] = [0, 0, 0]
   for await (const batch of inBatches(tokens)) {
     const accepted = new Map<string, Accepted>()
     for (const token of batch) {
@@ -130,6 +132,8 @@ export const importRefreshTokens = async (
     })
     imported += added
     known += accepted.size - added
+    done += batch.length
+    options.progress?.(done)
   }
   return { imported, known, refused }
 }

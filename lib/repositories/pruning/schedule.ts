@@ -32,6 +32,7 @@ const wait = (milliseconds: number, signal?: AbortSignal, { ref = true } = {}): 
  * @param now epoch seconds
  * @param refreshTokenGracePeriod seconds in which a refresh may be repeated; successors are kept for that long
  * @param signal stops the work early
+ * @param progress is called after each batch with the numbers of rows removed so far
  * @returns the number of rows removed, by table
  */
 export const removeExpiredRows = async (
@@ -40,13 +41,20 @@ export const removeExpiredRows = async (
     now,
     refreshTokenGracePeriod,
     signal,
-  }: { now: number; refreshTokenGracePeriod: number; signal?: AbortSignal },
+    progress,
+  }: {
+    now: number
+    refreshTokenGracePeriod: number
+    signal?: AbortSignal
+    progress?: (removed: ReadonlyMap<string, number>) => void
+  },
 ): Promise<ReadonlyMap<string, number>> => {
   const removed = new Map<string, number>()
   for (const remove of removals) {
     let begun = performance.now()
     for await (const { table, count } of remove(database, { before: now - grace })) {
       removed.set(table, (removed.get(table) ?? 0) + count)
+      progress?.(removed)
       await wait(performance.now() - begun, signal)
       if (signal?.aborted) return removed
       begun = performance.now()
