@@ -235,7 +235,7 @@ describe('what is kept about a user', () => {
     const { agent } = await tokensFor(acme)
     await tokensFor(globex, agent)
     await host.oauth.users.erase(1)
-    const nothing = { consents: [], receipts: [], authorizations: [], logins: [] }
+    const nothing = { consents: [], receipts: [], authorizations: [], logins: [], passkeys: [] }
     expect(await host.oauth.users.export(1)).toEqual(nothing)
     expect(await table('consents').where({ subject: '1' })).toEqual([])
   })
