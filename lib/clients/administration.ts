@@ -1,4 +1,5 @@
 import { transaction } from '../database/transaction.ts'
+import type { Database } from '../database/types.ts'
 import type { EventDetails } from '../events/event.ts'
 import type { Events } from '../events/events.ts'
 import { createSecret, hashSecret } from '../keys/secrets.ts'
@@ -25,6 +26,7 @@ import {
   type ClientUpdate,
   changeClient,
   eraseClient,
+  lockUnchanged,
   refuseUnknownClient,
   registerClient,
 } from './register.ts'
@@ -126,9 +128,9 @@ export interface ClientAdministration {
    * Enables a disabled client. Its tokens and consents work again, except those that have expired. This also approves a
    * client that a user registered and that waits.
    *
-   * @throws OAuthError `invalid_client` for an unknown client
+   * @throws OAuthError `invalid_client` for an unknown client, and `invalid_request` with status 409 if the client has changed
    */
-  enable(clientId: string): Promise<void>
+  enable(clientId: string, options?: UpdateOptions): Promise<void>
   /**
    * Deletes a client with its consents, authorizations and tokens. Consent receipts stay. The client is disabled first,
    * so access ends at once. If it rejects, call it again: it continues where it stopped.
@@ -263,10 +265,10 @@ export const clientAdministration = (context: AdministrationContext): ClientAdmi
     const client = context.logos && (await findClientRecord(database, { clientId, now: now() }))
     if (context.logos && client) keepLogo(context.logos, client)
   }
-  const setDisabled = async (clientId: string, disabled: boolean): Promise<void> => {
+  const setDisabled = async (db: Database, clientId: string, disabled: boolean): Promise<void> => {
     const time = now()
     const values = { clientId, disabledAt: disabled ? time : null, now: time }
-    if (!(await setClientDisabled(database, values))) refuseUnknownClient(clientId)
+    if (!(await setClientDisabled(db, values))) refuseUnknownClient(clientId)
   }
 
   return {
@@ -295,13 +297,17 @@ export const clientAdministration = (context: AdministrationContext): ClientAdmi
     },
     disable: async (clientId) => {
       await ready()
-      await setDisabled(clientId, true)
+      await setDisabled(database, clientId, true)
       announce('client.disabled', clientId)
     },
-    enable: async (clientId) => {
+    enable: async (clientId, { ifUnchanged } = {}) => {
       await ready()
-      await setDisabled(clientId, false)
-      await approveEnabledClient(database, { clientId, now: now() })
+      await transaction(database, async (tx) => {
+        // A change by the owner begins with the same row, so that it comes before this or is refused.
+        await approveEnabledClient(tx, { clientId, now: now() })
+        if (ifUnchanged) await lockUnchanged(tx, clientId, { metadata: metadataOf(ifUnchanged), now: now() })
+        await setDisabled(tx, clientId, false)
+      })
       announce('client.enabled', clientId)
     },
     delete: async (clientId) => {

@@ -82,7 +82,8 @@ export interface DeveloperAdministration {
    */
   refuse(clientId: string, decision?: DeveloperDecision & { reason?: string }): Promise<void>
   /**
-   * Gives a client to another user, whatever their number of clients, or with null takes it from its owner.
+   * Gives a client to another user, whatever their number of clients, or with null takes it from its owner. A change of an
+   * approved client that waits is dropped.
    *
    * @param subject the user's id
    * @throws OAuthError `invalid_client` for an unknown client
@@ -219,8 +220,14 @@ export const developerAdministration = (context: DeveloperAdministrationContext)
         if (subject === undefined) return deleteClientOwner(tx, { clientId })
         const slot = freeSlot(await listSlots(tx, { subject }), Number.MAX_SAFE_INTEGER) ?? 0
         const values = { clientId, subject, slot }
-        if (await setClientOwner(tx, values)) return true
-        return createClientOwner(tx, { ...values, status: 'active', approvedAt: now, now })
+        const owner = await findClientOwner(tx, { clientId })
+        if (owner === undefined)
+          return createClientOwner(tx, { ...values, status: 'active', approvedAt: now, now })
+        // What the owner before asked for is not what the new one asks for.
+        const { proposed, ...kept } = owner
+        const status = proposed === undefined ? owner.status : 'active'
+        if (!(await updateClientOwner(tx, { ...kept, status }))) refuseChanged(clientId)
+        return setClientOwner(tx, values)
       })
       events.announce('client.transferred', undefined, {
         clientId,

@@ -148,7 +148,7 @@ export const checkedRegistration = (
 
 /**
  * Stores a client in a transaction. A client that described itself becomes one of the host, unless it is stored as
- * described again: its registration access token then is worthless, and its document is not read any more.
+ * described again in the same way: its registration access token then is worthless, and its document is not read any more.
  *
  * @param existing the client that has this id
  */
@@ -160,9 +160,9 @@ export const storeClient = async (
 ): Promise<ClientCredentials> => {
   const { clientId, metadata, logo } = registration
   const { hash, created, foreign } = chooseSecret(registration, existing)
-  if (existing?.metadata.self_described !== undefined && metadata.self_described === undefined) {
+  const before = existing?.metadata.self_described
+  if (before !== undefined && metadata.self_described !== before)
     await deleteClientRegistration(tx, { clientId })
-  }
   if (existing) await updateClient(tx, { clientId, metadata, now, secretHash: hash })
   else await createClient(tx, { clientId, metadata, now, secretHash: hash ?? null })
   const isReplaced = hash !== undefined && existing?.secretHashes.some(isImportedMark)
@@ -192,6 +192,21 @@ export const registerClient = (
 }
 
 /**
+ * Locks a client until the end of the transaction.
+ *
+ * @param read.metadata as it was read
+ * @throws OAuthError `invalid_request` with status 409 if it has changed since
+ */
+export const lockUnchanged = async (
+  tx: Database,
+  clientId: string,
+  read: { readonly metadata: ClientMetadata; readonly now: number },
+): Promise<void> => {
+  if (await lockUnchangedClient(tx, { clientId, ...read })) return
+  throw new OAuthError('invalid_request', `client ${clientId} has changed since it was read`, { status: 409 })
+}
+
+/**
  * Changes some metadata of a client; fields that are not named keep their values.
  *
  * @returns the id, and a secret if the client had none and needs one now
@@ -206,11 +221,7 @@ export const changeClient = (
 ): Promise<ClientCredentials> => {
   const image = checkedLogo(logo)
   return transaction(database, async (tx) => {
-    if (unchanged && !(await lockUnchangedClient(tx, { clientId, metadata: unchanged, now: now() }))) {
-      throw new OAuthError('invalid_request', `client ${clientId} has changed since it was read`, {
-        status: 409,
-      })
-    }
+    if (unchanged) await lockUnchanged(tx, clientId, { metadata: unchanged, now: now() })
     const existing = (await findClient(tx, { clientId, now: now() })) ?? refuseUnknownClient(clientId)
     const given = Object.entries(changes).filter(([, value]) => value !== undefined)
     const metadata = checkedMetadata(

@@ -24,8 +24,11 @@ import {
 import { showAccountLogin, submitAccountLogin } from './account-login.ts'
 
 const path = '/account/second-factor'
-/** What notices for this page are about; those of its sign-in form are about its path. */
-const about = 'second-factor-settings'
+/**
+ * What notices for this page are about: the codes are for one user, and another one may sign in in the same browser. Those of
+ * its sign-in form are about its path.
+ */
+const aboutOf = ({ login }: ActiveLogin): string => JSON.stringify(['second-factor-settings', login.subject])
 /** Characters; more cannot be a code. */
 const maxCode = 64
 
@@ -68,7 +71,7 @@ const show = async (context: PageContext): Promise<void> => {
   const active = await activeLogin(context)
   const signedIn = await recentLogin(context, active)
   if (signedIn === undefined) return showAccountLogin(context, path, active)
-  const notice = readNotice(context, about)
+  const notice = readNotice(context, aboutOf(signedIn))
   const codes = notice?.kind === 'recovery-codes' ? notice.codes : undefined
   const state = codes ? { codes } : await stateOf(context, signedIn)
   if (state === undefined) {
@@ -148,7 +151,7 @@ const submit = async (context: PageContext): Promise<void> => {
   if (signedIn) {
     assertCsrf(context, form, browser && purposeOf(signedIn, browser))
     const notice = await change(context, signedIn, form)
-    if (notice) leaveNotice(context, about, notice)
+    if (notice) leaveNotice(context, aboutOf(signedIn), notice)
     else clearNotice(context)
   }
   redirectToPage(res, ownPath(server, path))

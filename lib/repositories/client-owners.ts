@@ -230,10 +230,11 @@ const setApproved = command<{ clientId: string; now: number }>((table, v) =>
   table('client_owners')
     .where({ client_id: v.clientId })
     .whereNull('approved_at')
-    .update({ status: 'active', approved_at: v.now, decided_at: v.now, reason: null }),
+    .update({ status: 'active', approved_at: v.now, decided_at: v.now, reason: null })
+    .increment('revision', 1),
 )
 
-/** Records that the host has enabled a client, which may have waited for approval. */
+/** Records that the host has enabled a client, which may have waited for approval. What its owner has not sent yet is stale. */
 export const approveEnabledClient = async (
   db: Database,
   values: { clientId: string; now: number },

@@ -572,6 +572,35 @@ describe('approval', () => {
     expect(typesOf().filter((type) => /approved|refused/.test(type))).toHaveLength(1)
   })
 
+  test('a form that was opened before enable() changes nothing', async () => {
+    const agent = await signedIn()
+    const { clientId } = await register(agent)
+    const form = await agent.open(`${root}/edit?client_id=${clientId}`)
+    await host.oauth.clients.enable(clientId)
+    const late = { redirect_uris: 'https://evil.example/cb' }
+    expect((await agent.submit(form, 'name="decision"', late)).status).toBe(409)
+    expect(await host.oauth.clients.get(clientId)).toMatchObject({ redirect_uris: [redirectUri] })
+  })
+
+  test.each(['edit', 'enable'] as const)(
+    'of a parallel change and enable() none is unseen: first %s',
+    async (first) => {
+      const agent = await signedIn()
+      const { clientId } = await register(agent)
+      const read = await host.oauth.clients.get(clientId)
+      const form = await agent.open(`${root}/edit?client_id=${clientId}`)
+      const late = { redirect_uris: 'https://evil.example/cb' }
+      const acts = {
+        edit: () => agent.submit(form, 'name="decision"', late),
+        enable: () => host.oauth.clients.enable(clientId, { ifUnchanged: read }),
+      }
+      const order = first === 'edit' ? [acts.edit, acts.enable] : [acts.enable, acts.edit]
+      await Promise.allSettled(order.map((act) => act()))
+      const client = await host.oauth.clients.get(clientId)
+      expect(client?.disabled).toBe(client?.redirect_uris[0] === late.redirect_uris)
+    },
+  )
+
   test('is not needed any more when the host says so, and enable() approves too', async () => {
     const agent = await signedIn()
     const [first, second] = [await register(agent), await register(agent)]
@@ -606,8 +635,14 @@ test('administrators decide on the admin pages, about what they have seen', asyn
   await sent(agent, `/edit?client_id=${two.clientId}`, { client_name: 'Desk 2' })
   const stale = await carol.follow(await carol.post(url, seen))
   expect(textOf(stale)).toContain('Nothing was done')
-  await carol.post(url, formAbout(stale, 'approve', one))
-  await carol.post(url, { ...formAbout(stale, 'refuse', two), reason: 'No.' })
+  const adminPage = `/oauth/admin/client?client_id=${two.clientId}`
+  const enable = fieldsOf(await carol.open(adminPage), 'value="enable"')
+  await sent(agent, `/edit?client_id=${two.clientId}`, { client_name: 'Desk 3' })
+  await carol.post(adminPage, enable)
+  expect(await both.oauth.clients.get(two.clientId)).toMatchObject({ client_name: 'Desk 3', disabled: true })
+  const now = await carol.open(url)
+  await carol.post(url, formAbout(now, 'approve', one))
+  await carol.post(url, { ...formAbout(now, 'refuse', two), reason: 'No.' })
   expect(textOf(await carol.open(url))).toContain('No client waits for approval.')
   const [approved, refused] = [one, two].map(({ clientId }) => both.oauth.clients.get(clientId))
   expect([(await approved)?.disabled, (await refused)?.disabled]).toEqual([false, true])
@@ -636,6 +671,35 @@ describe('owners', () => {
       code: 'invalid_client',
     })
     await expect(host.oauth.developers.transfer(clientId, '')).rejects.toThrow('subject must be the id')
+  })
+
+  test('what waited of the owner before is dropped, and their open form does nothing', async () => {
+    says[ada.email] = 'approval'
+    const agent = await signedIn()
+    const { clientId } = await register(agent)
+    await host.oauth.developers.approve(clientId)
+    const evil = { redirect_uris: 'https://evil.example/cb' }
+    await sent(agent, `/edit?client_id=${clientId}`, evil)
+    const form = await agent.open(`${root}/edit?client_id=${clientId}`)
+    await host.oauth.developers.transfer(clientId, 2)
+    expect(await host.oauth.developers.list({ status: 'waiting' })).toEqual([])
+    await host.oauth.developers.transfer(clientId, 1)
+    expect((await agent.submit(form, 'name="decision"', evil)).status).toBe(409)
+  })
+
+  test('the registration access token of a client ends when a user who got the client describes it', async () => {
+    const open = await startHost({ options: { developers, features: { registration: true } } })
+    const agent = await signedIn(ada, open)
+    const body = JSON.stringify({ client_name: 'Self', redirect_uris: [redirectUri] })
+    const headers = { 'content-type': 'application/json' }
+    const made = JSON.parse((await agent.send('POST', '/oauth/register', { body, headers })).html)
+    await open.oauth.developers.transfer(made.client_id, 1)
+    await sent(agent, `/edit?client_id=${made.client_id}`, { client_name: 'Desk' })
+    const authorization = `Bearer ${made.registration_access_token}`
+    const path = `/oauth/register/${made.client_id}`
+    expect((await agent.send('DELETE', path, { headers: { authorization } })).status).toBe(401)
+    expect(await open.oauth.clients.get(made.client_id)).toMatchObject({ client_name: 'Desk' })
+    await open.close()
   })
 
   test('an erased user leaves disabled clients without an owner', async () => {

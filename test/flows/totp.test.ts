@@ -111,6 +111,13 @@ test('a user sets it up, saves the recovery codes, and signs in with it', async 
   await granted(new RawBrowser(host.app), await new RawBrowser(host.app).grant(url, bob.email, bob.password))
 })
 
+test('who signs in next in the same browser does not see the recovery codes', async () => {
+  const { agent } = await enrol()
+  await agent.submit(await agent.open('/oauth/logout'), 'csrf_token')
+  const page = await agent.signIn(await agent.open(settings), bob.email, bob.password)
+  expect({ codes: codesOn(page), hasSecret: secretOn(page) !== '' }).toEqual({ codes: [], hasSecret: true })
+})
+
 test('a recovery code signs in once', async () => {
   const { codes } = await enrol()
   const [code = ''] = codes

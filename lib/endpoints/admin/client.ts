@@ -78,7 +78,9 @@ const showClient = (
     }),
     save: adminForm(context, path, 'save', { ...about, version: versionOf(client) }),
     rotate: usesSecret(client) ? adminForm(context, path, 'rotate', about) : undefined,
-    toggle: adminForm(context, path, client.disabled ? 'enable' : 'disable', about),
+    toggle: client.disabled
+      ? adminForm(context, path, 'enable', { ...about, version: versionOf(client) })
+      : adminForm(context, path, 'disable', about),
     removeUrl: ownPath(server, '/admin/delete-client', about),
     eventsUrl: server.eventLog && ownPath(server, '/admin/events', { client: client_id }),
     notice: noticeOf(outcome, notices),
@@ -112,6 +114,22 @@ const save = async (
   }
 }
 
+/** Enabling also approves a client of a user, who may have changed it since the page was shown. */
+const enable = async (
+  context: AdminContext,
+  client: RegisteredClient,
+  version: string | undefined,
+): Promise<Outcome> => {
+  if (version !== versionOf(client)) return { act: 'stale' }
+  try {
+    await clientsFor(context).enable(client.client_id, { ifUnchanged: client })
+    return { act: 'enabled' }
+  } catch (error) {
+    if (error instanceof OAuthError && error.status === 409) return { act: 'stale' }
+    throw error
+  }
+}
+
 type Submission = AdminSubmission<'client_id' | 'version'>
 
 /** @returns what the act has led to; undefined if the request is answered */
@@ -128,8 +146,9 @@ const done = async (
     return { act: 'rotated', secret, previousUntil: previous_secret_expires_at }
   }
   // The CSRF token allows no other act.
-  await (act === 'disable' ? clients.disable(client_id) : clients.enable(client_id))
-  return { act: act === 'disable' ? 'disabled' : 'enabled' }
+  if (act === 'enable') return enable(context, client, about.version)
+  await clients.disable(client_id)
+  return { act: 'disabled' }
 }
 
 const submit = async (context: AdminContext): Promise<void> => {
