@@ -6,6 +6,8 @@ import { expectErrorPage, expectExpiredPage } from '../support/outcomes.ts'
 import { type Answer, fieldsOf, formOf, RawBrowser } from '../support/raw-browser.ts'
 import { ada, answerOf, bob, codeFor, expectError, guarded, post } from '../support/tokens.ts'
 
+jest.setTimeout(60_000)
+
 let host: Host
 const start = async (limits = {}): Promise<Host> => {
   const started = await startHost({

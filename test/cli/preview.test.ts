@@ -8,6 +8,8 @@ import { previewPages } from '../../lib/cli/preview-pages.ts'
 import { resolveOptions } from '../../lib/options/resolve.ts'
 import { openCommandLine, program } from '../support/command-line.ts'
 
+jest.setTimeout(60_000)
+
 const cli = openCommandLine()
 afterAll(() => cli.close())
 

@@ -86,7 +86,7 @@ test.each([0, 1])('erasing one of them removes nothing of the others: %#', async
   const visitors = await everybody()
   const before = await Promise.all(without(id).map((other) => host.oauth.users.export(other)))
   await host.oauth.users.erase(id)
-  const nothing = { consents: [], receipts: [], authorizations: [], logins: [] }
+  const nothing = { consents: [], receipts: [], authorizations: [], logins: [], passkeys: [] }
   expect(await host.oauth.users.export(id)).toEqual(nothing)
   expect(await Promise.all(without(id).map((other) => host.oauth.users.export(other)))).toEqual(before)
   for (const visitor of visitors) {

@@ -13,6 +13,8 @@ import { createPeerDatabase, fill, type PeerDatabase } from '../support/peer-dat
 import { describeWith, services } from '../support/services.ts'
 import { answerOf, post } from '../support/tokens.ts'
 
+jest.setTimeout(60_000)
+
 type Name = 'hashed' | 'plain' | 'worker' | 'password' | 'wildcard' | 'phone'
 type Answer = Readonly<Record<Name, Known>> & { readonly ada: { readonly password: string } }
 

@@ -11,6 +11,8 @@ import {
 import { createPeerDatabase, fill, type PeerDatabase, type PeerService } from '../support/peer-database.ts'
 import { describeWith, services } from '../support/services.ts'
 
+jest.setTimeout(60_000)
+
 type Name = 'plain' | 'sha256' | 'bcrypt' | 'phone' | 'mixed' | 'http'
 type Answer = Readonly<Record<Name, Known>> & { readonly phone: { readonly revoked: string } }
 
