@@ -165,6 +165,7 @@ export const dutch: Readonly<Record<string, string>> = {
 
   'account.title': 'Gekoppelde apps',
   'account.text': 'Deze apps en sites kunnen je account bij {product} gebruiken.',
+  'account.pages': 'Je account',
   'account.username': 'Ingelogd als {username}',
   'account.sign-out': 'Uitloggen',
   'account.empty': 'Geen enkele app of site kan je account bij {product} gebruiken.',
@@ -186,7 +187,7 @@ export const dutch: Readonly<Record<string, string>> = {
   'account-sign-in.text': 'Log in om te zien welke apps en sites je account bij {product} kunnen gebruiken.',
   'account-sign-in.link': 'Inloggen',
 
-  'passkeys.title': 'Je passkeys',
+  'passkeys.title': 'Passkeys',
   'passkeys.text':
     'Log in bij {product} met je vingerafdruk, gezicht of schermvergrendeling, in plaats van een wachtwoord.',
   'passkeys.empty': 'Je hebt nog geen passkey.',

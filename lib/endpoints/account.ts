@@ -11,6 +11,7 @@ import type { Parameters } from '../protocol/parameters.ts'
 import { findClient } from '../repositories/index.ts'
 import { type ActiveLogin, activeLogin } from '../sessions/login.ts'
 import { showAccountLogin, submitAccountLogin } from './account-login.ts'
+import { otherAccountPages } from './account-pages.ts'
 import {
   clientParameters,
   findConnected,
@@ -68,11 +69,9 @@ const showClients = async (
     removed: isConfirmed ? await nameOf(context, removed) : undefined,
     removedOrganization: organization && organizations.get(organization),
     signOutUrl: ownPath(server, '/logout'),
-    ...(server.options.login.totp && { secondFactorUrl: ownPath(server, '/account/second-factor') }),
-    ...(server.options.features.personalAccessTokens && { tokensUrl: ownPath(server, '/account/tokens') }),
-    ...(server.options.passkeys && { passkeysUrl: ownPath(server, '/account/passkeys') }),
     ...(number > 1 && { previousUrl: pageUrl(number - 1) }),
     ...(!isLast && { nextUrl: pageUrl(number + 1) }),
+    otherPages: otherAccountPages(server, 'account'),
   })
 }
 

@@ -17,6 +17,7 @@ import { type ActiveLogin, activeLogin } from '../sessions/login.ts'
 import { recentLogin } from '../sessions/recent-login.ts'
 import { callHost } from '../users/host-function.ts'
 import { type AccountPath, showAccountLogin, submitAccountLogin } from './account-login.ts'
+import { otherAccountPages } from './account-pages.ts'
 
 /**
  * Seconds after a sign-in in which developers may change their clients. The forms are long, and a client alone opens
@@ -66,7 +67,8 @@ const developerOf = async (
 const showForbidden = (context: PageContext, { user }: ActiveLogin): void => {
   const { server } = context
   const signOutUrl = ownPath(server, '/logout')
-  const model = { username: user.username, clients: [], isForbidden: true, signOutUrl }
+  const otherPages = otherAccountPages(server, 'developer')
+  const model = { username: user.username, clients: [], isForbidden: true, signOutUrl, otherPages }
   context.send('developer', model, { status: 403 })
 }
 

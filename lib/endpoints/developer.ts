@@ -14,6 +14,7 @@ import {
 import { takeOutcome } from '../sessions/notice.ts'
 import { pageOf } from './account.ts'
 import { submitAccountLogin } from './account-login.ts'
+import { otherAccountPages } from './account-pages.ts'
 import { developerUrl, type SignedInDeveloper, showDeveloperPage } from './developer-access.ts'
 
 /** Clients on one page of the list. */
@@ -62,6 +63,7 @@ const showList = async (context: PageContext, developer: SignedInDeveloper, aske
     ...(ids.length < max ? { newUrl: ownPath(server, '/developer/new') } : { max }),
     ...(takeOutcome(context, listKey(developer))?.act === 'deleted' && { notice: 'deleted' as const }),
     signOutUrl: ownPath(server, '/logout'),
+    otherPages: otherAccountPages(server, 'developer'),
     ...(number > 1 && { previousUrl: pageUrl(number - 1) }),
     ...(number < pages && { nextUrl: pageUrl(number + 1) }),
   })

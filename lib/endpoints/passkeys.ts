@@ -16,6 +16,7 @@ import { clearNotice, leaveNotice, type PasskeysNotice, readNotice } from '../se
 import { recentLogin } from '../sessions/recent-login.ts'
 import { findSecondFactor } from '../sessions/second-factor.ts'
 import { accountSignIn, showAccountLogin, submitAccountLogin } from './account-login.ts'
+import { otherAccountPages } from './account-pages.ts'
 
 const path = '/account/passkeys'
 /** What notices for this page are about; those of its sign-in form are about its path. */
@@ -77,7 +78,7 @@ const showPasskeys = (context: PageContext, active: ActiveLogin, known: readonly
     passkeys: known.map((passkey) => cardOf(server, passkey)),
     ...(options !== undefined && { options }),
     ...(notice && { notice }),
-    accountUrl: ownPath(server, '/account'),
+    otherPages: otherAccountPages(server, 'passkeys'),
   })
 }
 

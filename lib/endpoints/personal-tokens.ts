@@ -13,6 +13,7 @@ import { type ActiveLogin, activeLogin } from '../sessions/login.ts'
 import { leaveOutcome, takeOutcome } from '../sessions/notice.ts'
 import { findOrganizations } from '../users/organizations.ts'
 import { showAccountLogin, submitAccountLogin } from './account-login.ts'
+import { otherAccountPages } from './account-pages.ts'
 
 /** The list of a user's personal access tokens. */
 export const personalTokensPath = '/account/tokens'
@@ -64,7 +65,7 @@ const showTokens = async (
     ...(created && value !== undefined && { created: { name: created.name, value } }),
     ...(outcome?.act === 'revoked' && { notice: 'revoked' as const }),
     ...(isFull ? { max } : organizations?.length !== 0 && { newUrl: ownPath(server, personalTokenFormPath) }),
-    accountUrl: ownPath(server, '/account'),
+    otherPages: otherAccountPages(server, 'personal-tokens'),
   })
 }
 

@@ -22,6 +22,7 @@ import {
   storedSecondFactor,
 } from '../sessions/stored-totp.ts'
 import { showAccountLogin, submitAccountLogin } from './account-login.ts'
+import { otherAccountPages } from './account-pages.ts'
 
 const path = '/account/second-factor'
 /**
@@ -85,7 +86,7 @@ const show = async (context: PageContext): Promise<void> => {
     username: signedIn.user.username,
     ...state,
     ...said,
-    accountUrl: ownPath(server, '/account'),
+    otherPages: otherAccountPages(server, 'second-factor-settings'),
   }
   const statuses = { wrong: 400, throttled: 429 }
   context.send('second-factor-settings', model, {

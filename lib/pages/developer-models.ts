@@ -1,4 +1,5 @@
 import type { ClientForm } from './client-form-models.ts'
+import type { AccountPage } from './page-models.ts'
 
 /**
  * What an owner reads about a client. `changed`: it is in use, and a change of it waits. `unchanged`: it is in use, and a
@@ -32,6 +33,7 @@ export interface DeveloperPageModels {
     /** A client was just deleted. */
     notice?: 'deleted'
     signOutUrl: string
+    otherPages: readonly AccountPage[]
     /** The page before this one, if the list has several pages. */
     previousUrl?: string
     /** The page after this one. */

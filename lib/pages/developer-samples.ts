@@ -18,6 +18,7 @@ const list: DeveloperPageModels['developer'] = {
   })),
   newUrl: '/developer/new',
   signOutUrl: '/logout',
+  otherPages: [{ page: 'account', url: '/account' }],
 }
 
 const form: ClientForm = {
@@ -88,7 +89,11 @@ export const developerSamples: readonly DeveloperSample[] = [
       ...{ newUrl: undefined, max: 6, previousUrl: '/developer', nextUrl: '/developer?page=3' },
     },
   },
-  { name: 'developer-forbidden', page: 'developer', model: { ...list, clients: [], isForbidden: true } },
+  {
+    name: 'developer-forbidden',
+    page: 'developer',
+    model: { ...list, clients: [], isForbidden: true, newUrl: undefined },
+  },
   { name: 'developer-new', page: 'developer-form', model: newForm },
   {
     name: 'developer-new-refused',

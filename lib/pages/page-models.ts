@@ -105,6 +105,13 @@ export interface PasskeyCard {
   url: string
 }
 
+/** A link to another of the pages on which users look after their account. */
+export interface AccountPage {
+  /** Its title says what it is about. */
+  page: 'account' | 'passkeys' | 'second-factor-settings' | 'personal-tokens'
+  url: string
+}
+
 /** The model of each page. A page shows only its model and the branding. */
 export interface PageModels extends AdminPageModels, DeveloperPageModels, PersonalTokenPageModels {
   login: {
@@ -194,8 +201,7 @@ export interface PageModels extends AdminPageModels, DeveloperPageModels, Person
     /** With `throttled`: seconds until the next code is checked. */
     retryAfter?: number
     notice?: 'removed'
-    /** The list of connected apps. */
-    accountUrl: string
+    otherPages: readonly AccountPage[]
   }
   /** Lets a signed-in user choose an account (`prompt=select_account`). */
   'select-account': {
@@ -276,12 +282,7 @@ export interface PageModels extends AdminPageModels, DeveloperPageModels, Person
     /** The organization that it can no longer use. */
     removedOrganization?: string
     signOutUrl: string
-    /** The user's passkeys, with the option `login.passkeys`. */
-    passkeysUrl?: string
-    /** The page where the user sets up a second factor (`login.totp`). */
-    secondFactorUrl?: string
-    /** The user's personal access tokens, with the option `features.personalAccessTokens`. */
-    tokensUrl?: string
+    otherPages: readonly AccountPage[]
     /** The page before this one, if the list has several pages. */
     previousUrl?: string
     /** The page after this one. */
@@ -317,8 +318,7 @@ export interface PageModels extends AdminPageModels, DeveloperPageModels, Person
     options?: string | undefined
     /** What the last form did. */
     notice?: 'added' | 'not-added' | 'renamed' | 'removed'
-    /** The list of connected apps. */
-    accountUrl: string
+    otherPages: readonly AccountPage[]
   }
   /** One passkey, to rename or remove. */
   passkey: {

@@ -1,3 +1,5 @@
+import type { AccountPage } from './page-models.ts'
+
 /** A permission, as on the consent page. */
 interface TokenScope {
   /** One sentence, such as “See your orders”. */
@@ -44,8 +46,7 @@ export interface PersonalTokenPageModels {
     newUrl?: string
     /** Set if the user has as many tokens as the host allows: how many that is. */
     max?: number
-    /** The list of connected apps. */
-    accountUrl: string
+    otherPages: readonly AccountPage[]
   }
   /** The form of a new token. */
   'personal-token-form': {

@@ -35,7 +35,7 @@ const list: PersonalTokenPageModels['personal-tokens'] = {
     },
   ],
   newUrl: '/account/tokens/new',
-  accountUrl: '/account',
+  otherPages: [{ page: 'account', url: '/account' }],
 }
 const form: PersonalTokenPageModels['personal-token-form'] = {
   action: '/account/tokens/new',

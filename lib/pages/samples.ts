@@ -1,10 +1,16 @@
 import { developerSamples } from './developer-samples.ts'
-import type { ClientCard, ConsentScope, PageModels, PageName } from './page-models.ts'
+import type { AccountPage, ClientCard, ConsentScope, PageModels, PageName } from './page-models.ts'
 import { personalTokenSamples } from './personal-token-samples.ts'
 import { qrCode } from './qr-code.ts'
 
 const client: ClientCard = { name: 'Order Desk', host: 'desk.example.com', unverified: false }
 const logo = '/assets/icon.svg'
+const accountPages: readonly AccountPage[] = [
+  { page: 'account', url: '/account' },
+  { page: 'passkeys', url: '/account/passkeys' },
+  { page: 'second-factor-settings', url: '/account/second-factor' },
+  { page: 'personal-tokens', url: '/account/tokens' },
+]
 const frames = ['https://desk.example.com/signed-out?iss=https%3A%2F%2Fapp.example.com&sid=sample']
 const hidden = { request: 'lk_ar_sample', csrf: 'sample' }
 const back = 'return_to=%2Flogin%3Fauthorization_request%3Dlk_ar_sample%26returned%3D1'
@@ -103,7 +109,7 @@ const secondFactorSettings: PageModels['second-factor-settings'] = {
   action: '/account/second-factor',
   hidden: { csrf_token: 'sample' },
   username: 'alice@example.com',
-  accountUrl: '/account',
+  otherPages: accountPages.filter(({ page }) => page !== 'second-factor-settings'),
 }
 const setUp = {
   qr: qrCode('otpauth://totp/Acme:alice%40example.com?issuer=Acme&secret=JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP'),
@@ -140,6 +146,7 @@ const account: PageModels['account'] = {
     },
   ],
   signOutUrl: '/logout',
+  otherPages: [],
 }
 const passkeyOptions = JSON.stringify({
   challenge:
@@ -161,7 +168,7 @@ const passkeys: PageModels['passkeys'] = {
     { name: '', created: '2026-11-20T08:00:00.000Z', url: '/account/passkeys?id=two' },
   ],
   options: passkeyOptions,
-  accountUrl: '/account',
+  otherPages: accountPages.filter(({ page }) => page !== 'passkeys'),
 }
 const workspaces = [
   { id: 'ws-1', name: 'Initech' },
@@ -467,9 +474,9 @@ export const samples: readonly Sample[] = [
   { name: 'consent-device', page: 'consent', model: { ...consent, redirectTo: undefined, device: true } },
   { name: 'account', page: 'account', model: account },
   {
-    name: 'account-second-factor',
+    name: 'account-other-pages',
     page: 'account',
-    model: { ...account, secondFactorUrl: '/account/second-factor' },
+    model: { ...account, otherPages: accountPages.slice(1) },
   },
   {
     name: 'account-organizations',
@@ -510,8 +517,6 @@ export const samples: readonly Sample[] = [
   },
   { name: 'account-sign-in', page: 'account-sign-in', model: { url: '/login?return_to=/oauth/account' } },
   { name: 'login-account', page: 'login', model: { ...login, action: '/account', client: undefined } },
-  { name: 'account-tokens', page: 'account', model: { ...account, tokensUrl: '/account/tokens' } },
-  { name: 'account-passkeys', page: 'account', model: { ...account, passkeysUrl: '/account/passkeys' } },
   { name: 'passkeys', page: 'passkeys', model: passkeys },
   { name: 'passkeys-added', page: 'passkeys', model: { ...passkeys, notice: 'added' } },
   { name: 'passkeys-not-added', page: 'passkeys', model: { ...passkeys, passkeys: [], notice: 'not-added' } },

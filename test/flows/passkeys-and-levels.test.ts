@@ -81,7 +81,7 @@ describe('with a second factor', () => {
     const list = await browser.submit(wrong, 'name="code"', { code: '123456' })
     expect({ path: list.url.pathname, html: list.html }).toMatchObject({
       path: page,
-      html: expect.stringContaining('Your passkeys'),
+      html: expect.stringContaining('<h1>Passkeys</h1>'),
     })
     // For a client, the same user needs the password only.
     codeOf(await browser.open(url()))
@@ -108,7 +108,7 @@ describe('with the session of an app', () => {
     await tokensOf(host, await usePasskey(browser, await browser.open(url({ acr_values: 'mfa' }))))
     const { id_token } = await tokensOf(host, await browser.open(url({ prompt: 'none', acr_values: 'mfa' })))
     expect(claimsOf(id_token)).toMatchObject({ acr: 'mfa', amr: ['hwk', 'user', 'mfa'] })
-    expect((await browser.open(page)).html).toContain('Your passkeys')
+    expect((await browser.open(page)).html).toContain('<h1>Passkeys</h1>')
   })
 
   test('a login whose time the app does not know adds no passkey', async () => {
@@ -117,7 +117,7 @@ describe('with the session of an app', () => {
     codeOf(await browser.open(url()))
     const confirm = await browser.open(page)
     expect(confirm.html).toContain('Confirm it’s you')
-    expect((await usePasskey(browser, confirm)).html).toContain('Your passkeys')
+    expect((await usePasskey(browser, confirm)).html).toContain('<h1>Passkeys</h1>')
   })
 })
 

@@ -49,7 +49,7 @@ const ofFields = [
 
 /** What only the server says: a closed list, or an address of its own. */
 const ownFields =
-  'kind error group action cancelUrl removeUrl signOutUrl url accountUrl passkeysUrl tokensUrl forgotPassword signUp icon identifier logoUrl homeUrl signInUrl stayUrl switchUrl otherCodeUrl secondFactorUrl previousUrl nextUrl notice frames newUrl editUrl rotateUrl deleteUrl listUrl ownerUrl state eventsUrl'.split(
+  'kind error group action cancelUrl removeUrl signOutUrl url accountUrl forgotPassword signUp icon identifier logoUrl homeUrl signInUrl stayUrl switchUrl otherCodeUrl previousUrl nextUrl notice frames newUrl editUrl rotateUrl deleteUrl listUrl ownerUrl state eventsUrl'.split(
     ' ',
   )
 const addresses = ['uri', 'policyUri', 'tosUri', 'logo', 'help', 'privacy']

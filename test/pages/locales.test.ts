@@ -32,8 +32,8 @@ describe.each(translations.map((each) => [each.language, each] as const))('%s', 
   it('is translated: hardly a text is the English one', () => {
     const english = new Map(Object.entries(en.texts))
     const same = textsOf(translation).filter(([key, text]) => english.get(key) === text)
-    // Such as "Error" in Spanish, "Website" in German.
-    expect(same.length).toBeLessThan(9)
+    // Such as "Error" in Spanish, "Website" and "Passkeys" in German.
+    expect(same.length).toBeLessThan(10)
   })
 })
 

@@ -31,7 +31,7 @@ const connected: PageModels['account']['clients'][number] = {
   removeUrl: '/oauth/account?client_id=desk',
 }
 const alice = { username: 'alice', signOutUrl: '/oauth/logout' }
-const account: PageModels['account'] = { ...alice, clients: [connected] }
+const account: PageModels['account'] = { ...alice, clients: [connected], otherPages: [] }
 const removal: PageModels['remove-client'] = {
   ...{ action: '/oauth/account', hidden, client, firstParty: false, username: 'alice' },
   cancelUrl: '/oauth/account',

@@ -168,6 +168,7 @@ export const ar: Translation = {
 
     'account.title': 'التطبيقات المرتبطة',
     'account.text': 'يمكن لهذه التطبيقات والمواقع استخدام حسابك في {product}.',
+    'account.pages': 'حسابك',
     'account.username': 'تم تسجيل الدخول باسم {username}',
     'account.sign-out': 'تسجيل الخروج',
     'account.empty': 'لا يمكن لأي تطبيق أو موقع استخدام حسابك في {product}.',
@@ -190,7 +191,7 @@ export const ar: Translation = {
     'account-sign-in.text': 'سجّل الدخول لمعرفة التطبيقات والمواقع التي يمكنها استخدام حسابك في {product}.',
     'account-sign-in.link': 'تسجيل الدخول',
 
-    'passkeys.title': 'مفاتيح المرور الخاصة بك',
+    'passkeys.title': 'مفاتيح المرور',
     'passkeys.text': 'سجّل الدخول إلى {product} ببصمتك أو وجهك أو قفل الشاشة بدلاً من كلمة المرور.',
     'passkeys.empty': 'ليس لديك مفتاح مرور بعد.',
     'passkeys.unnamed': 'مفتاح مرور بلا اسم',

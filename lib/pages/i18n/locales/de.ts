@@ -95,7 +95,7 @@ export const de: Translation = {
     'second-factor-settings.throttled.text': 'Versuchen Sie es in {wait} noch einmal.',
     'second-factor-settings.codes.title': 'Codes jetzt speichern',
     'second-factor-settings.codes.text':
-      'Wenn Sie Ihre Authenticator-App verlieren, können Sie sich mit einem dieser Codes anmelden. Jeder gilt einmal. Sie werden nicht noch einmal gezeigt.',
+      'Wenn Sie Ihre Authenticator-App verlieren, können Sie sich mit einem dieser Codes anmelden. Jeder gilt nur einmal. Sie werden nicht noch einmal angezeigt.',
     'second-factor-settings.codes.submit': 'Ich habe sie gespeichert',
 
     'select-account.title': 'Konto auswählen',
@@ -182,6 +182,7 @@ export const de: Translation = {
 
     'account.title': 'Verbundene Apps',
     'account.text': 'Diese Apps und Websites können Ihr Konto bei {product} verwenden.',
+    'account.pages': 'Ihr Konto',
     'account.username': 'Angemeldet als {username}',
     'account.sign-out': 'Abmelden',
     'account.empty': 'Mit Ihrem Konto bei {product} sind keine Apps verbunden.',
@@ -205,7 +206,7 @@ export const de: Translation = {
       'Melden Sie sich an, um zu sehen, welche Apps und Websites Ihr Konto bei {product} verwenden können.',
     'account-sign-in.link': 'Anmelden',
 
-    'passkeys.title': 'Ihre Passkeys',
+    'passkeys.title': 'Passkeys',
     'passkeys.text':
       'Melden Sie sich bei {product} mit Fingerabdruck, Gesicht oder Bildschirmsperre an, statt mit einem Passwort.',
     'passkeys.empty': 'Sie haben noch keinen Passkey.',

@@ -169,6 +169,7 @@ export const en = {
 
     'account.title': 'Connected apps',
     'account.text': 'These apps and sites can use your {product} account.',
+    'account.pages': 'Your account',
     'account.username': 'Signed in as {username}',
     'account.sign-out': 'Sign out',
     'account.empty': 'No apps are connected to your {product} account.',
@@ -191,7 +192,7 @@ export const en = {
     'account-sign-in.text': 'Sign in to see which apps and sites can use your {product} account.',
     'account-sign-in.link': 'Sign in',
 
-    'passkeys.title': 'Your passkeys',
+    'passkeys.title': 'Passkeys',
     'passkeys.text': 'Sign in to {product} with your fingerprint, face or screen lock instead of a password.',
     'passkeys.empty': 'You don’t have a passkey yet.',
     'passkeys.unnamed': 'Unnamed passkey',

@@ -178,6 +178,7 @@ export const fr: Translation = {
 
     'account.title': 'Applications connectées',
     'account.text': 'Ces applications et sites peuvent utiliser votre compte {product}.',
+    'account.pages': 'Votre compte',
     'account.username': 'Compte\u00a0: {username}',
     'account.sign-out': 'Se déconnecter',
     'account.empty': 'Aucune application n’est connectée à votre compte {product}.',
@@ -201,7 +202,7 @@ export const fr: Translation = {
       'Connectez-vous pour voir quelles applications et quels sites peuvent utiliser votre compte {product}.',
     'account-sign-in.link': 'Se connecter',
 
-    'passkeys.title': 'Vos clés d’accès',
+    'passkeys.title': 'Clés d’accès',
     'passkeys.text':
       'Connectez-vous à {product} avec votre empreinte, votre visage ou le verrouillage de l’écran, sans mot de passe.',
     'passkeys.empty': 'Vous n’avez pas encore de clé d’accès.',
