@@ -37,6 +37,7 @@ const ofOpenDatabase = async (
   subject: Subject,
 ): Promise<Diagnosis[]> => {
   const location = databaseLocation(hostKnex)
+  note(`database: ${location}`)
   if (lacksFile(hostKnex)) return [unavailable(location, 'the file does not exist')]
   try {
     return await diagnoseDatabase({ ...subject, database, hostKnex })

@@ -1,5 +1,6 @@
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import knex from 'knex'
+import { databaseLocation } from '../database/location.ts'
 import { type Command, type Invocation, UsageError } from './command.ts'
 import { type NamedDatabase, namedDatabase } from './named-database.ts'
 import { heading, note, print } from './terminal.ts'
@@ -100,6 +101,7 @@ export const initCommand: Command = {
     const { filename } = Object(database.settings.connection)
     if (filename !== undefined && !existsSync(filename)) throw new Error(`${filename} does not exist`)
     const connection = knex(database.settings)
+    note(`database: ${databaseLocation(connection)}`)
     try {
       const table = await findUserTable(connection, invocation.text('users') ?? 'users')
       writeNew(configFile, configSource(database, table))

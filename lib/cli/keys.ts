@@ -110,7 +110,7 @@ export const revokeKeyCommand: Command = {
       note(`waiting ${seconds} seconds, until every running server has read the keys again`)
       await withProgress(async (say) => {
         for (let left = seconds; left > 0; left -= 1) {
-          say(`${left} seconds left`)
+          say(`${left} s left`)
           await delay(1000)
         }
       })

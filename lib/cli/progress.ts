@@ -39,7 +39,7 @@ export const withProgress = async <T>(
     if (clock() - last < pause) return
     last = clock()
     isShown = true
-    const line = text.slice(0, (screen.columns ?? 80) - 1)
+    const line = text.slice(0, (screen.columns || 80) - 1)
     screen.write(isTerminal ? `${eraseLine}${line}${startOfLine}` : `${text}\n`)
   }
   try {

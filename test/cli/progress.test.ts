@@ -27,7 +27,7 @@ test('progress is one line of a terminal without colours, and is erased before t
   jest.replaceProperty(process, 'env', { ...process.env, TERM: 'xterm' })
   const line = (text: string): string => `\r\u001B[K${text}\r`
   const lines = [1, 2, 3, 4, 5, 6].map((step) => line(`step ${step} is done`)).join('')
-  expect(await written({ isTTY: true })).toBe(`${lines}\r\u001B[K`)
+  expect(await written({ isTTY: true, columns: 0 })).toBe(`${lines}\r\u001B[K`)
   expect(await written({ isTTY: true }, true)).toBe(`${lines}\r\u001B[Kfailed`)
   expect(await written({ isTTY: true, columns: 7 })).toContain(line('step 1'))
 })
