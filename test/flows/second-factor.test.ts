@@ -1,10 +1,11 @@
 import supertest from 'supertest'
 import type { AuthEvent, SecondFactor } from '../../lib/index.ts'
 import { stopClock } from '../support/clock.ts'
+import { codesFor, deviceClients, openCode, poll } from '../support/device.ts'
 import { authorizeUrl, callback, type Host, secret, startHost } from '../support/host.ts'
 import { claimsOf, codeOf, expectErrorRedirect } from '../support/outcomes.ts'
 import { type Answer, RawBrowser } from '../support/raw-browser.ts'
-import { ada, answerOf, bob, redeem, type TokenAnswer } from '../support/tokens.ts'
+import { ada, answerOf, bob, expectError, redeem, type TokenAnswer } from '../support/tokens.ts'
 
 // Ada always needs a second factor, and gets its code. Bob needs one only when a request asks for the level `mfa`.
 
@@ -20,8 +21,10 @@ beforeAll(async () => {
         ...{ client_id: 'web', client_secret: secret, redirect_uris: [callback], first_party: true },
         scope: 'openid notes:read',
       },
+      ...deviceClients,
     ],
     options: {
+      features: { deviceAuthorization: true },
       acrValues: ['password', 'mfa'],
       login: {
         acr: 'password',
@@ -80,6 +83,22 @@ test('Connected apps asks for the code, too', async () => {
   const page = await codePage(agent, '/oauth/account')
   expect((await agent.open('/oauth/account')).html).toContain('name="password"')
   expect((await enter(agent, page)).html).toContain('<h1>Connected apps</h1>')
+})
+
+test('a device is connected only after the code, and its tokens say how the user signed in', async () => {
+  const codes = await codesFor(host)
+  const agent = new RawBrowser(host.app)
+  const page = await openCode(agent, codes.user_code)
+  expect(page.url.pathname).toBe('/oauth/second-factor')
+  expect((await enter(agent, page, 'wrong')).status).toBe(400)
+  expectError(await poll(host, codes), 400, 'authorization_pending')
+  const confirm = await enter(agent, await agent.open(page.url.href))
+  expect(confirm.html).toContain(codes.user_code)
+  const consent = await agent.decide(confirm, 'allow')
+  expect((await agent.decide(consent, 'allow')).html).toContain('Your device is connected')
+  stopClock().travel(5)
+  const { id_token } = await answerOf(poll(host, codes))
+  expect(claimsOf(id_token)).toMatchObject({ sub: '1', amr: ['pwd', 'otp', 'mfa'], acr: 'mfa' })
 })
 
 test('a wrong code can be corrected without the password, after a reload and in another tab', async () => {
