@@ -41,7 +41,8 @@ export interface PasswordVerifier {
    */
   verify(check: PasswordCheck): Promise<boolean>
   /**
-   * Checks the secret of a client in the same queue. It teaches no dummy: the secrets of clients say nothing about users.
+   * Checks the secret of a client, one at a time in the same queue, so that a crowd of wrong secrets does not hold up logins.
+   * It teaches no dummy: the secrets of clients say nothing about users.
    *
    * @throws OAuthError `temporarily_unavailable` if too many verifications are waiting
    * @throws UnsupportedPasswordHashError for a hash of unknown format
@@ -71,6 +72,7 @@ const maxWait = 5000
 export const createPasswordVerifier = (options: PasswordVerifierOptions = {}): PasswordVerifier => {
   const { concurrency = threads(), queue = 100, verify = verifyPassword } = options
   const enqueue = createQueue(concurrency, queue)
+  const enqueueSecret = createQueue(1, queue)
   const kinds = new Map<string, Dummy>()
 
   const add = (kind: string, dummy: Dummy): void => {
@@ -103,7 +105,7 @@ export const createPasswordVerifier = (options: PasswordVerifierOptions = {}): P
 
   return {
     learn,
-    verifySecret: (secret, hash) => enqueue(() => verify(secret, hash), false),
+    verifySecret: (secret, hash) => enqueueSecret(() => enqueue(() => verify(secret, hash), false), false),
     verify: ({ password, hash, verifyOther, preference, isKnown = false }) =>
       enqueue(async () => {
         // Chosen for every check, so that the choice takes no time of its own for unknown users.

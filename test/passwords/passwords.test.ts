@@ -321,6 +321,22 @@ describe('turns', () => {
     await expect(later).resolves.toBe(false)
   })
 
+  test('a crowd of secrets of clients leaves logins their turn', async () => {
+    const { passwords, running } = held(2, 3)
+    const hash = await bcrypt('x')
+    const secrets = [1, 2, 3, 4].map(() => passwords.verifySecret('x', hash))
+    const login = passwords.verify({ password: 'x', hash })
+    await settle()
+    expect(running).toHaveLength(2)
+    running.pop()?.()
+    await expect(login).resolves.toBe(true)
+    for (const secret of secrets) {
+      await settle()
+      running.shift()?.()
+      await secret
+    }
+  })
+
   test('secrets of clients take turns in the same queue, and teach no dummy', async () => {
     const { passwords, running } = held(1, 0)
     const first = passwords.verify({ password: 'x', hash: undefined })
