@@ -1,6 +1,6 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { ownPath } from '../http/urls.ts'
-import type { AccountPage } from '../pages/page-models.ts'
+import type { AccountPage } from '../pages/account-page-model.ts'
 
 /**
  * The pages on which users look after their account, in display order, for the links between them.

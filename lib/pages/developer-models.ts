@@ -1,5 +1,5 @@
+import type { AccountPage } from './account-page-model.ts'
 import type { ClientForm } from './client-form-models.ts'
-import type { AccountPage } from './page-models.ts'
 
 /**
  * What an owner reads about a client. `changed`: it is in use, and a change of it waits. `unchanged`: it is in use, and a

@@ -1,4 +1,5 @@
 import type { Organization } from '../protocol/organization.ts'
+import type { AccountPage } from './account-page-model.ts'
 import type { AdminPageModels } from './admin-page-models.ts'
 import type { DeveloperPageModels } from './developer-models.ts'
 import type { PersonalTokenPageModels } from './personal-token-models.ts'
@@ -102,13 +103,6 @@ export interface PasskeyCard {
   /** ISO 8601; absent before the first sign-in. */
   lastUsed?: string
   /** The page that renames or removes it. */
-  url: string
-}
-
-/** A link to another of the pages on which users look after their account. */
-export interface AccountPage {
-  /** Its title says what it is about. */
-  page: 'account' | 'passkeys' | 'second-factor-settings' | 'personal-tokens'
   url: string
 }
 

@@ -1,4 +1,4 @@
-import type { AccountPage } from './page-models.ts'
+import type { AccountPage } from './account-page-model.ts'
 
 /** A permission, as on the consent page. */
 interface TokenScope {

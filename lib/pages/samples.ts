@@ -1,5 +1,6 @@
+import type { AccountPage } from './account-page-model.ts'
 import { developerSamples } from './developer-samples.ts'
-import type { AccountPage, ClientCard, ConsentScope, PageModels, PageName } from './page-models.ts'
+import type { ClientCard, ConsentScope, PageModels, PageName } from './page-models.ts'
 import { personalTokenSamples } from './personal-token-samples.ts'
 import { qrCode } from './qr-code.ts'
 

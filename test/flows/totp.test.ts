@@ -84,7 +84,7 @@ const granted = async (agent: RawBrowser, page: Answer): Promise<string> =>
 test('a user sets it up, saves the recovery codes, and signs in with it', async () => {
   const agent = new RawBrowser(host.app)
   const account = await agent.signIn(await agent.open('/oauth/account'))
-  expect(account.html).toContain(`id="second-factor" href="${settings}"`)
+  expect(account.html).toContain(`href="${settings}"`)
   const page = await agent.open(settings)
   const secret = secretOn(page)
   expect(page.html).toMatch(/<svg id="qr"[^>]*role="img" aria-label="QR code/)
