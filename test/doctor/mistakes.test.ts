@@ -29,6 +29,7 @@ interface Plan {
   readonly guards?: readonly string[]
   readonly hsts?: boolean
   readonly sqlite?: string
+  readonly admin?: AuthRouterOptions['admin']
   readonly secrets?: [string]
   readonly breakDatabase?: (host: Host) => Promise<unknown>
 }
@@ -69,7 +70,7 @@ const serve = async (plan: Plan, host: Host): Promise<string> => {
 const diagnose = async (plan: Plan): Promise<Diagnosis[]> => {
   process.env.NODE_ENV = plan.environment ?? 'production'
   const host = await startHost({
-    options: { issuer, session: 'host' },
+    options: { issuer, session: 'host', ...(plan.admin && { admin: plan.admin }) },
     clients: plan.clients ?? [...clients],
   })
   process.env.NODE_ENV = env.NODE_ENV
@@ -140,6 +141,7 @@ const mistakes: readonly [check: string, level: string, fix: RegExp, plan: Plan]
   ['forms', 'error', /limit: '64kb'/, { before: express.urlencoded({ limit: '10kb', extended: false }) }],
   ['headers', 'error', /Content|policy|remove/, { before: otherPolicy }],
   ['headers', 'note', /helmet/, { hsts: false }],
+  ['admin', 'error', /role === 'admin'/, { admin: () => true }],
   ['report', 'note', /same secrets/, { secrets: ['another secret that is long enough too'] }],
   ['environment', 'error', /NODE_ENV=production/, { environment: 'test' }],
   ['trust-proxy', 'error', /app.set\('trust proxy', 1\)/, { trustProxy: true }],
@@ -187,7 +189,7 @@ const mistakes: readonly [check: string, level: string, fix: RegExp, plan: Plan]
 ]
 
 test('an app that is set up as the documentation says has no mistake', async () => {
-  expect(await diagnose({})).toEqual([])
+  expect(await diagnose({ admin: () => false })).toEqual([])
 })
 
 test.each(mistakes)('%s finds one planted mistake: %s, %s', async (check, level, fix, plan) => {
