@@ -15,6 +15,7 @@ test('it finds no mistake in the example app', async () => {
     const { stdout, stderr } = await cli.succeed(folder, ['doctor', ...config], { env: { NOTES_DATA: data } })
     expect(stdout).toBe('')
     expect(stderr).toMatch(/server: http:\/\/localhost:\d+\/oauth\nno mistakes were found\n$/)
+    expect(stderr).toMatch(/^database: .*\.sqlite$/m)
   } finally {
     await close()
   }

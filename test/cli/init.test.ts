@@ -55,6 +55,7 @@ test('files that exist stay as they are; a second run adds nothing', async () =>
   })
   const { stderr } = await init(folder)
   expect(stderr).toContain('latchkey.clients.mjs exists and stays as it is')
+  expect(stderr).toContain('database: app.sqlite')
   expect(contents()).toEqual(before)
 })
 
