@@ -52,10 +52,10 @@ const saidBy = (notice: Notice | undefined, now: number): Pick<Model, 'error' | 
 /** What an authenticator app needs, or what the user has. */
 const stateOf = async (
   { server }: PageContext,
-  { login: { subject }, user }: ActiveLogin,
+  { login: { subject, sid }, user }: ActiveLogin,
 ): Promise<Pick<Model, 'setUp' | 'since' | 'codesLeft'> | undefined> => {
   const { database, options } = server
-  const enrolment = await openEnrolment(server, { subject })
+  const enrolment = await openEnrolment(server, { subject, sid })
   if (enrolment) {
     const uri = totpUri(enrolment.secret, options.branding.name ?? 'Latchkey', user.username)
     return { setUp: { qr: qrCode(uri), secret: readableSecret(enrolment.secret) } }
@@ -98,10 +98,10 @@ const show = async (context: PageContext): Promise<void> => {
 /** The first code of an authenticator app turns the second factor on. */
 const confirm = async (
   { server, info }: PageContext,
-  { login: { subject } }: ActiveLogin,
+  { login: { subject, sid } }: ActiveLogin,
   code: string,
 ): Promise<Notice | undefined> => {
-  const enrolment = await openEnrolment(server, { subject })
+  const enrolment = await openEnrolment(server, { subject, sid })
   if (enrolment === undefined) return undefined
   const codes = await confirmEnrolment(server, enrolment, code)
   if (codes === undefined) return { kind: 'wrong' }

@@ -42,6 +42,8 @@ export const findSecondFactorRecord = async (
 interface NewSecondFactor {
   readonly subject: string
   readonly secret: string
+  /** The secret that was to be confirmed before; '' if there was none. */
+  readonly replaced: string
   readonly now: number
   readonly expiresAt: number
 }
@@ -54,16 +56,19 @@ const insert = command<NewSecondFactor>((table, v) =>
     expires_at: v.expiresAt,
   }),
 )
-const removeExpired = command<{ subject: string; now: number }>((table, v) =>
-  table('second_factors').where({ subject: v.subject }).where('expires_at', '<=', v.now).delete(),
+const removeReplaced = command<{ subject: string; replaced: string }>((table, v) =>
+  table('second_factors')
+    .where({ subject: v.subject, secret: v.replaced })
+    .whereNotNull('expires_at')
+    .delete(),
 )
 
 /** Stores a second factor that is to be confirmed, unless a parallel request has just stored one, or the user has one. */
 export const createSecondFactor = async (db: Database, values: NewSecondFactor): Promise<void> => {
-  const { subject, secret, now, expiresAt } = values
-  await removeExpired(db, { subject, now })
+  const { subject, replaced } = values
+  await removeReplaced(db, { subject, replaced })
   try {
-    await insert(db, { subject, secret, now, expiresAt })
+    await insert(db, values)
   } catch (error) {
     if (!isUniqueViolation(error)) throw error
   }

@@ -36,25 +36,33 @@ const inGroups = (text: string, separator: string): string => (text.match(/.{1,4
 /** A base32 secret as people type it. */
 export const readableSecret = (secret: string): string => inGroups(secret, ' ')
 
-const seal = (secret: string, totp: string): Promise<string> => sealJwk(secret, { kty: 'oct', k: totp })
+/** A TOTP secret, and the login that saw it before it was confirmed. */
+interface TotpSecret {
+  readonly secret: string
+  readonly sid: string | undefined
+}
+
+const seal = (key: string, { secret, sid }: TotpSecret): Promise<string> =>
+  sealJwk(key, { kty: 'oct', k: secret, ...(sid !== undefined && { kid: sid }) })
 
 /** The TOTP secret; undefined, with a line in the log, if none of the option `secrets` decrypts it. */
 const openSecret = async (
   { options, database }: AuthorizationServer,
   { subject, secret: sealed }: SecondFactorRecord,
-): Promise<string | undefined> => {
+): Promise<TotpSecret | undefined> => {
   const opened = await openJwk(options.secrets, sealed)
-  const secret = opened?.jwk.k
+  const { k: secret, kid }: Readonly<Record<string, unknown>> = { ...opened?.jwk }
   if (typeof secret !== 'string') {
     options.logger.error(
       `latchkey: none of the option secrets decrypts the second factor of user ${JSON.stringify(subject)}; add the secret that it was encrypted with to the end of the list`,
     )
     return undefined
   }
+  const found = { secret, sid: typeof kid === 'string' ? kid : undefined }
   if (opened?.stale) {
-    await resealSecondFactor(database, { subject, from: sealed, to: await seal(options.secrets[0], secret) })
+    await resealSecondFactor(database, { subject, from: sealed, to: await seal(options.secrets[0], found) })
   }
-  return secret
+  return found
 }
 
 const isRightTotp = async (
@@ -62,9 +70,9 @@ const isRightTotp = async (
   record: SecondFactorRecord,
   code: string,
 ): Promise<boolean> => {
-  const secret = await openSecret(server, record)
-  if (secret === undefined) return false
-  const step = verifyTotp(secret, code, { now: server.now(), after: record.lastStep ?? undefined })
+  const found = await openSecret(server, record)
+  if (found === undefined) return false
+  const step = verifyTotp(found.secret, code, { now: server.now(), after: record.lastStep ?? undefined })
   const { subject } = record
   return step !== undefined && useTimeStep(server.database, { subject, step })
 }
@@ -108,24 +116,29 @@ export interface Enrolment {
   readonly secret: string
 }
 
-/** The second factor that a user is about to confirm: the same one until they do, or until it expires. */
+/**
+ * The second factor that a user is about to confirm: the same one for this login until they do, or until it expires. Each
+ * login has its own: otherwise someone who once knew the password could know the secret that the user confirms later.
+ */
 export const openEnrolment = async (
   server: AuthorizationServer,
-  { subject }: { subject: string },
+  { subject, sid }: { subject: string; sid: string },
 ): Promise<Enrolment | undefined> => {
   const { database, options } = server
   const now = server.now()
-  const isOpen = (record: SecondFactorRecord | undefined): record is SecondFactorRecord =>
-    record?.expiresAt != null && record.expiresAt > now
+  const ownOf = async (record: SecondFactorRecord | undefined): Promise<Enrolment | undefined> => {
+    if (record?.expiresAt == null || record.expiresAt <= now) return undefined
+    const found = await openSecret(server, record)
+    return found?.sid === sid ? { record, secret: found.secret } : undefined
+  }
   const found = await findSecondFactorRecord(database, { subject })
   if (found && found.expiresAt === null) return undefined
-  if (!isOpen(found)) {
-    const secret = await seal(options.secrets[0], createTotpSecret())
-    await createSecondFactor(database, { subject, secret, now, expiresAt: now + enrolmentLifetime })
-  }
-  const record = isOpen(found) ? found : await findSecondFactorRecord(database, { subject })
-  const secret = isOpen(record) ? await openSecret(server, record) : undefined
-  return record && secret !== undefined ? { record, secret } : undefined
+  const own = await ownOf(found)
+  if (own) return own
+  const secret = await seal(options.secrets[0], { secret: createTotpSecret(), sid })
+  const expiresAt = now + enrolmentLifetime
+  await createSecondFactor(database, { subject, secret, replaced: found?.secret ?? '', now, expiresAt })
+  return ownOf(await findSecondFactorRecord(database, { subject }))
 }
 
 /**

@@ -111,6 +111,15 @@ test('a user sets it up, saves the recovery codes, and signs in with it', async 
   await granted(new RawBrowser(host.app), await new RawBrowser(host.app).grant(url, bob.email, bob.password))
 })
 
+test('who signed in with the password before does not know the secret that the user confirms', async () => {
+  const [thief, agent] = [new RawBrowser(host.app), new RawBrowser(host.app)]
+  const known = secretOn(await thief.signIn(await thief.open(settings)))
+  const page = await agent.signIn(await agent.open(settings))
+  const secret = secretOn(page)
+  expect([secretOn(await agent.open(settings)), known === secret]).toEqual([secret, false])
+  expect(codesOn(await send(agent, page, { decision: 'confirm', code: codeAt(secret) }))).toHaveLength(10)
+})
+
 test('who signs in at the host next, in the same browser, does not see the recovery codes', async () => {
   let subject = 1
   const current = () => ({ subject, authTime: Math.floor(Date.now() / 1000) })

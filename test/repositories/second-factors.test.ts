@@ -43,17 +43,20 @@ const suite = (config: Knex.Config): void => {
     expect(await consumePendingLogin(database, { ...named, attempt: 'of another password' })).toBe(false)
     expect(await winners(() => consumePendingLogin(database, named))).toBe(1)
 
+    const open = { subject, replaced: '', now, expiresAt: now + 9 }
     let secrets = 0
     await Promise.all(
       [1, 2, 3].map(() => {
         secrets += 1
-        return createSecondFactor(database, { subject, secret: `s${secrets}`, now, expiresAt: now + 9 })
+        return createSecondFactor(database, { ...open, secret: `s${secrets}` })
       }),
     )
     const { secret = '' } = (await findSecondFactorRecord(database, { subject })) ?? {}
     const values = { subject, step: 5, now, hashes: ['h1', 'h2'] }
     expect(await confirmSecondFactor(database, { ...values, secret: 'another' })).toBe(false)
     expect(await winners(() => confirmSecondFactor(database, { ...values, secret }))).toBe(1)
+    await createSecondFactor(database, { ...open, secret: 'later', replaced: secret })
+    expect(await findSecondFactorRecord(database, { subject })).toMatchObject({ secret, expiresAt: null })
     expect(await useTimeStep(database, { subject, step: 5 })).toBe(false)
     expect(await winners(() => useTimeStep(database, { subject, step: 6 }))).toBe(1)
     expect(await winners(() => consumeRecoveryCode(database, { hash: 'h1', subject }))).toBe(1)
