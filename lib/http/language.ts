@@ -58,6 +58,8 @@ const urlParameters = [
 /** Pages without a form whose URL needs no check. */
 const pathsOf = (server: ServerSetup): Partial<Record<PageName, string>> => ({
   account: ownPath(server, '/account'),
+  developer: ownPath(server, '/developer'),
+  'personal-tokens': ownPath(server, '/account/tokens'),
   'account-sign-in': ownPath(server, '/account', { returned: '1' }),
   'signed-out': ownPath(server, '/logout'),
 })
@@ -82,7 +84,7 @@ const earlierQuery = ({ server, endpoint, req }: Incoming): URLSearchParams => {
 
 /**
  * The URL that shows the same page by GET: the action of its form with the fields that name its subject. Pages that
- * redirect by themselves have none.
+ * redirect by themselves have none, and neither has one with a token that no later page shows.
  */
 const urlOf = <Name extends PageName>(
   incoming: Incoming,
@@ -90,6 +92,7 @@ const urlOf = <Name extends PageName>(
   model: PageModels[Name],
 ): URL | undefined => {
   if (page === 'error') return errorPath(incoming)
+  if ('created' in model && model.created) return undefined
   const { server } = incoming
   const hasForm = 'hidden' in model
   const path = hasForm ? model.action : pathsOf(server)[page]

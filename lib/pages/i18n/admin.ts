@@ -79,6 +79,7 @@ const texts = {
   'admin-requests.reason': 'Reason, for the owner',
   'admin-requests.approve': 'Approve',
   'admin-requests.refuse': 'Refuse',
+  'admin-requests.of': '{client}',
   'admin-requests.notice.approved': 'The request is approved.',
   'admin-requests.notice.refused': 'The request is refused.',
   'admin-requests.notice.stale':
@@ -101,6 +102,7 @@ const texts = {
   'admin-users.authorizations.none': 'None.',
   'admin-users.authorization': 'Authorization',
   'admin-users.revoke': 'Revoke',
+  'admin-users.authorization-of': 'the authorization {id}',
   'admin-users.logins': 'Newest logins',
   'admin-users.logins.none': 'None.',
   'admin-users.methods': 'Methods',
