@@ -98,8 +98,9 @@ const refuse = (context: PageContext, { about, url }: LoginPage, notice: Notice)
   redirectToPage(context.res, url)
 }
 
-/** What the notices of the page for a second factor are about. */
-export const codeNotices = (about: string): string => `second-factor ${about}`
+/** What the notices of the page for a second factor are about. Those of its form for recovery codes are their own. */
+export const codeNotices = (about: string, isRecovery = false): string =>
+  `${isRecovery ? 'recovery-code' : 'second-factor'} ${about}`
 
 /** Checks the password, and records the login unless the user needs a second factor. */
 const attempt = async (

@@ -112,9 +112,9 @@ const show = async (context: PageContext, place: Place, query: Parameters): Prom
   if (waiting === undefined || browser === undefined) return redirectToPage(res, place.loginUrl)
   const { pending, user, factor } = waiting
   const { about, parameters, redirectUri } = place
-  const notice = readNotice(context, codeNotices(about))
-  const error = errorOf(notice)
   const isRecovery = factor.recoveryCodes === true && query.has(recoveryParameter)
+  const notice = readNotice(context, codeNotices(about, isRecovery))
+  const error = errorOf(notice)
   const purpose: FormPurpose = { action: 'second-factor', about, browser }
   const model = {
     action: ownPath(server, '/second-factor'),
@@ -184,8 +184,9 @@ const enter = async (
   code: string,
 ): Promise<ActiveLogin | undefined> => {
   const { clientId, isFirst } = place
-  const url = pageUrl(context, place, formParameters(context.req).has(recoveryParameter))
-  const codePage = { about: codeNotices(place.about), url }
+  const isRecovery = formParameters(context.req).has(recoveryParameter)
+  const url = pageUrl(context, place, isRecovery)
+  const codePage = { about: codeNotices(place.about, isRecovery), url }
   const wrong = (isLastTry = false): undefined =>
     say(context, codePage.about, { kind: 'wrong', isLastTry }, codePage.url)
   if (code === '' || code.length > maxCode) return wrong()
@@ -206,8 +207,9 @@ const submit = async (context: PageContext, place: Place, form: Parameters): Pro
   const { res } = context
   const browser = boundBrowser(context)
   assertCsrf(context, form, browser && { action: 'second-factor', about: place.about, browser })
-  const url = pageUrl(context, place, form.has(recoveryParameter))
-  const codePage = { about: codeNotices(place.about), url }
+  const isRecovery = form.has(recoveryParameter)
+  const url = pageUrl(context, place, isRecovery)
+  const codePage = { about: codeNotices(place.about, isRecovery), url }
   const waiting = await openWaiting(context, place)
   // It has ended.
   if (waiting === undefined) return say(context, place.about, { kind: 'start-again' }, place.loginUrl)
