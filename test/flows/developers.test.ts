@@ -182,7 +182,7 @@ describe('the sign-in of these pages', () => {
     expect((await agent.open(target('client'))).status).toBe(200)
     // Forms are long: half an hour is still recent.
     current = { subject: '1', authTime: now - 1800 }
-    expect((await agent.open(returnTo)).status).toBe(200)
+    expect((await agent.get(target('edit'))).status).toBe(200)
     await own.close()
   })
 })
