@@ -271,6 +271,8 @@ describe('the pages', () => {
     expect(page.url.pathname).toBe('/oauth/account/tokens')
     expect(page.headers['cache-control']).toBe('no-store')
     const value = valueOn(page) ?? ''
+    // A link to another language would lose it.
+    expect(page.html).not.toContain('language=de')
     expect(await status(value)).toBe(200)
     expect((await rows())[0]).toMatchObject({ name: 'Backup script', scopes: 'notes:read' })
     expect(Number((await rows())[0].expires_at)).toBe(clock.now() + 90 * day)
