@@ -8,7 +8,7 @@ PATH="$PWD/node_modules/.bin:$PATH"
 
 flows=(authorize refresh-token login consent throttle organizations user-lifecycle pruning
   registration metadata-documents resources jwt-bearer token-exchange import client-logos pushed-requests disabling second-factor totp
-  passkeys personal-tokens developers)
+  passkeys)
 flows=("${flows[@]/%/.test.ts}")
 # The other tests of repositories open both servers themselves, so `npm test` runs them.
 tests=(test/repositories/plans.test.ts test/repositories/schema-version.test.ts "${flows[@]/#/test/flows/}")
