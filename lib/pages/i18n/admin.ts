@@ -140,7 +140,7 @@ const texts = {
   'admin-events.user': 'User ID',
   'admin-events.client': 'Client ID',
   'admin-events.type': 'Type, such as login.failed',
-  'admin-events.error-id': 'Error ID',
+  'admin-events.error-id': 'Error or request ID',
   'admin-events.submit': 'Show',
   'admin-events.none': 'No such event is among those that were searched.',
   'admin-events.request': 'All events of this request',
