@@ -4,6 +4,7 @@ import { formParameters } from '../http/form.ts'
 import { redirectToPage } from '../http/send.ts'
 import { ownPath } from '../http/urls.ts'
 import { OAuthError } from '../protocol/errors.ts'
+import { readableIdentifier } from '../protocol/explanation.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 import {
   type ClientOwner,
@@ -151,5 +152,9 @@ export const findOwnClient = async (
   const client =
     owner?.subject === subject ? await findClientRecord(database, { clientId, now: now() }) : undefined
   if (owner && client) return { owner, client }
-  throw new OAuthError('invalid_request', 'client_id is not that of a client of this user', { status: 404 })
+  const explanation = { expected: `a client of user ${subject}`, received: readableIdentifier(clientId) }
+  throw new OAuthError('invalid_request', 'client_id is not that of a client of this user', {
+    status: 404,
+    explanation,
+  })
 }

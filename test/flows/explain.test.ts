@@ -19,7 +19,7 @@ beforeAll(async () => {
   }
   const off = { client_id: 'off', client_secret: secret, redirect_uris: [callback] }
   host = await startHost({
-    options: { storeEvents: true, refreshTokenGracePeriod: 0 },
+    options: { storeEvents: true, refreshTokenGracePeriod: 0, admin: () => false },
     clients: [...clients, signing, off],
   })
   await host.oauth.clients.disable('off')
@@ -103,6 +103,7 @@ const pages: readonly [string, () => ReturnType<typeof at>, expected: string, re
     'GET, HEAD, POST',
     'DELETE',
   ],
+  ['an admin page', () => at('/oauth/admin'), 'true, or the id of an administrator', 'false'],
 ]
 
 test.each(pages)(

@@ -36,7 +36,11 @@ const admitted = async (context: PageContext): Promise<AdminContext> => {
   if (!isId && answer !== true) {
     // Such as a user object: a mistake, which must not let anyone in.
     if (answer) throw new TypeError('latchkey: admin must return true, false or a string')
-    throw new OAuthError('access_denied', 'the option admin refused this request', { status: 403 })
+    const explanation = { expected: 'true, or the id of an administrator', received: String(answer) }
+    throw new OAuthError('access_denied', 'the option admin refused this request', {
+      status: 403,
+      explanation,
+    })
   }
   return {
     ...context,
