@@ -14,7 +14,13 @@ import {
   setClientOwner,
   updateClientOwner,
 } from '../repositories/client-owners.ts'
-import { findClient, findClientRecord, setClientDisabled } from '../repositories/clients.ts'
+import {
+  type ClientRecord,
+  findClient,
+  findClientRecord,
+  findClientRecords,
+  setClientDisabled,
+} from '../repositories/clients.ts'
 import { isLookup } from '../users/subject.ts'
 import { type RegisteredClient, registeredClient } from './administration.ts'
 import { changedMetadata, type DeveloperContext, freeSlot } from './developers.ts'
@@ -109,24 +115,17 @@ const changesOf = (before: DeveloperFields, after: DeveloperFields): ClientChang
   return Object.fromEntries(changed)
 }
 
-const described = async (
-  { database, now }: Pick<DeveloperContext, 'database' | 'now'>,
-  owner: ClientOwner,
-): Promise<DeveloperClient[]> => {
-  const { clientId, subject, status, requestedAt, approvedAt, proposed, revision } = owner
-  const client = await findClientRecord(database, { clientId, now: now() })
-  if (client === undefined) return []
+const described = (client: ClientRecord, owner: ClientOwner): DeveloperClient => {
+  const { subject, status, requestedAt, approvedAt, proposed, revision } = owner
   const { decidedAt, decidedBy, reason } = owner
-  return [
-    {
-      client: registeredClient(client),
-      ...{ subject, status, requestedAt, approved: approvedAt !== null, revision },
-      ...(proposed && { changes: changesOf(developerFields(client.metadata, clientId), proposed) }),
-      ...(decidedAt !== null && { decidedAt }),
-      ...(decidedBy !== null && { decidedBy }),
-      ...(reason !== null && { reason }),
-    },
-  ]
+  return {
+    client: registeredClient(client),
+    ...{ subject, status, requestedAt, approved: approvedAt !== null, revision },
+    ...(proposed && { changes: changesOf(developerFields(client.metadata, client.clientId), proposed) }),
+    ...(decidedAt !== null && { decidedAt }),
+    ...(decidedBy !== null && { decidedBy }),
+    ...(reason !== null && { reason }),
+  }
 }
 
 /** A request that waits, in the transaction that decides about it. */
@@ -165,10 +164,15 @@ export const developerAdministration = (context: DeveloperAdministrationContext)
   return {
     list: async ({ status, after = '' } = {}) => {
       await ready()
-      const found: DeveloperClient[] = []
-      for (const owner of await listClientOwners(database, { status, after }))
-        found.push(...(await described(context, owner)))
-      return found
+      const owners = await listClientOwners(database, { status, after })
+      const clientIds = owners.map(({ clientId }) => clientId)
+      const records = await findClientRecords(database, { clientIds, now: clock() })
+      const clients = new Map(records.map((client) => [client.clientId, client]))
+      return owners.flatMap((owner) => {
+        const client = clients.get(owner.clientId)
+        // It may just have been removed.
+        return client ? [described(client, owner)] : []
+      })
     },
     ownerOf: async (clientId) => {
       await ready()

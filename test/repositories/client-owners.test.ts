@@ -8,6 +8,7 @@ import { resolveOptions } from '../../lib/options/resolve.ts'
 import { listClientIdsOfOwner } from '../../lib/repositories/client-owners.ts'
 import { listClients } from '../../lib/repositories/clients.ts'
 import { describeWith, services } from '../support/services.ts'
+import { countStatements } from '../support/statement-count.ts'
 
 jest.setTimeout(30_000)
 
@@ -58,7 +59,12 @@ const racingOn = (config: Knex.Config): void => {
     expect(await listClients(database, { now: now() })).toHaveLength(2 * maxClients)
 
     const { approve, refuse, list } = developerAdministration({ ...context, ready: async () => {} })
-    for (const { client } of await list()) {
+    const count = await countStatements(opened.hostKnex, [])
+    const owned = await list()
+    expect(owned).toHaveLength(2 * maxClients)
+    // One for the owners and one for the clients, however many there are.
+    expect(count.ours).toHaveLength(2)
+    for (const { client } of owned) {
       const decisions = [approve, refuse, approve, refuse].map((decide) => decide(client.client_id))
       const outcomes = await Promise.allSettled(decisions)
       expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
