@@ -6,7 +6,7 @@ import { codeOf, expectErrorPage, expectErrorRedirect, expectExpiredPage } from 
 import { type Answer, fieldsOf, formOf, locationOf, RawBrowser } from '../support/raw-browser.ts'
 import { ada, bob } from '../support/tokens.ts'
 
-// The attacker knows the password of Ada and of Bob, and the second factor of neither, unless a test says so.
+// The attacker knows the passwords of Ada and Bob. Only where a test says it does the attacker have a second factor.
 
 const ownSession = { options: { session: 'own' as const } }
 const hostSession = {
@@ -187,7 +187,7 @@ describe.each([
     await expectNoLogin()
   })
 
-  test('is not skipped by a remembered consent, nor by an earlier login that has ended', async () => {
+  test('is not skipped by a remembered consent or by an earlier login that has ended', async () => {
     const agent = new RawBrowser(host.app)
     const asWeb = url({ client_id: 'web' })
     const page = await enter(agent, await halfway(agent, ada, asWeb))
@@ -208,7 +208,7 @@ describe.each([
     expect(await table('logins').distinct('subject')).toEqual([{ subject: '2' }])
   })
 
-  test('is not skipped by a step-up that a request without a second factor follows', async () => {
+  test('is not skipped by a request for no level after an unfinished step-up', async () => {
     factorOf = () => undefined
     const agent = new RawBrowser(host.app)
     codeOf(await agent.grant(url()))
@@ -229,7 +229,7 @@ describe.each([
     ['the user’s password was changed', () => host.oauth.users.revokeAll(1)],
     ['the user is erased', () => host.oauth.users.erase(1)],
     ['the user has no second factor any more', () => (factorOf = () => undefined)],
-  ])('a sign-in halfway ends when %s', async (_case, change) => {
+  ])('a sign-in that waits for a code ends when %s', async (_case, change) => {
     const { agent, page } = await start()
     await change()
     const answer = await enter(agent, page)

@@ -103,7 +103,7 @@ describeWith('chromium', 'passkeys in Chromium, with a virtual authenticator', (
       await allowedBy(tab, ada.email)
     }))
 
-  test('a device that does not unlock sends nothing, and the page says so', () =>
+  test('if the device does not verify the user, no form is sent and the page shows a notice', () =>
     app.visit(async (tab) => {
       await withoutConditionalMediation(tab)
       const { session, authenticatorId } = await add(tab)

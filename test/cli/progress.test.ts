@@ -1,6 +1,6 @@
 import { withProgress } from '../../lib/cli/progress.ts'
 
-/** What is written while the work says something each 4 seconds, and whatever it writes itself when it ends. */
+/** What is written while the work reports its progress every 4 seconds, and what it writes itself at the end. */
 const written = async (screen: { isTTY?: boolean; columns?: number }, fails = false): Promise<string> => {
   let [text, now] = ['', 0]
   const write = (more: string): void => {

@@ -73,14 +73,14 @@ const pages = [
   ...new Set([...Object.values(forms).map(([page]) => page), '/oauth/admin', '/oauth/admin/events']),
 ]
 
-describe('refused, so that nothing changes', () => {
+describe('refusals', () => {
   beforeAll(async () => {
     await start()
     await signedIn()
   })
   afterAll(() => host.close())
 
-  describe('who is not an administrator', () => {
+  describe('a browser without an administrator', () => {
     test.each(pages)('is refused at %s, by GET and POST', async (page) => {
       const stranger = new RawBrowser(host.app)
       const answers = [await stranger.get(page), await stranger.post(page, { act: 'save' })]
@@ -96,12 +96,12 @@ describe('refused, so that nothing changes', () => {
       })
     })
 
-    test.each(Object.keys(forms))('cannot do this with the form of one who is: %s', async (act) => {
+    test.each(Object.keys(forms))('cannot send the form of an administrator: %s', async (act) => {
       const [page, has, fields] = forms[act]!
       const carol = as('carol')
       const form = formOf((await carol.get(page)).html, has)
       const before = await stored()
-      // Another administrator, in the same browser, and nobody.
+      // In the same browser: another administrator, and a person who is not one.
       for (const headers of [{ 'x-admin': 'dave' }, { 'x-admin': '' }]) {
         const other = new RawBrowser(host.app, undefined, headers, carol.cookies)
         expectErrorPage(await other.post(form.action, { ...form.fields, ...fields }), 403)
@@ -139,7 +139,7 @@ describe('refused, so that nothing changes', () => {
 
   describe('forms', () => {
     test.each(Object.keys(forms))(
-      'are refused unless they are our own, of this browser and for this: %s',
+      'are refused from another site, from another browser, or for another act: %s',
       async (act) => {
         const [page, has, fields] = forms[act]!
         const carol = as('carol')
@@ -166,7 +166,7 @@ describe('refused, so that nothing changes', () => {
       },
     )
 
-    test('are for one client: its form does not change another one', async () => {
+    test('for one client do not change another one', async () => {
       const carol = as('carol')
       const { action, fields } = formOf((await carol.get(pathTo('self'))).html, 'value="disable"')
       expectErrorPage(await carol.post(action, { ...fields, client_id: 'web' }), 403)
@@ -178,7 +178,7 @@ describe('refused, so that nothing changes', () => {
 describe('clients', () => {
   eachWithHost()
 
-  test('are registered with what the form says; the secret is shown once', async () => {
+  test('are registered with the values of the form; the secret is shown once', async () => {
     const carol = as('carol')
     const page = await carol.get('/oauth/admin/new-client')
     const fields = {
@@ -281,7 +281,7 @@ describe('clients', () => {
     },
   )
 
-  test('are changed as the form says, and members without a field only as the JSON says', async () => {
+  test('are changed to the values of the form, and members without a field to those of its JSON', async () => {
     await host.oauth.clients.update('web', {
       default_max_age: 60,
       'client_name#de': 'Netz',
@@ -309,7 +309,7 @@ describe('clients', () => {
     expect(acts()).toEqual(Array(2).fill(['client.updated', { clientId: 'web', actor: 'carol' }]))
   })
 
-  test('a change of what was meanwhile changed is refused with a notice, and overwrites nothing', async () => {
+  test('a form that was opened before another change overwrites nothing, and is refused with a notice', async () => {
     const [carol, dave] = [as('carol'), as('dave')]
     const [hers, his] = [await carol.get(pathTo('web')), await dave.get(pathTo('web'))]
     await carol.submit(hers, 'value="save"', { client_name: 'Hers' })
@@ -321,7 +321,7 @@ describe('clients', () => {
     expect(await metadataOf('web')).toMatchObject({ client_name: 'His' })
   })
 
-  test('get another secret, which is shown once to who asked for it; the previous one works for a day', async () => {
+  test('get a new secret, which only its administrator sees, once; the previous one works for a day', async () => {
     const clock = stopClock()
     const carol = as('carol')
     const form = formOf((await carol.get(pathTo('web'))).html, 'value="rotate"')
@@ -344,7 +344,7 @@ describe('clients', () => {
     expect(acts()).toEqual([['client.secret_rotated', { clientId: 'web', actor: 'carol' }]])
   })
 
-  test('are disabled, enabled and deleted, which says what ends with them', async () => {
+  test('are disabled, enabled and deleted; the page says what a deletion ends', async () => {
     const { tokens } = await signedIn()
     const carol = as('carol')
     const disabled = await carol.submit(await carol.get(pathTo('web')), 'value="disable"')
@@ -422,7 +422,7 @@ describe('users', () => {
     ],
     ['sign-out', 'The login has ended', ['login.ended', { subject: '1' }], 200],
     ['end', 'have ended', ['user.revoked', { subject: '1', reason: 'by an administrator' }], 401],
-  ] as const)('%s ends it, and says so', async (act, notice, [type, details], status) => {
+  ] as const)('%s takes effect, is confirmed and announced', async (act, notice, [type, details], status) => {
     const { tokens } = await signedIn()
     const carol = as('carol')
     const page = await carol.get('/oauth/admin/users?q=ADA%40example.com')
@@ -439,7 +439,7 @@ describe('users', () => {
     expect(acts().filter(([name]) => name !== 'user.revoked')).toEqual([])
   })
 
-  test('are found by id first; what is stored about an unknown one is shown, and can be ended', async () => {
+  test('are found by id before login name; what is stored under an unknown id is shown and can be ended', async () => {
     const { tokens } = await signedIn()
     await host.database.knex(host.usersTable).where({ id: 1 }).delete()
     const carol = as('carol')
@@ -513,7 +513,7 @@ describe('keys and events', () => {
       next = /href="([^"]+)">Older events/.exec(html)?.[1]?.replaceAll('&amp;', '&')
     }
     expect(found).toBe(1106)
-    // A filter that finds nothing reads a thousand, and says where to go on.
+    // A filter that finds nothing reads a thousand events, and links to the next ones.
     const none = await carol.get('/oauth/admin/events?type=key')
     expect(textOf(none)).toMatch(/No such event .* Older events/)
     expect((await carol.get('/oauth/admin/events?before=1;drop')).status).toBe(200)

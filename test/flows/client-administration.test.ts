@@ -315,7 +315,7 @@ describe('update() with ifUnchanged', () => {
     expect((await host.oauth.clients.get('web'))?.client_name).toMatch(/^[ABC]$/)
     expect(announced()).toEqual([['client.updated', 'web']])
     await host.oauth.clients.update('web', { client_name: 'late' })
-    const unknown = host.oauth.clients.update('nobody', {}, { ifUnchanged: read })
+    const unknown = host.oauth.clients.update('unknown-client', {}, { ifUnchanged: read })
     await expect(unknown).rejects.toMatchObject({ status: 409 })
   })
 })

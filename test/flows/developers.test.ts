@@ -82,7 +82,7 @@ describe('who may register clients', () => {
   })
 
   test.each([false, undefined, 'yes', 1])(
-    'a user for whom the host says %p gets 403 at every page',
+    'a user for whom allow returns %p gets 403 at every page',
     async (no) => {
       const agent = await signedIn()
       const { clientId } = await register(agent)
@@ -102,7 +102,7 @@ describe('who may register clients', () => {
     },
   )
 
-  test('the host is asked with the user and the request; if it fails, the page says so', async () => {
+  test('allow gets the user and the request; if it fails, the user sees an error page', async () => {
     const asked: unknown[] = []
     const allow = (user: { id: unknown }, req: { path: string }) => {
       asked.push([user.id, req.path])
@@ -116,7 +116,7 @@ describe('who may register clients', () => {
     await broken.close()
   })
 
-  test('whoever is not signed in, or long ago, signs in at the page and comes back to it', async () => {
+  test('a user whose sign-in is too old confirms the password and returns to the same page', async () => {
     const clock = stopClock()
     const agent = await signedIn()
     const { clientId } = await register(agent)
@@ -152,7 +152,7 @@ describe('who may register clients', () => {
 describe('the sign-in of these pages', () => {
   const target = (path: string): string => `${root}/${path}?client_id=web`
 
-  test('asks for the second factor, and comes back to the page', async () => {
+  test('asks for the second factor and returns to the page', async () => {
     const secondFactor = () => ({ kind: 'code' as const, verify: (code: string) => code === '123456' })
     const strict = await startHost({ options: { developers, login: { secondFactor } } })
     await strict.oauth.developers.transfer('web', 1)
@@ -165,7 +165,7 @@ describe('the sign-in of these pages', () => {
     await strict.close()
   })
 
-  test('is that of the host, which is told when the user must sign in again', async () => {
+  test('happens on the login page of the host, with prompt=login if the user must sign in again', async () => {
     let current: HostLogin | undefined
     const login = { url: '/login', current: () => current }
     const own = await startHost({ options: { developers, login } })
@@ -216,7 +216,7 @@ describe('a client of a developer', () => {
     })
   })
 
-  test('whose kind is public has no secret and none can be made', async () => {
+  test('that is public has no secret and cannot get one', async () => {
     const agent = await signedIn()
     const { page, clientId, secret } = await register(agent, { token_endpoint_auth_method: 'none' })
     expect(secret).toBeUndefined()
@@ -268,7 +268,7 @@ describe('a client of a developer', () => {
     expect(await host.oauth.developers.ownerOf(clientId)).toBe('1')
   })
 
-  test('keeps what the host gave it when its owner changes it, but is no client of the host', async () => {
+  test('keeps the scopes and lifetimes of the host when its owner changes it, but not first_party', async () => {
     const agent = await signedIn()
     const { clientId } = await register(agent)
     await host.oauth.clients.update(clientId, {
@@ -328,7 +328,7 @@ describe('a client of a developer', () => {
     expect(events.find(({ type }) => type === 'client.deleted')).toMatchObject({ clientId, subject: '1' })
   })
 
-  test('that the host disables stays disabled, and its owner reads so', async () => {
+  test('that the host disabled stays disabled, and its owner sees why it does not work', async () => {
     const agent = await signedIn()
     const { clientId } = await register(agent)
     await host.oauth.clients.disable(clientId)
@@ -346,17 +346,17 @@ describe('clients of others', () => {
     delete: {},
   }
 
-  test.each(Object.entries(acts))('%s: out of reach, like one that does not exist', async (path, fields) => {
+  test.each(Object.entries(acts))('%s answers as for a client that does not exist', async (path, fields) => {
     const bobs = await register(await signedIn(bob))
     const agent = await signedIn()
     const own = await register(agent)
     const before = await host.oauth.clients.get(bobs.clientId)
     events.length = 0
-    for (const clientId of [bobs.clientId, 'web', 'nobody', '', `${own.clientId} `]) {
+    for (const clientId of [bobs.clientId, 'web', 'unknown-client', '', `${own.clientId} `]) {
       const query = `/${path}?${new URLSearchParams({ client_id: clientId })}`
       expectErrorPage(await agent.open(root + query), 404)
       if (fields === undefined) continue
-      // The form of a client of theirs, and the form that Bob has.
+      // The form for Ada's own client, and Bob's form for his client.
       const form = fieldsOf(await agent.open(`${root}/${path}?client_id=${own.clientId}`), 'name="decision"')
       const bobsForm = fieldsOf(
         await (await signedIn(bob)).open(`${root}/${path}?client_id=${bobs.clientId}`),
@@ -422,7 +422,7 @@ describe('the quota', () => {
     const answers = await Promise.all(
       Array.from({ length: 8 }, () => agent.clone().post(`${root}/new`, { ...fields, ...desk })),
     )
-    // Of requests that lose too often, some are told to come again.
+    // A request that loses too often gets an error that asks to try again.
     expect(answers.every(({ status }) => status === 303 || status === 503)).toBe(true)
     expect(await table('client_owners')).toHaveLength(3)
     expect(answers.filter(({ location }) => location?.pathname.endsWith('/client'))).toHaveLength(3)
@@ -431,7 +431,7 @@ describe('the quota', () => {
     expect(list.html).not.toContain('/developer/new')
   })
 
-  test('counts each user alone, and a deleted client no more', async () => {
+  test('counts each user separately, and does not count deleted clients', async () => {
     const [agent, bobs] = [await signedIn(), await signedIn(bob)]
     const all = [await register(agent), await register(agent), await register(agent)]
     expect((await register(agent)).clientId).toBe('')
@@ -492,7 +492,7 @@ describe('approval', () => {
     })
   })
 
-  test('a change waits while the client goes on as it was approved; what was not seen is not approved', async () => {
+  test('a client keeps working as approved while a change waits; a change that was not seen is not approved', async () => {
     const agent = await signedIn()
     const { clientId, secret } = await register(agent)
     await host.oauth.developers.approve(clientId)
@@ -564,7 +564,7 @@ describe('approval', () => {
     expect(await host.oauth.clients.get(clientId)).toMatchObject({ client_name: 'Desk 2', disabled: false })
   })
 
-  test('of parallel decisions one counts', async () => {
+  test('one of several parallel decisions takes effect', async () => {
     const agent = await signedIn()
     const { clientId } = await register(agent)
     const { approve, refuse } = host.oauth.developers
@@ -583,7 +583,7 @@ describe('approval', () => {
     expect(await host.oauth.clients.get(clientId)).toMatchObject({ redirect_uris: [redirectUri] })
   })
 
-  test('enable() can refuse what its caller has not seen', async () => {
+  test('enable() with ifUnchanged refuses a client that has changed since it was read', async () => {
     const agent = await signedIn()
     const { clientId } = await register(agent)
     const ifUnchanged = await host.oauth.clients.get(clientId)
@@ -593,7 +593,7 @@ describe('approval', () => {
     expect(waiting).toMatchObject({ approved: false, client: { client_id: clientId, disabled: true } })
   })
 
-  test('is not needed any more when the host says so, and enable() approves too', async () => {
+  test('is no longer needed once allow returns true; enable() approves a client too', async () => {
     const agent = await signedIn()
     const [first, second] = [await register(agent), await register(agent)]
     says[ada.email] = true
@@ -606,7 +606,7 @@ describe('approval', () => {
   })
 })
 
-test('administrators decide on the admin pages, about what they have seen', async () => {
+test('on the admin pages, a decision applies only to the request that the administrator saw', async () => {
   says[ada.email] = 'approval'
   const admin = (req: { get(name: string): string | undefined }) => req.get('x-admin') ?? false
   const both = await startHost({ options: { developers, admin } })
@@ -649,7 +649,7 @@ test('administrators decide on the admin pages, about what they have seen', asyn
 })
 
 describe('owners', () => {
-  test('a client goes to another user, or to none, beyond every quota', async () => {
+  test('transfer() gives a client to another user or to none, regardless of the quota', async () => {
     const [agent, bobs] = [await signedIn(), await signedIn(bob)]
     const { clientId } = await register(agent)
     for (const _ of [1, 2, 3]) await register(bobs)
@@ -659,13 +659,13 @@ describe('owners', () => {
     expectErrorPage(await agent.open(`${root}/client?client_id=${clientId}`), 404)
     await host.oauth.developers.transfer('web', null)
     expect(await host.oauth.developers.ownerOf('web')).toBeUndefined()
-    await expect(host.oauth.developers.transfer('nobody', 1)).rejects.toMatchObject({
+    await expect(host.oauth.developers.transfer('unknown-client', 1)).rejects.toMatchObject({
       code: 'invalid_client',
     })
     await expect(host.oauth.developers.transfer(clientId, '')).rejects.toThrow('subject must be the id')
   })
 
-  test('what waited of the owner before is dropped, and their open form does nothing', async () => {
+  test('transfer() drops the waiting change of the previous owner, whose open form then changes nothing', async () => {
     says[ada.email] = 'approval'
     const agent = await signedIn()
     const { clientId } = await register(agent)
@@ -681,7 +681,7 @@ describe('owners', () => {
     expect((await agent.submit(form, 'name="decision"', evil)).status).toBe(409)
   })
 
-  test('the registration access token of a client ends when a user who got the client describes it', async () => {
+  test('the registration access token of a client is refused once its new owner has changed the client', async () => {
     const open = await startHost({ options: { developers, features: { registration: true } } })
     const agent = await signedIn(ada, open)
     const body = JSON.stringify({ client_name: 'Self', redirect_uris: [redirectUri] })

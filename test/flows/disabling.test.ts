@@ -95,7 +95,7 @@ const authorizePath = (fields: Fields): string => {
   return `/oauth/authorize?${new URLSearchParams({ ...usual, ...fields })}`
 }
 
-/** All that a person and the client have, before anything is disabled. */
+/** What the user and the client have before anything is disabled. */
 const credentials = async ({ email, password }: { email: string; password: string }) => {
   const agent = new RawBrowser(there, there)
   const codeFor = async (resource: string): Promise<string> =>
@@ -142,7 +142,7 @@ const authorized = async ({ agent }: Credentials, fields: Fields): Promise<strin
 }
 
 let withdrawn = ''
-/** The algorithm and whether a key signs that was withdrawn. */
+/** The algorithm, and whether the withdrawn key was the one that signs. */
 const signedBy = ({ status, body }: { status: number; body: Json }): string => {
   if (status !== 200) return String(body.error)
   return decodeProtectedHeader(body.id_token ?? '').kid === withdrawn ? 'signed by a withdrawn key' : 'ok'
@@ -151,7 +151,7 @@ const signedBy = ({ status, body }: { status: number; body: Json }): string => {
 type Row = readonly [string, (has: Credentials) => Promise<unknown>, ...expected: unknown[]]
 
 /**
- * Each endpoint, and its answer while all is well; after the user is disabled in the host's table; after `revokeAll()`
+ * Each endpoint, and its answer before anything is disabled; after the user is disabled in the host's table; after `revokeAll()`
  * alone; after the client is disabled; and after the key that signed is revoked.
  */
 const rows: readonly Row[] = [
@@ -255,7 +255,7 @@ const answers = async (has: Credentials): Promise<Record<string, unknown>> => {
 const expected = (column: number): Record<string, unknown> =>
   Object.fromEntries(rows.map(([name, , ...columns]) => [name, columns[column]]))
 
-test('while all is well', async () => {
+test('before anything is disabled', async () => {
   expect(await answers(await credentials(ada))).toEqual(expected(0))
 })
 

@@ -248,7 +248,7 @@ describe('a request that asks for a new login', () => {
     },
   )
 
-  test('takes none from the future, which would satisfy every max_age', async () => {
+  test('refuses a time in the future, which would satisfy every max_age', async () => {
     stopClock()
     const host = await start()
     const agent = browser(host)
@@ -362,7 +362,7 @@ describe('a host whose login is in a cookie alone', () => {
       const agent = new RawBrowser(host.app)
       const first = await answerOf(redeem(host, codeOf(await agent.grant(authorizeUrl(web)))))
       expect(agent.cookies.get('host_user')).toMatch(/^1%40\d+$/)
-      // It is one login, not one of ours and another one of the host's.
+      // Latchkey and the host count this as one login.
       const again = await tokensOf(host, agent)
       expect(claimsOf(again.id_token)).toMatchObject({ sub: '1', sid: claimsOf(first.id_token).sid })
       await signOut(agent)
@@ -372,7 +372,7 @@ describe('a host whose login is in a cookie alone', () => {
     },
   )
 
-  test('gets the user who replaces another one, whose login ends', async () => {
+  test('gets the user who signs in after another one, whose login ends', async () => {
     const host = await start(hooks)
     const agent = browser(host, 2)
     const tokens = await tokensOf(host, agent)
@@ -385,7 +385,7 @@ describe('a host whose login is in a cookie alone', () => {
     expect(await standing(host, [tokens])).toEqual([false])
   })
 
-  test('and who signs out of it there is signed out here', async () => {
+  test('a user who signs out of the host is signed out of Latchkey', async () => {
     const host = await start(hooks)
     const agent = new RawBrowser(host.app)
     const tokens = await answerOf(redeem(host, codeOf(await agent.grant(authorizeUrl(web)))))

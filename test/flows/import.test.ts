@@ -118,14 +118,14 @@ test('a request that read the client before another one stored our hash succeeds
   expect(await verifySecrets(client!, [secret], context)).toBe(true)
 })
 
-test('a plain secret and its SHA-256 need no first use; what hexadecimal digits are can be said', async () => {
+test('a plain secret and its SHA-256 need no first use; an option says which of them hexadecimal digits are', async () => {
   await take([shop])
   expect(await storedHash()).toEqual({ secret_hash: hashSecret(secret) })
   expect((await take([{ ...shop, secret: hex(secret) }])).differences).toEqual([])
   expect((await take([{ ...shop, secret: hex(secret) }], 'plain')).differences).toHaveLength(1)
   expect([await statusOf(), await statusOf(hex(secret))]).toEqual([401, 200])
   await take([{ ...shop, secret: hex(secret) }])
-  // Known from the database of the other server, it must not be a secret.
+  // A person who has read the other server's database knows this value, so it must not work as a secret.
   expect([await statusOf(), await statusOf(hex(secret))]).toEqual([200, 401])
 })
 
@@ -145,7 +145,7 @@ test('an imported secret survives changes of its client, and ends with a rotatio
   expect(await table('imported_secrets').select()).toEqual([])
 })
 
-test('a secret of our own takes the place of an imported one, of which nothing is left', async () => {
+test('a seeded secret replaces an imported one, of which nothing stays stored', async () => {
   await take([{ ...shop, secret: await slow() }])
   await seedClients(
     host.database.knex,
@@ -158,7 +158,7 @@ test('a secret of our own takes the place of an imported one, of which nothing i
   expect(await statusOf()).toBe(401)
 })
 
-test('another slow hash replaces one that was not used, and none that was', async () => {
+test('another slow hash replaces an unused secret, but not one that was used', async () => {
   await take([{ ...shop, secret: await bcrypt(wrong, { cost: 4 }) }])
   expect((await take([{ ...shop, secret: await slow() }])).differences).toHaveLength(1)
   expect([await statusOf(wrong), await statusOf()]).toEqual([401, 200])
@@ -166,7 +166,7 @@ test('another slow hash replaces one that was not used, and none that was', asyn
   expect([await statusOf(wrong), await statusOf()]).toEqual([401, 200])
 })
 
-test('an imported secret can expire, which only its holder learns', async () => {
+test('only a client that presents the right secret learns that an imported secret has expired', async () => {
   await take([{ ...shop, secret: await slow() }])
   await host.oauth.clients.update('shop', { client_secret_expires_at: clock.now() + 60 })
   clock.travel(60)

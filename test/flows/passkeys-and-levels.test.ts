@@ -122,7 +122,7 @@ describe('with the session of an app', () => {
 })
 
 describe('without the option', () => {
-  test('nothing changes: no page, no script, and an answer of a passkey is no password', async () => {
+  test('there is no page and no script, and the response of a passkey does not sign in', async () => {
     const host = await start({})
     const browser = new RawBrowser(host.app)
     const login = await browser.open(url())

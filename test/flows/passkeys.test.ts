@@ -64,7 +64,7 @@ const signInWith = (browser: RawBrowser, login: Answer, passkey: string): Promis
   browser.submit(login, 'id="passkey"', { passkey })
 
 describe('a passkey', () => {
-  test('is added, signs in, is listed, renamed and removed, and then signs in no more', async () => {
+  test('is added, signs in, is listed, renamed and removed, and then no longer signs in', async () => {
     const clock = stopClock()
     const { browser, list } = await atPasskeys()
     expect(list.html).toContain('You don’t have a passkey yet.')
@@ -324,7 +324,7 @@ describe('a sign-in that is refused because of', () => {
 })
 
 describe('the page that adds passkeys', () => {
-  test('asks for a sign-in that is older than ten minutes, and for the same user', async () => {
+  test('asks the same user to sign in again ten minutes after the sign-in', async () => {
     const clock = stopClock()
     const authenticator = await added()
     const { browser, list } = await atPasskeys()

@@ -65,7 +65,7 @@ describe('a personal access token', () => {
     expect(JSON.stringify(events)).not.toContain(value.slice(7, 30))
   })
 
-  test('passes the guards of APIs, which see whose it is and what it is called', async () => {
+  test('passes guards, which see its user and its name', async () => {
     const guard = host.oauth.requireToken('notes:read')
     host.app.get('/me', guard, ({ auth }, res) => void res.json(auth))
     const { id, value } = await make()
@@ -198,7 +198,7 @@ describe('a personal access token', () => {
     expect(Number(await used())).toBe(first + 3600)
   })
 
-  test('counts for the limit of its user until it ends, also of parallel requests', async () => {
+  test('counts towards the limit of its user until it ends, also in parallel requests', async () => {
     await make({ subject: '2' })
     const choice = { subject: '1', name: 'x', scopes: ['notes:read'], expiresAt: clock.now() + day }
     const context = await server()
@@ -209,7 +209,7 @@ describe('a personal access token', () => {
     expect((await rows()).map(({ subject }) => subject).sort()).toEqual(['1', '2'])
   })
 
-  test('is exported, erased with its user, and pruned a month after its end', async () => {
+  test('is exported, erased with its user, and pruned a month after it expires', async () => {
     const { id } = await make()
     await make({ subject: String(bob.id) })
     const { personalTokens } = await host.oauth.users.export(1)
@@ -232,7 +232,7 @@ describe('a personal access token', () => {
     expect(await prune()).toBe(0)
   })
 
-  test('of a member ends with the membership, and says the organization', async () => {
+  test('of a member names the organization, and ends with the membership', async () => {
     const members = new Set(['acme'])
     const organizations = () => [...members].map((id) => ({ id, name: id }))
     const many = await startHost({
@@ -377,7 +377,7 @@ describe('the pages', () => {
     expect(await rows()).toEqual([])
   })
 
-  test('who has enough is told so, and gets no other', async () => {
+  test('a user who has reached the limit sees this and gets no other token', async () => {
     const agent = await signedIn()
     const open = await agent.open('/oauth/account/tokens/new')
     for (const _ of [1, 2, 3]) await make()
@@ -387,7 +387,7 @@ describe('the pages', () => {
     expect(await rows()).toHaveLength(3)
   })
 
-  test('a member of several organizations chooses one; who has none gets no token', async () => {
+  test('a member of several organizations chooses one; a user without any gets no token', async () => {
     const acme = { id: 'acme', name: 'Acme' }
     const globex = { id: 'globex', name: 'Globex' }
     let member = [acme, globex]

@@ -134,7 +134,7 @@ test('another code is sent on request, three in all, and ten an hour for one use
   expect(sent).toHaveLength(10)
 })
 
-test('the user can be someone else', async () => {
+test('another user can sign in instead', async () => {
   const agent = new RawBrowser(host.app)
   const [, other = ''] = /class="switch" href="([^"]+)"/.exec((await codePage(agent)).html) ?? []
   const form = await agent.open(other.replaceAll('&amp;', '&'))
@@ -213,7 +213,7 @@ test('the user starts again after ten minutes', async () => {
 test.each<[string, Partial<SecondFactor>, string]>([
   ['cannot be sent', { send: unavailable }, 'password'],
   ['cannot be checked', { verify: unavailable }, 'code'],
-])('a code that %s is 503, and no login', async (_case, broken, field) => {
+])('a code that %s gets 503 and no login', async (_case, broken, field) => {
   const agent = new RawBrowser(host.app)
   const working = factor
   factor = { ...working, ...broken }
@@ -233,7 +233,7 @@ test.each<[string, unknown]>([
   ['no verify', { kind: 'code' }],
   ['an unknown level', { kind: 'code', verify: () => true, acr: 'gold' }],
   ['a result that is no boolean', { kind: 'code', verify: () => ({ valid: false }) }],
-])('login.secondFactor with %s signs nobody in', async (_case, wrong) => {
+])('login.secondFactor that returns %s signs no user in', async (_case, wrong) => {
   factor = wrong as SecondFactor
   const agent = new RawBrowser(host.app)
   let page = await agent.signIn(await agent.open(url()))

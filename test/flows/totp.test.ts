@@ -111,7 +111,7 @@ test('a user sets it up, saves the recovery codes, and signs in with it', async 
   await granted(new RawBrowser(host.app), await new RawBrowser(host.app).grant(url, bob.email, bob.password))
 })
 
-test('who signed in with the password before does not know the secret that the user confirms', async () => {
+test('an attacker who signed in with the password before does not know the secret that the user confirms', async () => {
   const [thief, agent] = [new RawBrowser(host.app), new RawBrowser(host.app)]
   const known = secretOn(await thief.signIn(await thief.open(settings)))
   const page = await agent.signIn(await agent.open(settings))
@@ -120,7 +120,7 @@ test('who signed in with the password before does not know the secret that the u
   expect(codesOn(await send(agent, page, { decision: 'confirm', code: codeAt(secret) }))).toHaveLength(10)
 })
 
-test('who signs in at the host next, in the same browser, does not see the recovery codes', async () => {
+test('the next user of the same browser does not see the recovery codes', async () => {
   let subject = 1
   const current = () => ({ subject, authTime: Math.floor(Date.now() / 1000) })
   const theirs = await startHost({
@@ -149,7 +149,7 @@ test('a recovery code signs in once', async () => {
   expect((await send(other, await halfway(other), { code })).html).toContain('Wrong code')
 })
 
-test('removing it takes a code, also in a session that is open', async () => {
+test('removing it requires a code, also in an open session', async () => {
   const { agent, secret } = await enrol()
   await agent.get(settings)
   const shown = await agent.open(settings)
@@ -229,7 +229,7 @@ test('the database has neither the secret nor a recovery code, and a row for eac
   expect([...(await table('second_factors')), ...(await table('recovery_codes'))]).toEqual([])
 })
 
-test('you can remove it for a user who has lost it', async () => {
+test('the host can remove it for a user who has lost the app', async () => {
   await enrol()
   expect(await host.oauth.users.removeSecondFactor(2)).toBe(false)
   expect(await host.oauth.users.removeSecondFactor(1)).toBe(true)
@@ -238,7 +238,7 @@ test('you can remove it for a user who has lost it', async () => {
   await granted(agent, await agent.grant(url))
 })
 
-test('who has not confirmed it signs in with the password', async () => {
+test('a user who has not confirmed it signs in with the password alone', async () => {
   const agent = new RawBrowser(host.app)
   secretOn(await agent.signIn(await agent.open(settings)))
   const other = new RawBrowser(host.app)

@@ -226,7 +226,7 @@ describe('rotation by age', () => {
     expect(ring.signingKey('EdDSA').kid).toBe(before.signingKey('EdDSA').kid)
   })
 
-  test('a process reads the keys before it works when it read them five seconds ago, however idle it was', async () => {
+  test('a process that read the keys five seconds ago reads them again before it answers, also after idling', async () => {
     const [busy, idle] = [await openRing(), await openRing()]
     clock = start + 90 * day
     await busy.refresh()
@@ -426,7 +426,7 @@ describe('revoking one key', () => {
   const algorithms = ['ES256'] as const
   const revoke = (kid = '') => revokeKey(db, options(), { kid, now: clock })
 
-  test('that signs alone makes a new one, which signs at once, and never an older one', async () => {
+  test('that signs, without a next one, creates a new key that signs at once; an older one never signs again', async () => {
     const ring = await openRing()
     const first = ring.signingKey('ES256').kid
     await rotateKeys(db, options(), { algorithms, now: clock })
@@ -447,7 +447,7 @@ describe('revoking one key', () => {
     expect(await stored('RS256')).toHaveLength(1)
   })
 
-  test('that signs lets the next one, if there is one, sign at once', async () => {
+  test('that signs lets the next key sign at once, if there is one', async () => {
     const ring = await openRing()
     await rotateKeys(db, options(), { algorithms, now: clock })
     const [signing, next] = await stored()
@@ -465,7 +465,7 @@ describe('revoking one key', () => {
     expect(await stored()).toEqual([signing])
   })
 
-  test('by several people at once leaves one new key', async () => {
+  test('in parallel leaves one new key', async () => {
     const ring = await openRing()
     const { kid } = ring.signingKey('ES256')
     const removed = await Promise.all([1, 2, 3].map(() => revoke(kid)))

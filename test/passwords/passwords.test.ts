@@ -321,7 +321,7 @@ describe('turns', () => {
     await expect(later).resolves.toBe(false)
   })
 
-  test('a crowd of secrets of clients leaves logins their turn', async () => {
+  test('many waiting secrets of clients do not hold up logins', async () => {
     const { passwords, running } = held(2, 3)
     const hash = await bcrypt('x')
     const secrets = [1, 2, 3, 4].map(() => passwords.verifySecret('x', hash))
@@ -337,7 +337,7 @@ describe('turns', () => {
     }
   })
 
-  test('secrets of clients take turns in the same queue, and teach no dummy', async () => {
+  test('secrets of clients wait in the same queue, and do not change the hash that unknown users are checked with', async () => {
     const { passwords, running } = held(1, 0)
     const first = passwords.verify({ password: 'x', hash: undefined })
     const hash = await bcrypt('secret')
