@@ -109,8 +109,8 @@ const findToken = async (server: AuthorizationServer, value: string): Promise<Ac
 }
 
 /**
- * Verifies an access token, or a personal access token: it is neither expired nor revoked, its authorization and client are still valid, and its
- * user is active and still belongs to its organization.
+ * Verifies an access token, or a personal access token: it is neither expired nor revoked, its authorization and client
+ * are still valid, and its user is active and still belongs to its organization.
  *
  * It does not check who sends the token: pass the binding to `assertSender()`.
  *
