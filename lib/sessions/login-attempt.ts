@@ -99,9 +99,9 @@ export const completeLogin = async (
   { username, clientId, user, isFirst, proof }: CompletedLogin,
 ): Promise<ActiveLogin> => {
   const { server, info } = context
+  const active = await startLogin(context, user, { isFirst, proof })
   const details = detailsOf(context, { username, clientId })
   server.events.announce('login.succeeded', info, { ...details, subject: user.subject })
-  const active = await startLogin(context, user, { isFirst, proof })
   if (server.options.throttle) rememberDevice(context, username, user.subject)
   return active
 }

@@ -26,7 +26,10 @@ beforeAll(async () => {
           await meanwhile()
           return { id }
         },
-        authenticate: (username, given) => (given === password ? { id: username } : undefined),
+        authenticate: async (username, given) => {
+          await meanwhile()
+          return given === password ? { id: username } : undefined
+        },
         claims: () => ({}),
       },
     },
@@ -122,6 +125,25 @@ test('while it cannot be read, no user is signed in or out, and no rejection is 
     await bringBack()
   }
   codeOf(await agent.get(silent))
+})
+
+test('a login that cannot be stored is not announced', async () => {
+  const announced = jest.fn()
+  host.oauth.events.on('login.succeeded', announced)
+  const agent = new RawBrowser(host.app)
+  const form = await agent.open(request)
+  let bringBack = async (): Promise<unknown> => undefined
+  meanwhile = async () => {
+    meanwhile = async () => {}
+    bringBack = await takeAway()
+  }
+  const { status } = await agent.signIn(form)
+  await bringBack()
+  expect(status).toBe(503)
+  expect(announced).not.toHaveBeenCalled()
+  codeOf(await agent.grant(request))
+  expect(announced).toHaveBeenCalledTimes(1)
+  host.oauth.events.off('login.succeeded', announced)
 })
 
 test('signing out removes the row, and the old cookie is invalid', async () => {
