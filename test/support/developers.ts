@@ -1,0 +1,76 @@
+import type { AuthEvent, DeveloperOptions } from '../../lib/index.ts'
+import { authorizeUrl, type Host, startHost } from './host.ts'
+import { codeOf } from './outcomes.ts'
+import { type Answer, RawBrowser } from './raw-browser.ts'
+import { ada, bob, redeem } from './tokens.ts'
+
+export const root = '/oauth/developer'
+export const redirectUri = 'https://desk.example.com/callback'
+/** What was announced. */
+export const events: AuthEvent[] = []
+/** The host of the test file, from its first test on. */
+export let host: Host
+/** What `allow` returns, by the name of the user. */
+export let says: Record<string, unknown>
+
+export const developers: DeveloperOptions = {
+  allow: (user) => says[String(user.email)] as boolean,
+  maxClients: 3,
+  scopes: ['openid', 'profile', 'offline_access', 'notes:read'],
+  redirectUris: (uri) => !uri.includes('//forbidden.'),
+}
+
+/** To be called once by a test file. Before each test both users may register clients, and have none. */
+export const withDevelopers = (): void => {
+  beforeAll(async () => {
+    host = await startHost({ options: { developers } })
+    host.oauth.events.on('*', (event) => events.push(event))
+  })
+  afterAll(() => host.close())
+  beforeEach(async () => {
+    says = { [ada.email]: true, [bob.email]: true }
+    for (const name of ['client_owners', 'throttles']) await table(name).delete()
+    events.length = 0
+  })
+  afterEach(() => jest.restoreAllMocks())
+}
+
+export const table = (name: string) => host.database.knex(`${host.database.tablePrefix}${name}`)
+export const typesOf = () => events.map(({ type }) => type).filter((type) => type.startsWith('client.'))
+
+/** A browser in which a developer is signed in. */
+export const signedIn = async (as = ada, at = host): Promise<RawBrowser> => {
+  const agent = new RawBrowser(at.app)
+  await agent.signIn(await agent.open(root), as.email, as.password)
+  return agent
+}
+
+export const desk = { client_name: 'Order Desk', redirect_uris: redirectUri, 'scopes:notes:read': 'on' }
+
+export const sent = async (
+  agent: RawBrowser,
+  path: string,
+  fields: Record<string, string>,
+): Promise<Answer> => agent.submit(await agent.open(root + path), 'name="decision"', fields)
+
+const idOf = ({ url }: Answer): string => url.searchParams.get('client_id') ?? ''
+export const secretOf = ({ html }: Answer) => / id="secret" value="([^"]+)"/.exec(html)?.[1]
+export const stateOf = async (agent: RawBrowser, clientId: string) =>
+  /class="lead">(.*?)</.exec((await agent.open(`${root}/client?client_id=${clientId}`)).html)?.[1]
+
+/** A new client. */
+export const register = async (agent: RawBrowser, fields: Record<string, string> = {}) => {
+  const page = await sent(agent, '/new', { ...desk, ...fields })
+  return { page, clientId: idOf(page), secret: secretOf(page) }
+}
+
+/** What a client of a developer gets: the status of the token request, or that of the request before it. */
+export const tokensOf = async (clientId: string, secret = '', scope = 'openid notes:read') => {
+  const request = authorizeUrl({ client_id: clientId, scope, redirect_uri: redirectUri })
+  const done = await new RawBrowser(host.app).grant(request)
+  if (done.location === undefined) return { status: done.status, html: done.html }
+  const code = codeOf(done, { redirectUri })
+  const fields = { client_id: clientId, client_secret: secret, redirect_uri: redirectUri }
+  const { status } = await redeem(host, code, fields)
+  return { status, html: '' }
+}
