@@ -1,6 +1,6 @@
 import type { AdminForm, AdminPageModels, AdminSection } from './admin-page-models.ts'
 import type { ClientForm } from './client-form-models.ts'
-import type { Sample } from './samples.ts'
+import { long, type Sample } from './sample.ts'
 
 const sections = (present: AdminSection['kind']): AdminSection[] =>
   (['clients', 'requests', 'users', 'keys', 'events'] as const).map((kind) => ({
@@ -10,7 +10,6 @@ const sections = (present: AdminSection['kind']): AdminSection[] =>
   }))
 
 const form = (act: string): AdminForm => ({ action: '/admin', hidden: { act, csrf_token: 'sample' } })
-const long = 'Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft'
 const time = '2026-11-21T09:41:00.000Z'
 const earlier = '2026-03-02T08:00:00.000Z'
 

@@ -1,11 +1,7 @@
 import type { ClientForm } from './client-form-models.ts'
 import type { DeveloperPageModels } from './developer-models.ts'
+import { long, type Sample } from './sample.ts'
 
-type DeveloperSample = {
-  [Name in keyof DeveloperPageModels]: { name: string; page: Name; model: DeveloperPageModels[Name] }
-}[keyof DeveloperPageModels]
-
-const long = 'Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft'
 const clientId = '6b1f0c1e-8a53-4a1e-9d5c-0c7f3a3f2b11'
 const hidden = { decision: 'submit', csrf_token: 'sample' }
 const states = ['active', 'waiting', 'changed', 'refused', 'unchanged', 'disabled'] as const
@@ -76,7 +72,7 @@ const confirm: DeveloperPageModels['developer-confirm'] = {
 }
 
 /** The states of the developer pages. */
-export const developerSamples: readonly DeveloperSample[] = [
+export const developerSamples: readonly Sample[] = [
   { name: 'developer', page: 'developer', model: list },
   { name: 'developer-empty', page: 'developer', model: { ...list, clients: [], notice: 'deleted' } },
   {
@@ -113,7 +109,7 @@ export const developerSamples: readonly DeveloperSample[] = [
     model: { ...shown, notice: 'created', secret: 'lk_cs_sample-sample-sample-sample-sample-sample-s' },
   },
   ...states.map(
-    (state): DeveloperSample => ({
+    (state): Sample => ({
       name: `developer-client-${state}`,
       page: 'developer-client',
       model: { ...shown, client: { ...shown.client, state } },

@@ -1,10 +1,6 @@
 import type { PersonalTokenCard, PersonalTokenPageModels } from './personal-token-models.ts'
+import { long, type Sample } from './sample.ts'
 
-type PersonalTokenSample = {
-  [Name in keyof PersonalTokenPageModels]: { name: string; page: Name; model: PersonalTokenPageModels[Name] }
-}[keyof PersonalTokenPageModels]
-
-const long = 'Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft'
 const read = { name: 'orders:read', description: 'See your orders', group: 'read' } as const
 const write = {
   name: 'orders:write',
@@ -57,7 +53,7 @@ const revoking: PersonalTokenPageModels['revoke-token'] = {
 }
 
 /** Every state of the pages of personal access tokens. */
-export const personalTokenSamples: readonly PersonalTokenSample[] = [
+export const personalTokenSamples: readonly Sample[] = [
   { name: 'personal-tokens', page: 'personal-tokens', model: list },
   { name: 'personal-tokens-empty', page: 'personal-tokens', model: { ...list, tokens: [] } },
   {
@@ -89,7 +85,7 @@ export const personalTokenSamples: readonly PersonalTokenSample[] = [
   },
   { name: 'personal-token-form', page: 'personal-token-form', model: form },
   ...(['name', 'scopes', 'days', 'organization'] as const).map(
-    (error): PersonalTokenSample => ({
+    (error): Sample => ({
       name: `personal-token-form-${error}`,
       page: 'personal-token-form',
       model: {

@@ -1,7 +1,8 @@
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { previewPages } from '../../lib/cli/preview-pages.ts'
-import { type Sample, samples } from '../../lib/pages/samples.ts'
+import type { Sample } from '../../lib/pages/sample.ts'
+import { samples } from '../../lib/pages/samples.ts'
 import { openServer } from './client-server.ts'
 
 /** Every page in every state, without a server behind it. */
