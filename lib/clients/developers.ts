@@ -55,7 +55,7 @@ export interface Developer {
 }
 
 /** What the host allows its developers, also after it has turned the option off. */
-export const developerRules = ({ developers }: Pick<Options, 'developers'>): DeveloperRules =>
+const developerRules = ({ developers }: Pick<Options, 'developers'>): DeveloperRules =>
   developers ?? { scopes: standardScopes }
 
 /** A number that no client of a user has. One of several, so that parallel requests seldom choose the same. */

@@ -12,6 +12,7 @@ import { findClient } from '../repositories/index.ts'
 import { type ActiveLogin, activeLogin } from '../sessions/login.ts'
 import { showAccountLogin, submitAccountLogin } from './account-login.ts'
 import { otherAccountPages } from './account-pages.ts'
+import { iso, pageNumberOf } from './page-values.ts'
 import {
   clientParameters,
   findConnected,
@@ -21,17 +22,9 @@ import {
   showRemoval,
 } from './remove-client.ts'
 
-const iso = (seconds: number): string => new Date(seconds * 1000).toISOString()
-
 const nameOf = async ({ server, language }: PageContext, clientId: string): Promise<string | undefined> => {
   const client = await findClient(server.database, { clientId, now: server.now() })
   return client && clientName(client, language)
-}
-
-/** The page of the list, from 1; anything else is the first page. */
-export const pageOf = (parameters: Parameters): number => {
-  const page = parameters.optional('page') ?? '1'
-  return /^[1-9][0-9]{0,2}$/.test(page) ? Number(page) : 1
 }
 
 const showClients = async (
@@ -40,7 +33,7 @@ const showClients = async (
   parameters: Parameters,
 ): Promise<void> => {
   const { server, language } = context
-  const asked = pageOf(parameters)
+  const asked = pageNumberOf(parameters)
   const { clients, number, isLast } = await connectedClientsPage(
     server,
     active.login.subject,

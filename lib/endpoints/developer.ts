@@ -12,10 +12,10 @@ import {
   listClientIdsOfOwner,
 } from '../repositories/index.ts'
 import { takeOutcome } from '../sessions/notice.ts'
-import { pageOf } from './account.ts'
 import { submitAccountLogin } from './account-login.ts'
 import { otherAccountPages } from './account-pages.ts'
 import { developerUrl, type SignedInDeveloper, showDeveloperPage } from './developer-access.ts'
+import { pageNumberOf } from './page-values.ts'
 
 /** Clients on one page of the list. */
 const pageSize = 20
@@ -75,7 +75,7 @@ export const developerEndpoint: Endpoint<PageContext> = {
   methods: {
     GET: (context) =>
       showDeveloperPage(context, { path: '/developer' }, (developer) =>
-        showList(context, developer, pageOf(queryParameters(context.req))),
+        showList(context, developer, pageNumberOf(queryParameters(context.req))),
       ),
     POST: (context) => submitAccountLogin(context, '/developer'),
   },

@@ -17,6 +17,7 @@ import { recentLogin } from '../sessions/recent-login.ts'
 import { findSecondFactor } from '../sessions/second-factor.ts'
 import { accountSignIn, showAccountLogin, submitAccountLogin } from './account-login.ts'
 import { otherAccountPages } from './account-pages.ts'
+import { iso } from './page-values.ts'
 
 const path = '/account/passkeys'
 /** What notices for this page are about; those of its sign-in form are about its path. */
@@ -46,8 +47,6 @@ const strongLogin = async (context: PageContext, active: ActiveLogin): Promise<A
     isPasswordOnly && (await findSecondFactor(context, active.user, acrValues)) !== undefined
   return lacksFactor ? undefined : active
 }
-
-const iso = (seconds: number): string => new Date(seconds * 1000).toISOString()
 
 const cardOf = (
   server: AuthorizationServer,

@@ -14,6 +14,7 @@ import { leaveOutcome, takeOutcome } from '../sessions/notice.ts'
 import { findOrganizations } from '../users/organizations.ts'
 import { showAccountLogin, submitAccountLogin } from './account-login.ts'
 import { otherAccountPages } from './account-pages.ts'
+import { iso } from './page-values.ts'
 
 /** The list of a user's personal access tokens. */
 export const personalTokensPath = '/account/tokens'
@@ -25,8 +26,6 @@ const idParameter = 'id'
 /** What the outcomes on the list are about: it is for one user. */
 export const aboutTokensOf = ({ login }: ActiveLogin): string =>
   JSON.stringify(['personal tokens', login.subject])
-
-const iso = (seconds: number): string => new Date(seconds * 1000).toISOString()
 
 const cardOf = (
   { server, language }: PageContext,

@@ -23,6 +23,7 @@ import {
 } from '../sessions/stored-totp.ts'
 import { showAccountLogin, submitAccountLogin } from './account-login.ts'
 import { otherAccountPages } from './account-pages.ts'
+import { iso } from './page-values.ts'
 
 const path = '/account/second-factor'
 /**
@@ -62,8 +63,7 @@ const stateOf = async (
   }
   const record = await findSecondFactorRecord(database, { subject })
   if (record === undefined || record.expiresAt !== null) return undefined
-  const since = new Date(record.createdAt * 1000).toISOString()
-  return { since, codesLeft: await countRecoveryCodes(database, { subject }) }
+  return { since: iso(record.createdAt), codesLeft: await countRecoveryCodes(database, { subject }) }
 }
 
 /** What the user can set up, or has; new recovery codes stay until the user has saved them. */

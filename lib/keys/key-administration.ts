@@ -3,7 +3,7 @@ import type { Database } from '../database/types.ts'
 import { listSigningKeys } from '../repositories/signing-keys.ts'
 import { revokeKey } from './key-revocation.ts'
 import type { KeyRing } from './key-ring.ts'
-import { freshnessOf, type KeyState, stateOf } from './key-schedule.ts'
+import { freshnessOf, type KeyState, withStates } from './key-schedule.ts'
 import type { KeyOptions } from './signing-key.ts'
 
 /** A signing key without its private part. Times are epoch seconds. */
@@ -64,13 +64,11 @@ type PublishedKey = Parameters<NonNullable<KeyOptions['keyPublished']>>[0]
 export const keyAdministration = (setup: KeyAdministrationContext): KeyAdministration => ({
   list: async () => {
     const { database, now } = await setup.ready()
-    const keys = await listSigningKeys(database)
-    return keys.map((key) => {
-      const { kid: keyId, algorithm, createdAt: publishedAt, activeAt: signsFrom, retiredAt } = key
-      const ofAlgorithm = keys.filter((other) => other.algorithm === algorithm)
-      const state = stateOf(key, ofAlgorithm, now())
-      return { keyId, algorithm, state, publishedAt, signsFrom, publishedUntil: retiredAt }
-    })
+    const keys = withStates(await listSigningKeys(database), now())
+    return keys.map(({ kid, algorithm, state, createdAt, activeAt, retiredAt }) => ({
+      ...{ keyId: kid, algorithm, state },
+      ...{ publishedAt: createdAt, signsFrom: activeAt, publishedUntil: retiredAt },
+    }))
   },
   revoke: async (keyId, reason) => {
     const { database, options, keys, now } = await setup.ready()

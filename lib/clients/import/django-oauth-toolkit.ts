@@ -38,7 +38,7 @@ const authMethod = (row: SourceRow): string | undefined =>
   textIn(row, 'client_type') === 'public' ? 'none' : textIn(row, 'token_endpoint_auth_method') || undefined
 
 /** An application. All of them may request every scope of the server there. */
-export const djangoClient = (row: SourceRow): ImportedClient => {
+const djangoClient = (row: SourceRow): ImportedClient => {
   const grant = textIn(row, 'authorization_grant_type')
   const known = grants[grant]
   const logout = listIn(row, 'post_logout_redirect_uris', /\s+/)

@@ -11,7 +11,7 @@ const outOfBand = /^urn:ietf:wg:oauth:2\.0:oob/
  * An application. Which grants are allowed is a setting of the whole server there: these are its defaults. An application
  * without scopes may request all scopes of the server.
  */
-export const doorkeeperClient = (row: SourceRow): ImportedClient => {
+const doorkeeperClient = (row: SourceRow): ImportedClient => {
   const isConfidential = row.confidential === undefined || flagIn(row, 'confidential')
   const registered = listIn(row, 'redirect_uri', /\s+/)
   const uris = registered.filter((uri) => !outOfBand.test(uri))

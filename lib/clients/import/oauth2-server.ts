@@ -19,7 +19,7 @@ const firstIn = (row: SourceRow, names: readonly string[]): SourceRow => ({
 })
 
 /** A client. Without a column for grants it has the code and refresh tokens, as in the example. */
-export const oauth2ServerClient = (row: SourceRow): ImportedClient => {
+const oauth2ServerClient = (row: SourceRow): ImportedClient => {
   const given = listIn(firstIn(row, grantColumns), 'value')
   const grants = given.length > 0 ? given : ['authorization_code', 'refresh_token']
   const kept = grants.filter((name) => supported.includes(name))

@@ -77,7 +77,7 @@ const placeOf = async (source: Source, model: Model, { table }: PeerSettings): P
 }
 
 /** A client, by the metadata that the adapter stored, with the defaults of OpenID Connect Registration §2. */
-export const oidcProviderClient = (clientId: string, payload: SourceRow | undefined): ImportedClient => {
+const oidcProviderClient = (clientId: string, payload: SourceRow | undefined): ImportedClient => {
   if (payload === undefined)
     return { clientId, secret: '', metadata: {}, refusal: 'its payload is no JSON object' }
   const { client_id: _, client_secret: secret, client_secret_expires_at: expiresAt, ...given } = payload
@@ -102,7 +102,7 @@ export const oidcProviderClient = (clientId: string, payload: SourceRow | undefi
 }
 
 /** A token, whose identifier is its value; undefined if it was used. */
-export const oidcProviderToken = (id: string, payload: SourceRow): ImportedToken | undefined => {
+const oidcProviderToken = (id: string, payload: SourceRow): ImportedToken | undefined => {
   if (payload.consumed) return undefined
   const isBound = payload.jkt !== undefined || payload['x5t#S256'] !== undefined
   const reasons = [
@@ -111,7 +111,7 @@ export const oidcProviderToken = (id: string, payload: SourceRow): ImportedToken
     payload.resource !== undefined && 'it is for one resource',
     payload.rar !== undefined && 'it has authorization details',
   ]
-  const refusal = reasons.find((reason) => reason !== false)
+  const refusal = reasons.find(Boolean)
   return {
     clientId: textIn(payload, 'clientId'),
     subject: textIn(payload, 'accountId'),
@@ -121,7 +121,7 @@ export const oidcProviderToken = (id: string, payload: SourceRow): ImportedToken
     createdAt: timeIn(payload, 'iiat') ?? timeIn(payload, 'iat'),
     expiresAt: timeIn(payload, 'exp'),
     authTime: timeIn(payload, 'authTime'),
-    ...(refusal !== undefined && refusal && { refusal }),
+    ...(refusal && { refusal }),
   }
 }
 

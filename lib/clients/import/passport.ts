@@ -16,7 +16,7 @@ const grantsOf = (row: SourceRow): string[] => {
 }
 
 /** A client. Unless the app has a column for it, each client may request every scope of the server there. */
-export const passportClient = (row: SourceRow): ImportedClient => {
+const passportClient = (row: SourceRow): ImportedClient => {
   const given = grantsOf(row)
   const grants = given.filter((name) => supported.includes(name))
   const left = given.filter((name) => !supported.includes(name))

@@ -179,6 +179,3 @@ export const noticeOf = <Notice extends string>(
   outcome: Outcome | undefined,
   notices: readonly Notice[],
 ): Notice | undefined => notices.find((notice) => notice === outcome?.act)
-
-/** ISO 8601 of epoch seconds. */
-export const iso = (seconds: number): string => new Date(seconds * 1000).toISOString()

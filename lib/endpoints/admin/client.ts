@@ -16,13 +16,13 @@ import { withoutInternals } from '../../protocol/client-metadata.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
 import type { Outcome } from '../../sessions/notice.ts'
+import { iso } from '../page-values.ts'
 import {
   type AdminContext,
   type AdminSubmission,
   adminEndpoint,
   adminForm,
   clientsFor,
-  iso,
   leaveAdminOutcome,
   noticeOf,
   sectionsOf,

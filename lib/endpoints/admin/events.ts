@@ -9,7 +9,8 @@ import {
   type PlacedEvent,
 } from '../../repositories/index.ts'
 import { isLookup } from '../../users/subject.ts'
-import { type AdminContext, adminEndpoint, iso, sectionsOf } from './admin-endpoint.ts'
+import { iso } from '../page-values.ts'
+import { type AdminContext, adminEndpoint, sectionsOf } from './admin-endpoint.ts'
 
 const path = '/admin/events'
 

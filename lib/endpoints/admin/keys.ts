@@ -4,11 +4,11 @@ import { rotateKeys } from '../../keys/key-rotation.ts'
 import { withStates } from '../../keys/key-schedule.ts'
 import { signingAlgorithms } from '../../protocol/client-metadata.ts'
 import { listSigningKeys } from '../../repositories/index.ts'
+import { iso } from '../page-values.ts'
 import {
   type AdminContext,
   adminEndpoint,
   adminForm,
-  iso,
   leaveAdminOutcome,
   noticeOf,
   sectionsOf,

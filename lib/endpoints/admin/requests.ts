@@ -5,11 +5,11 @@ import { ownPath } from '../../http/urls.ts'
 import { developerFields } from '../../protocol/developer-client.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import { ownersPerPage } from '../../repositories/index.ts'
+import { iso } from '../page-values.ts'
 import {
   type AdminContext,
   adminEndpoint,
   adminForm,
-  iso,
   leaveAdminOutcome,
   noticeOf,
   sectionsOf,

@@ -16,12 +16,12 @@ import {
 import { end } from '../../sessions/browser-logins.ts'
 import { isLookup } from '../../users/subject.ts'
 import type { User } from '../../users/users.ts'
+import { iso, pageNumberOf } from '../page-values.ts'
 import {
   type AdminContext,
   type AdminSubmission,
   adminEndpoint,
   adminForm,
-  iso,
   leaveAdminOutcome,
   noticeOf,
   sectionsOf,
@@ -48,11 +48,6 @@ const find = async ({ server }: AdminContext, parameters: Parameters): Promise<A
   const byId = await server.users.find(asked)
   const user = byId ?? (subject === undefined ? await server.users.findByUsername?.(asked) : undefined)
   return { subject: user?.subject ?? asked, user }
-}
-
-const pageOf = (parameters: Parameters): number => {
-  const page = parameters.optional('page') ?? '1'
-  return /^[1-9][0-9]{0,2}$/.test(page) ? Number(page) : 1
 }
 
 const clientsOf = async (
@@ -92,7 +87,7 @@ const overview = async (
   return {
     id: subject,
     username: user?.username,
-    ...(await clientsOf(context, subject, pageOf(parameters))),
+    ...(await clientsOf(context, subject, pageNumberOf(parameters))),
     authorizations: authorizations.map(({ id, clientId, scopes, createdAt, lastUsedAt }) => ({
       ...{ id, client: clientId, scopes, since: iso(createdAt) },
       lastUsed: lastUsedAt === null ? undefined : iso(lastUsedAt),
