@@ -2,6 +2,7 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { buildSync } from 'esbuild'
+import { bundled } from '../scripts/bundled.ts'
 
 /** The checkout that this file belongs to. */
 export const thisCheckout = fileURLToPath(new URL('../', import.meta.url))
@@ -35,12 +36,7 @@ export const compile = (checkout: string): string => {
       outbase: '.',
       // As deep as `lib/pages`, because modules find `views` by their own path.
       chunkNames: 'lib/shared/[hash]',
-      bundle: true,
-      splitting: true,
-      packages: 'external',
-      format: 'esm',
-      platform: 'node',
-      target: 'node20.19',
+      ...bundled,
     })
   }
   cpSync(join(checkout, 'views'), join(directory, 'views'), { recursive: true })

@@ -8,6 +8,7 @@
 import { readdirSync, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { build } from 'esbuild'
+import { bundled } from './bundled.ts'
 
 const checkout = resolve(import.meta.dirname, '..')
 const outdir = resolve(process.argv[2] ?? join(checkout, 'dist'))
@@ -24,12 +25,7 @@ await build({
   outbase: 'lib',
   // As deep as `lib/pages`, because modules find `views` by their own path.
   chunkNames: 'shared/[hash]',
-  bundle: true,
-  splitting: true,
-  packages: 'external',
-  format: 'esm',
-  platform: 'node',
-  target: 'node20.19',
+  ...bundled,
   // The package contains the sources.
   sourcemap: 'linked',
   sourcesContent: false,
