@@ -8,13 +8,11 @@ import type { ClientMetadata } from '../protocol/client-metadata.ts'
 import {
   assertDeveloperClient,
   type DeveloperFields,
-  type DeveloperRules,
   developerFields,
   onlyRemoves,
   withDeveloperFields,
 } from '../protocol/developer-client.ts'
 import type { RequestInfo } from '../protocol/request-info.ts'
-import { standardScopes } from '../protocol/scope.ts'
 import {
   createClientOwner,
   deleteClientOwner,
@@ -25,6 +23,7 @@ import {
 } from '../repositories/client-owners.ts'
 import { findClient, setClientDisabled } from '../repositories/clients.ts'
 import type { Throttle } from '../throttle/throttle.ts'
+import { developerRules } from './developer-rules.ts'
 import {
   type CheckedRegistration,
   type ClientCredentials,
@@ -53,10 +52,6 @@ export interface Developer {
   readonly needsApproval: boolean
   readonly info: RequestInfo
 }
-
-/** What the host allows its developers, also after it has turned the option off. */
-const developerRules = ({ developers }: Pick<Options, 'developers'>): DeveloperRules =>
-  developers ?? { scopes: standardScopes }
 
 /** A number that no client of a user has. One of several, so that parallel requests seldom choose the same. */
 export const freeSlot = (taken: readonly number[], max: number): number | undefined => {

@@ -18,6 +18,6 @@ export interface DeveloperOptions {
   maxClients?: number
   /** The scopes that they may choose. @default the standard scopes */
   scopes?: readonly string[]
-  /** Refuses redirect URIs that pass all other rules. @default accepts them */
+  /** Refuses redirect URIs that pass all other rules. It must not return a promise. @default accepts them */
   redirectUris?: (uri: string) => boolean
 }

@@ -209,6 +209,25 @@ describe('a client of a developer', () => {
     expect(await table('client_owners')).toEqual([])
   })
 
+  test.each<[string, () => unknown]>([
+    ['returns a promise', async () => true],
+    ['returns a word', () => 'no'],
+    [
+      'throws an error with a status',
+      () => {
+        throw Object.assign(new Error('none'), { status: 404 })
+      },
+    ],
+  ])('no redirect URI is accepted if the function of the host %s', async (_case, redirectUris) => {
+    const agent = await signedIn()
+    const { clientId } = await register(agent)
+    says.redirectUris = redirectUris
+    const other = { redirect_uris: 'https://other.example.com/cb' }
+    for (const path of ['/new', `/edit?client_id=${clientId}`])
+      expectErrorPage(await sent(agent, path, { ...desk, ...other }), 500)
+    expect(await table('client_owners')).toMatchObject([{ client_id: clientId, revision: 1 }])
+  })
+
   test('gets nothing that the form does not offer', async () => {
     const agent = await signedIn()
     const more = {

@@ -10,14 +10,15 @@ export const redirectUri = 'https://desk.example.com/callback'
 export const events: AuthEvent[] = []
 /** The host of the test file, from its first test on. */
 export let host: Host
-/** What `allow` returns, by the name of the user. */
+/** What `allow` returns, by the name of the user; a function as `redirectUris` takes the place of the usual one. */
 export let says: Record<string, unknown>
 
 export const developers: DeveloperOptions = {
   allow: (user) => says[String(user.email)] as boolean,
   maxClients: 3,
   scopes: ['openid', 'profile', 'offline_access', 'notes:read'],
-  redirectUris: (uri) => !uri.includes('//forbidden.'),
+  redirectUris: (uri) =>
+    typeof says.redirectUris === 'function' ? says.redirectUris(uri) : !uri.includes('//forbidden.'),
 }
 
 /** To be called once by a test file. Before each test both users may register clients, and have none. */
