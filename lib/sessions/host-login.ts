@@ -3,6 +3,7 @@ import type { Context, PageContext } from '../http/context.ts'
 import { hashSecret, randomId } from '../keys/secrets.ts'
 import type { HostLogin } from '../options/options.ts'
 import { callHost } from '../users/host-function.ts'
+import { assertMethods } from './authentication-methods.ts'
 
 // Every time in seconds is below this for three thousand years; every time in milliseconds is above it.
 const maxTime = 100_000_000_000
@@ -27,6 +28,7 @@ export const hostLogin = async ({ server, req }: Context): Promise<HostLogin | u
   if (login?.acr !== undefined && !server.options.acrValues.includes(login.acr)) {
     throw new Error('latchkey: login.current must return an acr that the option acrValues contains')
   }
+  assertMethods(login?.amr, 'login.current')
   return login
 }
 

@@ -6,6 +6,7 @@ import { createReplay } from '../repositories/index.ts'
 import type { LoginOutcome } from '../throttle/login-throttle.ts'
 import { callHost } from '../users/host-function.ts'
 import type { User } from '../users/users.ts'
+import { assertMethods } from './authentication-methods.ts'
 import { accountOf, deviceOf } from './device-cookie.ts'
 import { storedSecondFactor } from './stored-totp.ts'
 
@@ -42,6 +43,7 @@ export const findSecondFactor = async (
   if (factor.acr !== undefined && !declared.includes(factor.acr)) {
     throw new TypeError('latchkey: login.secondFactor must return an acr that the option acrValues contains')
   }
+  assertMethods(factor.amr, 'login.secondFactor')
   return factor
 }
 

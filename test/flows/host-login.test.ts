@@ -258,6 +258,11 @@ describe('a request that asks for a new login', () => {
     codeOf(await agent.get(silent))
   })
 
+  test.each([['pwd'], [[]], [['pwd', 1]], [null]])('refuses the methods %j', async (amr) => {
+    const host = await start({ current: () => ({ subject: 1, amr: amr as string[] }) })
+    expectErrorPage(await browser(host).get(silent), 500)
+  })
+
   test('on our own page takes that login, and its time is that of the password', async () => {
     const clock = stopClock()
     const host = await start()

@@ -232,6 +232,9 @@ test.each<[string, unknown]>([
   ['another kind', { kind: 'push', verify: () => true }],
   ['no verify', { kind: 'code' }],
   ['an unknown level', { kind: 'code', verify: () => true, acr: 'gold' }],
+  ['methods that are no list', { kind: 'code', verify: () => true, amr: 'otp' }],
+  ['an empty list of methods', { kind: 'code', verify: () => true, amr: [] }],
+  ['a method that is no string', { kind: 'code', verify: () => true, amr: ['otp', 1] }],
   ['a result that is no boolean', { kind: 'code', verify: () => ({ valid: false }) }],
 ])('login.secondFactor that returns %s signs no user in', async (_case, wrong) => {
   factor = wrong as SecondFactor
