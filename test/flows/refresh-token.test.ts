@@ -1,25 +1,37 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type supertest from 'supertest'
 import { seedClients } from '../../lib/index.ts'
 import { type Clock, stopClock } from '../support/clock.ts'
-import { callback, clients, type Host, pkce, secret, startHost } from '../support/host.ts'
+import { authorizeUrl, callback, clients, type Host, pkce, secret, startHost } from '../support/host.ts'
+import { codeOf, expectErrorRedirect } from '../support/outcomes.ts'
+import { RawBrowser } from '../support/raw-browser.ts'
 import {
+  ada,
   answerOf,
-  bob,
   expectError,
+  guarded,
+  introspect,
+  post,
+  redeem,
   refresh,
+  revoke,
   type TokenAnswer,
   tokensFor,
   userinfo,
+  web,
 } from '../support/tokens.ts'
 
 let host: Host
 let clock: Clock
 const confidential = { client_secret: secret, redirect_uris: [callback] }
+const narrowed = { ...clients[0]!, client_id: 'narrowed' }
 
 beforeAll(async () => {
   host = await startHost({
     clients: [
       ...clients,
-      { ...confidential, client_id: 'other' },
+      narrowed,
       { ...confidential, client_id: 'kept', refresh_token_rotation: false, refresh_token_idle_lifetime: 100 },
       {
         ...{ ...confidential, client_id: 'absolute', scope: 'openid offline_access' },
@@ -38,6 +50,7 @@ afterEach(() => jest.restoreAllMocks())
 /** Tokens of a client that sends its secret in the form body. */
 const tokensOf = (client_id: string, scope = 'openid profile email'): Promise<TokenAnswer> =>
   tokensFor(host, { client_id, scope }, { client_id })
+const isActive = async (token: string): Promise<boolean> => (await introspect(host, token)).body.active
 
 test('a client that may not refresh gets no refresh token', async () => {
   const tokens = await tokensOf('once')
@@ -45,119 +58,152 @@ test('a client that may not refresh gets no refresh token', async () => {
   expect((await userinfo(host, tokens.access_token)).status).toBe(200)
 })
 
-describe('rotation', () => {
-  test('refresh_token_rotation false keeps the token', async () => {
-    const { refresh_token } = await tokensOf('kept')
+describe('refresh_token_rotation false', () => {
+  const client_id = 'kept'
+
+  test('keeps the token, whose idle time starts again with each use', async () => {
+    const { refresh_token } = await tokensOf(client_id)
     for (let use = 1; use <= 3; use += 1) {
-      const again = await answerOf(refresh(host, refresh_token, { client_id: 'kept' }))
+      clock.travel(99)
+      const again = await answerOf(refresh(host, refresh_token, { client_id }))
       expect(again.refresh_token).toBe(refresh_token)
       expect((await userinfo(host, again.access_token)).status).toBe(200)
     }
+    clock.travel(100)
+    expectError(await refresh(host, refresh_token, { client_id }), 400, 'invalid_grant')
   })
 
-  test('refresh_token_rotation false does not count for a client that is public now', async () => {
-    const clients = host.database.knex(`${host.database.tablePrefix}clients`).where({ client_id: 'native' })
-    const { metadata } = await clients.clone().first()
+  test('does not count for a client that is public now', async () => {
+    const natives = host.database.knex(`${host.database.tablePrefix}clients`).where({ client_id: 'native' })
+    const { metadata } = await natives.clone().first()
     const changed = { ...JSON.parse(metadata), refresh_token_rotation: false }
-    await clients.clone().update({ metadata: JSON.stringify(changed) })
+    await natives.clone().update({ metadata: JSON.stringify(changed) })
     const { verifier, challenge } = pkce()
     const native = { client_id: 'native', client_secret: undefined }
     const asked = { client_id: 'native', code_challenge: challenge, code_challenge_method: 'S256' }
     const { refresh_token } = await tokensFor(host, asked, { ...native, code_verifier: verifier })
     const again = await answerOf(refresh(host, refresh_token, native))
-    await clients.clone().update({ metadata })
+    await natives.clone().update({ metadata })
     expect(again.refresh_token).not.toBe(refresh_token)
   })
-
-  test('without rotation each use starts the idle time afresh', async () => {
-    const { refresh_token } = await tokensOf('kept')
-    for (let use = 1; use <= 3; use += 1) {
-      clock.travel(99)
-      await answerOf(refresh(host, refresh_token, { client_id: 'kept' }))
-    }
-    clock.travel(100)
-    expectError(await refresh(host, refresh_token, { client_id: 'kept' }), 400, 'invalid_grant')
-  })
 })
 
-describe('a lost answer', () => {
-  test('is repeated within the grace period: the same successor, a new access token', async () => {
-    const { refresh_token } = await tokensFor(host)
-    const answers = [await answerOf(refresh(host, refresh_token))]
-    clock.travel(9)
-    answers.push(await answerOf(refresh(host, refresh_token)), await answerOf(refresh(host, refresh_token)))
-    expect(new Set(answers.map((answer) => answer.refresh_token)).size).toBe(1)
-    expect(new Set(answers.map((answer) => answer.access_token)).size).toBe(3)
-    for (const { access_token } of answers) expect((await userinfo(host, access_token)).status).toBe(200)
-  })
+test('a lost answer is repeated: the same successor, a new access token with the scopes asked for this time', async () => {
+  const { refresh_token } = await tokensFor(host)
+  const answers = [await answerOf(refresh(host, refresh_token))]
+  clock.travel(9)
+  answers.push(await answerOf(refresh(host, refresh_token)))
+  answers.push(await answerOf(refresh(host, refresh_token, { scope: 'openid email' })))
+  expect(answers.at(-1)?.scope).toBe('openid email')
+  expect(new Set(answers.map((answer) => answer.refresh_token)).size).toBe(1)
+  expect(new Set(answers.map((answer) => answer.access_token)).size).toBe(3)
+  for (const { access_token } of answers) expect((await userinfo(host, access_token)).status).toBe(200)
 
-  test('repeats the scopes that are asked for this time', async () => {
-    const { refresh_token } = await tokensFor(host)
-    await answerOf(refresh(host, refresh_token))
-    expect((await answerOf(refresh(host, refresh_token, { scope: 'email' }))).scope).toBe('email')
-  })
+  const users = () => host.database.knex(host.usersTable).where({ email: ada.email })
+  await users().update({ disabled_at: 1 })
+  const refused = await refresh(host, refresh_token)
+  await users().update({ disabled_at: null })
+  expectError(refused, 400, 'invalid_grant')
 })
 
-describe('lifetimes', () => {
-  test('an access token does not promise more than the family has left', async () => {
-    const first = await tokensOf('absolute', 'openid offline_access')
-    expect(first.expires_in).toBe(100)
-    clock.travel(70)
-    const second = await answerOf(refresh(host, first.refresh_token, { client_id: 'absolute' }))
-    expect(second.expires_in).toBe(30)
-  })
-
-  test('with offline_access 30 idle days are the default', async () => {
-    const { refresh_token } = await tokensFor(host, { scope: 'openid offline_access' })
-    clock.travel(30 * 86_400 - 1)
-    const next = await answerOf(refresh(host, refresh_token))
-    clock.travel(30 * 86_400)
-    expectError(await refresh(host, next.refresh_token), 400, 'invalid_grant')
-  })
+test('an access token does not live longer than its family', async () => {
+  const first = await tokensOf('absolute', 'openid offline_access')
+  expect(first.expires_in).toBe(100)
+  clock.travel(70)
+  const second = await answerOf(refresh(host, first.refresh_token, { client_id: 'absolute' }))
+  expect(second.expires_in).toBe(30)
 })
 
-describe('the login', () => {
-  test('that reaches its 12 hours ends tokens without offline_access', async () => {
-    const tokens = await tokensFor(host, { scope: 'openid' })
-    clock.travel(12 * 3600 - 1)
-    const last = await answerOf(refresh(host, tokens.refresh_token))
-    expect(last.expires_in).toBe(1)
-    clock.travel(1)
-    expectError(await refresh(host, last.refresh_token), 400, 'invalid_grant')
-  })
+test.each([
+  ['with offline_access after 30 idle days', 'openid offline_access', 30 * 86_400, 30 * 86_400, 3600],
+  ['without it when the login reaches its 12 hours', 'openid', 12 * 3600, 1, 1],
+])('a refresh token ends %s', async (_, scope, lifetime, left, expires_in) => {
+  const { refresh_token } = await tokensFor(host, { scope })
+  clock.travel(lifetime - 1)
+  const last = await answerOf(refresh(host, refresh_token))
+  expect(last.expires_in).toBe(expires_in)
+  clock.travel(left)
+  expectError(await refresh(host, last.refresh_token), 400, 'invalid_grant')
 })
 
-describe('who may refresh', () => {
-  test('a disabled user gets no repeated answer', async () => {
-    const users = () => host.database.knex(host.usersTable).where({ email: bob.email })
-    const { refresh_token } = await tokensFor(host, {}, {}, { as: bob })
-    await answerOf(refresh(host, refresh_token))
-    await users().update({ disabled_at: 1 })
-    const refused = await refresh(host, refresh_token)
-    await users().update({ disabled_at: null })
-    expectError(refused, 400, 'invalid_grant')
-  })
+test('a scope that the client has lost since is not granted; without any scope left the answer is invalid_scope', async () => {
+  const { client_id } = narrowed
+  const { refresh_token } = await tokensOf(client_id, 'offline_access notes:read notes:write')
+  const seed = (scope: string) =>
+    seedClients(host.database.knex, [{ ...narrowed, scope }], {
+      tablePrefix: host.database.tablePrefix,
+      scopes: { 'notes:read': 'Read', 'notes:write': 'Write' },
+    })
+  await seed('offline_access notes:read')
+  const less = await answerOf(refresh(host, refresh_token, { client_id }))
+  expect(less.scope).toBe('offline_access notes:read')
+  await seed('openid')
+  expectError(await refresh(host, less.refresh_token, { client_id }), 400, 'invalid_scope')
+  await seed('offline_access notes:read notes:write')
+  const whole = await answerOf(refresh(host, less.refresh_token, { client_id }))
+  expect(whole.scope).toBe('offline_access notes:read notes:write')
 })
 
-test('a scope that the client has lost since is given no more, and nothing is left is invalid_scope', async () => {
-  const [web] = clients
-  const other = await startHost({ clients: [{ ...web!, client_id: 'web' }] })
-  try {
-    const { refresh_token } = await tokensFor(other, { scope: 'offline_access notes:read notes:write' })
-    const seed = (scope: string) =>
-      seedClients(other.database.knex, [{ ...web!, scope }], {
-        tablePrefix: other.database.tablePrefix,
-        scopes: { 'notes:read': 'Read', 'notes:write': 'Write' },
-      })
-    await seed('offline_access notes:read')
-    const narrowed = await answerOf(refresh(other, refresh_token))
-    expect(narrowed.scope).toBe('offline_access notes:read')
-    await seed('openid')
-    expectError(await refresh(other, narrowed.refresh_token), 400, 'invalid_scope')
-    await seed('offline_access notes:read notes:write')
-    const whole = await answerOf(refresh(other, narrowed.refresh_token))
-    expect(whole.scope).toBe('offline_access notes:read notes:write')
-  } finally {
-    await other.close()
+describe('revocation (RFC 7009)', () => {
+  const expectDone = (res: supertest.Response): void => {
+    expect({ status: res.status, body: res.body }).toEqual({ status: 200, body: {} })
+    expect(res.headers).toMatchObject({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' })
+    expect(res.headers).not.toHaveProperty('set-cookie')
   }
+
+  test('ends a refresh token without rotation', async () => {
+    const kept = { client_id: 'kept' }
+    const { refresh_token } = await tokensOf('kept')
+    await answerOf(refresh(host, refresh_token, kept))
+    expectDone(await revoke(host, refresh_token, kept))
+    expectError(await refresh(host, refresh_token, kept), 400, 'invalid_grant')
+  })
+
+  test("ends a client's own token", async () => {
+    const own = { grant_type: 'client_credentials', scope: 'notes:read', ...web }
+    const { access_token } = await answerOf(post(host, own))
+    expect((await guarded(host, access_token)).status).toBe(200)
+    expectDone(await revoke(host, access_token))
+    expect((await introspect(host, access_token)).body).toEqual({ active: false })
+    expect((await guarded(host, access_token)).status).toBe(401)
+  })
+
+  test('gets the same answer for a token that is revoked already, and for one that has expired', async () => {
+    const { access_token, refresh_token } = await tokensFor(host)
+    for (const _ of ['first', 'again']) expectDone(await revoke(host, access_token))
+    expect([await isActive(access_token), await isActive(refresh_token)]).toEqual([false, true])
+    for (const token of [refresh_token, refresh_token, access_token]) expectDone(await revoke(host, token))
+    expect(await isActive(refresh_token)).toBe(false)
+    const expired = await tokensFor(host)
+    clock.travel(3600)
+    expectDone(await revoke(host, expired.access_token))
+    expect(await isActive(expired.refresh_token)).toBe(true)
+    clock.travel(2_592_000)
+    expectDone(await revoke(host, expired.refresh_token))
+  })
+})
+
+test('after the documented statements for a restored backup every code, token and login is invalid, and users can sign in', async () => {
+  const page = readFileSync(join(__dirname, '../../docs/scaling.md'), 'utf8')
+  const [, snippet = ''] = /^## Backups$[\s\S]*?^```sql\n([\s\S]*?)^```$/m.exec(page) ?? []
+  const statements = snippet.split(';').flatMap((statement) => statement.trim() || [])
+  expect(statements).toHaveLength(3)
+
+  const request = authorizeUrl({ client_id: 'web', scope: 'openid offline_access notes:read' })
+  const agent = new RawBrowser(host.app)
+  const tokens = await answerOf(redeem(host, codeOf(await agent.grant(request))))
+  const unused = codeOf(await agent.get(request))
+  const { body: own } = await post(host, { ...web, grant_type: 'client_credentials' })
+  expect(await isActive(own.access_token)).toBe(true)
+  for (const statement of statements)
+    await host.database.knex.raw(statement.replace('oauth_', host.database.tablePrefix))
+
+  expect(await isActive(own.access_token)).toBe(false)
+  expect((await userinfo(host, tokens.access_token)).status).toBe(401)
+  expectError(await refresh(host, tokens.refresh_token), 400, 'invalid_grant')
+  expectError(await redeem(host, unused), 400, 'invalid_grant')
+  expectErrorRedirect(await agent.get(`${request}&prompt=none`), 'login_required')
+  // The consent is still valid, so no page asks after the sign-in.
+  const answer = await agent.signIn(await agent.open(request))
+  expect((await userinfo(host, (await answerOf(redeem(host, codeOf(answer)))).access_token)).status).toBe(200)
 })

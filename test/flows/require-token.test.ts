@@ -1,168 +1,363 @@
-import express, { type ErrorRequestHandler, type RequestHandler } from 'express'
+import { generateKeyPairSync } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express'
 import supertest from 'supertest'
+import {
+  type RemoteGuardOptions,
+  type ResourceServerOptions,
+  requireToken,
+  resourceServer,
+} from '../../lib/index.ts'
+import { type SigningKey, signJwt } from '../../lib/keys/jwt.ts'
+import { rotateKeys } from '../../lib/keys/key-rotation.ts'
+import { signingAlgorithms } from '../../lib/protocol/client-metadata.ts'
+import { serverBehind } from '../../lib/router.ts'
+import { type ApiProcess, startApi } from '../support/api-processes.ts'
 import { stopClock } from '../support/clock.ts'
-import { type Host, startHost } from '../support/host.ts'
-import { answerOf, bob, expectError, post, tokensFor, web } from '../support/tokens.ts'
+import { clients, type Host, secret, startHost } from '../support/host.ts'
+import { answerOf, expectError, type Fields, post, tokensFor, web } from '../support/tokens.ts'
+
+// Guards in the process of the server, and in APIs elsewhere, which use the issuer's keys or introspection.
+
+jest.setTimeout(60_000)
+
+const resources = {
+  jwt: 'https://jwt.example.com/notes',
+  opaque: 'https://opaque.example.com/notes',
+}
+type Kind = keyof typeof resources
+const kinds: Kind[] = ['jwt', 'opaque']
 
 let host: Host
-const reached = jest.fn()
+let listener: Server
+let issuer: string
+/** The paths of every request to the issuer. */
+const asked: string[] = []
+const apis = {} as Record<Kind, ApiProcess>
+
+const introspection = { clientId: 'web', clientSecret: secret }
+const optionsOf = (kind: Kind) => ({
+  issuer,
+  audience: resources[kind],
+  implies: { 'notes:write': ['notes:read'] },
+  ...(kind === 'opaque' && { introspection }),
+})
+const answer: RequestHandler = (req, res) => void res.json(req.auth)
 
 beforeAll(async () => {
-  host = await startHost()
-  const { requireToken } = host.oauth
-  const answer: RequestHandler = (req, res) => {
-    reached()
-    res.json({ ...req.auth })
-  }
-  host.app.all('/api/any', requireToken(undefined, { user: false }), answer)
-  host.app.get('/api/read', requireToken('notes:read', { user: false }), answer)
-  host.app.get('/api/both', requireToken('notes:read notes:write', { user: false }), answer)
-  host.app.get('/api/user', requireToken('notes:read'), answer)
-})
-afterAll(() => host.close())
-beforeEach(() => reached.mockClear())
-afterEach(() => jest.restoreAllMocks())
-
-const get = (path: string, token: string) =>
-  supertest(host.app).get(path).set('Authorization', `Bearer ${token}`)
-const userToken = async (scope: string, as = bob): Promise<string> =>
-  (await tokensFor(host, { scope }, {}, { as })).access_token
-const clientToken = async (scope: string): Promise<string> =>
-  (await answerOf(post(host, { grant_type: 'client_credentials', scope, ...web }))).access_token
-
-const expectRefused = (res: supertest.Response, status: number, error: string, challenge: RegExp): void => {
-  expectError(res, status, error)
-  expect(res.headers['www-authenticate']).toMatch(challenge)
-  expect(reached).not.toHaveBeenCalled()
-}
-
-test('a valid token passes, and req.auth describes it', async () => {
-  const clock = stopClock()
-  const [iat, exp] = [clock.now(), clock.now() + 3600]
-  const token = await userToken('openid notes:read')
-  const res = await get('/api/read', token)
-  const claims = {
-    iss: 'http://localhost:3000/oauth',
-    client_id: 'web',
-    scope: 'openid notes:read',
-    iat,
-    exp,
-    auth_time: iat,
-  }
-  expect({ status: res.status, body: res.body }).toEqual({
-    status: 200,
-    body: {
-      token,
-      subject: '2',
-      clientId: 'web',
-      scopes: ['openid', 'notes:read'],
-      expiresAt: exp,
-      claims: { ...claims, sub: '2' },
+  listener = createServer()
+  await once(listener.listen(0, '127.0.0.1'), 'listening')
+  issuer = `http://127.0.0.1:${(listener.address() as AddressInfo).port}/oauth`
+  const scopes = ['notes:read', 'notes:write']
+  host = await startHost({
+    clients,
+    options: {
+      issuer,
+      lifetimes: { signingKeyLead: 1 },
+      resources: {
+        [resources.jwt]: { scopes, accessToken: 'jwt' },
+        [resources.opaque]: { scopes, introspection: ['web'] },
+      },
     },
   })
-})
-
-test('a client’s own token has no subject', async () => {
-  const { body } = await get('/api/read', await clientToken('notes:read'))
-  expect(body).toMatchObject({ clientId: 'web', scopes: ['notes:read'] })
-  for (const fields of [body, body.claims]) expect(fields).not.toHaveProperty('sub')
-  expect(body).not.toHaveProperty('subject')
-})
-
-describe('guard.auth(req)', () => {
-  const guard = () => host.oauth.requireToken('notes:read')
-  const answers = async (first: RequestHandler, token: string): Promise<supertest.Response> => {
-    const { auth } = guard()
-    const app = express().use(first)
-    app.get('/', (req, res) => void res.json({ subject: auth(req).subject }))
-    app.use(
-      ((error: Error, _req, res, _next) => void res.status(500).json(error.message)) as ErrorRequestHandler,
-    )
-    return supertest(app).get('/').set('Authorization', `Bearer ${token}`)
+  listener.on('request', ({ url }) => asked.push(String(url))).on('request', host.app)
+  const { requireToken: guard } = host.oauth
+  for (const kind of kinds) {
+    apis[kind] = await startApi(optionsOf(kind))
+    host.app.get(`/own/${kind}`, guard('notes:read', { resource: resources[kind] }), answer)
   }
+  host.app.get('/own/any', guard('notes:read', { resource: resources.jwt, user: false }), answer)
+  host.app.get('/api/any', guard(undefined, { user: false }), answer)
+  host.app.get('/api/read', guard('notes:read', { user: false }), answer)
+  host.app.get('/api/both', guard('notes:read notes:write', { user: false }), answer)
+  host.app.get('/api/user', guard('notes:read'), answer)
+})
+afterAll(async () => {
+  for (const kind of kinds) await apis[kind].close()
+  listener.closeAllConnections()
+  listener.close()
+  await host.close()
+})
+afterEach(() => jest.restoreAllMocks())
 
-  test('returns what the guard found, for handlers that are registered apart from it', async () => {
-    const res = await answers(guard(), await userToken('notes:read'))
-    expect({ status: res.status, body: res.body }).toEqual({ status: 200, body: { subject: '2' } })
+const userToken = async (resource?: string, scope = 'openid notes:read'): Promise<string> =>
+  (await tokensFor(host, { scope, resource }, { resource })).access_token
+const clientToken = async (fields: Fields): Promise<string> =>
+  (await answerOf(post(host, { ...web, grant_type: 'client_credentials', ...fields }))).access_token
+const get = (path: string, token: string, app = host.app) =>
+  supertest(app).get(path).set('Authorization', `Bearer ${token}`)
+const disableUser = (disabled_at: number | null) =>
+  host.database.knex(host.usersTable).where({ id: 1 }).update({ disabled_at })
+const metadataOf = (kind: Kind): string => {
+  const { origin, pathname } = new URL(resources[kind])
+  return `resource_metadata="${origin}/.well-known/oauth-protected-resource${pathname}"`
+}
+const summary = ({ status, body, headers }: supertest.Response) => ({
+  status,
+  error: body.error,
+  challenge: headers['www-authenticate'],
+})
+
+describe('a guard in the process of the server', () => {
+  test('accepts a valid token, and req.auth describes it', async () => {
+    const clock = stopClock()
+    const [iat, exp] = [clock.now(), clock.now() + 3600]
+    const token = await userToken()
+    const { status, body } = await get('/api/read', token)
+    const claims = { iss: issuer, client_id: 'web', scope: 'openid notes:read', sub: '1' }
+    const auth = { token, subject: '1', clientId: 'web', scopes: ['openid', 'notes:read'], expiresAt: exp }
+    expect({ status, body }).toEqual({
+      status: 200,
+      body: { ...auth, claims: { ...claims, iat, exp, auth_time: iat } },
+    })
+    expect((await get('/api/user', token)).status).toBe(200)
+    expect((await get('/api/any', await userToken(undefined, 'openid'))).status).toBe(200)
   })
 
-  test('throws where the guard did not run, or a weaker one did', async () => {
+  test('accepts the token of a client without a user only where it is told to', async () => {
+    const token = await clientToken({ scope: 'notes:read' })
+    const { body } = await get('/api/read', token)
+    expect(body).toMatchObject({ clientId: 'web', scopes: ['notes:read'] })
+    for (const fields of [body, body.claims]) expect(fields).not.toHaveProperty('sub')
+    expect(body).not.toHaveProperty('subject')
+    const refused = await get('/api/user', token)
+    expectError(refused, 403, 'insufficient_scope')
+    expect(refused.headers['www-authenticate']).toContain('error="insufficient_scope"')
+  })
+
+  test('requires all of its scopes, and names them in the challenge', async () => {
+    expect((await get('/api/both', await clientToken({ scope: 'notes:read notes:write' }))).status).toBe(200)
+    const refused = await get('/api/both', await clientToken({ scope: 'notes:read' }))
+    expectError(refused, 403, 'insufficient_scope')
+    expect(refused.headers['www-authenticate']).toMatch(
+      /error="insufficient_scope", error_description="the access token lacks the scope notes:write", scope="notes:read notes:write"$/,
+    )
+    const none = await supertest(host.app).get('/api/read')
+    expectError(none, 401, 'invalid_token')
+    expect(none.headers['www-authenticate']).toBe('Bearer realm="api", scope="notes:read"')
+  })
+
+  test('returns what it found from auth(req), and throws if it or a stricter guard did not run', async () => {
+    const guard = host.oauth.requireToken('notes:read')
+    const answers = async (first: RequestHandler, token: string) => {
+      const app = express().use(first)
+      app.get('/', (req, res) => void res.json({ subject: guard.auth(req).subject }))
+      const fail: ErrorRequestHandler = (error: Error, _req, res, _next) =>
+        void res.status(500).json(error.message)
+      const { status, body } = await get('/', token, app.use(fail) as Express)
+      return { status, body }
+    }
+    expect(await answers(guard, await userToken())).toEqual({ status: 200, body: { subject: '1' } })
     const others: [RequestHandler, string][] = [
       [(_req, _res, next) => next(), 'did not run'],
       [host.oauth.requireToken('notes:read', { user: false }), 'does not belong to a user'],
       [host.oauth.requireToken(undefined, { user: false }), 'does not belong to a user'],
     ]
     for (const [other, message] of others) {
-      const res = await answers(other, await clientToken('notes:read'))
-      expect({ status: res.status, body: res.body }).toEqual({
-        status: 500,
-        body: expect.stringContaining(message),
-      })
+      const failed = await answers(other, await clientToken({ scope: 'notes:read' }))
+      expect(failed).toEqual({ status: 500, body: expect.stringContaining(message) })
     }
+  })
+
+  test('is refused when it is made for a scope that no token can have', () => {
+    const guarding = (scope: string) => () => host.oauth.requireToken(scope)
+    expect(guarding('notes:"read"')).toThrow(expect.objectContaining({ code: 'invalid_scope' }))
+    const message = `latchkey: requireToken('notes:read notes:wrte'): notes:wrte is not in the option scopes; did you mean notes:write?`
+    const refusal = expect.objectContaining({ name: 'OptionsError', message })
+    expect(guarding('notes:read notes:wrte')).toThrow(refusal)
+  })
+
+  test('answers 503 while the database is unavailable, and the token stays valid', async () => {
+    const { knex, tablePrefix } = host.database
+    const token = await clientToken({ scope: 'notes:read' })
+    await knex.schema.renameTable(`${tablePrefix}access_tokens`, `${tablePrefix}away`)
+    const away = await get('/api/read', token)
+    await knex.schema.renameTable(`${tablePrefix}away`, `${tablePrefix}access_tokens`)
+    expectError(away, 503, 'temporarily_unavailable')
+    expect(away.headers).not.toHaveProperty('www-authenticate')
+    expect((await get('/api/read', token)).status).toBe(200)
   })
 })
 
-test('without a scope any valid token passes', async () => {
-  expect((await get('/api/any', await userToken('openid'))).status).toBe(200)
+/** An API that only knows its issuer by these options, in this process. */
+const apiWith = (options: ResourceServerOptions): Express => {
+  const logger = { info: () => {}, warn: () => {}, error: () => {} }
+  const { requireToken: guard } = resourceServer({ ...options, logger })
+  return express().get('/any', guard('notes:read', { user: false }), answer) as Express
+}
+
+describe.each(kinds)('a guard in another process, with %s tokens', (kind) => {
+  const resource = resources[kind]
+  const api = () => apis[kind]
+
+  test('gives req.auth as oauth.requireToken() does', async () => {
+    const token = await userToken(resource)
+    const { body: own } = await get(`/own/${kind}`, token)
+    const there = await api().get('/notes', token)
+    const auth = { token, subject: '1', clientId: 'web', scopes: ['openid', 'notes:read'], resource }
+    expect(own).toMatchObject(auth)
+    expect({ status: there.status, body: there.body }).toEqual({
+      status: 200,
+      body: { ...own, claims: expect.objectContaining(own.claims) },
+    })
+  })
+
+  test('accepts a client’s own token where no user is required, and an implied scope suffices', async () => {
+    const token = await clientToken({ scope: 'notes:write', resource })
+    const any = await api().get('/any', token)
+    expect(any.body).toMatchObject({ clientId: 'web', scopes: ['notes:write'] })
+    expect(any.body).not.toHaveProperty('subject')
+    expect(any.body.claims).not.toHaveProperty('sub')
+    expect((await api().get('/single', token)).status).toBe(200)
+    const refused = summary(await api().get('/notes', token))
+    expect(refused).toMatchObject({ status: 403, error: 'insufficient_scope' })
+  })
+
+  test('refuses with the challenges of oauth.requireToken()', async () => {
+    const read = `scope="notes:read", ${metadataOf(kind)}`
+    const bare = { status: 401, error: 'invalid_token', challenge: `Bearer realm="api", ${read}` }
+    expect(summary(await api().get('/notes'))).toEqual(bare)
+    const token = await userToken(resource)
+    const lacking = summary(await api().get('/write', token))
+    expect(lacking).toMatchObject({ status: 403, error: 'insufficient_scope' })
+    expect(lacking.challenge).toMatch(/, scope="notes:write", resource_metadata="/)
+    const level = summary(await api().get('/mfa', token))
+    expect(level).toMatchObject({ status: 401, error: 'insufficient_user_authentication' })
+    expect(level.challenge).toContain('acr_values="mfa", max_age="60"')
+    const other = resources[kind === 'jwt' ? 'opaque' : 'jwt']
+    for (const wrong of ['x', 'a.b.c', await userToken(other), await clientToken({ scope: 'notes:read' })]) {
+      const refused = summary(await api().get('/any', wrong))
+      expect(refused).toMatchObject({ status: 401, error: 'invalid_token' })
+      expect(refused.challenge).toContain(read)
+    }
+  })
+
+  test('answers 503 if it cannot reach the issuer', async () => {
+    const away = apiWith({ ...optionsOf(kind), issuer: 'http://127.0.0.1:9/oauth' })
+    const refused = await get('/any', await clientToken({ scope: 'notes:read', resource }), away)
+    expect(summary(refused)).toEqual({ status: 503, error: 'temporarily_unavailable', challenge: undefined })
+  })
 })
 
-test('several scopes must all be there', async () => {
-  expect((await get('/api/both', await clientToken('notes:read notes:write'))).status).toBe(200)
-  reached.mockClear()
-  expectRefused(
-    await get('/api/both', await clientToken('notes:read')),
-    403,
-    'insufficient_scope',
-    /error="insufficient_scope", error_description="the access token lacks the scope notes:write", scope="notes:read notes:write"$/,
-  )
+describe('introspection by a guard', () => {
+  test('is cached only if the API says so, and only for valid tokens; a JWT is valid until it expires', async () => {
+    const caching = apiWith({
+      ...optionsOf('opaque'),
+      introspection: { ...introspection, cacheSeconds: 60 },
+    })
+    const [seen, unseen] = [await userToken(resources.opaque), await userToken(resources.opaque)]
+    const jwt = await userToken(resources.jwt)
+    const status = async (token: string): Promise<number> => (await get('/any', token, caching)).status
+    expect(await status(seen)).toBe(200)
+    await disableUser(1)
+    const disabled = [await status(seen), await status(unseen)]
+    const elsewhere = [await apis.opaque.get('/notes', seen), await apis.jwt.get('/notes', jwt)]
+    await disableUser(null)
+    expect([...disabled, await status(unseen)]).toEqual([200, 401, 200])
+    expect(elsewhere.map((each) => each.status)).toEqual([401, 200])
+  })
+
+  test('without an audience accepts only access tokens for no resource', async () => {
+    const api = apiWith({ issuer, introspection })
+    const { access_token, refresh_token } = await tokensFor(host, { scope: 'openid notes:read' })
+    const tokens = [access_token, refresh_token, await userToken(resources.opaque)]
+    const answers = await Promise.all(tokens.map((token) => get('/any', token, api)))
+    expect(answers.map(({ status }) => status)).toEqual([200, 401, 401])
+  })
+
+  test('with credentials that the issuer refuses is an error of the API, not of the token', async () => {
+    const wrong = { clientId: 'web', clientSecret: 'wrong' }
+    const misconfigured = apiWith({ ...optionsOf('opaque'), introspection: wrong })
+    const refused = await get('/any', await userToken(resources.opaque), misconfigured)
+    expect(summary(refused)).toEqual({ status: 500, error: 'server_error', challenge: undefined })
+  })
 })
 
-test('no token gets a challenge without an error, with the scopes of the route', async () => {
-  const res = await supertest(host.app).get('/api/read')
-  expectRefused(res, 401, 'invalid_token', /^Bearer realm="api", scope="notes:read"$/)
+describe('a JWT', () => {
+  const now = Math.floor(Date.now() / 1000)
+  const claims = () => ({
+    ...{ iss: issuer, aud: resources.jwt, sub: '1', client_id: 'web', scope: 'notes:read' },
+    ...{ iat: now, exp: now + 600, jti: 'x' },
+  })
+  const issuersKey = async (): Promise<SigningKey> =>
+    (await serverBehind(host.oauth)!.ready()).keys.signingKey('RS256')
+  const status = async (jwt: string): Promise<number> => (await apis.jwt.get('/any', jwt)).status
+
+  test.each<[string, object, string?]>([
+    ['of another type', {}, 'JWT'],
+    ['of another issuer', { iss: 'https://other.example.com' }],
+    ['for another API', { aud: 'https://other.example.com' }],
+    ['for an API whose URL begins alike', { aud: `${resources.jwt}/more` }],
+    ['for no API', { aud: undefined }],
+    ['that has expired', { exp: now - 1 }],
+    ['that never expires', { exp: undefined }],
+    ['without a client', { client_id: undefined }],
+    ['that is bound to a key', { cnf: { jkt: 'x' } }],
+  ])('%s is refused', async (_case, changes, typ = 'at+jwt') => {
+    expect(await status(await signJwt(await issuersKey(), { ...claims(), ...changes }, typ))).toBe(401)
+  })
+
+  test('of a key that the issuer does not have, or without a signature, is refused; strangers cause one fetch at most', async () => {
+    const { kid, algorithm } = await issuersKey()
+    const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+    expect(await status(await signJwt(await issuersKey(), claims(), 'at+jwt'))).toBe(200)
+    asked.length = 0
+    for (const id of [kid, 'unknown', 'another', 'a third']) {
+      expect(await status(await signJwt({ kid: id, algorithm, privateKey }, claims(), 'at+jwt'))).toBe(401)
+    }
+    const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+    expect(await status(`${encode({ alg: 'none', typ: 'at+jwt', kid })}.${encode(claims())}.`)).toBe(401)
+    expect(asked).toEqual(['/oauth/jwks'])
+  })
+
+  test('is accepted everywhere while the issuer rotates its keys', async () => {
+    const clock = stopClock()
+    const { keys, database, options, now: time } = await serverBehind(host.oauth)!.ready()
+    const { kid } = keys.signingKey('RS256')
+    const api = apiWith(optionsOf('jwt'))
+    const quiet = { ...options, keyPublished: () => {} }
+    await rotateKeys(database, quiet, { algorithms: signingAlgorithms, now: time() })
+    const statuses: number[] = []
+    const visit = async (): Promise<void> => {
+      const token = await clientToken({ scope: 'notes:read', resource: resources.jwt })
+      statuses.push((await get('/any', token, api)).status, (await get('/own/any', token)).status)
+    }
+    await visit()
+    // The next key signs after its lead of one second; a process reads its keys every five seconds.
+    clock.travel(6)
+    await visit()
+    await visit()
+    expect(statuses).toEqual([200, 200, 200, 200, 200, 200])
+    expect(keys.signingKey('RS256').kid).not.toBe(kid)
+  })
 })
 
-test('the token of a user who is disabled is refused from that moment', async () => {
-  const users = () => host.database.knex(host.usersTable).where({ id: 2 })
-  const token = await userToken('notes:read')
-  await users().update({ disabled_at: 1 })
-  const refused = await get('/api/read', token)
-  await users().update({ disabled_at: null })
-  expectRefused(refused, 401, 'invalid_token', /error="invalid_token"/)
-  expect((await get('/api/read', token)).status).toBe(200)
-})
+describe('wrong options are refused at once', () => {
+  const right = { issuer: 'https://app.example.com/oauth', audience: 'https://api.example.com' }
+  const credentials = { clientId: 'api', clientSecret: secret }
+  test.each<[object, string]>([
+    [{ issuer: 'http://app.example.com/oauth' }, 'issuer must use https'],
+    [{ audience: undefined }, 'audience is required without introspection'],
+    [{ audience: 'api' }, 'audience must be an absolute URL'],
+    [{ audiense: 'x' }, 'audiense is not an option; did you mean audience?'],
+    [{ introspection: { clientId: 'api' } }, 'introspection must have a clientId and a clientSecret'],
+    [{ introspection: { ...credentials, cacheSeconds: 61 } }, 'cacheSeconds must be at most 60'],
+    [{ implies: { a: 'b' } }, 'implies must map scopes to lists of scopes'],
+    [{ scope: 'a"b' }, 'scope has characters that RFC 6749 does not allow'],
+    [{ maxAge: -1 }, 'requireToken(): maxAge must be a whole number of seconds'],
+    [{ acr: ' ' }, 'requireToken(): acr must name a level'],
+    [{ user: 'yes' }, 'requireToken(): user must be a boolean'],
+  ])('%j: %s', (wrong, message) => {
+    expect(() => requireToken({ ...right, ...wrong } as RemoteGuardOptions)).toThrow(message)
+  })
 
-test('a guard refuses tokens without a user, unless it is told otherwise', async () => {
-  expect((await get('/api/user', await userToken('notes:read'))).status).toBe(200)
-  reached.mockClear()
-  const res = await get('/api/user', await clientToken('notes:read'))
-  expectRefused(res, 403, 'insufficient_scope', /error="insufficient_scope"/)
-})
-
-test('a guard for a malformed scope is refused when it is made', () => {
-  const guarding = () => host.oauth.requireToken('notes:"read"')
-  expect(guarding).toThrow(expect.objectContaining({ code: 'invalid_scope' }))
-})
-
-test.each([
-  ['notes:raed', 'notes:raed', 'notes:read'],
-  ['notes:read notes:wrte', 'notes:wrte', 'notes:write'],
-])('a guard for %s, which no token can have, is refused when it is made', (scope, unknown, meant) => {
-  expect(() => host.oauth.requireToken(scope)).toThrow(
-    expect.objectContaining({
-      name: 'OptionsError',
-      message: `latchkey: requireToken('${scope}'): ${unknown} is not in the option scopes; did you mean ${meant}?`,
-    }),
-  )
-})
-
-test('an unavailable database does not make a token invalid', async () => {
-  const { knex, tablePrefix } = host.database
-  const token = await clientToken('notes:read')
-  await knex.schema.renameTable(`${tablePrefix}access_tokens`, `${tablePrefix}away`)
-  const away = await get('/api/read', token)
-  await knex.schema.renameTable(`${tablePrefix}away`, `${tablePrefix}access_tokens`)
-  expectError(away, 503, 'temporarily_unavailable')
-  expect(away.headers).not.toHaveProperty('www-authenticate')
-  expect((await get('/api/read', token)).status).toBe(200)
+  test('a guard for another resource than the audience', () => {
+    const { requireToken: guard } = resourceServer(right)
+    expect(() => guard('a', { resource: 'https://other.example.com' })).toThrow(
+      "requireToken('a'): resource must be the audience, https://api.example.com",
+    )
+    expect(() => guard('a', { resource: right.audience })).not.toThrow()
+  })
 })
