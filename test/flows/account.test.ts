@@ -1,10 +1,36 @@
 import session from 'express-session'
-import { account, events, host, table, textOf, web, withAccounts } from '../support/connected-clients.ts'
-import { forgedForms } from '../support/forged-forms.ts'
-import { authorizeUrl, type Host, startHost } from '../support/host.ts'
-import { expectErrorPage } from '../support/outcomes.ts'
-import { fieldsOf, formOf, RawBrowser } from '../support/raw-browser.ts'
-import { ada } from '../support/tokens.ts'
+import { stopClock } from '../support/clock.ts'
+import {
+  account,
+  allowed,
+  clientsOf,
+  confirmOf,
+  events,
+  host,
+  namesOf,
+  otherWeb,
+  remove,
+  settings,
+  table,
+  textOf,
+  web,
+  withAccounts,
+} from '../support/connected-clients.ts'
+import { expectForgedFormsRefused } from '../support/forged-forms.ts'
+import { authorizeUrl, callback, type Host, pkce, startHost } from '../support/host.ts'
+import { codeOf, expectErrorPage, expectErrorRedirect } from '../support/outcomes.ts'
+import { type Answer, fieldsOf, formOf, RawBrowser } from '../support/raw-browser.ts'
+import {
+  ada,
+  answerOf,
+  bob,
+  expectError,
+  guarded,
+  redeem,
+  refresh,
+  revoke,
+  userinfo,
+} from '../support/tokens.ts'
 
 withAccounts()
 
@@ -19,45 +45,39 @@ describe('without a login', () => {
     return page
   }
 
-  test('shows a sign-in form that names no client, and then the list', async () => {
+  test('shows a sign-in form that names no client, refuses a wrong password, and then shows the empty list', async () => {
     const agent = browser()
     const page = await signInPage(agent)
     expect(textOf(page)).not.toContain('continue')
     expect(page.headers['content-security-policy']).toMatch(/form-action 'self'$/)
-    const list = await agent.signIn(page)
-    expect(list.url.pathname + list.url.search).toBe(account)
-    expect(textOf(list)).toMatch(/Connected apps .*ada @example\.com Sign out/)
-    expect(await table('pending_requests')).toEqual([])
-  })
-
-  test('no parameter of the URL or the form redirects anywhere else', async () => {
-    for (const name of ['return_to', 'redirect_uri', 'removed']) {
-      const agent = browser()
-      const page = await signInPage(agent, `${account}?${name}=https://evil.example/`)
-      const form = formOf(page.html, 'name="password"')
-      expect(form.action).toBe(account)
-      const fields = {
-        ...form.fields,
-        username: ada.email,
-        password: ada.password,
-        [name]: 'https://evil.example/',
-      }
-      const answer = await agent.post(`${account}?${name}=https://evil.example/`, fields)
-      expect([answer.status, answer.headers.location]).toEqual([303, `${account}#_`])
-    }
-  })
-
-  test('a wrong password is a 400 with the name kept, and signs no user in', async () => {
-    const agent = browser()
-    const wrong = await agent.signIn(await signInPage(agent), ada.email, 'wrong')
+    const wrong = await agent.signIn(page, ada.email, 'wrong')
     expect(wrong.status).toBe(400)
     expect(fieldsOf(wrong, 'name="password"').username).toBe(ada.email)
     expect(events.map(({ time: _, requestId: __, address: ___, ...event }) => event)).toEqual([
       { type: 'login.failed', account: expect.any(String) },
     ])
-    expect(textOf(await agent.signIn(wrong))).toContain('Connected apps')
+    const list = await agent.signIn(wrong)
+    expect(list.url.pathname + list.url.search).toBe(account)
+    expect(textOf(list)).toMatch(/Connected apps .*ada @example\.com Sign out/)
+    expect(textOf(list)).toContain('No apps are connected to your Latchkey account.')
+    expect(clientsOf(list)).toEqual([])
+    expect(list.headers['cache-control']).toBe('no-store')
+    expect(list.html).toContain('<a class="link" id="sign-out" href="/oauth/logout">')
     expect(events.at(-1)).toMatchObject({ type: 'login.succeeded', subject: '1' })
     expect(events.at(-1)).not.toHaveProperty('clientId')
+    expect(await table('pending_requests')).toEqual([])
+  })
+
+  test('no parameter of the URL or the form redirects anywhere else', async () => {
+    const evil = 'https://evil.example/'
+    const more = { return_to: evil, redirect_uri: evil, removed: evil }
+    const agent = browser()
+    const page = await signInPage(agent, `${account}?${new URLSearchParams(more)}`)
+    const form = formOf(page.html, 'name="password"')
+    expect(form.action).toBe(account)
+    const fields = { ...form.fields, username: ada.email, password: ada.password, ...more }
+    const answer = await agent.post(`${account}?${new URLSearchParams(more)}`, fields)
+    expect([answer.status, answer.headers.location]).toEqual([303, `${account}#_`])
   })
 
   test('failures count together with those of the other sign-in page', async () => {
@@ -65,58 +85,363 @@ describe('without a login', () => {
     const agent = new RawBrowser(strict.app)
     const login = await agent.open(authorizeUrl({ client_id: 'web', scope: 'openid' }))
     const page = await agent.open(account)
-    for (const _ of [1, 2, 3]) expect((await agent.signIn(page, ada.email, 'wrong')).status).toBe(400)
-    for (const _ of [1, 2]) expect((await agent.signIn(login, ada.email, 'wrong')).status).toBe(400)
+    for (const each of [page, page, page, login, login])
+      expect((await agent.signIn(each, ada.email, 'wrong')).status).toBe(400)
     const locked = await agent.signIn(page)
     expect({ status: locked.status, path: locked.url.pathname }).toEqual({ status: 429, path: account })
     expect(Number(locked.headers['retry-after'])).toBeGreaterThan(0)
     await strict.close()
   })
 
-  const signInFields = async (agent = browser(), path = account) =>
-    fieldsOf(await agent.open(path), 'name="password"')
-  const foreign = {
-    'another browser': () => signInFields(),
-    'a sign-in for a client': (agent: RawBrowser) => signInFields(agent, authorizeUrl(web)),
-  }
-  test.each(forgedForms(foreign))('a form %s signs no user in', async (_, forge) => {
+  test('a forged form signs no user in', async () => {
     const agent = browser()
-    const credentials = { username: ada.email, password: ada.password }
-    const { fields, headers } = await forge({ ...(await signInFields(agent)), ...credentials }, agent)
-    expectErrorPage(await agent.post(account, fields, headers), 403)
-    await signInPage(agent)
-    expect(events.map(({ type }) => type)).toEqual(['request.refused'])
-  })
-})
-
-describe("with the host's own login page", () => {
-  let hosted: Host
-  const user = { current: undefined as { subject: number; authTime: number } | undefined }
-  beforeAll(async () => {
-    hosted = await startHost({
-      before: [session({ secret: 'of the host', resave: false, saveUninitialized: false })],
-      options: { login: { url: '/sign-in', current: () => user.current } },
+    const signInFields = async (by: RawBrowser, path = account) => ({
+      ...fieldsOf(await by.open(path), 'name="password"'),
+      ...{ username: ada.email, password: ada.password },
     })
-  })
-  afterAll(() => hosted.close())
-  beforeEach(() => {
-    user.current = undefined
+    await expectForgedFormsRefused(agent, account, () => signInFields(agent), {
+      'another browser': () => signInFields(browser()),
+      'a sign-in for a client': () => signInFields(agent, authorizeUrl(web)),
+    })
+    await signInPage(agent)
+    expect(new Set(events.map(({ type }) => type))).toEqual(new Set(['request.refused']))
   })
 
-  test('the browser goes there and comes back to the list', async () => {
+  test('the browser goes to the login page of the host, and comes back to the list or to a link', async () => {
+    let user: { subject: number; authTime: number } | undefined
+    const hosted = await startHost({
+      before: [session({ secret: 'of the host', resave: false, saveUninitialized: false })],
+      options: { login: { url: '/sign-in', current: () => user } },
+    })
     const agent = new RawBrowser(hosted.app)
     const there = await agent.get(account)
     expect(there.status).toBe(303)
     expect(there.headers.location).toBe('/sign-in?return_to=%2Foauth%2Faccount%3Freturned%3D1#_')
-    user.current = { subject: 1, authTime: 1_700_000_000 }
-    const back = await agent.open(there.location?.searchParams.get('return_to') ?? '')
-    expect(textOf(back)).toContain('ada @example.com Sign out')
+    const returnTo = there.location?.searchParams.get('return_to') ?? ''
+    const withoutLogin = await agent.get(returnTo)
+    expect(withoutLogin.status).toBe(200)
+    expect(textOf(withoutLogin)).toContain('You’re not signed in')
+    expect(withoutLogin.html).toContain('href="/sign-in?return_to=%2Foauth%2Faccount%3Freturned%3D1"')
+    user = { subject: 1, authTime: 1_700_000_000 }
+    expect(textOf(await agent.open(returnTo))).toContain('ada @example.com Sign out')
+    await hosted.close()
+  })
+})
+
+describe('the links between the pages of an account', () => {
+  const all = ['', '/passkeys', '/second-factor', '/tokens'].map((path) => account + path)
+  /** The paths that the list of the other pages links to. */
+  const others = ({ html }: Answer): string[] => {
+    const [list = ''] = /<nav class="facts links".*?<\/nav>/s.exec(html) ?? []
+    return [...list.matchAll(/href="([^"]+)"/g)].map(([, path = '']) => path)
+  }
+
+  test('each page links to all others, in the same order, and offers the languages', async () => {
+    const many = await startHost({
+      options: {
+        login: { passkeys: true, totp: true },
+        features: { personalAccessTokens: true },
+        developers: () => true,
+      },
+    })
+    const agent = new RawBrowser(many.app)
+    await agent.signIn(await agent.open(account))
+    for (const path of [...all, '/oauth/developer']) {
+      const page = await agent.open(path)
+      expect({ path, others: others(page) }).toEqual({ path, others: all.filter((other) => other !== path) })
+      expect(page.html).toContain(`href="${path}?language=de"`)
+    }
+    await many.close()
   })
 
-  test('a user who returns without a login gets a page with a link, not another redirect', async () => {
-    const back = await new RawBrowser(hosted.app).get(`${account}?returned=1`)
-    expect(back.status).toBe(200)
-    expect(textOf(back)).toContain('You’re not signed in')
-    expect(back.html).toContain('href="/sign-in?return_to=%2Foauth%2Faccount%3Freturned%3D1"')
+  test('a host without these options has one page, and no list', async () => {
+    const agent = browser()
+    expect(others(await agent.signIn(await agent.open(account)))).toEqual([])
+  })
+})
+
+describe('the list', () => {
+  test('names each client, its host, scopes, first and last use, and number of sessions', async () => {
+    const clock = stopClock()
+    const start = clock.now()
+    const { agent } = await allowed({ client_id: 'web', scope: 'openid email notes:read' })
+    clock.travel(100)
+    await allowed(otherWeb, ada, agent)
+    clock.travel(100)
+    await allowed({ client_id: 'web', scope: 'openid email notes:read' }, ada, agent)
+    const iso = (seconds: number) => new Date(seconds * 1000).toISOString()
+    expect(clientsOf(await agent.open(account))).toEqual([
+      {
+        ...{ name: 'Web client', place: 'client.example.com', remove: '/oauth/account?client_id=web' },
+        scopes: ['Sign you in with your Latchkey account', 'See your email address', 'Read your notes'],
+        ...{ since: iso(start), lastUsed: iso(start + 200), sessions: '2' },
+      },
+      {
+        ...{ name: 'Other client', place: 'other.example.com', remove: '/oauth/account?client_id=other' },
+        scopes: ['Sign you in with your Latchkey account'],
+        ...{ since: iso(start + 100), lastUsed: iso(start + 100), sessions: '1' },
+      },
+    ])
+  })
+
+  test('counts what is still valid, and nothing that has ended', async () => {
+    const clock = stopClock()
+    const sessions = async (agent: RawBrowser) => {
+      let page = await agent.open(account)
+      if (page.html.includes('name="password"')) page = await agent.signIn(page)
+      return clientsOf(page).map((client) => client.sessions)
+    }
+    const { agent, tokens } = await allowed({ client_id: 'web', scope: 'openid' })
+    await agent.get(authorizeUrl({ client_id: 'web', scope: 'openid' }))
+    expect(await sessions(agent)).toEqual(['2'])
+    // The code was not redeemed.
+    clock.travel(61)
+    expect(await sessions(agent)).toEqual(['1'])
+    await revoke(host, tokens.refresh_token)
+    expect(await sessions(agent)).toEqual(['0'])
+    await allowed(web, ada, agent)
+    clock.travel(13 * 3600)
+    // The login has ended; a client with offline_access does not need it.
+    expect(await sessions(browser())).toEqual(['1'])
+    clock.travel(31 * 86_400)
+    expect(await sessions(browser())).toEqual(['0'])
+  })
+
+  test('shows the scopes of older tokens after a scope was unticked', async () => {
+    const { agent } = await allowed({ client_id: 'web', scope: 'openid notes:write' })
+    const again = { client_id: 'web', scope: 'openid notes:write', prompt: 'consent' }
+    const page = await agent.open(authorizeUrl(again))
+    const { 'scope:notes:write': _, ...fields } = fieldsOf(page, 'value="allow"')
+    await agent.follow(await agent.post('/oauth/consent', { ...fields, decision: 'allow' }))
+    expect(clientsOf(await agent.open(account))[0]?.scopes).toContain('Write notes for you')
+  })
+
+  test('reads the newest 200 sign-ins of a client, and users.export() every one in order', async () => {
+    const { agent } = await allowed({ client_id: 'web', scope: 'openid' })
+    const [authorization] = await table('authorizations')
+    const now = Math.floor(Date.now() / 1000)
+    const request = JSON.stringify({ ...JSON.parse(authorization.request), redirectUri: callback })
+    const rows = Array.from({ length: 250 }, (_, number) => ({
+      ...{ ...authorization, id: `id-${number}`, code_hash: `hash-${number}`, request },
+      ...{ created_at: now - 1000 + number, consumed_at: null, code_expires_at: now + 60 },
+    }))
+    await host.database.knex.batchInsert(`${host.database.tablePrefix}authorizations`, rows, 25)
+    expect(clientsOf(await agent.open(account)).map(({ sessions }) => sessions)).toEqual(['200'])
+    const { authorizations } = await host.oauth.users.export(1)
+    expect(authorizations.map(({ id }) => id)).toEqual([...rows.map(({ id }) => id), authorization.id])
+  })
+
+  test('of many clients has pages, and each client can be removed', async () => {
+    const { agent } = await allowed({ client_id: 'web', scope: 'openid' })
+    const consent = { subject: '1', scopes: 'openid', terms: '{}', created_at: 1000 }
+    const names = Array.from({ length: 40 }, (_, number) => `gone-${number + 1}`)
+    const rows = names.map((client_id, at) => ({ ...consent, client_id, updated_at: 2000 - at }))
+    await table('consents').insert(rows)
+    const pages = []
+    let page = await agent.open(account)
+    for (;;) {
+      pages.push(namesOf(page))
+      const [, next] = /<a href="([^"]+)">Next page</.exec(page.html) ?? []
+      if (next === undefined) break
+      page = await agent.open(next)
+      expect(page.html).toContain(`<a href="/oauth/account?page=${pages.length}">Previous page</a>`)
+    }
+    expect(pages).toEqual([['Web client', ...names.slice(0, 19)], names.slice(19, 39), names.slice(39)])
+    expect(namesOf(await agent.open(`${account}?page=99`))).toEqual(names.slice(39))
+    for (const wrong of ['0', '-1', 'x', '1e9', '99999', ''])
+      expect(namesOf(await agent.open(`${account}?page=${wrong}`))).toEqual(pages[0])
+    await agent.submit(await agent.open(`${account}?client_id=gone-40`), 'csrf_token')
+    expect(namesOf(await agent.open(`${account}?page=3`))).toEqual(names.slice(19, 39))
+  })
+
+  test.each([true, false])('the last use is the last refresh, with rotation: %s', async (rotation) => {
+    const clock = stopClock()
+    await host.oauth.clients.update('web', { refresh_token_rotation: rotation })
+    const { agent, tokens } = await allowed()
+    let { refresh_token } = tokens
+    for (const seconds of [1000, 30]) {
+      clock.travel(seconds)
+      refresh_token = (await answerOf(refresh(host, refresh_token))).refresh_token ?? refresh_token
+      const [client] = clientsOf(await agent.open(account))
+      expect(client?.lastUsed).toBe(new Date(clock.now() * 1000).toISOString())
+    }
+    await host.oauth.clients.update('web', { refresh_token_rotation: true })
+  })
+})
+
+test('the oldest authorizations beyond the limit end with their tokens, but none of another client, user or kind', async () => {
+  const max = 6
+  const reasons: unknown[] = []
+  const options = { throttle: false as const, maxAuthorizationsPerClient: max, prune: false }
+  const limited: Host = await startHost({ ...settings, options })
+  limited.oauth.events.on('authorization.revoked', ({ reason }) => reasons.push(reason))
+  const offline = authorizeUrl({ client_id: 'web', scope: 'openid offline_access' })
+  const clock = stopClock()
+  const agent = new RawBrowser(limited.app)
+  const grant = async (url: string, by = agent, as = ada) =>
+    answerOf(redeem(limited, codeOf(await by.grant(url, as.email, as.password))))
+  const online = authorizeUrl({ client_id: 'web', scope: 'openid' })
+  const others = [await grant(online), await grant(online)]
+  others.push(await grant(offline, new RawBrowser(limited.app), bob))
+  const many = []
+  for (let round = 0; round < 10; round += 1) {
+    clock.travel(1)
+    many.push(await grant(offline))
+  }
+  await limited.oauth.close()
+  const isActive = async (tokens: { access_token: string }): Promise<boolean> =>
+    (await userinfo(limited, tokens.access_token)).status === 200
+  const active = await Promise.all(many.map(isActive))
+  const count = active.filter(Boolean).length
+  expect(count).toBeGreaterThanOrEqual(max)
+  expect(count).toBeLessThanOrEqual(max + max / 3)
+  // The oldest have ended, and no later one.
+  expect(active).toEqual(many.map((_, index) => index >= many.length - count))
+  expect(await Promise.all(others.map(isActive))).toEqual([true, true, true])
+  expect((await refresh(limited, many[0]?.refresh_token ?? '')).status).toBe(400)
+  expect(reasons).toEqual(Array(many.length - count).fill('too_many'))
+  await limited.close()
+})
+
+describe('removing', () => {
+  test('asks first, then ends codes and tokens at once, in every browser, and the consent', async () => {
+    const here = await allowed()
+    const there = await allowed({ client_id: 'web', scope: 'openid notes:read' })
+    const code = codeOf(await here.agent.get(authorizeUrl({ ...web, prompt: 'none' })))
+    const page = await confirmOf(here.agent, 'Web client')
+    expect(textOf(page)).toContain('Remove Web client ’s access?')
+    expect(textOf(page)).toContain('Web client loses access to your Latchkey account immediately')
+    expect(textOf(page)).toContain('If you use it again, it must ask you first.')
+    expect((await userinfo(host, here.tokens.access_token)).status).toBe(200)
+    const list = await here.agent.submit(page, 'csrf_token')
+    expect(textOf(list)).toContain('Access removed. Web client can no longer use your account.')
+    expect(clientsOf(list)).toEqual([])
+    for (const { tokens } of [here, there]) {
+      expect((await userinfo(host, tokens.access_token)).status).toBe(401)
+      expect((await guarded(host, tokens.access_token)).status).toBe(401)
+      expectError(await refresh(host, tokens.refresh_token), 400, 'invalid_grant')
+    }
+    expectError(await redeem(host, code), 400, 'invalid_grant')
+    const silent = await here.agent.get(authorizeUrl({ ...web, prompt: 'none' }))
+    expectErrorRedirect(silent, 'consent_required')
+    expect(await table('consents')).toEqual([])
+    // The same form again is harmless, and announces nothing.
+    expect((await here.agent.submit(page, 'csrf_token')).url.pathname).toBe(account)
+    const removed = events.filter(({ type }) => type === 'consent.removed')
+    expect(removed).toMatchObject([{ subject: '1', clientId: 'web', address: '127.0.0.1' }])
+
+    const { tokens } = await allowed(web, ada, here.agent)
+    expect((await userinfo(host, tokens.access_token)).status).toBe(200)
+    const [again] = clientsOf(await here.agent.open(account))
+    expect(again).toMatchObject({ name: 'Web client', sessions: '1' })
+  })
+
+  test('leaves other clients and other users as they were, who are in no list of this user', async () => {
+    const { agent } = await allowed()
+    const other = await allowed(otherWeb, ada, agent)
+    const bobs = await allowed(web, bob)
+    expect(namesOf(await agent.open(account)).sort()).toEqual(['Other client', 'Web client'])
+    expect(namesOf(await bobs.agent.open(account))).toEqual(['Web client'])
+    // The address of a client that Bob does not use shows the list.
+    expect(namesOf(await bobs.agent.open(`${account}?client_id=other`))).toEqual(['Web client'])
+    expect(namesOf(await remove(agent, 'Web client'))).toEqual(['Other client'])
+    expect((await userinfo(host, other.tokens.access_token)).status).toBe(200)
+    expect((await userinfo(host, bobs.tokens.access_token)).status).toBe(200)
+    expect((await refresh(host, bobs.tokens.refresh_token)).status).toBe(200)
+    expect(namesOf(await bobs.agent.open(account))).toEqual(['Web client'])
+  })
+
+  test('a first-party client, which needs no consent, loses its tokens and gets new ones', async () => {
+    const { agent, tokens } = await allowed({ client_id: 'ours', scope: 'openid profile offline_access' })
+    expect(await table('consents')).toEqual([])
+    const [listed] = clientsOf(await agent.open(account))
+    expect(listed).toMatchObject({ name: 'Ours', sessions: '1' })
+    expect(listed?.scopes).toContain('See your name and profile')
+    const page = await confirmOf(agent, 'Ours')
+    expect(textOf(page)).toContain('It belongs to Latchkey')
+    expect(clientsOf(await agent.submit(page, 'csrf_token'))).toEqual([])
+    expect((await userinfo(host, tokens.access_token)).status).toBe(401)
+    expectError(await refresh(host, tokens.refresh_token, { client_id: 'ours' }), 400, 'invalid_grant')
+    codeOf(await agent.get(authorizeUrl({ client_id: 'ours', scope: 'openid profile', prompt: 'none' })))
+  })
+
+  test('works for a deleted client', async () => {
+    const { agent } = await allowed(otherWeb)
+    const row = await table('clients').where({ client_id: 'other' }).first()
+    await table('clients').where({ client_id: 'other' }).delete()
+    expect(namesOf(await remove(agent, 'other'))).toEqual([])
+    await table('clients').insert(row)
+  })
+
+  test('a link removes nothing, and cannot make the page claim a removal', async () => {
+    const { agent } = await allowed()
+    const fields = fieldsOf(await confirmOf(agent, 'Web client'), 'csrf_token')
+    const decided = { ...fields, decision: 'remove', removed: 'web' }
+    await agent.open(`${account}?${new URLSearchParams(decided)}`)
+    for (const removed of ['web', 'nobody']) {
+      const page = await agent.open(`${account}?${new URLSearchParams({ removed })}`)
+      expect(namesOf(page)).toEqual(['Web client'])
+      expect(page.html).not.toContain('role="status"')
+    }
+    const page = await agent.open(`${account}?removed=native`)
+    expect(textOf(page)).toContain('Native client can no longer use your account')
+  })
+
+  test('after the session ended, the form leads to the sign-in page and removes nothing', async () => {
+    const { agent, tokens } = await allowed()
+    const page = await confirmOf(agent, 'Web client')
+    await agent.submit(await agent.open('/oauth/logout'), 'csrf_token')
+    const login = await agent.submit(page, 'name="client_id"')
+    expect(textOf(login)).toContain('Sign in Email or username')
+    expect((await refresh(host, tokens.refresh_token)).status).toBe(200)
+  })
+
+  test('a forged form, or one about another client, removes nothing', async () => {
+    const { agent } = await allowed()
+    await allowed(otherWeb, ada, agent)
+    const bobs = await allowed(web, bob)
+    const form = async (of = agent) => fieldsOf(await confirmOf(of, 'Web client'), 'csrf_token')
+    await expectForgedFormsRefused(agent, account, form, {
+      'another user': () => form(bobs.agent),
+      'the sign-out': async () => fieldsOf(await agent.open('/oauth/logout'), 'csrf_token'),
+    })
+    expectErrorPage(await agent.post(account, { ...(await form()), client_id: 'other' }), 403)
+    expect(namesOf(await agent.open(account)).sort()).toEqual(['Other client', 'Web client'])
+  })
+
+  test('the form of one user removes nothing for the next one who signs in', async () => {
+    const { agent } = await allowed()
+    const bobs = await allowed(web, bob)
+    const page = await confirmOf(agent, 'Web client')
+    const choice = await agent.open(authorizeUrl({ ...web, prompt: 'select_account' }))
+    const login = await agent.submit(choice, 'value="another"', { decision: 'another' })
+    await agent.signIn(login, bob.email, bob.password)
+    expectErrorPage(await agent.submit(page, 'csrf_token'), 403)
+    expect((await userinfo(host, bobs.tokens.access_token)).status).toBe(200)
+  })
+
+  test('no code that is issued at the same time stays valid', async () => {
+    const { challenge, verifier } = pkce()
+    const asked = { ...web, prompt: 'none', code_challenge: challenge, code_challenge_method: 'S256' }
+    const outcomes: string[] = []
+    // The removal is first, in between, and last among the requests.
+    for (const turn of [0, 1, 2]) {
+      const { agent } = await allowed()
+      const fields = fieldsOf(await confirmOf(agent, 'Web client'), 'csrf_token')
+      const requests = [0, 1, 2].map((place) =>
+        place === turn ? agent.post(account, fields) : agent.get(authorizeUrl(asked)),
+      )
+      for (const { location } of await Promise.all(requests)) {
+        if (location?.searchParams.has('error')) outcomes.push('refused')
+        const code = location?.searchParams.get('code') ?? undefined
+        if (code === undefined) continue
+        outcomes.push('issued')
+        expectError(await redeem(host, code, { code_verifier: verifier }), 400, 'invalid_grant')
+      }
+      expect(await table('consents').where({ subject: '1' })).toEqual([])
+      expect(await table('authorizations').whereNull('revoked_at')).toEqual([])
+    }
+    // Otherwise nothing happened at the same time.
+    expect(outcomes).toEqual(expect.arrayContaining(['issued', 'refused']))
   })
 })

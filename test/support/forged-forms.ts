@@ -1,3 +1,4 @@
+import { expectErrorPage } from './outcomes.ts'
 import type { RawBrowser } from './raw-browser.ts'
 
 type Fields = Readonly<Record<string, string>>
@@ -35,3 +36,24 @@ export const forgedForms = (
     async (fields, agent) => ({ fields: { ...fields, csrf_token: (await form(agent)).csrf_token ?? '' } }),
   ]),
 ]
+
+/**
+ * Sends each forged form, which must be refused.
+ *
+ * @param path where the form is sent
+ * @param open the fields of the form, as its page would send them
+ * @param foreign as for {@link forgedForms}
+ */
+export const expectForgedFormsRefused = async (
+  agent: RawBrowser,
+  path: string,
+  open: () => Promise<Fields>,
+  foreign: Parameters<typeof forgedForms>[0],
+): Promise<void> => {
+  for (const [form, forge] of forgedForms(foreign)) {
+    const { fields, headers } = await forge(await open(), agent)
+    const answer = await agent.post(path, fields, headers)
+    expect({ form, status: answer.status }).toEqual({ form, status: 403 })
+    expectErrorPage(answer, 403)
+  }
+}
