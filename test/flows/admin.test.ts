@@ -3,21 +3,22 @@ import { serverBehind } from '../../lib/router.ts'
 import {
   acts,
   as,
-  eachWithHost,
   events,
   host,
   metadataOf,
   pathTo,
   signedIn,
-  start,
   stored,
   textOf,
   withAdministrators,
+  withHost,
 } from '../support/administrators.ts'
+import { stopClock } from '../support/clock.ts'
 import { callback, startHost } from '../support/host.ts'
 import { expectErrorPage } from '../support/outcomes.ts'
 import { type Answer, fieldsOf, formOf, RawBrowser } from '../support/raw-browser.ts'
-import { guarded, post, web } from '../support/tokens.ts'
+import { countStatements } from '../support/statement-count.ts'
+import { guarded, post, userinfo, web } from '../support/tokens.ts'
 
 withAdministrators()
 
@@ -40,126 +41,284 @@ const pages = [
 ]
 
 describe('refusals', () => {
-  beforeAll(async () => {
-    await start()
-    await signedIn()
+  withHost()
+  beforeAll(signedIn)
+
+  test.each(pages)('a browser without an administrator is refused at %s, by GET and POST', async (page) => {
+    const stranger = new RawBrowser(host.app)
+    const answers = [await stranger.get(page), await stranger.post(page, { act: 'save' })]
+    const onlyShows = page === '/oauth/admin' || page === '/oauth/admin/events'
+    for (const [index, answer] of answers.entries()) {
+      expectErrorPage(answer, index === 1 && onlyShows ? 405 : 403)
+      expect(answer.setCookies).toEqual([])
+    }
+    const [refusal] = events.filter(({ type }) => type === 'request.refused')
+    expect(refusal).toMatchObject({ code: 'access_denied', reason: 'the option admin refused this request' })
   })
-  afterAll(() => host.close())
 
-  describe('a browser without an administrator', () => {
-    test.each(pages)('is refused at %s, by GET and POST', async (page) => {
-      const stranger = new RawBrowser(host.app)
-      const answers = [await stranger.get(page), await stranger.post(page, { act: 'save' })]
-      const onlyShows = page === '/oauth/admin' || page === '/oauth/admin/events'
-      for (const [index, answer] of answers.entries()) {
-        expectErrorPage(answer, index === 1 && onlyShows ? 405 : 403)
-        expect(answer.setCookies).toEqual([])
-      }
-      const [refusal] = events.filter(({ type }) => type === 'request.refused')
-      expect(refusal).toMatchObject({
-        code: 'access_denied',
-        reason: 'the option admin refused this request',
-      })
-    })
+  test.each([
+    ['a user object', { id: 1 }, 500],
+    ['a number', 1, 500],
+    ['an error', new Error('no'), 500],
+    ['an unavailable service', Object.assign(new Error('no'), { code: 'ECONNREFUSED' }), 503],
+    ['undefined', undefined, 403],
+    ['an empty string', '', 403],
+  ])('%s from the option lets no one in', async (_, answer, status) => {
+    const decide = () => (answer instanceof Error ? Promise.reject(answer) : answer)
+    const options = { admin: decide as never }
+    const other = await startHost({ options, database: host.database })
+    expectErrorPage(await new RawBrowser(other.app).get('/oauth/admin'), status)
+  })
 
-    test.each(Object.keys(forms))('cannot send the form of an administrator: %s', async (act) => {
-      const [page, has, fields] = forms[act]!
+  test('without the option there are no pages', async () => {
+    const other = await startHost({ database: host.database })
+    for (const page of pages) {
+      const { status, html } = await new RawBrowser(other.app).get(page)
+      const notOurs = expect.stringContaining('Cannot GET')
+      expect({ page, status, html }).toEqual({ page, status: 404, html: notOurs })
+    }
+  })
+
+  /** Opens the form of an act; returns where it is sent, and what. */
+  const opened = async (agent: RawBrowser, act: string) => {
+    const [page, has, changes] = forms[act]!
+    const { action, fields } = formOf((await agent.get(page)).html, has)
+    return { action, fields: { ...fields, ...changes } as Record<string, string> }
+  }
+  /** Each attempt is refused, and nothing is changed or announced. */
+  const expectRefused = async (attempts: readonly (() => Promise<Answer>)[]): Promise<void> => {
+    const before = await stored()
+    for (const attempt of attempts) expectErrorPage(await attempt(), 403)
+    expect(await stored()).toEqual(before)
+    expect(acts()).toEqual([])
+  }
+
+  test.each(Object.keys(forms))(
+    'only the administrator who opened the form to %s can send it, and only with its own token',
+    async (act) => {
       const carol = as('carol')
-      const form = formOf((await carol.get(page)).html, has)
-      const before = await stored()
+      const { action, fields } = await opened(carol, act)
+      const { csrf_token: _, ...without } = fields
+      const { csrf_token = '' } = (await opened(carol, act === 'disable' ? 'rotate' : 'disable')).fields
       // In the same browser: another administrator, and a person who is not one.
-      for (const headers of [{ 'x-admin': 'dave' }, { 'x-admin': '' }]) {
-        const other = new RawBrowser(host.app, undefined, headers, carol.cookies)
-        expectErrorPage(await other.post(form.action, { ...form.fields, ...fields }), 403)
-      }
-      expect(await stored()).toEqual(before)
-      expect(acts()).toEqual([])
-    })
+      const sameBrowser = (name: string) =>
+        new RawBrowser(host.app, undefined, { 'x-admin': name }, carol.cookies)
+      await expectRefused([
+        () => sameBrowser('dave').post(action, fields),
+        () => sameBrowser('').post(action, fields),
+        () => carol.post(action, without),
+        () => carol.post(action, { ...fields, csrf_token }),
+        () => as('carol').post(action, fields),
+      ])
+    },
+  )
 
-    test.each([
-      ['a user object', { id: 1 }, 500],
-      ['a number', 1, 500],
-      ['an error', new Error('no'), 500],
-      ['an unavailable service', Object.assign(new Error('no'), { code: 'ECONNREFUSED' }), 503],
-      ['undefined', undefined, 403],
-      ['an empty string', '', 403],
-    ])('%s from the option lets no one in', async (_, answer, status) => {
-      const decide = () => (answer instanceof Error ? Promise.reject(answer) : answer)
-      const options = { admin: decide as never }
-      const other = await startHost({ options, database: host.database })
-      expectErrorPage(await new RawBrowser(other.app).get('/oauth/admin'), status)
-    })
+  test('a form is refused from another site, from another browser, for another act and for another client', async () => {
+    const [carol, other] = [as('carol'), as('carol')]
+    const { action, fields } = await opened(carol, 'disable')
+    await opened(other, 'disable')
+    await expectRefused([
+      () => carol.post(action, fields, { 'sec-fetch-site': 'cross-site' }),
+      () => carol.post(action, fields, { origin: 'https://evil.example' }),
+      () => carol.post(action, { ...fields, act: 'enable' }),
+      () => carol.post(action, { ...fields, client_id: 'self' }),
+      () => other.post(action, fields),
+    ])
+  })
+})
 
-    test('finds no page without the option', async () => {
-      const other = await startHost({ database: host.database })
-      for (const page of pages) {
-        const { status, html } = await new RawBrowser(other.app).get(page)
-        expect({ page, status, html }).toEqual({
-          page,
-          status: 404,
-          html: expect.stringContaining('Cannot GET'),
-        })
-      }
+describe('clients', () => {
+  withHost()
+
+  test('are registered with the values of the form, once it is corrected; the secret is shown once', async () => {
+    const carol = as('carol')
+    const page = await carol.get('/oauth/admin/new-client')
+    const redirect_uris = `${callback}\r\n\r\n com.example.app:/cb `
+    const refused = await carol.submit(page, 'value="create"', {
+      ...{ client_id: 'new', client_name: 'New <b>', redirect_uris, scope: ' openid  email ' },
+      ...{ 'grant_types:client_credentials': 'on', first_party: 'on', other: '{' },
     })
+    expect(refused.status).toBe(400)
+    const created = await carol.submit(refused, 'value="create"', { other: '{ "default_max_age": 60 }' })
+    expect(created.url.href).toBe(`http://localhost:3000${pathTo('new')}#_`)
+    expect(created.html).toContain('The client is registered.')
+    const [, client_secret = ''] = /id="client-secret"[^>]*>([^<]+)</.exec(created.html) ?? []
+    const fields = { grant_type: 'client_credentials', client_id: 'new', client_secret }
+    expect((await post(host, fields)).status).toBe(200)
+    expect(await metadataOf('new')).toMatchObject({
+      ...{ client_name: 'New <b>', redirect_uris: [callback, 'com.example.app:/cb'], scope: 'openid email' },
+      ...{ grant_types: ['authorization_code', 'refresh_token', 'client_credentials'], first_party: true },
+      ...{ require_pkce: false, default_max_age: 60 },
+    })
+    const again = await carol.get(pathTo('new'))
+    expect(again.html).not.toContain(client_secret)
+    expect(again.html).not.toContain('The client is registered.')
+    expect(again.html).toContain('New &lt;b&gt;')
+    expect(acts()).toEqual([['client.created', { clientId: 'new', actor: 'carol' }]])
+    expect(JSON.stringify(events)).not.toContain(client_secret)
+    const isPublic = { client_id: 'p', redirect_uris: callback, token_endpoint_auth_method: 'none' }
+    expect((await carol.submit(page, 'value="create"', isPublic)).html).not.toContain('client-secret')
   })
 
-  describe('forms', () => {
-    test.each(Object.keys(forms))(
-      'are refused from another site, from another browser, or for another act: %s',
-      async (act) => {
-        const [page, has, fields] = forms[act]!
-        const carol = as('carol')
-        const { action, fields: given } = formOf((await carol.get(page)).html, has)
-        const sent = { ...given, ...fields }
-        const { csrf_token: _, ...without } = sent
-        const [otherPage, otherHas] = forms[act === 'disable' ? 'rotate' : 'disable']!
-        const { csrf_token } = fieldsOf(await carol.get(otherPage), otherHas)
-        const before = await stored()
-        const other = as('carol')
-        await other.get(page)
-        for (const answer of [
-          await carol.post(action, without),
-          await carol.post(action, { ...sent, csrf_token: csrf_token ?? '' }),
-          await carol.post(action, sent, { 'sec-fetch-site': 'cross-site' }),
-          await carol.post(action, sent, { origin: 'https://evil.example' }),
-          await carol.post(action, { ...sent, act: 'enable' }),
-          await other.post(action, sent),
-          await as('carol').post(action, sent),
-        ])
-          expectErrorPage(answer, 403)
-        expect(await stored()).toEqual(before)
-        expect(acts()).toEqual([])
-      },
-    )
+  test.each<[wrong: Record<string, string>, error: string]>([
+    [{ redirect_uris: 'https://a.example/#x' }, 'redirect_uri must not have a fragment'],
+    [{ redirect_uris: '' }, 'is required with the grant types authorization_code and implicit'],
+    [{ scope: 'opendi' }, 'scope: opendi'],
+    [{ client_id: 'web' }, 'client_id: web is already registered'],
+    [{ policy_uri: 'privacy' }, 'policy_uri must be an https URL'],
+    [{ token_endpoint_auth_method: 'magic' }, 'token_endpoint_auth_method must be one of'],
+    [{ other: '{' }, 'other must be JSON'],
+    [{ other: '[]' }, 'other must be an object'],
+    [{ other: '{"scope":"openid"}' }, 'other must not contain scope, which has a field above'],
+    [
+      { other: '{"client_secret":"s"}' },
+      'other must not contain client_secret, which is not client metadata',
+    ],
+    [{ other: '{"self_described":"x"}' }, 'must not contain self_described, which is not client metadata'],
+    [{ other: '{"default_max_age":"1"}' }, 'default_max_age must be a whole number of seconds'],
+  ])('%j is refused beside its field, and the form keeps what was typed', async (wrong, error) => {
+    const carol = as('carol')
+    const page = await carol.get('/oauth/admin/new-client')
+    const before = await stored()
+    const fields = { client_id: 'typed', client_name: 'Typed', redirect_uris: callback, ...wrong }
+    const refused = await carol.submit(page, 'value="create"', fields)
+    expect(refused.status).toBe(400)
+    const [field = ''] = Object.keys(wrong)
+    const message = new RegExp(`id="field-${field}-error"><bdi lang="en">([^<]+)<`).exec(refused.html)?.[1]
+    expect(message).toContain(error)
+    expect(fieldsOf(refused, 'value="create"')).toMatchObject(fields)
+    expect(await stored()).toEqual(before)
+  })
 
-    test('for one client do not change another one', async () => {
-      const carol = as('carol')
-      const { action, fields } = formOf((await carol.get(pathTo('self'))).html, 'value="disable"')
-      expectErrorPage(await carol.post(action, { ...fields, client_id: 'web' }), 403)
-      expect(await metadataOf('web')).toMatchObject({ disabled: false })
+  test('are changed to the values of the form, and members without a field to those of its JSON', async () => {
+    const more = { default_max_age: 60, 'client_name#de': 'Netz', contacts: ['a@b.example'] }
+    await host.oauth.clients.update('web', more)
+    const before = await metadataOf('web')
+    const carol = as('carol')
+    const page = await carol.get(pathTo('web'))
+    // Unchanged, it changes nothing.
+    await carol.submit(page, 'value="save"')
+    expect(await metadataOf('web')).toEqual(before)
+    const shown = await carol.get(pathTo('web'))
+    const { default_max_age: _, ...other } = JSON.parse(fieldsOf(shown, 'value="save"').other ?? '')
+    const fields = {
+      client_name: 'Shop',
+      contacts: '',
+      other: JSON.stringify({ ...other, tls_client_certificate_bound_access_tokens: false }),
+    }
+    const saved = await carol.submit(shown, 'value="save"', fields)
+    expect(saved.html).toContain('Your changes are saved.')
+    const { default_max_age: __, contacts: ___, ...kept } = before!
+    expect(await metadataOf('web')).toEqual({
+      ...{ ...kept, client_name: 'Shop', tls_client_certificate_bound_access_tokens: false },
     })
+    expect(acts()).toEqual(Array(2).fill(['client.updated', { clientId: 'web', actor: 'carol' }]))
+  })
+
+  test('a form that was opened before another change overwrites nothing, and is refused with a notice', async () => {
+    const [carol, dave] = [as('carol'), as('dave')]
+    const [hers, his] = [await carol.get(pathTo('web')), await dave.get(pathTo('web'))]
+    await carol.submit(hers, 'value="save"', { client_name: 'Hers' })
+    const stale = await dave.submit(his, 'value="save"', { client_name: 'His' })
+    expect(stale.html).toContain('Nothing was saved')
+    expect(fieldsOf(stale, 'value="save"').client_name).toBe('Hers')
+    expect(await metadataOf('web')).toMatchObject({ client_name: 'Hers' })
+    await dave.submit(stale, 'value="save"', { client_name: 'His' })
+    expect(await metadataOf('web')).toMatchObject({ client_name: 'His' })
+  })
+
+  test('get a new secret, which only its administrator sees, once; the previous one works for a day', async () => {
+    const clock = stopClock()
+    const carol = as('carol')
+    const form = formOf((await carol.get(pathTo('web'))).html, 'value="rotate"')
+    const answer = await carol.post(form.action, form.fields)
+    expect(answer.status).toBe(303)
+    expect(answer.location?.href).toBe(`http://localhost:3000${pathTo('web')}#_`)
+    const dave = new RawBrowser(host.app, undefined, { 'x-admin': 'dave' }, carol.cookies)
+    expect((await dave.get(pathTo('web'))).html).not.toContain('id="client-secret"')
+    expect((await carol.send('HEAD', pathTo('web'))).setCookies).toEqual([])
+    const page = await carol.get(pathTo('web'))
+    const [, secret = ''] = /id="client-secret"[^>]*>([^<]+)</.exec(page.html) ?? []
+    expect(page.headers['cache-control']).toBe('no-store')
+    expect((await carol.get(pathTo('web'))).html).not.toContain(secret)
+    for (const sent of [...answer.setCookies, answer.location?.href]) expect(sent).not.toContain(secret)
+    const withSecret = async (client_secret: string) =>
+      (await post(host, { grant_type: 'client_credentials', client_id: 'web', client_secret })).status
+    expect([await withSecret(secret), await withSecret(web.client_secret)]).toEqual([200, 200])
+    clock.travel(86_399)
+    expect(await withSecret(secret)).toBe(200)
+    expect(acts()).toEqual([['client.secret_rotated', { clientId: 'web', actor: 'carol' }]])
+  })
+
+  test('are disabled, enabled and deleted; the page says what a deletion ends', async () => {
+    await host.oauth.clients.update('web', { client_name: 'Deleted' })
+    const { tokens } = await signedIn()
+    const carol = as('carol')
+    const disabled = await carol.submit(await carol.get(pathTo('web')), 'value="disable"')
+    expect(textOf(disabled)).toContain('The client is disabled.')
+    expect((await userinfo(host, tokens.access_token)).status).toBe(401)
+    await carol.submit(disabled, 'value="enable"')
+    expect((await userinfo(host, tokens.access_token)).status).toBe(200)
+    const asked = await carol.get('/oauth/admin/delete-client?client_id=web')
+    expect(textOf(asked)).toMatch(/Users who allowed it something 1 Authorizations that were not ended 1 /)
+    const list = await carol.submit(asked, 'value="delete"')
+    expect(textOf(list)).toContain('The client Deleted is deleted.')
+    expect(await metadataOf('web')).toBeUndefined()
+    const named = { clientId: 'web', actor: 'carol' }
+    expect(acts()).toEqual([
+      ['client.disabled', named],
+      ['client.enabled', named],
+      ['client.deleted', named],
+    ])
+    expectErrorPage(await carol.get(pathTo('web')), 404)
+    expectErrorPage(await carol.get('/oauth/admin/delete-client'), 404)
+    expectErrorPage(await carol.submit(asked, 'value="delete"'), 404)
+  })
+
+  test('a thousand of them have pages of fifty and a search, with one statement each', async () => {
+    const { knex, tablePrefix } = host.database
+    const [row] = await knex(`${tablePrefix}clients`).where({ client_id: 'self' })
+    const rows = Array.from({ length: 1000 }, (_, index) => ({
+      ...{ ...row, client_id: `c-${String(index).padStart(4, '0')}` },
+      metadata: JSON.stringify({ ...JSON.parse(row.metadata), client_name: `No. ${index}` }),
+    }))
+    await knex.batchInsert(`${tablePrefix}clients`, rows, 50)
+    const carol = as('carol')
+    await carol.get('/oauth/admin')
+    const count = await countStatements(knex, [`${tablePrefix}sessions`])
+    const seen: string[] = []
+    let next: string | undefined = '/oauth/admin?q=no.'
+    let pagesSeen = 0
+    while (next !== undefined) {
+      count.reset()
+      const { html }: Answer = await carol.get(next)
+      expect(count.ours).toHaveLength(1)
+      pagesSeen += 1
+      seen.push(...[...html.matchAll(/client\?client_id=(c-[0-9]{4})"/g)].map(([, id = '']) => id))
+      next = /href="([^"]+)">Next page/.exec(html)?.[1]?.replaceAll('&amp;', '&')
+    }
+    expect(pagesSeen).toBe(20)
+    expect(seen).toEqual(rows.map(({ client_id }) => client_id))
+    const found = await carol.get('/oauth/admin?q=NO.%20999')
+    expect(textOf(found)).toContain('No. 999')
+    expect(found.html).not.toContain('Next page')
+    expect(textOf(await carol.get('/oauth/admin?q=%25%3Cb%3E'))).toContain('“ %&lt;b&gt; ”')
   })
 })
 
 describe('users', () => {
-  eachWithHost()
+  withHost()
 
-  test.each([
+  test.each<[act: string, notice: string, event: string, details: object, status: number]>([
+    ['remove', 'The client no longer has access', 'consent.removed', { clientId: 'web' }, 401],
     [
-      'remove',
-      'The client no longer has access',
-      ['consent.removed', { subject: '1', clientId: 'web' }],
-      401,
+      ...(['revoke', 'The authorization is revoked', 'authorization.revoked'] as const),
+      ...([{ clientId: 'web', reason: 'revoked_by_admin' }, 401] as const),
     ],
-    [
-      'revoke',
-      'The authorization is revoked',
-      ['authorization.revoked', { subject: '1', clientId: 'web', reason: 'revoked_by_admin' }],
-      401,
-    ],
-    ['sign-out', 'The login has ended', ['login.ended', { subject: '1' }], 200],
-    ['end', 'have ended', ['user.revoked', { subject: '1', reason: 'by an administrator' }], 401],
-  ] as const)('%s takes effect, is confirmed and announced', async (act, notice, [type, details], status) => {
+    // With offline_access the token outlives the login.
+    ['sign-out', 'The login has ended', 'login.ended', {}, 200],
+    ['end', 'have ended', 'user.revoked', { reason: 'by an administrator' }, 401],
+  ])('%s takes effect once, is confirmed and announced', async (act, notice, type, details, status) => {
     const { tokens } = await signedIn()
     const carol = as('carol')
     const page = await carol.get('/oauth/admin/users?q=ADA%40example.com')
@@ -167,10 +326,9 @@ describe('users', () => {
     const done = await carol.submit(page, `value="${act}"`)
     expect(done.url.search).toBe('?subject=1')
     expect(textOf(done)).toContain(notice)
-    expect(acts()).toContainEqual([type, expect.objectContaining({ ...details, actor: 'carol' })])
-    // With offline_access it outlives the login.
+    const named = { ...details, subject: '1', actor: 'carol' }
+    expect(acts()).toContainEqual([type, expect.objectContaining(named)])
     expect((await guarded(host, tokens.access_token)).status).toBe(status)
-    // A second time there is nothing to end.
     events.length = 0
     await carol.submit(page, `value="${act}"`)
     expect(acts().filter(([name]) => name !== 'user.revoked')).toEqual([])
@@ -191,8 +349,8 @@ describe('users', () => {
   })
 })
 
-describe('keys and events', () => {
-  eachWithHost()
+describe('keys, events and all pages', () => {
+  withHost()
 
   test('the next keys are published on request, in the name of the administrator', async () => {
     const carol = as('carol')
@@ -212,19 +370,15 @@ describe('keys and events', () => {
   test('events are shown newest first, by user, client, type and error id, in pages', async () => {
     await signedIn()
     const carol = as('carol')
-    const { html: refused } = await carol.get(
-      '/oauth/authorize?client_id=web&redirect_uri=https://evil.example',
-    )
-    const [, errorId = ''] = /id="error-id">([^<]+)/.exec(refused) ?? []
+    const refused = await carol.get('/oauth/authorize?client_id=web&redirect_uri=https://evil.example')
+    const [, errorId = ''] = /id="error-id">([^<]+)/.exec(refused.html) ?? []
     await serverBehind(host.oauth)!.eventLog!.settled()
     const typesAt = async (query: string) => {
       const { html } = await carol.get(`/oauth/admin/events?${query}`)
       return [...html.matchAll(/<span class="name">([^<]+)</g)].map(([, type]) => type)
     }
-    const all = await typesAt('')
-    expect(all).toEqual(
-      expect.arrayContaining(['login.succeeded', 'consent.allowed', 'tokens.issued', 'request.refused']),
-    )
+    const some = ['login.succeeded', 'consent.allowed', 'tokens.issued', 'request.refused']
+    expect(await typesAt('')).toEqual(expect.arrayContaining(some))
     expect(await typesAt('type=login')).toEqual(['login.succeeded'])
     expect(await typesAt('type=log')).toEqual([])
     expect(await typesAt(`error_id=%20${errorId.toLowerCase()}`)).toEqual(['request.refused'])
@@ -240,8 +394,7 @@ describe('keys and events', () => {
       ...{ id: `x${index}`, type: 'login.failed', request_id: 'X', subject: null, time: 1, details: '{}' },
       expires_at: 5_000_000_000 + (index >> 1),
     }))
-    for (let start = 0; start < rows.length; start += 65)
-      await knex(`${tablePrefix}events`).insert(rows.slice(start, start + 65))
+    await knex.batchInsert(`${tablePrefix}events`, rows, 65)
     let next: string | undefined = '/oauth/admin/events?type=login'
     let found = 0
     while (next !== undefined) {
@@ -260,41 +413,26 @@ describe('keys and events', () => {
     const other = await startHost({ options: { admin: () => true }, database: host.database })
     const someone = new RawBrowser(other.app)
     expect(textOf(await someone.get('/oauth/admin/events'))).toContain('storeEvents')
-    expect(textOf(await someone.get('/oauth/admin/client?client_id=web'))).not.toContain(
-      'Events of this client',
-    )
+    const page = await someone.get(pathTo('self'))
+    expect(textOf(page)).not.toContain('Events of this client')
     // An administrator without an id is no actor.
     const heard: AuthEvent[] = []
     other.oauth.events.on('client.disabled', (event) => heard.push(event))
-    await someone.submit(await someone.get('/oauth/admin/client?client_id=web'), 'value="disable"')
+    await someone.submit(page, 'value="disable"')
     expect(heard).toEqual([expect.not.objectContaining({ actor: expect.anything() })])
   })
-})
-
-describe('pages', () => {
-  eachWithHost()
 
   test('pages are in English, never stored, and cannot be framed; what strangers wrote is text', async () => {
     const client_name = '<script>alert(1)</script>‮"\' onmouseover=x'
-    await host.oauth.clients.update('web', { client_name: 'x' })
     const { knex, tablePrefix } = host.database
     const [{ metadata }] = await knex(`${tablePrefix}clients`).where({ client_id: 'web' })
-    const hostile = JSON.stringify({
-      ...JSON.parse(metadata),
-      client_name,
-      client_uri: 'javascript:alert(1)',
-      logo_uri: 'https://evil.example/x.png',
-    })
+    const uris = { client_uri: 'javascript:alert(1)', logo_uri: 'https://evil.example/x.png' }
+    const hostile = JSON.stringify({ ...JSON.parse(metadata), client_name, ...uris })
     await knex(`${tablePrefix}clients`).where({ client_id: 'web' }).update({ metadata: hostile })
     await signedIn()
-    for (const page of [
-      '/oauth/admin',
-      pathTo('web'),
-      '/oauth/admin/delete-client?client_id=web',
-      '/oauth/admin/users?q=1',
-      '/oauth/admin/events',
-    ]) {
-      const { html, headers } = await as('carol').get(page, { 'accept-language': 'de' })
+    const paths = ['', '/client?client_id=web', '/delete-client?client_id=web', '/users?q=1', '/events']
+    for (const path of paths) {
+      const { html, headers } = await as('carol').get(`/oauth/admin${path}`, { 'accept-language': 'de' })
       expect(html).toContain('<html lang="en" dir="ltr">')
       expect(html).not.toMatch(/<script|<img|‮|href="javascript|src="http/)
       expect(headers).toMatchObject({

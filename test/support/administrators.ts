@@ -10,7 +10,7 @@ export const admin: AuthRouterOptions['admin'] = async (req) => req.get('x-admin
 export let host: Host
 /** What was announced. */
 export const events: AuthEvent[] = []
-export const start = async (): Promise<void> => {
+const start = async (): Promise<void> => {
   const self = { client_id: 'self', grant_types: ['client_credentials' as const] }
   const options = { admin, storeEvents: true, throttle: false as const }
   host = await startHost({ clients: [...testClients, self], options })
@@ -23,10 +23,10 @@ export const withAdministrators = (): void => {
   })
   afterEach(() => jest.restoreAllMocks())
 }
-/** A host for each test that changes something. */
-export const eachWithHost = (): void => {
-  beforeEach(start)
-  afterEach(() => host.close())
+/** One host for the tests of a group. */
+export const withHost = (): void => {
+  beforeAll(start)
+  afterAll(() => host.close())
 }
 
 export const as = (name: string) => new RawBrowser(host.app, undefined, { 'x-admin': name })
