@@ -14,6 +14,7 @@ import { createUsedProofs, type UsedProofs } from './keys/used-proofs.ts'
 import { providerIcons } from './options/branding.ts'
 import type { Limit } from './options/options.ts'
 import type { Options } from './options/resolve.ts'
+import type { Resource } from './options/resources.ts'
 import { warnOnce } from './options/warn-once.ts'
 import { type ClientJwks, createClientJwks } from './outbound/client-jwks.ts'
 import { createOutbound, type Outbound } from './outbound/outbound.ts'
@@ -68,6 +69,8 @@ export interface ServerSetup {
   /** DPoP proofs that were used in this process, if they are not recorded in the database. */
   readonly usedProofs: UsedProofs
   readonly languages: Languages
+  /** The resources of the host; empty if it has none. */
+  readonly resources: readonly Resource[]
   /** Claims by scope: the standard ones and the host's. */
   readonly scopeClaims: ScopeClaims
   readonly views: Views
@@ -220,6 +223,7 @@ export const createAuthorizationServer = (
     requestObjects: createRequestObjects(outbound, now),
     usedProofs: createUsedProofs(now),
     languages,
+    resources: Object.values(options.resources),
     scopeClaims: claimsByScope(options.scopes),
     views: createViews({
       directory: options.views,

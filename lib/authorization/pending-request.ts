@@ -5,7 +5,6 @@ import { redirectToPage } from '../http/send.ts'
 import { sendPage } from '../http/send-page.ts'
 import { homeUrl } from '../http/urls.ts'
 import { createSecret, hashSecret, isSecretOf } from '../keys/secrets.ts'
-import { knownResources } from '../options/resources.ts'
 import { type AuthorizationRequest, stillAuthorizedRequest } from '../protocol/authorization-request.ts'
 import { type Client, isPublic } from '../protocol/client.ts'
 import { EndedRequestError } from '../protocol/ended-request.ts'
@@ -97,7 +96,7 @@ export const assertPending = (
   if (!isStillRegistered(client, pending.request.redirectUri)) throw new EndedRequestError('unknown')
   if (pending.consumedAt !== null) throw new EndedRequestError('finished', client)
   if (pending.expiresAt <= server.now()) throw new EndedRequestError('expired', client)
-  return stillAuthorizedRequest(pending.request, client, server.scopeClaims, knownResources(server))
+  return stillAuthorizedRequest(pending.request, client, server.scopeClaims, server.resources)
 }
 
 /** The client that a URL names for a browser whose cookie may not come back; public, and no part of the request. */

@@ -1,4 +1,3 @@
-import { knownResources } from '../options/resources.ts'
 import { allowedScopes } from '../protocol/client.ts'
 import { scopesWithin } from '../protocol/resource.ts'
 import { clientCredentialsScopes, parseScope } from '../protocol/scope.ts'
@@ -12,7 +11,7 @@ export const clientCredentials: Grant = {
   async exchange(server, client, request) {
     const { parameters } = request
     const resources = requestedResources(server, request)
-    const allowed = scopesWithin(allowedScopes(client), resources, knownResources(server))
+    const allowed = scopesWithin(allowedScopes(client), resources, server.resources)
     const scopes = clientCredentialsScopes(parseScope(parameters.optional('scope')), allowed)
     return tokensForClient(server, client, request, { grantType: 'client_credentials', scopes, resources })
   },

@@ -1,6 +1,5 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { GrantDecision, GrantDefinition, GrantRequest } from '../options/grant-options.ts'
-import { knownResources } from '../options/resources.ts'
 import { allowedScopes, type Client } from '../protocol/client.ts'
 import { definedResources, definedScopes } from '../protocol/defined-grant.ts'
 import { OAuthError } from '../protocol/errors.ts'
@@ -77,7 +76,7 @@ export const definedGrant = ({ grantType, exchange }: GrantDefinition): Grant =>
       await callHost(`the grant ${grantType}`, () => exchange(asked)),
     )
     if (decision === undefined) throw new OAuthError('invalid_grant', 'the grant is invalid, expired or used')
-    const known = knownResources(server)
+    const known = server.resources
     const granted = decision.resources && parseResources(decision.resources, known)
     const resources = definedResources(asked.resources, granted)
     const allowed = scopesWithin(allowedFor(client, decision), resources, known)

@@ -1,7 +1,6 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { transaction } from '../database/transaction.ts'
 import { createSecret, hashSecret, randomId } from '../keys/secrets.ts'
-import { knownResources } from '../options/resources.ts'
 import type { AuthorizationDetails } from '../protocol/authorization.ts'
 import type { Client } from '../protocol/client.ts'
 import type { GrantType } from '../protocol/client-metadata.ts'
@@ -65,7 +64,7 @@ const authorizationFor = (
     ...{ offline: true, codeHash: hashSecret(createSecret('authorizationCode')), codeExpiresAt: now },
     ...{ now, expiresAt: now + lifetime },
     details: {
-      resources: scopesOfResources(scopes, resources, knownResources(server)),
+      resources: scopesOfResources(scopes, resources, server.resources),
       ...(organization !== undefined && { organization }),
       ...login,
       ...refreshTokenBinding(client, binding),
@@ -94,6 +93,6 @@ export const tokensForUser = async (
     await Promise.all([createAuthorization(tx, created), storeTokens(tx, tokens)])
   })
   announceTokens(server, request, grantType, content)
-  if (refreshes) endSurplus(server, created, request.info)
+  if (refreshes && server.isSurplusCheckDue()) endSurplus(server, created, request.info)
   return tokens.response
 }

@@ -1,7 +1,6 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { isOfType, openClientAssertion } from '../keys/client-assertion.ts'
 import { hashSecret } from '../keys/secrets.ts'
-import { knownResources } from '../options/resources.ts'
 import type { TrustedIssuerOptions } from '../options/trusted-issuer-options.ts'
 import { openWithKeys } from '../outbound/client-jwks.ts'
 import { allowedScopes, type Client } from '../protocol/client.ts'
@@ -77,7 +76,7 @@ const targetFor = (
   { parameters }: TokenRequest,
   claims: AssertionClaims,
 ): TokenTarget => {
-  const known = knownResources(server)
+  const known = server.resources
   const asserted = parseResources(assertedResources(claims), known)
   const requested = requestedResources(server, { parameters })
   if (asserted.length > 0 && !requested.every((resource) => asserted.includes(resource))) {

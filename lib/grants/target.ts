@@ -1,5 +1,4 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
-import { knownResources } from '../options/resources.ts'
 import type { Authorization } from '../protocol/authorization.ts'
 import { narrowedDetails, parseAuthorizationDetails } from '../protocol/authorization-details.ts'
 import { OAuthError } from '../protocol/errors.ts'
@@ -21,7 +20,7 @@ export const requestedResources = (
   server: AuthorizationServer,
   { parameters }: Pick<TokenRequest, 'parameters'>,
 ): string[] => {
-  const known = knownResources(server)
+  const known = server.resources
   return known.length > 0 ? parseResources(parameters.all('resource'), known) : []
 }
 
@@ -55,7 +54,7 @@ export const targetOf = (
   { details }: Pick<Authorization, 'details'>,
   scopes: readonly string[],
 ): TokenTarget => {
-  const known = knownResources(server)
+  const known = server.resources
   const resources = tokenResources(requestedResources(server, request), details.resources, known)
   const part = requestedPart(server, request, details)
   if (resources.length === 0) return { scopes, resources, ...part }

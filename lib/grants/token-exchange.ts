@@ -1,6 +1,5 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { hashSecret } from '../keys/secrets.ts'
-import { knownResources } from '../options/resources.ts'
 import type { TokenExchangeDecision, TokenExchangeRequest } from '../options/token-exchange-options.ts'
 import type { Authorization } from '../protocol/authorization.ts'
 import { allowedScopes, type Client, isPublic } from '../protocol/client.ts'
@@ -89,7 +88,7 @@ const targetResources = (
   request: TokenRequest,
   { visible }: ReceivedToken,
 ): readonly string[] => {
-  const audiences = parseResources(request.parameters.all('audience'), knownResources(server))
+  const audiences = parseResources(request.parameters.all('audience'), server.resources)
   const named = [...new Set([...requestedResources(server, request), ...audiences])]
   return named.length > 0 ? named : visible.resources
 }
@@ -155,7 +154,7 @@ export const tokenExchange: Grant = {
     assertMayAct(mayAct, actor, server.issuer)
     const act = withActor(actor, token.act)
 
-    const known = knownResources(server)
+    const known = server.resources
     const resources = targetResources(server, request, subject)
     const isJwt = formatFor(resources, known) === 'jwt'
     const issuedType = issuedTokenType(requestedType, isJwt)
@@ -196,7 +195,7 @@ const allowedAt = (
   client: Client,
   resources: readonly string[],
 ): readonly string[] => {
-  const within = scopesWithin(allowedScopes(client), resources, knownResources(server))
+  const within = scopesWithin(allowedScopes(client), resources, server.resources)
   return resources.length === 0
     ? within
     : within.filter((scope) => !standardScopes.some((standard) => standard === scope))

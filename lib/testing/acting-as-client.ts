@@ -1,4 +1,3 @@
-import { knownResources } from '../options/resources.ts'
 import { allowedScopes } from '../protocol/client.ts'
 import { scopesWithin } from '../protocol/resource.ts'
 import { clientCredentialsScopes } from '../protocol/scope.ts'
@@ -41,7 +40,7 @@ export const actingAsClient = async (
     refuse(`the client ${client} is not registered for the grant client_credentials`)
   }
   const resources = resourcesOf(server, resource)
-  const allowed = scopesWithin(allowedScopes(found), resources, knownResources(server))
+  const allowed = scopesWithin(allowedScopes(found), resources, server.resources)
   const granted = clientCredentialsScopes(listOf(scopes), allowed)
   const access_token_lifetime = Math.min(lifetime, metadata.access_token_lifetime ?? lifetime)
   const brief = { ...found, metadata: { ...metadata, access_token_lifetime } }

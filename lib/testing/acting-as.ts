@@ -1,7 +1,6 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { transaction } from '../database/transaction.ts'
 import { createSecret, hashSecret, randomId } from '../keys/secrets.ts'
-import { knownResources } from '../options/resources.ts'
 import { knownScopes } from '../options/scopes.ts'
 import { isUserMapping } from '../options/users.ts'
 import type { AuthorizationDetails } from '../protocol/authorization.ts'
@@ -152,7 +151,7 @@ export const actingAs = async (
   const login = { sid: randomId(), subject, authTime: server.now(), amr: ['pwd'], acr }
   const authorization = authorizationOf(client, login, {
     ...{ scopes: granted, organization, authorizationDetails },
-    resources: scopesOfResources(granted, resources, knownResources(server)),
+    resources: scopesOfResources(granted, resources, server.resources),
   })
   const accessToken = await issueAccessToken(server, {
     ...{ client, user: found, scopes: granted, resources, authorization, binding: bearer },

@@ -1,5 +1,4 @@
 import type { ServerSetup } from '../authorization-server.ts'
-import { knownResources } from '../options/resources.ts'
 import { parseResources } from '../protocol/resource.ts'
 import { parseScope } from '../protocol/scope.ts'
 import { type AuthRouter, serverBehind } from '../router.ts'
@@ -39,7 +38,7 @@ export const serverOf = (oauth: AuthRouter): ServerSetup => {
  */
 export const resourcesOf = (server: ServerSetup, resource: string | undefined): string[] => {
   try {
-    return resource === undefined ? [] : parseResources([resource], knownResources(server))
+    return resource === undefined ? [] : parseResources([resource], server.resources)
   } catch {
     return refuse(`${resource} is not in the option resources`)
   }

@@ -1,5 +1,4 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
-import { knownResources } from '../options/resources.ts'
 import type { Client } from '../protocol/client.ts'
 import { scopesWithin } from '../protocol/resource.ts'
 import type { VerifiedToken } from './access-token.ts'
@@ -17,7 +16,7 @@ export const visiblePart = (
 ): Pick<VerifiedToken, 'scopes' | 'resources'> | undefined => {
   if (token.clientId === clientId) return token
   if (token.resources.length === 0) return metadata.may_introspect ? token : undefined
-  const known = knownResources(server)
+  const known = server.resources
   const resources = known
     .filter(({ identifier, introspection }) => {
       return token.resources.includes(identifier) && introspection.includes(clientId)
