@@ -33,13 +33,6 @@ export const checkedResources = (
   return Object.fromEntries(checked.map((resource) => [resource.identifier, resource]))
 }
 
-/** The resources of the host as a list; empty if it has none. */
-export const knownResources = ({
-  options,
-}: {
-  readonly options: { readonly resources: Readonly<Record<string, Resource>> }
-}): readonly Resource[] => Object.values(options.resources)
-
 /** @throws OptionsError unless the URL can name a resource */
 const checkedIdentifier = (url: string, issuer: string): string => {
   const identifier = canonicalResource(url)

@@ -1,5 +1,6 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { Authorization } from '../protocol/authorization.ts'
+import type { AuthorizationDetail } from '../protocol/authorization-details.ts'
 import type { Client } from '../protocol/client.ts'
 import type { TokenBinding } from '../protocol/token-binding.ts'
 import type { TokenContext } from '../protocol/token-context.ts'
@@ -31,12 +32,16 @@ export interface IssuedAccessToken {
   readonly binding: TokenBinding
   /** Lifetime in seconds. */
   readonly expiresIn: number
+  /** What it allows in detail (RFC 9396 §7); empty for nothing. */
+  readonly authorizationDetails: readonly AuthorizationDetail[]
   readonly row?: NewAccessToken
 }
 
-/** When an access token is issued and expires, in epoch seconds. */
-export interface AccessTokenTimes {
+/** What is settled about an access token before its format issues it. */
+export interface AccessTokenContent extends Pick<IssuedAccessToken, 'authorizationDetails'> {
+  /** When it is issued, in epoch seconds. */
   readonly now: number
+  /** Epoch seconds. */
   readonly expiresAt: number
 }
 
@@ -45,7 +50,7 @@ export interface AccessTokenFormat {
   issue(
     server: AuthorizationServer,
     grant: AccessTokenGrant,
-    times: AccessTokenTimes,
+    content: AccessTokenContent,
   ): Promise<IssuedAccessToken>
   /** The stored token; undefined if this format did not issue it. The caller checks expiry and revocation. */
   verify(server: AuthorizationServer, value: string): Promise<AccessToken | undefined>

@@ -1,6 +1,5 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { Database } from '../database/types.ts'
-import { knownResources } from '../options/resources.ts'
 import { type AuthorizationDetails, isLive } from '../protocol/authorization.ts'
 import type { AuthorizationDetail } from '../protocol/authorization-details.ts'
 import { allowedScopes, type Client } from '../protocol/client.ts'
@@ -47,11 +46,15 @@ export const issueAccessToken = (
 ): Promise<IssuedAccessToken> => {
   const { client, authorization } = grant
   const now = server.now()
-  const format = formatFor(grant.resources, knownResources(server))
+  const format = formatFor(grant.resources, server.resources)
   const lifetime = lifetimeOf(server, client, format)
   const { notAfter = Number.POSITIVE_INFINITY } = grant
   const expiresAt = Math.min(now + lifetime, authorization?.expiresAt ?? notAfter, notAfter)
-  return formats[format].issue(server, grant, { now, expiresAt })
+  const { resources, context } = grant
+  const authorizationDetails = tokenDetails(server, {
+    ...{ client: client.metadata, resources, details: authorization?.details, context },
+  })
+  return formats[format].issue(server, grant, { now, expiresAt, authorizationDetails })
 }
 
 /** Stores an access token, unless its format is not stored. */

@@ -11,7 +11,6 @@ import type { User } from '../users/users.ts'
 import { type IssuedAccessToken, issueAccessToken, storeAccessToken } from './access-token.ts'
 import { issueIdToken } from './id-token.ts'
 import { type IssuedRefreshToken, issueRefreshToken } from './refresh-token.ts'
-import { tokenDetails } from './token-details.ts'
 import { tokenResponse } from './token-response.ts'
 
 /** To whom tokens are issued, and for what. */
@@ -63,10 +62,6 @@ export const issueTokens = async (server: AuthorizationServer, grant: TokenGrant
     scopes,
     refreshToken: refreshToken?.value ?? grant.refreshToken,
     idToken,
-    authorizationDetails: tokenDetails(server, {
-      ...grant,
-      ...{ client: client.metadata, details: authorization.details },
-    }),
   })
   return { response, accessToken, refreshToken }
 }

@@ -19,7 +19,6 @@ import { findGrantOfExchangedToken, findGrantOfToken } from '../repositories/ind
 import { callHost } from '../users/host-function.ts'
 import type { AccessTokenFormat, AccessTokenGrant } from './access-token-format.ts'
 import { subjectFor } from './subject.ts'
-import { tokenDetails } from './token-details.ts'
 
 /** RS256, which every resource server supports (RFC 9068 §2.1), unless the client has a profile that forbids it. */
 const algorithmFor = ({ metadata }: Client): SigningAlgorithm =>
@@ -97,13 +96,10 @@ const findGrant = (
 
 /** A signed JWT (RFC 9068). It is not stored: a claim names its authorization, whose state introspection reads. */
 export const jwtAccessToken: AccessTokenFormat = {
-  async issue(server, grant, { now, expiresAt }) {
+  async issue(server, grant, { now, expiresAt, authorizationDetails }) {
     const { client, authorization, scopes, resources, binding, context, ownerId } = grant
     const { clientId } = client
     const [audience, ...more] = resources
-    const details = tokenDetails(server, {
-      ...{ client: client.metadata, resources, details: authorization?.details, context },
-    })
     const claims = {
       ...(await hostClaims(server, grant)),
       iss: server.issuer,
@@ -117,12 +113,12 @@ export const jwtAccessToken: AccessTokenFormat = {
       ...(scopes.length > 0 && { scope: formatScope(scopes) }),
       ...confirmationClaim(binding),
       ...(context?.act && { act: context.act }),
-      ...(details.length > 0 && { authorization_details: details }),
+      ...(authorizationDetails.length > 0 && { authorization_details: authorizationDetails }),
       ...(ownerId !== undefined && { authorization_client: ownerId }),
       ...(authorization && { authorization_id: authorization.id, ...loginClaims(authorization.details) }),
     }
     const value = await signJwt(server.keys.signingKey(algorithmFor(client)), claims, accessTokenType)
-    return { value, binding, expiresIn: expiresAt - now }
+    return { value, binding, expiresIn: expiresAt - now, authorizationDetails }
   },
 
   async verify(server, value) {

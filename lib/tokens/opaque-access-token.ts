@@ -1,6 +1,5 @@
 import type { Database } from '../database/types.ts'
 import { createSecret, hashSecret, isSecretOf } from '../keys/secrets.ts'
-import { knownResources } from '../options/resources.ts'
 import {
   type AccessToken,
   findAccessToken,
@@ -48,13 +47,14 @@ const kindFor = ({ context, binding }: AccessTokenGrant): Kind => {
  * not understand, instead of accepting it without a proof.
  */
 export const opaqueAccessToken: AccessTokenFormat = {
-  async issue(_server, grant, { now, expiresAt }) {
+  async issue(_server, grant, { now, expiresAt, authorizationDetails }) {
     const { client, authorization, scopes, resources, binding, context } = grant
     const value = createSecret(kindFor(grant))
     return {
       value,
       binding,
       expiresIn: expiresAt - now,
+      authorizationDetails,
       row: {
         hash: hashSecret(value),
         authorizationId: authorization?.id ?? null,
@@ -71,7 +71,7 @@ export const opaqueAccessToken: AccessTokenFormat = {
   },
 
   async verify(server, value) {
-    const hasResources = knownResources(server).length > 0
+    const hasResources = server.resources.length > 0
     return findOpaqueAccessToken(server.database, value, { hasResources })
   },
 }

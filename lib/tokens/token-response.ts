@@ -1,4 +1,3 @@
-import type { AuthorizationDetail } from '../protocol/authorization-details.ts'
 import { formatScope } from '../protocol/scope.ts'
 import { tokenType } from '../protocol/token-binding.ts'
 import type { TokenResponse } from '../protocol/token-request.ts'
@@ -9,7 +8,6 @@ interface TokenResponseParts {
   readonly scopes: readonly string[]
   readonly refreshToken?: string
   readonly idToken?: string
-  readonly authorizationDetails?: readonly AuthorizationDetail[]
 }
 
 /** A token response (RFC 6749 §5.1), with the scopes that were granted; RFC 6749 §3.3 has no empty `scope`. */
@@ -18,7 +16,6 @@ export const tokenResponse = ({
   scopes,
   refreshToken,
   idToken,
-  authorizationDetails = [],
 }: TokenResponseParts): TokenResponse => ({
   access_token: accessToken.value,
   token_type: tokenType(accessToken.binding),
@@ -26,5 +23,7 @@ export const tokenResponse = ({
   ...(scopes.length > 0 && { scope: formatScope(scopes) }),
   ...(refreshToken !== undefined && { refresh_token: refreshToken }),
   ...(idToken !== undefined && { id_token: idToken }),
-  ...(authorizationDetails.length > 0 && { authorization_details: authorizationDetails }),
+  ...(accessToken.authorizationDetails.length > 0 && {
+    authorization_details: accessToken.authorizationDetails,
+  }),
 })
