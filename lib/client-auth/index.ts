@@ -1,7 +1,7 @@
 import type { AuthorizationServer, EndpointDescription } from '../authorization-server.ts'
-import { ensureDocumentClient, isServed } from '../clients/metadata-documents.ts'
+import { ensureDocumentClient } from '../clients/metadata-documents.ts'
 import type { Options } from '../options/resolve.ts'
-import type { Client } from '../protocol/client.ts'
+import { type Client, isServed } from '../protocol/client.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import type { Explanation } from '../protocol/explanation.ts'
 import type { TokenRequest } from '../protocol/token-request.ts'
@@ -99,14 +99,15 @@ const explanationFor = (client: Client | undefined, methods: readonly ClientAuth
 
 /** The client as it is now; undefined also if its metadata document is gone. */
 const currentClient = async (server: AuthorizationServer, clientId: string): Promise<Client | undefined> => {
+  const { clientMetadataDocuments: documents } = server.options.features
   try {
-    await ensureDocumentClient(server, clientId)
+    if (documents) await ensureDocumentClient(server, documents, clientId)
   } catch (error) {
     if (error instanceof OAuthError && error.code === 'unauthorized_client') return undefined
     throw error
   }
   const client = await findClient(server.database, { clientId, now: server.now() })
-  return client && isServed(server, client) ? client : undefined
+  return client && isServed(client, server.options) ? client : undefined
 }
 
 /**

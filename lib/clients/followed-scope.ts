@@ -13,14 +13,13 @@ interface ScopeContext {
 }
 
 /**
- * A client with the scopes that it may request today. Those of a client that described itself are stored, so that reading
- * it costs nothing more, and stored again at its next authorization request after the host has changed its resources.
+ * A client that described itself, with the scopes that it may request today. They are stored, so that reading the client
+ * costs nothing more, and stored again at its next authorization request after the host has changed its resources.
  */
 export const withFollowedScope = async (
   { options, database, now: clock }: ScopeContext,
   client: Client,
 ): Promise<Client> => {
-  if (client.metadata.scope_follows_resources === undefined) return client
   const scope = selfDescribedScopes(options).join(' ')
   if (client.metadata.scope === scope) return client
   const { clientId } = client

@@ -3,7 +3,6 @@ import { transaction } from '../database/transaction.ts'
 import type { Logger, MetadataDocumentOptions } from '../options/options.ts'
 import type { Options } from '../options/resolve.ts'
 import { OutboundError } from '../outbound/outbound.ts'
-import type { Client } from '../protocol/client.ts'
 import type { ClientMetadata } from '../protocol/client-metadata.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import {
@@ -12,7 +11,6 @@ import {
   isDocumentUrl,
   parseMetadataDocument,
 } from '../protocol/metadata-document.ts'
-import { hasProfile } from '../protocol/security-profile.ts'
 import {
   type ClientRegistrationRecord,
   createClientRegistration,
@@ -40,14 +38,6 @@ const pause = 60
 
 const unusable = (clientId: string, reason: string): OAuthError =>
   new OAuthError('unauthorized_client', `client_id: ${reason}`, { clientId })
-
-/** Whether a stored client may be used: with the profile of the server, and one of a document only while the feature is on. */
-export const isServed = (
-  { options }: { readonly options: Pick<Options, 'features' | 'securityProfile'> },
-  { metadata }: Pick<Client, 'metadata'>,
-): boolean =>
-  hasProfile(metadata, options.securityProfile) &&
-  (metadata.self_described !== 'document' || options.features.clientMetadataDocuments !== undefined)
 
 const assertOrigin = (clientId: string, { allow, deny = [] }: MetadataDocumentOptions): void => {
   const { origin } = new URL(clientId)
@@ -182,17 +172,18 @@ const readAgain = async (context: DocumentContext, known: ClientRegistrationReco
  * Makes sure that a client whose id is the URL of a metadata document is in the database as the document describes it. Any
  * other client costs no statement.
  *
+ * @param documents the option `features.clientMetadataDocuments`
  * @param values.address of a request that may introduce a new client; without one only a known document is read again
  * @throws OAuthError `unauthorized_client` if the document cannot be used, status 429 after too many
  */
 export const ensureDocumentClient = async (
   context: DocumentContext,
+  documents: MetadataDocumentOptions,
   clientId: string,
   { address }: { address?: string } = {},
 ): Promise<void> => {
   const { database, options, now: clock } = context
-  const documents = options.features.clientMetadataDocuments
-  if (documents === undefined || !isDocumentUrl(clientId, options.outbound.allow)) return
+  if (!isDocumentUrl(clientId, options.outbound.allow)) return
   const now = clock()
   const known = await findClientRegistration(database, { clientId })
   if (known === undefined) {

@@ -1,7 +1,7 @@
 import { authenticateClient } from '../client-auth/index.ts'
 import { assertDetailsAreRead, assertGrantAllowed, grantFor } from '../grants/index.ts'
 import type { Context } from '../http/context.ts'
-import { requestedBinding } from '../http/dpop.ts'
+import { provedKey } from '../http/dpop.ts'
 import { tokenRequest } from '../http/form.ts'
 import type { Endpoint } from '../http/route.ts'
 import { sendJson } from '../http/send.ts'
@@ -14,8 +14,8 @@ const exchange = async (context: Context, client: Client, request: TokenRequest)
   const grant = grantFor(server, request.parameters.required('grant_type'))
   assertGrantAllowed(client, grant)
   assertDetailsAreRead(server, grant, request)
-  const proved = { ...request, binding: await requestedBinding(context, client) }
-  return grant.exchange(server, client, { ...proved, binding: tokenBinding(client, proved) })
+  const key = server.options.features.dpop && (await provedKey(context, client))
+  return grant.exchange(server, client, { ...request, binding: tokenBinding(client, request, key) })
 }
 
 /** RFC 6749 §3.2. */

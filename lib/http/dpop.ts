@@ -6,7 +6,7 @@ import { hashSecret } from '../keys/secrets.ts'
 import type { Client } from '../protocol/client.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { profileAlgorithms } from '../protocol/security-profile.ts'
-import { bearer, type KeyBinding, type TokenBinding } from '../protocol/token-binding.ts'
+import type { KeyBinding } from '../protocol/token-binding.ts'
 import { createReplay } from '../repositories/index.ts'
 import type { Context } from './context.ts'
 import type { SenderCheck } from './presented-token.ts'
@@ -88,7 +88,7 @@ export const urlsOfEndpoint = (
 
 /**
  * The key of the proof of a request to one of our endpoints (RFC 9449 §5, §10.1). The URL is that of the issuer, so a proxy
- * need not be trusted.
+ * need not be trusted. Call it after the client has authenticated, so that strangers cannot have proofs verified and stored.
  *
  * @returns undefined if the request has no proof, or `features.dpop` is off
  * @throws OAuthError `invalid_dpop_proof` or `use_dpop_nonce`
@@ -107,24 +107,6 @@ export const provedKey = async (
     )
   await consumeProof(checks, proof)
   return { type: 'dpop', thumbprint: proof.thumbprint }
-}
-
-/**
- * What the access token of a token request is bound to. Call it after the client has authenticated, so that strangers cannot
- * have proofs verified and stored.
- *
- * @throws OAuthError `invalid_dpop_proof` or `use_dpop_nonce`; also without a proof if the client requires one
- *   (`dpop_bound_access_tokens`, RFC 9449 §5.2)
- */
-export const requestedBinding = async (context: Context, client: Client): Promise<TokenBinding> => {
-  const key = await provedKey(context, client)
-  if (key === undefined && client.metadata.dpop_bound_access_tokens) {
-    throw new OAuthError(
-      'invalid_dpop_proof',
-      'the DPoP proof is missing: this client has dpop_bound_access_tokens',
-    )
-  }
-  return key ?? bearer
 }
 
 /**

@@ -2,6 +2,7 @@ import type { ClientMetadata } from './client-metadata.ts'
 import { inLanguage } from './client-metadata-languages.ts'
 import { redirectUriKind } from './redirect-uri.ts'
 import { standardScopes } from './scope.ts'
+import type { SecurityProfile } from './security-profile.ts'
 
 /** What is known about the logo of a client. */
 export interface ClientLogo {
@@ -100,3 +101,39 @@ export const sectorOf = ({ clientId, metadata }: Pick<Client, 'clientId' | 'meta
   // No host contains a space.
   return uri !== undefined && redirectUriKind(uri) === 'https' ? new URL(uri).host : `client ${clientId}`
 }
+
+/** The options that decide which clients a server serves. */
+interface ServingOptions {
+  /** The profile that every client must have; undefined if none is required. */
+  readonly securityProfile: SecurityProfile | undefined
+  readonly features: { readonly clientMetadataDocuments?: object | undefined }
+}
+
+/**
+ * Whether a stored client may be used: with the profile that the server requires, and one of a metadata document only while
+ * the feature is on. An API that only introspects gets no tokens, and is not a client in the sense of the profile.
+ */
+export const isServed = (
+  { metadata }: Pick<Client, 'metadata'>,
+  { securityProfile: required, features }: ServingOptions,
+): boolean => {
+  const hasProfile =
+    required === undefined || metadata.security_profile === required || metadata.grant_types.length === 0
+  return (
+    hasProfile && (metadata.self_described !== 'document' || features.clientMetadataDocuments !== undefined)
+  )
+}
+
+/** Seconds: codes live for at most 60, and pushed requests for less than 600 (FAPI 2.0 Security Profile §5.3.2.1, §5.3.2.2). */
+const longest = { code: 60, pushedRequest: 599 } as const
+
+/**
+ * A lifetime as the profile of the client allows it.
+ *
+ * @param seconds of the option `lifetimes`
+ */
+export const profileLifetime = (
+  { security_profile: profile }: Pick<ClientMetadata, 'security_profile'>,
+  name: keyof typeof longest,
+  seconds: number,
+): number => (profile === undefined ? seconds : Math.min(seconds, longest[name]))

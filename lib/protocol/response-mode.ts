@@ -1,4 +1,3 @@
-import type { Client } from './client.ts'
 import {
   type AuthorizationTarget,
   OAuthError,
@@ -10,9 +9,19 @@ import {
 import { parseJsonObject } from './json.ts'
 import { Parameters } from './parameters.ts'
 import { isFrontChannel } from './response-type.ts'
+import type { SigningAlgorithm } from './signing-algorithms.ts'
+
+/** A client, as far as it decides how its responses are sent. */
+interface AnsweredClient {
+  readonly clientId: string
+  readonly metadata: {
+    readonly response_modes?: readonly ResponseMode[]
+    readonly authorization_signed_response_alg?: SigningAlgorithm
+  }
+}
 
 /** The modes that a client may use: those that it registered, or by default all; signed ones if it registered how. */
-const modesOf = ({ metadata }: Client): readonly ResponseMode[] => {
+const modesOf = ({ metadata }: AnsweredClient): readonly ResponseMode[] => {
   const { response_modes: registered, authorization_signed_response_alg: algorithm } = metadata
   return registered ?? (algorithm === undefined ? plainResponseModes : responseModes)
 }
@@ -32,7 +41,7 @@ const deliveryOf = (mode: ResponseMode, responseType: string): ResponseDelivery 
 const chooseMode = (
   requested: string | undefined,
   responseType: string,
-  client: Client,
+  client: AnsweredClient,
 ): ResponseDelivery => {
   const registered = modesOf(client).map((mode) => deliveryOf(mode, responseType))
   const usable = registered.filter((mode) => isPossible(mode, responseType))
@@ -47,7 +56,9 @@ const chooseMode = (
  * responses in the object (OIDC Core §6.1). Nothing is verified, and an unreadable object says nothing.
  */
 const saidInObject = (parameters: Parameters): Parameters => {
-  const [, payload = ''] = parameters.first('request')?.split('.') ?? []
+  const request = parameters.first('request')
+  if (request === undefined) return Parameters.from([])
+  const [, payload = ''] = request.split('.')
   const object = parseJsonObject(Buffer.from(payload, 'base64url').toString('utf8')) ?? {}
   return Parameters.from(
     ['state', 'response_mode'].flatMap((name): [string, string][] => {
@@ -69,7 +80,7 @@ const printableState = (parameters: Parameters): string | undefined => {
 /** How responses of a mode are signed; nothing for other modes. `RS256` is the default of JARM §3. */
 export const signingFor = (
   mode: ResponseDelivery,
-  { clientId, metadata }: Client,
+  { clientId, metadata }: AnsweredClient,
 ): Pick<AuthorizationTarget, 'signing'> =>
   mode.endsWith('.jwt')
     ? { signing: { clientId, algorithm: metadata.authorization_signed_response_alg ?? 'RS256' } }
@@ -82,7 +93,7 @@ export const signingFor = (
  */
 export const responseSettings = (
   parameters: Parameters,
-  client: Client,
+  client: AnsweredClient,
 ): Omit<AuthorizationTarget, 'redirectUri'> & { readonly state: string | undefined } => {
   parameters.assertLength('state')
   const object = saidInObject(parameters)
@@ -98,7 +109,11 @@ export const responseSettings = (
  *
  * @throws OAuthError `invalid_request`
  */
-export const assertResponseMode = (mode: string | undefined, responseType: string, client: Client): void => {
+export const assertResponseMode = (
+  mode: string | undefined,
+  responseType: string,
+  client: AnsweredClient,
+): void => {
   const known = responseModes.find((one) => one === (mode ?? defaultMode(responseType)))
   const delivery = known && deliveryOf(known, responseType)
   if (delivery === undefined || !isPossible(delivery, responseType)) {

@@ -150,31 +150,3 @@ export const profileAuthMethods = <Method extends string>(
   methods: readonly Method[],
 ): readonly Method[] =>
   profile === undefined ? methods : methods.filter((method) => keyMethods.includes(method))
-
-/** Seconds: codes live for at most 60, and pushed requests for less than 600 (FAPI 2.0 Security Profile §5.3.2.1, §5.3.2.2). */
-const longest = { code: 60, pushedRequest: 599 } as const
-
-/**
- * A lifetime as the profile allows it.
- *
- * @param seconds of the option `lifetimes`
- */
-export const profileLifetime = (
-  { security_profile: profile }: Profiled,
-  name: keyof typeof longest,
-  seconds: number,
-): number => (profile === undefined ? seconds : Math.min(seconds, longest[name]))
-
-/**
- * Whether a client may be used on a server that holds all of its clients to a profile. An API that only introspects gets no
- * tokens, and is not a client in the sense of the profile.
- *
- * @param required the profile of the server; undefined if it requires none
- */
-export const hasProfile = (
-  {
-    security_profile: profile,
-    grant_types: grants,
-  }: Pick<ProfiledMetadata, 'security_profile' | 'grant_types'>,
-  required: SecurityProfile | undefined,
-): boolean => required === undefined || profile === required || grants.length === 0

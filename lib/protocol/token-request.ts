@@ -4,7 +4,7 @@ import { type ClientCertificate, certificateThumbprint } from './client-certific
 import { OAuthError } from './errors.ts'
 import type { Parameters } from './parameters.ts'
 import type { RequestInfo } from './request-info.ts'
-import type { TokenBinding, TokenType } from './token-binding.ts'
+import { bearer, type KeyBinding, type TokenBinding, type TokenType } from './token-binding.ts'
 
 /** A request that a client sends directly, as client authentication and grants read it. */
 export interface TokenRequest {
@@ -20,12 +20,24 @@ export interface TokenRequest {
 
 /**
  * What the tokens of a request are bound to: for a client with `tls_client_certificate_bound_access_tokens` its certificate
- * (RFC 8705 §3), and otherwise what the request proved.
+ * (RFC 8705 §3), and otherwise the key that the request proved.
  *
- * @throws OAuthError `invalid_request` without a certificate that the tokens need
+ * @param key of the DPoP proof; undefined if there is none
+ * @throws OAuthError `invalid_dpop_proof` without a proof if the client requires one (`dpop_bound_access_tokens`,
+ *   RFC 9449 §5.2), `invalid_request` without a certificate that the tokens need
  */
-export const tokenBinding = ({ metadata }: Client, { certificate, binding }: TokenRequest): TokenBinding => {
-  if (!metadata.tls_client_certificate_bound_access_tokens) return binding
+export const tokenBinding = (
+  { metadata }: Client,
+  { certificate }: Pick<TokenRequest, 'certificate'>,
+  key: KeyBinding | undefined,
+): TokenBinding => {
+  if (key === undefined && metadata.dpop_bound_access_tokens) {
+    throw new OAuthError(
+      'invalid_dpop_proof',
+      'the DPoP proof is missing: this client has dpop_bound_access_tokens',
+    )
+  }
+  if (!metadata.tls_client_certificate_bound_access_tokens) return key ?? bearer
   if (certificate !== undefined)
     return { type: 'certificate', thumbprint: certificateThumbprint(certificate) }
   throw new OAuthError(
