@@ -43,7 +43,8 @@ export const authorizeKind: PendingRequestKind = {
     })
     await sendAuthorizationResponse(context, targetOf({ request, client }), issued.parameters)
     const offline = scopes.includes('offline_access')
-    endSurplus(server, { subject: login.subject, clientId: request.clientId, offline }, info)
+    const { subject } = login
+    if (server.isSurplusCheckDue()) endSurplus(server, { subject, clientId: request.clientId, offline }, info)
     return 'answered'
   },
 

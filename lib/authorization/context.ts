@@ -56,16 +56,17 @@ export const consentFor = (
   return { terms, consent: terms && standingConsent(terms, request.redirectUri, meaning) }
 }
 
-/** The organization of a request, and what the user allowed the client there. */
+/** The organization of a request, if the host has organizations, and what the user allowed the client there. */
 const organizationAndConsent = async (
   { server, req }: PageContext,
   asked: RequestToDecide,
   { login, user }: ActiveLogin,
   decision: Decision | undefined,
-): Promise<Remembered & { readonly organization: OrganizationChoice }> => {
+): Promise<Remembered & { readonly organization?: OrganizationChoice }> => {
   const { request } = asked
   const organizations = await findOrganizations(server.options.organizations, user, req)
   const consents = await rememberedConsents(server, asked, login)
+  if (organizations === undefined) return consentFor(server, asked, consents, undefined)
   const chosen = decision?.sid === login.sid ? decision.organization : undefined
   const remembered = lastOrganization(consents, organizations)
   const organization = chooseOrganization({ request, organizations, chosen, remembered })
@@ -87,7 +88,8 @@ export const authorizationContext = async (
   const login = active && { ...active.login, user: active.user }
   return {
     ...{ request, client, login, decision },
-    subject: login && subjectFor(server, client, login.subject),
+    ...(login &&
+      request.hintedSubject !== undefined && { subject: subjectFor(server, client, login.subject) }),
     organization: remembered?.organization,
     consent: remembered?.consent,
     terms: remembered?.terms,

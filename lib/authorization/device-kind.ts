@@ -67,7 +67,8 @@ export const deviceKind: PendingRequestKind = {
       ...(organization !== undefined && { organization }),
     })
     sendEnd(context, asked, 'connected')
-    endSurplus(server, { subject, clientId, offline: scopes.includes('offline_access') }, info)
+    const offline = scopes.includes('offline_access')
+    if (server.isSurplusCheckDue()) endSurplus(server, { subject, clientId, offline }, info)
     return 'answered'
   },
 

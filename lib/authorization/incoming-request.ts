@@ -1,7 +1,6 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { withFollowedScope } from '../clients/followed-scope.ts'
-import { ensureDocumentClient, isServed } from '../clients/metadata-documents.ts'
-import { knownResources } from '../options/resources.ts'
+import { ensureDocumentClient } from '../clients/metadata-documents.ts'
 import { requestedLevels } from '../protocol/acr-values.ts'
 import {
   type AuthorizationRequest,
@@ -11,12 +10,12 @@ import {
   parseDeviceRequest,
 } from '../protocol/authorization-request.ts'
 import { claimsRequest, parseClaims } from '../protocol/claims-request.ts'
-import { allowedScopes, type Client } from '../protocol/client.ts'
+import { allowedScopes, type Client, isServed } from '../protocol/client.ts'
 import { responseTypes } from '../protocol/client-metadata.ts'
 import { asAuthorizationError, OAuthError } from '../protocol/errors.ts'
 import { Parameters } from '../protocol/parameters.ts'
 import type { CodeChallengeMethod } from '../protocol/pkce.ts'
-import { assertMayBeUnpushed, assertPushable } from '../protocol/pushed-request.ts'
+import { assertPushable, mustBePushed } from '../protocol/pushed-request.ts'
 import type { RequestInfo } from '../protocol/request-info.ts'
 import { frontChannelResponseTypes } from '../protocol/response-type.ts'
 import { findForAuthorize, type KnownLogin } from '../repositories/index.ts'
@@ -51,7 +50,8 @@ const serverSideParameters = async (
   client: Client,
   { scopes }: AuthorizationRequest,
 ): Promise<Partial<AuthorizationRequest>> => {
-  const requested = parseClaims(parameters.optional('claims'))
+  const claims = parameters.optional('claims')
+  const requested = claims === undefined ? undefined : parseClaims(claims)
   const supported = server.options.acrValues
   const byDefault = requested?.acr ? undefined : client.metadata.default_acr_values?.join(' ')
   const levels = requestedLevels(parameters.first('acr_values') ?? byDefault, requested?.acr, supported)
@@ -74,6 +74,15 @@ const serverSideParameters = async (
   }
 }
 
+/** Whether a request has a request object, or must have one; without `features.requestObjects` none is read (RFC 9101 §5, §10.5). */
+const usesRequestObject = (
+  { options }: AuthorizationServer,
+  sent: Parameters,
+  client: Client | undefined,
+): boolean =>
+  client?.metadata.require_signed_request_object === true ||
+  (options.features.requestObjects && (sent.has('request') || sent.has('request_uri')))
+
 /** `plain` is for clients that the host registered, without a security profile (RFC 7636 §4.2). */
 const challengeMethods = (
   { options: { codeChallengeMethods } }: AuthorizationServer,
@@ -83,6 +92,10 @@ const challengeMethods = (
     ? codeChallengeMethods
     : ['S256']
 
+/** Whether the request must be pushed: this server requires it of every client, or the client registered it (RFC 9126 §5, §6). */
+const requiresPushing = ({ options }: AuthorizationServer, { metadata }: Client): boolean =>
+  options.features.pushedRequests === 'required' || metadata.require_pushed_authorization_requests === true
+
 /** The request of a client that has been looked up. */
 const validRequest = async (
   server: AuthorizationServer,
@@ -90,12 +103,14 @@ const validRequest = async (
   named: Client | undefined,
   { isPushed = false } = {},
 ): Promise<ClientRequest> => {
-  const resources = knownResources(server)
-  const parameters = await withRequestObject(server, sent, named, { isPushed })
+  const resources = server.resources
+  const parameters = usesRequestObject(server, sent, named)
+    ? await withRequestObject(server, sent, named, { isPushed })
+    : sent
   const verified = parseAuthorizationTarget(parameters, named, resources)
   const { client, target } = verified
   try {
-    if (!isPushed) assertMayBeUnpushed(client, server.options.features.pushedRequests === 'required')
+    if (!isPushed && requiresPushing(server, client)) throw mustBePushed()
     const methods = challengeMethods(server, client)
     const types = supportedResponseTypes(server)
     const request = parseAuthorizationRequest(parameters, verified, methods, types, resources)
@@ -105,6 +120,10 @@ const validRequest = async (
     throw asAuthorizationError(target, error)
   }
 }
+
+/** A client with the scopes that it may request today. */
+const withCurrentScope = (server: AuthorizationServer, client: Client): Client | Promise<Client> =>
+  client.metadata.scope_follows_resources ? withFollowedScope(server, client) : client
 
 /**
  * Parses and validates an authorization request (RFC 6749 §4.1.1, OIDC Core §3.1.2.1), with one statement. A metadata document is
@@ -121,10 +140,11 @@ export const readIncomingRequest = async (
   { sid, info }: { readonly sid: string | undefined; readonly info: RequestInfo },
 ): Promise<IncomingRequest> => {
   const clientId = sent.required('client_id')
-  await ensureDocumentClient(server, clientId, info)
+  const { clientMetadataDocuments: documents } = server.options.features
+  if (documents) await ensureDocumentClient(server, documents, clientId, info)
   const found = await findForAuthorize(server.database, { clientId, sid, now: server.now() })
-  const served = found && isServed(server, found.client) ? found.client : undefined
-  const current = served && (await withFollowedScope(server, served))
+  const served = found && isServed(found.client, server.options) ? found.client : undefined
+  const current = served && (await withCurrentScope(server, served))
   return { ...(await validRequest(server, sent, current)), known: found?.known }
 }
 
@@ -146,7 +166,7 @@ export const readPushedRequest = async (
     ...sent.pairs(),
     ...(sent.has('client_id') ? [] : [['client_id', authenticated.clientId] as const]),
   ])
-  return validRequest(server, named, await withFollowedScope(server, authenticated), { isPushed: true })
+  return validRequest(server, named, await withCurrentScope(server, authenticated), { isPushed: true })
 }
 
 /**
@@ -160,7 +180,7 @@ export const readDeviceRequest = async (
   parameters: Parameters,
   client: Client,
 ): Promise<AuthorizationRequest> => {
-  const current = await withFollowedScope(server, client)
-  const request = parseDeviceRequest(parameters, current, knownResources(server))
+  const current = await withCurrentScope(server, client)
+  const request = parseDeviceRequest(parameters, current, server.resources)
   return { ...request, ...(await serverSideParameters(server, parameters, current, request)) }
 }

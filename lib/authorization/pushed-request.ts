@@ -3,11 +3,10 @@ import type { PageContext } from '../http/context.ts'
 import { isReadOnly } from '../http/read-only.ts'
 import { createSecret, hashSecret, isSecretOf } from '../keys/secrets.ts'
 import type { AuthorizationRequest } from '../protocol/authorization-request.ts'
-import type { Client } from '../protocol/client.ts'
+import { type Client, profileLifetime } from '../protocol/client.ts'
 import { EndedRequestError } from '../protocol/ended-request.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 import { pushedRequestUri, pushedSecret } from '../protocol/pushed-request.ts'
-import { profileLifetime } from '../protocol/security-profile.ts'
 import {
   bindPendingRequest,
   createPendingRequest,

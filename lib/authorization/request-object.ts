@@ -1,6 +1,5 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { isOfType, openClientAssertion } from '../keys/client-assertion.ts'
-import { knownResources } from '../options/resources.ts'
 import { openWithKeys } from '../outbound/client-jwks.ts'
 import { parseAuthorizationTarget, parseClient } from '../protocol/authorization-request.ts'
 import type { Client } from '../protocol/client.ts'
@@ -73,7 +72,7 @@ export interface ReadingOptions {
  * before the client is known, and its redirect URI too if that is outside the object.
  *
  * @param client the client that `client_id` names, if any
- * @returns the same parameters without an object, or if `features.requestObjects` is off
+ * @returns the same parameters if `features.requestObjects` is off
  * @throws OAuthError when client or redirect URI is wrong, or the object and there is no redirect URI outside
  * @throws AuthorizationResponseError when the object is wrong, to be sent to the redirect URI outside
  */
@@ -83,10 +82,7 @@ export const withRequestObject = async (
   client: Client | undefined,
   options: ReadingOptions,
 ): Promise<Parameters> => {
-  const isUsed = parameters.has('request') || parameters.has('request_uri')
-  const isRequired = client?.metadata.require_signed_request_object === true
-  if (!isRequired && !(server.options.features.requestObjects && isUsed)) return parameters
-  const resources = knownResources(server)
+  const resources = server.resources
   const known = parseClient(client, resources)
   const verified = parameters.has('redirect_uri')
     ? parseAuthorizationTarget(parameters, known, resources)

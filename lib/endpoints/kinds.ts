@@ -24,9 +24,10 @@ const misplaced = (description: string): OAuthError =>
  * @returns a function that throws OAuthError `temporarily_unavailable` for such a request
  */
 const secureCheck = (server: ServerSetup): ((req: Request) => void) => {
+  if (!isSecure(server)) return () => {}
   let logged = false
   return (req) => {
-    if (!isSecure(server) || req.secure) return
+    if (req.secure) return
     if (!logged) {
       server.options.logger.error(
         "latchkey: the issuer is https but requests arrive as http; behind a proxy set: app.set('trust proxy', 1)",

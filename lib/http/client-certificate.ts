@@ -31,15 +31,12 @@ const ofHeader = (req: Request, name: string, warnOnce: WarnOnce): ClientCertifi
 /**
  * The certificate of the client: of the TLS connection, or as a trusted proxy sends it.
  *
- * @param options undefined if mutual TLS is off
  * @returns undefined if the client presented none
  * @throws OAuthError `invalid_request` if the header is malformed
  */
 export const clientCertificate = (
   req: Request,
-  options: MutualTls | undefined,
+  options: MutualTls,
   warnOnce: WarnOnce,
-): ClientCertificate | undefined => {
-  if (options === undefined) return undefined
-  return options.header === undefined ? ofConnection(req) : ofHeader(req, options.header, warnOnce)
-}
+): ClientCertificate | undefined =>
+  options.header === undefined ? ofConnection(req) : ofHeader(req, options.header, warnOnce)

@@ -110,7 +110,8 @@ export const queryParameters = (req: Request): Parameters => Parameters.from(que
 export const tokenRequest = ({ server, req, info }: Context): TokenRequest => {
   const parameters = formParameters(req)
   parameters.assertEachOnce()
-  const certificate = clientCertificate(req, server.options.features.mutualTls, server.warnOnce)
+  const { mutualTls } = server.options.features
+  const certificate = mutualTls && clientCertificate(req, mutualTls, server.warnOnce)
   const { authorization } = req.headers
   return { parameters, authorization, ...(certificate && { certificate }), info, binding: bearer }
 }

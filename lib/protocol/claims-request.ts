@@ -51,10 +51,9 @@ const membersOf = (
  * not allow, that the host does not know or that has another value is absent (OIDC Core §5.5.1).
  *
  * @throws OAuthError `invalid_request` if it is not a JSON object
- * @example parseClaims('{"userinfo":{"name":{"essential":true}}}')?.userinfo // ['name']
+ * @example parseClaims('{"userinfo":{"name":{"essential":true}}}').userinfo // ['name']
  */
-export const parseClaims = (value: string | undefined): RequestedClaims | undefined => {
-  if (value === undefined) return undefined
+export const parseClaims = (value: string): RequestedClaims => {
   const claims = parseJsonObject(value)
   if (claims === undefined) throw malformed()
   const idToken = membersOf(claims, 'id_token')
@@ -87,7 +86,7 @@ const requestedValues = (
  */
 export const matchingClaims = (
   claims: Readonly<Record<string, unknown>>,
-  values: ClaimValues = {},
+  values: ClaimValues,
 ): Record<string, unknown> => {
   const matches = ([name, value]: [string, unknown]): boolean =>
     !Object.hasOwn(values, name) || values[name]?.some((wanted) => isDeepStrictEqual(wanted, value)) === true

@@ -34,7 +34,7 @@ export interface AuthorizationContext<UserLogin extends Login = Login> {
   readonly request: AuthorizationRequest
   readonly client: Client
   readonly login: UserLogin | undefined
-  /** The subject of the login as this client sees it; differs from the login's only for pairwise subjects. */
+  /** The subject of the login as this client sees it, if the request names one; differs only for pairwise subjects. */
   readonly subject?: string
   /** The organization that the request is for; absent if the host has none. */
   readonly organization?: OrganizationChoice

@@ -68,8 +68,8 @@ export const lastOrganization = (
 /** Everything that decides which organization a request is for. */
 export interface OrganizationContext {
   readonly request: Pick<AuthorizationRequest, 'organization' | 'prompt'>
-  /** Those that the user belongs to now; undefined if the host has no organizations. */
-  readonly organizations: readonly Organization[] | undefined
+  /** Those that the user belongs to now. */
+  readonly organizations: readonly Organization[]
   /** What the user chose for this request, under the current login. */
   readonly chosen?: string
   /** Where the user last used this client. */
@@ -95,7 +95,6 @@ export const chooseOrganization = ({
   chosen,
   remembered,
 }: OrganizationContext): OrganizationChoice => {
-  if (organizations === undefined) return { outcome: 'settled', organization: undefined }
   const [only, another] = organizations
   if (only === undefined) return { outcome: 'denied', description: 'the user belongs to no organization' }
   if (request.organization !== undefined) {

@@ -1,4 +1,3 @@
-import type { Client } from './client.ts'
 import { OAuthError } from './errors.ts'
 import type { Parameters } from './parameters.ts'
 
@@ -23,13 +22,6 @@ export const assertPushable = (parameters: Parameters): void => {
   if (parameters.has('request_uri')) throw new OAuthError('invalid_request', 'request_uri must not be pushed')
 }
 
-/**
- * Refuses a request that was not pushed, if this server or its client requires that (RFC 9126 §5, §6).
- *
- * @param required whether this server requires it of every client
- * @throws OAuthError `invalid_request`
- */
-export const assertMayBeUnpushed = ({ metadata }: Client, required: boolean): void => {
-  if (required || metadata.require_pushed_authorization_requests)
-    throw new OAuthError('invalid_request', 'request_uri is required: this request must be pushed first')
-}
+/** The error for a request that was not pushed, if this server or its client requires that (RFC 9126 §5, §6). */
+export const mustBePushed = (): OAuthError =>
+  new OAuthError('invalid_request', 'request_uri is required: this request must be pushed first')

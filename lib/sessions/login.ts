@@ -46,6 +46,8 @@ export const currentLogin = async (
 ): Promise<LoginRecord | undefined> => {
   const { server, session } = context
   const known = read ? read.login : await findKnown(server, rememberedSid(context))
+  const reportsLogins = server.options.login.current !== undefined
+  if (!reportsLogins && !known?.fromHost) return known
   const host = await hostLogin(context)
   if (host === undefined) {
     if (!hostDecides(server) && !known?.fromHost) return known

@@ -43,7 +43,8 @@ export const userinfoClaims = async (
   grant: ClaimsGrant,
 ): Promise<Record<string, unknown>> => {
   const revealed = await userClaims(server, user, grant.scopes, individualClaims(server, grant, 'userinfo'))
-  return matchingClaims(revealed, grant.claims?.values?.userinfo)
+  const values = grant.claims?.values?.userinfo
+  return values ? matchingClaims(revealed, values) : revealed
 }
 
 /**
@@ -59,7 +60,8 @@ export const idTokenUserClaims = async (
   const { claims, scopes } = grant
   if (!all && !claims?.idToken.length) return {}
   const known = await userClaims(server, user, scopes, individualClaims(server, grant, 'idToken'))
-  const revealed = matchingClaims(known, claims?.values?.idToken)
+  const values = claims?.values?.idToken
+  const revealed = values ? matchingClaims(known, values) : known
   if (all) return revealed
   return Object.fromEntries(Object.entries(revealed).filter(([name]) => claims?.idToken.includes(name)))
 }

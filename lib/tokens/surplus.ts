@@ -11,12 +11,12 @@ export interface NewlyIssued {
 }
 
 /**
- * Ends the oldest authorizations of this user for this client, beyond the option `maxAuthorizationsPerClient`. It runs in
- * the background and only after a part of that number has been issued, so that issuing needs no further statement.
+ * Ends the oldest authorizations of this user for this client, beyond the option `maxAuthorizationsPerClient`, in the
+ * background. Call it when `server.isSurplusCheckDue()`: most authorizations then need no further statement.
  */
 export const endSurplus = (server: AuthorizationServer, issued: NewlyIssued, info: RequestInfo): void => {
   const { maxAuthorizationsPerClient: max } = server.options
-  if (max === false || !server.isSurplusCheckDue()) return
+  if (max === false) return
   const { subject, clientId } = issued
   const work = async (): Promise<void> => {
     const values = { ...issued, max, now: server.now() }

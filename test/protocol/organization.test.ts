@@ -60,7 +60,7 @@ const asking = (organization?: string, prompt: readonly Prompt[] = []) => ({
 })
 const silently = asking(undefined, ['none'])
 const both = [acme, globex]
-const settled = (organization?: string): OrganizationChoice => ({ outcome: 'settled', organization })
+const settled = (organization: string): OrganizationChoice => ({ outcome: 'settled', organization })
 const denied = (words: string): OrganizationChoice => {
   return { outcome: 'denied', description: expect.stringContaining(words) }
 }
@@ -68,8 +68,6 @@ const open: OrganizationChoice = { outcome: 'open' }
 
 describe('the organization of a request', () => {
   test.each<[string, Parameters<typeof chooseOrganization>[0], OrganizationChoice]>([
-    ['the host knows none', { ...asking(), organizations: undefined }, settled()],
-    ['it knows none, one is named', { ...asking('acme'), organizations: undefined }, settled()],
     ['the user is in none', { ...asking(), organizations: [] }, denied('no organization')],
     ['in none, one is named', { ...asking('acme'), organizations: [] }, denied('no organization')],
     ['the only one', { ...asking(), organizations: [acme] }, settled('acme')],
