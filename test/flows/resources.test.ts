@@ -1,5 +1,10 @@
+import type { RequestHandler } from 'express'
 import supertest from 'supertest'
 import type { AuthRouterOptions } from '../../lib/index.ts'
+import { type SigningKey, signJwt } from '../../lib/keys/jwt.ts'
+import { replaceKeys, rotateKeys } from '../../lib/keys/key-rotation.ts'
+import { serverBehind } from '../../lib/router.ts'
+import { stopClock } from '../support/clock.ts'
 import { callback, clients, type Host, startHost } from '../support/host.ts'
 import { locationOf, RawBrowser } from '../support/raw-browser.ts'
 import {
@@ -10,70 +15,113 @@ import {
   mail,
   notes,
   photos,
+  resourceOptions,
   startResourceHost,
   tokenRequest,
   tokensOf,
 } from '../support/resource-host.ts'
-import { ada, answerOf, expectError, type Fields, tokensFor, userinfo } from '../support/tokens.ts'
+import { countStatements } from '../support/statement-count.ts'
+import { ada, answerOf, expectError, type Fields, guarded, userinfo } from '../support/tokens.ts'
+import { told } from '../support/told.ts'
 
 type Resources = NonNullable<AuthRouterOptions['resources']>
 
 // RFC 8707. What identifiers and scopes are allowed is proved in test/protocol/resource.test.ts.
 
+const scope = 'openid offline_access notes:read notes:write mail:read files:read'
+const guards = ['/none', '/notes', '/files']
+
+const answer: RequestHandler = (req, res) => void res.json(req.auth)
+
 let host: Host
 beforeAll(async () => {
-  host = await startResourceHost({ clients: [{ ...clients[0], client_id: 'fresh', scope }] })
+  const write = { description: 'Write notes for you', optional: true, implies: ['notes:read'] }
+  host = await startResourceHost({
+    options: { scopes: { ...resourceOptions.scopes, 'notes:write': write } },
+    clients: [{ ...clients[0], client_id: 'fresh', scope }],
+  })
+  const { requireToken } = host.oauth
+  host.app.get('/none', requireToken(), answer)
+  host.app.get('/notes', requireToken('notes:read', { resource: notes }), answer)
+  host.app.get('/files', requireToken('files:read', { resource: 'HTTPS://files.EXAMPLE.com' }), answer)
 })
 afterAll(() => host.close())
+afterEach(() => jest.restoreAllMocks())
 
 const about = async (token: string): Promise<Record<string, unknown>> => introspectAs(host, 'web', token)
-const scope = 'openid offline_access notes:read notes:write mail:read'
 
-describe('the audience of an access token', () => {
-  test.each<[string, string[], string[], unknown, string]>([
-    ['that of the request', [notes], [], notes, 'openid offline_access notes:read notes:write'],
-    ['all of the request', [notes, mail], [], [notes, mail], scope],
-    ['those of the token request', [notes, mail], [mail], mail, 'openid offline_access notes:read mail:read'],
-    ['the same again', [notes], [notes, notes], notes, 'openid offline_access notes:read notes:write'],
-    ['none without resources', [], [], undefined, scope],
-  ])('is %s', async (_case, asked, narrowed, aud, left) => {
-    const { access_token, scope: granted } = await tokensOf(host, asked, { scope }, narrowed)
-    expect(granted).toBe(left)
-    const { aud: told, scope: toldScope } = await about(access_token)
-    expect({ told, toldScope }).toEqual({ told: aud, toldScope: left })
-  })
+describe('an access token', () => {
+  const forNotes = 'openid offline_access notes:read notes:write'
+  const forFiles = 'openid offline_access files:read'
+  test.each<[string, string[], string[], string[], unknown, string]>([
+    ['no resource', [], [], ['/none'], undefined, scope],
+    ['a resource', [notes], [], ['/notes'], notes, forNotes],
+    ['two resources', [mail, notes], [], ['/notes'], [mail, notes], `${forNotes} mail:read`],
+    ['one of them', [notes, mail], [mail], [], mail, 'openid offline_access notes:read mail:read'],
+    ['the same one again', [notes], [notes, notes], ['/notes'], notes, forNotes],
+    ['a resource with JWTs', [files], [], ['/files'], files, forFiles],
+    ['two resources with JWTs', [photos, files], [], ['/files'], [photos, files], forFiles],
+    ['another resource with JWTs', [photos], [], [], photos, forFiles],
+  ])(
+    'for %s has its audience and scopes, and passes its guards only',
+    async (_, asked, narrowed, passed, aud, left) => {
+      const { access_token, scope: granted } = await tokensOf(host, asked, { scope }, narrowed)
+      expect(granted).toBe(left)
+      const { aud: said, scope: saidScope } = await about(access_token)
+      expect({ said, saidScope }).toEqual({ said: aud, saidScope: left })
+      const answers = await Promise.all(guards.map((path) => guarded(host, access_token, path)))
+      expect(answers.map(({ status }) => status)).toEqual(
+        guards.map((path) => (passed.includes(path) ? 200 : 401)),
+      )
+    },
+  )
 
-  test('is narrowed by a refresh for its access token only', async () => {
+  test.each([
+    ['/notes', notes, 1],
+    ['/files', files, 0],
+  ])(
+    'gives %s what MCP handlers read, in a fixed number of statements',
+    async (path, resource, statements) => {
+      const { access_token: token } = await tokensOf(host, [resource], { scope })
+      const { body } = await guarded(host, token, path)
+      expect(body).toMatchObject({
+        ...{ token, clientId: 'web', subject: '1', scopes: expect.arrayContaining(['openid']) },
+        ...{ expiresAt: expect.any(Number), resource: new URL(resource).href },
+        resourceMetadataUrl: expect.stringContaining('/.well-known/oauth-protected-resource'),
+        claims: { aud: resource, sub: '1', client_id: 'web', auth_time: expect.any(Number) },
+      })
+      const count = await countStatements(host.database.knex, [host.usersTable])
+      await guarded(host, token, path).expect(200)
+      expect(count.ours).toHaveLength(statements)
+    },
+  )
+
+  test('is narrowed by a refresh for itself only', async () => {
     const { refresh_token } = await tokensOf(host, [notes, mail], { scope })
-    const narrowed = await answerOf(
-      tokenRequest(host, { grant_type: 'refresh_token', refresh_token }, [mail]),
-    )
+    const refreshed = (token: string, fields: Fields, resources: string[]) =>
+      tokenRequest(host, { grant_type: 'refresh_token', refresh_token: token, ...fields }, resources)
+    const narrowed = await answerOf(refreshed(refresh_token, {}, [mail]))
     expect(await about(narrowed.access_token)).toMatchObject({ aud: mail })
-    const next = { grant_type: 'refresh_token', refresh_token: narrowed.refresh_token }
-    const full = await answerOf(tokenRequest(host, next))
-    expect(await about(full.access_token)).toMatchObject({ aud: [notes, mail], scope })
-    const last = { grant_type: 'refresh_token', refresh_token: full.refresh_token, scope: 'openid mail:read' }
-    expectError(await tokenRequest(host, { ...last, scope: 'mail:read' }, [notes]), 400, 'invalid_scope')
-    expect((await answerOf(tokenRequest(host, last))).scope).toBe('openid mail:read')
+    const full = await answerOf(refreshed(narrowed.refresh_token, {}, []))
+    const all = `${forNotes} mail:read`
+    expect(await about(full.access_token)).toMatchObject({ aud: [notes, mail], scope: all })
+    const wrong = refreshed(full.refresh_token, { scope: 'mail:read' }, [notes])
+    expectError(await wrong, 400, 'invalid_scope')
+    const last = await answerOf(refreshed(full.refresh_token, { scope: 'openid mail:read' }, []))
+    expect(last.scope).toBe('openid mail:read')
   })
 
-  test('of a client of its own is what it asks for, with the scopes of the resource', async () => {
+  test('of a client without a user is for what the client asks for, with the scopes of the resource', async () => {
     const own = { grant_type: 'client_credentials' }
     const { access_token, scope: granted } = await answerOf(tokenRequest(host, own, [mail]))
-    expect({ granted, ...(await about(access_token)) }).toMatchObject({
-      granted: 'notes:read mail:read',
-      aud: mail,
-    })
+    const said = { granted, ...(await about(access_token)) }
+    expect(said).toMatchObject({ granted: 'notes:read mail:read', aud: mail })
     expectError(await tokenRequest(host, { ...own, scope: 'notes:write' }, [mail]), 400, 'invalid_scope')
     expect(await about((await answerOf(tokenRequest(host, own))).access_token)).not.toHaveProperty('aud')
   })
 
-  test('lets no token for a resource pass a guard without one, and UserInfo only with openid', async () => {
+  test('for a resource opens UserInfo only with openid', async () => {
     const { access_token } = await tokensOf(host, [notes], { scope: 'openid notes:read' })
-    const call = (token: string) =>
-      supertest(host.app).get('/api/notes').set('Authorization', `Bearer ${token}`)
-    expect((await call(access_token)).status).toBe(401)
-    expect((await call((await tokensFor(host, { scope: 'notes:read' })).access_token)).status).toBe(200)
     expect((await userinfo(host, access_token)).body).toEqual({ sub: '1' })
     expect((await userinfo(host, (await tokensOf(host, [notes])).access_token)).status).toBe(403)
   })
@@ -82,22 +130,16 @@ describe('the audience of an access token', () => {
 describe('a request without scope', () => {
   test('is for all scopes that its resources know and the client may have', async () => {
     expect((await tokensOf(host, [notes, mail])).scope).toBe('notes:read notes:write mail:read')
-  })
-
-  test('and without resources is for no scope, as ever', async () => {
     expect(await tokensOf(host, [])).not.toHaveProperty('scope')
   })
 })
 
 describe('invalid_target', () => {
-  test.each<[string, string[], Fields]>([
-    ['an unknown resource', ['https://other.example.com'], {}],
-    ['a relative one', ['/mcp'], {}],
-    ['one with a fragment', [`${notes}#tools`], {}],
-    ['a very long one', [`${notes}?${'x'.repeat(3000)}`], {}],
-    ['too many', Array.from({ length: 11 }, () => notes), {}],
-  ])('answers %s at /authorize and at /token', async (_case, resources, fields) => {
-    const location = await authorizeFor(host, resources, { state: 's', ...fields })
+  test.each<[string, string[]]>([
+    ['an unknown resource', ['https://other.example.com']],
+    ['too many', Array.from({ length: 11 }, () => notes)],
+  ])('answers %s at /authorize and at /token', async (_case, resources) => {
+    const location = await authorizeFor(host, resources, { state: 's' })
     expect(Object.fromEntries(location.searchParams)).toMatchObject({ error: 'invalid_target', state: 's' })
     const own = { grant_type: 'client_credentials' }
     expectError(await tokenRequest(host, own, resources), 400, 'invalid_target')
@@ -111,11 +153,7 @@ describe('invalid_target', () => {
     ['all of such resources', [notes, files], []],
   ])('answers a code with %s, which stays redeemable', async (_case, asked, narrowed) => {
     const code = (await authorizeFor(host, asked, { scope })).searchParams.get('code') ?? ''
-    const redemption = {
-      grant_type: 'authorization_code',
-      redirect_uri: callback,
-      code,
-    }
+    const redemption = { grant_type: 'authorization_code', redirect_uri: callback, code }
     expectError(await tokenRequest(host, redemption, narrowed), 400, 'invalid_target')
     await answerOf(tokenRequest(host, redemption, asked.slice(0, 1)))
   })
@@ -123,32 +161,28 @@ describe('invalid_target', () => {
 
 describe('the consent page', () => {
   const opened = async (browser: RawBrowser, resource: string, fields: Fields = {}) => {
-    const path = authorizePath([resource], {
-      scope: 'notes:read',
-      client_id: 'fresh',
-      prompt: 'consent',
-      ...fields,
-    })
-    return browser.signIn(await browser.open(path), ada.email, ada.password)
+    const asked = { scope: 'notes:read', client_id: 'fresh', prompt: 'consent', ...fields }
+    const page = await browser.open(authorizePath([resource], asked))
+    return page.url.pathname === '/oauth/login' ? browser.signIn(page, ada.email, ada.password) : page
   }
   const silent = async (browser: RawBrowser, resources: string[], asked = 'notes:read') => {
     const fields = { scope: asked, client_id: 'fresh', prompt: 'none' }
     return (await authorizeFor(host, resources, fields, browser)).searchParams.get('error')
   }
 
-  test.each<[string, string, Fields]>([
-    ['Read your notes on Notes MCP server', notes, {}],
-    ['Read your notes on mail.example.com/api', mail, {}],
-    ['Use Notes MCP server', notes, { scope: 'openid' }],
-    ['in Notes MCP server', notes, { ui_locales: 'de' }],
-  ])('says: %s', async (words, resource, fields) => {
-    const { html } = await opened(new RawBrowser(host.app), resource, fields)
-    expect(html.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ')).toContain(words)
-  })
-
-  test('does not ask for a scope that no requested resource knows', async () => {
-    const { html } = await opened(new RawBrowser(host.app), notes, { scope: 'notes:read mail:read' })
-    expect(html).not.toContain('Read your mail')
+  test('names the resources, and asks for no scope that none of them knows', async () => {
+    const browser = new RawBrowser(host.app)
+    const says: [string, string, Fields][] = [
+      ['Read your notes on Notes MCP server', notes, { scope: 'notes:read mail:read' }],
+      ['Read your notes on mail.example.com/api', mail, {}],
+      ['Use Notes MCP server', notes, { scope: 'openid' }],
+      ['in Notes MCP server', notes, { ui_locales: 'de' }],
+    ]
+    for (const [words, resource, fields] of says) {
+      const { html } = await opened(browser, resource, fields)
+      expect(html.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ')).toContain(words)
+      expect(html).not.toContain('Read your mail')
+    }
     const { searchParams } = await authorizeFor(host, [notes], { scope: 'mail:read' })
     expect(searchParams.get('error')).toBe('invalid_scope')
   })
@@ -157,9 +191,13 @@ describe('the consent page', () => {
     const browser = new RawBrowser(host.app)
     await browser.decide(await opened(browser, notes), 'allow')
     expect(await silent(browser, [notes])).toBeNull()
-    expect(await silent(browser, [mail])).toBe('consent_required')
-    expect(await silent(browser, [notes, mail])).toBe('consent_required')
-    expect(await silent(browser, [])).toBe('consent_required')
+    for (const resources of [[mail], [notes, mail], []])
+      expect(await silent(browser, resources)).toBe('consent_required')
+    const { html } = await browser.open('/oauth/account')
+    expect(html.replaceAll(/<[^>]*>/g, '')).toContain('Read your notes on Notes MCP server')
+    expect(html).not.toContain('Use Notes')
+    const { authorizations } = await host.oauth.users.export(1)
+    expect(authorizations.map(({ resources }) => resources)).toContainEqual([notes])
     await authorizeFor(host, [notes, mail], { client_id: 'fresh', scope: 'notes:read' }, browser)
     expect(await silent(browser, [mail])).toBeNull()
   })
@@ -173,27 +211,14 @@ describe('the consent page', () => {
     expect((await answerOf(tokenRequest(host, redemption))).scope).toBe('notes:read')
     expect(await silent(browser, [notes], 'notes:write')).toBe('consent_required')
   })
-
-  test('is what the list of connected apps says, and what the export of the user says', async () => {
-    const browser = new RawBrowser(host.app)
-    await browser.decide(await opened(browser, notes), 'allow')
-    const { html } = await browser.open('/oauth/account')
-    expect(html.replaceAll(/<[^>]*>/g, '')).toContain('Read your notes on Notes MCP server')
-    expect(html).not.toContain('Use Notes')
-    const { authorizations } = await host.oauth.users.export(1)
-    expect(authorizations.map(({ resources }) => resources)).toContainEqual([notes])
-  })
 })
 
-test('events name the resources', async () => {
-  const told: unknown[] = []
-  host.oauth.events.on('tokens.issued', (event) => told.push(event.resources))
+test('events and the metadata name the resources (RFC 9728 §4)', async () => {
+  const named: unknown[] = []
+  host.oauth.events.on('tokens.issued', (event) => named.push(event.resources))
   await tokensOf(host, [notes, mail], { scope }, [mail])
   await tokensOf(host, [], { scope })
-  expect(told).toEqual([[mail], undefined])
-})
-
-test('the metadata names the resources (RFC 9728 §4)', async () => {
+  expect(named).toEqual([[mail], undefined])
   const { body } = await supertest(host.app).get('/oauth/.well-known/oauth-authorization-server')
   expect(body.protected_resources).toEqual([notes, mail, files, photos])
 })
@@ -226,18 +251,16 @@ describe('introspection', () => {
   })
 })
 
-describe('a resource that is also the id of a client', () => {
-  test('is refused at start, and gets no ID token whose audience would be that of access tokens', async () => {
-    const known = host.database
-    await host.oauth.clients.create({ ...clients[0], client_id: files, scope })
-    const answer = await new RawBrowser(host.app).open(authorizePath([], { client_id: files, scope }))
-    expect({ status: answer.status, html: answer.html }).toMatchObject({
-      status: 400,
-      html: expect.stringContaining('unauthorized_client'),
-    })
-    await expect(startResourceHost({ database: known })).rejects.toThrow(`${files} is both a resource`)
-    await host.oauth.clients.delete(files)
+test('a resource that is also the id of a client is refused at the start, and that client gets no code', async () => {
+  await host.oauth.clients.create({ ...clients[0], client_id: files, scope })
+  const answer = await new RawBrowser(host.app).open(authorizePath([], { client_id: files, scope }))
+  expect({ status: answer.status, html: answer.html }).toMatchObject({
+    status: 400,
+    html: expect.stringContaining('unauthorized_client'),
   })
+  const again = startResourceHost({ database: host.database })
+  await expect(again).rejects.toThrow(`${files} is both a resource`)
+  await host.oauth.clients.delete(files)
 })
 
 test('a host without resources ignores the parameter', async () => {
@@ -247,28 +270,117 @@ test('a host without resources ignores the parameter', async () => {
   expect(access_token).toMatch(/^lk_at_/)
 })
 
-describe('when the host has dropped a resource', () => {
-  test('a request that waits for the user ends as invalid_target', async () => {
-    const first = await startResourceHost()
-    const browser = new RawBrowser(first.app)
-    const page = await browser.open(authorizePath([notes], { scope }))
-    const later = await startResourceHost({ database: first.database, options: { resources: {} } })
-    const elsewhere = new RawBrowser(later.app, undefined, {}, browser.cookies)
-    const answer = await elsewhere.signIn(page, ada.email, ada.password)
-    expect(locationOf(answer).searchParams.get('error')).toBe('invalid_target')
-    await first.close()
+test('without a resource that the host has dropped, requests and grants end as invalid_target, and its tokens are refused', async () => {
+  const first = await startResourceHost()
+  const browser = new RawBrowser(first.app)
+  const page = await browser.open(authorizePath([notes], { scope }))
+  const { access_token, refresh_token } = await tokensOf(first, [notes], { scope })
+  const startAgain = (resources: Resources) =>
+    startResourceHost({ database: first.database, options: { resources } })
+  for (const resources of [{ [mail]: { scopes: ['mail:read'] } }, {}] as Resources[]) {
+    const later = await startAgain(resources)
+    expect((await guarded(later, access_token)).status).toBe(401)
+    const refreshing = { grant_type: 'refresh_token', refresh_token }
+    expectError(await tokenRequest(later, refreshing), 400, 'invalid_target')
+  }
+  const { app } = await startAgain({})
+  const answer = await new RawBrowser(app, undefined, {}, browser.cookies).signIn(page)
+  expect(locationOf(answer).searchParams.get('error')).toBe('invalid_target')
+  await first.close()
+})
+
+describe('a JWT is refused if its key is', () => {
+  const ready = () => serverBehind(host.oauth)!.ready()
+  const jwtBy = (key: SigningKey, now: number): Promise<string> => {
+    const claims = { iss: 'http://localhost:3000/oauth', aud: files, sub: '1', client_id: 'web' }
+    return signJwt(key, { ...claims, scope: 'files:read', iat: now, exp: now + 600 }, 'at+jwt')
+  }
+  const statusOf = async (jwt: string): Promise<number> => (await guarded(host, jwt, '/files')).status
+  const request = { algorithms: ['RS256'] as const }
+
+  test('withdrawn', async () => {
+    const clock = stopClock()
+    const { database, options, keys } = await ready()
+    const key = keys.signingKey('RS256')
+    expect(await statusOf(await jwtBy(key, clock.now()))).toBe(200)
+    await replaceKeys(database, { ...options, keyPublished: () => {} }, { ...request, now: clock.now() })
+    clock.travel(61)
+    expect(await statusOf(await jwtBy(key, clock.now()))).toBe(401)
+    expect(await statusOf(await jwtBy(keys.signingKey('RS256'), clock.now()))).toBe(200)
   })
 
-  test('its tokens open nothing, and its grants end as invalid_target', async () => {
-    const first = await startResourceHost()
-    const { access_token, refresh_token } = await tokensOf(first, [notes], { scope })
-    for (const resources of [{}, { [mail]: { scopes: ['mail:read'] } }] as Resources[]) {
-      const later = await startResourceHost({ database: first.database, options: { resources } })
-      const call = supertest(later.app).get('/api/notes').set('Authorization', `Bearer ${access_token}`)
-      expect((await call).status).toBe(401)
-      const refreshing = { grant_type: 'refresh_token', refresh_token }
-      expectError(await tokenRequest(later, refreshing), 400, 'invalid_target')
+  test('no longer published, although hints with it are still read', async () => {
+    const clock = stopClock()
+    const { database, options, keys } = await ready()
+    const key = keys.signingKey('RS256')
+    await rotateKeys(database, { ...options, keyPublished: () => {} }, { ...request, now: clock.now() })
+    for (let days = 0; days < 4; days += 1) {
+      clock.travel(86_400)
+      await supertest(host.app).get('/oauth/jwks')
     }
-    await first.close()
+    const jwt = await jwtBy(key, clock.now())
+    expect(await keys.open(jwt, 'at+jwt')).toBeDefined()
+    expect(await statusOf(jwt)).toBe(401)
+  })
+})
+
+test('a guard for an unknown resource is refused when it is made', () => {
+  const near = 'https://files.example.org'
+  expect(() => host.oauth.requireToken('files:read', { resource: near })).toThrow(
+    `latchkey: requireToken('files:read'): ${near} is not in the option resources; did you mean ${files}?`,
+  )
+  expect(() => host.oauth.tokenVerifier(near)).toThrow('is not in the option resources')
+})
+
+describe.each([
+  ['@modelcontextprotocol/express', '@modelcontextprotocol/express', false],
+  ['@modelcontextprotocol/sdk 1', '@modelcontextprotocol/sdk/server/auth/middleware/bearerAuth.js', true],
+])('requireBearerAuth() of %s', (_name, module, needsClass) => {
+  type RequireBearerAuth = (options: Readonly<Record<string, unknown>>) => RequestHandler
+  const { requireBearerAuth } = jest.requireActual<{ requireBearerAuth: RequireBearerAuth }>(module)
+  const { InvalidTokenError } = jest.requireActual<{ InvalidTokenError: new (message: string) => Error }>(
+    '@modelcontextprotocol/sdk/server/auth/errors.js',
+  )
+
+  test('accepts what oauth.tokenVerifier() verifies, and answers what it refuses', async () => {
+    const { oauth, app } = host
+    const { knex: database, tablePrefix } = host.database
+    const table = `${tablePrefix}access_tokens`
+    const options = needsClass ? { InvalidTokenError } : {}
+    const guard = (scopes: string[], more = {}): RequestHandler =>
+      requireBearerAuth({
+        verifier: oauth.tokenVerifier(notes, { ...options, ...more }),
+        requiredScopes: scopes,
+        expectedResource: notes,
+        resourceMetadataUrl: 'https://app.example.com/.well-known/oauth-protected-resource/mcp',
+      })
+    const path = `/mcp-${needsClass}`
+    app.get(path, guard(['notes:read'], { user: false }), answer)
+    app.get(`${path}/user`, guard([]), answer)
+    const write = { grant_type: 'client_credentials', scope: 'notes:write' }
+    const tokens = {
+      user: (await tokensOf(host, [notes], { scope: 'openid notes:read' })).access_token,
+      other: (await tokensOf(host, [mail], { scope })).access_token,
+      poor: (await tokensOf(host, [notes], { scope: 'openid' })).access_token,
+      implying: (await answerOf(tokenRequest(host, write, [notes]))).access_token,
+    }
+    const auth = { token: tokens.user, clientId: 'web', subject: '1', scopes: ['openid', 'notes:read'] }
+    expect((await guarded(host, tokens.user, path)).body).toMatchObject({ ...auth, resource: notes })
+    expect((await guarded(host, tokens.implying, path)).status).toBe(200)
+    for (const [token, status, error] of [
+      [tokens.other, 401, 'invalid_token'],
+      ['x', 401, 'invalid_token'],
+      [tokens.poor, 403, 'insufficient_scope'],
+    ] as const) {
+      const refused = await guarded(host, token, path)
+      expect({ status: refused.status, error: refused.body.error }).toEqual({ status, error })
+      expect(refused.headers['www-authenticate']).toContain(`error="${error}"`)
+    }
+    expect((await guarded(host, tokens.implying, `${path}/user`)).status).toBe(needsClass ? 401 : 403)
+    await database.schema.renameTable(table, `${table}_away`)
+    const away = await guarded(host, tokens.user, path)
+    await database.schema.renameTable(`${table}_away`, table)
+    expect(away.status).toBe(500)
+    expect(told.at(-1)).toContain('latchkey: an access token could not be verified')
   })
 })
