@@ -1,11 +1,16 @@
 import type { IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
+import { createLocalJWKSet, type JWTPayload, jwtVerify } from 'jose'
 import type { Browser } from 'playwright-core'
+import supertest from 'supertest'
+import type { ClientSeed } from '../../lib/index.ts'
 import { launchBrowser } from '../support/browser.ts'
 import { withWatchedPage } from '../support/browser-watch.ts'
 import { clientAnswer } from '../support/client-answer.ts'
 import { openServer, type TestServer } from '../support/client-server.ts'
+import { type Clock, stopClock } from '../support/clock.ts'
 import { authorizeUrl, callback, clients, type Host, issuer, secret, startHost } from '../support/host.ts'
+import { expectErrorRedirect } from '../support/outcomes.ts'
 import { type Answer, RawBrowser } from '../support/raw-browser.ts'
 import { describeWith } from '../support/services.ts'
 import { ada, redeem } from '../support/tokens.ts'
@@ -14,28 +19,46 @@ const withQuery = `${callback}?organization=7&a=b%20c&x`
 const code = expect.stringMatching(/^lk_ac_[\w-]{43}$/)
 const web = { client_id: 'web', scope: 'openid', state: 'a state' }
 
-/** What a client might keep in its state: markup, quotes, both directions of writing, plus signs, astral characters. */
+/** What clients may have in their state: markup, quotes, both directions of writing, plus signs, astral characters. */
 const hostileState =
   `"'></form></script><script src=//evil.example>alert(1)</script><!-- &amp; &quot; a+b%20c ` +
   '\u202egnp.exe\u2066 \u200f عربى 🗝️ <bdi> {{x}} <%= z %>'
 
+const algorithms = ['RS256', 'PS256', 'ES256', 'EdDSA'] as const
+/** A client that may also ask for ID tokens in the front channel. */
+const implicit = (client_id: string, more: Partial<ClientSeed>): ClientSeed => ({
+  ...{ client_id, client_secret: secret, redirect_uris: [callback], scope: 'openid' },
+  ...{ response_types: ['code', 'id_token'], grant_types: ['authorization_code', 'implicit'], ...more },
+})
+
 let host: Host
+/** A browser in which Ada signs in and allows where she is asked. */
+let agent: RawBrowser
 beforeAll(async () => {
   host = await startHost({
+    options: { features: { implicit: true, requestObjects: true } },
     clients: [
       ...clients,
       { client_id: 'shop', client_secret: secret, redirect_uris: [callback, withQuery], scope: 'openid' },
       { client_id: 'own', client_secret: secret, redirect_uris: [callback], first_party: true },
+      ...algorithms.map((alg) => implicit(alg, { authorization_signed_response_alg: alg })),
+      implicit('only', { response_modes: ['jwt'] }),
+      implicit('form', { response_modes: ['form_post', 'form_post.jwt'] }),
     ],
   })
+  agent = new RawBrowser(host.app)
 })
 afterAll(() => host.close())
+afterEach(() => jest.restoreAllMocks())
 
 const browser = () => new RawBrowser(host.app)
-const granted = (parameters: Record<string, string>) =>
-  browser().grant(authorizeUrl({ ...web, ...parameters }))
+const granted = (parameters: Record<string, string>) => agent.grant(authorizeUrl({ ...web, ...parameters }))
 const refused = (parameters: Record<string, string>) =>
   browser().get(authorizeUrl({ ...web, prompt: 'none', ...parameters }))
+const denied = async (parameters: Record<string, string>): Promise<Answer> => {
+  const consent = await agent.open(authorizeUrl({ ...web, prompt: 'consent', ...parameters }))
+  return agent.decide(consent, 'deny')
+}
 const failed = (error: string) => ({ error, error_description: expect.any(String) })
 
 describe.each([
@@ -44,39 +67,30 @@ describe.each([
   ['fragment', { response_mode: 'fragment' }, 'fragment'],
   ['form_post', { response_mode: 'form_post' }, 'form_post'],
 ])('with response_mode %s', (_, asked, mode) => {
-  test('a code arrives with state and issuer alone, and can be redeemed', async () => {
-    const answer = clientAnswer(await granted(asked))
-    expect(answer).toEqual({ mode, fields: { code, state: 'a state', iss: issuer } })
-    expect((await redeem(host, String(answer.fields.code))).status).toBe(200)
-  })
-
-  test('without a state there is none in the answer', async () => {
-    const agent = browser()
-    const answer = await agent.grant(authorizeUrl({ client_id: 'web', scope: 'openid', ...asked }))
-    expect(clientAnswer(answer).fields).toEqual({ code, iss: issuer })
+  test('any state is returned unchanged', async () => {
+    for (const state of ['a state', hostileState]) {
+      const answer = clientAnswer(await granted({ ...asked, state }))
+      expect(answer).toEqual({ mode, fields: { code, state, iss: issuer } })
+      expect((await redeem(host, String(answer.fields.code))).status).toBe(200)
+      expect(clientAnswer(await refused({ ...asked, state })).fields.state).toBe(state)
+    }
+    const without = await agent.grant(authorizeUrl({ client_id: 'web', scope: 'openid', ...asked }))
+    expect(clientAnswer(without).fields).toEqual({ code, iss: issuer })
   })
 
   test('errors of the request, of the user and of prompt=none arrive in the same way', async () => {
     const common = { state: 'a state', iss: issuer }
-    const expectRefusal = (answer: Answer, error: string) =>
+    for (const [answer, error] of [
+      [await refused(asked), 'login_required'],
+      [await refused({ ...asked, max_age: 'soon' }), 'invalid_request'],
+      [await denied(asked), 'access_denied'],
+    ] as const)
       expect(clientAnswer(answer)).toEqual({ mode, fields: { ...failed(error), ...common } })
-    expectRefusal(await refused({ ...asked }), 'login_required')
-    expectRefusal(await refused({ ...asked, max_age: 'soon' }), 'invalid_request')
-    const agent = browser()
-    const login = await agent.open(authorizeUrl({ ...web, prompt: 'login consent', ...asked }))
-    expectRefusal(await agent.decide(await agent.signIn(login), 'deny'), 'access_denied')
-  })
-
-  test('any state is returned unchanged', async () => {
-    const state = hostileState
-    expect(clientAnswer(await granted({ ...asked, state })).fields).toEqual({ code, state, iss: issuer })
-    expect(clientAnswer(await refused({ ...asked, state })).fields.state).toBe(state)
   })
 
   test('a registered query is kept as it is', async () => {
-    const parameters = { ...web, client_id: 'shop', redirect_uri: withQuery, ...asked }
-    const done = await browser().grant(authorizeUrl(parameters))
-    const error = await browser().get(authorizeUrl({ ...parameters, prompt: 'none' }))
+    const parameters = { client_id: 'shop', redirect_uri: withQuery, ...asked }
+    const [done, error] = [await granted(parameters), await refused(parameters)]
     if (mode === 'query') {
       expect(done.headers.location).toMatch(`${withQuery}&code=lk_ac_`)
       expect(error.headers.location).toMatch(`${withQuery}&error=login_required&`)
@@ -87,14 +101,74 @@ describe.each([
   })
 })
 
-describe('a mode that cannot be', () => {
-  test('and none is an error page before client and redirect URI are verified, form_post too', async () => {
-    const wrongs: Record<string, string>[] = [{ client_id: 'nobody' }, { redirect_uri: `${callback}/other` }]
-    for (const wrong of wrongs) {
-      const answer = await browser().get(authorizeUrl({ ...web, response_mode: 'form_post', ...wrong }))
-      expect([answer.status, answer.location]).toEqual([400, undefined])
-      expect(answer.html).not.toContain('<form')
+// JWT Secured Authorization Response Mode (JARM).
+describe('a signed response', () => {
+  let clock: Clock
+  beforeEach(() => {
+    clock = stopClock()
+  })
+
+  /** What the signed response says; nothing stands beside it. */
+  const opened = async (answer: Answer, audience = 'ES256', algorithm = 'ES256'): Promise<JWTPayload> => {
+    const { fields } = clientAnswer(answer)
+    expect(Object.keys(fields)).toEqual(['response'])
+    const { body } = await supertest(host.app).get('/oauth/jwks')
+    const rules = { issuer, audience, algorithms: [algorithm], currentDate: new Date(clock.now() * 1000) }
+    const { payload } = await jwtVerify(fields.response ?? '', createLocalJWKSet(body), rules)
+    expect(payload.exp).toBe(clock.now() + 600)
+    return payload
+  }
+  const asked = (parameters: Record<string, string>) => ({ client_id: 'ES256', nonce: 'n', ...parameters })
+  const common = { state: 'a state', iss: issuer }
+  const success = { code, ...common }
+  const failure = (error: string) => ({ ...failed(error), ...common })
+
+  test.each([
+    ['jwt', 'code', 'query'],
+    ['query.jwt', 'code', 'query'],
+    ['fragment.jwt', 'code', 'fragment'],
+    ['form_post.jwt', 'code', 'form_post'],
+    ['jwt', 'id_token', 'fragment'],
+  ])(
+    'with response_mode %s and response_type %s carries codes, tokens and errors in the %s',
+    async (...row) => {
+      const [response_mode, response_type, mode] = row
+      const request = asked({ response_mode, response_type })
+      for (const [answer, expected] of [
+        [await granted(request), { ...common, [response_type]: expect.any(String) }],
+        [await denied(request), failure('access_denied')],
+        [await refused(request), failure('login_required')],
+        [await refused({ ...request, max_age: 'soon' }), failure('invalid_request')],
+      ] as const) {
+        expect(clientAnswer(answer).mode).toBe(mode)
+        expect(await opened(answer)).toMatchObject(expected)
+      }
+    },
+  )
+
+  test.each(algorithms)('is signed with %s if the client registers it', async (alg) => {
+    const answer = await granted(asked({ client_id: alg, response_mode: 'jwt' }))
+    expect(await opened(answer, alg, alg)).toMatchObject(success)
+  })
+
+  test('needs a registered algorithm or a registered mode', async () => {
+    const answer = await refused(asked({ client_id: 'web', response_mode: 'jwt' }))
+    expectErrorRedirect(answer, 'invalid_request', { state: 'a state' })
+    const plain = await refused(asked({ client_id: 'only' }))
+    expect(await opened(plain, 'only', 'RS256')).toMatchObject(failure('invalid_request'))
+    for (const [client_id, response_mode] of [
+      ['only', 'jwt'],
+      ['only', 'query.jwt'],
+      ['form', 'form_post.jwt'],
+    ] as const) {
+      const signed = await granted(asked({ client_id, response_mode }))
+      expect(await opened(signed, client_id, 'RS256')).toMatchObject(success)
     }
+  })
+
+  test('has no tokens in a query', async () => {
+    const answer = await refused(asked({ response_mode: 'query.jwt', response_type: 'id_token' }))
+    expect(clientAnswer(answer)).toMatchObject({ mode: 'fragment', fields: failure('invalid_request') })
   })
 })
 
@@ -123,6 +197,15 @@ describe('the form of form_post', () => {
     }
   })
 
+  test('is not sent before client and redirect URI are verified', async () => {
+    const wrongs: Record<string, string>[] = [{ client_id: 'nobody' }, { redirect_uri: `${callback}/other` }]
+    for (const wrong of wrongs) {
+      const answer = await browser().get(authorizeUrl({ ...web, response_mode: 'form_post', ...wrong }))
+      expect([answer.status, answer.location]).toEqual([400, undefined])
+      expect(answer.html).not.toContain('<form')
+    }
+  })
+
   test('may be sent to the client, and runs only our script', async () => {
     const page = await granted({ response_mode: 'form_post', state: hostileState })
     const policy = page.headers['content-security-policy']
@@ -135,16 +218,15 @@ describe('the form of form_post', () => {
   })
 
   test('follows the login of a first-party client', async () => {
-    const agent = browser()
-    const login = await agent.open(authorizeUrl({ ...web, client_id: 'own', response_mode: 'form_post' }))
+    const own = browser()
+    const login = await own.open(authorizeUrl({ ...web, client_id: 'own', response_mode: 'form_post' }))
     expect(login.headers['content-security-policy']).toContain("form-action 'self' https:")
-    expect(clientAnswer(await agent.signIn(login))).toMatchObject({ mode: 'form_post', fields: { code } })
+    expect(clientAnswer(await own.signIn(login))).toMatchObject({ mode: 'form_post', fields: { code } })
   })
 
   test('opened again is the expired page, never the same code', async () => {
-    const agent = browser()
     const url = authorizeUrl({ ...web, prompt: 'consent', response_mode: 'form_post' })
-    const consent = await agent.signIn(await agent.open(url))
+    const consent = await agent.open(url)
     const page = await agent.decide(consent, 'allow')
     expect(clientAnswer(page).fields.code).toMatch(/^lk_ac_/)
     const again = await agent.get(consent.url.href)
