@@ -20,50 +20,60 @@ import {
   redeem,
   refresh,
   userinfo,
-  web,
 } from '../support/tokens.ts'
 
 let host: Host
+let clients: Host['oauth']['clients']
 const events: AuthEvent[] = []
 
-beforeEach(async () => {
+beforeAll(async () => {
   host = await startHost({
     clients: [...testClients, { client_id: 'reports', grant_types: ['client_credentials'] }],
     options: { throttle: false },
   })
-  events.length = 0
+  clients = host.oauth.clients
   host.oauth.events.on('*', (event) => events.push(event))
 })
-afterEach(() => host.close())
+afterAll(() => host.close())
+beforeEach(() => {
+  events.length = 0
+})
 afterEach(() => jest.restoreAllMocks())
 
 const table = (name: string) => host.database.knex(`${host.database.tablePrefix}${name}`)
 const announced = () =>
   events
-    .filter(({ type }) => type.startsWith('client.'))
+    .filter(({ type }) => type.startsWith('client.') && type !== 'client.refused')
     .map(({ type, ...event }) => [type, Reflect.get(event, 'clientId')])
 
-const request = { client_id: 'web', scope: 'openid offline_access notes:read' }
+/** A client like `web`, for one test. */
+const newClient = async (client_id: string): Promise<string> => {
+  await clients.create({ ...(testClients[0] as ClientSeed), client_id })
+  events.length = 0
+  return client_id
+}
+const ownTokens = (client_id: string, client_secret = secret, scope?: string) =>
+  post(host, { grant_type: 'client_credentials', client_id, client_secret, scope })
 
 /** Everything that a client may hold: tokens of a user and of its own, an unused code, a signed-in browser. */
-const holdings = async () => {
+const holdings = async (client_id: string) => {
   const agent = new RawBrowser(host.app)
-  const page = await agent.signIn(await agent.open(authorizeUrl(request)))
-  const tokens = await answerOf(redeem(host, codeOf(await agent.decide(page, 'allow'))))
-  const own = await answerOf(post(host, { grant_type: 'client_credentials', scope: 'notes:read', ...web }))
-  const code = codeOf(await agent.get(authorizeUrl(request)))
-  return { agent, tokens, own, code }
+  const url = authorizeUrl({ client_id, scope: 'openid offline_access notes:read' })
+  const tokens = await answerOf(redeem(host, codeOf(await agent.grant(url)), { client_id }))
+  const own = await answerOf(ownTokens(client_id, secret, 'notes:read'))
+  const code = codeOf(await agent.get(url))
+  return { client_id, agent, url, tokens, own, code }
 }
 type Holdings = Awaited<ReturnType<typeof holdings>>
 
 /** The status of each use that leaves the holdings as they are. */
-const uses = async ({ agent, tokens, own }: Holdings) => ({
+const uses = async ({ client_id, agent, url, tokens, own }: Holdings) => ({
   userinfo: (await userinfo(host, tokens.access_token)).status,
   api: (await guarded(host, tokens.access_token)).status,
   'api with its own token': (await guarded(host, own.access_token)).status,
-  introspection: (await introspect(host, own.access_token)).status,
-  'client credentials': (await post(host, { grant_type: 'client_credentials', ...web })).status,
-  authorize: (await agent.get(authorizeUrl(request))).status,
+  introspection: (await introspect(host, own.access_token, { client_id })).status,
+  'client credentials': (await ownTokens(client_id)).status,
+  authorize: (await agent.get(url)).status,
 })
 const allAre = (status: number, authorize: number) => ({
   ...{ userinfo: status, api: status, 'api with its own token': status },
@@ -73,97 +83,87 @@ const working = allAre(200, 303)
 const refused = allAre(401, 400)
 
 describe('disable()', () => {
-  test('refuses the client, its codes and all its tokens at once; enable() restores them', async () => {
-    const held = await holdings()
+  test('refuses the client, its codes and all its tokens at once, and no other client; enable() restores them', async () => {
+    const held = await holdings(await newClient('off'))
+    const others = await holdings(await newClient('other'))
     expect(await uses(held)).toEqual(working)
 
-    await host.oauth.clients.disable('web')
+    await clients.disable('off')
     expect(await uses(held)).toEqual(refused)
-    expectError(await redeem(host, held.code), 401, 'invalid_client')
-    expectError(await refresh(host, held.tokens.refresh_token), 401, 'invalid_client')
-    expect(await host.oauth.clients.get('web')).toMatchObject({ client_id: 'web', disabled: true })
+    expectError(await redeem(host, held.code, { client_id: 'off' }), 401, 'invalid_client')
+    const { refresh_token } = held.tokens
+    expectError(await refresh(host, refresh_token, { client_id: 'off' }), 401, 'invalid_client')
+    expect(await clients.get('off')).toMatchObject({ client_id: 'off', disabled: true })
+    expect(await uses(others)).toEqual(working)
 
-    await host.oauth.clients.enable('web')
+    await clients.enable('off')
     expect(await uses(held)).toEqual(working)
-    await redeem(host, held.code).expect(200)
-    await refresh(host, held.tokens.refresh_token).expect(200)
-    expect(await host.oauth.clients.get('web')).toMatchObject({ disabled: false })
-    const told = announced().filter(([type]) => type !== 'client.refused')
-    expect(told.join(' ')).toBe('client.disabled,web client.enabled,web')
+    await redeem(host, held.code, { client_id: 'off' }).expect(200)
+    await refresh(host, refresh_token, { client_id: 'off' }).expect(200)
+    expect(await clients.get('off')).toMatchObject({ disabled: false })
+    expect(announced()).toEqual([
+      ['client.disabled', 'off'],
+      ['client.enabled', 'off'],
+    ])
   })
 
   test('restores nothing that expired meanwhile', async () => {
     const clock = stopClock()
-    const held = await holdings()
-    await host.oauth.clients.disable('web')
+    const client_id = await newClient('expired')
+    const held = await holdings(client_id)
+    await clients.disable(client_id)
     clock.travel(3601)
-    await host.oauth.clients.enable('web')
+    await clients.enable(client_id)
     expect((await userinfo(host, held.tokens.access_token)).status).toBe(401)
-    expectError(await redeem(host, held.code), 400, 'invalid_grant')
-    await refresh(host, held.tokens.refresh_token).expect(200)
-  })
-
-  test('leaves other clients alone', async () => {
-    const held = await holdings()
-    await host.oauth.clients.disable('reports')
-    await host.oauth.clients.disable('native')
-    expect((await userinfo(host, held.tokens.access_token)).status).toBe(200)
-    expect((await introspect(host, held.own.access_token)).body.active).toBe(true)
+    expectError(await redeem(host, held.code, { client_id }), 400, 'invalid_grant')
+    await refresh(host, held.tokens.refresh_token, { client_id }).expect(200)
   })
 })
 
-describe('delete()', () => {
-  test('removes the client with its consents, authorizations and tokens, and nothing of other clients', async () => {
-    const held = await holdings()
-    const agent = new RawBrowser(host.app)
-    const code_challenge = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM'
-    const native = { client_id: 'native', scope: 'openid', code_challenge, code_challenge_method: 'S256' }
-    const page = await agent.signIn(await agent.open(authorizeUrl(native)))
-    codeOf(await agent.decide(page, 'allow'))
+test('delete() removes what the client holds, in batches, and nothing of others; the next client of that id inherits nothing', async () => {
+  const client_id = await newClient('deleted')
+  const held = await holdings(client_id)
+  const others = await holdings(await newClient('kept'))
+  const [row] = await table('authorizations').where({ client_id })
+  const [consent] = await table('consents').where({ client_id })
+  const [token] = await table('access_tokens').where({ client_id }).whereNull('authorization_id')
+  const copies = Array.from({ length: 230 }, (_, n) => `copy-${n}`)
+  const insert = (name: string, rows: object[]) =>
+    host.database.knex.batchInsert(`${host.database.tablePrefix}${name}`, rows, 25)
+  await insert(
+    'authorizations',
+    copies.map((copy) => ({ ...row, id: copy, code_hash: copy })),
+  )
+  await insert(
+    'consents',
+    copies.map((copy) => ({ ...consent, subject: copy })),
+  )
+  await insert(
+    'access_tokens',
+    copies.map((copy) => ({ ...token, hash: copy })),
+  )
+  events.length = 0
 
-    await host.oauth.clients.delete('web')
-    expect(await uses(held)).toEqual(refused)
-    expect(await host.oauth.clients.get('web')).toBeUndefined()
-    for (const name of ['consents', 'authorizations']) {
-      expect((await table(name)).map(({ client_id }) => client_id)).toEqual(['native'])
-    }
-    for (const name of ['access_tokens', 'refresh_tokens']) expect(await table(name)).toEqual([])
-    const receipts = (await table('consent_receipts')).map(({ client_id }) => client_id)
-    expect(receipts.sort()).toEqual(['native', 'web'])
-    expect(announced()).toContainEqual(['client.deleted', 'web'])
-  })
+  await clients.delete(client_id)
+  expect(await uses(held)).toEqual(refused)
+  expect(await clients.get(client_id)).toBeUndefined()
+  for (const name of ['consents', 'authorizations', 'access_tokens'])
+    expect(await table(name).where({ client_id })).toEqual([])
+  const authorizations = (await table('authorizations')).map(({ id }) => id)
+  expect(await table('refresh_tokens').whereNotIn('authorization_id', authorizations)).toEqual([])
+  expect(await table('consent_receipts').where({ client_id })).toHaveLength(1)
+  expect(await uses(others)).toEqual(working)
+  expect(announced()).toEqual([['client.deleted', client_id]])
 
-  test('removes more rows than one batch', async () => {
-    const { tokens } = await holdings()
-    const [row] = await table('authorizations')
-    const [consent] = await table('consents')
-    const [token] = await table('access_tokens').whereNull('authorization_id')
-    const copies = Array.from({ length: 230 }, (_, n) => `copy-${n}`)
-    for (const copy of copies) {
-      await table('authorizations').insert({ ...row, id: copy, code_hash: copy })
-      await table('consents').insert({ ...consent, subject: copy })
-      await table('access_tokens').insert({ ...token, hash: copy })
-    }
-    await host.oauth.clients.delete('web')
-    for (const name of ['authorizations', 'consents', 'access_tokens', 'refresh_tokens']) {
-      expect(await table(name)).toEqual([])
-    }
-    expect((await userinfo(host, tokens.access_token)).status).toBe(401)
-  })
-
-  test('a client that is registered again under the same id inherits nothing', async () => {
-    const held = await holdings()
-    await host.oauth.clients.delete('web')
-    await host.oauth.clients.create({ ...testClients[0] })
-    expect(await uses(held)).toMatchObject({ userinfo: 401, api: 401, 'api with its own token': 401 })
-    expectError(await redeem(host, held.code), 400, 'invalid_grant')
-    expectError(await refresh(host, held.tokens.refresh_token), 400, 'invalid_grant')
-  })
+  await newClient(client_id)
+  expect(await uses(held)).toMatchObject({ userinfo: 401, api: 401, 'api with its own token': 401 })
+  expectError(await redeem(host, held.code, { client_id }), 400, 'invalid_grant')
+  expectError(await refresh(host, held.tokens.refresh_token, { client_id }), 400, 'invalid_grant')
 })
 
 describe('create()', () => {
   test('registers a client, returns its secret once and stores the hash', async () => {
-    const created = await host.oauth.clients.create({ client_name: 'Shop', redirect_uris: [callback] })
+    const created = await clients.create({ client_name: 'Shop', redirect_uris: [callback] })
     expect(created).toMatchObject({
       client_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
       client_secret: expect.stringMatching(/^lk_cs_[\w-]{43}$/),
@@ -172,11 +172,11 @@ describe('create()', () => {
       grant_types: ['authorization_code', 'refresh_token'],
     })
     const { client_secret = '', ...registered } = created
-    expect(await host.oauth.clients.get(created.client_id)).toEqual(registered)
+    expect(await clients.get(created.client_id)).toEqual(registered)
     const [row] = await table('clients').where({ client_id: created.client_id })
     expect(row.secret_hash).toBe(hashSecret(client_secret))
     expect(announced()).toEqual([['client.created', created.client_id]])
-    expect(JSON.stringify(await host.oauth.clients.list())).not.toContain(hashSecret(client_secret))
+    expect(JSON.stringify(await clients.list())).not.toContain(hashSecret(client_secret))
   })
 
   test.each<[string, object, string]>([
@@ -190,11 +190,7 @@ describe('create()', () => {
     ],
     ['a redirect URI with a fragment', { redirect_uris: [`${callback}#x`] }, 'redirect_uri'],
     ['a short secret', { client_secret: 'short' }, 'client_secret must have at least 32'],
-    [
-      'a secret of a few words that repeat',
-      { client_secret: 'changeme'.repeat(5) },
-      'client_secret is too easy to guess',
-    ],
+    ['a repeated word', { client_secret: 'changeme'.repeat(5) }, 'client_secret is too easy to guess'],
     [
       'a secret for a public client',
       { client_secret: secret, token_endpoint_auth_method: 'none' },
@@ -204,87 +200,78 @@ describe('create()', () => {
   ])('refuses %s and writes nothing', async (_, input, message) => {
     const before = await table('clients')
     const code = 'redirect_uris' in input ? 'invalid_redirect_uri' : 'invalid_client_metadata'
-    const refusal = { code, message: expect.stringContaining(message) }
-    const creating = host.oauth.clients.create({ redirect_uris: [callback], ...input })
-    await expect(creating).rejects.toMatchObject(refusal)
+    const creating = clients.create({ redirect_uris: [callback], ...input })
+    await expect(creating).rejects.toMatchObject({ code, message: expect.stringContaining(message) })
     expect(await table('clients')).toEqual(before)
     expect(announced()).toEqual([])
   })
 
   test('accepts an id with spaces inside (RFC 6749 Appendix A.1)', async () => {
     const grant_types = ['client_credentials' as const]
-    const metadata = { client_id: 'my shop', client_secret: secret, grant_types }
-    await host.oauth.clients.create(metadata)
+    await clients.create({ client_id: 'my shop', client_secret: secret, grant_types })
     await post(host, { grant_type: 'client_credentials' }).auth('my shop', secret).expect(200)
   })
 
   test('of two registrations of one id at the same time one succeeds', async () => {
     const outcomes = await Promise.allSettled(
-      [1, 2, 3].map(() => host.oauth.clients.create({ client_id: 'twin', redirect_uris: [callback] })),
+      [1, 2, 3].map(() => clients.create({ client_id: 'twin', redirect_uris: [callback] })),
     )
     expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected', 'rejected'])
     expect(await table('clients').where({ client_id: 'twin' })).toHaveLength(1)
   })
 })
 
-describe('list()', () => {
-  test('returns every client by id, disabled ones too', async () => {
-    await host.oauth.clients.disable('native')
-    const listed = await host.oauth.clients.list()
-    expect(listed.map(({ client_id, disabled }) => [client_id, disabled])).toEqual([
-      ['native', true],
-      ['reports', false],
-      ['web', false],
-    ])
-  })
+test('list() returns pages by id, disabled clients too, with what the search finds in id or name, literally and in any case', async () => {
+  const numbered = Array.from({ length: 205 }, (_, index) => `n-${String(index).padStart(3, '0')}`)
+  for (const client_id of numbered)
+    await clients.create({ client_id, client_name: `No. ${client_id}`, grant_types: [] })
+  await clients.create({ client_id: 'odd', client_name: 'Größe 100%_!"', grant_types: [] })
+  await clients.disable('odd')
+  const ids = async (options: Parameters<typeof clients.list>[0]) =>
+    (await clients.list(options)).map(({ client_id }) => client_id)
 
-  test('returns pages by id, each with what the search finds in id or name, literally and in any case', async () => {
-    const numbered = Array.from({ length: 205 }, (_, index) => `n-${String(index).padStart(3, '0')}`)
-    for (const client_id of numbered)
-      await host.oauth.clients.create({ client_id, client_name: `No. ${client_id}`, grant_types: [] })
-    await host.oauth.clients.create({ client_id: 'odd', client_name: 'Größe 100%_!"', grant_types: [] })
-    const ids = async (options: Parameters<typeof host.oauth.clients.list>[0]) =>
-      (await host.oauth.clients.list(options)).map(({ client_id }) => client_id)
-
-    expect(await ids({ limit: 204, search: 'N-' })).toEqual(numbered.slice(0, 204))
-    expect(await ids({ limit: 204, search: 'n-', after: 'n-203' })).toEqual(['n-204'])
-    expect(await ids({ limit: 2, after: 'n-204' })).toEqual(['native', 'odd'])
-    expect(await ids({ after: 'odd' })).toEqual(['reports', 'web'])
-    expect(await ids({ search: 'NO. N-20' })).toEqual(numbered.slice(200))
-    for (const search of ['100%_!"', 'größe', '%', '_', '!']) expect(await ids({ search })).toEqual(['odd'])
-    expect(await ids({ search: 'client_name' })).toEqual([])
-    for (const limit of [0, 1.5, 1001, '5' as never])
-      await expect(ids({ limit })).rejects.toThrow('limit must be a whole number from 1 to 1000')
-  })
+  expect(await ids({ limit: 204, search: 'N-' })).toEqual(numbered.slice(0, 204))
+  expect(await ids({ limit: 204, search: 'n-', after: 'n-203' })).toEqual(['n-204'])
+  expect(await ids({ limit: 2, after: 'n-204' })).toEqual(['native', 'odd'])
+  const all = (await table('clients')).map(({ client_id }) => client_id).sort()
+  expect(await ids({})).toEqual(all)
+  expect(await ids({ after: 'odd' })).toEqual(all.filter((id) => id > 'odd'))
+  expect(await ids({ search: 'NO. N-20' })).toEqual(numbered.slice(200))
+  for (const search of ['100%_!"', 'größe', '%', '_', '!']) expect(await ids({ search })).toEqual(['odd'])
+  expect(await clients.list({ search: '%' })).toMatchObject([{ client_id: 'odd', disabled: true }])
+  expect(await ids({ search: 'client_name' })).toEqual([])
+  for (const limit of [0, 1.5, 1001, '5' as never])
+    await expect(ids({ limit })).rejects.toThrow('limit must be a whole number from 1 to 1000')
 })
 
 describe('update()', () => {
   test('changes the named fields and keeps the others, with the secret', async () => {
-    const before = await host.oauth.clients.get('web')
-    const updated = await host.oauth.clients.update('web', { client_name: 'Shop', scope: 'openid' })
+    const client_id = await newClient('named')
+    const before = await clients.get(client_id)
+    const updated = await clients.update(client_id, { client_name: 'Shop', scope: 'openid' })
     expect(updated).toEqual({ ...before, client_name: 'Shop', scope: 'openid' })
-    const narrowed = post(host, { grant_type: 'client_credentials', scope: 'notes:read', ...web })
-    expectError(await narrowed, 400, 'invalid_scope')
+    expectError(await ownTokens(client_id, secret, 'notes:read'), 400, 'invalid_scope')
     const { client_name: _, ...without } = updated
-    const nameless = await host.oauth.clients.update('web', { client_name: null, grant_types: undefined })
+    const nameless = await clients.update(client_id, { client_name: null, grant_types: undefined })
     expect(nameless).toEqual(without)
-    expect(announced().filter(([type]) => type === 'client.updated')).toHaveLength(2)
+    expect(announced()).toEqual(Array(2).fill(['client.updated', client_id]))
   })
 
   test('a token loses the scopes that its client loses', async () => {
-    const { access_token } = await answerOf(post(host, { grant_type: 'client_credentials', ...web }))
+    const client_id = await newClient('narrower')
+    const { access_token } = await answerOf(ownTokens(client_id))
     await guarded(host, access_token).expect(200)
-    await host.oauth.clients.update('web', { scope: 'notes:write' })
+    await clients.update(client_id, { scope: 'notes:write' })
     expectError(await guarded(host, access_token), 403, 'insufficient_scope')
-    const { body } = await introspect(host, access_token)
+    const { body } = await introspect(host, access_token, { client_id })
     expect(body).toMatchObject({ active: true, scope: 'notes:write' })
   })
 
   test('a client that begins to use a secret gets one', async () => {
-    const { clients } = host.oauth
-    const updated = await clients.update('native', { token_endpoint_auth_method: 'client_secret_basic' })
+    await clients.create({ ...(testClients[1] as ClientSeed), client_id: 'public' })
+    const updated = await clients.update('public', { token_endpoint_auth_method: 'client_secret_basic' })
     expect(updated.client_secret).toMatch(/^lk_cs_/)
-    expect(await clients.update('native', { client_name: 'N' })).not.toHaveProperty('client_secret')
+    expect(await clients.update('public', { client_name: 'N' })).not.toHaveProperty('client_secret')
   })
 
   test.each<[object, string]>([
@@ -294,104 +281,88 @@ describe('update()', () => {
     [{ client_id: 'other' }, 'client_id is not client metadata'],
   ])('refuses %j and changes nothing', async (changes, message) => {
     const before = await table('clients')
-    await expect(host.oauth.clients.update('web', changes)).rejects.toThrow(message)
+    await expect(clients.update('web', changes)).rejects.toThrow(message)
     expect(await table('clients')).toEqual(before)
   })
-})
 
-describe('update() with ifUnchanged', () => {
-  test('of two changes of what was read one applies; the other is refused and writes nothing', async () => {
-    const [read] = await host.oauth.clients.list({ search: 'web' })
-    if (read === undefined) throw new Error('no client')
-    const change = (client_name: string) =>
-      host.oauth.clients.update('web', { client_name }, { ifUnchanged: read })
+  test('with ifUnchanged, one of several changes of what was read applies; the others are refused and write nothing', async () => {
+    const client_id = await newClient('read')
+    const ifUnchanged = (await clients.get(client_id))!
+    const change = (client_name: string) => clients.update(client_id, { client_name }, { ifUnchanged })
     const outcomes = await Promise.allSettled(['A', 'B', 'C'].map(change))
     expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected', 'rejected'])
-    const late = change('late')
-    await expect(late).rejects.toMatchObject({
-      status: 409,
-      message: 'client web has changed since it was read',
-    })
-    expect((await host.oauth.clients.get('web'))?.client_name).toMatch(/^[ABC]$/)
-    expect(announced()).toEqual([['client.updated', 'web']])
-    await host.oauth.clients.update('web', { client_name: 'late' })
-    const unknown = host.oauth.clients.update('unknown-client', {}, { ifUnchanged: read })
+    const message = `client ${client_id} has changed since it was read`
+    await expect(change('late')).rejects.toMatchObject({ status: 409, message })
+    expect((await clients.get(client_id))?.client_name).toMatch(/^[ABC]$/)
+    expect(announced()).toEqual([['client.updated', client_id]])
+    await clients.update(client_id, { client_name: 'late' })
+    const unknown = clients.update('unknown-client', {}, { ifUnchanged })
     await expect(unknown).rejects.toMatchObject({ status: 409 })
   })
 })
 
-describe('rotateSecret()', () => {
-  const credentials = (client_secret: string) =>
-    post(host, { grant_type: 'client_credentials', client_id: 'web', client_secret })
+describe('a rotated secret', () => {
+  const works = async (client_id: string, client_secret: string): Promise<boolean> =>
+    (await ownTokens(client_id, client_secret)).status === 200
+  const chosen = 'another-client-secret-of-more-than-32-characters'
+  const seed = (client_id: string, changes: Partial<ClientSeed>) => {
+    const { knex, tablePrefix } = host.database
+    const scopes = { 'notes:read': 'Read', 'notes:write': 'Write' }
+    const logger = { ...console, info: () => {} }
+    const client = { ...(testClients[0] as ClientSeed), client_id, ...changes }
+    return seedClients(knex, [client], { tablePrefix, scopes, logger })
+  }
 
-  test('returns a new secret and keeps the previous one for a while', async () => {
+  test('is new, and the previous one stays valid for a while, or not at all', async () => {
     const clock = stopClock()
-    const rotated = await host.oauth.clients.rotateSecret('web', { keepPreviousFor: 60 })
+    const client_id = await newClient('rotated')
+    const rotated = await clients.rotateSecret(client_id, { keepPreviousFor: 60 })
     expect(rotated).toEqual({
-      client_id: 'web',
+      client_id,
       client_secret: expect.stringMatching(/^lk_cs_/),
       previous_secret_expires_at: clock.now() + 60,
     })
-    for (const each of [secret, rotated.client_secret]) await credentials(each).expect(200)
+    for (const each of [secret, rotated.client_secret]) expect(await works(client_id, each)).toBe(true)
     clock.travel(60)
-    await credentials(secret).expect(401)
-    await credentials(rotated.client_secret).expect(200)
-    expect(announced()[0]).toEqual(['client.secret_rotated', 'web'])
+    expect(await works(client_id, secret)).toBe(false)
+    expect(await works(client_id, rotated.client_secret)).toBe(true)
+    expect(announced()).toEqual([['client.secret_rotated', client_id]])
+    await clients.rotateSecret(client_id, { keepPreviousFor: 0 })
+    expect(await works(client_id, rotated.client_secret)).toBe(false)
+    await expect(clients.rotateSecret('native')).rejects.toThrow('does not use a secret')
+    await expect(clients.rotateSecret(client_id, { keepPreviousFor: -1 })).rejects.toThrow(TypeError)
   })
 
-  test('ends the previous one at once with 0, and is refused without a secret', async () => {
-    await host.oauth.clients.rotateSecret('web', { keepPreviousFor: 0 })
-    await credentials(secret).expect(401)
-    await expect(host.oauth.clients.rotateSecret('native')).rejects.toThrow('does not use a secret')
-    await expect(host.oauth.clients.rotateSecret('web', { keepPreviousFor: -1 })).rejects.toThrow(TypeError)
-  })
-})
-
-describe('a rotated secret', () => {
-  const works = async (client_secret: string): Promise<boolean> =>
-    (await post(host, { grant_type: 'client_credentials', client_id: 'web', client_secret })).status === 200
-  const other = 'another-client-secret-of-more-than-32-characters'
-  const seed = (changes: Partial<ClientSeed>) => {
-    const { knex, tablePrefix } = host.database
-    const client = testClients.find(({ client_id }) => client_id === 'web')!
-    const scopes = { 'notes:read': 'Read', 'notes:write': 'Write' }
-    const logger = { ...console, info: () => {} }
-    return seedClients(knex, [{ ...client, ...changes }], { tablePrefix, scopes, logger })
-  }
-
-  test('ends, and the one before it, when a seed chooses another', async () => {
-    const { client_secret: rotated } = await host.oauth.clients.rotateSecret('web')
-    await seed({ client_secret: other })
-    expect([await works(secret), await works(rotated), await works(other)]).toEqual([false, false, true])
-  })
-
-  test('stays, with the one before it, when a seed repeats it or chooses none', async () => {
-    const { client_secret: rotated } = await host.oauth.clients.rotateSecret('web')
+  test('stays, with the one before it, when a seed repeats it or chooses none, and ends when a seed chooses another', async () => {
+    const client_id = await newClient('seeded')
+    const { client_secret: rotated } = await clients.rotateSecret(client_id)
     for (const client_secret of [rotated, undefined]) {
-      await seed({ client_secret })
-      expect([await works(secret), await works(rotated)]).toEqual([true, true])
+      await seed(client_id, { client_secret })
+      expect([await works(client_id, secret), await works(client_id, rotated)]).toEqual([true, true])
     }
+    await seed(client_id, { client_secret: chosen })
+    const all = [secret, rotated, chosen].map((each) => works(client_id, each))
+    expect(await Promise.all(all)).toEqual([false, false, true])
   })
 
   test('does not come back when the client was public or used a key in between', async () => {
-    await host.oauth.clients.rotateSecret('web')
+    const client_id = await newClient('between')
+    await clients.rotateSecret(client_id)
     const isPublic = { token_endpoint_auth_method: 'none', grant_types: ['authorization_code'] } as const
-    await seed({ client_secret: undefined, ...isPublic, grant_types: [...isPublic.grant_types] })
-    const [{ client_secret: created = '' } = {}] = await seed({ client_secret: undefined })
-    expect([await works(secret), await works(created)]).toEqual([false, true])
+    const none = { client_secret: undefined }
+    await seed(client_id, { ...none, ...isPublic, grant_types: [...isPublic.grant_types] })
+    const [{ client_secret: created = '' } = {}] = await seed(client_id, none)
+    expect([await works(client_id, secret), await works(client_id, created)]).toEqual([false, true])
   })
 })
 
 test.each(['nobody', '', 'WEB', 'web ', "' OR 1=1 --"])('an unknown client is refused: %j', async (id) => {
-  const { clients } = host.oauth
   expect(await clients.get(id)).toBeUndefined()
+  const before = await table('clients')
   const calls = [clients.disable(id), clients.enable(id), clients.delete(id), clients.rotateSecret(id)]
-  for (const outcome of await Promise.allSettled([...calls, clients.update(id, {})])) {
-    expect(outcome).toMatchObject({
-      status: 'rejected',
-      reason: { code: 'invalid_client', message: `client ${id} is not registered` },
-    })
-  }
-  expect(await clients.list()).toHaveLength(3)
+  const reason = { code: 'invalid_client', message: `client ${id} is not registered` }
+  for (const outcome of await Promise.allSettled([...calls, clients.update(id, {})]))
+    expect(outcome).toMatchObject({ status: 'rejected', reason })
+  expect(await table('clients')).toEqual(before)
   expect(announced()).toEqual([])
 })

@@ -19,7 +19,7 @@ import {
   typesOf,
   withDevelopers,
 } from '../support/developers.ts'
-import { forgedForms } from '../support/forged-forms.ts'
+import { expectForgedFormsRefused } from '../support/forged-forms.ts'
 import { authorizeUrl, startHost } from '../support/host.ts'
 import { expectErrorPage } from '../support/outcomes.ts'
 import { type Answer, fieldsOf, RawBrowser } from '../support/raw-browser.ts'
@@ -29,6 +29,21 @@ import { ada, bob } from '../support/tokens.ts'
 jest.setTimeout(60_000)
 withDevelopers()
 
+let agent: RawBrowser
+let bobs: RawBrowser
+beforeAll(async () => {
+  agent = await signedIn()
+  bobs = await signedIn(bob)
+})
+
+const at = (page: string, clientId: string): string =>
+  `${root}/${page}?${new URLSearchParams({ client_id: clientId })}`
+/** Sends the form of a page about a client, with these changes. */
+const change = (clientId: string, fields: Record<string, string>, page = 'edit') =>
+  sent(agent, `/${page}?client_id=${clientId}`, fields)
+const formAt = async (url: string, by = agent) => fieldsOf(await by.open(url), 'name="decision"')
+const clientOf = (clientId: string) => host.oauth.clients.get(clientId)
+
 describe('who may register clients', () => {
   test('without the option there are no pages', async () => {
     const plain = await startHost()
@@ -37,26 +52,25 @@ describe('who may register clients', () => {
     await plain.close()
   })
 
-  test.each([false, undefined, 'yes', 1])(
-    'a user for whom allow returns %p gets 403 at every page',
-    async (no) => {
-      const agent = await signedIn()
-      const { clientId } = await register(agent)
-      const fields = fieldsOf(await agent.open(`${root}/new`), 'name="decision"')
+  test('a user gets 403 at every page unless allow returns true', async () => {
+    const { clientId } = await register(agent)
+    const fields = await formAt(`${root}/new`)
+    const pages = [
+      root,
+      `${root}/new`,
+      ...['client', 'edit', 'rotate', 'delete'].map((page) => at(page, clientId)),
+    ]
+    for (const no of [false, undefined, 'yes', 1]) {
       says[ada.email] = no
-      for (const path of [
-        '',
-        '/new',
-        ...['client', 'edit', 'rotate', 'delete'].map((each) => `/${each}?client_id=${clientId}`),
-      ]) {
-        const page = await agent.open(root + path)
-        expect({ path, status: page.status }).toEqual({ path, status: 403 })
+      for (const path of no === false ? pages : [root]) {
+        const page = await agent.open(path)
+        expect({ no, path, status: page.status }).toEqual({ no, path, status: 403 })
         expect(textOf(page)).toContain('You can’t register apps with this account')
       }
       expect((await agent.post(`${root}/new`, { ...fields, ...desk })).status).toBe(403)
-      expect(await table('client_owners')).toHaveLength(1)
-    },
-  )
+    }
+    expect(await table('client_owners')).toHaveLength(1)
+  })
 
   test('allow gets the user and the request; if it fails, the user sees an error page', async () => {
     const asked: unknown[] = []
@@ -65,8 +79,8 @@ describe('who may register clients', () => {
       throw Object.assign(new Error('away'), { code: 'ECONNREFUSED' })
     }
     const broken = await startHost({ options: { developers: allow as never } })
-    const agent = new RawBrowser(broken.app)
-    const page = await agent.signIn(await agent.open(root))
+    const browser = new RawBrowser(broken.app)
+    const page = await browser.signIn(await browser.open(root))
     expectErrorPage(page, 503)
     expect(asked).toEqual([[1, '/developer']])
     await broken.close()
@@ -74,50 +88,49 @@ describe('who may register clients', () => {
 
   test('a user whose sign-in is too old confirms the password and returns to the same page', async () => {
     const clock = stopClock()
-    const agent = await signedIn()
-    const { clientId } = await register(agent)
-    // The session is used, so that only the sign-in is old.
-    for (const seconds of [1500, 1500, 601]) {
-      clock.travel(seconds)
-      expect(await stateOf(agent, clientId)).toBe('Active')
+    const own = await signedIn()
+    const { clientId } = await register(own)
+    /** The browser is used, so that only the sign-in is old. */
+    const becomeOld = async () => {
+      for (const seconds of [1500, 1500, 601]) {
+        clock.travel(seconds)
+        expect(await stateOf(own, clientId)).toBe('Active')
+      }
     }
+    await becomeOld()
     for (const path of [
-      '/new',
-      ...['edit', 'rotate', 'delete'].map((each) => `/${each}?client_id=${clientId}`),
+      `${root}/new`,
+      at('edit', clientId),
+      at('rotate', clientId),
+      at('delete', clientId),
     ]) {
-      const login = await agent.open(root + path)
-      expect({ path, title: textOf(login) }).toEqual({
-        path,
-        title: expect.stringContaining('Confirm it’s you'),
-      })
+      const title = textOf(await own.open(path))
+      expect({ path, title }).toEqual({ path, title: expect.stringContaining('Confirm it’s you') })
     }
-    const login = await agent.open(`${root}/rotate?client_id=${clientId}`)
-    const back = await agent.submit(login, 'name="password"', { password: ada.password })
+    const login = await own.open(at('rotate', clientId))
+    const back = await own.submit(login, 'name="password"', { password: ada.password })
     expect(textOf(back)).toContain('Create a new secret for Order Desk ?')
     const form = fieldsOf(back, 'name="decision"')
-    for (const seconds of [1500, 1500, 601]) {
-      clock.travel(seconds)
-      await agent.open(root)
-    }
-    const late = await agent.follow(await agent.post(`${root}/rotate?client_id=${clientId}`, form))
+    await becomeOld()
+    const late = await own.follow(await own.post(at('rotate', clientId), form))
     expect(textOf(late)).toContain('Confirm it’s you')
     expect(typesOf()).toEqual(['client.created'])
   })
 })
 
 describe('the sign-in of these pages', () => {
-  const target = (path: string): string => `${root}/${path}?client_id=web`
+  const edit = at('edit', 'web')
 
   test('asks for the second factor and returns to the page', async () => {
     const secondFactor = () => ({ kind: 'code' as const, verify: (code: string) => code === '123456' })
     const strict = await startHost({ options: { developers, login: { secondFactor } } })
     await strict.oauth.developers.transfer('web', 1)
-    const agent = new RawBrowser(strict.app)
-    const code = await agent.signIn(await agent.open(target('edit')))
+    const browser = new RawBrowser(strict.app)
+    const code = await browser.signIn(await browser.open(edit))
     expect(code.url.pathname).toBe('/oauth/second-factor')
-    expect(textOf(await agent.open(target('edit')))).toContain('Password')
-    const page = await agent.submit(code, 'name="code"', { code: '123456' })
-    expect([page.url.pathname + page.url.search, page.status]).toEqual([target('edit'), 200])
+    expect(textOf(await browser.open(edit))).toContain('Password')
+    const page = await browser.submit(code, 'name="code"', { code: '123456' })
+    expect([page.url.pathname + page.url.search, page.status]).toEqual([edit, 200])
     await strict.close()
   })
 
@@ -126,26 +139,25 @@ describe('the sign-in of these pages', () => {
     const login = { url: '/login', current: () => current }
     const own = await startHost({ options: { developers, login } })
     await own.oauth.developers.transfer('web', 1)
-    const agent = new RawBrowser(own.app)
-    const returnTo = `${target('edit')}&returned=1`
-    const asked = async () => (await agent.get(target('edit'))).location?.searchParams
-    expect(Object.fromEntries((await asked()) ?? [])).toEqual({ return_to: returnTo })
+    const browser = new RawBrowser(own.app)
+    const returnTo = `${edit}&returned=1`
+    const asked = async () => Object.fromEntries((await browser.get(edit)).location?.searchParams ?? [])
+    expect(await asked()).toEqual({ return_to: returnTo })
     const now = Math.floor(Date.now() / 1000)
     // The time of the first visit says nothing about the sign-in.
     for (current of [{ subject: '1' }, { subject: '1', authTime: now - 3700 }])
-      expect(Object.fromEntries((await asked()) ?? [])).toEqual({ return_to: returnTo, prompt: 'login' })
-    expect(textOf(await agent.open(returnTo))).toContain('You’re not signed in')
-    expect((await agent.open(target('client'))).status).toBe(200)
-    // Forms are long: half an hour is still recent.
+      expect(await asked()).toEqual({ return_to: returnTo, prompt: 'login' })
+    expect(textOf(await browser.open(returnTo))).toContain('You’re not signed in')
+    expect((await browser.open(at('client', 'web'))).status).toBe(200)
+    // Half an hour is still recent, because the forms are long.
     current = { subject: '1', authTime: now - 1800 }
-    expect((await agent.get(target('edit'))).status).toBe(200)
+    expect((await browser.get(edit)).status).toBe(200)
     await own.close()
   })
 })
 
 describe('a client of a developer', () => {
   test('works with the secret that is shown once, is marked as unverified, and its acts are announced', async () => {
-    const agent = await signedIn()
     const { page, clientId, secret } = await register(agent)
     expect(textOf(page)).toContain('Your app is registered.')
     expect(secret).toMatch(/^lk_cs_[\w-]{43}$/)
@@ -162,7 +174,7 @@ describe('a client of a developer', () => {
     const created = events.find(({ type }) => type === 'client.created')
     expect(created).toMatchObject({ clientId, subject: '1', address: '127.0.0.1' })
     expect(JSON.stringify(events)).not.toContain('lk_cs_')
-    const { client_id_issued_at: _, ...metadata } = (await host.oauth.clients.get(clientId)) ?? {}
+    const { client_id_issued_at: _, ...metadata } = (await clientOf(clientId)) ?? {}
     expect(metadata).toEqual({
       ...{ client_id: clientId, disabled: false, client_name: 'Order Desk', redirect_uris: [redirectUri] },
       ...{ scope: 'openid notes:read', grant_types: ['authorization_code', 'refresh_token'] },
@@ -173,23 +185,18 @@ describe('a client of a developer', () => {
   })
 
   test('that is public has no secret and cannot get one', async () => {
-    const agent = await signedIn()
     const { page, clientId, secret } = await register(agent, { token_endpoint_auth_method: 'none' })
     expect(secret).toBeUndefined()
     expect(page.html).not.toContain('/developer/rotate')
-    const rotated = await sent(agent, `/rotate?client_id=${clientId}`, {})
+    const rotated = await change(clientId, {}, 'rotate')
     expect(rotated.status).toBe(400)
     expect(typesOf()).toEqual(['client.created'])
   })
 
   test.each([
-    [{ client_name: '' }, 'client_name is required'],
     [{ client_name: 'Pаypal' }, 'client_name must not mix alphabets within a word'],
     [{ client_name: 'Order\u202eksed' }, 'client_name must not contain control or direction characters'],
-    [{ redirect_uris: '' }, 'redirect_uris is required'],
     [{ redirect_uris: 'http://desk.example.com/cb' }, 'redirect_uri must use https beyond loopback'],
-    [{ redirect_uris: 'https://*.example.com/cb' }, 'redirect_uri must not contain a wildcard'],
-    [{ redirect_uris: 'com.example.desk:/cb' }, 'redirect_uris must use https, or http on loopback'],
     [
       { redirect_uris: `${redirectUri}\nhttps://forbidden.example/cb` },
       'redirect_uris has one that this server',
@@ -197,7 +204,6 @@ describe('a client of a developer', () => {
     [{ 'scopes:openid': '', 'scopes:notes:read': '' }, 'scope must name at least one scope'],
     [{ client_uri: 'javascript:alert(1)' }, 'client_uri must be an https URL'],
   ])('%p is refused beside its field, and what was typed stays', async (fields, error) => {
-    const agent = await signedIn()
     const page = await sent(agent, '/new', { ...desk, client_uri: 'https://desk.example.com/', ...fields })
     expect(page.status).toBe(400)
     expect(textOf(page)).toContain(error)
@@ -219,7 +225,6 @@ describe('a client of a developer', () => {
       },
     ],
   ])('no redirect URI is accepted if the function of the host %s', async (_case, redirectUris) => {
-    const agent = await signedIn()
     const { clientId } = await register(agent)
     says.redirectUris = redirectUris
     const other = { redirect_uris: 'https://other.example.com/cb' }
@@ -229,14 +234,13 @@ describe('a client of a developer', () => {
   })
 
   test('gets nothing that the form does not offer', async () => {
-    const agent = await signedIn()
     const more = {
       ...{ 'scopes:notes:write': 'on', scope: 'notes:write', first_party: 'on', 'first_party:true': 'on' },
       ...{ 'grant_types:client_credentials': 'on', grant_types: 'implicit', other: '{"first_party":true}' },
       ...{ client_id: 'mine', client_secret: 'x'.repeat(40), may_introspect: 'on', subject: '2' },
     }
     const { clientId } = await register(agent, more)
-    const client = await host.oauth.clients.get(clientId)
+    const client = await clientOf(clientId)
     expect(client).toMatchObject({ scope: 'openid notes:read', first_party: false })
     expect(client).toMatchObject({ grant_types: ['authorization_code', 'refresh_token'] })
     expect(client).not.toHaveProperty('may_introspect')
@@ -244,18 +248,13 @@ describe('a client of a developer', () => {
   })
 
   test('keeps the scopes and lifetimes of the host when its owner changes it, but not first_party', async () => {
-    const agent = await signedIn()
     const { clientId } = await register(agent)
-    await host.oauth.clients.update(clientId, {
-      ...{ scope: 'openid notes:read notes:write', access_token_lifetime: 60, first_party: true },
-    })
-    expect(await host.oauth.clients.get(clientId)).not.toHaveProperty('self_described')
-    const page = await sent(agent, `/edit?client_id=${clientId}`, {
-      client_name: 'Desk 2',
-      'scopes:openid': '',
-    })
+    const more = { scope: 'openid notes:read notes:write', access_token_lifetime: 60, first_party: true }
+    await host.oauth.clients.update(clientId, more)
+    expect(await clientOf(clientId)).not.toHaveProperty('self_described')
+    const page = await change(clientId, { client_name: 'Desk 2', 'scopes:openid': '' })
     expect(textOf(page)).toContain('Your changes are saved.')
-    expect(await host.oauth.clients.get(clientId)).toMatchObject({
+    expect(await clientOf(clientId)).toMatchObject({
       ...{ client_name: 'Desk 2', scope: 'notes:read notes:write', access_token_lifetime: 60 },
       ...{ first_party: false, self_described: 'developer' },
     })
@@ -263,26 +262,24 @@ describe('a client of a developer', () => {
   })
 
   test('is not overwritten by a form that was opened before the last change', async () => {
-    const agent = await signedIn()
     const { clientId } = await register(agent)
-    const url = `${root}/edit?client_id=${clientId}`
-    const early = fieldsOf(await agent.open(url), 'name="decision"')
-    await sent(agent, `/edit?client_id=${clientId}`, { client_name: 'Second' })
+    const url = at('edit', clientId)
+    const early = await formAt(url)
+    await change(clientId, { client_name: 'Second' })
     const late = await agent.post(url, { ...early, client_name: 'Third' })
     expect(late.status).toBe(409)
     expect(textOf(late)).toContain('This app has changed since you opened this form.')
     expect(fieldsOf(late, 'name="decision"')).toMatchObject({ client_name: 'Third' })
-    expect(await host.oauth.clients.get(clientId)).toMatchObject({ client_name: 'Second' })
+    expect(await clientOf(clientId)).toMatchObject({ client_name: 'Second' })
     await agent.submit(late, 'name="decision"')
-    expect(await host.oauth.clients.get(clientId)).toMatchObject({ client_name: 'Third' })
+    expect(await clientOf(clientId)).toMatchObject({ client_name: 'Third' })
   })
 
   test('gets a new secret, beside the previous one or in its place', async () => {
-    const agent = await signedIn()
     const { clientId, secret } = await register(agent)
-    const second = secretOf(await sent(agent, `/rotate?client_id=${clientId}`, {}))
+    const second = secretOf(await change(clientId, {}, 'rotate'))
     for (const valid of [secret, second]) expect((await tokensOf(clientId, valid)).status).toBe(200)
-    const third = secretOf(await sent(agent, `/rotate?client_id=${clientId}`, { now: 'on' }))
+    const third = secretOf(await change(clientId, { now: 'on' }, 'rotate'))
     expect((await tokensOf(clientId, third)).status).toBe(200)
     for (const old of [secret, second]) expect((await tokensOf(clientId, old)).status).toBe(401)
     expect(events.filter(({ type }) => type === 'client.secret_rotated')).toMatchObject(
@@ -291,25 +288,23 @@ describe('a client of a developer', () => {
   })
 
   test('is deleted at once, and with it the row of its owner', async () => {
-    const agent = await signedIn()
     const { clientId, secret } = await register(agent)
-    const list = await sent(agent, `/delete?client_id=${clientId}`, {})
+    const list = await change(clientId, {}, 'delete')
     expect(textOf(list)).toContain('The app is deleted.')
     expect(textOf(list)).toContain('You have no apps yet.')
     expect(textOf(await agent.open(root))).not.toContain('The app is deleted.')
-    expect(await host.oauth.clients.get(clientId)).toBeUndefined()
+    expect(await clientOf(clientId)).toBeUndefined()
     expect(await table('client_owners')).toEqual([])
     expect((await tokensOf(clientId, secret)).status).toBe(400)
     expect(events.find(({ type }) => type === 'client.deleted')).toMatchObject({ clientId, subject: '1' })
   })
 
   test('that the host disabled stays disabled, and its owner sees why it does not work', async () => {
-    const agent = await signedIn()
     const { clientId } = await register(agent)
     await host.oauth.clients.disable(clientId)
-    await sent(agent, `/edit?client_id=${clientId}`, { client_name: 'Desk 2' })
-    expect(await stateOf(agent, clientId)).toBe('Disabled by <bdi>Latchkey</bdi>'.split('<')[0])
-    expect(await host.oauth.clients.get(clientId)).toMatchObject({ disabled: true, client_name: 'Desk 2' })
+    await change(clientId, { client_name: 'Desk 2' })
+    expect(await stateOf(agent, clientId)).toBe('Disabled by ')
+    expect(await clientOf(clientId)).toMatchObject({ disabled: true, client_name: 'Desk 2' })
   })
 })
 
@@ -321,110 +316,81 @@ describe('clients of others', () => {
     delete: {},
   }
 
-  test.each(Object.entries(acts))('%s answers as for a client that does not exist', async (path, fields) => {
-    const bobs = await register(await signedIn(bob))
-    const agent = await signedIn()
+  test('each page answers as for a client that does not exist', async () => {
+    const his = await register(bobs)
     const own = await register(agent)
-    const before = await host.oauth.clients.get(bobs.clientId)
+    const before = await clientOf(his.clientId)
     events.length = 0
-    for (const clientId of [bobs.clientId, 'web', 'unknown-client', '', `${own.clientId} `]) {
-      const query = `/${path}?${new URLSearchParams({ client_id: clientId })}`
-      expectErrorPage(await agent.open(root + query), 404)
-      if (fields === undefined) continue
+    for (const [page, fields] of Object.entries(acts)) {
       // The form for Ada's own client, and Bob's form for his client.
-      const form = fieldsOf(await agent.open(`${root}/${path}?client_id=${own.clientId}`), 'name="decision"')
-      const bobsForm = fieldsOf(
-        await (await signedIn(bob)).open(`${root}/${path}?client_id=${bobs.clientId}`),
-        'name="decision"',
-      )
-      for (const each of [form, bobsForm])
-        expectErrorPage(await agent.post(root + query, { ...each, ...fields }), 403)
+      const forms =
+        fields === undefined
+          ? []
+          : [await formAt(at(page, own.clientId)), await formAt(at(page, his.clientId), bobs)]
+      for (const clientId of [his.clientId, 'web', 'unknown-client', '', `${own.clientId} `]) {
+        expectErrorPage(await agent.open(at(page, clientId)), 404)
+        for (const form of forms)
+          expectErrorPage(await agent.post(at(page, clientId), { ...form, ...fields }), 403)
+      }
     }
-    expect(await host.oauth.clients.get(bobs.clientId)).toEqual(before)
-    expect(await tokensOf(bobs.clientId, bobs.secret)).toMatchObject({ status: 200 })
+    expect(await clientOf(his.clientId)).toEqual(before)
+    expect(await tokensOf(his.clientId, his.secret)).toMatchObject({ status: 200 })
     expect(typesOf()).toEqual([])
-    expect((await agent.open(root)).html).not.toContain(bobs.clientId)
+    expect((await agent.open(root)).html).not.toContain(his.clientId)
   })
 
   test('a form that was opened before the client went to another user does nothing', async () => {
-    const agent = await signedIn()
     const { clientId } = await register(agent)
-    const forms = await Promise.all(
-      Object.keys(acts)
-        .slice(1)
-        .map(async (path) => {
-          const url = `${root}/${path}?client_id=${clientId}`
-          return { url, fields: fieldsOf(await agent.open(url), 'name="decision"') }
-        }),
-    )
+    const urls = ['edit', 'rotate', 'delete'].map((page) => at(page, clientId))
+    const forms = await Promise.all(urls.map(async (url) => ({ url, fields: await formAt(url) })))
     await host.oauth.developers.transfer(clientId, 2)
-    const before = await host.oauth.clients.get(clientId)
+    const before = await clientOf(clientId)
     for (const { url, fields } of forms) expectErrorPage(await agent.post(url, fields), 404)
-    expect(await host.oauth.clients.get(clientId)).toEqual(before)
+    expect(await clientOf(clientId)).toEqual(before)
   })
 
-  const foreign = {
-    'another page': async (agent: RawBrowser) => fieldsOf(await agent.open(`${root}/new`), 'name="decision"'),
-    'the sign-out': async (agent: RawBrowser) => fieldsOf(await agent.open('/oauth/logout'), 'csrf_token'),
-  }
-  test.each(forgedForms(foreign))('a form %s changes nothing', async (_, forge) => {
-    const agent = await signedIn()
+  test('a forged form changes nothing, and a link neither', async () => {
     const { clientId } = await register(agent)
     events.length = 0
-    for (const path of ['edit', 'rotate', 'delete']) {
-      const url = `${root}/${path}?client_id=${clientId}`
-      const { fields, headers } = await forge(fieldsOf(await agent.open(url), 'name="decision"'), agent)
-      expectErrorPage(await agent.post(url, fields, headers), 403)
+    const url = at('rotate', clientId)
+    await expectForgedFormsRefused(agent, url, () => formAt(url), {
+      'another page': () => formAt(`${root}/new`),
+      'the sign-out': async () => fieldsOf(await agent.open('/oauth/logout'), 'csrf_token'),
+    })
+    for (const page of ['edit', 'rotate', 'delete']) {
+      const { csrf_token, ...fields } = await formAt(at(page, clientId))
+      expectErrorPage(await agent.post(at(page, clientId), fields), 403)
+      await agent.open(
+        `${at(page, clientId)}&${new URLSearchParams({ ...fields, csrf_token: csrf_token ?? '' })}`,
+      )
     }
     expect(typesOf()).toEqual([])
-  })
-
-  test('GET changes nothing', async () => {
-    const agent = await signedIn()
-    const { clientId } = await register(agent)
-    for (const path of ['edit', 'rotate', 'delete']) {
-      const fields = fieldsOf(await agent.open(`${root}/${path}?client_id=${clientId}`), 'name="decision"')
-      await agent.open(`${root}/${path}?${new URLSearchParams({ ...fields, client_id: clientId })}`)
-    }
-    expect(typesOf()).toEqual(['client.created'])
   })
 })
 
 describe('the quota', () => {
-  test('holds for parallel requests', async () => {
-    const agent = await signedIn()
-    const fields = fieldsOf(await agent.open(`${root}/new`), 'name="decision"')
-    const answers = await Promise.all(
-      Array.from({ length: 8 }, () => agent.clone().post(`${root}/new`, { ...fields, ...desk })),
-    )
-    // A request that loses too often gets an error that asks to try again.
-    expect(answers.every(({ status }) => status === 303 || status === 503)).toBe(true)
-    expect(await table('client_owners')).toHaveLength(3)
-    expect(answers.filter(({ location }) => location?.pathname.endsWith('/client'))).toHaveLength(3)
+  test('counts each user separately, and does not count deleted clients', async () => {
+    const all = [await register(agent), await register(agent), await register(agent)]
+    expect((await register(agent)).clientId).toBe('')
     const list = await agent.open(root)
     expect(textOf(list)).toContain('You have reached the limit of 3 apps.')
     expect(list.html).not.toContain('/developer/new')
-  })
-
-  test('counts each user separately, and does not count deleted clients', async () => {
-    const [agent, bobs] = [await signedIn(), await signedIn(bob)]
-    const all = [await register(agent), await register(agent), await register(agent)]
-    expect((await register(agent)).clientId).toBe('')
     expect((await register(bobs)).clientId).not.toBe('')
-    await sent(agent, `/delete?client_id=${all[1]?.clientId}`, {})
+    await change(all[1]?.clientId ?? '', {}, 'delete')
     expect((await register(agent)).clientId).not.toBe('')
     expect((await register(agent)).clientId).toBe('')
+    expect(await table('client_owners')).toHaveLength(4)
   })
 
   test('a user who registers and deletes again and again is stopped', async () => {
     const limits = { developerClient: { failures: 2, seconds: 60 } }
     const limited = await startHost({ options: { developers, throttle: { limits } } })
-    const agent = await signedIn(ada, limited)
+    const browser = await signedIn(ada, limited)
     for (const _ of [1, 2]) {
-      const { clientId } = await register(agent)
-      await sent(agent, `/delete?client_id=${clientId}`, {})
+      const { clientId } = await register(browser)
+      await sent(browser, `/delete?client_id=${clientId}`, {})
     }
-    const refused = await sent(agent, '/new', desk)
+    const refused = await sent(browser, '/new', desk)
     expect([refused.status, refused.headers['retry-after']]).toEqual([429, expect.stringMatching(/^\d\d$/)])
     await limited.close()
   })
@@ -432,18 +398,15 @@ describe('the quota', () => {
 
 test('a list of 1,000 clients has pages of 20, each with the same few statements', async () => {
   const many = await startHost({ options: { developers: { ...developers, maxClients: 1000 } } })
-  const agent = await signedIn(ada, many)
-  const { clientId } = await register(agent)
+  const browser = await signedIn(ada, many)
+  const { clientId } = await register(browser)
   const prefix = many.database.tablePrefix
   const [client] = await many.database.knex(`${prefix}clients`).where({ client_id: clientId })
   const [owner] = await many.database.knex(`${prefix}client_owners`).where({ client_id: clientId })
   const ids = Array.from({ length: 999 }, (_, number) => `copy-${String(number).padStart(3, '0')}`)
   const created_at = owner.created_at - 1
-  await many.database.knex.batchInsert(
-    `${prefix}clients`,
-    ids.map((client_id) => ({ ...client, client_id })),
-    50,
-  )
+  const clients = ids.map((client_id) => ({ ...client, client_id }))
+  await many.database.knex.batchInsert(`${prefix}clients`, clients, 50)
   const owners = ids.map((client_id, slot) => ({ ...owner, client_id, created_at, slot: slot + 1000 }))
   await many.database.knex.batchInsert(`${prefix}client_owners`, owners, 50)
   const count = await countStatements(many.database.knex, [many.usersTable])
@@ -452,7 +415,7 @@ test('a list of 1,000 clients has pages of 20, each with the same few statements
   let page: string | undefined = root
   while (page !== undefined) {
     count.reset()
-    const { html }: Answer = await agent.open(page)
+    const { html }: Answer = await browser.open(page)
     counts.add(count.ours.length)
     seen.push(...[...html.matchAll(/client\?client_id=([\w-]+)/g)].map(([, id = '']) => id))
     page = />Previous page<[\s\S]*href="([^"]+)">Next|href="([^"]+)">Next page/
