@@ -2,7 +2,7 @@ import express from 'express'
 import supertest from 'supertest'
 import { type AuthRouter, type AuthRouterOptions, authRouter, migrate } from '../../lib/index.ts'
 import { stopClock } from '../support/clock.ts'
-import { openTestDatabase, type TestDatabase } from '../support/database.ts'
+import { openTestDatabase, type TestDatabase, withoutIdleConnections } from '../support/database.ts'
 
 const secret = 'a secret of the tests that is long enough'
 
@@ -14,8 +14,7 @@ let time: number
 beforeEach(() => {
   database = openTestDatabase()
   database.knex.client.logger.warn = () => {}
-  // Every read then borrows a connection, as on a server.
-  database.knex.client.pool.free.at = () => undefined
+  withoutIdleConnections(database.knex)
   time = 1_000_000
   jest.spyOn(performance, 'now').mockImplementation(() => time)
   for (const told of Object.values(log)) told.mockClear()

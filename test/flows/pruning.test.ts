@@ -3,6 +3,7 @@ import { openDatabase } from '../../lib/database/open.ts'
 import { removeEndedFamilies } from '../../lib/repositories/pruning/authorizations.ts'
 import { removeExpiredRows } from '../../lib/repositories/pruning/schedule.ts'
 import { type Clock, stopClock } from '../support/clock.ts'
+import { withoutIdleConnections } from '../support/database.ts'
 import { clients, type Host, type HostSettings, startHost } from '../support/host.ts'
 import { codeFor, expectError, redeem, refresh, revoke, tokensFor, userinfo } from '../support/tokens.ts'
 
@@ -426,7 +427,7 @@ describe('the timer', () => {
     const knex = host.database.knex
     await host.oauth.close()
     const queries = jest.spyOn(knex.client.pool, 'acquire')
-    knex.client.pool.free.at = () => undefined
+    withoutIdleConnections(knex)
     timer.fire()
     await new Promise<void>((resolve) => setImmediate(resolve))
     expect(queries).not.toHaveBeenCalled()

@@ -45,3 +45,10 @@ export const openTestDatabase = (url = process.env.DATABASE_URL, content?: Buffe
     },
   }
 }
+
+/** From now on every statement borrows a connection, as on a server; SQLite otherwise uses one that lies idle. */
+export const withoutIdleConnections = ({ client }: Knex): void => {
+  client.pool.free.at = () => undefined
+  // Once a second the pool puts a new list in the place of that one.
+  client.pool.check = () => {}
+}

@@ -98,7 +98,7 @@ export function missing(service: Service): string | undefined {
   const probe = spawnSync(process.execPath, ['-e', prelude + probes[service], services[service]], {
     cwd: __dirname,
     encoding: 'utf8',
-    timeout: 10_000,
+    timeout: 60_000,
   })
   if (probe.status === 0) return undefined
   const reason = probe.stderr.trim().split('\n')[0] || 'no answer'
