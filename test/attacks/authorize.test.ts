@@ -323,7 +323,7 @@ underAttack(
               headers: { ...foreign, 'Content-Type': type },
             }
             // What is no JSON may be refused by a parser of the host's before us.
-            if (type !== 'application/json' || !mount.includes('parsers'))
+            if (type !== 'application/json' || !mount.isParsed)
               expectErrorPage(
                 await writesNothing(target(), () => ada.send('POST', at('/authorize'), sent)),
                 415,
@@ -353,7 +353,7 @@ underAttack(
             [name]: 'x',
           })
           // A parser of the host's has made an object of it, which is no parameter.
-          const isObject = mount.includes('parsers') && name.startsWith('constructor[')
+          const isObject = mount.isParsed && name.startsWith('constructor[')
           if (isObject) expectPage(posted)
           else expectRefusal(await browser().follow(posted), 'login_required')
           expect({}).not.toHaveProperty('polluted')

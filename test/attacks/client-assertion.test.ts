@@ -9,7 +9,7 @@ import {
 } from 'node:crypto'
 import { base64url, CompactSign } from 'jose'
 import type { ClientSeed } from '../../lib/index.ts'
-import { type Asked, apiSide, changesNothing, expectRefusal, jsonOf, rivals } from '../support/api-side.ts'
+import { type Asked, apiSide, expectRefusal, jsonOf, rivals, tokensOf } from '../support/api-side.ts'
 import { openServer, type TestServer } from '../support/client-server.ts'
 import { secret } from '../support/host.ts'
 import type { Answer } from '../support/raw-browser.ts'
@@ -64,8 +64,6 @@ const usual = ({ issuer }: Target): Claims => ({
 })
 const unsigned = (header: object, claims: object): string =>
   [header, claims].map((part) => base64url.encode(JSON.stringify(part))).join('.')
-const hmac = (algorithm: string, key: string | Buffer, input: string): string =>
-  `${input}.${createHmac(algorithm, key).update(input).digest('base64url')}`
 const signed = (payload: string, key: ClientKey, header: object = {}): Promise<string> =>
   new CompactSign(new TextEncoder().encode(payload))
     .setProtectedHeader({ alg: key.alg, kid: String(key.publicJwk.kid), ...header })
@@ -82,217 +80,195 @@ const mirrored = (jwt: string): string => {
   return `${header}.${payload}.${Buffer.from(hex.slice(0, 64) + s, 'hex').toString('base64url')}`
 }
 
+/** What proves nothing, although it is written like an assertion of the client `signer`. */
+const forgeries: Record<string, (target: Target) => (string | Promise<string>)[]> = {
+  'without a signature (RFC 8725 §3.2, CVE-2026-28802, ASVS 9.1.2)': (target) =>
+    ['none', 'nOnE', '', 'HS256', 'ES256'].flatMap((alg) => {
+      const input = unsigned({ alg, kid: 'ec' }, usual(target))
+      return [input, `${input}.`, `${input}.AA`]
+    }),
+  'with an HMAC whose key is what everybody knows (RFC 8725 §2.1, CVE-2024-37568, CVE-2026-11800)': (
+    target,
+  ) =>
+    [ec, rsa].flatMap((key) => {
+      const spki = pem(key).export({ type: 'spki', format: 'pem' }).toString()
+      const der = pem(key).export({ type: 'spki', format: 'der' })
+      const input = unsigned({ alg: 'HS256', kid: key.publicJwk.kid }, usual(target))
+      const known = [spki, spki.trim(), der, JSON.stringify(key.publicJwk), '', 'signer']
+      return known.map((each) => `${input}.${createHmac('sha256', each).update(input).digest('base64url')}`)
+    }),
+  'signed by its own key with an algorithm that is not offered (RFC 8725 §3.1, ASVS 9.1.2)': (target) =>
+    ['RS1 sha1', 'RS384 sha384', 'PS512 sha512'].map((names) => {
+      const [alg = '', digest = ''] = names.split(' ')
+      const input = unsigned({ alg, kid: 'rsa' }, usual(target))
+      const key = KeyObject.from(rsa.privateKey)
+      const pss = { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST }
+      const signature = sign(digest, Buffer.from(input), alg.startsWith('PS') ? { key, ...pss } : { key })
+      return `${input}.${signature.toString('base64url')}`
+    }),
+  'with a signature of zeros, or of the order of the curve (CVE-2022-21449)': (target) => {
+    const input = unsigned({ alg: 'ES256', kid: 'ec' }, usual(target))
+    const signatures = ['00'.repeat(64), '00'.repeat(32), '3006020100020100', order.toString(16).repeat(2)]
+    return signatures.map((hex) => `${input}.${Buffer.from(hex, 'hex').toString('base64url')}`)
+  },
+  'signed by a stranger, whatever the header says of the key (RFC 8725 §3.10, ASVS 9.1.3, CVE-2026-27962)': ({
+    issuer,
+  }) => {
+    const kids = ['../../../../../../dev/null', '__proto__', ['ec']].map((kid): object => ({ kid }))
+    return [{ jwk: stranger.publicJwk }, { jku: `${thief.origin}/jku` }, ...kids].map((header) =>
+      assertion('signer', stranger, { aud: issuer }, header),
+    )
+  },
+  'signed by a stranger in the name of a client of another key, of a secret, a public one, and none': ({
+    issuer: aud,
+  }) => ['signer', 'web', 'native', 'unregistered'].map((clientId) => assertion(clientId, stranger, { aud })),
+  'signed by its client, of another type or with an extension that is critical (RFC 7515 §4.1.11, CVE-2025-59420)':
+    (target) =>
+      [{ crit: ['x'], x: 1 }, { crit: ['exp'], exp: 1 }, { typ: 'at+jwt' }, { typ: ['JWT'] }].map(
+        (header) => {
+          // By hand: a library would not sign what it does not understand.
+          const input = unsigned({ alg: 'ES256', kid: 'ec', ...header }, usual(target))
+          const key = KeyObject.from(ec.privateKey)
+          const signature = sign('sha256', Buffer.from(input), { key, dsaEncoding: 'ieee-p1363' })
+          return `${input}.${signature.toString('base64url')}`
+        },
+      ),
+  'with an end that is no time (ASVS 9.2.1)': (target) =>
+    ['1e999', '-1', 'true', '{}'].map((exp) =>
+      signed(JSON.stringify({ ...usual(target), exp: '$' }).replace('"$"', exp), ec),
+    ),
+  'that is no JWT (CVE-2022-36083, CVE-2025-61920)': (target) => {
+    const rounds = '{"alg":"PBES2-HS256+A128KW","enc":"A128CBC-HS256","p2c":2147483647,"p2s":"AAAA"}'
+    return [
+      ...[unsigned({ alg: 'ES256' }, usual(target)), `e30.${base64url.encode('['.repeat(3000))}.AA`],
+      ...[`e30.${base64url.encode('null')}.AA`, `${base64url.encode(rounds)}.AA.AA.AA.AA`],
+    ]
+  },
+}
+
+/** RFC 7523 §3, OIDC Core §9, ASVS 9.2.1; CVE-2020-15222, CVE-2025-27370, CVE-2025-27371. */
+const wrongClaims: Record<string, (issuer: string) => Claims> = {
+  'for another server': () => ({ aud: 'https://as.example.net' }),
+  'for this server and another': (issuer) => ({ aud: [issuer, 'https://as.example.net/token'] }),
+  'for an endpoint that authenticates no client': (issuer) => ({ aud: `${issuer}/userinfo` }),
+  'without an audience': () => ({ aud: undefined }),
+  'with no end': () => ({ exp: undefined }),
+  'with an end that is past': () => ({ exp: now() - 31 }),
+  'with an end in ten years': () => ({ exp: now() + 315_360_000 }),
+  'with a beginning in the future': () => ({ nbf: now() + 120 }),
+  'with an issue in the future': () => ({ iat: now() + 120 }),
+  'with no identifier': () => ({ jti: undefined }),
+  'with another issuer than its subject': () => ({ iss: 'mallory' }),
+  'with another subject than its issuer': () => ({ sub: 'mallory' }),
+  'with a NUL behind the issuer': () => ({ iss: 'signer\0', sub: 'signer\0' }),
+}
+
 underAttack(
   'a client assertion',
   (target) => {
-    const { ask, introspect, redeem, refresh, token, tokensFor, userinfo } = apiSide(target)
+    const side = apiSide(target)
+    const { ask, introspect, redeem, refresh, token, tokensFor, userinfo } = side
     const grant = { grant_type: 'client_credentials', scope: 'notes:read' }
     const send = (jwt: string, fields: Asked = {}): Promise<Answer> =>
       token({ ...grant, ...asserted(jwt), ...fields })
-    const right = (claims: Claims = {}, header: object = {}, key = ec): Promise<string> =>
-      assertion('signer', key, { aud: target().issuer, ...claims }, header)
+    const right = (claims: Claims = {}, key = ec): Promise<string> =>
+      assertion('signer', key, { aud: target().issuer, ...claims })
+    const expectAccepted = async (jwt: string): Promise<void> => expect((await send(jwt)).status).toBe(200)
+    const expectRefused = async (jwt: string): Promise<void> => {
+      await side.expectRefused(() => send(jwt), 'invalid_client')
+    }
 
     afterEach(async () => {
-      expect((await send(await right())).status).toBe(200)
+      await expectAccepted(await right())
       expect(visits).toEqual([])
     })
 
-    const expectRefused = async (jwt: string): Promise<void> => {
-      expectRefusal(await changesNothing(target(), () => send(jwt)), 401, 'invalid_client')
-    }
-
-    test('without a signature (RFC 8725 §3.2, CVE-2026-28802, ASVS 9.1.2)', async () => {
-      for (const alg of ['none', 'nOnE', '', 'HS256', 'ES256']) {
-        const input = unsigned({ alg, kid: 'ec' }, usual(target()))
-        for (const jwt of [input, `${input}.`, `${input}.AA`]) await expectRefused(jwt)
-      }
+    test.each(Object.entries(forgeries))('%s is refused', async (_, make) => {
+      for (const jwt of make(target())) await expectRefused(await jwt)
     })
 
-    test('with an HMAC whose key is what everybody knows (RFC 8725 §2.1, CVE-2024-37568, CVE-2026-11800)', async () => {
-      for (const key of [ec, rsa]) {
-        const spki = pem(key).export({ type: 'spki', format: 'pem' }).toString()
-        const der = pem(key).export({ type: 'spki', format: 'der' })
-        for (const known of [spki, spki.trim(), der, JSON.stringify(key.publicJwk), '', 'signer']) {
-          const input = unsigned({ alg: 'HS256', kid: key.publicJwk.kid }, usual(target()))
-          await expectRefused(hmac('sha256', known, input))
-        }
-      }
-    })
-
-    test.each([
-      ['RS1', 'sha1'],
-      ['RS384', 'sha384'],
-      ['PS512', 'sha512'],
-    ])(
-      'signed by its own key with %s, which is not offered (RFC 8725 §3.1, ASVS 9.1.2)',
-      async (alg, digest) => {
-        const input = unsigned({ alg, kid: 'rsa' }, usual(target()))
-        const key = KeyObject.from(rsa.privateKey)
-        const pss = { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST }
-        const signature = sign(digest, Buffer.from(input), alg.startsWith('PS') ? { key, ...pss } : { key })
-        await expectRefused(`${input}.${signature.toString('base64url')}`)
-      },
+    test.each(Object.entries(wrongClaims))('%s is refused', async (_, claims) =>
+      expectRefused(await right(claims(target().issuer))),
     )
 
-    test('with a signature of zeros (CVE-2022-21449)', async () => {
-      const input = unsigned({ alg: 'ES256', kid: 'ec' }, usual(target()))
-      for (const bytes of [Buffer.alloc(64), Buffer.alloc(32), Buffer.from('3006020100020100', 'hex')]) {
-        await expectRefused(`${input}.${bytes.toString('base64url')}`)
-      }
-      const scalar = Buffer.from(order.toString(16), 'hex')
-      await expectRefused(`${input}.${Buffer.concat([scalar, scalar]).toString('base64url')}`)
+    test('that says two names is taken for neither unless the last one signed it (RFC 8259 §4)', async () => {
+      const { aud, exp } = usual(target())
+      const both = (first: string, last: string): string =>
+        `{"iss":"${first}","sub":"${first}","aud":"${aud}","exp":${exp},"jti":"${randomUUID()}","iss":"${last}","sub":"${last}"}`
+      await expectRefused(await signed(both('mallory', 'signer'), stranger))
+      await expectRefused(await signed(both('signer', 'mallory'), ec))
+      const answer = await send(await signed(both('signer', 'mallory'), stranger))
+      const asking = asserted(await assertion('mallory', stranger, { aud }))
+      const told = await introspect(tokensOf(answer).access_token, { ...noCredentials, ...asking })
+      expect(jsonOf(told)).toMatchObject({ active: true, client_id: 'mallory' })
     })
 
-    test('signed by a stranger, whatever the header says of the key (RFC 8725 §3.10, ASVS 9.1.3, CVE-2026-27962)', async () => {
-      const jku = `${thief.origin}/jku`
-      const kids = ['../../../../../../dev/null', '__proto__', ['ec']].map((kid) => ({ kid }))
-      for (const header of [{ jwk: stranger.publicJwk }, { jku }, ...kids] as object[])
-        await expectRefused(await assertion('signer', stranger, { aud: target().issuer }, header))
+    test('of another client than the request names is refused', async () => {
+      const jwt = await assertion('mallory', stranger, { aud: target().issuer })
+      await side.expectRefused(() => send(jwt, { client_id: 'signer' }), 'invalid_request')
     })
 
-    test('signed by its client, of another type or with an extension that is critical (RFC 7515 §4.1.11, CVE-2025-59420)', async () => {
-      for (const header of [
-        { crit: ['x'], x: 1 },
-        { crit: ['exp'], exp: 1 },
-        { typ: 'at+jwt' },
-        { typ: ['JWT'] },
-      ]) {
-        // By hand: a library would not sign what it does not understand.
-        const input = unsigned({ alg: 'ES256', kid: 'ec', ...header }, usual(target()))
-        const key = KeyObject.from(ec.privateKey)
-        const signature = sign('sha256', Buffer.from(input), { key, dsaEncoding: 'ieee-p1363' })
-        await expectRefused(`${input}.${signature.toString('base64url')}`)
-      }
-    })
-
-    // RFC 7523 §3, OIDC Core §9, ASVS 9.2.1; CVE-2020-15222, CVE-2025-27370, CVE-2025-27371.
-    test.each<[string, (issuer: string) => Claims]>([
-      ['for another server', () => ({ aud: 'https://as.example.net' })],
-      ['for this server and another', (issuer) => ({ aud: [issuer, 'https://as.example.net/token'] })],
-      ['for an endpoint that authenticates no client', (issuer) => ({ aud: `${issuer}/userinfo` })],
-      ['without an audience', () => ({ aud: undefined })],
-      ['with no end', () => ({ exp: undefined })],
-      ['with an end that is past', () => ({ exp: now() - 31 })],
-      ['with an end in ten years', () => ({ exp: now() + 315_360_000 })],
-      ['with a beginning in the future', () => ({ nbf: now() + 120 })],
-      ['with an issue in the future', () => ({ iat: now() + 120 })],
-      ['with no identifier', () => ({ jti: undefined })],
-      ['with another issuer than its subject', () => ({ iss: 'mallory' })],
-      ['with another subject than its issuer', () => ({ sub: 'mallory' })],
-      ['with a NUL behind the issuer', () => ({ iss: 'signer\0', sub: 'signer\0' })],
-    ])('%s', async (_, claims) => expectRefused(await right(claims(target().issuer))))
-
-    test('with an end that is no time (ASVS 9.2.1)', async () => {
-      for (const exp of ['1e999', '-1', 'true', '{}']) {
-        const claims = JSON.stringify({ ...usual(target()), exp: '$' })
-        await expectRefused(await signed(claims.replace('"$"', exp), ec))
-      }
-    })
-
-    describe('in the name of another (RFC 7523 §3, RFC 6819 §4.1.1)', () => {
-      test('a client of another key, of a secret, a public one, and none', async () => {
-        for (const clientId of ['signer', 'web', 'native', 'unregistered'])
-          await expectRefused(await assertion(clientId, stranger, { aud: target().issuer }))
-      })
-
-      test('a client of its choice, by saying two names (RFC 8259 §4)', async () => {
-        const { aud, exp } = usual(target())
-        const both = (first: string, last: string): string =>
-          `{"iss":"${first}","sub":"${first}","aud":"${aud}","exp":${exp},"jti":"${randomUUID()}","iss":"${last}","sub":"${last}"}`
-        await expectRefused(await signed(both('mallory', 'signer'), stranger))
-        await expectRefused(await signed(both('signer', 'mallory'), ec))
-        const answer = await send(await signed(both('signer', 'mallory'), stranger))
-        const { access_token } = jsonOf(answer)
-        const asking = asserted(await assertion('mallory', stranger, { aud }))
-        const told = await introspect(String(access_token), { ...noCredentials, ...asking })
-        expect(jsonOf(told)).toMatchObject({ active: true, client_id: 'mallory' })
-      })
-
-      test('a client named in the request', async () => {
-        const refused = await changesNothing(target(), async () =>
-          send(await assertion('mallory', stranger, { aud: target().issuer }), { client_id: 'signer' }),
-        )
-        expectRefusal(refused, 400, 'invalid_request')
-      })
-
-      test('by an ID token or an access token of this server (RFC 8725 §3.12)', async () => {
-        const tokens = await tokensFor()
-        for (const value of [tokens.id_token, tokens.access_token, tokens.refresh_token])
-          await expectRefused(value)
-      })
+    test('is not replaced by an ID token or an access token of this server (RFC 8725 §3.12)', async () => {
+      const { id_token, access_token, refresh_token } = await tokensFor()
+      for (const value of [id_token, access_token, refresh_token]) await expectRefused(value)
     })
 
     describe('is used once (OIDC Core §9, CVE-2020-15222, GHSA-3p3g-vpw6-4w66)', () => {
       test('at whatever endpoint', async () => {
         const jwt = await right()
-        expect((await send(jwt)).status).toBe(200)
-        const again = { ...noCredentials, ...asserted(jwt) }
-        const value = `lk_rt_${'A'.repeat(43)}`
+        await expectAccepted(jwt)
         await expectRefused(jwt)
-        for (const path of ['/introspect', '/revoke']) {
-          const refused = await changesNothing(target(), () => ask(path, { token: value, ...again }))
-          expectRefusal(refused, 401, 'invalid_client')
-        }
+        const again = { token: `lk_rt_${'A'.repeat(43)}`, ...noCredentials, ...asserted(jwt) }
+        for (const path of ['/introspect', '/revoke'])
+          await side.expectRefused(() => ask(path, again), 'invalid_client')
       })
 
       test('and not again with the other right signature of the same words', async () => {
         const [one, two] = [await right(), await right()]
-        expect((await send(mirrored(one))).status).toBe(200)
+        await expectAccepted(mirrored(one))
         await expectRefused(one)
-        expect((await send(two)).status).toBe(200)
+        await expectAccepted(two)
         await expectRefused(mirrored(two))
       })
 
       test('nor in other words with the same identifier', async () => {
         const jti = randomUUID()
-        expect((await send(await right({ jti }))).status).toBe(200)
-        await expectRefused(await right({ jti, aud: `${target().issuer}/token`, exp: now() + 300 }, {}, rsa))
+        await expectAccepted(await right({ jti }))
+        await expectRefused(await right({ jti, aud: `${target().issuer}/token`, exp: now() + 300 }, rsa))
       })
 
       test('and is not used up by an assertion with a wrong signature', async () => {
         const jti = randomUUID()
         await expectRefused(await assertion('signer', stranger, { aud: target().issuer, jti }))
-        expect((await send(await right({ jti }))).status).toBe(200)
+        await expectAccepted(await right({ jti }))
       })
     })
 
-    test('that is no JWT (CVE-2022-36083, CVE-2025-61920)', async () => {
-      const jwt = await right()
-      const rounds = '{"alg":"PBES2-HS256+A128KW","enc":"A128CBC-HS256","p2c":2147483647,"p2s":"AAAA"}'
-      const others = [
-        ...[jwt.split('.').slice(0, 2).join('.'), `e30.${base64url.encode('['.repeat(3000))}.AA`],
-        ...[`e30.${base64url.encode('null')}.AA`, `${base64url.encode(rounds)}.AA.AA.AA.AA`],
-      ]
-      for (const other of others) await expectRefused(other)
-      for (const other of [jwt.padEnd(8193, 'A'), `${jwt}\0`])
-        expectRefusal(await changesNothing(target(), () => send(other)), 400, 'invalid_request')
-    })
-
-    test.each<[string, Asked, number]>([
-      ['without its type', { client_assertion_type: undefined }, 400],
+    test.each<[string, Asked, string?]>([
+      ['without its type', { client_assertion_type: undefined }],
       [
         'of another type',
         { client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:saml2-bearer' },
-        401,
+        'invalid_client',
       ],
-      ['missing', { client_assertion: undefined }, 400],
-      ['beside a secret', { client_id: 'signer', client_secret: secret }, 400],
-    ])('%s (RFC 7521 §4.2)', async (_, fields, status) => {
+      ['missing', { client_assertion: undefined }],
+      ['of more than 8 kB', { client_assertion: 'A'.repeat(8193) }],
+      ['with NUL', { client_assertion: 'e30.e30.AA\0' }],
+      ['beside a secret', { client_id: 'signer', client_secret: secret }],
+    ])('%s is refused and not used up (RFC 7521 §4.2)', async (_, fields, error = 'invalid_request') => {
       const jwt = await right()
-      const refused = await changesNothing(target(), () => send(jwt, fields))
-      expectRefusal(refused, status, status === 400 ? 'invalid_request' : 'invalid_client')
-      expect((await send(jwt)).status).toBe(200)
+      await side.expectRefused(() => send(jwt, fields), error)
+      await expectAccepted(jwt)
     })
 
     test('is no token, no code and no hint (RFC 8725 §3.12)', async () => {
       const jwt = await right()
-      expectRefusal(await userinfo(jwt), 401, 'invalid_token')
-      for (const answer of [await redeem(jwt), await refresh(jwt)])
-        expectRefusal(answer, 400, 'invalid_request')
+      expectRefusal(await userinfo(jwt), 'invalid_token')
+      for (const use of [redeem, refresh]) expectRefusal(await use(jwt), 'invalid_request')
       expect(jsonOf(await introspect(jwt))).toEqual({ active: false })
       const page = await target().get(`${target().base}/logout?id_token_hint=${jwt}`)
       expect({ status: page.status, location: page.location }).toEqual({ status: 400 })
-      expect((await send(jwt)).status).toBe(200)
+      await expectAccepted(jwt)
     })
   },
   () => ({

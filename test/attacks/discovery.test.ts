@@ -1,12 +1,7 @@
-import {
-  apiSide,
-  changesNothing,
-  comparable,
-  expectRefusal,
-  jsonOf,
-  rivals,
-  web,
-} from '../support/api-side.ts'
+import supertest from 'supertest'
+import { createOperatorCode } from '../../lib/keys/operator-code.ts'
+import { apiSide, comparable, expectRefusal, jsonOf, rivals, web } from '../support/api-side.ts'
+import { type Host, startHost } from '../support/host.ts'
 import { type Answer, RawBrowser } from '../support/raw-browser.ts'
 import { type Fields, underAttack } from '../support/target.ts'
 
@@ -36,7 +31,7 @@ const ourCookies = ({ setCookies }: Answer): string[] =>
 underAttack(
   'discovery',
   (target, { mount, describe, test, everyMount }) => {
-    const { ask, introspect, own, tokensFor } = apiSide(target)
+    const { ask, expectRefused, introspect, own, tokensFor } = apiSide(target)
     const at = (path: string, headers?: Fields) => target().get(`${target().base}${path}`, headers)
 
     everyMount(() => {
@@ -60,33 +55,101 @@ underAttack(
           expect(told.iss).toBe(target().issuer)
         })
 
-        test('every URL is below the issuer, and none is that of this machine (RFC 8414 §2)', async () => {
-          for (const path of documents.slice(0, 2)) {
-            const metadata = jsonOf(await at(path))
-            expect(metadata.issuer).toBe(target().issuer)
-            const addresses = everyValue(metadata).filter((value) => /^[a-z]+:\/\//.test(String(value)))
+        test('every URL is below the issuer, at the root of the host too (RFC 8414 §2 and §3.1)', async () => {
+          const root = new RawBrowser(target().host.app)
+          for (const name of ['openid-configuration', 'oauth-authorization-server']) {
+            const { html } = await at(`/.well-known/${name}`)
+            expect(JSON.parse(html).issuer).toBe(target().issuer)
+            const addresses = everyValue(JSON.parse(html)).filter((value) =>
+              /^[a-z]+:\/\//.test(String(value)),
+            )
             expect(addresses.length).toBeGreaterThan(5)
             const others = addresses.filter((address) => !String(address).startsWith(`${target().issuer}/`))
             expect(others).toEqual([target().issuer])
+            const headers = { Host: 'evil.example', 'X-Forwarded-Proto': 'https' }
+            const found = await root.get(`/.well-known/${name}${target().base}`, headers)
+            expect(found.html).toBe(html)
+            for (const path of ['/evil', `${target().base}/evil`, `/..%2f${target().base}`])
+              expect((await root.get(`/.well-known/${name}${path}`, headers)).html).not.toContain('"issuer"')
           }
         })
+      })
 
-        test.each(['oauth-authorization-server', 'openid-configuration'])(
-          'nor is %s at the root, which exists for this issuer alone (RFC 8414 §3.1)',
-          async (name) => {
-            const root = new RawBrowser(target().host.app)
-            const base = `/.well-known/${name}`
-            const headers = {
-              Host: 'evil.example',
-              'X-Forwarded-Host': 'evil.example',
-              'X-Forwarded-Proto': 'https',
-            }
-            const found = await root.get(`${base}${target().base}`, headers)
-            expect(found.html).toBe((await at(`/.well-known/${name}`)).html)
-            for (const path of ['/evil', `${target().base}/evil`, `/..%2f${target().base}`])
-              expect((await root.get(`${base}${path}`, headers)).html).not.toContain('"issuer"')
-          },
-        )
+      const closed = ['/introspect', '/authorize', '/login', '/consent', '/logout']
+      test.each([
+        ...[...documents, '/token', '/userinfo', '/revoke'].map((path) => [path, true] as const),
+        ...closed.map((path) => [path, false] as const),
+      ])(
+        'scripts of other origins may read %s without credentials only, or not at all: %s (CVE-2024-41657)',
+        async (path, isOpen) => {
+          const any = { 'access-control-allow-origin': '*' }
+          const preflight = {
+            'Access-Control-Request-Method': 'POST',
+            'Access-Control-Request-Headers': 'authorization,x-evil',
+            'Access-Control-Request-Private-Network': 'true',
+          }
+          for (const Origin of [evil, 'null', new URL(target().issuer).origin]) {
+            const headers = { Origin, ...preflight }
+            const asked = await target()
+              .browser()
+              .send('OPTIONS', target().base + path, { headers })
+            expect({ status: asked.status, cors: corsOf(asked) }).toEqual({
+              status: isOpen ? 204 : 405,
+              cors: isOpen
+                ? {
+                    ...any,
+                    'access-control-allow-methods': expect.stringMatching(
+                      /^(GET, HEAD|POST|GET, HEAD, POST)$/,
+                    ),
+                    'access-control-allow-headers': 'Authorization, Content-Type',
+                    'access-control-max-age': '600',
+                  }
+                : {},
+            })
+            for (const answer of [await at(path, { Origin }), await ask(path, {}, { Origin })])
+              expect(corsOf(answer)).toEqual(
+                isOpen ? { ...any, 'access-control-expose-headers': 'WWW-Authenticate' } : {},
+              )
+          }
+        },
+      )
+
+      test('no script of another origin may read what introspection says (CVE-2024-41657)', async () => {
+        const { access_token } = await tokensFor()
+        const told = await ask('/introspect', { token: access_token, ...web }, { Origin: evil })
+        expect(jsonOf(told)).toMatchObject({ active: true })
+        expect(corsOf(told)).toEqual({})
+      })
+
+      test.each(documents)(
+        '%s may be cached and is the same for everybody; refusals are not cached',
+        async (path) => {
+          const [first, again] = [await at(path), await at(path)]
+          expect(comparable(again)).toEqual(comparable(first))
+          expect(first.headers['cache-control']).toMatch(/^public, max-age=[1-9][0-9]*$/)
+          expect(first.headers['x-content-type-options']).toBe('nosniff')
+          expect(ourCookies(first)).toEqual([])
+          for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
+            const send = () =>
+              target()
+                .browser()
+                .send(method, target().base + path)
+            const refused = await expectRefused(send, 'invalid_request', 405)
+            expect(refused.headers.allow).toBe('GET, HEAD')
+          }
+          const head = await target()
+            .browser()
+            .send('HEAD', target().base + path)
+          expect({ status: head.status, html: head.html }).toEqual({ status: 200, html: '' })
+        },
+      )
+
+      test('is refused by a proxy that reports http for an https issuer: no mixed answer (RFC 9700 §4.13)', async () => {
+        for (const path of documents) {
+          const answer = await at(path, { 'X-Forwarded-Proto': 'http' })
+          if (mount.isProxied) expectRefusal(answer, 'temporarily_unavailable')
+          else expect(answer.status).toBe(200)
+        }
       })
     })
 
@@ -95,9 +158,8 @@ underAttack(
         const metadata = jsonOf(await at('/.well-known/openid-configuration'))
         const lists = Object.entries(metadata).filter(([name]) => /_alg(_values_supported|$)/.test(name))
         expect(lists.length).toBeGreaterThan(3)
-        for (const [, values] of lists) {
+        for (const [, values] of lists)
           expect((values as string[]).filter((value) => symmetricOrNone.test(value))).toEqual([])
-        }
       })
 
       test('no internals: tables, paths, versions, clients (RFC 8414 §6)', async () => {
@@ -125,8 +187,7 @@ underAttack(
       })
 
       test('are not what the database holds (RFC 6819 §5.1.4.1.3)', async () => {
-        const { knex, tablePrefix } = target().host.database
-        const rows = await knex(`${tablePrefix}signing_keys`)
+        const rows = await target().table('signing_keys')
         expect(rows.length).toBeGreaterThan(2)
         const { html } = await at('/jwks')
         for (const row of rows) {
@@ -136,82 +197,16 @@ underAttack(
         }
       })
 
-      test.each(['?kid=x', '?callback=alert', '?alg=none', '?__proto__=x', '?', '?%00', '?%ff'])(
-        'are the same whatever is asked: %s',
-        async (query) => {
-          for (const path of documents) {
-            expect(comparable(await at(`${path}${query}`))).toEqual(comparable(await at(path)))
-          }
-        },
-      )
-    })
-
-    everyMount(() => {
-      describe('scripts of other origins', () => {
-        const open = [...documents, '/token', '/userinfo', '/revoke']
-        const closed = ['/introspect', '/authorize', '/login', '/consent', '/logout']
-        const asked = {
-          'Access-Control-Request-Method': 'POST',
-          'Access-Control-Request-Headers': 'authorization,x-evil',
-          'Access-Control-Request-Private-Network': 'true',
+      test('are the same whatever a query asks for', async () => {
+        for (const path of documents) {
+          const plain = comparable(await at(path))
+          for (const query of ['kid=x', 'callback=alert', 'alg=none', '__proto__=x', '', '%00', '%ff'])
+            expect(comparable(await at(`${path}?${query}`))).toEqual(plain)
         }
-        const preflight = (path: string, Origin: string) =>
-          target()
-            .browser()
-            .send('OPTIONS', `${target().base}${path}`, { headers: { Origin, ...asked } })
-
-        test('may read what is public without credentials only, from any origin, and pages not at all (CVE-2024-41657)', async () => {
-          for (const Origin of [evil, 'null']) {
-            for (const path of open) {
-              const asked = await preflight(path, Origin)
-              expect({ status: asked.status, cors: corsOf(asked) }).toEqual({
-                status: 204,
-                cors: {
-                  'access-control-allow-origin': '*',
-                  'access-control-allow-methods': expect.stringMatching(/^(GET, HEAD|POST|GET, HEAD, POST)$/),
-                  'access-control-allow-headers': 'Authorization, Content-Type',
-                  'access-control-max-age': '600',
-                },
-              })
-              for (const answer of [await at(path, { Origin }), await ask(path, {}, { Origin })])
-                expect(corsOf(answer)).toEqual({
-                  'access-control-allow-origin': '*',
-                  'access-control-expose-headers': 'WWW-Authenticate',
-                })
-            }
-            for (const path of closed)
-              for (const answer of [
-                await preflight(path, Origin),
-                await at(path, { Origin }),
-                await ask(path, {}, { Origin }),
-              ])
-                expect(corsOf(answer)).toEqual({})
-          }
-        })
       })
-
-      test.each(documents)(
-        '%s may be kept and is the same for everybody; refusals are not kept',
-        async (path) => {
-          const [first, again] = [await at(path), await at(path)]
-          expect(comparable(again)).toEqual(comparable(first))
-          expect(first.headers['cache-control']).toMatch(/^public, max-age=[1-9][0-9]*$/)
-          expect(first.headers['x-content-type-options']).toBe('nosniff')
-          expect(ourCookies(first)).toEqual([])
-          for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
-            const refused = await changesNothing(target(), () =>
-              target().browser().send(method, `${target().base}${path}`),
-            )
-            expectRefusal(refused, 405, 'invalid_request')
-            expect(refused.headers.allow).toBe('GET, HEAD')
-          }
-          const head = await target().browser().send('HEAD', `${target().base}${path}`)
-          expect({ status: head.status, html: head.html }).toEqual({ status: 200, html: '' })
-        },
-      )
     })
 
-    test('still stands when the database is away, and nothing else does (RFC 6819 §4.4.1.11)', async () => {
+    test('still works while the database is unavailable, and nothing else does (RFC 6819 §4.4.1.11)', async () => {
       const { knex, tablePrefix } = target().host.database
       const before = await Promise.all(documents.map((path) => at(path)))
       await knex.schema.renameTable(`${tablePrefix}clients`, `${tablePrefix}away`)
@@ -219,20 +214,42 @@ underAttack(
       const refused = await own()
       await knex.schema.renameTable(`${tablePrefix}away`, `${tablePrefix}clients`)
       expect(after.map(comparable)).toEqual(before.map(comparable))
-      expectRefusal(refused, 503, 'temporarily_unavailable')
-    })
-
-    everyMount(() => {
-      test('a proxy that reports http for an https issuer gets no mixed answer (RFC 9700 §4.13)', async () => {
-        const isHttps = target().issuer.startsWith('https:')
-        for (const path of documents) {
-          const answer = await at(path, { 'X-Forwarded-Proto': 'http' })
-          if (isHttps) expectRefusal(answer, 503, 'temporarily_unavailable')
-          else expect(answer.status).toBe(200)
-        }
-        expect(isHttps).toBe(mount.startsWith('behind a proxy'))
-      })
+      expectRefusal(refused, 'temporarily_unavailable')
     })
   },
   () => ({ clients: rivals }),
 )
+
+describe('the report about the server', () => {
+  const secret = 'a secret of the tests that is long enough'
+  const older = 'an older secret that is long enough too'
+  const now = Math.floor(Date.now() / 1000)
+  let host: Host
+  beforeAll(async () => {
+    host = await startHost({ options: { secrets: [secret, older] } })
+  })
+  afterAll(() => host.close())
+
+  const report = (headers: Fields) => supertest(host.app).get('/oauth/doctor').set(headers)
+  const signed = (by: string, time = now): string => `Operator ${createOperatorCode(by, time)}`
+
+  test.each<[string, string?]>([
+    ['nothing', undefined],
+    ['another secret', signed('another secret that is as long as the first')],
+    ['a code of six minutes ago', signed(secret, now - 360)],
+    ['a code of a later time', signed(secret, now + 360)],
+    ['a code for no time', 'Operator .'],
+    ['the time of another code', signed(secret).replace(/\d+\./, `${now - 1}.`)],
+    ['the scheme of access tokens', signed(secret).replace('Operator', 'Bearer')],
+  ])('tells nothing to a request with %s', async (_, Authorization) => {
+    const { status, body } = await report(Authorization === undefined ? {} : { Authorization })
+    const error_description = 'there is nothing here'
+    expect({ status, body }).toEqual({ status: 404, body: { error: 'invalid_request', error_description } })
+  })
+
+  test.each([secret, older])('contains no secret for the holder of %s', async (by) => {
+    const { status, text } = await report({ Authorization: signed(by) })
+    const keys = ['production', 'node', 'trustProxy', 'guardedScopes']
+    expect({ status, keys: Object.keys(JSON.parse(text)) }).toEqual({ status: 200, keys })
+  })
+})

@@ -67,7 +67,7 @@ underAttack(
     const side = browserSide(target)
     const { at, authorizeUrl, silent, browser, loginPage, consentPage, signedIn, code, person, post } = side
     const { expectRefusal } = side
-    const isBehindProxy = mount === 'behind a proxy that strips a prefix'
+    const isBehindProxy = mount.isProxied
 
     /** Somebody who is signed in all the time. */
     let visitor: RawBrowser

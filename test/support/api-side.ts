@@ -45,8 +45,16 @@ export const tokensOf = (answer: Answer): TokenAnswer => {
   return JSON.parse(answer.html)
 }
 
-/** Asserts an error as RFC 6749 §5.2 writes it, that nobody may keep and no browser may run. */
-export const expectRefusal = (answer: Answer, status: number, error: string): void => {
+const statuses: Readonly<Record<string, number>> = {
+  ...{ invalid_client: 401, invalid_token: 401, insufficient_scope: 403, temporarily_unavailable: 503 },
+}
+
+/**
+ * Asserts an error as RFC 6749 §5.2 writes it, that nobody may keep and no browser may run.
+ *
+ * @param status by default that of the error
+ */
+export const expectRefusal = (answer: Answer, error: string, status = statuses[error] ?? 400): void => {
   expect({ status: answer.status, body: answer.html }).toEqual({
     status,
     body: expect.stringMatching(
@@ -102,7 +110,7 @@ export const dead = { access: 401, refresh: 400 }
  * @example
  * underAttack('a stolen code', (target) => {
  *   const { codeFor, redeem } = apiSide(target)
- *   test('…', async () => expectRefusal(await redeem(await codeFor(), other), 400, 'invalid_grant'))
+ *   test('…', async () => expectRefusal(await redeem(await codeFor(), other), 'invalid_grant'))
  * })
  */
 export const apiSide = (target: () => Target) => {
@@ -138,6 +146,12 @@ export const apiSide = (target: () => Target) => {
 
   return {
     ask,
+    /** Asserts that a request is refused, as {@link expectRefusal} says, and writes nothing. */
+    expectRefused: async (send: () => Promise<Answer>, error: string, status?: number): Promise<Answer> => {
+      const answer = await changesNothing(target(), send)
+      expectRefusal(answer, error, status)
+      return answer
+    },
     token,
     redeem,
     refresh,

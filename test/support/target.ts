@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import compression from 'compression'
-import express, { type Express, type RequestHandler } from 'express'
+import express, { type RequestHandler } from 'express'
 import session from 'express-session'
 import helmet from 'helmet'
 import type { Knex } from 'knex'
@@ -39,15 +39,34 @@ export const given = (fields: Asked): Record<string, string> =>
 export type Form = Fields | readonly [string, string][]
 export type Rows = Readonly<Record<string, readonly string[]>>
 
-/** Wherever a host may have put us: the same attacks must fail in each place. */
-export const mounts = [
-  'at /',
-  'at /oauth',
-  'in a nested router',
-  'after the host’s own parsers, session, helmet and compression',
-  'behind a proxy that strips a prefix',
-] as const
-export type Mount = (typeof mounts)[number]
+/** Where a host has mounted the router. The same attacks must fail in each place. */
+export interface Mount {
+  readonly name: string
+  /** Where the router is mounted in the app. */
+  readonly path: string
+  /** The host's own parsers, session, helmet and compression come first. */
+  readonly isParsed?: boolean
+  readonly isNested?: boolean
+  /** A proxy ends TLS and strips a prefix. */
+  readonly isProxied?: boolean
+}
+
+export const plainMount: Mount = { name: 'at /oauth', path: '/oauth' }
+export const parsedMount: Mount = {
+  name: 'at /, after the host’s own parsers, session, helmet and compression',
+  ...{ path: '/', isParsed: true },
+}
+const proxiedMount: Mount = {
+  name: 'in a nested router, behind a proxy that strips a prefix',
+  ...{ path: '/v1/id/oauth', isNested: true, isProxied: true },
+}
+/** Each respect in which the places differ, alone. */
+const singleMounts: readonly Mount[] = [
+  { name: 'at /', path: '/' },
+  { name: 'in a nested router', path: '/v1/id/oauth', isNested: true },
+  { ...parsedMount, name: 'at /oauth, after the host’s own parsers', path: '/oauth' },
+  { name: 'at /oauth, behind a proxy that strips a prefix', path: '/oauth', isProxied: true },
+]
 
 const crowd = (): RequestHandler[] => [
   helmet(),
@@ -57,41 +76,26 @@ const crowd = (): RequestHandler[] => [
   session({ secret: 'of the host', resave: false, saveUninitialized: true, name: 'host.sid' }),
 ]
 
-interface Place {
-  readonly issuer: string
-  readonly settings?: HostSettings
-  /** What answers requests, when that is not the app itself. */
-  readonly front?: (app: Express, oauth: Host['oauth']) => Front
-  /** What a proxy adds to each request. */
-  readonly headers?: Fields
-}
+const issuerOf = ({ path, isProxied }: Mount): string =>
+  `${isProxied ? 'https://id.example.com/apps' : 'http://localhost:3000'}${path === '/' ? '' : path}`
+
+/** What a proxy adds to each request. */
+const headersOf = ({ isProxied }: Mount): Fields =>
+  isProxied ? { 'X-Forwarded-Proto': 'https', 'X-Forwarded-For': '203.0.113.7' } : {}
 
 type Front = (req: IncomingMessage, res: ServerResponse) => void
 
-const nested = (_: Express, oauth: Host['oauth']): Front =>
-  express().use('/v1', express.Router().use('/id', express.Router().use('/oauth', oauth)))
-
-const stripped = (app: Express): Front => {
-  app.set('trust proxy', 1)
+/** What answers requests: the app, or an app around the router, behind a proxy or not. */
+const frontOf = ({ isNested, isProxied }: Mount, { app, oauth }: Host): Front => {
+  const front = isNested
+    ? express().use('/v1', express.Router().use('/id', express.Router().use('/oauth', oauth)))
+    : app
+  if (!isProxied) return front
+  for (const each of [app, front]) each.set('trust proxy', 1)
   return (req, res) => {
     req.url = req.url?.replace(/^\/apps(?=\/)/, '')
-    app(req, res)
+    front(req, res)
   }
-}
-
-const places: Readonly<Record<Mount, Place>> = {
-  'at /': { issuer: 'http://localhost:3000', settings: { mount: '/' } },
-  'at /oauth': { issuer: 'http://localhost:3000/oauth' },
-  'in a nested router': { issuer: 'http://localhost:3000/v1/id/oauth', front: nested },
-  'after the host’s own parsers, session, helmet and compression': {
-    issuer: 'http://localhost:3000/oauth',
-    settings: { before: crowd() },
-  },
-  'behind a proxy that strips a prefix': {
-    issuer: 'https://id.example.com/apps/oauth',
-    front: stripped,
-    headers: { 'X-Forwarded-Proto': 'https', 'X-Forwarded-For': '203.0.113.7' },
-  },
 }
 
 const tableNames = [
@@ -100,7 +104,7 @@ const tableNames = [
 ]
 
 /**
- * Starts an app with us mounted in that place.
+ * Starts an app with the router mounted in that place.
  *
  * @param settings added to those of the place; limits on failures are off unless they say otherwise
  */
@@ -108,24 +112,34 @@ export const startTarget = async (
   mount: Mount,
   settings: HostSettings = {},
 ): Promise<Target & { close(): Promise<void> }> => {
-  const { issuer, front = (app) => app, headers = {}, ...place } = places[mount]
+  const issuer = issuerOf(mount)
+  const headers = headersOf(mount)
   const host = await startHost({
-    ...place.settings,
+    mount: mount.isNested ? '/oauth' : mount.path,
+    ...(mount.isParsed && { before: crowd() }),
     ...settings,
     // Nothing may be written between two looks at the tables but by the attack.
     options: { issuer, throttle: false, prune: false, ...settings.options },
   })
-  const server = await listen(front(host.app, host.oauth))
+  const server = await listen(frontOf(mount, host))
   const { origin, pathname } = new URL(issuer)
   const browser = (): RawBrowser => new RawBrowser(server.origin, origin, headers)
   const { knex, tablePrefix } = host.database
   const table = (name: string): Knex.QueryBuilder => knex(`${tablePrefix}${name}`)
+  /** SQLite counts the rows that were ever changed, which is quicker than reading them all. */
+  const countChanges = async (): Promise<unknown> =>
+    process.env.DATABASE_URL === undefined ? (await knex.raw('SELECT total_changes() AS count'))[0].count : {}
+  let known: { readonly count: unknown; readonly rows: Rows } | undefined
   const rows = async (): Promise<Rows> => {
+    const count = await countChanges()
+    if (known !== undefined && known.count === count) return known.rows
     const contents = tableNames.map(async (name) => [name, await table(name)] as const)
     const tables = await Promise.all(contents)
-    return Object.fromEntries(
+    const found = Object.fromEntries(
       tables.map(([name, found]) => [name, found.map((row: unknown) => JSON.stringify(row)).sort()]),
     )
+    known = { count, rows: found }
+    return found
   }
   return {
     host,
@@ -159,15 +173,14 @@ interface Attacks {
   everyMount(attacks: () => void): void
 }
 
-const firstMount: Mount = 'at /oauth'
 const testsAll = process.env.TEST_ALL === '1'
 
 /** A host's middleware never reaches the database, so one mount is enough on a database server. */
-const moreMounts =
-  process.env.DATABASE_URL === undefined ? mounts.filter((mount) => mount !== firstMount) : []
+const moreMounts: readonly Mount[] =
+  process.env.DATABASE_URL !== undefined ? [] : [parsedMount, proxiedMount, ...(testsAll ? singleMounts : [])]
 
 const attacksIn = (mount: Mount, onEveryMount: () => void): Attacks => {
-  let isOpen = mount === firstMount || testsAll
+  let isOpen = mount === plainMount || testsAll
   const whenOpen = <T extends jest.Describe | jest.It>(register: T): T => {
     const one = (...args: [string, () => void]): void => {
       if (isOpen) register(...args)
@@ -186,7 +199,8 @@ const attacksIn = (mount: Mount, onEveryMount: () => void): Attacks => {
 }
 
 /**
- * Runs attacks in one mount, and those inside `everyMount` in all of them; TEST_ALL=1 runs all in all.
+ * Runs attacks in one mount, and those inside `everyMount` in two more, which together differ in every respect.
+ * TEST_ALL=1 runs all attacks there and in four more.
  *
  * @example
  * underAttack('the token endpoint', (target, { test, everyMount }) => {
@@ -202,7 +216,7 @@ export const underAttack = (
 ): void => {
   let needsEveryMount = testsAll
   const attack = (mount: Mount): void =>
-    describe(`${name}, mounted ${mount}`, () => {
+    describe(`${name}, mounted ${mount.name}`, () => {
       let target: Awaited<ReturnType<typeof startTarget>>
       beforeAll(async () => {
         target = await startTarget(mount, settings())
@@ -215,7 +229,7 @@ export const underAttack = (
         }),
       )
     })
-  attack(firstMount)
+  attack(plainMount)
   if (needsEveryMount) moreMounts.forEach(attack)
 }
 
