@@ -1,8 +1,13 @@
+import session from 'express-session'
+import { stopClock } from '../support/clock.ts'
 import { type CountedOperation, type OperationName, operationsAt } from '../support/counted-operations.ts'
-import { type Host, startHost } from '../support/host.ts'
+import { openTestDatabase } from '../support/database.ts'
+import { type FaultProxy, openFaultProxy } from '../support/fault-proxy.ts'
+import { type Host, people, startHost } from '../support/host.ts'
+import { describeWith, services } from '../support/services.ts'
 import { countStatements, type StatementCount } from '../support/statement-count.ts'
 
-// How often each operation goes to the database. Each is run once to warm up.
+// How many statements each operation needs, and how often it waits for PostgreSQL. Each is run once to warm up.
 
 let host: Host
 let count: StatementCount
@@ -33,23 +38,32 @@ interface Counts {
   readonly transactions: number
   /** The most columns that all statements read together. */
   readonly columns: number
+  /** How often it waits for PostgreSQL: BEGIN travels with the first statement of a transaction, COMMIT by itself. */
+  readonly trips: number
 }
 
 const counts: Readonly<Record<OperationName, Counts>> = {
-  client_credentials: { statements: 2, transactions: 0, columns: 6 },
-  'authorize and token, signed in and allowed before': { statements: 8, transactions: 2, columns: 37 },
+  client_credentials: { statements: 2, transactions: 0, columns: 6, trips: 2 },
+  'authorize and token, signed in and allowed before': {
+    statements: 8,
+    transactions: 2,
+    columns: 37,
+    trips: 9,
+  },
   // One more: the login must stand when something is granted that outlives it.
-  'the same with offline_access': { statements: 9, transactions: 2, columns: 37 },
-  refresh: { statements: 5, transactions: 1, columns: 22 },
-  UserInfo: { statements: 1, transactions: 0, columns: 14 },
-  introspection: { statements: 2, transactions: 0, columns: 20 },
-  'a guarded route': { statements: 1, transactions: 0, columns: 14 },
-  discovery: { statements: 0, transactions: 0, columns: 0 },
-  'the key set': { statements: 0, transactions: 0, columns: 0 },
+  'the same with offline_access': { statements: 9, transactions: 2, columns: 37, trips: 10 },
+  refresh: { statements: 5, transactions: 1, columns: 22, trips: 5 },
+  UserInfo: { statements: 1, transactions: 0, columns: 14, trips: 1 },
+  introspection: { statements: 2, transactions: 0, columns: 20, trips: 2 },
+  'a guarded route': { statements: 1, transactions: 0, columns: 14, trips: 1 },
+  discovery: { statements: 0, transactions: 0, columns: 0, trips: 0 },
+  'the key set': { statements: 0, transactions: 0, columns: 0, trips: 0 },
 }
 
-test.each(Object.entries(counts) as [OperationName, Counts][])(
-  '%s',
+const entries = Object.entries(counts) as [OperationName, Counts][]
+
+test.each(entries)(
+  '%s takes as many statements as documented',
   async (name, { statements, transactions, columns }) => {
     const { before, run } = operations[name]
     await run(await before())
@@ -65,3 +79,45 @@ test.each(Object.entries(counts) as [OperationName, Counts][])(
     if (!process.env.DATABASE_URL) expect(sum(count.columns)).toBeLessThanOrEqual(columns)
   },
 )
+
+// Over a network waiting takes longest. Users and sessions are the host's and not counted here.
+describeWith('postgresql', 'round trips to PostgreSQL', () => {
+  let counter: FaultProxy
+  let host: Host
+  let operations: Record<OperationName, CountedOperation>
+
+  beforeAll(async () => {
+    counter = await openFaultProxy(services.postgresql)
+    const [ada] = people
+    const user = { id: 1, username: ada?.email }
+    host = await startHost({
+      database: openTestDatabase(counter.url),
+      options: {
+        prune: false,
+        throttle: false,
+        session: session({ secret: 'of the tests', resave: false, saveUninitialized: false }),
+        users: {
+          find: (id) => (id === '1' ? user : undefined),
+          authenticate: (_username, password) => (password === ada?.password ? user : undefined),
+        },
+      },
+    })
+    // Otherwise the keys are read again.
+    stopClock()
+    operations = await operationsAt(host)
+  })
+  afterAll(async () => {
+    jest.restoreAllMocks()
+    await host.close()
+    await counter.close()
+  })
+
+  test.each(entries)('%s waits as often as documented', async (name, { trips }) => {
+    const { before, run } = operations[name]
+    await run(await before())
+    const tokens = await before()
+    counter.takeTurns()
+    await run(tokens)
+    expect(counter.takeTurns()).toBe(trips)
+  })
+})

@@ -8,35 +8,26 @@ import { answerOf, bob, redeem } from '../support/tokens.ts'
 
 // The second factor that Latchkey keeps (`login.totp`).
 
-const secrets = ['an older secret of this test, long enough', 'a newer secret of this test, long enough']
-const [older = '', newer = ''] = secrets
+const older = 'a secret of the tests that is long enough'
+const newer = 'a newer secret of this test, long enough'
 
 let host: Host
 let clock: Clock
 let events: AuthEvent[] = []
 let logged: string[] = []
 
-const start = async (used: string[], database?: Host['database'], usersTable?: string): Promise<Host> => {
-  const users: AuthRouterOptions['users'] = {
-    table: usersTable ?? '',
-    columns: { id: 'id', username: 'email', password: 'password_hash' },
-  }
+const start = async (
+  options: Partial<AuthRouterOptions> = {},
+  database?: Host['database'],
+): Promise<Host> => {
   const logger = { info: () => {}, warn: () => {}, error: (line: string) => void logged.push(line) }
-  const started = await startHost({
-    ...(database && { database }),
-    options: {
-      secrets: used,
-      acrValues: ['mfa'],
-      login: { totp: { acr: 'mfa' } },
-      logger,
-      ...(usersTable !== undefined && { users }),
-    },
-  })
+  const totp = { acrValues: ['mfa'], login: { totp: { acr: 'mfa' } }, logger }
+  const started = await startHost({ ...(database && { database }), options: { ...totp, ...options } })
   started.oauth.events.on('*', (event) => void events.push(event))
   return started
 }
 beforeAll(async () => {
-  host = await start([older])
+  host = await start()
 })
 afterAll(() => host.close())
 const table = (name: string) => host.database.knex(`${host.database.tablePrefix}${name}`)
@@ -111,21 +102,25 @@ test('a user sets it up, saves the recovery codes, and signs in with it', async 
   await granted(new RawBrowser(host.app), await new RawBrowser(host.app).grant(url, bob.email, bob.password))
 })
 
-test('an attacker who signed in with the password before does not know the secret that the user confirms', async () => {
+test('until the user confirms it, each login has a secret of its own, for an hour, and the password is enough', async () => {
   const [thief, agent] = [new RawBrowser(host.app), new RawBrowser(host.app)]
   const known = secretOn(await thief.signIn(await thief.open(settings)))
+  const first = secretOn(await agent.signIn(await agent.open(settings)))
+  expect([secretOn(await agent.open(settings)), known === first]).toEqual([first, false])
+  clock.travel(3601)
   const page = await agent.signIn(await agent.open(settings))
   const secret = secretOn(page)
-  expect([secretOn(await agent.open(settings)), known === secret]).toEqual([secret, false])
+  expect([secret === first, (await table('second_factors')).length]).toEqual([false, 1])
+  const other = new RawBrowser(host.app)
+  await granted(other, await other.grant(url))
   expect(codesOn(await send(agent, page, { decision: 'confirm', code: codeAt(secret) }))).toHaveLength(10)
 })
 
 test('the next user of the same browser does not see the recovery codes', async () => {
   let subject = 1
   const current = () => ({ subject, authTime: Math.floor(Date.now() / 1000) })
-  const theirs = await startHost({
-    options: { acrValues: ['mfa'], login: { totp: { acr: 'mfa' }, current, remember: () => {} } },
-  })
+  const login = { totp: { acr: 'mfa' }, current, remember: () => {} }
+  const theirs = await start({ login })
   const agent = new RawBrowser(theirs.app)
   const page = await agent.open(settings)
   const shown = await send(agent, page, { decision: 'confirm', code: codeAt(secretOn(page)) })
@@ -217,7 +212,7 @@ test('parallel forms confirm it once, and a code signs in one of two browsers', 
   expect(await table('logins').select('subject')).toHaveLength(1)
 })
 
-test('the database has neither the secret nor a recovery code, and a row for each is exported and erased', async () => {
+test('the database has neither the secret nor a recovery code; the second factor is exported, removed and erased', async () => {
   const { secret, codes } = await enrol()
   const rows = JSON.stringify([await table('second_factors'), await table('recovery_codes')])
   const raw = Buffer.from(Secret.fromBase32(secret).buffer).toString('base64url')
@@ -225,24 +220,14 @@ test('the database has neither the secret nor a recovery code, and a row for eac
     expect(rows).not.toContain(found)
   const { secondFactor } = await host.oauth.users.export(1)
   expect(secondFactor).toEqual({ createdAt: clock.now() - 30, recoveryCodesLeft: 10 })
-  await host.oauth.users.erase(1)
-  expect([...(await table('second_factors')), ...(await table('recovery_codes'))]).toEqual([])
-})
-
-test('the host can remove it for a user who has lost the app', async () => {
-  await enrol()
   expect(await host.oauth.users.removeSecondFactor(2)).toBe(false)
   expect(await host.oauth.users.removeSecondFactor(1)).toBe(true)
   expect(typesOf().at(-1)).toBe('second_factor.removed')
   const agent = new RawBrowser(host.app)
   await granted(agent, await agent.grant(url))
-})
-
-test('a user who has not confirmed it signs in with the password alone', async () => {
-  const agent = new RawBrowser(host.app)
-  secretOn(await agent.signIn(await agent.open(settings)))
-  const other = new RawBrowser(host.app)
-  await granted(other, await other.grant(url))
+  await enrol()
+  await host.oauth.users.erase(1)
+  expect([...(await table('second_factors')), ...(await table('recovery_codes'))]).toEqual([])
 })
 
 test('an earlier code is refused after a later one', async () => {
@@ -257,21 +242,12 @@ test('an earlier code is refused after a later one', async () => {
   expect((await send(other, await halfway(other), { code: earlier })).html).toContain('Wrong code')
 })
 
-test('a secret that is not confirmed ends after an hour', async () => {
-  const agent = new RawBrowser(host.app)
-  const first = secretOn(await agent.signIn(await agent.open(settings)))
-  clock.travel(3601)
-  const second = secretOn(await agent.signIn(await agent.open(settings)))
-  expect({ second, rows: (await table('second_factors')).length }).toEqual({
-    second: expect.not.stringMatching(first),
-    rows: 1,
-  })
-})
-
 test('a new option secrets encrypts it again; without the old one only recovery codes work', async () => {
   const { secret, codes } = await enrol()
-  const signIn = async (used: string[], code: string): Promise<Answer> => {
-    const { app, oauth } = await start(used, host.database, host.usersTable)
+  const columns = { id: 'id', username: 'email', password: 'password_hash' }
+  const users = { table: host.usersTable, columns }
+  const signIn = async (secrets: string[], code: string): Promise<Answer> => {
+    const { app, oauth } = await start({ secrets, users }, host.database)
     const agent = new RawBrowser(app)
     const answer = await send(agent, await halfway(agent), { code })
     await oauth.close()
@@ -282,7 +258,7 @@ test('a new option secrets encrypts it again; without the old one only recovery 
   expect((await signIn([newer, older], codeAt(secret))).html).not.toContain('Wrong code')
   expect(await table('second_factors').first('secret')).not.toEqual(sealed)
   await table('second_factors').update(sealed)
-  // The keys of the server are encrypted with the newer secret by now.
+  // The first sign-in has encrypted the keys of the server with the newer secret.
   expect((await signIn([newer], codeAt(secret))).html).toContain('Wrong code')
   expect(logged.join()).toContain('none of the option secrets decrypts the second factor of user "1"')
   expect((await signIn([newer], codes[0] ?? '')).html).not.toContain('Wrong code')
