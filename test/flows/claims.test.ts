@@ -10,6 +10,7 @@ import {
   lean,
   ofTheUser,
   refusal,
+  scopeLines,
   signedIn,
   sub,
   withClaims,
@@ -18,13 +19,21 @@ import { clientAnswer } from '../support/client-answer.ts'
 import { authorizeUrl, issuer, secret } from '../support/host.ts'
 import { codeOf } from '../support/outcomes.ts'
 import { everyClaim, grace } from '../support/person.ts'
-import { answerOf, expectError, redeem, refresh, userinfo } from '../support/tokens.ts'
+import { type Answer, fieldsOf, type RawBrowser } from '../support/raw-browser.ts'
+import { answerOf, expectError, introspect, redeem, refresh, userinfo } from '../support/tokens.ts'
 
 withClaims()
 
 const credentials = { client_id: 'lean', client_secret: secret }
 const { roles: _roles, rank: _rank, ...standardClaims } = everyClaim
 const { email, email_verified, address, phone_number, phone_number_verified, ...profile } = standardClaims
+
+/** A browser in which the user has signed in and allowed the client `lean` to know who they are. */
+const known = async (): Promise<RawBrowser> => {
+  const agent = browser()
+  codeOf(await agent.grant(authorizeUrl(lean), grace.email, grace.password))
+  return agent
+}
 
 describe('the standard scopes', () => {
   test.each([
@@ -48,29 +57,38 @@ describe('the standard scopes', () => {
 })
 
 describe('the claims parameter', () => {
-  test.each([
-    ['null', null],
-    ['essential', { essential: true }],
-    ['its value', { value: everyClaim.name }],
-    ['one of its values', { values: ['Another User', everyClaim.name] }],
-    ['unknown members', { purpose: 'why not', essential: 'yes' }],
-    ['no object at all', 7],
-  ])('with %s returns the claim where it was requested', async (_, member) => {
-    const inUserinfo = await host.told(asking({ userinfo: { name: member } }))
-    const name = everyClaim.name
-    expect(inUserinfo).toMatchObject({ userinfo: { sub, name }, idToken: { sub } })
-    expect(inUserinfo.idToken).not.toHaveProperty('name')
-    const inIdToken = await host.told(asking({ id_token: { name: member } }))
-    expect(inIdToken).toMatchObject({ userinfo: { sub }, idToken: { sub, name } })
-    expect(inIdToken.userinfo).not.toHaveProperty('name')
-  })
+  test.each([['userinfo'], ['id_token']])(
+    'returns claims in %s alone, however they are requested there',
+    async (place) => {
+      const { name, given_name, family_name, nickname, rank } = everyClaim
+      const claims = {
+        name: null,
+        given_name: { essential: true },
+        family_name: { value: family_name },
+        nickname: { values: ['Another Name', nickname] },
+        birthdate: { purpose: 'why not', essential: 'yes' },
+        gender: 7,
+        address: { value: address },
+        rank: { value: rank },
+        // Another value, of another type or within an object, leaves the claim out.
+        email: { value: 'another@example.com' },
+        updated_at: { essential: true, values: [String(everyClaim.updated_at), 7] },
+        phone_number: { value: { phone_number } },
+        auth_time: { essential: true },
+      }
+      const received = await host.told(asking({ [place]: claims }))
+      const { birthdate, gender } = everyClaim
+      const told = { sub, name, given_name, family_name, nickname, birthdate, gender, address, rank }
+      expect([received.userinfo, received.idToken]).toEqual(
+        place === 'userinfo' ? [told, { sub }] : [{ sub }, told],
+      )
+    },
+  )
 
-  test.each([
-    ['another value', { value: 'Another User' }],
-    ['other values', { essential: true, values: ['Another User', 7] }],
-  ])('with %s leaves the claim out where it was requested, although a scope reveals it', async (_, name) => {
-    for (const client_id of ['lean', 'full']) {
-      const more = { client_id, scope: 'openid profile' }
+  test.each(['lean', 'full'])(
+    'with another value leaves the claim of %s out where it was requested, although a scope reveals it',
+    async (client_id) => {
+      const [more, name] = [{ client_id, scope: 'openid profile' }, { value: 'Another User' }]
       const { userinfo, idToken } = await host.told(asking({ userinfo: { name } }, more), client_id)
       expect(userinfo).toMatchObject({ nickname: everyClaim.nickname })
       expect(userinfo).not.toHaveProperty('name')
@@ -78,34 +96,17 @@ describe('the claims parameter', () => {
       const again = await host.told(asking({ id_token: { name } }, more), client_id)
       expect(again.idToken).not.toHaveProperty('name')
       expect(again.userinfo).toHaveProperty('name')
-    }
-  })
+    },
+  )
 
-  test('compares values of any type, and those of objects whole', async () => {
-    const { address } = everyClaim
-    const [right, wrong] = [{ value: address }, { value: { ...address, country: 'XX' } }]
-    const rank = { value: 7 }
-    const { userinfo, idToken } = await host.told(
-      asking({ userinfo: { rank, address: right }, id_token: { rank: { value: '7' }, address: wrong } }),
-    )
-    expect({ userinfo, idToken }).toEqual({ userinfo: { sub, rank: 7, address }, idToken: { sub } })
-  })
-
-  test('may request different claims for each place, also custom ones', async () => {
-    const claims = {
-      userinfo: { given_name: null, address: { essential: true } },
-      id_token: { email: { essential: true }, rank: null, auth_time: { essential: true } },
-    }
-    const { userinfo, idToken } = await host.told(asking(claims))
-    expect(userinfo).toEqual({ sub, given_name: 'Grace', address: everyClaim.address })
-    expect(idToken).toEqual({ sub, email: everyClaim.email, rank: 7 })
-  })
-
-  test('puts a scope’s claim into the ID token', async () => {
-    const url = asking({ id_token: { email: null } }, { scope: 'openid email' })
-    const { userinfo, idToken } = await host.told(url)
-    expect(userinfo).toEqual({ sub, email, email_verified })
+  test('may request different claims for each place, also after a refresh', async () => {
+    const claims = { userinfo: { given_name: null, address: { essential: true } }, id_token: { email: null } }
+    const { tokens, userinfo: told, idToken } = await host.told(asking(claims, { scope: 'openid email' }))
+    expect(told).toEqual({ sub, given_name: 'Grace', address, email, email_verified })
     expect(idToken).toEqual({ sub, email })
+    const refreshed = await answerOf(refresh(host, tokens.refresh_token, credentials))
+    expect(ofTheUser(await host.verify(refreshed.id_token, 'lean'))).toEqual(idToken)
+    expect((await userinfo(host, refreshed.access_token)).body).toEqual(told)
   })
 
   test('is accepted if it is unknown, empty or absent', async () => {
@@ -114,104 +115,66 @@ describe('the claims parameter', () => {
     const claims = { userinfo: members, id_token: members, other: { name: null } }
     const { userinfo, idToken } = await host.told(asking(claims))
     expect({ userinfo, idToken }).toEqual({ userinfo: { sub }, idToken: { sub } })
-    for (const empty of ['{}', '{"userinfo":{}}', '{"id_token":{},"userinfo":{}}']) {
+    for (const empty of ['{}', '{"userinfo":{}}', '{"id_token":{},"userinfo":{}}'])
       expect((await host.told(asking(empty))).userinfo).toEqual({ sub })
-    }
   })
 
-  test('applies after a refresh', async () => {
-    const { tokens } = await host.told(asking({ userinfo: { nickname: null }, id_token: { gender: null } }))
-    const refreshed = await answerOf(refresh(host, tokens.refresh_token, credentials))
-    expect(ofTheUser(await host.verify(refreshed.id_token, 'lean'))).toEqual({ sub, gender: 'female' })
-    expect((await userinfo(host, refreshed.access_token)).body).toEqual({ sub, nickname: 'Amazing Grace' })
-  })
-
-  test('applies to a first-party client without a page', async () => {
-    const agent = browser()
-    const done = await signedIn(agent, asking({ userinfo: { birthdate: null } }, { client_id: 'ours' }))
-    expect((await host.toldBy(done, 'ours')).userinfo).toEqual({ sub, birthdate: everyClaim.birthdate })
-  })
-
-  const wrong = [
-    'x',
-    'null',
-    '7',
-    '[]',
-    '{"userinfo":null}',
-    '{"userinfo":[]}',
-    '{"id_token":7}',
-    '{"userinfo":{},}',
-  ]
-  test.each(wrong)('%s is invalid_request by redirect', async (claims) => {
-    expect(clientAnswer(await browser().get(asking(claims)))).toEqual(refusal('invalid_request'))
-  })
-
-  test('too long, twice or with control characters is invalid_request', async () => {
+  test('is invalid_request by redirect unless it is one object of objects, not too long and without control characters', async () => {
     const long = JSON.stringify({ userinfo: { name: { value: 'x'.repeat(2048) } } })
-    const twice = `${asking('{}')}&claims=${encodeURIComponent('{}')}`
-    for (const url of [asking(long), twice, asking('{"userinfo":{}}\u0000')]) {
-      expect(clientAnswer(await browser().get(url))).toEqual(refusal('invalid_request'))
-    }
+    const wrong = ['x', 'null', '7', '[]', '{"userinfo":null}', '{"userinfo":[]}', '{"id_token":7}']
+    const urls = [...wrong, '{"userinfo":{},}', '{"userinfo":{}}\u0000', long].map((claims) => asking(claims))
+    for (const url of [...urls, `${asking('{}')}&claims=${encodeURIComponent('{}')}`])
+      expect([url, clientAnswer(await browser().get(url))]).toEqual([url, refusal('invalid_request')])
   })
 })
 
 describe('a subject that is asked for', () => {
-  const about = (value: unknown) => ({ id_token: { sub: { value } } })
+  const about = (value: unknown): Claims => ({ id_token: { sub: { value } } })
 
-  test.each<[string, Record<string, unknown>]>([
-    ['a number', { id_token: { sub: { value: 4711 } } }],
-    ['null', { id_token: { sub: { value: null } } }],
-    ['a list', { id_token: { sub: { values: [sub, 'grace-2'] } } }],
-    ['another user', { id_token: { sub: { value: sub } }, userinfo: { sub: { value: 'grace-2' } } }],
-  ])('as %s is an invalid_request, and no code for the user who is signed in', async (_, claims) => {
-    const agent = browser()
-    await agent.grant(authorizeUrl(lean), grace.email, grace.password)
-    const silent = await agent.get(asking(claims, { prompt: 'none' }))
-    expect(clientAnswer(silent)).toEqual(refusal('invalid_request'))
-  })
-
-  test('in UserInfo or in a list counts too', async () => {
-    const agent = browser()
-    await agent.grant(authorizeUrl(lean), grace.email, grace.password)
-    const silent = (claims: Claims) => agent.get(asking(claims, { prompt: 'none' }))
-    for (const member of [{ value: sub }, { values: [sub] }])
-      codeOf(await silent({ userinfo: { sub: member } }))
-    for (const member of [{ value: 'grace-2' }, { values: ['grace-2'] }])
-      expect(clientAnswer(await silent({ userinfo: { sub: member } }))).toEqual(refusal('login_required'))
-  })
-
-  test('gives a code for that very user, in silence too', async () => {
-    const agent = browser()
-    codeOf(await agent.grant(asking(about(sub)), grace.email, grace.password))
-    codeOf(await agent.get(asking(about(sub), { prompt: 'none' })))
-  })
-
-  test('is login_required with prompt=none for any other, and without a login', async () => {
-    const agent = browser()
-    const silent = (value: unknown) => agent.get(asking(about(value), { prompt: 'none' }))
-    expect(clientAnswer(await silent(sub))).toEqual(refusal('login_required'))
-    await agent.grant(authorizeUrl(lean), grace.email, grace.password)
-    codeOf(await silent(sub))
-    for (const other of ['grace-2', 'GRACE-1', '']) {
-      expect(clientAnswer(await silent(other))).toEqual(refusal('login_required'))
+  test('must be one string: anything else is invalid_request, and no code for the user who is signed in', async () => {
+    const agent = await known()
+    for (const claims of [
+      about(4711),
+      about(null),
+      { id_token: { sub: { values: [sub, 'grace-2'] } } },
+      { ...about(sub), userinfo: { sub: { value: 'grace-2' } } },
+    ]) {
+      const silent = await agent.get(asking(claims, { prompt: 'none' }))
+      expect(clientAnswer(silent)).toEqual(refusal('invalid_request'))
     }
   })
 
-  test('otherwise asks the user to sign in, and accepts no other user', async () => {
+  test('gives a code for that very user, and is login_required with prompt=none for any other, and without a login', async () => {
     const agent = browser()
-    await agent.grant(authorizeUrl(lean), grace.email, grace.password)
+    const silent = (claims: Claims, more = {}) => agent.get(asking(claims, { prompt: 'none', ...more }))
+    expect(clientAnswer(await silent(about(sub)))).toEqual(refusal('login_required'))
+    const done = await agent.grant(asking(about(sub)), grace.email, grace.password)
+    const { tokens } = await host.toldBy(done)
+    for (const right of [
+      about(sub),
+      { userinfo: { sub: { value: sub } } },
+      { userinfo: { sub: { values: [sub] } } },
+    ])
+      codeOf(await silent(right))
+    const others = [about('grace-2'), about('GRACE-1'), about('')]
+    for (const other of [
+      ...others,
+      { userinfo: { sub: { value: 'grace-2' } } },
+      { userinfo: { sub: { values: ['grace-2'] } } },
+    ])
+      expect(clientAnswer(await silent(other))).toEqual(refusal('login_required'))
+    // It must also be the subject of the hint.
+    const hint = { id_token_hint: tokens.id_token }
+    codeOf(await silent(about(sub), hint))
+    expect(clientAnswer(await silent(about('grace-2'), hint))).toEqual(refusal('login_required'))
+  })
+
+  test('otherwise asks the user to sign in, and accepts no other user', async () => {
+    const agent = await known()
     const page = await agent.open(asking(about('grace-2')))
     expect(page.url.pathname).toBe('/oauth/login')
     const done = await agent.signIn(page, grace.email, grace.password)
     expect(clientAnswer(done)).toEqual(refusal('login_required'))
-  })
-
-  test('must be the one of the id_token_hint, if there is one', async () => {
-    const agent = browser()
-    const { tokens } = await host.toldBy(await agent.grant(authorizeUrl(lean), grace.email, grace.password))
-    const hint = { prompt: 'none', id_token_hint: tokens.id_token }
-    codeOf(await agent.get(asking(about(sub), hint)))
-    expect(clientAnswer(await agent.get(asking(about('grace-2'), hint)))).toEqual(refusal('login_required'))
   })
 })
 
@@ -234,38 +197,205 @@ describe('acr', () => {
   })
 })
 
-describe('signed UserInfo', () => {
-  test.each(algorithms)('by %s is a JWT from us for the client, of the same user', async (algorithm) => {
+test.each(algorithms)(
+  'UserInfo that is signed by %s is a JWT from us for the client, of the same user',
+  async (algorithm) => {
     const client_id = `signed-${algorithm}`
     const agent = browser()
-    const url = authorizeUrl({ client_id, scope: everyScope })
-    const done = await agent.grant(url, grace.email, grace.password)
+    const done = await agent.grant(
+      authorizeUrl({ client_id, scope: everyScope }),
+      grace.email,
+      grace.password,
+    )
     const tokens = await answerOf(redeem(host, codeOf(done), { client_id }))
     const body = `access_token=${tokens.access_token}`
+    let signed = ''
     for (const res of [
       await userinfo(host, tokens.access_token),
       await supertest(host.app).post('/oauth/userinfo').type('form').send(body),
     ]) {
       expect([res.status, res.headers['content-type']]).toEqual([200, 'application/jwt'])
       expect(res.headers['cache-control']).toBe('no-store')
-      const jwt = res.text ?? Buffer.from(res.body).toString()
-      expect(decodeProtectedHeader(jwt)).toMatchObject({ alg: algorithm, kid: expect.any(String) })
-      const { iat, ...claims } = await host.verify(jwt, client_id)
+      signed = res.text ?? Buffer.from(res.body).toString()
+      expect(decodeProtectedHeader(signed)).toMatchObject({ alg: algorithm, kid: expect.any(String) })
+      const { iat, ...claims } = await host.verify(signed, client_id)
       expect(claims).toEqual({ iss: issuer, aud: client_id, sub, ...standardClaims })
       expect(Number.isInteger(iat)).toBe(true)
     }
+    // It is neither an access token nor an ID token.
+    expectError(await userinfo(host, signed), 401, 'invalid_token')
+    const asked = { client_id, scope: 'openid', state: 's', prompt: 'none', id_token_hint: signed }
+    expect(clientAnswer(await agent.get(authorizeUrl(asked)))).toEqual(refusal('invalid_request'))
+  },
+)
+
+const signIn = 'Sign you in with your Latchkey account'
+
+describe('a claim that no scope of the client reveals', () => {
+  const claims = { userinfo: { name: null, rank: null }, id_token: { salary: null } }
+
+  test.each([
+    ['narrow', { sub }],
+    ['ours', { sub, name: everyClaim.name }],
+  ])('is neither on the page nor released, for the client %s', async (client_id, told) => {
+    host.said = { salary: 5000 }
+    const agent = browser()
+    let done = await signedIn(agent, asking(claims, { client_id }))
+    if (client_id === 'narrow') {
+      expect(scopeLines(done)).toEqual([signIn])
+      done = await agent.decide(done, 'allow')
+    }
+    const { userinfo, idToken } = await host.toldBy(done, client_id)
+    expect(userinfo).toEqual(told)
+    expect(idToken).not.toHaveProperty('salary')
+    codeOf(await agent.get(asking(claims, { client_id, prompt: 'none' })))
+  })
+})
+
+describe('a claim of a scope that is optional and sensitive', () => {
+  test('is shown like the scope, and only released if the user ticks it', async () => {
+    host.said = { salary: 5000 }
+    const line = 'See: salary salary: 5000 Sensitive · Optional'
+    const agent = browser()
+    const url = asking({ id_token: { salary: null } }, { client_id: 'payroll' })
+    const page = await signedIn(agent, url)
+    expect(scopeLines(page)).toEqual([signIn, line])
+    const unticked = await host.toldBy(await agent.decide(page, 'allow'), 'payroll')
+    expect(unticked.idToken).not.toHaveProperty('salary')
+    const again = await agent.open(url)
+    expect(scopeLines(again)).toEqual([line.replace('salary salary', 'salary New salary'), signIn])
+    const done = await agent.decide(again, 'allow', { 'scope:claim"salary': 'on' })
+    expect((await host.toldBy(done, 'payroll')).idToken).toMatchObject({ salary: 5000 })
+    codeOf(await agent.get(`${url}&prompt=none`))
   })
 
-  test('is no ID token hint and no access token', async () => {
-    const client_id = 'signed-RS256'
+  test('is on the terms of the most sensitive scope, if the client has several that reveal it', async () => {
+    const page = await signedIn(browser(), asking({ userinfo: { rank: null } }, { client_id: 'payroll' }))
+    expect(scopeLines(page)[1]).toBe('See: rank rank: 7 Sensitive · Optional')
+  })
+})
+
+describe('a scope that the client loses', () => {
+  const url = asking({ userinfo: { rank: null } }, { client_id: 'payroll', scope: 'openid profile roles' })
+  const loses = () => host.oauth.clients.update('payroll', { scope: 'openid roles' })
+  afterEach(() => host.oauth.clients.update('payroll', { scope: 'openid profile roles salary' }))
+  const granted = async (): Promise<Answer> => {
     const agent = browser()
-    const done = await agent.grant(authorizeUrl({ client_id, scope: 'openid' }), grace.email, grace.password)
-    const tokens = await answerOf(redeem(host, codeOf(done), { client_id }))
-    const res = await userinfo(host, tokens.access_token)
-    const id_token_hint = res.text ?? Buffer.from(res.body).toString()
-    expectError(await userinfo(host, id_token_hint), 401, 'invalid_token')
-    const asked = { client_id, scope: 'openid', state: 's', prompt: 'none', id_token_hint }
-    const hinted = await agent.get(authorizeUrl(asked))
-    expect(clientAnswer(hinted)).toEqual(refusal('invalid_request'))
+    const ticked = { 'scope:claim"rank': 'on', 'scope:roles': 'on' }
+    return agent.decide(await signedIn(agent, url), 'allow', ticked)
+  }
+
+  test('before the page is neither shown nor granted', async () => {
+    const agent = browser()
+    const login = await agent.open(url)
+    await loses()
+    const page = await agent.signIn(login, grace.email, grace.password)
+    expect(scopeLines(page)).toEqual([signIn, 'Know your roles roles: admiral Optional'])
+    const done = await agent.decide(page, 'allow', { 'scope:roles': 'on' })
+    const { tokens, userinfo } = await host.toldBy(done, 'payroll')
+    expect(tokens.scope).toBe('openid roles')
+    expect(userinfo).toEqual({ sub, roles: everyClaim.roles })
+  })
+
+  test('between the page and Allow shows the page again', async () => {
+    const agent = browser()
+    const page = await signedIn(agent, url)
+    await loses()
+    const done = await agent.decide(page, 'allow')
+    expect(done.url.pathname).toBe('/oauth/consent')
+    expect(done.html).toContain('This page has changed since you opened it.')
+  })
+
+  test('between Allow and the token is left out of it', async () => {
+    const done = await granted()
+    await loses()
+    const { tokens, idToken } = await host.toldBy(done, 'payroll')
+    expect(tokens.scope).toBe('openid roles')
+    expect(idToken).toEqual({ sub, roles: everyClaim.roles })
+  })
+
+  test('after the token is no longer in it, nor are its claims', async () => {
+    const { tokens, userinfo: before } = await host.toldBy(await granted(), 'payroll')
+    expect(before).toMatchObject({ name: everyClaim.name, rank: 7 })
+    await loses()
+    const { body } = await userinfo(host, tokens.access_token)
+    expect(body).toEqual({ sub, roles: everyClaim.roles })
+    for (const token of [tokens.access_token, tokens.refresh_token])
+      expect((await introspect(host, token, { client_id: 'payroll' })).body.scope).toBe('openid roles')
+  })
+
+  test('together with every other that was asked for is an error at the client', async () => {
+    const agent = browser()
+    const login = await agent.open(asking({}, { client_id: 'payroll', scope: 'profile' }))
+    await loses()
+    const done = await agent.signIn(login, grace.email, grace.password)
+    expect(clientAnswer(done)).toEqual(refusal('invalid_scope'))
+  })
+})
+
+describe('consent', () => {
+  const phone = { userinfo: { phone_number: null } }
+  const isAskedAgain = async (agent: RawBrowser, url: string): Promise<void> =>
+    expect(clientAnswer(await agent.get(`${url}&prompt=none`))).toEqual(refusal('consent_required'))
+
+  test('names each claim beyond the scopes, with the value, and no other', async () => {
+    const inIdToken = { name: null, shoe_size: null }
+    const claims = { userinfo: { phone_number: null, email: null }, id_token: inIdToken }
+    const page = await signedIn(browser(), asking(claims, { scope: 'openid email' }))
+    expect(page.url.pathname).toBe('/oauth/consent')
+    const [line, ...others] = scopeLines(page)
+    expect(others).toEqual([])
+    const [heading, ...values] = (line ?? '').split(/(?<=who you are) | · /)
+    expect(heading).toBe('See who you are')
+    expect(values.sort()).toEqual([everyClaim.name, phone_number, email.replace('@', ' @')].sort())
+  })
+
+  test('is remembered for these, and asked again when they grow; what is new is marked', async () => {
+    const agent = browser()
+    codeOf(await agent.decide(await signedIn(agent, asking(phone)), 'allow'))
+    const { birthdate } = everyClaim
+    expect((await host.toldBy(await agent.get(asking(phone)))).userinfo).toEqual({ sub, phone_number })
+    codeOf(await agent.get(authorizeUrl(lean)))
+    const more = { userinfo: { phone_number: null }, id_token: { birthdate: null } }
+    await isAskedAgain(agent, asking(more))
+    const page = await agent.open(asking(more))
+    expect(scopeLines(page)).toEqual([`See who you are New ${phone_number} · Date of birth: ${birthdate}`])
+    expect((await host.toldBy(await agent.decide(page, 'allow'))).idToken).toEqual({ sub, birthdate })
+    for (const claims of [more, phone]) codeOf(await agent.get(asking(claims, { prompt: 'none' })))
+  })
+
+  test('to single claims covers neither the scope nor another client; to a scope it covers its claims', async () => {
+    const agent = browser()
+    const whole = { userinfo: { phone_number: null, phone_number_verified: null } }
+    codeOf(await agent.decide(await signedIn(agent, asking(whole)), 'allow'))
+    await isAskedAgain(agent, authorizeUrl({ ...lean, scope: 'openid phone' }))
+    await isAskedAgain(agent, asking(whole, { client_id: 'full' }))
+    const page = await agent.open(asking(phone, { scope: 'openid phone' }))
+    codeOf(await agent.decide(page, 'allow'))
+    codeOf(await agent.get(asking(phone, { scope: 'openid phone', prompt: 'none' })))
+  })
+
+  test.each(['userinfo', 'id_token'])(
+    'a claim in %s of an optional scope that was unticked is not told',
+    async (place) => {
+      const agent = browser()
+      const url = asking({ [place]: { roles: { essential: true } } }, { scope: 'openid roles' })
+      const page = await signedIn(agent, url)
+      const { 'scope:roles': box, ...fields } = fieldsOf(page, 'value="allow"')
+      expect(box).toBe('on')
+      const done = await agent.follow(await agent.post('/oauth/consent', { ...fields, decision: 'allow' }))
+      const { tokens, idToken, userinfo } = await host.toldBy(done)
+      expect([tokens.scope, idToken, userinfo]).toEqual(['openid', { sub }, { sub }])
+      // While it is ticked it is released.
+      const ticked = await host.toldBy(await agent.decide(await agent.open(url), 'allow'))
+      expect(ticked.userinfo.roles).toEqual(['admiral'])
+    },
+  )
+
+  test('a form cannot add a claim that was not asked for', async () => {
+    const agent = browser()
+    const page = await signedIn(agent, authorizeUrl(lean))
+    const more = { 'scope:claim:email': 'on', 'claim:email': 'on', claims: '{"userinfo":{"email":null}}' }
+    expect((await host.toldBy(await agent.decide(page, 'allow', more))).userinfo).toEqual({ sub })
   })
 })

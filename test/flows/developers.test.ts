@@ -354,7 +354,7 @@ describe('clients of others', () => {
     events.length = 0
     const url = at('rotate', clientId)
     await expectForgedFormsRefused(agent, url, () => formAt(url), {
-      'another page': () => formAt(`${root}/new`),
+      'another page': () => formAt(at('edit', clientId)),
       'the sign-out': async () => fieldsOf(await agent.open('/oauth/logout'), 'csrf_token'),
     })
     for (const page of ['edit', 'rotate', 'delete']) {

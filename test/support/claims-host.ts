@@ -60,7 +60,7 @@ export interface ClaimsHost extends Host {
   verify(jwt: string, audience: string): Promise<JWTPayload>
   /** What the client of an answer receives. */
   toldBy(answer: Answer, client_id?: string): Promise<Received>
-  /** Signs in, allows, and returns what the client receives. */
+  /** In a browser where the user is signed in: allows, and returns what the client receives. */
   told(url: string, client_id?: string): Promise<Received>
 }
 
@@ -75,6 +75,7 @@ const startClaimsHost = async (): Promise<ClaimsHost> => {
   }
   const users = { ...onePerson(), claims: () => ({ ...everyClaim, ...claimsHost.said }) }
   const host = await startHost({ clients, options: { users, scopes: { roles, rank, salary } } })
+  const signedInBrowser = new RawBrowser(host.app)
   const claimsHost: ClaimsHost = {
     ...host,
     said: {},
@@ -92,7 +93,7 @@ const startClaimsHost = async (): Promise<ClaimsHost> => {
       }
     },
     told: async (url, client_id) =>
-      claimsHost.toldBy(await new RawBrowser(host.app).grant(url, grace.email, grace.password), client_id),
+      claimsHost.toldBy(await signedInBrowser.grant(url, grace.email, grace.password), client_id),
   }
   return claimsHost
 }
