@@ -49,8 +49,9 @@ const pki = { ...machine, token_endpoint_auth_method: 'tls_client_auth' } as con
 
 let authority: Authority
 let own: Certificate
-/** Certificates of clients, by what is wrong with them. */
 let certificates: Record<'good' | 'renewed' | 'selfSigned' | 'selfSignedRenewed', Certificate>
+/** Certificates that nobody should accept, by what is wrong with them. */
+let wrong: Record<'expired' | 'of another authority' | 'for servers', Certificate>
 let host: Host
 /** A plain http server with the app, and https servers that request certificates: the app's own, and a proxy. */
 let plain: TestServer
@@ -58,7 +59,10 @@ let native: Awaited<ReturnType<typeof openMutualTls>>
 
 const seeds = async (): Promise<ClientSeed[]> => {
   const jwks = { keys: [await publicJwk(certificates.selfSigned)] } as ClientSeed['jwks']
-  const bound = { tls_client_certificate_bound_access_tokens: true, redirect_uris: [callback], scope }
+  const bound = {
+    ...{ tls_client_certificate_bound_access_tokens: true, redirect_uris: [callback], scope },
+    first_party: true,
+  }
   return [
     ...subjects.flatMap(([name, right, wrong]) => [
       { ...pki, client_id: `${name} right`, [name]: right },
@@ -98,12 +102,18 @@ beforeAll(async () => {
   authority = createAuthority('/CN=Test CA')
   own = authority.issue({ subject: '/CN=localhost', extensions: 'subjectAltName=DNS:localhost' })
   const good = authority.issue({ subject, extensions: names })
-  const self = selfSigned({ subject: '/CN=anything' })
+  // It says the same as the good one, but no authority signed it.
+  const self = selfSigned({ subject, extensions: names })
   certificates = {
     good,
     renewed: authority.issue({ subject, extensions: names }),
     selfSigned: self,
     selfSignedRenewed: selfSigned({ subject: '/CN=something else', key: self.key }),
+  }
+  wrong = {
+    expired: authority.issue({ subject, extensions: names, days: -1 }),
+    'of another authority': createAuthority('/CN=Test CA').issue({ subject, extensions: forged }),
+    'for servers': authority.issue({ subject, extensions: names.replace('client', 'server') }),
   }
   plain = await openServer()
   host = await startWith({ url: 'https://mtls.example.com/oauth' }, `${plain.origin}/oauth`)
@@ -125,55 +135,49 @@ const ask = (client_id: string, certificate?: Certificate, at = native.origin, m
   })
 
 const refused = { status: 401, body: { error: 'invalid_client', error_description: expect.any(String) } }
+const client = 'tls_client_auth_san_dns right'
+const faults = ['expired', 'of another authority', 'for servers'] as const
 
-describe('tls_client_auth accepts a certificate', () => {
-  test.each(subjects)('by %s', async (name) => {
+describe('tls_client_auth', () => {
+  test.each(subjects)('accepts a certificate by %s', async (name) => {
     expect(await ask(`${name} right`, certificates.good)).toMatchObject({ status: 200 })
-    expect(await ask(`${name} right`, certificates.renewed)).toMatchObject({ status: 200 })
     expect(await ask(`${name} wrong`, certificates.good)).toEqual(refused)
   })
 
-  const bySan = 'tls_client_auth_san_dns right'
   test.each<[string, () => Certificate | undefined]>([
     ['none', () => undefined],
-    ['one that is expired', () => authority.issue({ subject, extensions: names, days: -1 })],
-    ['one of another authority', () => createAuthority('/CN=Test CA').issue({ subject, extensions: forged })],
-    ['one for servers', () => authority.issue({ subject, extensions: names.replace('client', 'server') })],
+    ...faults.map((what): [string, () => Certificate] => [`one ${what}`, () => wrong[what]]),
+    ['a self-signed one', () => certificates.selfSigned],
     [
       'one with a wildcard',
       () => authority.issue({ subject, extensions: 'subjectAltName=DNS:*.example.com' }),
     ],
     ['one with the name as common name', () => authority.issue({ subject: '/CN=shop.example.com' })],
-  ])('but not %s', async (_what, certificate) => {
-    expect(await ask(bySan, certificate())).toEqual(refused)
+  ])('accepts no other certificate: %s', async (_what, certificate) => {
+    expect(await ask(client, certificate())).toEqual(refused)
   })
 
-  test('until it expires by the clock of the server', async () => {
+  test('accepts a certificate until it expires by the clock of the server', async () => {
     stopClock().travel(2 * 86_400)
-    expect(await ask(bySan, certificates.good)).toEqual(refused)
+    expect(await ask(client, certificates.good)).toEqual(refused)
   })
 
-  test('of a client that uses a secret for nothing', async () => {
+  test('is not the method of a client with a secret, nor a secret that of its clients', async () => {
     expect(await ask('secret', certificates.good)).toEqual(refused)
     const both = await ask('secret', certificates.good, undefined, { client_secret: secret })
     expect(both.status).toBe(200)
-    expect(await ask(bySan, certificates.good, undefined, { client_secret: secret })).toEqual(refused)
+    expect(await ask(client, certificates.good, undefined, { client_secret: secret })).toEqual(refused)
   })
 })
 
-describe('self_signed_tls_client_auth accepts', () => {
-  test('every certificate of the registered key, and of no other', async () => {
-    for (const name of ['selfSigned', 'selfSignedRenewed'] as const)
-      expect((await ask('self-signed', certificates[name])).status).toBe(200)
-    const swapped = selfSigned({ subject: '/CN=anything' })
-    for (const other of [undefined, swapped, certificates.good])
-      expect(await ask('self-signed', other)).toEqual(refused)
-  })
+test('self_signed_tls_client_auth accepts every certificate of the registered key, and of no other', async () => {
+  for (const name of ['selfSigned', 'selfSignedRenewed'] as const)
+    expect((await ask('self-signed', certificates[name])).status).toBe(200)
+  for (const other of [undefined, certificates.good]) expect(await ask('self-signed', other)).toEqual(refused)
 })
 
 describe('behind a proxy', () => {
   const header = 'X-SSL-Client-Cert'
-  const client = 'tls_client_auth_san_dns right'
   let behind: Host
   let backend: TestServer
   let proxy: Awaited<ReturnType<typeof openMutualTls>>
@@ -193,18 +197,16 @@ describe('behind a proxy', () => {
   test.each(Object.keys(headerFormats) as (typeof format)[])('of %s', async (name) => {
     format = name
     expect(await ask(client, certificates.good, proxy.origin)).toMatchObject({ status: 200 })
-    expect(await ask('self-signed', certificates.selfSigned, proxy.origin)).toMatchObject({ status: 200 })
     expect(await ask(client, undefined, proxy.origin)).toEqual(refused)
   })
 
-  test.each<[string, () => Certificate]>([
-    ['expired', () => authority.issue({ subject, extensions: names, days: -1 })],
-    ['of another authority', () => createAuthority('/CN=Test CA').issue({ subject, extensions: forged })],
-    ['for servers', () => authority.issue({ subject, extensions: names.replace('client', 'server') })],
-    ['of the client itself', () => selfSigned({ subject, extensions: names })],
-    ['of another subject', () => authority.issue({ subject: '/CN=other' })],
-  ])('a certificate that is %s is refused', async (_what, certificate) => {
-    expect(await ask(client, certificate(), proxy.origin)).toEqual(refused)
+  test.each(faults)('a certificate that is %s is refused', async (what) => {
+    expect(await ask(client, wrong[what], proxy.origin)).toEqual(refused)
+  })
+
+  test('a self-signed certificate is good for its own key alone', async () => {
+    expect(await ask('self-signed', certificates.selfSigned, proxy.origin)).toMatchObject({ status: 200 })
+    expect(await ask(client, certificates.selfSigned, proxy.origin)).toEqual(refused)
   })
 
   const headerOf = (value: string) => ({ headers: { [header]: value } })
@@ -220,7 +222,7 @@ describe('behind a proxy', () => {
     }
   })
 
-  test('the header of a client does not reach the app, nor its connection where a header is configured', async () => {
+  test('a client can send neither the header through the proxy, nor a certificate past it', async () => {
     const sent = { form, ca: authority.cert, ...headerOf(good()) }
     expect(await send(`${proxy.origin}/oauth/token`, sent)).toEqual(refused)
     const direct = await openMutualTls(own, authority.cert, behind.app)
@@ -256,43 +258,38 @@ describe('a token that is bound to a certificate', () => {
   let api: TestServer
   let tls: Awaited<ReturnType<typeof openMutualTls>>
   const introspection = { clientId: 'secret', clientSecret: secret }
+  /** Tokens of the client `bound` by their resource. */
+  const tokens = new Map<string | undefined, Record<string, string>>()
   beforeAll(async () => {
     host.app.get('/api/bound', host.oauth.requireToken('notes:read'), (_req, res) => void res.end('{}'))
     const remote = express()
     const options = { issuer: `${plain.origin}/oauth`, mutualTls: true }
-    const byKeys = resourceServer({ ...options, audience })
-    const byIntrospection = resourceServer({ ...options, audience: `${audience}/opaque`, introspection })
-    remote.get('/jwt', byKeys.requireToken('notes:read'), (_req, res) => void res.end('{}'))
-    remote.get('/opaque', byIntrospection.requireToken('notes:read'), (_req, res) => void res.end('{}'))
-    remote.get(
-      '/unaware',
-      resourceServer({ issuer: options.issuer, audience }).requireToken(),
-      (_req, res) => void res.end('{}'),
-    )
+    const guards = {
+      jwt: resourceServer({ ...options, audience }),
+      opaque: resourceServer({ ...options, audience: `${audience}/opaque`, introspection }),
+      unaware: resourceServer({ issuer: options.issuer, audience }),
+    }
+    for (const [path, { requireToken }] of Object.entries(guards))
+      remote.get(`/${path}`, requireToken('notes:read'), (_req, res) => void res.end('{}'))
     api = await listen(remote)
     tls = await openMutualTls(own, authority.cert, remote)
+    for (const resource of [undefined, audience, `${audience}/opaque`])
+      tokens.set(resource, await tokensOf('bound', resource))
   })
   afterAll(async () => {
     await api.close()
     await tls.close()
   })
 
-  const token = async (client_id: string, certificate = certificates.good, resource?: string) => {
+  const sendWith = (certificate: Certificate | undefined, url: string, more: object) =>
+    send(url, { ca: authority.cert, certificate, ...more })
+  const tokensOf = async (client_id: string, resource?: string) => {
     const { verifier, challenge } = pkce()
     const asked = { client_id, scope, resource, code_challenge: challenge, code_challenge_method: 'S256' }
     const code = await codeFor(host, asked)
-    const form = {
-      grant_type: 'authorization_code',
-      code,
-      client_id,
-      redirect_uri: callback,
-      code_verifier: verifier,
-    }
-    const { status, body } = await send(`${native.origin}/oauth/token`, {
-      ca: authority.cert,
-      certificate,
-      form,
-    })
+    const redemption = { grant_type: 'authorization_code', redirect_uri: callback, code_verifier: verifier }
+    const form = { ...redemption, client_id, code }
+    const { status, body } = await sendWith(certificates.good, `${native.origin}/oauth/token`, { form })
     expect({ status, type: body.token_type }).toEqual({ status: 200, type: 'Bearer' })
     return body as Record<string, string>
   }
@@ -303,9 +300,9 @@ describe('a token that is bound to a certificate', () => {
     ['a guard elsewhere, as a JWT', () => `${tls.origin}/jwt`, audience],
     ['a guard elsewhere, by introspection', () => `${tls.origin}/opaque`, `${audience}/opaque`],
   ])('works at %s with that certificate alone', async (_what, url, resource) => {
-    const { access_token } = await token('bound', certificates.good, resource)
+    const token = tokens.get(resource)?.access_token
     const statusWith = async (certificate?: Certificate) =>
-      (await send(url(), { ca: authority.cert, certificate, token: access_token })).status
+      (await sendWith(certificate, url(), { token })).status
     expect(await statusWith(certificates.good)).toBe(200)
     // The same subject and authority, another certificate.
     expect(await statusWith(certificates.renewed)).toBe(401)
@@ -313,46 +310,24 @@ describe('a token that is bound to a certificate', () => {
   })
 
   test('is refused by an API that reads no certificates', async () => {
-    const { access_token } = await token('bound', certificates.good, audience)
-    const seen = await send(`${tls.origin}/unaware`, {
-      ca: authority.cert,
-      certificate: certificates.good,
-      token: access_token,
-    })
-    expect(seen.status).toBe(401)
+    const token = tokens.get(audience)?.access_token
+    expect((await sendWith(certificates.good, `${tls.origin}/unaware`, { token })).status).toBe(401)
   })
 
   test('shows its certificate to introspection', async () => {
-    const { access_token } = await token('bound')
-    const form = { token: access_token, client_id: 'bound' }
-    const { body } = await send(`${native.origin}/oauth/introspect`, {
-      ca: authority.cert,
-      certificate: certificates.good,
-      form,
-    })
-    const thumbprint = Buffer.from(
-      new X509Certificate(certificates.good.cert).fingerprint256.replaceAll(':', ''),
-      'hex',
-    )
-    expect(body).toMatchObject({
-      active: true,
-      token_type: 'Bearer',
-      cnf: { 'x5t#S256': thumbprint.toString('base64url') },
-    })
+    const form = { token: tokens.get(undefined)?.access_token, client_id: 'bound' }
+    const { body } = await sendWith(certificates.good, `${native.origin}/oauth/introspect`, { form })
+    const { fingerprint256 } = new X509Certificate(certificates.good.cert)
+    const thumbprint = Buffer.from(fingerprint256.replaceAll(':', ''), 'hex').toString('base64url')
+    const expected = { active: true, token_type: 'Bearer', cnf: { 'x5t#S256': thumbprint } }
+    expect(body).toMatchObject(expected)
   })
 
   test('is not issued without a certificate', async () => {
-    const { status, body } = await ask('public', undefined, native.origin, {
-      grant_type: 'refresh_token',
-      refresh_token: 'x',
-    })
-    expect({ status, body }).toEqual({
-      status: 400,
-      body: {
-        error: 'invalid_request',
-        error_description: expect.stringContaining('a client certificate is required'),
-      },
-    })
+    const fields = { grant_type: 'refresh_token', refresh_token: 'x' }
+    const { status, body } = await ask('public', undefined, native.origin, fields)
+    const error_description = expect.stringContaining('a client certificate is required')
+    expect({ status, body }).toEqual({ status: 400, body: { error: 'invalid_request', error_description } })
   })
 
   test.each([
@@ -360,10 +335,10 @@ describe('a token that is bound to a certificate', () => {
     ['bound', 200],
   ])(
     'a refresh token of the client %s with another certificate is answered with %d',
-    async (client, status) => {
-      const { refresh_token } = await token(client)
+    async (clientId, status) => {
+      const { refresh_token } = await tokensOf(clientId)
       const by = (certificate: Certificate) =>
-        ask(client, certificate, native.origin, { grant_type: 'refresh_token', refresh_token })
+        ask(clientId, certificate, native.origin, { grant_type: 'refresh_token', refresh_token })
       expect((await by(certificates.renewed)).status).toBe(status)
       expect((await by(certificates.good)).status).toBe(200)
     },
