@@ -2,8 +2,14 @@ import session from 'express-session'
 import type { AuthRouterOptions } from '../../lib/index.ts'
 import { stopClock } from '../support/clock.ts'
 import { authorizeUrl, callback, type Host, type HostSettings, secret, startHost } from '../support/host.ts'
-import { claimsOf, codeOf, expectErrorPage, expectErrorRedirect } from '../support/outcomes.ts'
-import { RawBrowser } from '../support/raw-browser.ts'
+import {
+  claimsOf,
+  codeOf,
+  expectErrorPage,
+  expectErrorRedirect,
+  expectExpiredPage,
+} from '../support/outcomes.ts'
+import { type Answer, RawBrowser } from '../support/raw-browser.ts'
 import { answerOf, redeem, type TokenAnswer, userinfo } from '../support/tokens.ts'
 
 // Logins that the host reports (`login.current`). This host keeps them in a cookie of its own: `subject@time`.
@@ -34,13 +40,14 @@ const start = async (login: LoginOptions = {}, settings: HostSettings = {}): Pro
 const seconds = (): number => Math.floor(Date.now() / 1000)
 const atHost = (agent: RawBrowser, subject: number, time = seconds()): void =>
   agent.cookies.set('host_user', `${subject}@${time}`)
+/** Browsers whose only cookie is the same are one to Latchkey, so each test has its own times. */
 const browser = (host: Host, subject?: number): RawBrowser => {
   const agent = new RawBrowser(host.app)
   if (subject !== undefined) atHost(agent, subject)
   return agent
 }
 
-const web = { client_id: 'web', scope: 'openid' }
+const web = { client_id: 'web', scope: 'openid', state: 's' }
 const silent = authorizeUrl({ ...web, prompt: 'none' })
 const tokensOf = async (host: Host, agent: RawBrowser): Promise<TokenAnswer> =>
   answerOf(redeem(host, codeOf(await agent.get(silent))))
@@ -53,164 +60,162 @@ const signOut = async (agent: RawBrowser): Promise<void> => {
   const done = await agent.submit(await agent.get('/oauth/logout'), 'csrf_token')
   expect(done.status).toBe(200)
 }
+const expectNoLogin = async (agent: RawBrowser): Promise<void> =>
+  expectErrorRedirect(await agent.get(silent), 'login_required', { state: 's' })
 const isOfSession = (name: string): boolean => name.endsWith('_session') || name === 'host.sid'
+const loseSession = (agent: RawBrowser): void => agent.cookies.delete('host.sid')
+const returnTo = (page: Answer): string => {
+  const url = page.location ?? page.url
+  return url.searchParams.get('return_to') ?? ''
+}
+/** The link of the page to which the host's own login page leads back. */
+const linkOf = ({ html }: Answer): string =>
+  /<a [^>]*id="continue" href="([^"]+)"/.exec(html)?.[1]?.replaceAll('&amp;', '&') ?? ''
 
 /** Where a session can be: Latchkey's own, the host's, and one that the router runs for its pages. */
-const places: [string, () => HostSettings][] = [
-  ['own', () => ({})],
-  ['host', () => ({ options: { session: 'host' }, before: [hostSession()] })],
-  ['middleware', () => ({ options: { session: hostSession() } })],
-]
+const places = ['own', 'host', 'middleware'] as const
+const settingsOf: Record<(typeof places)[number], () => HostSettings> = {
+  own: () => ({}),
+  host: () => ({ options: { session: 'host' }, before: [hostSession()] }),
+  middleware: () => ({ options: { session: hostSession() } }),
+}
+const hosts = {} as Record<(typeof places)[number], Host>
+let own: Host
+beforeAll(async () => {
+  for (const place of places) hosts[place] = await start({}, settingsOf[place]())
+  own = hosts.own
+})
 
 describe('a session cookie that was copied earlier', () => {
   test('before another user signed in at the host is worthless, and changes nothing for that user', async () => {
-    const host = await start()
-    const agent = browser(host, 1)
-    await tokensOf(host, agent)
+    const agent = browser(own, 1)
+    await tokensOf(own, agent)
     const noted = agent.clone()
     noted.cookies.delete('host_user')
     atHost(agent, 2, seconds() + 1)
-    const tokens = await tokensOf(host, agent)
+    const tokens = await tokensOf(own, agent)
     expect(subjectOf(tokens)).toBe('2')
-    expectErrorRedirect(await noted.get(silent), 'login_required')
-    expect(await standing(host, [tokens])).toEqual([true])
+    await expectNoLogin(noted)
+    expect(await standing(own, [tokens])).toEqual([true])
   })
 
-  test.each(places)('gives no code without the login at the host: %s', async (_place, settings) => {
-    const host = await start({}, settings())
-    const agent = browser(host, 1)
-    await tokensOf(host, agent)
-    const thief = new RawBrowser(host.app)
+  test.each(places)('gives no code without the login at the host (session: %s)', async (place) => {
+    const agent = browser(hosts[place], 1)
+    codeOf(await agent.get(silent))
+    const thief = browser(hosts[place])
     for (const [name, value] of agent.cookies) if (isOfSession(name)) thief.cookies.set(name, value)
     expect(thief.cookies.size).toBe(1)
-    expectErrorRedirect(await thief.get(silent), 'login_required')
+    await expectNoLogin(thief)
   })
 
-  test('each change of the login has a new one', async () => {
-    const host = await start()
-    const agent = browser(host, 1)
+  test('is replaced at each change of the login', async () => {
+    const agent = browser(own)
     const seen = new Set<string>()
-    for (const time of [1, 2, 3]) {
+    for (const time of [1, 2, 2]) {
       atHost(agent, 1, time)
-      await tokensOf(host, agent)
-      await tokensOf(host, agent)
+      codeOf(await agent.get(silent))
       for (const [name, value] of agent.cookies) if (isOfSession(name)) seen.add(value)
     }
-    expect(seen.size).toBe(3)
+    expect(seen.size).toBe(2)
   })
 })
 
 describe('signing out ends what was granted', () => {
-  test.each(places)('to parallel first requests, which share one login: %s', async (_place, settings) => {
-    const host = await start({}, settings())
+  test.each(places)('to parallel first requests, which share one login (session: %s)', async (place) => {
+    const host = hosts[place]
     const agent = browser(host, 1)
-    const answers = await Promise.all([1, 2, 3, 4].map(() => agent.get(silent)))
+    const answers = await Promise.all([1, 2, 3].map(() => agent.get(silent)))
     const tokens = await Promise.all(answers.map((answer) => answerOf(redeem(host, codeOf(answer)))))
     expect(new Set(tokens.map(({ id_token }) => claimsOf(id_token).sid)).size).toBe(1)
     await signOut(agent)
-    expect(await standing(host, tokens)).toEqual([false, false, false, false])
+    expect(await standing(host, tokens)).toEqual([false, false, false])
   })
 
   test('under a login that the host reports again afterwards, as a new one', async () => {
-    const host = await start()
-    const agent = browser(host, 1)
-    const first = await tokensOf(host, agent)
+    const agent = browser(own, 1)
+    const first = await tokensOf(own, agent)
     await signOut(agent)
-    const second = await tokensOf(host, agent)
+    const second = await tokensOf(own, agent)
     expect(claimsOf(second.id_token).sid).not.toBe(claimsOf(first.id_token).sid)
-    expect(await standing(host, [first, second])).toEqual([false, true])
+    expect(await standing(own, [first, second])).toEqual([false, true])
   })
 
-  test('by users.revokeAll(), and what the same session of the host leads to then is a new login', async () => {
+  test('by users.revokeAll(), and the same session of the host then leads to a new login', async () => {
     const clock = stopClock()
     const options = { session: 'host', lifetimes: { sessionAbsolute: 3600 } } as const
     const host = await start({}, { options, before: [hostSession()] })
     const agent = browser(host, 1)
-    const tokens: TokenAnswer[] = []
-    for (let time = 0; time < 3; time += 1) {
-      await host.oauth.users.revokeAll(1)
-      tokens.push(await tokensOf(host, agent))
-    }
-    expect(await standing(host, tokens)).toEqual([false, false, true])
+    const tokens = [await tokensOf(host, agent)]
+    await host.oauth.users.revokeAll(1)
+    tokens.push(await tokensOf(host, agent))
+    expect(await standing(host, tokens)).toEqual([false, true])
     // The same after the longest time that a login lasts here.
     clock.travel(3601)
     tokens.push(await tokensOf(host, agent))
-    expect(await standing(host, tokens.slice(2))).toEqual([false, true])
+    expect(await standing(host, tokens)).toEqual([false, false, true])
   })
 
-  test('under earlier logins of the same browser, although the session named only the last', async () => {
-    const host = await start()
-    const agent = browser(host)
+  test('under earlier logins of the same browser, although the session named only the last, and no others', async () => {
+    const agent = browser(own)
     const ended: unknown[] = []
-    host.oauth.events.on('login.ended', (event) => ended.push(event.subject))
-    const tokens: TokenAnswer[] = []
-    for (const time of [1, 2, 3]) {
+    own.oauth.events.on('login.ended', (event) => ended.push(event.subject))
+    const elsewhere = browser(own)
+    atHost(elsewhere, 1, 7)
+    const tokens = [await tokensOf(own, elsewhere)]
+    for (const time of [11, 12, 13]) {
       atHost(agent, 1, time)
-      // A host that regenerates or destroys its session, and a browser that lost our cookie.
-      const lost = time === 2 ? isOfSession : (name: string) => name.endsWith('_browser')
+      // The second visit lost the session, and the third one the cookie of the browser.
+      const lost = time === 12 ? isOfSession : (name: string) => name.endsWith('_browser')
       for (const name of agent.cookies.keys()) if (lost(name)) agent.cookies.delete(name)
-      tokens.push(await tokensOf(host, agent))
+      tokens.push(await tokensOf(own, agent))
     }
-    expect(await standing(host, tokens)).toEqual([true, true, true])
+    expect(await standing(own, tokens)).toEqual([true, true, true, true])
     await signOut(agent)
-    expect(await standing(host, tokens)).toEqual([false, false, false])
+    expect(await standing(own, tokens)).toEqual([true, false, false, false])
     expect(ended).toEqual(['1', '1', '1'])
   })
 
   test('under twenty logins of one browser; beyond that, the oldest ends at once', async () => {
     const clock = stopClock()
-    const host = await start()
-    const agent = browser(host)
+    const agent = browser(own)
     const tokens: TokenAnswer[] = []
     for (let time = 1; time <= 21; time += 1) {
-      if (time === 21) expect(await standing(host, tokens)).toEqual(tokens.map(() => true))
+      if (time === 21) expect(await standing(own, tokens)).toEqual([true, true])
       clock.travel(1)
-      atHost(agent, 1, time)
-      tokens.push(await tokensOf(host, agent))
+      atHost(agent, 1, 100 + time)
+      if ([1, 2, 21].includes(time)) tokens.push(await tokensOf(own, agent))
+      else codeOf(await agent.get(silent))
     }
-    expect(await standing(host, tokens)).toEqual(tokens.map((_, index) => index > 0))
+    expect(await standing(own, tokens)).toEqual([false, true, true])
     await signOut(agent)
-    expect(await standing(host, tokens)).toEqual(tokens.map(() => false))
-  })
-
-  test('nothing in another browser of the same user', async () => {
-    const host = await start()
-    const [here, there] = [browser(host), browser(host)]
-    atHost(here, 1, 1)
-    atHost(there, 1, 2)
-    const tokens = [await tokensOf(host, here), await tokensOf(host, there)]
-    await signOut(here)
-    expect(await standing(host, tokens)).toEqual([false, true])
+    expect(await standing(own, tokens)).toEqual([false, false, false])
   })
 })
 
 describe('a host that destroys its session', () => {
-  const loseSession = (agent: RawBrowser): void => agent.cookies.delete('host.sid')
-  const settings = (): HostSettings => ({ options: { session: 'host' }, before: [hostSession()] })
-
   test('when the next user signs in, the logins of the last one end', async () => {
-    const host = await start({}, settings())
-    const agent = browser(host, 1)
-    const tokens = [await tokensOf(host, agent)]
+    const agent = browser(hosts.host, 1)
+    const tokens = [await tokensOf(hosts.host, agent)]
     loseSession(agent)
     atHost(agent, 2)
-    tokens.push(await tokensOf(host, agent))
-    expect(await standing(host, tokens)).toEqual([false, true])
+    tokens.push(await tokensOf(hosts.host, agent))
+    expect(await standing(hosts.host, tokens)).toEqual([false, true])
   })
 
   test('with its own page, Latchkey notices the sign-out at the next visit', async () => {
-    const host = await start({ url: '/sign-in' }, settings())
+    const host = await start({ url: '/sign-in' }, settingsOf.host())
     const agent = browser(host, 1)
     const tokens = [await tokensOf(host, agent)]
     loseSession(agent)
     agent.cookies.delete('host_user')
-    expectErrorRedirect(await agent.get(silent), 'login_required')
+    await expectNoLogin(agent)
     expect(await standing(host, tokens)).toEqual([false])
   })
 
-  test('users.signedOut(req) knows the browser also without a session, and with session: own', async () => {
-    for (const given of [settings(), {}]) {
-      const host = await start({}, given)
+  test.each(['host', 'own'] as const)(
+    'users.signedOut(req) knows the browser without a session (session: %s)',
+    async (place) => {
+      const host = hosts[place]
       host.app.post('/sign-out', (req, res, next) => {
         host.oauth.users.signedOut(req).then(() => res.send('bye'), next)
       })
@@ -219,61 +224,128 @@ describe('a host that destroys its session', () => {
       loseSession(agent)
       await agent.post('/sign-out', {})
       expect(await standing(host, tokens)).toEqual([false])
+    },
+  )
+})
+
+describe('the host’s own login page', () => {
+  let host: Host
+  beforeAll(async () => {
+    host = await start({ url: '/login?theme=dark' })
+    host.app.get('/login', (_req, res) => void res.send('the host’s page'))
+  })
+
+  test('gets a path to return to, which leads to the code, once', async () => {
+    const agent = browser(host)
+    const page = await agent.open(authorizeUrl({ ...web, login_hint: 'ada@example.com' }))
+    expect(page.html).toBe('the host’s page')
+    const { return_to: path = '', ...others } = Object.fromEntries(page.url.searchParams)
+    expect(others).toEqual({ theme: 'dark', login_hint: 'ada@example.com' })
+    expect(path).toMatch(/^\/oauth\/login\?authorization_request=lk_ar_[\w-]{43}$/)
+    atHost(agent, 1)
+    const back = await agent.get(path)
+    expect(back.status).toBe(200)
+    expect(back.headers['cache-control']).toBe('no-store')
+    const link = linkOf(back)
+    expect(link).toMatch(/^\/oauth\/authorize\?/)
+    expect(back.html).toContain(`content="0; url=${link.replaceAll('&', '&amp;')}"`)
+    codeOf(await agent.open(link))
+    expectExpiredPage(await agent.open(link))
+  })
+
+  test('that reports no login afterwards lets the client get login_required', async () => {
+    const agent = browser(host)
+    const link = linkOf(await agent.open(returnTo(await agent.open(authorizeUrl(web)))))
+    expectErrorRedirect(await agent.open(link), 'login_required', { state: 's' })
+    expectExpiredPage(await agent.open(link))
+  })
+
+  test.each<[Record<string, string>, string]>([
+    [{ prompt: 'login' }, 'login'],
+    [{ prompt: 'select_account login' }, 'login select_account'],
+    [{ max_age: '0' }, 'login'],
+    [{ max_age: '1000' }, 'login'],
+  ])('for %j is asked for a new login, which must not be older than the request', async (demand, prompt) => {
+    stopClock()
+    /** Opens a request, and comes back from the host's page with another login. */
+    const comeBack = async (age: number) => {
+      const agent = browser(host)
+      atHost(agent, 1, seconds() - 5000)
+      const page = await agent.open(authorizeUrl({ ...web, ...demand }))
+      expect(page.url.searchParams.get('prompt')).toBe(prompt)
+      atHost(agent, 1, seconds() - age)
+      return agent.get(linkOf(await agent.get(returnTo(page))))
     }
+    expectErrorRedirect(await comeBack(4000), 'login_required', { state: 's' })
+    // The clock of the host's database may be a little late.
+    for (const age of [0, 10]) codeOf(await comeBack(age))
+  })
+
+  test('on another origin gets a whole URL to return to', async () => {
+    const elsewhere = await start({ url: 'https://login.example.com/in' })
+    const { location } = await browser(elsewhere).get(authorizeUrl(web))
+    expect(location?.origin).toBe('https://login.example.com')
+    const page = 'http://localhost:3000/oauth/login?authorization_request=lk_ar_'
+    expect(location?.searchParams.get('return_to')).toContain(page)
   })
 })
 
-describe('a request that asks for a new login', () => {
-  /** Opens a request, and comes back from the host's page with another login. */
-  const comeBack = async (host: Host, demand: Record<string, string>, age: number) => {
-    const agent = browser(host)
-    atHost(agent, 1, seconds() - 5000)
-    const page = await agent.get(authorizeUrl({ ...web, state: 's', ...demand }))
-    const returnTo = page.location?.searchParams.get('return_to') ?? ''
-    atHost(agent, 1, seconds() - age)
-    const { html } = await agent.get(returnTo)
-    const link = /id="continue" href="([^"]+)"/.exec(html)?.[1]?.replaceAll('&amp;', '&') ?? ''
-    return agent.get(link)
-  }
-
-  test.each<Record<string, string>>([{ prompt: 'login' }, { max_age: '0' }, { max_age: '1000' }])(
-    'with %j takes none that is older than itself',
-    async (demand) => {
-      stopClock()
-      const host = await start({ url: '/sign-in' })
-      expectErrorRedirect(await comeBack(host, demand, 4000), 'login_required', { state: 's' })
-      codeOf(await comeBack(host, demand, 0))
-      // The clock of the host's database may be a little late.
-      codeOf(await comeBack(host, demand, 10))
-    },
-  )
-
-  test('refuses a time in the future, which would satisfy every max_age', async () => {
-    stopClock()
-    const host = await start()
-    const agent = browser(host)
-    atHost(agent, 1, seconds() + 3600)
-    expectErrorPage(await agent.get(silent), 500)
-    atHost(agent, 1, seconds() + 60)
-    codeOf(await agent.get(silent))
+describe('a reported login', () => {
+  let reported: object
+  let host: Host
+  beforeAll(async () => {
+    host = await start({ url: '/login', current: () => reported as { subject: number } })
   })
 
-  test.each([['pwd'], [[]], [['pwd', 1]], [null]])('refuses the methods %j', async (amr) => {
-    const host = await start({ current: () => ({ subject: 1, amr: amr as string[] }) })
+  test('of a user whom users.find() does not return is none', async () => {
+    for (const subject of [3, 404]) await expectNoLogin(browser(own, subject))
+  })
+
+  test('without authTime has the time of the first request with it, until another user signs in', async () => {
+    const clock = stopClock()
+    const agent = browser(host)
+    const time = async () => claimsOf((await tokensOf(host, agent)).id_token).auth_time
+    reported = { subject: 1 }
+    const first = clock.now()
+    expect(await time()).toBe(first)
+    clock.travel(60)
+    expect(await time()).toBe(first)
+    reported = { subject: 2 }
+    expect(await time()).toBe(first + 60)
+  })
+
+  test('may be a minute ahead, and has the methods that the host says', async () => {
+    stopClock()
+    reported = { subject: 1, authTime: seconds() + 60, amr: ['pwd', 'otp'] }
+    const { id_token } = await tokensOf(host, browser(host))
+    expect(claimsOf(id_token)).toMatchObject({ auth_time: seconds() + 60, amr: ['pwd', 'otp'] })
+  })
+
+  test.each<[string, object]>([
+    // It would satisfy every max_age.
+    ['a time in the future', { authTime: Math.floor(Date.now() / 1000) + 3600 }],
+    ['a time in milliseconds', { authTime: Date.now() }],
+    ['the time zero', { authTime: 0 }],
+    ['a time that is no number', { authTime: Number.NaN }],
+    ['a method', { amr: 'pwd' }],
+    ['no method', { amr: [] }],
+    ['a method that is a number', { amr: ['pwd', 1] }],
+    ['null for its methods', { amr: null }],
+  ])('with %s is an error of the host', async (_, wrong) => {
+    reported = { subject: 1, ...wrong }
     expectErrorPage(await browser(host).get(silent), 500)
   })
 
-  test('on our own page takes that login, and its time is that of the password', async () => {
+  test('gives way to the password on our own page, whose time counts then', async () => {
     const clock = stopClock()
-    const host = await start()
-    const agent = browser(host)
+    const agent = browser(own)
     atHost(agent, 1, clock.now() - 5000)
     const page = await agent.open(authorizeUrl({ ...web, max_age: '1000' }))
-    const tokens = await answerOf(redeem(host, codeOf(await agent.signIn(page))))
-    expect(claimsOf(tokens.id_token).auth_time).toBe(clock.now())
-    // The host still reports the earlier one.
+    const tokens = await answerOf(redeem(own, codeOf(await agent.signIn(page))))
     const { auth_time, sid } = claimsOf(tokens.id_token)
-    expect(claimsOf((await tokensOf(host, agent)).id_token)).toMatchObject({ auth_time, sid })
+    expect(auth_time).toBe(clock.now())
+    // The host still reports the earlier one.
+    expect(claimsOf((await tokensOf(own, agent)).id_token)).toMatchObject({ auth_time, sid })
   })
 })
 
@@ -283,17 +355,7 @@ describe('signing out while the host still reports a login', () => {
     return `/oauth/logout?${new URLSearchParams({ id_token_hint: id_token, client_id: 'web' })}`
   }
 
-  test('login.forget ends that login too', async () => {
-    const host = await start({ forget: (_req, res) => void res.clearCookie('host_user') })
-    const agent = browser(host, 1)
-    const tokens = await tokensOf(host, agent)
-    const done = await agent.submit(await agent.get('/oauth/logout'), 'csrf_token')
-    expect(done.html).toContain('You’re signed out')
-    expect(await standing(host, [tokens])).toEqual([false])
-    expectErrorRedirect(await agent.get(silent), 'login_required')
-  })
-
-  test('without it the page says so, in the language of the reader', async () => {
+  test('without login.forget shows that the user is still signed in, in the language of the reader', async () => {
     const host = await start({}, { options: { branding: { name: 'Notes' } } })
     const agent = browser(host, 1)
     const page = await agent.follow(await agent.get(await hint(host, agent)))
@@ -327,7 +389,7 @@ describe('signing out while the host still reports a login', () => {
     await agent.get('/sign-in')
     const page = await agent.follow(await agent.get(await hint(host, agent)))
     expect(page.html).toContain('You’re signed out')
-    expectErrorRedirect(await agent.get(silent), 'login_required')
+    await expectNoLogin(agent)
   })
 
   test('login.forget may destroy the session; if it fails, the user stays signed in', async () => {
@@ -335,12 +397,12 @@ describe('signing out while the host still reports a login', () => {
     const host = await start(
       {
         forget: async (req, res) => {
-          if (fails) throw new Error('the directory is away')
+          if (fails) throw new Error('the directory is unavailable')
           res.clearCookie('host_user')
           await new Promise((done) => req.session.destroy(done))
         },
       },
-      { options: { session: 'host' }, before: [hostSession()] },
+      settingsOf.host(),
     )
     const agent = browser(host, 1)
     const tokens = await tokensOf(host, agent)
@@ -350,7 +412,7 @@ describe('signing out while the host still reports a login', () => {
     fails = false
     expect((await agent.submit(page, 'csrf_token')).html).toContain('You’re signed out')
     expect(await standing(host, [tokens])).toEqual([false])
-    expectErrorRedirect(await agent.get(silent), 'login_required')
+    await expectNoLogin(agent)
   })
 })
 
@@ -360,42 +422,32 @@ describe('a host whose login is in a cookie alone', () => {
     forget: (_req, res) => void res.clearCookie('host_user'),
   }
 
-  test.each(places)(
-    'gets a login of our page, keeps it and loses it (session: %s)',
-    async (_place, settings) => {
-      const host = await start(hooks, settings())
-      const agent = new RawBrowser(host.app)
-      const first = await answerOf(redeem(host, codeOf(await agent.grant(authorizeUrl(web)))))
-      expect(agent.cookies.get('host_user')).toMatch(/^1%40\d+$/)
-      // Latchkey and the host count this as one login.
-      const again = await tokensOf(host, agent)
-      expect(claimsOf(again.id_token)).toMatchObject({ sub: '1', sid: claimsOf(first.id_token).sid })
-      await signOut(agent)
-      expect(agent.cookies.get('host_user')).toBeUndefined()
-      expect(await standing(host, [first, again])).toEqual([false, false])
-      expectErrorRedirect(await agent.get(silent), 'login_required')
-    },
-  )
+  test.each(places)('gets a login of our page, keeps it and loses it (session: %s)', async (place) => {
+    const host = await start(hooks, settingsOf[place]())
+    const agent = browser(host)
+    const first = await answerOf(redeem(host, codeOf(await agent.grant(authorizeUrl(web)))))
+    expect(agent.cookies.get('host_user')).toMatch(/^1%40\d+$/)
+    // Latchkey and the host count this as one login.
+    const again = await tokensOf(host, agent)
+    expect(claimsOf(again.id_token)).toMatchObject({ sub: '1', sid: claimsOf(first.id_token).sid })
+    await signOut(agent)
+    expect(agent.cookies.get('host_user')).toBeUndefined()
+    expect(await standing(host, [first, again])).toEqual([false, false])
+    await expectNoLogin(agent)
+  })
 
-  test('gets the user who signs in after another one, whose login ends', async () => {
+  test('gets the user who signs in after another one, and a sign-out at the host ends that login', async () => {
     const host = await start(hooks)
     const agent = browser(host, 2)
-    const tokens = await tokensOf(host, agent)
+    const bobs = await tokensOf(host, agent)
     const page = await agent.open(authorizeUrl({ ...web, prompt: 'login' }))
     const [, other = ''] = / href="([^"]*replaces=[^"]*)"/.exec(page.html) ?? []
     const form = await agent.open(other.replaceAll('&amp;', '&'))
-    const ada = await answerOf(redeem(host, codeOf(await agent.signIn(form))))
-    expect(subjectOf(ada)).toBe('1')
-    expect(subjectOf(await tokensOf(host, agent))).toBe('1')
-    expect(await standing(host, [tokens])).toEqual([false])
-  })
-
-  test('a user who signs out of the host is signed out of Latchkey', async () => {
-    const host = await start(hooks)
-    const agent = new RawBrowser(host.app)
-    const tokens = await answerOf(redeem(host, codeOf(await agent.grant(authorizeUrl(web)))))
+    const adas = await answerOf(redeem(host, codeOf(await agent.signIn(form))))
+    expect([subjectOf(adas), subjectOf(await tokensOf(host, agent))]).toEqual(['1', '1'])
+    expect(await standing(host, [bobs, adas])).toEqual([false, true])
     agent.cookies.delete('host_user')
-    expectErrorRedirect(await agent.get(silent), 'login_required')
-    expect(await standing(host, [tokens])).toEqual([false])
+    await expectNoLogin(agent)
+    expect(await standing(host, [adas])).toEqual([false])
   })
 })
