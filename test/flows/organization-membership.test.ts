@@ -17,7 +17,6 @@ import {
   logged,
   members,
   options,
-  pick,
   request,
   table,
   textOf,
@@ -32,24 +31,16 @@ import { answerOf, bob, expectError, redeem, refresh, userinfo } from '../suppor
 withOrganizations()
 
 describe('a user who has left the organization', () => {
-  test('gets no tokens for a code, until they are back', async () => {
-    const { agent, page } = await asked()
-    const code = codeOf(await pick(agent, page, acme))
-    members.set('1', [globex])
-    expectError(await redeem(host, code), 400, 'invalid_grant')
-    members.set('1', [acme, globex])
-    await redeem(host, code).expect(200)
-  })
-
-  test('has no valid token until they are back; those of other organizations stay', async () => {
+  test('has no valid code and token until they are back; those of other organizations stay', async () => {
     const { agent, tokens } = await tokensFor(acme)
     const other = (await tokensFor(globex, agent)).tokens
+    const code = codeOf(await agent.get(authorizeUrl({ ...request, organization: 'acme' })))
     members.set('1', [globex])
+    expectError(await redeem(host, code), 400, 'invalid_grant')
     expectError(await refresh(host, tokens.refresh_token), 400, 'invalid_grant')
     for (const token of [tokens.access_token, tokens.refresh_token])
       expect((await introspect(token)).body).toEqual({ active: false })
-    const answers = await Promise.all([userinfo(host, tokens.access_token), guarded(tokens)])
-    for (const answer of answers) {
+    for (const answer of [await userinfo(host, tokens.access_token), await guarded(tokens)]) {
       expectError(answer, 401, 'invalid_token')
       expect(answer.headers['www-authenticate']).toContain('error="invalid_token"')
     }
@@ -58,12 +49,12 @@ describe('a user who has left the organization', () => {
 
     members.set('1', [acme])
     expect((await guarded(tokens)).body).toEqual({ organization: 'acme' })
-    await userinfo(host, tokens.access_token).expect(200)
+    await redeem(host, code).expect(200)
     await refresh(host, tokens.refresh_token).expect(200)
     expect((await guarded(other)).status).toBe(401)
   })
 
-  test('a used refresh token is still reuse', async () => {
+  test('cannot make a refresh token look reused', async () => {
     const { tokens } = await tokensFor(acme)
     const next = await answerOf(refresh(host, tokens.refresh_token))
     members.set('1', [])
@@ -77,7 +68,6 @@ describe('a user who has left the organization', () => {
 describe('an invalid answer of the host', () => {
   const faults: [string, unknown][] = [
     ['an error', new Error('the directory of Acme is unavailable')],
-    ['nothing', undefined],
     ['an id that is no text', [{ id: 7, name: 'the directory of Acme' }]],
   ]
 
@@ -137,11 +127,15 @@ describe('connected apps', () => {
     return { agent, acmes: tokens, globexes: (await tokensFor(globex, agent)).tokens }
   }
 
-  test('list a client once per workspace, by name; one that the user left by its id', async () => {
-    const { agent } = await both()
+  test('list a client once per workspace; one that the user left is listed by its id, and can be removed', async () => {
+    const { agent, globexes } = await both()
     expect(await shown(agent)).toEqual(['Web client: Acme &amp; Sons', 'Web client: Globex'])
     members.set('1', [acme])
     expect(await shown(agent)).toEqual(['Web client: 7f0c-globex', 'Web client: Acme &amp; Sons'])
+    await agent.submit(await removalOf(agent, globex.id), 'csrf_token')
+    expect(await shown(agent)).toEqual(['Web client: Acme &amp; Sons'])
+    members.set('1', [acme, globex])
+    expect((await guarded(globexes)).status).toBe(401)
   })
 
   test('removing one ends that one and no other', async () => {
@@ -177,16 +171,7 @@ describe('connected apps', () => {
     for (const { request: stored } of standing) expect(JSON.parse(stored).organization).toBe('acme')
   })
 
-  test('one that was left can be removed too', async () => {
-    const { agent, globexes } = await both()
-    members.set('1', [acme])
-    await agent.submit(await removalOf(agent, globex.id), 'csrf_token')
-    expect(await shown(agent)).toEqual(['Web client: Acme &amp; Sons'])
-    members.set('1', [acme, globex])
-    expect((await guarded(globexes)).status).toBe(401)
-  })
-
-  test('the form of one workspace removes no other', async () => {
+  test('the form of one workspace removes no other, and an address shows no text of its author', async () => {
     const { agent, acmes } = await both()
     const page = await removalOf(agent, 'Globex')
     const fields = fieldsOf(page, 'csrf_token')
@@ -196,13 +181,11 @@ describe('connected apps', () => {
     expectErrorPage(await agent.post('/oauth/account', without), 403)
     expect((await guarded(acmes)).status).toBe(200)
     expect(await shown(agent)).toHaveLength(2)
-  })
-
-  test('an address cannot make the page say what its author wants', async () => {
-    const { agent } = await both()
     for (const organization of ['Call 555 0100', 'acme', globex.id]) {
-      const page = await agent.open(`/oauth/account?${new URLSearchParams({ removed: 'web', organization })}`)
-      expect(textOf(page)).not.toMatch(/555|Access removed/)
+      const forged = await agent.open(
+        `/oauth/account?${new URLSearchParams({ removed: 'web', organization })}`,
+      )
+      expect(textOf(forged)).not.toMatch(/555|Access removed/)
     }
   })
 
@@ -222,39 +205,27 @@ describe('connected apps', () => {
   })
 })
 
-describe('what is kept about a user', () => {
-  test('contains the workspaces', async () => {
-    await tokensFor(globex)
-    const { consents, authorizations, receipts } = await host.oauth.users.export(1)
-    expect(consents).toMatchObject([{ clientId: 'web', organization: globex.id }])
-    expect(authorizations).toMatchObject([{ clientId: 'web', organization: globex.id }])
-    expect(receipts).toMatchObject([{ clientId: 'web', organization: globex }])
-  })
-
-  test('goes with the user', async () => {
-    const { agent } = await tokensFor(acme)
-    await tokensFor(globex, agent)
-    await host.oauth.users.erase(1)
-    const nothing = { consents: [], receipts: [], authorizations: [], logins: [], passkeys: [] }
-    expect(await host.oauth.users.export(1)).toEqual(nothing)
-    expect(await table('consents').where({ subject: '1' })).toEqual([])
-  })
+test('what is kept about a user contains the workspaces, and is erased with the user', async () => {
+  await tokensFor(globex)
+  const { consents, authorizations, receipts } = await host.oauth.users.export(1)
+  expect(consents).toMatchObject([{ clientId: 'web', organization: globex.id }])
+  expect(authorizations).toMatchObject([{ clientId: 'web', organization: globex.id }])
+  expect(receipts).toMatchObject([{ clientId: 'web', organization: globex }])
+  await host.oauth.users.erase(1)
+  const nothing = { consents: [], receipts: [], authorizations: [], logins: [], passkeys: [] }
+  expect(await host.oauth.users.export(1)).toEqual(nothing)
+  expect(await table('consents').where({ subject: '1' })).toEqual([])
 })
 
-describe('actingAs()', () => {
-  test('takes a workspace, or the only one', async () => {
-    const get = (headers: Record<string, string>) => supertest(host.app).get('/api/organization').set(headers)
-    const { headers } = await actingAs(host.oauth, 1, '', { organization: globex.id })
-    expect((await get(headers)).body).toEqual({ organization: globex.id })
-    expect((await get((await actingAs(host.oauth, 2)).headers)).body).toEqual({ organization: initech.id })
-  })
-
-  test('refuses impossible tokens', async () => {
-    await expect(actingAs(host.oauth, 1)).rejects.toThrow('several organizations')
-    await expect(actingAs(host.oauth, 1, '', { organization: 'initech' })).rejects.toThrow('does not belong')
-    members.set('2', [])
-    await expect(actingAs(host.oauth, 2)).rejects.toThrow('belongs to no organization')
-  })
+test('actingAs() takes a workspace, or the only one, and refuses impossible tokens', async () => {
+  const get = (headers: Record<string, string>) => supertest(host.app).get('/api/organization').set(headers)
+  const { headers } = await actingAs(host.oauth, 1, '', { organization: globex.id })
+  expect((await get(headers)).body).toEqual({ organization: globex.id })
+  expect((await get((await actingAs(host.oauth, 2)).headers)).body).toEqual({ organization: initech.id })
+  await expect(actingAs(host.oauth, 1)).rejects.toThrow('several organizations')
+  await expect(actingAs(host.oauth, 1, '', { organization: 'initech' })).rejects.toThrow('does not belong')
+  members.set('2', [])
+  await expect(actingAs(host.oauth, 2)).rejects.toThrow('belongs to no organization')
 })
 
 describe('a host', () => {
@@ -277,6 +248,8 @@ describe('a host', () => {
     expect(rows.map(({ organization }) => organization)).toEqual([''])
     const metadata = await supertest(plain.app).get('/oauth/.well-known/openid-configuration')
     expect(metadata.body.claims_supported).not.toContain('org_id')
+    const own = await supertest(host.app).get('/oauth/.well-known/openid-configuration')
+    expect(own.body.claims_supported.filter((name: string) => name === 'org_id')).toHaveLength(1)
     const acting = actingAs(plain.oauth, 1, '', { organization: 'acme' })
     await expect(acting).rejects.toThrow('requires the option organizations')
     await plain.close()
@@ -311,11 +284,6 @@ describe('a host', () => {
     await again.submit(await again.open(remove), 'csrf_token')
     expect((await userinfo(after, tokens.access_token)).status).toBe(401)
     expect(await table('consents')).toEqual([])
-  })
-
-  test('publishes the claim', async () => {
-    const { body } = await supertest(host.app).get('/oauth/.well-known/openid-configuration')
-    expect(body.claims_supported.filter((name: string) => name === 'org_id')).toHaveLength(1)
   })
 })
 

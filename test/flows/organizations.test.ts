@@ -32,33 +32,33 @@ import { ada, answerOf, bob, redeem, refresh, userinfo } from '../support/tokens
 
 withOrganizations()
 
+/** The organization in the ID token for the code of an answer. */
+const organizationOf = async (answer: Answer, client_id = 'web'): Promise<unknown> => {
+  const { id_token } = await answerOf(redeem(host, codeOf(answer), { client_id }))
+  return claimsOf(id_token).org_id
+}
+const ticked = (page: Answer): boolean[] => choicesOf(page).map(({ checked }) => checked)
+
 describe('the choice', () => {
-  test('is among the names of all workspaces, none of which is ticked', async () => {
-    const { page } = await asked()
+  test('is in the ID token, UserInfo, introspection, req.auth and the events', async () => {
+    const { agent, page } = await asked()
     expect(choicesOf(page)).toEqual([
       { id: 'acme', name: 'Acme &amp; Sons', checked: false },
       { id: '7f0c-globex', name: 'Globex', checked: false },
     ])
     expect(page.html).toMatch(/<fieldset id="organizations"[^>]*>\s*<legend>Choose a workspace</)
-  })
-
-  test('is in the ID token, UserInfo, introspection and req.auth', async () => {
-    const { tokens } = await tokensFor(globex)
+    const tokens = await answerOf(redeem(host, codeOf(await pick(agent, page, globex))))
     expect(claimsOf(tokens.id_token)).toMatchObject({ sub: '1', org_id: globex.id })
     expect((await userinfo(host, tokens.access_token)).body).toMatchObject({ sub: '1', org_id: globex.id })
     for (const token of [tokens.access_token, tokens.refresh_token])
       expect((await introspect(token)).body).toMatchObject({ active: true, org_id: globex.id })
     expect((await guarded(tokens)).body).toEqual({ organization: globex.id })
-    const next = await answerOf(refresh(host, tokens.refresh_token))
-    expect(claimsOf(next.id_token)).toMatchObject({ org_id: globex.id })
-    expect((await guarded(next)).body).toEqual({ organization: globex.id })
-  })
-
-  test('is in the events', async () => {
-    await tokensFor(globex)
     const about = { subject: '1', organization: globex.id }
     for (const type of ['consent.allowed', 'authorization.issued', 'tokens.issued'])
       expect(events.filter((event) => event.type === type)).toMatchObject([about])
+    const next = await answerOf(refresh(host, tokens.refresh_token))
+    expect(claimsOf(next.id_token)).toMatchObject({ org_id: globex.id })
+    expect((await guarded(next)).body).toEqual({ organization: globex.id })
   })
 
   test('is required: the page comes back with an error and keeps what was ticked', async () => {
@@ -76,78 +76,52 @@ describe('the choice', () => {
     expect([done.scope, claimsOf(done.id_token).org_id]).toEqual(['openid', 'acme'])
   })
 
-  test.each<[string, readonly [string, string][]]>([
-    ['of another user', [['organization', initech.id]]],
-    ['with a space at its end, which MariaDB does not see', [['organization', 'acme ']]],
-    ['by its name', [['organization', 'Globex']]],
-  ])('is not one %s', async (_, extra) => {
+  test('must be one of the user, by its id', async () => {
     const { agent, page } = await asked()
     const fields = Object.entries({ ...fieldsOf(page, 'value="allow"'), decision: 'allow' })
-    const again = await agent.post('/oauth/consent', [...fields, ...extra])
-    expect([again.status, again.headers.location]).toEqual([400, undefined])
-    expect(textOf(again)).toContain('You no longer have access to that workspace')
-    expect(choicesOf(again).map(({ checked }) => checked)).toEqual([false, false])
+    const post = (...ids: string[]) =>
+      agent.post('/oauth/consent', [...fields, ...ids.map((id): [string, string] => ['organization', id])])
+    // MariaDB does not see the space at the end.
+    for (const id of [initech.id, 'acme ', 'Globex']) {
+      const again = await post(id)
+      expect([again.status, again.headers.location]).toEqual([400, undefined])
+      expect(textOf(again)).toContain('You no longer have access to that workspace')
+      expect(ticked(again)).toEqual([false, false])
+    }
+    expectErrorPage(await post('acme', globex.id), 400)
     expect(await table('authorizations')).toEqual([])
   })
 
-  test('is one: two in a form are no answer', async () => {
-    const { agent, page } = await asked()
-    const fields = Object.entries({ ...fieldsOf(page, 'value="allow"'), decision: 'allow' })
-    const two: [string, string][] = [
-      ['organization', 'acme'],
-      ['organization', globex.id],
-    ]
-    expectErrorPage(await agent.post('/oauth/consent', [...fields, ...two]), 400)
-  })
-
-  test('needs none for Cancel and for "Not you?"', async () => {
+  test('is not necessary for Cancel and for "Not you?"', async () => {
     const one = await asked()
     expectErrorRedirect(await one.agent.decide(one.page, 'deny'), 'access_denied', { state: 's' })
     const two = await asked()
     expect((await two.agent.decide(two.page, 'switch')).url.pathname).toBe('/oauth/login')
   })
 
-  test('is shown as text where there is only one, and taken', async () => {
+  test('of the only one is shown as text, and holds for the one that was shown', async () => {
     const { agent, page } = await asked(request, bob)
     expect(choicesOf(page)).toEqual([])
     expect(textOf(page)).toMatch(/Workspace Initech/)
     expect(fieldsOf(page, 'value="allow"').organization).toBe(initech.id)
-    const { id_token } = await answerOf(redeem(host, codeOf(await agent.decide(page, 'allow'))))
-    expect(claimsOf(id_token).org_id).toBe(initech.id)
-    // Nothing is left to ask.
-    codeOf(await agent.get(authorizeUrl(request)))
-  })
-
-  test('is of the only one that was shown: a new only one is not meant', async () => {
-    const { agent, page } = await asked(request, bob)
     members.set('2', [globex])
     const again = await agent.decide(page, 'allow')
     expect(again.status).toBe(400)
     expect(textOf(again)).toMatch(/You no longer have access to that workspace .*Workspace Globex/)
-    const { id_token } = await answerOf(redeem(host, codeOf(await agent.decide(again, 'allow'))))
-    expect(claimsOf(id_token).org_id).toBe(globex.id)
+    expect(await organizationOf(await agent.decide(again, 'allow'))).toBe(globex.id)
+    // Nothing is left to ask.
+    codeOf(await agent.get(authorizeUrl(request)))
   })
 
-  test.each([
-    [{}],
-    [{ prompt: 'none' }],
-    [{ organization: 'acme' }],
-    [{ client_id: 'ours', scope: 'openid' }],
-  ])('is impossible for a user without organizations: the client gets access_denied, %j', async (change) => {
-    const { agent } = await visit()
-    members.set('1', [])
-    const answer = await agent.open(authorizeUrl({ ...request, ...change }))
-    expectErrorRedirect(answer, 'access_denied', { state: 's' })
-    expect(answer.location?.searchParams.get('error_description')).toContain('belongs to no organization')
-  })
-
-  test('is impossible for a user who loses all organizations while reading: the client gets access_denied', async () => {
+  test('is impossible for a user without organizations: the client gets access_denied', async () => {
     const { agent, page } = await asked()
     members.set('1', [])
     expectErrorRedirect(await pick(agent, page, acme), 'access_denied', { state: 's' })
-    const other = await visit(request, bob)
-    members.set('2', [])
-    expectErrorRedirect(await other.agent.open(other.answer.url.href), 'access_denied', { state: 's' })
+    for (const change of [{}, { client_id: 'ours', scope: 'openid' }]) {
+      const answer = await agent.open(authorizeUrl({ ...request, ...change }))
+      expectErrorRedirect(answer, 'access_denied', { state: 's' })
+      expect(answer.location?.searchParams.get('error_description')).toContain('belongs to no organization')
+    }
   })
 
   test('shows hostile names as text, and gives hostile ids back as they were', async () => {
@@ -191,68 +165,44 @@ describe('the choice', () => {
     await guarded(tokens).expect(200)
     expect(told.map(({ hasRequest }) => hasRequest)).toEqual([false])
   })
-})
 
-describe('what was chosen before', () => {
-  test('is ticked, and asked again', async () => {
+  test('is ticked next time, for the same client and user, while the user belongs to it', async () => {
     const { agent } = await tokensFor(globex)
     const { page } = await asked(request, ada, agent)
-    expect(choicesOf(page).map(({ checked }) => checked)).toEqual([false, true])
-    // By itself it is an answer.
-    codeOf(await agent.decide(page, 'allow'))
-  })
-
-  test('for another client, or by another user, is not', async () => {
-    const { agent } = await tokensFor(globex)
-    const { page } = await asked({ client_id: 'ours', scope: 'openid' }, ada, agent)
-    expect(choicesOf(page).map(({ checked }) => checked)).toEqual([false, false])
+    expect(ticked(page)).toEqual([false, true])
+    const other = await asked({ client_id: 'ours', scope: 'openid' }, ada, agent)
+    expect(ticked(other.page)).toEqual([false, false])
     members.set('2', [acme, globex])
-    const bobs = await asked(request, bob)
-    expect(choicesOf(bobs.page).map(({ checked }) => checked)).toEqual([false, false])
-  })
-
-  test('and left since is not', async () => {
-    const { agent } = await tokensFor(globex)
+    expect(ticked((await asked(request, bob)).page)).toEqual([false, false])
     members.set('1', [acme, initech])
-    const { page } = await asked(request, ada, agent)
-    const choices = choicesOf(page).map(({ id, checked }) => `${id} ${checked}`)
-    expect(choices).toEqual(['acme false', 'initech false'])
+    expect(ticked((await asked(request, ada, agent)).page)).toEqual([false, false])
+    members.set('1', [acme, globex])
+    // It is an answer without a further click.
+    codeOf(await agent.decide(page, 'allow'))
   })
 })
 
 describe('a request that names a workspace', () => {
   test('shows only that one, and needs no page if it was allowed before', async () => {
     const agent = browser()
-    for (const organization of [acme, globex]) {
-      const named = { ...request, organization: organization.id }
-      const { page } = await asked(named, ada, agent)
+    for (const { id } of [acme, globex]) {
+      const { page } = await asked({ ...request, organization: id }, ada, agent)
       expect(choicesOf(page)).toEqual([])
-      const { id_token } = await answerOf(redeem(host, codeOf(await agent.decide(page, 'allow'))))
-      expect(claimsOf(id_token).org_id).toBe(organization.id)
+      expect(await organizationOf(await agent.decide(page, 'allow'))).toBe(id)
     }
-    for (const organization of [globex, acme]) {
-      const silent = { ...request, organization: organization.id, prompt: 'none' }
-      const code = codeOf(await agent.get(authorizeUrl(silent)))
-      expect(claimsOf((await answerOf(redeem(host, code))).id_token).org_id).toBe(organization.id)
+    for (const { id } of [globex, acme]) {
+      const silent = { ...request, organization: id, prompt: 'none' }
+      expect(await organizationOf(await agent.get(authorizeUrl(silent)))).toBe(id)
     }
     const kept = (await table('consents')).map(({ organization }) => organization)
     expect(kept.sort()).toEqual([globex.id, 'acme'])
   })
 
-  test('is heard through the sign-in too', async () => {
-    const ours = { client_id: 'ours', scope: 'openid', organization: globex.id }
-    const { answer } = await visit({ ...request, ...ours })
-    const { id_token } = await answerOf(redeem(host, codeOf(answer), { client_id: 'ours' }))
-    expect(claimsOf(id_token).org_id).toBe(globex.id)
-  })
-
   test.each(['initech', 'x'.repeat(300)])(
     'that the user does not belong to is denied: %s',
     async (organization) => {
-      const { agent, answer } = await visit({ ...request, organization })
+      const { answer } = await visit({ ...request, organization })
       expectErrorRedirect(answer, 'access_denied', { state: 's' })
-      const silent = await agent.get(authorizeUrl({ ...request, organization, prompt: 'none' }))
-      expectErrorRedirect(silent, 'access_denied', { state: 's' })
     },
   )
 
@@ -269,15 +219,11 @@ describe('a request that names a workspace', () => {
 describe('without a page (prompt=none)', () => {
   const silent = { ...request, prompt: 'none' }
 
-  test('no choice is possible', async () => {
+  test('the last choice is used while it is valid', async () => {
     const { agent } = await visit()
     expectErrorRedirect(await agent.get(authorizeUrl(silent)), 'interaction_required', { state: 's' })
-  })
-
-  test('the last choice is used while it is valid', async () => {
-    const { agent } = await tokensFor(globex)
-    const { id_token } = await answerOf(redeem(host, codeOf(await agent.get(authorizeUrl(silent)))))
-    expect(claimsOf(id_token).org_id).toBe(globex.id)
+    await tokensFor(globex, agent)
+    expect(await organizationOf(await agent.get(authorizeUrl(silent)))).toBe(globex.id)
     const wider = await agent.get(authorizeUrl({ ...silent, scope: `${scope} profile` }))
     expectErrorRedirect(wider, 'consent_required', { state: 's' })
     members.set('1', [acme, initech])
@@ -286,10 +232,8 @@ describe('without a page (prompt=none)', () => {
 
   test('the last one is the one used last; of two in one second either may be taken', async () => {
     const clock = stopClock()
-    const silentOrganization = async (agent: RawBrowser) => {
-      const { id_token } = await answerOf(redeem(host, codeOf(await agent.get(authorizeUrl(silent)))))
-      return claimsOf(id_token).org_id
-    }
+    const silentOrganization = async (agent: RawBrowser) =>
+      organizationOf(await agent.get(authorizeUrl(silent)))
     const { agent } = await tokensFor(acme)
     clock.travel(1)
     await tokensFor(globex, agent)
@@ -318,9 +262,7 @@ describe('where nothing else is left to ask', () => {
   test('the page asks only for the organization: a first-party client', async () => {
     const { agent, page } = await choosePage(ours)
     expect(choicesOf(page).map(({ checked }) => checked)).toEqual([false, false])
-    const code = codeOf(await choose(agent, page, globex))
-    const { id_token } = await answerOf(redeem(host, code, { client_id: 'ours' }))
-    expect(claimsOf(id_token).org_id).toBe(globex.id)
+    expect(await organizationOf(await choose(agent, page, globex), 'ours')).toBe(globex.id)
     expect(events.map(({ type }) => type)).not.toContain('consent.allowed')
     expect(await table('consent_receipts')).toEqual([])
     // The choice is remembered, and was not more than a choice.
@@ -332,10 +274,10 @@ describe('where nothing else is left to ask', () => {
     expect(isConsent(await agent.open(asking))).toEqual(consentPage)
   })
 
-  test('a first-party client with one organization gets no page', async () => {
-    const { answer } = await visit(ours, bob)
-    const { id_token } = await answerOf(redeem(host, codeOf(answer), { client_id: 'ours' }))
-    expect(claimsOf(id_token).org_id).toBe(initech.id)
+  test('a first-party client with one organization, or that names one, gets no page', async () => {
+    expect(await organizationOf((await visit(ours, bob)).answer, 'ours')).toBe(initech.id)
+    const { answer } = await visit({ ...ours, organization: globex.id }, ada, browser())
+    expect(await organizationOf(answer, 'ours')).toBe(globex.id)
   })
 
   test('a client that was allowed in all of them', async () => {

@@ -36,6 +36,7 @@ export const events: AuthEvent[] = []
 /** To be called once by a test file. Before each test ada is in two workspaces, bob in one, and nothing was allowed. */
 export const withOrganizations = (): void => {
   beforeAll(async () => {
+    signedIn.clear()
     host = await startHost({
       options,
       clients: [
@@ -74,7 +75,7 @@ export const scope = 'openid email notes:read offline_access'
 export const request = { client_id: 'web', scope, state: 's' }
 export const isConsent = ({ status, url }: Answer) => ({ status, path: url.pathname })
 export const consentPage = { status: 200, path: '/oauth/consent' }
-/** What a page says, without its markup. */
+/** The text of a page, without its markup. */
 export const textOf = ({ html }: Answer): string =>
   html
     .replace(/<\/?bdi>/g, '')
@@ -84,14 +85,26 @@ export const textOf = ({ html }: Answer): string =>
 export const aliveIn = ({ html }: Answer): string[] =>
   ['<script', '<img', "onfocus='", '\u202e', '\0'].filter((text) => withoutOwnScript(html).includes(text))
 
+/** The last browser of each user: most tests need one that is signed in, and not the sign-in. */
+const signedIn = new Map<string, RawBrowser>()
+const browserOf = ({ email }: typeof ada): RawBrowser => signedIn.get(email)?.clone() ?? browser()
 /** A browser after the sign-in, on the page to which the request led. */
-export const visit = async (parameters: Record<string, string> = request, as = ada, agent = browser()) => {
+export const visit = async (
+  parameters: Record<string, string> = request,
+  as = ada,
+  agent = browserOf(as),
+) => {
   const page = await agent.open(authorizeUrl(parameters))
   const answer = page.url.pathname.endsWith('/login') ? await agent.signIn(page, as.email, as.password) : page
+  signedIn.set(as.email, agent)
   return { agent, answer }
 }
 /** A browser before the consent page. */
-export const asked = async (parameters: Record<string, string> = request, as = ada, agent = browser()) => {
+export const asked = async (
+  parameters: Record<string, string> = request,
+  as = ada,
+  agent = browserOf(as),
+) => {
   const { answer: page } = await visit(parameters, as, agent)
   expect(isConsent(page)).toEqual(consentPage)
   return { agent, page }
@@ -109,7 +122,7 @@ export const pick = (agent: RawBrowser, page: Answer, organization: Organization
 /** Tokens for a workspace that is chosen on the page. */
 export const tokensFor = async (
   organization: Organization,
-  agent = browser(),
+  agent = browserOf(ada),
 ): Promise<{ agent: RawBrowser; tokens: TokenAnswer }> => {
   const { page } = await asked(request, ada, agent)
   return { agent, tokens: await answerOf(redeem(host, codeOf(await pick(agent, page, organization)))) }
