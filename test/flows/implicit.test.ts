@@ -72,41 +72,27 @@ const verified = async (jwt: string | undefined, audience = 'web'): Promise<JWTP
   return payload
 }
 
+const signOut = async (agent: RawBrowser) =>
+  void (await agent.submit(await agent.open('/oauth/logout'), 'name="csrf_token"'))
+const redeemed = (fields: ClientAnswer['fields'], more: Fields = {}) => redeem(on, fields.code ?? '', more)
+
 const halfHash = (value: unknown, algorithm = 'sha256'): string => {
   const digest = createHash(algorithm).update(String(value)).digest()
   return digest.subarray(0, digest.length / 2).toString('base64url')
 }
 
-describe('off, as by default', () => {
-  test.each(types)(
-    '%s is an unsupported_response_type, in the fragment or where response_mode says, for every client',
-    async (response_type) => {
-      for (const client_id of ['web', 'code-only']) {
-        const fields = failure('unsupported_response_type')
-        const asked = { client_id, response_type }
-        expect(await refusedTo(asked, off)).toEqual({ mode: 'fragment', fields })
-        const byForm = await refusedTo({ ...asked, response_mode: 'form_post' }, off)
-        expect(byForm).toEqual({ mode: 'form_post', fields })
-      }
-    },
-  )
-})
-
-describe('on', () => {
-  test.each(types)('%s is for clients that are registered for it', async (response_type) => {
-    expect(await refusedTo({ client_id: 'code-only', response_type })).toEqual({
-      mode: 'fragment',
-      fields: failure('unauthorized_client'),
-    })
-    if (response_type === 'token') return
-    const { fields } = await refusedTo({ client_id: 'token-only', response_type })
-    expect(fields).toEqual(failure('unauthorized_client'))
-  })
+test('off, as by default, these types are unsupported, in the fragment or where response_mode says', async () => {
+  const fields = failure('unsupported_response_type')
+  const asked = { client_id: 'code-only', response_type: 'code token' }
+  expect(await refusedTo(asked, off)).toEqual({ mode: 'fragment', fields })
+  const byForm = await refusedTo({ ...asked, response_mode: 'form_post' }, off)
+  expect(byForm).toEqual({ mode: 'form_post', fields })
 })
 
 describe.each(types)('%s', (type) => {
   const words = type.split(' ')
   const holds = (word: string) => words.includes(word)
+  const asked = { response_type: type }
   const expected = {
     ...(holds('code') && { code }),
     ...(holds('id_token') && { id_token: idToken }),
@@ -116,148 +102,143 @@ describe.each(types)('%s', (type) => {
     iss: issuer,
   }
 
-  test('gives all of it in the fragment, and nothing else', async () => {
-    expect(await grantedTo({ response_type: type })).toEqual({ mode: 'fragment', fields: expected })
-  })
-
-  test('may be asked for by form_post', async () => {
-    const asked = { response_type: type, response_mode: 'form_post' }
-    expect(await grantedTo(asked)).toEqual({ mode: 'form_post', fields: expected })
-  })
-
-  test('has its errors in the fragment', async () => {
-    const asked = { response_type: type }
-    const silent = await refusedTo({ ...asked, prompt: 'none' })
-    expect(silent).toEqual({ mode: 'fragment', fields: failure('login_required') })
+  test('gives all of it in the fragment or by form_post, and nothing else', async () => {
     const agent = new RawBrowser(on.app)
-    const login = await agent.open(authorizeUrl({ ...web, ...asked, prompt: 'consent' }))
-    const consent = await agent.signIn(login, grace.email, grace.password)
-    const denied = clientAnswer(await agent.decide(consent, 'deny'))
-    expect(denied).toEqual({ mode: 'fragment', fields: failure('access_denied') })
-  })
-
-  if (holds('id_token')) {
-    test('needs a nonce and the scope openid', async () => {
-      const { nonce: _, ...without } = { ...web, response_type: type }
-      const answer = clientAnswer(await new RawBrowser(on.app).get(authorizeUrl(without)))
-      expect(answer).toEqual({ mode: 'fragment', fields: failure('invalid_request') })
-      const { fields } = await refusedTo({ response_type: type, scope: 'profile' })
-      expect(fields).toEqual(failure('invalid_scope'))
-    })
-
-    test('binds the ID token to the code and token beside it', async () => {
-      for (const [client_id, algorithm] of [
-        ['web', 'sha256'],
-        ['eddsa', 'sha512'],
-      ] as const) {
-        const { fields } = await grantedTo({ client_id, response_type: type, nonce: 'a nonce' })
-        const claims = await verified(fields.id_token, client_id)
-        expect(claims).toMatchObject({ sub: 'grace-1', nonce: 'a nonce', amr: ['pwd'] })
-        expect({ at: claims.at_hash, c: claims.c_hash }).toEqual({
-          at: holds('token') ? halfHash(fields.access_token, algorithm) : undefined,
-          c: holds('code') ? halfHash(fields.code, algorithm) : undefined,
-        })
-      }
-    })
-
-    test('has the user’s claims in the ID token if there is no access token', async () => {
-      const { fields } = await grantedTo({ response_type: type })
+    const byForm = await grantedTo({ ...asked, response_mode: 'form_post' }, agent)
+    expect(byForm).toEqual({ mode: 'form_post', fields: expected })
+    const { mode, fields } = await grantedTo(asked, agent)
+    expect({ mode, fields }).toEqual({ mode: 'fragment', fields: expected })
+    if (holds('id_token')) {
       const claims = await verified(fields.id_token)
-      expect(claims.name).toBe(type === 'id_token' ? everyClaim.name : undefined)
-    })
-  } else {
-    test('needs neither nonce nor openid', async () => {
-      const { nonce: _, ...without } = { ...web, response_type: type, scope: 'profile' }
-      const done = await new RawBrowser(on.app).grant(authorizeUrl(without), grace.email, grace.password)
-      expect(clientAnswer(done).fields).toEqual({ ...expected, scope: 'profile' })
-    })
-  }
-
-  if (holds('token')) {
-    test('gives an access token that opens UserInfo and ends with the login', async () => {
-      const agent = new RawBrowser(on.app)
-      const { fields } = await grantedTo({ response_type: type }, agent)
+      // The user's claims are in the ID token if there is no access token.
+      const name = type === 'id_token' ? everyClaim.name : undefined
+      expect({ ...claims, name: claims.name }).toMatchObject({
+        sub: 'grace-1',
+        nonce: 'n',
+        amr: ['pwd'],
+        name,
+      })
+      expect({ at: claims.at_hash, c: claims.c_hash }).toEqual({
+        at: holds('token') ? halfHash(fields.access_token) : undefined,
+        c: holds('code') ? halfHash(fields.code) : undefined,
+      })
+    }
+    if (holds('token')) {
       const told = await userinfo(on, String(fields.access_token))
       expect(told.body).toMatchObject({ sub: 'grace-1', name: everyClaim.name })
-      await agent.submit(await agent.open('/oauth/logout'), 'name="csrf_token"')
+      await signOut(agent)
       expectError(await userinfo(on, String(fields.access_token)), 401, 'invalid_token')
-    })
-  }
+    }
+  })
 
   if (holds('code')) {
-    const isSpa = { client_id: 'spa', client_secret: undefined }
-    const redeemed = (fields: ClientAnswer['fields'], more: Fields = {}) =>
-      redeem(on, fields.code ?? '', more)
-
-    test('its code is redeemed as any other, once', async () => {
-      const { fields } = await grantedTo({ response_type: type })
+    test('gives a code that is redeemed like any other, once', async () => {
+      const { fields } = await grantedTo(asked)
       const tokens = await answerOf(redeemed(fields))
       expect(tokens).toMatchObject({ access_token: accessToken, refresh_token: expect.any(String) })
       const claims = await verified(tokens.id_token)
-      expect(claims.at_hash).toBe(halfHash(tokens.access_token))
-      if (fields.id_token) {
-        const { iss, sub } = await verified(fields.id_token)
-        expect({ iss: claims.iss, sub: claims.sub }).toEqual({ iss, sub })
-      }
+      expect(claims).toMatchObject({ sub: 'grace-1', at_hash: halfHash(tokens.access_token) })
       expectError(await redeemed(fields), 400, 'invalid_grant')
       expectError(await userinfo(on, tokens.access_token), 401, 'invalid_token')
-      // The replay tells that the code was stolen, and the front-channel token is of the same family.
+      // The replay shows that the code was stolen, and the front-channel token is of the same family.
       if (fields.access_token) expectError(await userinfo(on, fields.access_token), 401, 'invalid_token')
-    })
-
-    test('its code has the rules of PKCE', async () => {
-      const spa = { client_id: 'spa', response_type: type }
-      expect((await refusedTo(spa)).fields).toEqual(failure('invalid_request'))
-      const { verifier, challenge } = pkce()
-      const asked = { ...spa, code_challenge: challenge, code_challenge_method: 'S256' }
-      const { fields } = await grantedTo(asked)
-      const redeem = (code_verifier: string) => redeemed(fields, { ...isSpa, code_verifier })
-      expectError(await redeem('w'.repeat(43)), 400, 'invalid_grant')
-      expect((await redeem(verifier)).status).toBe(200)
-    })
-
-    test('offline_access is for the code’s tokens', async () => {
-      const agent = new RawBrowser(on.app)
-      const asked = { response_type: type, scope: 'openid offline_access', prompt: 'consent' }
-      const { fields } = await grantedTo(asked, agent)
-      expect(fields).not.toHaveProperty('refresh_token')
-      const tokens = await answerOf(redeemed(fields))
-      await agent.submit(await agent.open('/oauth/logout'), 'name="csrf_token"')
-      expect((await refresh(on, tokens.refresh_token)).status).toBe(200)
-    })
-  } else {
-    test('issues no refresh token, and ignores offline_access', async () => {
-      const agent = new RawBrowser(on.app)
-      const asked = { response_type: type, scope: 'openid offline_access', prompt: 'consent' }
-      const login = await agent.open(authorizeUrl({ ...web, ...asked }))
-      const consent = await agent.signIn(login, grace.email, grace.password)
-      expect(consent.html).not.toContain('Keep access')
-      const { fields } = clientAnswer(await agent.decide(consent, 'allow'))
-      expect(fields).toEqual({ ...expected, ...(holds('token') && { scope: 'openid' }) })
-      const stored = on.database.knex(`${on.database.tablePrefix}authorizations`)
-      const [latest] = await stored.where({ client_id: 'web' }).orderBy('created_at', 'desc').limit(1)
-      expect(Boolean(latest.offline)).toBe(false)
-      const alone = await refusedTo({ response_type: type, scope: 'offline_access' })
-      expect(alone.fields).toEqual(failure('invalid_scope'))
-    })
-
-    test('needs no PKCE of a public client', async () => {
-      expect((await grantedTo({ client_id: 'spa', response_type: type })).fields).toEqual(expected)
     })
   }
 
   test('is issued without a page only to https redirect URIs', async () => {
     const agent = new RawBrowser(on.app)
     for (const client_id of ['web', 'ours']) {
-      const asked = { ...web, client_id, response_type: type }
-      await agent.grant(authorizeUrl({ ...asked, prompt: 'consent' }), grace.email, grace.password)
-      const silent = await agent.get(authorizeUrl({ ...asked, prompt: 'none' }))
-      expect(clientAnswer(silent).fields).toEqual(expected)
+      await grantedTo({ ...asked, client_id }, agent)
+      const silently = { ...web, ...asked, client_id, prompt: 'none' }
+      expect(clientAnswer(await agent.get(authorizeUrl(silently))).fields).toEqual(expected)
       const redirect_uri = 'http://127.0.0.1:51004/callback'
-      const listening = await agent.get(authorizeUrl({ ...asked, prompt: 'none', redirect_uri }))
+      const listening = await agent.get(authorizeUrl({ ...silently, redirect_uri }))
       const refused = { mode: 'fragment', fields: failure('consent_required') }
       expect(clientAnswer(listening, redirect_uri)).toEqual(refused)
     }
+  })
+})
+
+test('is for clients that are registered for the response type', async () => {
+  const fields = failure('unauthorized_client')
+  for (const client_id of ['code-only', 'token-only'])
+    expect(await refusedTo({ client_id, response_type: 'id_token token' })).toEqual({
+      mode: 'fragment',
+      fields,
+    })
+})
+
+test('errors are in the fragment', async () => {
+  const asked = { response_type: 'id_token' }
+  const silent = await refusedTo({ ...asked, prompt: 'none' })
+  expect(silent).toEqual({ mode: 'fragment', fields: failure('login_required') })
+  const agent = new RawBrowser(on.app)
+  const login = await agent.open(authorizeUrl({ ...web, ...asked, prompt: 'consent' }))
+  const consent = await agent.signIn(login, grace.email, grace.password)
+  const denied = clientAnswer(await agent.decide(consent, 'deny'))
+  expect(denied).toEqual({ mode: 'fragment', fields: failure('access_denied') })
+})
+
+test('an ID token needs a nonce and the scope openid', async () => {
+  const asked = { response_type: 'code id_token' }
+  const { nonce: _, ...without } = { ...web, ...asked }
+  const answer = clientAnswer(await new RawBrowser(on.app).get(authorizeUrl(without)))
+  expect(answer).toEqual({ mode: 'fragment', fields: failure('invalid_request') })
+  const { fields } = await refusedTo({ ...asked, scope: 'profile' })
+  expect(fields).toEqual(failure('invalid_scope'))
+})
+
+test('a token needs neither nonce nor openid, and no PKCE of a public client', async () => {
+  const { nonce: _, ...without } = { ...web, client_id: 'spa', response_type: 'token', scope: 'profile' }
+  const done = await new RawBrowser(on.app).grant(authorizeUrl(without), grace.email, grace.password)
+  expect(clientAnswer(done).fields).toMatchObject({ access_token: accessToken, scope: 'profile' })
+})
+
+test('a code beside an ID token has the rules of PKCE', async () => {
+  const spa = { response_type: 'code id_token', client_id: 'spa' }
+  expect((await refusedTo(spa)).fields).toEqual(failure('invalid_request'))
+  const { verifier, challenge } = pkce()
+  const challenged = { ...spa, code_challenge: challenge, code_challenge_method: 'S256' }
+  const { fields } = await grantedTo(challenged)
+  const by = (code_verifier: string) =>
+    redeemed(fields, { client_id: 'spa', client_secret: undefined, code_verifier })
+  expectError(await by('w'.repeat(43)), 400, 'invalid_grant')
+  expect((await by(verifier)).status).toBe(200)
+})
+
+test('offline_access gives a refresh token for the code, and none beside it', async () => {
+  const agent = new RawBrowser(on.app)
+  const offline = { response_type: 'code token', scope: 'openid offline_access', prompt: 'consent' }
+  const { fields } = await grantedTo(offline, agent)
+  expect(fields).not.toHaveProperty('refresh_token')
+  const tokens = await answerOf(redeemed(fields))
+  await signOut(agent)
+  expect((await refresh(on, tokens.refresh_token)).status).toBe(200)
+})
+
+test('without a code offline_access is ignored, and there is no refresh token', async () => {
+  const asked = { response_type: 'id_token token' }
+  const agent = new RawBrowser(on.app)
+  const offline = { ...asked, scope: 'openid offline_access', prompt: 'consent' }
+  const login = await agent.open(authorizeUrl({ ...web, ...offline }))
+  const consent = await agent.signIn(login, grace.email, grace.password)
+  expect(consent.html).not.toContain('Keep access')
+  const { fields } = clientAnswer(await agent.decide(consent, 'allow'))
+  expect(fields).toMatchObject({ access_token: accessToken, scope: 'openid' })
+  expect(fields).not.toHaveProperty('refresh_token')
+  const stored = on.database.knex(`${on.database.tablePrefix}authorizations`)
+  const [latest] = await stored.where({ client_id: 'web' }).orderBy('created_at', 'desc').limit(1)
+  expect(Boolean(latest.offline)).toBe(false)
+  const alone = await refusedTo({ ...asked, scope: 'offline_access' })
+  expect(alone.fields).toEqual(failure('invalid_scope'))
+})
+
+test('an ID token by EdDSA has the first half of SHA-512 for its hashes', async () => {
+  const { fields } = await grantedTo({ client_id: 'eddsa', response_type: 'code id_token token' })
+  const claims = await verified(fields.id_token, 'eddsa')
+  expect({ at: claims.at_hash, c: claims.c_hash }).toEqual({
+    at: halfHash(fields.access_token, 'sha512'),
+    c: halfHash(fields.code, 'sha512'),
   })
 })
 
