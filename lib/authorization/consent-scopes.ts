@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { ScopeOptions } from '../options/options.ts'
+import type { Options } from '../options/resolve.ts'
 import { createText } from '../pages/i18n/text.ts'
 import type { ClientCard, ConsentScope } from '../pages/page-models.ts'
 import type { AuthorizationRequest } from '../protocol/authorization-request.ts'
@@ -79,8 +80,10 @@ const hostWords = (
   return { description, details, ...(language !== standard && { language: standard }) }
 }
 
-const scopeOptions = ({ options: { scopes } }: ScopeTexts, name: string): ScopeOptions | undefined =>
-  Object.hasOwn(scopes, name) ? scopes[name] : undefined
+const scopeOptions = (
+  { options: { scopes } }: { readonly options: Pick<Options, 'scopes'> },
+  name: string,
+): ScopeOptions | undefined => (Object.hasOwn(scopes, name) ? scopes[name] : undefined)
 
 /**
  * The host's terms for an entry: those of the scope, or for a single claim those of the client's most sensitive scope that

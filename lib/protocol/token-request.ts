@@ -28,7 +28,7 @@ export interface TokenRequest {
  */
 export const tokenBinding = (
   { metadata }: Client,
-  { certificate }: Pick<TokenRequest, 'certificate'>,
+  { certificate }: { readonly certificate?: ClientCertificate },
   key: KeyBinding | undefined,
 ): TokenBinding => {
   if (key === undefined && metadata.dpop_bound_access_tokens) {
