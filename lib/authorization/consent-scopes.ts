@@ -80,6 +80,7 @@ const hostWords = (
   return { description, details, ...(language !== standard && { language: standard }) }
 }
 
+/** The host's options for a scope; undefined if it has none. */
 const scopeOptions = (
   { options: { scopes } }: { readonly options: Pick<Options, 'scopes'> },
   name: string,
@@ -100,6 +101,7 @@ const termsOf = (server: AuthorizationServer, client: Client, entry: string): Sc
   )
 }
 
+/** The heading below which the consent page lists a scope. */
 const groupOf = (scope?: ScopeOptions): ConsentScope['group'] =>
   scope?.group ?? (scope?.risk === 'high' ? 'change' : 'other')
 
