@@ -2,7 +2,7 @@ import { createDpopKey, type DpopKey, dpopProof } from '../support/dpop-client.t
 import { describeOnEach, openFaultDatabase } from '../support/fault-databases.ts'
 import { redemption, refreshing, sharedOptions, signIn, startSharedHost } from '../support/fault-family.ts'
 import { type Answer, postForm, tally } from '../support/fault-load.ts'
-import { type FaultServers, openServers } from '../support/fault-servers.ts'
+import { forkServers } from '../support/fault-servers.ts'
 import { type Host, issuer, pkce } from '../support/host.ts'
 import { web } from '../support/tokens.ts'
 
@@ -14,11 +14,11 @@ const options = { features: { dpop: true } }
 const crowd = 12
 const token = `${issuer}/token`
 
-let servers: FaultServers
+let servers: Awaited<ReturnType<typeof forkServers>>
 let key: DpopKey
 let thief: DpopKey
 beforeAll(async () => {
-  servers = openServers()
+  servers = await forkServers(2)
   key = await createDpopKey()
   thief = await createDpopKey()
 })
@@ -30,7 +30,7 @@ describeOnEach('two processes', (kind) => {
   beforeAll(async () => {
     const database = openFaultDatabase(kind)
     host = await startSharedHost(database, options)
-    origins = (await servers.startAll(2, sharedOptions(database, options))).map(({ origin }) => origin)
+    origins = await servers.start(sharedOptions(database, options))
   })
   afterAll(() => host.close())
 

@@ -72,10 +72,14 @@ underAttack(
         }
       })
 
+    type Tries = Record<string, () => Promise<Answer>>
+    const triesOf = <T>(values: Readonly<Record<string, T>>, send: (value: T) => Promise<Answer>): Tries =>
+      Object.fromEntries(Object.entries(values).map(([name, value]) => [name, () => send(value)]))
+
     everyMount(() => {
       describe.each(Object.keys(forms))('at %s', (path) => {
         // RFC 6749 §10.12, RFC 6819 §4.4.1.8 and §4.4.1.10, RFC 9700 §4.7, ASVS 3.5.1 and 10.7.1.
-        test('is 403 with another token than its own, and with its own from another origin', async () => {
+        test('is 403 with another token than its own, and with its own from another origin; without a token it does nothing', async () => {
           const { agent, fields, expectUntouched } = await open(path)
           const { csrf_token: token = '', ...others } = fields
           const cookies = agent.cookies.values().map((value) => value.replace(/^s%3A|\..*$/g, ''))
@@ -90,46 +94,33 @@ underAttack(
             if (path !== '/logout' || other !== path)
               tokens[`of ${other} in the same browser`] = await tokenOf(other, agent)
           }
-          const origin = side.origin()
-          const origins: Fields[] = [
-            { 'Sec-Fetch-Site': 'cross-site' },
-            { 'Sec-Fetch-Site': 'same-site' },
-            { 'Sec-Fetch-Site': 'cross-site', Origin: origin },
-            { 'Sec-Fetch-Site': 'cross-site', Origin: 'null' },
-            ...['https://evil.example', `${origin}.evil.example`, new URL(callback).origin].map((Origin) => ({
-              Origin,
-            })),
-            {
-              Origin: origin.startsWith('https')
-                ? origin.replace('https', 'http')
-                : origin.replace('http', 'https'),
-            },
-          ]
           await expectRefused([403], {
-            ...Object.fromEntries(
-              Object.entries(tokens).map(([name, csrf_token]) => [
-                `a token ${name}`,
-                () => post(agent, path, { ...others, csrf_token }, { Origin: 'null' }),
-              ]),
-            ),
-            ...Object.fromEntries(
-              origins.map((headers) => [JSON.stringify(headers), () => post(agent, path, fields, headers)]),
+            ...triesOf(tokens, (csrf_token) =>
+              post(agent, path, { ...others, csrf_token }, { Origin: 'null' }),
             ),
           })
-          await expectUntouched()
-        })
 
-        test('without its token does nothing, wherever else that stands', async () => {
-          const { agent, fields, expectUntouched } = await open(path)
-          const { csrf_token = '', ...others } = fields
+          const origin = side.origin()
+          const otherScheme = origin.startsWith('https')
+            ? origin.replace('https', 'http')
+            : origin.replace('http', 'https')
+          const foreign = ['https://evil.example', `${origin}.evil.example`, new URL(callback).origin]
+          const origins: Fields[] = [
+            ...['cross-site', 'same-site'].map((site) => ({ 'Sec-Fetch-Site': site })),
+            ...[origin, 'null'].map((Origin) => ({ 'Sec-Fetch-Site': 'cross-site', Origin })),
+            ...[...foreign, otherScheme].map((Origin) => ({ Origin })),
+          ]
+          const named = Object.fromEntries(origins.map((headers) => [JSON.stringify(headers), headers]))
+          await expectRefused(
+            [403],
+            triesOf(named, (headers) => post(agent, path, fields, headers)),
+          )
+
+          const inHeaders = { 'X-CSRF-Token': token, 'X-XSRF-TOKEN': token }
           const places: [string, Fields, Fields][] = [
             ['', others, {}],
-            [`?${new URLSearchParams({ csrf_token })}`, { ...others, csrf_token: '' }, {}],
-            [
-              '',
-              { ...others, _csrf: csrf_token },
-              { 'X-CSRF-Token': csrf_token, 'X-XSRF-TOKEN': csrf_token },
-            ],
+            [`?${new URLSearchParams({ csrf_token: token })}`, { ...others, csrf_token: '' }, {}],
+            ['', { ...others, _csrf: token }, inHeaders],
           ]
           for (const [query, form, headers] of places) {
             const answer = await quietly(() => agent.post(`${at(path)}${query}`, form, headers))
@@ -140,53 +131,52 @@ underAttack(
           await expectUntouched()
         })
 
-        // ASVS 3.5.2 and 3.5.3, WSTG-INPV-04: what only looks like a form, or can be read in two ways.
-        test('is refused in another encoding, with a field twice or as a list, and by another method', async () => {
+        // ASVS 3.5.2, 3.5.3 and 14.2.1, WSTG-INPV-04: what only looks like a form, or can be read in two ways.
+        test('is refused in another encoding, with a field twice or as a list, and by another method; as a link it is only a page', async () => {
           const { agent, fields, expectUntouched } = await open(path)
           const pairs = Object.entries(fields)
-          const send = (body: string, type: string): Promise<Answer> =>
-            agent.send('POST', at(path), { body, headers: { 'Content-Type': type } })
           const parts = pairs.map(
             ([name, value]) => `--x\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`,
           )
-          await expectRefused([415], {
-            JSON: () => send(JSON.stringify(fields), 'application/json'),
-            text: () => send(String(new URLSearchParams(pairs)), 'text/plain'),
-            multipart: () => send(`${parts.join('')}--x--`, 'multipart/form-data; boundary=x'),
-          })
-          const names = pairs.map(([name]) => name).filter((name) => !name.startsWith('scope:'))
-          const twice = names.map((name): [string, () => Promise<Answer>] => [
-            `${name} twice`,
-            () => post(agent, path, [...pairs, [name, fields[name] ?? '']] as Form),
-          ])
-          const needed =
-            path === '/logout'
-              ? []
-              : ['csrf_token', 'authorization_request', 'decision'].filter((name) => names.includes(name))
-          const lists = needed.flatMap((name) =>
-            ['[]', '[__proto__]'].map((suffix): [string, () => Promise<Answer>] => [
-              name + suffix,
-              () =>
-                post(
-                  agent,
-                  path,
-                  pairs.map(([each, value]) => [each === name ? name + suffix : each, value]),
-                ),
-            ]),
+          const bodies: Record<string, string> = {
+            'application/json': JSON.stringify(fields),
+            'text/plain': String(new URLSearchParams(pairs)),
+            'multipart/form-data; boundary=x': `${parts.join('')}--x--`,
+          }
+          const typed = Object.fromEntries(Object.entries(bodies).map((one) => [one[0], one]))
+          await expectRefused(
+            [415],
+            triesOf(typed, ([type, body]) =>
+              agent.send('POST', at(path), { body, headers: { 'Content-Type': type } }),
+            ),
           )
-          await expectRefused([400], Object.fromEntries(twice))
-          await expectRefused([400, 403], Object.fromEntries(lists))
+          const names = pairs.map(([name]) => name).filter((name) => !name.startsWith('scope:'))
+          const twice = Object.fromEntries(names.map((name) => [`${name} twice`, name]))
+          await expectRefused(
+            [400],
+            triesOf(twice, (name) => post(agent, path, [...pairs, [name, fields[name] ?? '']] as Form)),
+          )
+          const needed = ['csrf_token', 'authorization_request', 'decision'].filter(
+            (name) => path !== '/logout' && names.includes(name),
+          )
+          const lists = needed.flatMap((name) => [`${name}[]`, `${name}[__proto__]`])
+          await expectRefused(
+            [400, 403],
+            triesOf(Object.fromEntries(lists.map((list) => [list, list])), (list) => {
+              const renamed = pairs.map(([name, value]): [string, string] => [
+                list.startsWith(`${name}[`) ? list : name,
+                value,
+              ])
+              return post(agent, path, renamed)
+            }),
+          )
           const methods = ['PUT', 'DELETE', 'PATCH', 'OPTIONS']
           await expectRefused(
             [405],
-            Object.fromEntries(methods.map((method) => [method, () => agent.send(method, at(path, fields))])),
+            triesOf(Object.fromEntries(methods.map((method) => [method, method])), (method) =>
+              agent.send(method, at(path, fields)),
+            ),
           )
-          await expectUntouched()
-        })
-
-        // ASVS 14.2.1: a link decides nothing, and shows no password.
-        test('is only a page as a link', async () => {
-          const { agent, fields, expectUntouched } = await open(path)
           for (const method of ['GET', 'HEAD']) {
             const page = await quietly(() => agent.send(method, at(path, fields)))
             expect({ status: page.status, location: page.headers.location }).toEqual({ status: 200 })

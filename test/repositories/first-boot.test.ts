@@ -8,12 +8,12 @@ import { claimsOf, codeOf } from '../support/outcomes.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
 import { ada } from '../support/tokens.ts'
 
-// Four processes take long to load on a busy machine.
+// Processes take long to load on a busy machine.
 jest.setTimeout(60_000)
 
 let processes: Awaited<ReturnType<typeof forkServers>>
 beforeAll(async () => {
-  processes = await forkServers(4)
+  processes = await forkServers(process.env.TEST_ALL === '1' ? 4 : 2)
 })
 afterAll(() => processes.close())
 
@@ -26,7 +26,7 @@ const pairwise: ClientSeed = {
   first_party: true,
 }
 
-/** Four processes that start at the same moment on a database in which nothing is. */
+/** Processes start at the same moment on an empty database. */
 const bootTogether = async (kind: DatabaseKind): Promise<void> => {
   const database = openFaultDatabase(kind)
   const { knex, config, tablePrefix } = database
@@ -80,7 +80,7 @@ const bootTogether = async (kind: DatabaseKind): Promise<void> => {
   }
 }
 
-describeOnEach('four processes that start at the same moment on an empty database', (kind) => {
+describeOnEach('processes that start at the same moment on an empty database', (kind) => {
   test.each(process.env.TEST_ALL ? ['once', 'and once more'] : ['once'])(
     'get one schema, one set of keys and one salt, %s',
     () => bootTogether(kind),

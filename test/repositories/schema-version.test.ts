@@ -15,6 +15,7 @@ import { migrations } from '../../migrations/index.ts'
 import { openTestDatabase, type TestDatabase } from '../support/database.ts'
 import { authorizeUrl, type Host, startHost } from '../support/host.ts'
 import { codeOf } from '../support/outcomes.ts'
+import { openPreparedDatabase } from '../support/prepared-database.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
 import { ada, answerOf, expectError, redeem, refresh, userinfo } from '../support/tokens.ts'
 
@@ -26,11 +27,14 @@ const newer = '901_consents_mood'
 
 let database: TestDatabase
 const opened: AuthRouter[] = []
-beforeEach(() => {
-  database = openTestDatabase()
+/** A schema of this version, and an empty database where a test makes its own. */
+const open = async (isEmpty = false): Promise<void> => {
+  const isPrepared = process.env.DATABASE_URL === undefined && !isEmpty
+  database = isPrepared ? await openPreparedDatabase(secrets[0]!) : openTestDatabase()
   database.knex.client.logger.warn = () => {}
   for (const told of Object.values(log)) told.mockClear()
-})
+  if (!isEmpty) await migrated()
+}
 afterEach(async () => {
   jest.restoreAllMocks()
   for (const oauth of opened.splice(0)) await oauth.close()
@@ -39,7 +43,7 @@ afterEach(async () => {
     .where('name', '>', '9')
     .delete()
     .catch(() => {})
-  await database.close()
+  await database?.close()
 })
 
 const table = (name: string) => database.knex(`${database.tablePrefix}${name}`)
@@ -88,12 +92,14 @@ const boot = async (environment: 'development' | 'production'): Promise<AuthRout
 const messages = (told: jest.Mock): string[] => told.mock.calls.map(([message]) => String(message))
 
 test('an empty database lacks every migration, and the check creates no table', async () => {
+  await open(true)
   expect(await version()).toEqual({ pending: [...migrations.keys()], newer: [] })
   for (const name of ['migrations', 'migrations_lock', 'clients'])
     expect(await database.knex.schema.hasTable(database.tablePrefix + name)).toBe(false)
 })
 
 test('in production the server does not migrate: it names what is missing and creates no table', async () => {
+  await open(true)
   await expect(boot('production')).rejects.toThrow(
     /the database lacks 001_clients, .*; run: npx latchkey migrate$/,
   )
@@ -104,6 +110,7 @@ test('in production the server does not migrate: it names what is missing and cr
 })
 
 test('in development the first start says where the tables are and what comes next, and later ones say nothing', async () => {
+  await open(true)
   await boot('development')
   expect(messages(log.info)).toEqual([
     expect.stringMatching(/^latchkey: created its tables in \S+; next, .*npx latchkey client create/),
@@ -113,7 +120,7 @@ test('in development the first start says where the tables are and what comes ne
 })
 
 test('a single missing migration is named', async () => {
-  await migrated()
+  await open()
   const last = [...migrations.keys()].at(-1)
   await table('migrations').where({ name: last }).delete()
   await expect(boot('production')).rejects.toThrow(`latchkey: the database lacks ${last}; run:`)
@@ -123,7 +130,7 @@ test('a single missing migration is named', async () => {
 test.each(['production', 'development'] as const)(
   'old code starts on a schema that a newer version has expanded, and logs it in one line, in %s',
   async (environment) => {
-    await migrated()
+    await open()
     await expandConsents()
     await boot(environment)
     expect(messages(log.info)).toEqual([`latchkey: the database is newer than this version, by ${newer}`])
@@ -132,6 +139,7 @@ test.each(['production', 'development'] as const)(
 )
 
 test('running old code and old code that starts both work on an expanded schema', async () => {
+  await open()
   const { knex, tablePrefix } = database
   const settings = { options: { users: undefined }, database: { ...database, close: async () => {} } }
   const running = await startHost(settings)
@@ -170,28 +178,15 @@ test('running old code and old code that starts both work on an expanded schema'
   expect(await table('consents').pluck('mood')).toEqual([null])
 })
 
-test('migrating with old code leaves a newer schema as it is', async () => {
-  await migrated()
-  await expandConsents()
-  expect(await migrated()).toEqual([])
-  expect((await version()).newer).toEqual([newer])
-  expect(await database.knex.schema.hasColumn(`${database.tablePrefix}consents`, 'mood')).toBe(true)
-})
-
-test('old code does not roll back a newer schema, because it would leave half of it', async () => {
-  await migrated()
+test('old code leaves a newer schema as it is: it migrates nothing and does not roll back half of it', async () => {
+  await open()
   await expandConsents()
   const { knex, tablePrefix } = database
+  expect(await migrated()).toEqual([])
+  expect((await version()).newer).toEqual([newer])
   await expect(rollback(knex, { tablePrefix })).rejects.toThrow(
     `the database is newer than this version, by ${newer}; roll back with the version that made it`,
   )
-  expect(await knex.schema.hasTable(`${tablePrefix}clients`)).toBe(true)
-})
-
-test('a host’s own knex.migrate with old code leaves it too, without the validation of the migration list', async () => {
-  await migrated()
-  await expandConsents()
-  const { knex, tablePrefix } = database
   const configuration = {
     migrationSource: migrationSource({ tablePrefix }),
     tableName: `${tablePrefix}migrations`,
@@ -199,10 +194,11 @@ test('a host’s own knex.migrate with old code leaves it too, without the valid
   await expect(knex.migrate.latest(configuration)).rejects.toThrow(newer)
   const [, names] = await knex.migrate.latest({ ...configuration, disableMigrationsListValidation: true })
   expect(names).toEqual([])
+  expect(await knex.schema.hasColumn(`${tablePrefix}consents`, 'mood')).toBe(true)
 })
 
 test('reports a lock that a killed process left, with the statement that releases it', async () => {
-  await migrated()
+  await open()
   const last = [...migrations.keys()].at(-1)
   await table('migrations').where({ name: last }).delete()
   await table('migrations_lock').update({ is_locked: 1 })
@@ -215,7 +211,7 @@ test('reports a lock that a killed process left, with the statement that release
 })
 
 test('code that reads what a newer version has removed does not start, migrate or roll back', async () => {
-  await migrated()
+  await open()
   const contraction = '903_consents_without_terms_needs_902'
   await run('902_consents_mood')
   await run(contraction)
@@ -228,13 +224,14 @@ test('code that reads what a newer version has removed does not start, migrate o
 })
 
 test('code that knows the migration that a removal needs starts after the removal', async () => {
-  await migrated()
+  await open()
   await run('903_consents_without_terms_needs_014')
   await boot('production')
   expect(messages(log.info)).toHaveLength(1)
 })
 
 test('an unavailable database causes the driver’s own error', async () => {
+  await open(true)
   const fault = new Error('connect ECONNREFUSED 10.0.0.7:5432')
   const away = jest.spyOn(database.knex.client.pool, 'acquire')
   away.mockImplementation(() => ({ promise: Promise.reject(fault) }))

@@ -42,19 +42,26 @@ const watched = (db: Database): { db: Database; statements: string[] } => {
   return { db: { ...db, driver }, statements }
 }
 
-const transactionsOn = (client: string, more: object, options: DriverOptions = {}): void => {
-  let opened: OpenedDatabase
-  let knex: Knex
+const removeTables = async (knex: Knex): Promise<void> => {
+  await rollback(knex, { tablePrefix })
+  for (const name of ['migrations', 'migrations_lock'])
+    await knex.schema.dropTableIfExists(tablePrefix + name)
+}
 
+/** @param isLast whether no later tests use the tables of this server */
+const transactionsOn = (
+  client: string,
+  more: object,
+  { isLast = true, ...options }: DriverOptions & { readonly isLast?: boolean } = {},
+): void => {
+  let opened: OpenedDatabase
   beforeAll(async () => {
     opened = openDatabase(configOf(client, more), tablePrefix, options)
-    knex = opened.hostKnex
-    await migrate(knex, { tablePrefix })
+    await migrate(opened.hostKnex, { tablePrefix })
+    await opened.hostKnex(`${tablePrefix}logins`).delete()
   })
   afterAll(async () => {
-    await rollback(knex, { tablePrefix })
-    for (const name of ['migrations', 'migrations_lock'])
-      await knex.schema.dropTableIfExists(tablePrefix + name)
+    if (isLast) await removeTables(opened.hostKnex)
     await opened.close()
   })
 
@@ -178,10 +185,10 @@ describeWith('mariadb', 'a transaction on MariaDB', () => {
 })
 describeWith('postgresql', 'on PostgreSQL', () => {
   describe('a transaction on a connection that supports pipelining', () => {
-    transactionsOn('pg', {})
+    transactionsOn('pg', {}, { isLast: false })
   })
   describe('a transaction on one that does not', () => {
-    transactionsOn('pg', { pipeline: false })
+    transactionsOn('pg', { pipeline: false }, { isLast: false })
   })
   describe('a transaction behind a pooler', () => {
     transactionsOn('pg', {}, { preparedStatements: false })

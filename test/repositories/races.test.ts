@@ -1,0 +1,238 @@
+import { randomBytes } from 'node:crypto'
+import type { Knex } from 'knex'
+import { developerAdministration } from '../../lib/clients/developer-requests.ts'
+import { registerDeveloperClient } from '../../lib/clients/developers.ts'
+import { type OpenedDatabase, openDatabase } from '../../lib/database/open.ts'
+import type { Database, Driver } from '../../lib/database/types.ts'
+import { migrate, rollback } from '../../lib/index.ts'
+import { resolveOptions } from '../../lib/options/resolve.ts'
+import { checkedThrottle } from '../../lib/options/throttle.ts'
+import { listClientIdsOfOwner } from '../../lib/repositories/client-owners.ts'
+import { listClients } from '../../lib/repositories/clients.ts'
+import {
+  confirmSecondFactor,
+  consumePendingLogin,
+  consumeRecoveryCode,
+  createSecondFactor,
+  findSecondFactorRecord,
+  putPendingLogin,
+  takeTry,
+  useTimeStep,
+} from '../../lib/repositories/index.ts'
+import { decrementThrottles, incrementThrottles } from '../../lib/repositories/throttles.ts'
+import { createThrottle } from '../../lib/throttle/throttle.ts'
+import { describeWith, services } from '../support/services.ts'
+import { countStatements } from '../support/statement-count.ts'
+
+// Parallel calls on one schema of each database.
+
+jest.setTimeout(30_000)
+
+const tablePrefix = `t${randomBytes(4).toString('hex')}_`
+const start = 1_700_000_000
+
+/** The same database with every statement noted that reaches the driver. */
+const watched = (db: Database, statements: string[]): Database => {
+  const { execute, executeAfter } = db.driver
+  const driver: Driver = {
+    ...db.driver,
+    execute: (connection, sql, bindings) => {
+      statements.push(sql)
+      return execute(connection, sql, bindings)
+    },
+    executeAfter:
+      executeAfter &&
+      ((connection, first, sql, bindings) => {
+        statements.push(first, sql)
+        return executeAfter(connection, first, sql, bindings)
+      }),
+  }
+  return { ...db, driver }
+}
+
+/** A database that does not understand RETURNING, as MySQL does not. */
+const withoutReturning = (db: Database): Database => {
+  const refusal = Object.assign(new Error('You have an error in your SQL syntax'), { code: 'ER_PARSE_ERROR' })
+  const execute: Driver['execute'] = async (connection, sql, bindings) => {
+    if (/ returning /i.test(sql)) throw refusal
+    return db.driver.execute(connection, sql, bindings)
+  }
+  return { ...db, driver: { ...db.driver, execute } }
+}
+
+const countingOn = (opened: () => OpenedDatabase, { lacksReturning = false } = {}): void => {
+  let db: Database
+  let now = start
+  beforeEach(async () => {
+    db = lacksReturning ? withoutReturning(opened().database) : opened().database
+    now = start
+    await opened().hostKnex(`${tablePrefix}throttles`).delete()
+  })
+  const count = (...keys: string[]) =>
+    incrementThrottles(
+      db,
+      keys.map((key) => ({ key, expiresAt: now + 60 })),
+      { now },
+    )
+  const pointsOf = async (...keys: string[]) => (await count(...keys)).map(({ points }) => points - 1)
+
+  test('counts under each key, returns the counts in the order of the keys, and keeps the first expiry until it is over', async () => {
+    expect(await count('b', 'a')).toEqual([
+      { key: 'b', points: 1, expiresAt: start + 60 },
+      { key: 'a', points: 1, expiresAt: start + 60 },
+    ])
+    now += 59
+    expect(await count('c', 'b')).toEqual([
+      { key: 'c', points: 1, expiresAt: now + 60 },
+      { key: 'b', points: 2, expiresAt: start + 60 },
+    ])
+    now += 1
+    expect(await count('a')).toEqual([{ key: 'a', points: 1, expiresAt: now + 60 }])
+  })
+
+  test('takes one from a count, never below zero, and resets others', async () => {
+    for (let time = 0; time < 2; time += 1) await count('a', 'b', 'c')
+    await decrementThrottles(db, { decrement: ['a', 'missing'], reset: ['b'] })
+    expect(await pointsOf('a', 'b', 'c')).toEqual([1, 0, 2])
+    for (let time = 0; time < 4; time += 1) await decrementThrottles(db, { decrement: ['a'] })
+    expect(await pointsOf('a')).toEqual([0])
+  })
+
+  test('gives each of many parallel requests its own count, in any order of keys', async () => {
+    const orders = [
+      ['x', 'y', 'z'],
+      ['z', 'y', 'x'],
+      ['y', 'z', 'x'],
+    ]
+    const requests = Array.from({ length: 60 }, (_, index) => orders[index % 3] ?? [])
+    const counted = await Promise.all(requests.map((keys) => count(...keys)))
+    for (const key of ['x', 'y', 'z']) {
+      const points = counted.map((one) => one.find((throttle) => throttle.key === key)?.points ?? 0)
+      expect(points.sort((one, other) => one - other)).toEqual(requests.map((_, index) => index + 1))
+    }
+    await Promise.all(requests.map((decrement) => decrementThrottles(db, { decrement })))
+    expect(await pointsOf('x', 'y', 'z')).toEqual([0, 0, 0])
+  })
+
+  test('a sign-in that succeeds costs two statements and no transaction; one that fails costs one, and two more when it locks', async () => {
+    const control = /^(begin|commit|start|rollback)/i
+    const ada = { subject: 'ada' }
+    const statements: string[] = []
+    /** How many statements an attempt costs. */
+    const costOf = async (user?: typeof ada): Promise<number> => {
+      statements.length = 0
+      const database = watched(db, statements)
+      const { login } = createThrottle(checkedThrottle({}), [], { database, now: () => now })
+      const attempt = { account: 'ada', address: '198.51.100.1' }
+      const { outcome } = await login.attempt(attempt, async () => user)
+      if (user) expect(outcome).toBe('succeeded')
+      return statements.filter((sql) => !control.test(sql)).length
+    }
+    // Learns what the server can do.
+    await costOf(ada)
+    expect(await costOf(ada)).toBe(lacksReturning ? 3 : 2)
+    expect(statements.some((sql) => control.test(sql))).toBe(lacksReturning)
+    const costs: number[] = []
+    for (let time = 0; time < 6; time += 1) costs.push(await costOf())
+    expect(costs).toEqual(lacksReturning ? [2, 2, 2, 2, 5, 3] : [1, 1, 1, 1, 3, 2])
+  })
+}
+
+const developerFields = {
+  ...{ client_name: 'Desk', redirect_uris: ['https://desk.example.com/'], scope: 'openid' },
+  ...{ client_uri: null, logo_uri: null, policy_uri: null, tos_uri: null },
+}
+
+const racingOn = (config: Knex.Config): void => {
+  let opened: OpenedDatabase
+  beforeAll(async () => {
+    opened = openDatabase(config, tablePrefix)
+    await migrate(opened.hostKnex, { tablePrefix })
+  })
+  afterAll(async () => {
+    await rollback(opened.hostKnex, { tablePrefix })
+    for (const name of ['migrations', 'migrations_lock'])
+      await opened.hostKnex.schema.dropTableIfExists(tablePrefix + name)
+    await opened.close()
+  })
+
+  describe('the count of failures', () => countingOn(() => opened))
+  if (config.client === 'mysql2')
+    describe('the count of failures without RETURNING, as on MySQL', () =>
+      countingOn(() => opened, { lacksReturning: true }))
+
+  test('a second factor, its attempts, time steps and recovery codes are used as often as allowed, and no more', async () => {
+    const { database } = opened
+    const now = start
+    const subject = 'ada'
+    /** How many of parallel calls succeed. */
+    const winners = async (call: () => Promise<boolean>): Promise<number> =>
+      (await Promise.all([1, 2, 3, 4, 5, 6].map(call))).filter(Boolean).length
+
+    const pending = { id: 'i', attempt: 'a', subject, username: 'ada', expiresAt: now + 9 }
+    await putPendingLogin(database, pending)
+    const named = { id: 'i', attempt: 'a', now }
+    expect(await winners(() => takeTry(database, { ...named, max: 4 }))).toBe(4)
+    expect(await consumePendingLogin(database, { ...named, attempt: 'of another password' })).toBe(false)
+    expect(await winners(() => consumePendingLogin(database, named))).toBe(1)
+
+    const open = { subject, replaced: '', now, expiresAt: now + 9 }
+    await Promise.all(['s1', 's2', 's3'].map((secret) => createSecondFactor(database, { ...open, secret })))
+    const { secret = '' } = (await findSecondFactorRecord(database, { subject })) ?? {}
+    const values = { subject, step: 5, now, hashes: ['h1', 'h2'] }
+    expect(await confirmSecondFactor(database, { ...values, secret: 'another' })).toBe(false)
+    expect(await winners(() => confirmSecondFactor(database, { ...values, secret }))).toBe(1)
+    await createSecondFactor(database, { ...open, secret: 'later', replaced: secret })
+    expect(await findSecondFactorRecord(database, { subject })).toMatchObject({ secret, expiresAt: null })
+    expect(await useTimeStep(database, { subject, step: 5 })).toBe(false)
+    expect(await winners(() => useTimeStep(database, { subject, step: 6 }))).toBe(1)
+    expect(await winners(() => consumeRecoveryCode(database, { hash: 'h1', subject }))).toBe(1)
+    expect(await consumeRecoveryCode(database, { hash: 'h2', subject: 'bob' })).toBe(false)
+  })
+
+  test('parallel requests never give a user more clients than the quota, and one decision about each counts', async () => {
+    const maxClients = 3
+    const options = resolveOptions({
+      ...{ issuer: 'https://app.example.com', database: config, secrets: ['s'.repeat(32)] },
+      developers: { allow: () => 'approval', maxClients },
+    })
+    const { database } = opened
+    const now = () => start
+    const context = {
+      ...{ database, options, now, events: { announce: () => {} } },
+      throttle: { takeQuota: async () => {} },
+    }
+    for (const subject of ['ada', 'bob']) {
+      const developer = { subject, needsApproval: true, info: { requestId: 'id', address: '127.0.0.1' } }
+      const register = () =>
+        registerDeveloperClient(context, developer, { fields: developerFields, isPublic: false })
+      await Promise.allSettled(Array.from({ length: 8 }, register))
+      // Requests that lost too often to the others may come again.
+      for (let more = 0; more < maxClients; more += 1) await register()
+      expect(await listClientIdsOfOwner(database, { subject })).toHaveLength(maxClients)
+    }
+    expect(await listClients(database, { now: now() })).toHaveLength(2 * maxClients)
+
+    const { approve, refuse, list } = developerAdministration({ ...context, ready: async () => {} })
+    const count = await countStatements(opened.hostKnex, [])
+    const owned = await list()
+    expect(owned).toHaveLength(2 * maxClients)
+    // One for the owners and one for the clients, however many there are.
+    expect(count.ours).toHaveLength(2)
+    for (const { client } of owned) {
+      const decisions = [approve, refuse, approve, refuse].map((decide) => decide(client.client_id))
+      const outcomes = await Promise.allSettled(decisions)
+      expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
+    }
+    for (const { client, status } of await list()) expect(client.disabled).toBe(status === 'refused')
+  })
+}
+
+const pool = { min: 0, max: 8 }
+describe('on SQLite', () => racingOn({ client: 'better-sqlite3', connection: { filename: ':memory:' } }))
+describeWith('postgresql', 'on PostgreSQL', () =>
+  racingOn({ client: 'pg', connection: services.postgresql, pool }),
+)
+describeWith('mariadb', 'on MariaDB', () =>
+  racingOn({ client: 'mysql2', connection: services.mariadb, pool }),
+)
