@@ -1,6 +1,8 @@
+import { hash } from '@node-rs/bcrypt'
 import type { Knex } from 'knex'
 import { hashSecret } from '../../lib/keys/secrets.ts'
 import { type ImportHost, startImportHost } from '../support/import-host.ts'
+import { answerOf, post } from '../support/tokens.ts'
 
 const secret = 'Zk4Rq9vX2bN7mYt5Ws8Lc3Hd6Jf1GpQaUeIo'
 
@@ -8,6 +10,7 @@ let host: ImportHost
 beforeAll(async () => {
   host = await startImportHost()
 })
+afterEach(() => host.forget())
 afterAll(() => host.close())
 
 const tables = {
@@ -28,9 +31,15 @@ const tables = {
 }
 
 test.each<[string, keyof typeof tables, (from: string) => string[], number, string]>([
-  ['another server', 'none', (from) => ['dorkeeper', '--from', from], 2, 'did you mean doorkeeper?'],
   [
-    'a server that is not known',
+    'a server with a typing error',
+    'none',
+    (from) => ['dorkeeper', '--from', from],
+    2,
+    'did you mean doorkeeper?',
+  ],
+  [
+    'an unknown server',
     'none',
     (from) => ['wxyz', '--from', from],
     2,
@@ -45,7 +54,7 @@ test.each<[string, keyof typeof tables, (from: string) => string[], number, stri
     '--from must be',
   ],
   [
-    'another meaning',
+    'a wrong value',
     'none',
     (from) => ['doorkeeper', '--from', from, '--hex', 'x'],
     2,
@@ -184,4 +193,114 @@ test('more rows than fit in one page are read, each once', async () => {
   expect(report.refresh_tokens).toEqual({ imported: 2001, known: 0, refused: {} })
   const again = await host.import('oauth2-server', '--from', from, '--refresh-tokens')
   expect(again.refresh_tokens).toEqual({ imported: 0, known: 2001, refused: {} })
+})
+
+// No package of Debian has Laravel Passport. The columns are those of its migrations of versions 12 and 13
+// (https://github.com/laravel/passport/tree/13.x/database/migrations), and the secrets as its model writes them: as they
+// are, or by PHP's password_hash().
+describe('Laravel Passport', () => {
+  const fromPhp = async (): Promise<string> => (await hash(secret, { cost: 4 })).replace('$2b$', '$2y$')
+
+  const version12 = async (database: Knex): Promise<void> => {
+    await database.schema.createTable('oauth_clients', (table) => {
+      table.bigIncrements('id')
+      table.bigInteger('user_id').nullable()
+      table.string('name').notNullable()
+      table.string('secret', 100).nullable()
+      table.string('provider').nullable()
+      table.text('redirect').notNullable()
+      table.boolean('personal_access_client').notNullable()
+      table.boolean('password_client').notNullable()
+      table.boolean('revoked').notNullable()
+      table.timestamps()
+    })
+    const flags = { personal_access_client: false, password_client: false, revoked: false }
+    const redirect = 'http://localhost'
+    await database('oauth_clients').insert([
+      {
+        ...flags,
+        id: 1,
+        name: 'Web',
+        secret,
+        redirect: 'https://web.example.com/cb,https://web.example.com/cb2',
+      },
+      { ...flags, id: 2, name: 'Hashed', secret: await fromPhp(), redirect: 'https://hashed.example.com/cb' },
+      { ...flags, id: 3, name: 'Personal', secret, redirect, personal_access_client: true },
+      { ...flags, id: 4, name: 'Password', secret, redirect, password_client: true },
+      { ...flags, id: 5, name: 'Gone', secret, redirect: 'https://gone.example.com/cb', revoked: true },
+    ])
+  }
+
+  const version13 = async (database: Knex): Promise<void> => {
+    await database.schema.createTable('oauth_clients', (table) => {
+      table.uuid('id').primary()
+      table.bigInteger('user_id').nullable()
+      table.string('name').notNullable()
+      table.string('secret').nullable()
+      table.string('provider').nullable()
+      table.text('redirect_uris').notNullable()
+      table.text('grant_types').notNullable()
+      table.boolean('revoked').notNullable()
+      table.timestamps()
+    })
+    const client = (id: string, stored: string | null, uris: string[], grants: string[]) => ({
+      ...{ id, name: id, secret: stored, revoked: false },
+      ...{ redirect_uris: JSON.stringify(uris), grant_types: JSON.stringify(grants) },
+    })
+    const code = ['authorization_code', 'refresh_token']
+    await database('oauth_clients').insert([
+      client(
+        '1',
+        await fromPhp(),
+        ['https://web.example.com/cb'],
+        [...code, 'password', 'client_credentials'],
+      ),
+      client('2', null, ['com.example.phone:/cb'], [...code, 'urn:ietf:params:oauth:grant-type:device_code']),
+      client('3', null, [], ['personal_access']),
+      client('4', '$1$unknown$hash', ['https://odd.example.com/cb'], code),
+    ])
+  }
+
+  const ownToken = (client_id: string) =>
+    answerOf(post(host, { grant_type: 'client_credentials', client_id, client_secret: secret }))
+
+  test('version 12: flags, plain and hashed secrets', async () => {
+    const from = ['passport', '--from', await host.sqlite(version12), '--refresh-tokens']
+    const report = await host.import(...from)
+    expect(report).toMatchObject({
+      code: 1,
+      clients: [{ client_id: '1' }, { client_id: '2' }],
+      refused: [
+        { client_id: '3', remark: 'the grant personal_access is not supported' },
+        { client_id: '4', remark: 'the grant password is not supported' },
+      ],
+      ignored: [{ client_id: '5', remark: 'it is revoked' }],
+      printed: expect.stringContaining('users sign in again'),
+    })
+    expect(report.printed).not.toMatch(/\$2[aby]\$/)
+    expect(report.refresh_tokens).toBeUndefined()
+    expect(await host.oauth.clients.get('1')).toMatchObject({
+      redirect_uris: ['https://web.example.com/cb', 'https://web.example.com/cb2'],
+      grant_types: ['authorization_code', 'refresh_token', 'client_credentials'],
+    })
+    for (const id of ['1', '2']) await ownToken(id)
+    expect(await host.import(...from)).toMatchObject({ clients: [] })
+  })
+
+  test('version 13: lists in JSON, hashed secrets', async () => {
+    const report = await host.import('passport', '--from', await host.sqlite(version13))
+    expect(report).toMatchObject({
+      clients: [{ client_id: '1' }, { client_id: '2' }],
+      refused: [
+        { client_id: '3', remark: 'the grant personal_access is not supported' },
+        { client_id: '4', remark: 'its secret is stored as a hash of an unknown format' },
+      ],
+      notes: [{ client_id: '1', remark: 'left out: the grant password' }],
+    })
+    await ownToken('1')
+    expect(await host.oauth.clients.get('2')).toMatchObject({
+      token_endpoint_auth_method: 'none',
+      grant_types: ['authorization_code', 'refresh_token', 'urn:ietf:params:oauth:grant-type:device_code'],
+    })
+  })
 })

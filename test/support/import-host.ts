@@ -30,6 +30,8 @@ export interface ImportHost extends Host {
   run(...args: string[]): Promise<CliOutcome>
   /** Fills a database of another server, an SQLite file. @returns its path */
   sqlite(fill: (database: Knex) => Promise<unknown>): Promise<string>
+  /** Removes all clients, and what was granted to them. */
+  forget(): Promise<void>
 }
 
 /** What a client of another server knows. */
@@ -65,6 +67,10 @@ export const startImportHost = async (settings: HostSettings = {}): Promise<Impo
       await fill(peer)
       await peer.destroy()
       return filename
+    },
+    forget: async () => {
+      for (const name of ['refresh_tokens', 'access_tokens', 'authorizations', 'imported_secrets', 'clients'])
+        await file(`oauth_${name}`).delete()
     },
     close: async () => {
       await host.close()
