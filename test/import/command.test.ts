@@ -183,16 +183,16 @@ test('more rows than fit in one page are read, each once', async () => {
       client_secret: secret,
       redirect_uri: 'https://m.example.com/cb',
     })
-    const tokens = Array.from({ length: 2001 }, (_, number) => ({
+    const tokens = Array.from({ length: 1001 }, (_, number) => ({
       refresh_token: `a-refresh-token-of-the-number-${number}`,
       ...{ client_id: 'many', user_id: '1', scope: 'read' },
     }))
     await db.batchInsert('oauth_tokens', tokens, 200)
   })
   const report = await host.import('oauth2-server', '--from', from, '--refresh-tokens')
-  expect(report.refresh_tokens).toEqual({ imported: 2001, known: 0, refused: {} })
+  expect(report.refresh_tokens).toEqual({ imported: 1001, known: 0, refused: {} })
   const again = await host.import('oauth2-server', '--from', from, '--refresh-tokens')
-  expect(again.refresh_tokens).toEqual({ imported: 0, known: 2001, refused: {} })
+  expect(again.refresh_tokens).toEqual({ imported: 0, known: 1001, refused: {} })
 })
 
 // No package of Debian has Laravel Passport. The columns are those of its migrations of versions 12 and 13

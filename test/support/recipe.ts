@@ -126,11 +126,11 @@ export const startRecipe = async (
 }
 
 /**
- * Writes the files of a page about clients beside the app of README, to which the page may add code, registers the
- * clients of `latchkey.clients.mjs`, and starts the app.
+ * Writes the files of pages about clients beside the app of README, to which the pages may add code, registers the
+ * clients of their `latchkey.clients.mjs`, and starts the app.
  */
-export const startClientRecipe = async (
-  page: string,
+export const startClientRecipes = async (
+  pages: readonly string[],
   {
     add = (app: string) => app,
     changed = (files: Record<string, string>) => files,
@@ -139,20 +139,25 @@ export const startClientRecipe = async (
   } = {},
 ): Promise<Recipe> => {
   const port = await freePort()
-  const readme = {
+  const files: Record<string, string> = {
     'latchkey.config.mjs': fileOfReadme('latchkey.config.mjs'),
     'app.mjs': add(fileOfReadme('app.mjs')),
   }
-  const folder = openHostFolder(changed({ ...filesOf(page), ...readme }))
+  const lists: string[] = []
+  for (const [index, page] of pages.entries()) {
+    const { 'latchkey.clients.mjs': list = '', ...others } = filesOf(page)
+    lists.push(`import list${index} from './list${index}.mjs'`)
+    Object.assign(files, others, { [`list${index}.mjs`]: list })
+  }
+  const all = lists.map((_, index) => `...list${index}`).join(', ')
+  files['latchkey.clients.mjs'] = `${lists.join('\n')}\nexport default [${all}]\n`
+  const folder = openHostFolder(changed(files))
   const [origin, issuer] = [`http://localhost:${port}`, `http://localhost:${port}/oauth`]
   const run = runIn(folder, issuer)
   try {
     await fill(folder.path)
     await before(run)
-    await run(['node_modules/latchkey/lib/cli/index.js', 'clients', 'apply'], {
-      NIGHTLY_SECRET: secret,
-      ...env,
-    })
+    await run(['node_modules/latchkey/lib/cli/index.js', 'clients', 'apply'], env)
     await folder.start('app.mjs', { PORT: String(port) })
   } catch (error) {
     folder.remove()
