@@ -1,63 +1,10 @@
-import type { Browser, Page } from 'playwright-core'
-import { adminSamples } from '../../lib/pages/admin-samples.ts'
-import { launchBrowser, type PageOptions, withPage } from '../support/browser.ts'
+import type { Page } from 'playwright-core'
 import { useBrowserApp } from '../support/browser-app.ts'
-import { barriersOf, preloadAxe, tabTo } from '../support/browser-barriers.ts'
-import { type Gallery, openGallery } from '../support/browser-gallery.ts'
+import { tabTo } from '../support/browser-barriers.ts'
 import { waitForHeading } from '../support/browser-person.ts'
 import { describeWith } from '../support/services.ts'
 
 jest.setTimeout(120_000)
-
-const zoomed = { width: 320, height: 256 }
-const modes: readonly (readonly [string, PageOptions])[] = [
-  ['on a desktop', { viewport: { width: 1280, height: 1024 } }],
-  ['at 400 % and dark', { viewport: zoomed, colorScheme: 'dark' }],
-]
-
-describeWith('chromium', 'every state of every admin page', () => {
-  let browser: Browser
-  let gallery: Gallery
-  beforeAll(async () => {
-    browser = await launchBrowser()
-    gallery = await openGallery(adminSamples)
-  })
-  afterAll(async () => {
-    await browser?.close()
-    await gallery?.close()
-  })
-
-  test.each(modes)('%s meets WCAG 2.2 AA, without a fault in layout or reading order', (_, options) =>
-    withPage(browser, { reducedMotion: 'reduce', bypassCSP: true, ...options }, async (page) => {
-      await preloadAxe(page)
-      for (const name of gallery.names) {
-        await gallery.show(page, name)
-        const order = (await page.evaluate('inPage.readingOrder()')) as number[]
-        const faults = await page.evaluate('[...inPage.layoutFaults(), ...inPage.smallTargets()]')
-        expect({ name, barriers: await barriersOf(page), faults, order }).toEqual({
-          ...{ name, barriers: [], faults: [] },
-          order: order.map((_number, index) => index),
-        })
-      }
-    }),
-  )
-
-  test('the focus is visible in light, dark and forced colours', () =>
-    withPage(browser, {}, async (page) => {
-      for (const name of gallery.fullest) {
-        await gallery.show(page, name)
-        await page.keyboard.press('Tab')
-        for (const forcedColors of ['none', 'active'] as const)
-          for (const colorScheme of ['light', 'dark'] as const) {
-            await page.emulateMedia({ forcedColors, colorScheme })
-            expect({ name, unseen: await page.evaluate('inPage.unseenFocus()') }).toEqual({
-              name,
-              unseen: [],
-            })
-          }
-      }
-    }))
-})
 
 describeWith('chromium', 'the admin pages in Chromium', () => {
   const app = useBrowserApp({

@@ -2,8 +2,6 @@ import { readFileSync } from 'node:fs'
 import type { Page } from 'playwright-core'
 
 const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8')
-/** Loads axe-core into every document of this page; otherwise `barriersOf` loads it each time. */
-export const preloadAxe = (page: Page): Promise<unknown> => page.addInitScript({ content: axe })
 
 const guidelines = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
 

@@ -1,13 +1,17 @@
+import type { RequestListener } from 'node:http'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
-import { previewPages } from '../../lib/cli/preview-pages.ts'
-import type { Sample } from '../../lib/pages/sample.ts'
+import { adminSamples } from '../../lib/pages/admin-samples.ts'
+import { createLanguages } from '../../lib/pages/i18n/languages.ts'
 import { samples } from '../../lib/pages/samples.ts'
+import { createViews } from '../../lib/pages/views.ts'
 import { openServer } from './client-server.ts'
 
 /** Every page in every state, without a server behind it. */
 export interface Gallery {
   readonly names: readonly string[]
+  /** States that together show every page and every kind of element. */
+  readonly sample: readonly string[]
   /** The state of each page with the longest document. */
   readonly fullest: readonly string[]
   /** Opens a state, in English unless told otherwise; what it posts or refreshes to does not exist. */
@@ -20,23 +24,92 @@ const branding = {
   links: { forgotPassword: '/forgot', signUp: '/sign-up', help: '/help', privacy: '/privacy' },
 }
 
-/** The states of all pages as `latchkey preview` shows them, with `inPage` (support/in-page.js) in each of them. */
-export const openGallery = async (states: readonly Sample[] = samples): Promise<Gallery> => {
+/** The kinds of elements in a document: by tag, classes, type and names of attributes, and by what each is a child of. */
+const kindsIn = (html: string): string[] => {
+  const parents: string[] = []
+  const kinds: string[] = []
+  for (const [tag, end, name = '', attributes = ''] of html.matchAll(/<(\/?)(\w+)([^>]*)>/g)) {
+    if (end) {
+      parents.pop()
+      continue
+    }
+    const [, classes = ''] = / class="([^"]*)"/.exec(tag) ?? []
+    const [, type = ''] = / type="([^"]*)"/.exec(tag) ?? []
+    const names = attributes
+      .replace(/"[^"]*"/g, '')
+      .split(/\s+/)
+      .sort()
+    kinds.push([name, classes, type, ...names].join(' '), `${parents.at(-1)} > ${name}.${classes}`)
+    if (!/^(?:meta|link|img|input|br|wbr|hr)$/.test(name)) parents.push(`${name}.${classes}`)
+  }
+  return kinds
+}
+
+const states = [...samples, ...adminSamples]
+const languages = createLanguages({ defaultLocale: 'en', locales: {}, scopes: {} })
+
+/** Answers with the states of all pages, and lets the browser keep stylesheets and scripts. */
+const serveStates = (): {
+  listener: RequestListener
+  documentOf(name: string, language?: string): string
+} => {
+  const views = createViews({ directory: undefined, branding, basePath: '', languages, cache: true })
+  const choices = languages.tags.map((tag) => ({ tag, name: languages.nameOf(tag), url: `/${tag}/login` }))
+  const documentOf = (name: string, language = 'en'): string => {
+    const state = states.find((each) => each.name === name)
+    if (state === undefined) throw new Error(`there is no state ${name}`)
+    // The state stays: neither the refresh of `return` nor the script of `form-post` leads away from it.
+    return views
+      .render(state.page, state.model as never, { language, choices })
+      .replace(/<meta http-equiv="refresh"[^>]*>|<script [^>]*form-post[^>]*><\/script>/g, '')
+  }
+  const listener: RequestListener = (req, res) => {
+    const [, first = '', second = ''] = new URL(req.url ?? '/', 'http://localhost').pathname.split('/')
+    const asset = first === 'assets' ? views.asset(second) : undefined
+    res.setHeader('Content-Type', asset?.type ?? 'text/html; charset=utf-8')
+    if (asset) res.setHeader('Cache-Control', 'max-age=3600')
+    res.statusCode = asset || languages.tags.includes(first) ? 200 : 204
+    res.end(asset?.body ?? (res.statusCode === 200 ? documentOf(second, first) : undefined))
+  }
+  return { listener, documentOf }
+}
+
+interface State {
+  readonly name: string
+  readonly page: string
+  readonly length: number
+  readonly kinds: readonly string[]
+}
+
+/** Takes the state with the most new kinds again and again, until no kind is missing. */
+const cover = (all: readonly State[]): string[] => {
+  const missing = new Set(all.flatMap(({ kinds }) => kinds))
+  const gain = ({ kinds }: State): number => kinds.filter((kind) => missing.has(kind)).length
+  const chosen: string[] = []
+  while (missing.size > 0) {
+    const best = all.reduce((one, other) => (gain(other) > gain(one) ? other : one))
+    chosen.push(best.name)
+    for (const kind of best.kinds) missing.delete(kind)
+  }
+  return chosen
+}
+
+/** Serves the states of all pages, with `inPage` (support/in-page.js) in each of them. */
+export const openGallery = async (): Promise<Gallery> => {
   const server = await openServer()
-  server.serve(
-    previewPages({ branding, login: {}, views: undefined, defaultLocale: 'en', locales: {}, scopes: {} }),
-  )
-  const lengthOf = async (name: string): Promise<number> =>
-    (await (await fetch(`${server.origin}/en/${name}`)).text()).length
-  const sizes = await Promise.all(
-    states.map(async ({ name, page }) => ({ name, page, length: await lengthOf(name) })),
-  )
+  const { listener, documentOf } = serveStates()
+  server.serve(listener)
+  const described = states.map(({ name, page }): State => {
+    const html = documentOf(name)
+    return { name, page, length: html.length, kinds: [...new Set([page, ...kindsIn(html)])] }
+  })
   const prepared = new WeakSet<Page>()
   return {
-    names: states.map(({ name }) => name),
-    fullest: [...new Set(states.map(({ page }) => page))].map(
+    names: described.map(({ name }) => name),
+    sample: cover(described),
+    fullest: [...new Set(described.map(({ page }) => page))].map(
       (kind) =>
-        sizes
+        described
           .filter(({ page }) => page === kind)
           .reduce((one, other) => (other.length > one.length ? other : one)).name,
     ),
