@@ -1,7 +1,12 @@
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
+import { join } from 'node:path'
 import supertest from 'supertest'
+import { attack } from '../lib/testing/index.ts'
+import { expectFindings } from './support/attacked-host.ts'
 import { type RunningExample, startExampleApp } from './support/client-server-example-app.ts'
+import { openCommandLine } from './support/command-line.ts'
 
 jest.setTimeout(60_000)
 
@@ -31,6 +36,39 @@ const heard = (socket: Socket): Promise<string> =>
 test('the health endpoint of Notes answers ok', async () => {
   const { status, body } = await supertest(example.notesUrl).get('/healthz')
   expect({ status, body }).toEqual({ status: 200, body: { status: 'ok' } })
+})
+
+test('doctor finds no mistake in it', async () => {
+  const cli = openCommandLine()
+  const doctor = ['doctor', '--config', 'example-app/latchkey.config.ts']
+  const env = { NOTES_DATA: example.data }
+  const { stdout, stderr } = await cli.succeed(join(__dirname, '..'), doctor, { env })
+  await cli.close()
+  expect(stdout).toBe('')
+  expect(stderr).toMatch(/server: http:\/\/localhost:\d+\/oauth\nno mistakes were found\n$/)
+  expect(stderr).toMatch(/^database: .*\.sqlite$/m)
+})
+
+test('attack() finds nothing in it', async () => {
+  const { notesUrl: notes, journalUrl, data } = example
+  const report = await attack(notes, {
+    issuer: `${notes}/oauth`,
+    client: {
+      client_id: 'journal',
+      client_secret: readFileSync(join(data, 'secrets/journal'), 'utf8'),
+      redirect_uri: `${journalUrl}/callback`,
+      scope: 'openid email offline_access notes:read',
+    },
+    user: { username: 'mira@notes.example', password: 'seven green lanterns' },
+    api: '/api/notes',
+    wrongPasswords: 5,
+  })
+  expectFindings(report, {})
+  expect(report.skipped.map(({ attack: name }) => name)).toEqual([
+    'the host’s login page as an open redirector',
+    'plain http under an https issuer',
+    'codes and tokens used by another client',
+  ])
 })
 
 test('at SIGTERM it takes no new connection, answers the request that runs, and ends with 0', async () => {

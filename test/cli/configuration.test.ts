@@ -9,7 +9,6 @@ import { compiledPackage } from '../support/compiled.ts'
 // Each process takes seconds on a busy machine.
 jest.setTimeout(60_000)
 
-const root = join(__dirname, '../..')
 const cli = openCommandLine()
 afterAll(() => cli.close())
 
@@ -51,41 +50,31 @@ export default {
 `
 
   test('a Knex instance in latchkey.config.mjs: production asks for migrate, then all works, rollback clears', async () => {
-    const folder = cli.folder({ 'latchkey.config.mjs': instance })
-    // Each a process: the configuration opens a pool, prints a line and leaves a timer.
-    const production = { env: { NODE_ENV: 'production' }, program: [program()] }
+    const config = { 'latchkey.config.mjs': instance }
+    const env = { NODE_ENV: 'production' }
     const create = ['client', 'create', '--redirect-uri', callback, '--scope', 'openid orders:read']
     if (url === undefined) {
-      const early = await cli.run(folder, ['client', 'list'], production)
+      const folder = cli.folder(config)
+      const early = await cli.run(folder, ['client', 'list'], { env })
       expect(early.stderr).toContain('database: host.sqlite (latchkey.config.mjs)\n')
       expect(early.stderr).toContain('host.sqlite does not exist; start your app first')
       expect(readdirSync(folder)).toEqual(['latchkey.config.mjs'])
-      // An empty database of SQLite.
-      writeFileSync(join(folder, 'host.sqlite'), '')
     }
-    const refused = await cli.run(folder, create, production)
+    // An empty database of SQLite.
+    const files = { ...config, 'host.sqlite': '' }
+    const refused = await cli.run(cli.folder(files), create, { env })
     expect(refused).toMatchObject({ code: 1, stdout: '' })
     expect(refused.stderr).toMatch(/the database lacks 001_clients, .*; run: npx latchkey migrate$/m)
+    // Each a process: the configuration opens a pool, prints a line and leaves a timer.
+    const production = { env, program: [program()] }
+    const folder = cli.folder(files)
     await cli.succeed(folder, ['migrate'], production)
     await cli.succeed(folder, create, production)
     const { stdout } = await cli.succeed(folder, ['rollback', '--yes'], production)
     expect(stdout).toMatch(/001_clients\n$/)
   })
 
-  test.each([['commonjs'], ['module']])(
-    'latchkey.config.ts in a %s package, through a loader',
-    async (type) => {
-      const folder = cli.folder({ 'package.json': JSON.stringify({ type }) })
-      await cli.succeed(folder, ['migrate'])
-      writeFileSync(join(folder, 'latchkey.config.ts'), typescript)
-      const create = ['client', 'create', '--id', 'desk', '--redirect-uri', callback]
-      const loading = ['--import', 'tsx', join(root, 'lib/cli/index.ts')]
-      await cli.succeed(folder, [...create, '--scope', 'openid orders:read'], { program: loading })
-      expect(await rowsOf(folder, 'oauth_clients')).toHaveLength(1)
-    },
-  )
-
-  test('the built command names the command that loads TypeScript, and that command works', async () => {
+  test('the built command names the command that loads TypeScript, which works in packages of both types', async () => {
     const folder = cli.folder()
     await cli.succeed(folder, ['migrate'])
     writeFileSync(join(folder, 'latchkey.config.ts'), typescript)
@@ -95,9 +84,12 @@ export default {
     const command = `--import tsx dist/lib/cli/index.js client create --name 'A & B' --redirect-uri ${callback}`
     expect(refused).toMatchObject({ code: 1, stdout: '' })
     expect(refused.stderr).toContain(`run: node ${command}\n`)
-    const program = ['--import', 'tsx', 'dist/lib/cli/index.js']
-    await cli.succeed(folder, args, { program })
-    expect(await rowsOf(folder, 'oauth_clients')).toHaveLength(1)
+    const loading = { program: ['--import', 'tsx', 'dist/lib/cli/index.js'] }
+    for (const type of ['commonjs', 'module']) {
+      writeFileSync(join(folder, 'package.json'), JSON.stringify({ type }))
+      await cli.succeed(folder, [...args, '--scope', 'openid orders:read'], loading)
+    }
+    expect(await rowsOf(folder, 'oauth_clients')).toHaveLength(2)
   })
 
   test('--config names another file; its errors are printed without a stack', async () => {

@@ -1,25 +1,9 @@
-import { join } from 'node:path'
-import { startExampleApp } from '../support/client-server-example-app.ts'
 import { openCommandLine, withDatabase } from '../support/command-line.ts'
 
 const cli = openCommandLine()
 afterAll(() => cli.close())
 
 const nowhere = 'http://127.0.0.1:1/oauth'
-
-test('it finds no mistake in the example app', async () => {
-  const { data, close } = await startExampleApp()
-  try {
-    const folder = join(__dirname, '../..')
-    const config = ['--config', 'example-app/latchkey.config.ts']
-    const { stdout, stderr } = await cli.succeed(folder, ['doctor', ...config], { env: { NOTES_DATA: data } })
-    expect(stdout).toBe('')
-    expect(stderr).toMatch(/server: http:\/\/localhost:\d+\/oauth\nno mistakes were found\n$/)
-    expect(stderr).toMatch(/^database: .*\.sqlite$/m)
-  } finally {
-    await close()
-  }
-}, 60_000)
 
 test('a mistake is printed with its fix, as text or JSON, and an error has exit code 1', async () => {
   const folder = cli.folder()

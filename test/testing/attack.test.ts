@@ -113,11 +113,20 @@ const hosts: Record<string, Sound> = {
   },
 }
 
+/** The first host meets every attack, each other one every third; all of them with TEST_ALL=1. */
+const attacksOn = (place: number, skips: object): readonly Attack[] =>
+  place === 0 || process.env.TEST_ALL === '1'
+    ? attacks
+    : attacks.filter(({ name }, index) => index % 3 === place % 3 || name in skips)
+
 describe('the report has no finding, and says what was skipped, for a host', () => {
-  test.each(Object.entries(hosts))('%s', async (_, { skips = {}, ...host }) => {
-    const report = await attackHost(host)
+  const listed = Object.entries(hosts).map(([is, host], place) => [is, place, host] as const)
+  test.each(listed)('%s', async (_, place, { skips = {}, ...host }) => {
+    const tried = attacksOn(place, skips)
+    const report = await attackHost(host, tried)
     expectFindings(report, {})
-    expect(report.passed.length).toBeGreaterThan(20)
+    expect(report.passed.length + report.skipped.length).toBe(tried.length)
+    expect(report.passed.length).toBeGreaterThan(tried.length / 2)
     expect(Object.fromEntries(report.skipped.map(({ attack: name, why }) => [name, why]))).toMatchObject(
       skips,
     )
