@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import knex, { type Knex } from 'knex'
 import supertest from 'supertest'
 import { isRetryable, needsReconnect, temporarilyUnavailable } from '../../lib/database/errors.ts'
-import { type FaultDatabase, openFaultDatabase, silence } from '../support/fault-databases.ts'
+import { type FaultDatabase, isExhaustive, openFaultDatabase, silence } from '../support/fault-databases.ts'
 import { type Disk, missingMount, openLimitedFolder, openSmallDisk } from '../support/fault-disks.ts'
 import {
   familyOf,
@@ -242,7 +242,7 @@ const full = /database or disk is full/
 const failing = /disk I\/O error/
 
 describeWhere(missingMount(), 'a disk that is full', () => onDisk(() => openSmallDisk(4), full, false))
-describe('a file that may not grow', () => onDisk(openLimitedFolder, failing, false))
+if (isExhaustive) describe('a file that may not grow', () => onDisk(openLimitedFolder, failing, false))
 describe('a file that may not grow, of a lone process', () => onDisk(openLimitedFolder, failing, true))
 
 test.each([

@@ -21,7 +21,7 @@ import { type FaultServer, startServer } from '../support/fault-servers.ts'
 jest.setTimeout(120_000)
 
 const refreshTokenGracePeriod = 3600
-const rounds = isExhaustive ? 50 : 6
+const rounds = isExhaustive ? 50 : 3
 
 describeUnless(missingGalera(), 'a Galera cluster that is written to at both ends', () => {
   let cluster: Cluster | undefined

@@ -1,5 +1,5 @@
-// A database server that is restarted every two seconds, by turns politely and by SIGKILL, while clients refresh.
-// For four seconds; with FAULTS_LONG=1 for a minute, and then it says how it went.
+// A database server that is restarted again and again, by turns politely and by SIGKILL, while clients refresh.
+// For two seconds; with FAULTS_LONG=1 for a minute, and then it says how it went.
 import supertest from 'supertest'
 import { type FaultDatabase, openFaultDatabase, silence } from '../support/fault-databases.ts'
 import {
@@ -19,8 +19,8 @@ import { type FaultServer, startServer } from '../support/fault-servers.ts'
 jest.setTimeout(180_000)
 
 const isLong = process.env.FAULTS_LONG === '1'
-const lasting = isLong ? 60_000 : 4000
-const period = 2000
+const lasting = isLong ? 60_000 : 2000
+const period = isLong ? 2000 : 1000
 /** Milliseconds from the return of the database until everybody is served; a loaded machine may be slower. */
 const timeoutMs = isLong ? 5000 : 15_000
 /** Longer than any test here, so that a lost answer can always be had again. */
@@ -127,7 +127,7 @@ const underRestarts = async (kind: Kind): Promise<Story> => {
   const loops = clients.map(async (client) => {
     while (!isOver) {
       await refresh(place, client)
-      await pause(5)
+      await pause(20)
     }
   })
   // A loop that fails ends it all at once.

@@ -8,7 +8,6 @@ import { listen, type TestServer } from '../support/client-server.ts'
 import {
   type DatabaseKind,
   describeOnEach,
-  describeOnServers,
   type FaultDatabase,
   openFaultDatabase,
   silence,
@@ -129,12 +128,15 @@ const expectRecovery = async (scene: Scene, { forgets = false } = {}): Promise<v
 const allow = async (browser: RawBrowser, page: Answer): Promise<Answer> =>
   page.url.pathname.endsWith('/consent') ? browser.decide(page, 'allow') : page
 
-describeOnEach("Latchkey's own sessions without their table", (kind: DatabaseKind) => {
+describeOnEach("Latchkey's own sessions", (kind: DatabaseKind) => {
   let database: FaultDatabase
   let host: Host
   let listener: TestServer
   beforeAll(async () => {
-    database = openFaultDatabase(kind)
+    // Whoever waits for the table holds a connection each.
+    const own = { pool: { min: 0, max: 8 }, log: silence }
+    const isServer = kind !== 'SQLite'
+    database = openFaultDatabase(kind, { own: (config) => (isServer ? { ...config, ...own } : config) })
     host = await startSharedHost(database)
     listener = await listen(host.app)
   })
@@ -143,7 +145,7 @@ describeOnEach("Latchkey's own sessions without their table", (kind: DatabaseKin
     await host.close()
   })
 
-  test('pages are 503, and the API works', async () => {
+  test('without their table pages are 503, and the API works', async () => {
     const scene = await openScene(listener)
     const { knex, tablePrefix } = database
     const [here, gone] = [`${tablePrefix}sessions`, `${tablePrefix}gone`]
@@ -151,25 +153,9 @@ describeOnEach("Latchkey's own sessions without their table", (kind: DatabaseKin
     await expectOutage(scene).finally(() => knex.schema.renameTable(gone, here))
     await expectRecovery(scene)
   })
-})
 
-describeOnServers("Latchkey's own sessions while their table never answers", (kind) => {
-  let database: FaultDatabase
-  let host: Host
-  let listener: TestServer
-  beforeAll(async () => {
-    // Whoever waits for the table holds a connection each.
-    const own = { pool: { min: 0, max: 8 }, log: silence }
-    database = openFaultDatabase(kind, { own: (config) => ({ ...config, ...own }) })
-    host = await startSharedHost(database)
-    listener = await listen(host.app)
-  })
-  afterAll(async () => {
-    await listener.close()
-    await host.close()
-  })
-
-  test('pages are 503 in time, and the API works', async () => {
+  if (kind === 'SQLite') return
+  test('while their table never answers, pages are 503 in time, and the API works', async () => {
     const scene = await openScene(listener)
     const lock = await database.knex.client.acquireConnection()
     const run = (sql: string) => database.knex.raw(sql).connection(lock)

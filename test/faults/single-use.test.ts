@@ -1,13 +1,7 @@
 // Many requests at the same moment (24; 200 with TEST_ALL=1), each on a connection of its own, spread over two processes
 // (four with TEST_ALL=1).
 import { createChance } from '../support/fault-chance.ts'
-import {
-  type DatabaseKind,
-  describeOnEach,
-  type FaultDatabase,
-  openFaultDatabase,
-  rounds,
-} from '../support/fault-databases.ts'
+import { describeOnEach, type FaultDatabase, openFaultDatabase, rounds } from '../support/fault-databases.ts'
 import {
   familyOf,
   isActive,
@@ -40,23 +34,6 @@ afterAll(() => servers.close())
 const times = <T>(count: number, make: (index: number) => T): T[] =>
   Array.from({ length: count }, (_, index) => make(index))
 
-const onProcesses = (
-  kind: DatabaseKind,
-  refreshTokenGracePeriod: number,
-  tests: (place: Place) => void,
-): void => {
-  const place = {} as Place
-  let host: Host
-  beforeAll(async () => {
-    place.database = openFaultDatabase(kind)
-    host = await startSharedHost(place.database, { refreshTokenGracePeriod })
-    place.origins = await servers.start(sharedOptions(place.database, { refreshTokenGracePeriod }))
-    place.ada = await signIn(host.app)
-  })
-  afterAll(() => host.close())
-  tests(place)
-}
-
 /** Filled in before the tests run. */
 interface Place {
   database: FaultDatabase
@@ -74,8 +51,22 @@ const userinfos = async ({ origins }: Place, token: unknown): Promise<number[]> 
 
 const first = ({ origins: [origin = ''] }: Place): string => origin
 
-describeOnEach(`${crowd} requests at once, with the replay window`, (kind) => {
-  onProcesses(kind, 3600, (place) => {
+describeOnEach(`${crowd} requests at once`, (kind) => {
+  const place = {} as Place
+  let host: Host
+  const begin = async (refreshTokenGracePeriod: number): Promise<void> => {
+    place.origins = await servers.start(sharedOptions(place.database, { refreshTokenGracePeriod }))
+  }
+  beforeAll(async () => {
+    place.database = openFaultDatabase(kind)
+    host = await startSharedHost(place.database)
+    place.ada = await signIn(host.app)
+  })
+  afterAll(() => host.close())
+
+  describe('with the replay window', () => {
+    beforeAll(() => begin(3600))
+
     test('that redeem one code rightly: one success, one child, and a dead family', async () => {
       const code = await place.ada.code()
       const answers = await atOnce(place, Array(crowd).fill(redemption(code)))
@@ -166,10 +157,10 @@ describeOnEach(`${crowd} requests at once, with the replay window`, (kind) => {
       )
     })
   })
-})
 
-describeOnEach(`${crowd} requests at once, without a replay window`, (kind) => {
-  onProcesses(kind, 0, (place) => {
+  describe('without a replay window', () => {
+    beforeAll(() => begin(0))
+
     test('that refresh one token: one success, one successor, and a dead family', async () => {
       const code = await place.ada.code()
       const { body: tokens } = await postToken(first(place), redemption(code))

@@ -153,7 +153,10 @@ const onDatabase = (kind: DatabaseKind): void => {
     await table('sessions').whereNotIn('id', sessions).delete()
   })
 
-  describe.each(scenarios)('$name', (scenario) => {
+  // On servers every second request; what each statement does there is the same.
+  const triedScenarios = chance.shuffled(scenarios)
+  const sampledScenarios = triedScenarios.slice(0, Math.ceil(scenarios.length / 2))
+  describe.each(isExhaustive || kind === 'SQLite' ? scenarios : sampledScenarios)('$name', (scenario) => {
     const { prepare, kind: answerKind, leaves } = scenario
 
     const tried = isExhaustive ? ways : chance.shuffled(ways).slice(0, kind === 'SQLite' ? 2 : 1)

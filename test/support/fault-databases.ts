@@ -3,8 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import knex, { type Knex } from 'knex'
-import { rollback } from '../../lib/database/migrate.ts'
-import { connectionTo, type TestDatabase } from './database.ts'
+import { connectionTo, dropTables, type TestDatabase } from './database.ts'
 import { describeWith, services } from './services.ts'
 
 /** The three databases that the kit promises to work alike on. */
@@ -59,10 +58,7 @@ export const openFaultDatabase = (
   }
   const server = knex(own(config))
   const close = async (): Promise<void> => {
-    await rollback(server, { tablePrefix })
-    for (const name of ['migrations', 'migrations_lock', 'people']) {
-      await server.schema.dropTableIfExists(tablePrefix + name)
-    }
+    await dropTables(server, tablePrefix)
     await server.destroy()
   }
   return { kind, knex: server, tablePrefix, config, close }
