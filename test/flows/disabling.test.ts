@@ -1,10 +1,19 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
+import express, { type Express } from 'express'
 import { decodeProtectedHeader } from 'jose'
-import { type AuthRouter, authRouter, type ClientSeed, migrate, seedClients } from '../../lib/index.ts'
+import supertest from 'supertest'
+import {
+  type AuthRouter,
+  authRouter,
+  type ClientSeed,
+  migrate,
+  type ResourceServerOptions,
+  resourceServer,
+  seedClients,
+} from '../../lib/index.ts'
 import type { GrantType } from '../../lib/protocol/client-metadata.ts'
 import { tokenExchangeGrantType } from '../../lib/protocol/token-exchange.ts'
-import { type ApiProcess, startApi } from '../support/api-processes.ts'
 import { compiledProgram } from '../support/compiled.ts'
 import { connect, deviceGrant } from '../support/device.ts'
 import { callback, createUsers, people, secret } from '../support/host.ts'
@@ -25,7 +34,8 @@ let usersTable: string
 let here: AuthRouter
 let there: string
 let closeThere: () => Promise<void>
-const remote = {} as Record<'jwt' | 'opaque', ApiProcess>
+/** APIs that know the other process by its URL alone. */
+const remote = {} as Record<'jwt' | 'opaque', Express>
 
 const client = { client_id: 'web', client_secret: secret }
 const api = { client_id: 'api', client_secret: secret }
@@ -68,12 +78,18 @@ beforeAll(async () => {
   here = authRouter(options)
   await here.ready()
   const issuer = `${there}/oauth`
-  remote.jwt = await startApi({ issuer, audience: jwtApi })
+  const quiet = { info: () => {}, warn: () => {}, error: () => {} }
+  const apiOf = (options: ResourceServerOptions): Express =>
+    express().get(
+      '/notes',
+      resourceServer({ ...options, logger: quiet }).requireToken('notes:read'),
+      (_, res) => void res.json('notes'),
+    )
+  remote.jwt = apiOf({ issuer, audience: jwtApi })
   const introspection = { clientId: 'api', clientSecret: secret }
-  remote.opaque = await startApi({ issuer, audience: opaqueApi, introspection })
+  remote.opaque = apiOf({ issuer, audience: opaqueApi, introspection })
 })
 afterAll(async () => {
-  for (const one of Object.values(remote)) await one.close()
   await closeThere()
   await here.close()
   if (process.env.DATABASE_URL !== undefined) await database.knex.schema.dropTableIfExists(usersTable)
@@ -128,7 +144,9 @@ type Credentials = Awaited<ReturnType<typeof credentials>>
 
 const outcome = ({ status, body }: { status: number; body: Json }): string =>
   status < 300 ? 'ok' : String(body.error)
-const guarded = async (answer: Promise<{ status: number }>): Promise<number> => (await answer).status
+const guarded = async (answer: PromiseLike<{ status: number }>): Promise<number> => (await answer).status
+const guardedBy = (app: Express, token: string): Promise<number> =>
+  guarded(supertest(app).get('/notes').set('Authorization', `Bearer ${token}`))
 const active = async (value = '') => (await post('/introspect', { ...api, token: value })).body.active
 const exchanged = async (subject_token: string, fields: Fields = {}): Promise<string> => {
   const subject_token_type = 'urn:ietf:params:oauth:token-type:access_token'
@@ -148,112 +166,103 @@ const signedBy = ({ status, body }: { status: number; body: Json }): string => {
   return decodeProtectedHeader(body.id_token ?? '').kid === withdrawn ? 'signed by a withdrawn key' : 'ok'
 }
 
-type Row = readonly [string, (has: Credentials) => Promise<unknown>, ...expected: unknown[]]
+type Row = readonly [name: string, expected: readonly unknown[], ask: (has: Credentials) => Promise<unknown>]
 
-/**
- * Each endpoint, and its answer before anything is disabled; after the user is disabled in the host's table; after `revokeAll()`
- * alone; after the client is disabled; and after the key that signed is revoked.
- */
+// The answers before anything is disabled; after the user is disabled in the host's table; after `revokeAll()` alone; after the
+// client is disabled; and after the key that signed is revoked.
+const ofGrant = ['ok', 'invalid_grant', 'invalid_grant', 'invalid_client', 'ok']
+const ofClient = ['ok', 'ok', 'ok', 'invalid_client', 'ok']
+const ofToken = [200, 401, 401, 401, 200]
+
+/** Each endpoint and guard. */
 const rows: readonly Row[] = [
-  ['authorize', (has) => authorized(has, {}), 'ok', 'login_required', 'login_required', '400', 'ok'],
+  ['authorize', ['ok', 'login_required', 'login_required', '400', 'ok'], (has) => authorized(has, {})],
   [
     'authorize with an ID token as a hint',
+    ['ok', 'login_required', 'login_required', '400', 'invalid_request'],
     (has) => authorized(has, { id_token_hint: has.jwt.id_token }),
-    ...['ok', 'login_required', 'login_required', '400', 'invalid_request'],
   ],
-  [
-    'token: code',
-    async (has) => signedBy(await redeem(has.code, opaqueApi)),
-    ...['ok', 'invalid_grant', 'invalid_grant', 'invalid_client', 'ok'],
-  ],
+  ['token: code', ofGrant, async (has) => signedBy(await redeem(has.code, opaqueApi))],
   [
     'token: refresh',
+    ofGrant,
     async (has) => signedBy(await token('refresh_token', { refresh_token: has.opaque.refresh_token })),
-    ...['ok', 'invalid_grant', 'invalid_grant', 'invalid_client', 'ok'],
-  ],
-  [
-    'token: client credentials',
-    async () => outcome(await token('client_credentials', { scope: 'notes:read' })),
-    ...['ok', 'ok', 'ok', 'invalid_client', 'ok'],
   ],
   [
     'token: device',
+    ofGrant,
     async (has) => signedBy(await token(deviceGrant, { device_code: has.deviceCode })),
-    ...['ok', 'invalid_grant', 'invalid_grant', 'invalid_client', 'ok'],
+  ],
+  [
+    'token: client credentials',
+    ofClient,
+    async () => outcome(await token('client_credentials', { scope: 'notes:read' })),
   ],
   [
     'token: exchange',
+    ['ok', 'invalid_request', 'invalid_request', 'invalid_client', 'ok'],
     (has) => exchanged(has.plain.access_token),
-    ...['ok', 'invalid_request', 'invalid_request', 'invalid_client', 'ok'],
   ],
   [
     'token: exchange, JWT',
+    ['ok', 'invalid_request', 'invalid_request', 'invalid_client', 'invalid_request'],
     (has) => exchanged(has.jwt.access_token, { resource: jwtApi }),
-    ...['ok', 'invalid_request', 'invalid_request', 'invalid_client', 'invalid_request'],
   ],
-  ['userinfo', (has) => guarded(get('/oauth/userinfo', has.plain.access_token)), 200, 401, 401, 401, 200],
-  ['userinfo, JWT', (has) => guarded(get('/oauth/userinfo', has.jwt.access_token)), 200, 401, 401, 401, 401],
-  ['introspect, opaque', (has) => active(has.opaque.access_token), true, false, false, false, true],
-  ['introspect, JWT', (has) => active(has.jwt.access_token), true, false, false, false, false],
+  ['userinfo', ofToken, (has) => guarded(get('/oauth/userinfo', has.plain.access_token))],
   [
-    'revoke',
-    async () => outcome(await post('/revoke', { ...client, token: 'lk_at_unknown' })),
-    ...['ok', 'ok', 'ok', 'invalid_client', 'ok'],
+    'userinfo, JWT',
+    [200, 401, 401, 401, 401],
+    (has) => guarded(get('/oauth/userinfo', has.jwt.access_token)),
   ],
+  ['introspect, opaque', [true, false, false, false, true], (has) => active(has.opaque.access_token)],
+  ['introspect, JWT', [true, false, false, false, false], (has) => active(has.jwt.access_token)],
+  ['revoke', ofClient, async () => outcome(await post('/revoke', { ...client, token: 'lk_at_unknown' }))],
   [
     'par',
+    ofClient,
     async () =>
       outcome(await post('/par', { ...client, response_type: 'code', redirect_uri: callback, scope })),
-    ...['ok', 'ok', 'ok', 'invalid_client', 'ok'],
   ],
   [
     'device authorization',
+    ofClient,
     async () => outcome(await post('/device_authorization', { ...client, scope })),
-    ...['ok', 'ok', 'ok', 'invalid_client', 'ok'],
   ],
   [
     'registration management',
+    [200, 200, 200, 401, 200],
     ({ registered: { client_id, registration_access_token = '' } }) =>
       guarded(get(`/oauth/register/${client_id}`, registration_access_token)),
-    ...[200, 200, 200, 401, 200],
   ],
   [
     'account',
+    ['ok', 'login', 'login', 'ok', 'ok'],
     async ({ agent }) =>
       (await agent.get('/oauth/account')).html.includes('id="sign-out"') ? 'ok' : 'login',
-    ...['ok', 'login', 'login', 'ok', 'ok'],
   ],
   [
     'jwks',
+    [true, true, true, true, false],
     async (has) => {
       const { keys } = (await (await fetch(`${there}/oauth/jwks`)).json()) as { keys: Json[] }
       return keys.some(({ kid }) => kid === decodeProtectedHeader(has.jwt.access_token).kid)
     },
-    ...[true, true, true, true, false],
   ],
-  ['guard, opaque', (has) => guarded(get('/opaque', has.opaque.access_token)), 200, 401, 401, 401, 200],
+  ['guard, opaque', ofToken, (has) => guarded(get('/opaque', has.opaque.access_token))],
   // A JWT is verified by its signature alone: it works until it expires, or its key is revoked.
-  ['guard, JWT', (has) => guarded(get('/jwt', has.jwt.access_token)), 200, 200, 200, 200, 401],
-  [
-    'guard in another process, introspection',
-    async (has) => (await remote.opaque.get('/notes', has.opaque.access_token)).status,
-    ...[200, 401, 401, 401, 200],
-  ],
-  [
-    // This one keeps the key set of the issuer.
-    'guard in another process, JWT',
-    async (has) => (await remote.jwt.get('/notes', has.jwt.access_token)).status,
-    ...[200, 200, 200, 200, 200],
-  ],
+  ['guard, JWT', [200, 200, 200, 200, 401], (has) => guarded(get('/jwt', has.jwt.access_token))],
+  ['guard elsewhere, introspection', ofToken, (has) => guardedBy(remote.opaque, has.opaque.access_token)],
+  // This one keeps the key set of the issuer.
+  ['guard elsewhere, JWT', Array(5).fill(200), (has) => guardedBy(remote.jwt, has.jwt.access_token)],
 ]
 
 const answers = async (has: Credentials): Promise<Record<string, unknown>> => {
   const found: Record<string, unknown> = {}
-  for (const [name, ask] of rows) found[name] = await ask(has)
+  for (const [name, , ask] of rows) found[name] = await ask(has)
   return found
 }
 const expected = (column: number): Record<string, unknown> =>
-  Object.fromEntries(rows.map(([name, , ...columns]) => [name, columns[column]]))
+  Object.fromEntries(rows.map(([name, columns]) => [name, columns[column]]))
 
 test('before anything is disabled', async () => {
   expect(await answers(await credentials(ada))).toEqual(expected(0))
