@@ -1,8 +1,9 @@
 import { createHash, generateKeyPairSync, randomBytes, sign } from 'node:crypto'
 import type Database from 'better-sqlite3'
-import express, { type Express, type Request, type RequestHandler } from 'express'
+import express, { type Express, type Request } from 'express'
 import createKnex from 'knex'
 import { clients } from '../registrations.ts'
+import { document, keySet, metadataOf } from './ceiling-documents.ts'
 import { type Statements, statementsOn, tables } from './ceiling-statements.ts'
 import { createPeople } from './people.ts'
 import { serve } from './serving.ts'
@@ -82,11 +83,17 @@ const tokenRoute = (app: Express, database: Database, statements: Statements): v
     },
   )
   app.post('/token', express.urlencoded({ extended: false }), async (req, res) => {
-    const { grant_type, code, refresh_token } = req.body
+    const { grant_type, code, refresh_token, resource } = req.body
     const clientId = basicId(req)
     statements.client.get(clientId)
     const accessToken = secretOf()
     const answer = { access_token: accessToken, token_type: 'Bearer', expires_in: 3600 }
+    if (resource !== undefined) {
+      const times = { iat: seconds(), exp: seconds() + 3600 }
+      const claims = { iss: 'ceiling', sub: clientId, aud: resource, client_id: clientId, ...times }
+      const token = await jwt('RS256', { ...claims, jti: secretOf(), scope: 'notes:read' })
+      return void res.json({ ...answer, access_token: token, scope: 'notes:read' })
+    }
     if (grant_type === 'client_credentials') {
       statements.newAccessToken.run(hashed(accessToken), null, clientId, null, seconds() + 3600)
       return void res.json({ ...answer, scope: 'notes:read' })
@@ -134,13 +141,6 @@ const apiRoutes = (app: Express, statements: Statements): void => {
   })
 }
 
-/** A document as long as Latchkey's, serialised once. */
-const document = (content: object, length: number): RequestHandler => {
-  const short = JSON.stringify({ ...content, rest: '' }).length
-  const text = JSON.stringify({ ...content, rest: 'x'.repeat(length - short) })
-  return (_req, res) => void res.type('json').send(text)
-}
-
 await serve({
   prepare: async (settings) => {
     const knex = createKnex(sqliteConfig(settings))
@@ -161,9 +161,8 @@ await serve({
     browserRoutes(app, statements)
     tokenRoute(app, database, statements)
     apiRoutes(app, statements)
-    const metadata = { issuer: base, authorization_endpoint: `${base}/authorize` }
-    app.get('/.well-known/openid-configuration', document(metadata, 2500))
-    app.get('/jwks', document({ keys: [] }, 1280))
+    app.get('/.well-known/openid-configuration', document(metadataOf(base)))
+    app.get('/jwks', document(keySet()))
     // No check at all: a route of Express as it is without a guard, in a router as Latchkey's is.
     const unguarded = express.Router()
     unguarded.get('/notes', (_req, res) => void res.json({ client: 'web' }))

@@ -90,11 +90,13 @@ await serve({
       res.json({ subject: req.auth.subject })
     })
     // Only when it is first needed, so that nothing else is measured with it.
-    let jwts: Promise<express.Router> | undefined
-    app.use('/jwt', async (req, res, next) => {
-      jwts ??= withJwts(settings, base)
-      const router = await jwts
-      router(req, res, next)
+    let jwts: express.Router | undefined
+    app.use('/jwt', (req, res, next) => {
+      if (jwts) return jwts(req, res, next)
+      withJwts(settings, base).then((router) => {
+        jwts = router
+        router(req, res, next)
+      }, next)
     })
     await oauth.ready()
     return {
