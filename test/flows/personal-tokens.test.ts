@@ -6,7 +6,7 @@ import { tokenExchangeGrantType } from '../../lib/protocol/token-exchange.ts'
 import { removeExpiredRows } from '../../lib/repositories/pruning/schedule.ts'
 import { serverBehind } from '../../lib/router.ts'
 import { type Clock, stopClock } from '../support/clock.ts'
-import { clients, type Host, secret, startHost } from '../support/host.ts'
+import { clients, type Host, type HostSettings, secret, startHost } from '../support/host.ts'
 import { fieldsOf, RawBrowser } from '../support/raw-browser.ts'
 import { bob, guarded, introspect, post, revoke, tokensFor, userinfo, web } from '../support/tokens.ts'
 
@@ -18,10 +18,8 @@ const features: AuthRouterOptions['features'] = {
 
 let clock: Clock
 let host: Host
-let events: AuthEvent[]
-beforeEach(async () => {
-  clock = stopClock()
-  events = []
+const events: AuthEvent[] = []
+beforeAll(async () => {
   const api = {
     client_id: 'api',
     client_secret: secret,
@@ -34,11 +32,18 @@ beforeEach(async () => {
   })
   host.oauth.events.on('*', (event) => void events.push(event))
 })
-afterEach(async () => {
-  await host.close()
-  jest.restoreAllMocks()
+afterAll(() => host.close())
+beforeEach(async () => {
+  clock = stopClock()
+  events.length = 0
+  await host.database.knex(`${host.database.tablePrefix}personal_tokens`).delete()
+  await host.database.knex(host.usersTable).where({ id: 1 }).update({ disabled_at: null })
 })
+afterEach(() => jest.restoreAllMocks())
 
+/** Another router on the same database, with these options. */
+const another = (options: HostSettings['options'] = {}): Promise<Host> =>
+  startHost({ database: host.database, clients: [], options: { features, ...options } })
 const server = async (of = host) => serverBehind(of.oauth)!.ready()
 const make = async (given: { subject?: string; scopes?: string[]; days?: number } = {}, of = host) => {
   const { subject = '1', scopes = ['notes:read'], days = 30 } = given
@@ -76,55 +81,35 @@ describe('a personal access token', () => {
     })
   })
 
-  test.each<[string, (value: string) => Promise<unknown>]>([
+  test.each<[string, (value: string) => string]>([
     [
       'another character',
-      async (value) => status(`${value.slice(0, -9)}${value.at(-9) === 'x' ? 'y' : 'x'}${value.slice(-8)}`),
+      (value) => `${value.slice(0, -9)}${value.at(-9) === 'x' ? 'y' : 'x'}${value.slice(-8)}`,
     ],
-    ['a character more', (value) => status(`${value}0`)],
-    ['another prefix', (value) => status(value.replace('lk_pat_', 'lk_at_'))],
-    [
-      'after its end',
-      (value) => {
-        clock.travel(30 * day)
-        return status(value)
-      },
-    ],
-    [
-      'of a user who is disabled',
-      async (value) => {
-        await host.database.knex(host.usersTable).where({ id: 1 }).update({ disabled_at: 1 })
-        return status(value)
-      },
-    ],
-    [
-      'after revokeAll()',
-      async (value) => {
-        await host.oauth.users.revokeAll(1)
-        return status(value)
-      },
-    ],
-    [
-      'after erase()',
-      async (value) => {
-        await host.oauth.users.erase(1)
-        return status(value)
-      },
-    ],
-  ])('%s is refused', async (_what, use) => {
+    ['a character more', (value) => `${value}0`],
+    ['another prefix', (value) => value.replace('lk_pat_', 'lk_at_')],
+  ])('with %s is refused', async (_what, changed) => {
+    const { value } = await make()
+    expect(await status(changed(value))).toBe(401)
+  })
+
+  const people = () => host.database.knex(host.usersTable).where({ id: 1 })
+  test.each<[string, () => unknown]>([
+    ['it has expired', () => clock.travel(30 * day)],
+    ['its user is disabled', () => people().update({ disabled_at: 1 })],
+    ['revokeAll()', () => host.oauth.users.revokeAll(1)],
+    ['erase()', () => host.oauth.users.erase(1)],
+  ])('is refused after %s', async (_what, end) => {
     const { value } = await make()
     expect(await status(value)).toBe(200)
-    expect(await use(value)).toBe(401)
+    await end()
+    expect(await status(value)).toBe(401)
   })
 
   test('a guard for another scope, a resource or a recent login refuses it', async () => {
     const { value } = await make()
     const resource = 'https://app.example.com/mcp'
-    const other = await startHost({
-      database: host.database,
-      clients: [],
-      options: { features, resources: { [resource]: { scopes: ['notes:read'] } } },
-    })
+    const other = await another({ resources: { [resource]: { scopes: ['notes:read'] } } })
     const guards = {
       scope: host.oauth.requireToken('notes:write'),
       login: host.oauth.requireToken('notes:read', { maxAge: 60 }),
@@ -174,8 +159,7 @@ describe('a personal access token', () => {
 
   test('loses scopes that the option no longer has, and all when the option is off', async () => {
     const { value } = await make({ scopes: ['notes:read', 'notes:write'] })
-    const started = (more: AuthRouterOptions['features']) =>
-      startHost({ database: host.database, clients: [], options: { features: more } })
+    const started = (more: AuthRouterOptions['features']) => another({ features: more })
     const narrow = await started({ personalAccessTokens: { scopes: ['notes:write'] } })
     expect((await guarded(narrow, value)).status).toBe(403)
     expect(await status(value, await started({}))).toBe(401)
@@ -235,11 +219,7 @@ describe('a personal access token', () => {
   test('of a member names the organization, and ends with the membership', async () => {
     const members = new Set(['acme'])
     const organizations = () => [...members].map((id) => ({ id, name: id }))
-    const many = await startHost({
-      database: host.database,
-      clients: [],
-      options: { features, organizations },
-    })
+    const many = await another({ organizations })
     many.app.get('/org', many.oauth.requireToken('notes:read'), ({ auth }, res) => void res.json(auth))
     const choice = { subject: '1', name: 'x', scopes: ['notes:read'], expiresAt: clock.now() + day }
     const { value = '' } =
@@ -299,10 +279,7 @@ describe('the pages', () => {
       ...fieldsOf(await agent.open('/oauth/account/tokens/new'), form),
       ...chosen,
     })
-    expect({ status: made.status, location: made.location?.pathname }).toEqual({
-      status: 303,
-      location: '/oauth/account/tokens',
-    })
+    expect([made.status, made.location?.pathname]).toEqual([303, '/oauth/account/tokens'])
     const other = await signedIn()
     for (const [name, value] of agent.cookies) if (name.endsWith('_notice')) other.cookies.set(name, value)
     expect(valueOn(await other.open('/oauth/account/tokens'))).toBeUndefined()
@@ -310,23 +287,25 @@ describe('the pages', () => {
     expect(valueOn(await agent.open('/oauth/account/tokens'))).toMatch(/^lk_pat_/)
   })
 
-  test.each<[string, Record<string, string>, string]>([
-    ['no name', { name: ' ' }, 'Enter a name'],
-    ['a name of 61 characters', { name: 'x'.repeat(61) }, 'Enter a name'],
-    ['a name with a line break', { name: 'a\nb' }, 'Enter a name'],
-    ['no scope', { 'scope:notes:read': '', 'scope:openid': 'on' }, 'Choose at least one permission'],
-    ['no day', { days: '0' }, 'from 1 to <bdi>365</bdi>'],
-    ['too many days', { days: '366' }, 'from 1 to <bdi>365</bdi>'],
-    ['another number', { days: '1e2' }, 'from 1 to <bdi>365</bdi>'],
-  ])('%s is refused, and what was typed stays', async (_what, fields, message) => {
+  test('a wrong name, scope or lifetime is refused, and what was typed stays', async () => {
     const agent = await signedIn()
-    const { 'scope:notes:read': scope, ...others } = { ...chosen, ...fields }
-    const given = { ...others, ...(scope && { 'scope:notes:read': scope }) }
     const opened = fieldsOf(await agent.open('/oauth/account/tokens/new'), form)
-    const page = await agent.post('/oauth/account/tokens/new', { ...opened, ...given })
-    expect(page.status).toBe(400)
-    expect(page.html).toContain(message)
-    expect(page.html).toContain(`value="${fields.days ?? '90'}"`)
+    for (const [wrong, message] of [
+      [{ name: ' ' }, 'Enter a name'],
+      [{ name: 'x'.repeat(61) }, 'Enter a name'],
+      [{ name: 'a\nb' }, 'Enter a name'],
+      [{ 'scope:notes:read': '', 'scope:openid': 'on' }, 'Choose at least one permission'],
+      [{ days: '0' }, 'from 1 to <bdi>365</bdi>'],
+      [{ days: '366' }, 'from 1 to <bdi>365</bdi>'],
+      [{ days: '1e2' }, 'from 1 to <bdi>365</bdi>'],
+    ] as [Record<string, string>, string][]) {
+      const { 'scope:notes:read': scope, ...others } = { ...chosen, ...wrong }
+      const given = { ...others, ...(scope && { 'scope:notes:read': scope }) }
+      const page = await agent.post('/oauth/account/tokens/new', { ...opened, ...given })
+      expect({ wrong, status: page.status }).toEqual({ wrong, status: 400 })
+      expect(page.html).toContain(message)
+      expect(page.html).toContain(`value="${wrong.days ?? '90'}"`)
+    }
     expect(await rows()).toEqual([])
   })
 
@@ -358,7 +337,7 @@ describe('the pages', () => {
   })
 
   test.each(['/oauth/account/tokens', '/oauth/account/tokens/new'])(
-    '%s asks strangers to sign in',
+    '%s asks a stranger to sign in',
     async (path) => {
       const agent = new RawBrowser(host.app)
       const page = await agent.signIn(await agent.open(path))
@@ -391,11 +370,7 @@ describe('the pages', () => {
     const acme = { id: 'acme', name: 'Acme' }
     const globex = { id: 'globex', name: 'Globex' }
     let member = [acme, globex]
-    const many = await startHost({
-      database: host.database,
-      clients: [],
-      options: { features, organizations: () => member },
-    })
+    const many = await another({ organizations: () => member })
     const agent = await signedIn(many)
     const opened = fieldsOf(await agent.open('/oauth/account/tokens/new'), form)
     const wrong = await agent.post('/oauth/account/tokens/new', {
@@ -414,7 +389,7 @@ describe('the pages', () => {
   })
 
   test('without the option there are none', async () => {
-    const off = await startHost({ database: host.database, clients: [] })
+    const off = await another({ features: {} })
     const agent = await signedIn(off)
     expect((await agent.open('/oauth/account')).html).not.toContain('/account/tokens')
     expect((await agent.get('/oauth/account/tokens')).status).toBe(404)
@@ -422,11 +397,7 @@ describe('the pages', () => {
 
   test('a host with its own login page is asked to sign the user in again', async () => {
     let authTime = clock.now() - 700
-    const own = await startHost({
-      database: host.database,
-      clients: [],
-      options: { features, login: { url: '/login', current: () => ({ subject: 1, authTime }) } },
-    })
+    const own = await another({ login: { url: '/login', current: () => ({ subject: 1, authTime }) } })
     const agent = new RawBrowser(own.app)
     const { location } = await agent.get('/oauth/account/tokens/new')
     expect(location?.pathname).toBe('/login')
