@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import express, { type Express, type RequestHandler } from 'express'
 import session from 'express-session'
 import helmet from 'helmet'
+import supertest from 'supertest'
 import { authRouter, type ClientSeed, migrate, seedClients } from '../../lib/index.ts'
 import { minifyCss } from '../../lib/pages/minify.ts'
 import { openTestDatabase } from '../support/database.ts'
@@ -154,21 +155,21 @@ describe('beside what the host has already', () => {
       const agent = browser()
       const login = await agent.open(authorizeUrl({ ...web, ...parameters, prompt: 'consent' }))
       expectHeaders(login, formAction)
-      const failed = await agent.signIn(login, ada[0], 'wrong')
-      expect(failed.status).toBe(400)
-      expectHeaders(failed, formAction)
-      const consent = await agent.signIn(failed)
+      const consent = await agent.signIn(login)
       expect(consent.url.pathname).toBe('/oauth/consent')
       expectHeaders(consent, formAction)
       codeOf(await agent.decide(consent, 'allow'), { redirectUri: parameters.redirect_uri })
     })
 
-    test('let them end nowhere else without a request', async () => {
+    test('let forms end nowhere else without a request, and are those of a failed sign-in too', async () => {
       const agent = browser()
       expectHeaders(await agent.get('/oauth/authorize'), "'self'")
       expectHeaders(await agent.get('/oauth/login?authorization_request=x'), "'self'")
       expectHeaders(await agent.send('PUT', '/oauth/consent'), "'self'")
       expectHeaders(await agent.post('/oauth/login', {}), "'self'")
+      const failed = await agent.signIn(await agent.open(authorizeUrl(web)), ada[0], 'wrong')
+      expect(failed.status).toBe(400)
+      expectHeaders(failed, secure)
     })
 
     test('JSON answers are not changed by the host either', async () => {
@@ -203,13 +204,31 @@ describe('assets', () => {
     expect(headers).not.toHaveProperty('set-cookie')
   })
 
-  test('under another they are kept for a short while, and a known tag is 304', async () => {
+  test('under another they are kept for a short while, and the answer to a known tag is 304', async () => {
     for (const address of ['/oauth/assets/style.css', '/oauth/assets/style.css?v=AAAAAAAAAAAAAAAA']) {
       const { status, headers } = await browser().get(address)
       expect([status, headers['cache-control']]).toEqual([200, 'public, max-age=300'])
-      const again = await browser().get(address, { 'If-None-Match': headers.etag ?? '' })
-      expect([again.status, again.html, again.headers.etag]).toEqual([304, '', headers.etag])
-      expect((await browser().get(address, { 'If-None-Match': '"other"' })).status).toBe(200)
+      for (const tag of [`${headers.etag}`, `W/${headers.etag}`, `"other", W/${headers.etag}`, '*']) {
+        const again = await browser().get(address, { 'If-None-Match': tag })
+        expect([tag, again.status, again.html, again.headers.etag]).toEqual([tag, 304, '', headers.etag])
+        expect(again.headers['cache-control']).toBe('public, max-age=300')
+      }
+      expect((await browser().get(address, { 'If-None-Match': 'W/"other"' })).status).toBe(200)
+    }
+  })
+
+  test('are compressed as the browser wishes, and are the same', async () => {
+    const address = await linked()
+    const get = (accepted: string) => supertest(host.app).get(address).set('Accept-Encoding', accepted)
+    const plain = await get('identity')
+    expect(plain.headers).not.toHaveProperty('content-encoding')
+    const codings = { 'gzip, deflate, br': 'br', gzip: 'gzip', 'br;q=0, gzip': 'gzip', zstd: undefined }
+    for (const [accepted, encoding] of Object.entries(codings)) {
+      const { headers, text } = await get(accepted)
+      expect([headers.vary, headers['content-encoding']]).toEqual(['Accept-Encoding', encoding])
+      expect(headers.etag).toBe(encoding ? `W/${plain.headers.etag}` : plain.headers.etag)
+      // supertest decodes it.
+      expect(text).toBe(plain.text)
     }
   })
 
@@ -229,14 +248,8 @@ describe('an issuer that is guessed', () => {
   let app: Express
   const lines: string[] = []
   beforeAll(async () => {
-    const database = openTestDatabase()
-    const { knex, tablePrefix } = database
     const logger = { info: () => {}, warn: () => {}, error: (line: string) => void lines.push(line) }
-    const secrets = ['a secret of the tests that is long enough']
-    const oauth = authRouter({ database: knex, tablePrefix, secrets, logger })
-    open.push(database)
-    await oauth.ready()
-    await seedClients(knex, clients, { tablePrefix, scopes: { 'notes:read': 'x', 'notes:write': 'y' } })
+    const { oauth } = await start({ options: { issuer: undefined, logger } })
     app = express().use('/oauth', oauth).use('/elsewhere', oauth)
   })
 
@@ -374,4 +387,62 @@ test('an Express 4 host has the whole flow, errors and 405 too', async () => {
     jest.dontMock('express')
     await host?.close()
   }
+})
+
+describe('the documents of resources', () => {
+  const resources = {
+    'https://app.example.com/mcp': { name: 'Notes', scopes: ['notes:read', 'notes:write'] },
+    'https://app.example.com': { scopes: ['notes:read'] },
+    'https://app.example.com/odd(path)*:x{y}?tenant=1': { scopes: [] },
+    'https://one.example.com/shared': { scopes: ['notes:read'] },
+    'https://two.example.com/shared': { scopes: ['notes:write'] },
+  }
+  const prefix = '/.well-known/oauth-protected-resource'
+  let host: Host
+  beforeAll(async () => {
+    host = await start({ options: { resources } })
+  })
+
+  test('are where RFC 9728 §3.1 says', async () => {
+    const get = (path: string, from = 'app.example.com') => supertest(host.app).get(path).set('Host', from)
+    const notes = await get(`${prefix}/mcp`)
+    expect(notes.body).toEqual({
+      resource: 'https://app.example.com/mcp',
+      authorization_servers: ['http://localhost:3000/oauth'],
+      scopes_supported: ['notes:read', 'notes:write'],
+      bearer_methods_supported: ['header'],
+      resource_name: 'Notes',
+    })
+    expect(notes.headers).toMatchObject({
+      'content-type': 'application/json',
+      'access-control-allow-origin': '*',
+      'cache-control': 'public, max-age=300',
+    })
+    const named = async (path: string, from?: string) => (await get(path, from)).body.resource
+    expect(await named(prefix)).toBe('https://app.example.com')
+    expect(await named(`${prefix}/odd(path)*:x{y}?tenant=1`)).toBe(Object.keys(resources)[2])
+    // Behind a proxy the host may be another one; only a path that two hosts share depends on it.
+    expect(await named(`${prefix}/mcp`, 'backend:8080')).toBe('https://app.example.com/mcp')
+    for (const from of ['one', 'two']) {
+      expect(await named(`${prefix}/shared`, `${from}.example.com`)).toBe(
+        `https://${from}.example.com/shared`,
+      )
+    }
+    expect((await get(`${prefix}/shared`, 'three.example.com')).status).toBe(404)
+    expect((await supertest(host.app).post(`${prefix}/mcp`)).status).toBe(405)
+  })
+
+  test.each([
+    ['Express 5', express],
+    ['Express 4', jest.requireActual<typeof express>('express-4')],
+  ])('leave other paths below theirs to the host: %s', async (_version, create) => {
+    const app = create().use(host.oauth.wellKnown)
+    app.get(`${prefix}/other`, (_req, res) => void res.json({ resource: 'mine' }))
+    expect((await supertest(app).get(`${prefix}/other`)).body).toEqual({ resource: 'mine' })
+    expect((await supertest(app).get(`${prefix}/mcp`)).body.resource).toBe('https://app.example.com/mcp')
+    for (const path of ['oauth-authorization-server', 'openid-configuration'])
+      expect((await supertest(app).get(`/.well-known/${path}/oauth`)).body.issuer).toBe(
+        'http://localhost:3000/oauth',
+      )
+  })
 })

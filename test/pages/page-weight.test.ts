@@ -1,9 +1,6 @@
-import request from 'supertest'
 import { createLanguages } from '../../lib/pages/i18n/languages.ts'
 import { samples } from '../../lib/pages/samples.ts'
 import { createViews } from '../../lib/pages/views.ts'
-import { type Host, startHost } from '../support/host.ts'
-import { RawBrowser } from '../support/raw-browser.ts'
 
 jest.setTimeout(60_000)
 
@@ -96,47 +93,5 @@ describe.each(tags)('every page in every state, in the language %s', (language) 
       expect(html).not.toMatch(/<(?:object|embed|base|style)\b|\sstyle=|\son[a-z]+=|@import|url\(/)
     }
     expect(style.toString()).not.toMatch(/@import|url\(|https?:/)
-  })
-})
-
-describe('the stylesheet of a host with an accent', () => {
-  let host: Host
-  beforeAll(async () => {
-    host = await startHost({ options: { branding: { accent: '#2F6B4F' } } })
-  })
-  afterAll(() => host?.close())
-  const browser = () => new RawBrowser(host.app)
-
-  test('is sent compressed as the browser wishes, and is the same', async () => {
-    const { html } = await browser().get('/oauth/authorize')
-    const address = / href="([^"]+style\.css[^"]*)"/.exec(html)?.[1] ?? ''
-    const plain = await request(host.app).get(address).set('Accept-Encoding', 'identity')
-    expect(plain.headers).not.toHaveProperty('content-encoding')
-    const codings = { 'gzip, deflate, br': 'br', gzip: 'gzip', 'br;q=0, gzip': 'gzip', zstd: undefined }
-    for (const [accepted, coding] of Object.entries(codings)) {
-      const { headers, text } = await request(host.app).get(address).set('Accept-Encoding', accepted)
-      expect({ vary: headers.vary, encoding: headers['content-encoding'] }).toEqual({
-        ...{ vary: 'Accept-Encoding', encoding: coding },
-      })
-      expect(headers.etag).toBe(coding ? `W/${plain.headers.etag}` : plain.headers.etag)
-      // supertest decodes it.
-      expect(text).toBe(plain.text)
-    }
-  })
-
-  test('has a URL with its hash, is cached for a year, and is 304 for a known tag, compressed or not', async () => {
-    const { html } = await browser().get('/oauth/authorize')
-    const address = / href="([^"]+style\.css[^"]*)"/.exec(html)?.[1] ?? ''
-    const { status, headers, html: style } = await browser().get(address)
-    expect(status).toBe(200)
-    expect(style).toContain('--accent: #2f6b4f;')
-    expect(headers['cache-control']).toBe('public, max-age=31536000, immutable')
-    expect(address).toBe(`/oauth/assets/style.css?v=${headers.etag?.replaceAll('"', '')}`)
-    for (const tag of [`${headers.etag}`, `W/${headers.etag}`, `"other", W/${headers.etag}`, '*']) {
-      const again = await browser().get(address, { 'If-None-Match': tag })
-      expect({ tag, status: again.status, body: again.html }).toEqual({ tag, status: 304, body: '' })
-      expect(again.headers['cache-control']).toBe('public, max-age=31536000, immutable')
-    }
-    expect((await browser().get(address, { 'If-None-Match': 'W/"other"' })).status).toBe(200)
   })
 })
