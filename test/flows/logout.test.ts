@@ -82,8 +82,9 @@ const confirm = (agent: RawBrowser, page: Answer, fields: Fields = {}): Promise<
 describe('with an ID token of the signed-in user', () => {
   test('the user is signed out at once and redirected to the registered URI', async () => {
     const { agent, tokens } = await visitor()
-    const hint = { id_token_hint: tokens.id_token, post_logout_redirect_uri: bye, state: 'a state' }
-    expectSentTo(await agent.get(logoutUrl(hint)), bye, { state: 'a state' })
+    const state = 'a&b=c#d?e%20+/"<>\\ a\u202eb\u2066c\u200f'
+    const hint = { id_token_hint: tokens.id_token, post_logout_redirect_uri: bye, state }
+    expectSentTo(await agent.get(logoutUrl(hint)), bye, { state })
     await expectSignedOut(agent)
   })
 
@@ -94,15 +95,6 @@ describe('with an ID token of the signed-in user', () => {
     const two = await visitor()
     const query = { id_token_hint: two.tokens.id_token, post_logout_redirect_uri: byeWithQuery, state: 's' }
     expectSentTo(await two.agent.get(logoutUrl(query)), byeWithQuery, { state: 's' })
-  })
-
-  test.each([
-    ['an ampersand and other signs', 'a&b=c#d?e%20+/"<>\\'],
-    ['direction marks', 'a\u202eb\u2066c\u200f'],
-  ])('state comes back unchanged: %s', async (_, state) => {
-    const { agent, tokens } = await visitor()
-    const hint = { id_token_hint: tokens.id_token, post_logout_redirect_uri: bye, state }
-    expectSentTo(await agent.get(logoutUrl(hint)), bye, { state })
   })
 
   test('and no redirect URI, a page confirms it and links to the client’s home page', async () => {
@@ -159,15 +151,20 @@ describe('without a hint the user is asked', () => {
     await expectSignedOut(agent)
   })
 
-  test('without any parameters', async () => {
-    const { agent } = await visitor()
-    const page = await agent.get('/oauth/logout')
-    expectConfirmation(page)
-    expect(page.headers['content-security-policy']).toMatch(/form-action 'self'(;|$)/)
-    await expectSignedIn(agent)
-    expectSignedOutPage(await confirm(agent, page))
-    await expectSignedOut(agent)
-  })
+  test.each<Fields>([{}, { state: 'a state' }, { post_logout_redirect_uri: bye, state: 's' }])(
+    'and signed out without a redirect where no client is named: %j',
+    async (parameters) => {
+      const { agent } = await visitor()
+      const page = await agent.get(logoutUrl(parameters))
+      expectConfirmation(page)
+      expect(page.headers['content-security-policy']).toMatch(/form-action 'self'(;|$)/)
+      expect(page.html).not.toContain('bye')
+      expect(Object.keys(fieldsOf(page, 'csrf_token'))).toEqual(['csrf_token'])
+      await expectSignedIn(agent)
+      expectSignedOutPage(await confirm(agent, page))
+      await expectSignedOut(agent)
+    },
+  )
 
   test('with the client alone, the page afterwards leads to it', async () => {
     const { agent } = await visitor()
@@ -231,39 +228,14 @@ describe('with an ID token of the same user, but of a login that is not active h
   })
 })
 
-describe('with a redirect URI alone, which could be any client’s', () => {
-  const alone = { post_logout_redirect_uri: bye, state: 's' }
-
-  test('the user is asked, and signs out without a redirect', async () => {
-    const { agent } = await visitor()
-    const page = await agent.get(logoutUrl(alone))
-    expectConfirmation(page)
-    expect(page.html).not.toContain('bye')
-    expect(Object.keys(fieldsOf(page, 'csrf_token'))).toEqual(['csrf_token'])
-    await expectSignedIn(agent)
-    expectSignedOutPage(await confirm(agent, page))
-    await expectSignedOut(agent)
-  })
-
-  test('a browser in which nobody is signed in is not redirected', async () => {
-    expectSignedOutPage(await browser().get(logoutUrl(alone)))
-  })
-})
-
-describe('the confirmation counts only from our own page in this browser', () => {
-  const asked = async () => {
-    const { agent } = await visitor()
-    const page = await agent.get(logoutUrl({ client_id: 'shop', post_logout_redirect_uri: bye, state: 's' }))
-    return { agent, page, fields: fieldsOf(page, 'csrf_token') }
-  }
-
-  test('pressed twice, the second time no user is signed in', async () => {
-    const { agent, fields } = await asked()
-    const twin = agent.clone()
-    expectSentTo(await agent.post('/oauth/logout', fields), bye, { state: 's' })
-    expectSentTo(await twin.post('/oauth/logout', fields), bye, { state: 's' })
-    await expectSignedOut(agent)
-  })
+test('a confirmation that is sent twice leads to the same place', async () => {
+  const { agent } = await visitor()
+  const page = await agent.get(logoutUrl({ client_id: 'shop', post_logout_redirect_uri: bye, state: 's' }))
+  const fields = fieldsOf(page, 'csrf_token')
+  const twin = agent.clone()
+  expectSentTo(await agent.post('/oauth/logout', fields), bye, { state: 's' })
+  expectSentTo(await twin.post('/oauth/logout', fields), bye, { state: 's' })
+  await expectSignedOut(agent)
 })
 
 describe('without a login', () => {
@@ -276,7 +248,8 @@ describe('without a login', () => {
     expectSentTo(await browser().get(logoutUrl(hinted)), bye, state)
   })
 
-  test('or shows a page, and no session begins', async () => {
+  test('or shows a page if no client is named, and no session begins', async () => {
+    expectSignedOutPage(await browser().get(logoutUrl({ post_logout_redirect_uri: bye, state: 's' })))
     const page = await browser().get('/oauth/logout')
     expectSignedOutPage(page)
     expect(page.setCookies).toEqual([])
@@ -326,16 +299,14 @@ describe('what ends with the login', () => {
   })
 })
 
-describe('a disabled user', () => {
-  test('signs out without asking if no user is signed in', async () => {
-    const { agent } = await visitor({ as: 'bob' })
-    const person = () => host.database.knex(host.usersTable).where({ email: bob.email })
-    await person().update({ disabled_at: 1 })
-    const answer = await agent.get(logoutUrl({ client_id: 'shop', post_logout_redirect_uri: bye }))
-    await person().update({ disabled_at: null })
-    expectSentTo(answer, bye)
-    await expectSignedOut(agent)
-  })
+test('a disabled user signs out without a confirmation', async () => {
+  const { agent } = await visitor({ as: 'bob' })
+  const person = () => host.database.knex(host.usersTable).where({ email: bob.email })
+  await person().update({ disabled_at: 1 })
+  const answer = await agent.get(logoutUrl({ client_id: 'shop', post_logout_redirect_uri: bye }))
+  await person().update({ disabled_at: null })
+  expectSentTo(answer, bye)
+  await expectSignedOut(agent)
 })
 
 describe("in the host's session", () => {
@@ -366,7 +337,7 @@ describe("in the host's session", () => {
     await expectSignedOut(agent)
   })
 
-  test('that of somebody who never signed in here is left alone, whatever link they follow', async () => {
+  test('the data of a visitor who has not signed in here stays, also with the link of another user', async () => {
     const attacker = browser(hosted)
     const { id_token: id_token_hint } = await signedIn(attacker, { of: hosted })
     const agent = browser(hosted)
@@ -377,17 +348,15 @@ describe("in the host's session", () => {
   })
 })
 
-describe('while the database fails', () => {
-  test('the answer is 503 and the user is still signed in', async () => {
-    const { agent, tokens } = await visitor()
-    const { knex, tablePrefix } = host.database
-    for (const name of ['clients', 'logins', 'sessions']) {
-      await knex.schema.renameTable(`${tablePrefix}${name}`, `${tablePrefix}away`)
-      const hint = { id_token_hint: tokens.id_token, post_logout_redirect_uri: bye }
-      const answer = await agent.get(logoutUrl(hint))
-      await knex.schema.renameTable(`${tablePrefix}away`, `${tablePrefix}${name}`)
-      expectErrorPage(answer, 503)
-    }
-    await expectSignedIn(agent)
-  })
+test('while the database fails the answer is 503 and the user is still signed in', async () => {
+  const { agent, tokens } = await visitor()
+  const { knex, tablePrefix } = host.database
+  for (const name of ['clients', 'logins', 'sessions']) {
+    await knex.schema.renameTable(`${tablePrefix}${name}`, `${tablePrefix}away`)
+    const hint = { id_token_hint: tokens.id_token, post_logout_redirect_uri: bye }
+    const answer = await agent.get(logoutUrl(hint))
+    await knex.schema.renameTable(`${tablePrefix}away`, `${tablePrefix}${name}`)
+    expectErrorPage(answer, 503)
+  }
+  await expectSignedIn(agent)
 })

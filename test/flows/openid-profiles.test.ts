@@ -14,10 +14,9 @@ import { answerOf, expectError, refresh, type TokenAnswer, userinfo } from '../s
 
 const scope = 'openid profile email address phone offline_access'
 const client = { client_secret: secret, redirect_uris: [callback], scope, id_token_scope_claims: false }
-const signedOut = 'https://client.example.com/signed-out'
 const byBasic = { token_endpoint_auth_method: 'client_secret_basic' } as const
 const clients: ClientSeed[] = [
-  { ...client, ...byBasic, client_id: 'basic', post_logout_redirect_uris: [signedOut] },
+  { ...client, ...byBasic, client_id: 'basic' },
   { ...client, client_id: 'post', token_endpoint_auth_method: 'client_secret_post' },
   { ...client, ...byBasic, client_id: 'second' },
   { ...client, client_id: 'claims', id_token_scope_claims: true, id_token_lifetime: 120 },
@@ -354,28 +353,5 @@ describe('Config', () => {
     } finally {
       await secure.close()
     }
-  })
-})
-
-describe('RP-Initiated Logout', () => {
-  const silent = authorizeUrl({ client_id: 'basic', scope: 'openid', state: 's', prompt: 'none' })
-  const visitor = async (): Promise<RawBrowser> => {
-    const agent = new RawBrowser(host.app)
-    await agent.grant(authorizeUrl({ client_id: 'basic', scope: 'openid' }), grace.email, grace.password)
-    expect(clientAnswer(await agent.get(silent)).fields.code).toBeDefined()
-    return agent
-  }
-
-  test.each<[string, Record<string, string>]>([
-    ['only a state', { state: 'a state' }],
-    ['a registered URI but no client', { post_logout_redirect_uri: signedOut, state: 's' }],
-  ])('with %s the user is asked, then signed out without a redirect', async (_, fields) => {
-    const agent = await visitor()
-    const page = await agent.get(`/oauth/logout?${new URLSearchParams(fields)}`)
-    expect({ status: page.status, location: page.location }).toEqual({ status: 200, location: undefined })
-    expect(clientAnswer(await agent.get(silent)).fields.code).toBeDefined()
-    const done = await agent.submit(page, 'name="csrf_token"')
-    expect({ status: done.status, location: done.location }).toEqual({ status: 200, location: undefined })
-    expect(clientAnswer(await agent.get(silent)).fields.error).toBe('login_required')
   })
 })
