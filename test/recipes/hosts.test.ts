@@ -1,9 +1,28 @@
-// The recipes for apps with a login of their own, as they stand in the documentation.
+// The recipes for apps with a login or users of their own, as they stand in the documentation: Nest runs and Prisma is
+// type-checked in one run of tsc, with the options of a Nest project.
 
+import { existsSync, writeFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { hash } from '@node-rs/bcrypt'
+import createKnex, { type Knex } from 'knex'
+import { type ClientSeed, migrate, seedClients } from '../../lib/index.ts'
+import { callback, secret } from '../support/host.ts'
+import { freePort, type HostFolder, openHostFolder } from '../support/host-folder.ts'
 import { claimsOf } from '../support/outcomes.ts'
-import { locationOf, type RawBrowser } from '../support/raw-browser.ts'
-import { authorizeAt, grantedTo, type Recipe, redeemed, startRecipe } from '../support/recipe.ts'
+import { locationOf, RawBrowser } from '../support/raw-browser.ts'
+import {
+  authorizeAt,
+  compileFolder,
+  grantedTo,
+  type Recipe,
+  redeemed,
+  startRecipe,
+} from '../support/recipe.ts'
+import { describeWith, services } from '../support/services.ts'
+import { filesOf } from '../support/snippets.ts'
 import { ada } from '../support/stock-client.ts'
+
+jest.setTimeout(120_000)
 
 const recipes = [
   { page: 'docs/recipes/passport.md', signedIn: 'Hello Ada Lovelace', signedOut: 'Hello stranger' },
@@ -14,7 +33,7 @@ describe.each(recipes)('$page', ({ page, signedIn, signedOut }) => {
   let recipe: Recipe
   beforeAll(async () => {
     recipe = await startRecipe(page)
-  }, 60_000)
+  })
   afterAll(() => recipe?.folder.remove())
 
   const home = async (browser: RawBrowser): Promise<string> => (await browser.get('/')).html
@@ -95,4 +114,136 @@ test('with a page of its own the Passport app gets the browser, and gives it bac
   } finally {
     recipe.folder.remove()
   }
-}, 60_000)
+})
+
+const orms = 'docs/recipes/orms.md'
+const { 'app.mjs': app = '', ...modules } = filesOf(orms)
+const web: ClientSeed = {
+  client_id: 'web',
+  client_secret: secret,
+  redirect_uris: [callback],
+  first_party: true,
+}
+
+/** The app of the page with the users of a module in place of its own. */
+const appWith = (module: string): string =>
+  `import { users } from './${module}'\n${app.replace(/ {2}users: \{[\s\S]*?\n {2}\},\n/, '  users,\n')}`
+
+const forms = [
+  { form: 'as a table', code: app },
+  { form: 'behind Sequelize', code: appWith('sequelize-users.mjs') },
+  { form: 'behind TypeORM', code: appWith('typeorm-users.mjs') },
+]
+
+describeWith('postgresql', orms, () => {
+  const schema = `recipes_${process.pid}`
+  let knex: Knex
+  let folder: HostFolder
+  beforeAll(async () => {
+    const admin = createKnex({ client: 'pg', connection: services.postgresql })
+    await admin.schema.createSchemaIfNotExists(schema)
+    await admin.destroy()
+    knex = createKnex({ client: 'pg', connection: services.postgresql, searchPath: [schema] })
+    // The names that each of them gives to the table of a model User.
+    for (const table of ['Users', 'user']) {
+      await knex.schema.createTable(table, (columns) => {
+        columns.increments('id')
+        for (const name of ['email', 'passwordHash', 'fullName']) columns.string(name)
+        for (const name of ['disabledAt', 'createdAt', 'updatedAt']) columns.timestamp(name)
+      })
+      const passwordHash = await hash(ada.password, { cost: 4 })
+      await knex(table).insert({ email: ada.email, fullName: ada.full_name, passwordHash })
+    }
+    await migrate(knex)
+    await seedClients(knex, [web])
+    folder = openHostFolder(modules)
+  })
+  afterAll(async () => {
+    folder?.remove()
+    await knex?.schema.dropSchemaIfExists(schema, true)
+    await knex?.destroy()
+  })
+
+  test.each(forms)(
+    'users $form sign in, have claims, and cannot when they are disabled',
+    async ({ code }) => {
+      const port = await freePort()
+      const origin = `http://localhost:${port}`
+      const file = `app-${port}.mjs`
+      writeFileSync(join(folder.path, file), code)
+      const env = { DATABASE_URL: services.postgresql, PGOPTIONS: `-c search_path=${schema}` }
+      await folder.start(file, { PORT: String(port), ...env })
+      const request = authorizeAt(`${origin}/oauth`, { scope: 'openid profile email' })
+      const visit = () => new RawBrowser(origin, origin).grant(request, ada.email, ada.password)
+      const { id_token } = await redeemed({ issuer: `${origin}/oauth` }, locationOf(await visit()))
+      expect(claimsOf(id_token ?? '')).toMatchObject({ sub: '1', name: ada.full_name, email: ada.email })
+      const wrong = await new RawBrowser(origin, origin).grant(request, 'eve@example.com', ada.password)
+      expect(wrong.status).toBe(400)
+      for (const table of ['Users', 'user']) await knex(table).update({ disabledAt: new Date() })
+      try {
+        expect((await visit()).status).toBe(400)
+      } finally {
+        for (const table of ['Users', 'user']) await knex(table).update({ disabledAt: null })
+      }
+    },
+  )
+})
+
+const root = join(__dirname, '../..')
+
+/** What Prisma generates for the model of the page, as far as the recipe uses it. */
+const prisma = {
+  'generated/prisma/client.ts':
+    'export type User = { id: number; email: string; passwordHash: string; fullName: string; disabledAt: Date | null }',
+  'prisma.ts': `import type { User } from './generated/prisma/client.js'
+type By = { where: { id: number } | { email: string } }
+export declare const prisma: { user: { findUnique(by: By): Promise<User | null> } }`,
+}
+
+describe('docs/recipes/nestjs.md', () => {
+  let recipe: Recipe
+  beforeAll(async () => {
+    const main = (folder: Recipe['folder']): string => `${compileFolder(folder)}/src/main.js`
+    const { 'prisma-users.ts': users = '', 'passwords.mjs': passwords = '' } = filesOf(orms)
+    const changed = (files: Record<string, string>) => ({
+      ...files,
+      ...{ 'passwords.mjs': passwords, 'prisma-users.ts': users, ...prisma },
+    })
+    recipe = await startRecipe('docs/recipes/nestjs.md', { main, changed })
+  })
+  afterAll(() => recipe?.folder.remove())
+
+  const orders = (token?: string) =>
+    fetch(`${recipe.origin}/api/orders`, {
+      headers: token === undefined ? {} : { Authorization: `Bearer ${token}` },
+    })
+
+  test('a user signs in, and the decorated route gets the token', async () => {
+    const response = await grantedTo(recipe, recipe.browser(), { scope: 'openid orders:read' })
+    const { access_token } = await redeemed(recipe, response)
+    const answer = await orders(access_token)
+    expect(await answer.json()).toEqual({ ordersOf: '1' })
+  })
+
+  test('the guard answers requests without a token or without the scope, with the challenge', async () => {
+    const none = await orders()
+    expect([none.status, none.headers.get('www-authenticate')]).toEqual([
+      401,
+      expect.stringMatching(/^Bearer /),
+    ])
+    const { access_token } = await redeemed(recipe, await grantedTo(recipe, recipe.browser()))
+    const less = await orders(access_token)
+    expect([less.status, (await less.json()).error]).toEqual([403, 'insufficient_scope'])
+  })
+
+  test('discovery is at the root, and routes of Nest stay beside it', async () => {
+    const found = await fetch(`${recipe.origin}/.well-known/oauth-authorization-server/oauth`)
+    expect((await found.json()).issuer).toBe(recipe.issuer)
+    expect((await fetch(`${recipe.origin}/nothing`)).status).toBe(404)
+  })
+
+  test('the users of Prisma have the types of the option', () => {
+    const compiled = join(recipe.folder.path, 'dist', relative(root, recipe.folder.path), 'prisma-users.js')
+    expect(existsSync(compiled)).toBe(true)
+  })
+})
