@@ -1,0 +1,271 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import express, { type Express } from 'express'
+import { createLocalJWKSet, jwtVerify } from 'jose'
+import createKnex, { type Knex } from 'knex'
+import supertest from 'supertest'
+import { type AuthRouter, authRouter, migrate, seedClients, seedUsers } from '../../lib/index.ts'
+import { openTestDatabase } from '../support/database.ts'
+import {
+  type DatabaseKind,
+  describeOnServers,
+  openFaultDatabase,
+  silence,
+} from '../support/fault-databases.ts'
+import { type FaultProxy, openFaultProxy } from '../support/fault-proxy.ts'
+import type { StartFaultServer } from '../support/fault-server.ts'
+import { type FaultServer, startServer } from '../support/fault-servers.ts'
+import { authorizeUrl, callback, clients, issuer, secret } from '../support/host.ts'
+import { codeOf, expectErrorPage } from '../support/outcomes.ts'
+import { RawBrowser } from '../support/raw-browser.ts'
+import { services } from '../support/services.ts'
+
+// A request waits a limited time for the server to be ready; a server that starts again continues where it was stopped.
+
+const quiet = { info: () => {}, warn: () => {}, error: () => {} }
+const secrets = ['a secret of the tests that is long enough']
+const scopes = { 'notes:read': 'Read your notes', 'notes:write': 'Write notes for you' }
+
+jest.setTimeout(60_000)
+
+/** Deadlines of so many milliseconds or more come after a twentieth, until `jest.restoreAllMocks()`. */
+const hurry = (least: number): void => {
+  const real = globalThis.setTimeout
+  const hurried = (run: () => void, milliseconds = 0, ...rest: unknown[]): unknown =>
+    real(run, milliseconds >= least ? milliseconds / 20 : milliseconds, ...rest)
+  jest.spyOn(globalThis, 'setTimeout').mockImplementation(hurried as unknown as typeof setTimeout)
+}
+afterEach(() => {
+  jest.restoreAllMocks()
+})
+
+interface Served {
+  readonly oauth: AuthRouter
+  readonly app: Express
+}
+
+const serve = (database: Knex | Knex.Config, tablePrefix: string): Served => {
+  const oauth = authRouter({ issuer, database, tablePrefix, secrets, scopes, logger: quiet })
+  const app = express().use('/oauth', oauth)
+  app.get('/api', oauth.requireToken(), (_req, res) => void res.send('never'))
+  return { oauth, app }
+}
+
+const clientCredentials = (app: Express) =>
+  supertest(app)
+    .post('/oauth/token')
+    .type('form')
+    .send({ grant_type: 'client_credentials', scope: 'notes:read', client_id: 'web', client_secret: secret })
+const guarded = (app: Express) => supertest(app).get('/api').set('Authorization', 'Bearer unknown')
+const keySet = (app: Express) => supertest(app).get('/oauth/jwks')
+
+const unavailable = { error: 'temporarily_unavailable', error_description: expect.any(String) }
+
+/** The API, the pages and the guard all say 503, and when to come again. */
+const expectUnavailable = async ({ app }: Served): Promise<void> => {
+  const page = new RawBrowser(app).get(authorizeUrl({ client_id: 'web', scope: 'openid' }))
+  const answers = await Promise.all([clientCredentials(app), keySet(app), guarded(app)])
+  expect(
+    answers.map(({ status, body, headers }) => ({ status, body, retry: headers['retry-after'] })),
+  ).toEqual(answers.map(() => ({ status: 503, body: unavailable, retry: '1' })))
+  const answer = await page
+  expectErrorPage(answer, 503)
+  expect(answer.headers['retry-after']).toBe('1')
+}
+
+const expectServed = async ({ app }: Served): Promise<void> => {
+  const statuses = [await clientCredentials(app), await keySet(app), await guarded(app)].map(
+    ({ status }) => status,
+  )
+  expect(statuses).toEqual([200, 200, 401])
+}
+
+test('during a long migration requests are answered 503; the migration continues, and then they are served', async () => {
+  const { knex, tablePrefix, close } = openTestDatabase()
+  // Another process has begun.
+  const lock = `${tablePrefix}migrations_lock`
+  await knex.schema.createTable(lock, (columns) => {
+    columns.increments('index').primary()
+    columns.integer('is_locked')
+  })
+  await knex(lock).insert({ index: 1, is_locked: 1 })
+  // The timeout of waiting requests, which is the longest.
+  hurry(8000)
+  const served = serve(knex, tablePrefix)
+  let isReady = false
+  const ready = served.oauth.ready().then(() => {
+    isReady = true
+  })
+  await expectUnavailable(served)
+  expect(isReady).toBe(false)
+  await knex(lock).update({ is_locked: 0 })
+  // The same attempt for which the requests did not wait.
+  await ready
+  await seedClients(knex, clients, { tablePrefix, scopes, logger: quiet })
+  await expectServed(served)
+  await served.oauth.close()
+  await close()
+})
+
+test('close() and functions such as users.revokeAll() wait for the start', async () => {
+  const { knex, tablePrefix, close } = openTestDatabase()
+  const { oauth } = serve(knex, tablePrefix)
+  const revoked = oauth.users.revokeAll('1')
+  await oauth.close()
+  // They are created last.
+  const keys: unknown[] = await knex(`${tablePrefix}signing_keys`)
+  await revoked
+  await close()
+  expect(keys.length).toBeGreaterThan(0)
+})
+
+const onServer = (kind: Exclude<DatabaseKind, 'SQLite'>): void => {
+  const url = kind === 'PostgreSQL' ? services.postgresql : services.mariadb
+  const database = openFaultDatabase(kind)
+  let proxy: FaultProxy
+  let served: Served | undefined
+  let own: Knex | undefined
+
+  const config = (): Knex.Config => ({ ...database.config, connection: proxy.url, log: silence })
+  beforeAll(async () => {
+    proxy = await openFaultProxy(url)
+    const { tablePrefix } = database
+    await migrate(database.knex, { tablePrefix })
+    await seedClients(database.knex, clients, { tablePrefix, scopes, logger: quiet })
+  })
+  afterEach(async () => {
+    proxy.heal()
+    await served?.oauth.close()
+    await own?.destroy()
+    own = undefined
+  })
+  afterAll(async () => {
+    await proxy.close()
+    await database.close()
+  })
+
+  /** Repeats until it is served, as Retry-After asks; each failed connection may cost one attempt. */
+  const insist = async (given: Served): Promise<void> => {
+    for (let attempt = 1; attempt < 20; attempt += 1) {
+      const { status } = await clientCredentials(given.app)
+      if (status !== 503) break
+    }
+    await expectServed(given)
+  }
+
+  test('that accepts connections and never answers is 503 from the first request on; when it is back, requests are served', async () => {
+    proxy.blackHole()
+    hurry(4000)
+    served = serve(config(), database.tablePrefix)
+    await expectUnavailable(served)
+    await expectUnavailable(served)
+    proxy.heal()
+    jest.restoreAllMocks()
+    await insist(served)
+  })
+
+  test('whose connections in the host’s pool are silent is 503, and they are closed', async () => {
+    own = createKnex({ ...config(), pool: { min: 0, max: 2 }, acquireConnectionTimeout: 60_000 })
+    await own.raw('select 1')
+    void proxy.forget()
+    hurry(4000)
+    served = serve(own, database.tablePrefix)
+    await expectUnavailable(served)
+    jest.restoreAllMocks()
+    await insist(served)
+  })
+}
+
+describeOnServers('a database at the start', onServer)
+
+describe('when the server process is killed and started again', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'latchkey-restart-'))
+  const database: Knex.Config = {
+    client: 'better-sqlite3',
+    connection: { filename: join(folder, 'app.sqlite') },
+    useNullAsDefault: true,
+  }
+  const settings: StartFaultServer = {
+    database,
+    tablePrefix: 'oauth_',
+    secrets,
+    // Long enough for any restart.
+    refreshTokenGracePeriod: 600,
+  }
+
+  let server: FaultServer | undefined
+  let origin = ''
+  let ownKnex: Knex
+
+  /** Starts a server process on the file, and waits until it listens. */
+  const startAgain = async (): Promise<void> => {
+    server = await startServer(settings)
+    origin = server.origin
+  }
+
+  const kill = async (): Promise<void> => server?.kill()
+
+  beforeAll(async () => {
+    await startAgain()
+    ownKnex = createKnex(database)
+    await seedClients(ownKnex, clients, { scopes })
+    await seedUsers(ownKnex, [{ username: 'ada@example.com', password: 'ada’s password' }])
+  })
+  afterAll(async () => {
+    await kill()
+    await ownKnex.destroy()
+    rmSync(folder, { recursive: true })
+  })
+
+  const request = authorizeUrl({ client_id: 'web', scope: 'openid email', state: 's' })
+  const silent = `${request}&prompt=none`
+  const browserWith = (cookies: Iterable<[string, string]>): RawBrowser => {
+    const agent = new RawBrowser(origin)
+    for (const [name, value] of cookies) agent.cookies.set(name, value)
+    return agent
+  }
+  /** A POST to the token endpoint of the server that runs now. */
+  const post = (fields: Record<string, string>) =>
+    supertest(origin)
+      .post('/oauth/token')
+      .type('form')
+      .send({ client_id: 'web', client_secret: secret, ...fields })
+      .ok(() => true)
+  const redeem = (code: string) => post({ grant_type: 'authorization_code', code, redirect_uri: callback })
+  const refresh = (token: string) => post({ grant_type: 'refresh_token', refresh_token: token })
+  const jwks = async () => (await supertest(origin).get('/oauth/jwks')).body
+
+  test('session, consent, pending request, code, tokens and keys survive', async () => {
+    const agent = new RawBrowser(origin)
+    const { body: tokens } = await redeem(codeOf(await agent.grant(request)))
+    const unused = codeOf(await agent.get(silent))
+    const stranger = new RawBrowser(origin)
+    const page = await stranger.open(request)
+    const keysBefore = await jwks()
+
+    await kill()
+    await startAgain()
+
+    expect(await jwks()).toEqual(keysBefore)
+    const rules = { issuer, audience: 'web', algorithms: ['RS256'] }
+    const { payload } = await jwtVerify(tokens.id_token, createLocalJWKSet(await jwks()), rules)
+    expect(payload.sub).toEqual(expect.any(String))
+    const asking = supertest(origin).get('/oauth/userinfo')
+    const userinfo = await asking.auth(tokens.access_token, { type: 'bearer' })
+    expect({ status: userinfo.status, sub: userinfo.body.sub }).toEqual({ status: 200, sub: payload.sub })
+
+    const later = browserWith(agent.cookies)
+    const { body: again } = await redeem(codeOf(await later.get(silent)))
+    const { payload: next } = await jwtVerify(again.id_token, createLocalJWKSet(keysBefore))
+    expect(next).toMatchObject({ sub: payload.sub, auth_time: payload.auth_time })
+
+    expect((await redeem(unused)).status).toBe(200)
+    expect((await redeem(unused)).body.error).toBe('invalid_grant')
+    const refreshed = await refresh(tokens.refresh_token)
+    expect(refreshed.status).toBe(200)
+    expect((await refresh(refreshed.body.refresh_token)).status).toBe(200)
+    // A user who was about to sign in continues on the open page.
+    codeOf(await browserWith(stranger.cookies).signIn(page))
+  })
+})
