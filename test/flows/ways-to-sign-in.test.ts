@@ -3,96 +3,284 @@ import { join } from 'node:path'
 import express from 'express'
 import session from 'express-session'
 import type { AuthRouterOptions } from '../../lib/index.ts'
-import { authorizeUrl, type Host, startHost } from '../support/host.ts'
-import { codeOf } from '../support/outcomes.ts'
-import { type Answer, RawBrowser } from '../support/raw-browser.ts'
+import { forgedForms } from '../support/forged-forms.ts'
+import { authorizeUrl, callback, clients, type Host, secret, startHost } from '../support/host.ts'
+import {
+  claimsOf,
+  codeOf,
+  expectErrorPage,
+  expectErrorRedirect,
+  expectExpiredPage,
+} from '../support/outcomes.ts'
+import { type Answer, fieldsOf, RawBrowser } from '../support/raw-browser.ts'
+import { ada, answerOf, bob, redeem, userinfo } from '../support/tokens.ts'
 
-const docs = readFileSync(join(__dirname, '../../docs/pages.md'), 'utf8')
-/** The example of docs/pages.md, in an app whose provider knows one user. */
-const snippet = /## The way back[\s\S]*?```js\n([\s\S]*?)```/.exec(docs)?.[1] ?? ''
-const app = express.Router()
-const google = { authorizationUrl: () => '/auth/google/callback?code=1' }
-const run = new Function('app', 'google', 'userOfGoogle', `${snippet}; return login`)
-const login: AuthRouterOptions['login'] = run(app, google, async () => ({ id: 1 }))
+// What else a user can choose to sign in: another account, and links to other pages of the host.
 
 let host: Host
 beforeAll(async () => {
-  const links = { forgotPassword: '/forgot?from=oauth', signUp: 'https://join.example.com/now' }
-  host = await startHost({
-    before: [session({ secret: 'of the host', resave: false, saveUninitialized: false }), app],
-    options: { login, branding: { links }, session: 'host' },
-  })
+  const other = { client_id: 'other', client_secret: secret, redirect_uris: [callback] }
+  host = await startHost({ clients: [...clients, other] })
 })
 afterAll(() => host.close())
+afterEach(() => jest.restoreAllMocks())
+beforeEach(() => table('consents').delete())
 
+const table = (name: string) => host.database.knex(`${host.database.tablePrefix}${name}`)
 const browser = () => new RawBrowser(host.app)
-const request = authorizeUrl({ client_id: 'web', scope: 'openid' })
-/** Where the link with this text leads. */
-const linkOn = ({ html }: Answer, text: RegExp): URL => {
-  const links = [...html.matchAll(/<a\b[^>]* href="([^"]*)"[^>]*>(.*?)<\/a>/g)]
-  const [, href = ''] = links.find(([, , words = '']) => text.test(words)) ?? []
-  return new URL(href.replaceAll('&amp;', '&'), 'http://localhost:3000')
-}
-const returnTo = (link: URL): string => link.searchParams.get('return_to') ?? ''
+const web = { client_id: 'web', scope: 'openid', state: 's' }
+const select = { ...web, prompt: 'select_account' }
+const pathOf = (answer: Answer): string => `${answer.status} ${answer.url.pathname}`
+const choicePage = '200 /oauth/select-account'
+const loginPage = '200 /oauth/login'
+const consentPage = '200 /oauth/consent'
+
+/** Presses a button of the page. */
+const choose = (agent: RawBrowser, page: Answer, decision: 'continue' | 'another'): Promise<Answer> =>
+  agent.submit(page, `value="${decision}"`, { decision })
+
+const subjectIn = async (answer: Answer): Promise<unknown> =>
+  claimsOf((await answerOf(redeem(host, codeOf(answer)))).id_token).sub
 /** Follows the page that leads on after a page of the host. */
 const goOn = (agent: RawBrowser, page: Answer): Promise<Answer> => {
   const [, url = ''] = /http-equiv="refresh" content="0; url=([^"]+)"/.exec(page.html) ?? []
   return agent.open(url.replaceAll('&amp;', '&'))
 }
 
-test('the example of the documentation signs in with a provider and comes back to the client', async () => {
+/** A browser in which Ada has signed in and allowed the client. */
+const visited = async (): Promise<RawBrowser> => {
   const agent = browser()
-  const form = await agent.open(request)
-  expect(form.html).toContain('<label for="username">Email</label>')
-  expect(form.html).toContain('<img src="/google.svg" alt="" width="20" height="20">')
-  const link = linkOn(form, /Continue with <bdi>Google/)
-  expect(`${link.pathname} ${returnTo(link)}`).toMatch(
-    /^\/auth\/google \/oauth\/login\?authorization_request=/,
-  )
-  const consent = await goOn(agent, await agent.open(link.href))
-  expect(consent.html).toContain('ada<wbr>@example.com')
-  codeOf(await agent.decide(consent, 'allow'))
+  codeOf(await agent.grant(authorizeUrl(web)))
+  return agent
+}
+
+/** The same, asked which account it shall be. */
+const asked = async (request: Record<string, string> = select) => {
+  const agent = await visited()
+  const page = await agent.open(authorizeUrl(request))
+  expect(pathOf(page)).toBe(choicePage)
+  const id = page.url.searchParams.get('authorization_request') ?? ''
+  return { agent, page, waiting: `/oauth/authorize?authorization_request=${id}` }
+}
+
+test('a signed-in user can continue or use another account', async () => {
+  const { page } = await asked()
+  const text = page.html.replace(/<[^>]+>/g, ' ').replace(/\s+/g, ' ')
+  expect(text).toContain('Choose an account to continue to Web client ( client.example.com )')
+  expect(text).toContain('Continue as ada@example.com')
+  expect(text).toContain('Use another account')
+  expect(page.html).not.toContain('name="password"')
+  expect(page.headers['cache-control']).toBe('no-store')
+  expect(page.headers['content-security-policy']).toContain("form-action 'self' https:")
 })
 
-test('who comes back without having signed in sees the form again', async () => {
-  const agent = browser()
-  const link = linkOn(await agent.open(request), /Forgot/)
-  const again = await goOn(agent, await agent.open(returnTo(link)))
-  expect(again.url.pathname).toBe('/oauth/login')
-  codeOf(await agent.decide(await agent.signIn(again, 'bob@example.com', 'bob’s password'), 'allow'))
-})
-
-test('the links carry the way back, and the name that was typed to the page for a new password', async () => {
-  const agent = browser()
-  const failed = await agent.signIn(await agent.open(request), 'ada@example.com', 'wrong')
-  const [forgot, signUp] = [linkOn(failed, /Forgot/), linkOn(failed, /Create/)]
-  expect(Object.fromEntries(forgot.searchParams)).toEqual({
-    from: 'oauth',
-    return_to: expect.stringMatching(/^\/oauth\/login\?authorization_request=lk_ar_[\w-]{43}&returned=1$/),
-    login_hint: 'ada@example.com',
+describe('“Continue”', () => {
+  test('is for this request alone: another tab and the next request ask again', async () => {
+    const { agent, page, waiting } = await asked()
+    const other = await agent.open(authorizeUrl({ ...select, state: 'other' }))
+    codeOf(await choose(agent, page, 'continue'))
+    expectExpiredPage(await agent.get(waiting))
+    expectExpiredPage(await choose(agent, page, 'continue'))
+    const id = other.url.searchParams.get('authorization_request') ?? ''
+    expect(pathOf(await agent.open(`/oauth/authorize?authorization_request=${id}`))).toBe(choicePage)
+    codeOf(await choose(agent, other, 'continue'))
+    expect(pathOf(await agent.open(authorizeUrl(select)))).toBe(choicePage)
   })
-  expect(linkOn(failed, /reset your password/).href).toBe(forgot.href)
-  expect(signUp.host).toBe('join.example.com')
-  expect(returnTo(signUp)).toBe(`http://localhost:3000${returnTo(forgot)}`)
-  expect(signUp.searchParams.has('login_hint')).toBe(false)
-  expect(returnTo(linkOn(await browser().open('/oauth/account'), /Google/))).toBe('/oauth/account')
+
+  test('cannot be skipped by opening any URL of it again', async () => {
+    const { agent, page, waiting } = await asked()
+    const tries = [waiting, `${waiting}&prompt=none`, `${waiting}&max_age=100000`, authorizeUrl(select)]
+    for (const url of tries) expect(pathOf(await agent.open(url))).toBe(choicePage)
+    codeOf(await agent.get(authorizeUrl(web)))
+    const consent = await agent.get(waiting.replace('/authorize', '/consent'))
+    expect(pathOf(await agent.decide(consent, 'allow'))).toBe(choicePage)
+    codeOf(await choose(agent, page, 'continue'))
+  })
+
+  test('means the account that the page named: after another sign-in it asks about that one', async () => {
+    const { agent, page } = await asked()
+    const bobs = await agent.open(authorizeUrl({ ...select, client_id: 'other' }))
+    await agent.signIn(await choose(agent, bobs, 'another'), bob.email, bob.password)
+    const again = await choose(agent, page, 'continue')
+    expect(pathOf(again)).toBe(choicePage)
+    expect(again.html).toContain('bob@example.com')
+    expect(again.html).not.toContain('ada@example.com')
+    const consent = await choose(agent, again, 'continue')
+    expect(pathOf(consent)).toBe(consentPage)
+    expect(await subjectIn(await agent.decide(consent, 'allow'))).toBe('2')
+  })
 })
 
-test.each(['ada@example.com', 'nobody@example.com'])(
-  'one try is left after four failures of %s',
-  async (name) => {
+describe('“Use another account”', () => {
+  test('shows an empty sign-in form, and keeps the login until another user signs in', async () => {
+    const agent = browser()
+    const tokens = await answerOf(redeem(host, codeOf(await agent.grant(authorizeUrl(web)))))
+    const open = async () => (await table('logins').where({ subject: '1' }).whereNull('ended_at')).length
+    const before = await open()
+    const login = await choose(agent, await agent.open(authorizeUrl(select)), 'another')
+    expect(pathOf(login)).toBe(loginPage)
+    expect(fieldsOf(login, 'name="password"').username).toBe('')
+    expect((await agent.signIn(login, bob.email, 'wrong')).status).toBe(400)
+    expect(await open()).toBe(before)
+    expect((await userinfo(host, tokens.access_token)).status).toBe(200)
+    codeOf(await agent.get(authorizeUrl({ ...web, prompt: 'none' })))
+    const consent = await agent.signIn(login, bob.email, bob.password)
+    expect(await subjectIn(await agent.decide(consent, 'allow'))).toBe('2')
+    expect(await open()).toBe(before - 1)
+    expect((await userinfo(host, tokens.access_token)).status).toBe(401)
+  })
+
+  test('keeps the login_hint, and the same page still accepts the current account', async () => {
+    const { agent, page } = await asked({ ...select, login_hint: bob.email })
+    const login = await choose(agent, page, 'another')
+    expect(fieldsOf(login, 'name="password"').username).toBe(bob.email)
+    expect(await subjectIn(await choose(agent, page, 'continue'))).toBe('1')
+  })
+})
+
+describe('a wrong form chooses nothing:', () => {
+  let agent: RawBrowser
+  let page: Answer
+  let waiting: string
+  let right: Record<string, string>
+  const send = (form: Record<string, string> | [string, string][], headers = {}): Promise<Answer> =>
+    agent.post('/oauth/select-account', form, headers)
+  beforeAll(async () => {
+    ;({ agent, page, waiting } = await asked())
+    right = fieldsOf(page, 'value="continue"')
+  })
+  afterEach(async () => expect(pathOf(await agent.open(waiting))).toBe(choicePage))
+
+  const foreign = { 'another browser': async () => fieldsOf((await asked()).page, 'value="continue"') }
+  test.each(forgedForms(foreign))('one %s is 403', async (_, forge) => {
+    const { fields, headers } = await forge(right, agent)
+    for (const decision of ['continue', 'another'])
+      expectErrorPage(await send({ ...fields, decision }, headers), 403)
+  })
+
+  test('one with the token of the login form of the same request is 403: the token names the form', async () => {
+    const login = await agent.get(waiting.replace('/authorize?', '/login?'))
+    const { csrf_token = '' } = fieldsOf(login, 'name="password"')
+    expectErrorPage(await send({ ...right, csrf_token, decision: 'continue' }), 403)
+  })
+
+  test('one without a known decision is 400', async () => {
+    for (const decision of [{}, { decision: 'maybe' }])
+      expectErrorPage(await send({ ...right, ...decision }), 400)
+  })
+
+  test('one with a login that is made up asks again', async () => {
+    const { login: _, ...fields } = right
+    for (const login of [{}, { login: 'made up' }])
+      expect(pathOf(await agent.follow(await send({ ...fields, decision: 'continue', ...login })))).toBe(
+        choicePage,
+      )
+  })
+
+  test('one of another browser is the page for expired requests', async () => {
+    const thief = await visited()
+    expectExpiredPage(await thief.get(page.url.href))
+    expectExpiredPage(await choose(thief, page, 'continue'))
+  })
+})
+
+test('the host’s own login page gets the prompt, and decides', async () => {
+  const user = { id: 1, at: 1_700_000_000 }
+  const login = { url: '/sign-in', current: () => ({ subject: user.id, authTime: user.at }) }
+  const hosted = await startHost({ options: { login } })
+  const agent = new RawBrowser(hosted.app)
+  codeOf(await agent.decide(await agent.open(authorizeUrl(web)), 'allow'))
+  const there = await agent.get(authorizeUrl(select))
+  expect(there.location?.pathname).toBe('/sign-in')
+  expect(there.location?.searchParams.get('prompt')).toBe('select_account')
+  const comeBack = async ({ location }: Answer): Promise<Answer> =>
+    goOn(agent, await agent.get(location?.searchParams.get('return_to') ?? ''))
+  expectErrorRedirect(await comeBack(there), 'login_required', { state: 's' })
+  const again = await agent.get(authorizeUrl(select))
+  user.at += 1000
+  codeOf(await comeBack(again))
+  await hosted.close()
+})
+
+describe('the links of the sign-in form', () => {
+  const docs = readFileSync(join(__dirname, '../../docs/pages.md'), 'utf8')
+  /** The example of docs/pages.md, in an app whose provider knows one user. */
+  const snippet = /## The way back[\s\S]*?```js\n([\s\S]*?)```/.exec(docs)?.[1] ?? ''
+  const app = express.Router()
+  const google = { authorizationUrl: () => '/auth/google/callback?code=1' }
+  const run = new Function('app', 'google', 'userOfGoogle', `${snippet}; return login`)
+  const login: AuthRouterOptions['login'] = run(app, google, async () => ({ id: 1 }))
+
+  let own: Host
+  beforeAll(async () => {
+    const links = { forgotPassword: '/forgot?from=oauth', signUp: 'https://join.example.com/now' }
+    own = await startHost({
+      before: [session({ secret: 'of the host', resave: false, saveUninitialized: false }), app],
+      options: { login, branding: { links }, session: 'host' },
+    })
+  })
+  afterAll(() => own.close())
+
+  const browser = () => new RawBrowser(own.app)
+  const request = authorizeUrl(web)
+  /** Where the link with this text leads. */
+  const linkOn = ({ html }: Answer, text: RegExp): URL => {
+    const links = [...html.matchAll(/<a\b[^>]* href="([^"]*)"[^>]*>(.*?)<\/a>/g)]
+    const [, href = ''] = links.find(([, , words = '']) => text.test(words)) ?? []
+    return new URL(href.replaceAll('&amp;', '&'), 'http://localhost:3000')
+  }
+  const returnTo = (link: URL): string => link.searchParams.get('return_to') ?? ''
+  test('the example of the documentation signs in with a provider and comes back to the client', async () => {
+    const agent = browser()
+    const form = await agent.open(request)
+    expect(form.html).toContain('<label for="username">Email</label>')
+    expect(form.html).toContain('<img src="/google.svg" alt="" width="20" height="20">')
+    const link = linkOn(form, /Continue with <bdi>Google/)
+    expect(`${link.pathname} ${returnTo(link)}`).toMatch(
+      /^\/auth\/google \/oauth\/login\?authorization_request=/,
+    )
+    const consent = await goOn(agent, await agent.open(link.href))
+    expect(consent.html).toContain('ada<wbr>@example.com')
+    codeOf(await agent.decide(consent, 'allow'))
+  })
+
+  test('a user who comes back without having signed in sees the form again', async () => {
+    const agent = browser()
+    const link = linkOn(await agent.open(request), /Forgot/)
+    const again = await goOn(agent, await agent.open(returnTo(link)))
+    expect(again.url.pathname).toBe('/oauth/login')
+    codeOf(await agent.decide(await agent.signIn(again, 'bob@example.com', 'bob’s password'), 'allow'))
+  })
+
+  test('the links carry the way back, and the name that was typed to the page for a new password', async () => {
+    const agent = browser()
+    const failed = await agent.signIn(await agent.open(request), 'ada@example.com', 'wrong')
+    const [forgot, signUp] = [linkOn(failed, /Forgot/), linkOn(failed, /Create/)]
+    expect(Object.fromEntries(forgot.searchParams)).toEqual({
+      from: 'oauth',
+      return_to: expect.stringMatching(/^\/oauth\/login\?authorization_request=lk_ar_[\w-]{43}&returned=1$/),
+      login_hint: 'ada@example.com',
+    })
+    expect(linkOn(failed, /reset your password/).href).toBe(forgot.href)
+    expect(signUp.host).toBe('join.example.com')
+    expect(returnTo(signUp)).toBe(`http://localhost:3000${returnTo(forgot)}`)
+    expect(signUp.searchParams.has('login_hint')).toBe(false)
+    expect(returnTo(linkOn(await browser().open('/oauth/account'), /Google/))).toBe('/oauth/account')
+  })
+
+  test.each([
+    [ada.email, 3],
+    ['nobody@example.com', 4],
+  ])('after four failures of %s one try is left', async (name, more) => {
+    // The previous test has failed once with the first name.
     const agent = browser()
     let page = await agent.open(request)
     const says: string[] = []
-    for (let failures = 1; failures <= 6; failures += 1) {
+    for (let failures = 1; failures <= more + 2; failures += 1) {
       page = await agent.signIn(page, name, `wrong ${failures}`)
       const [words = ''] = /You have 1 try left|Too many attempts/.exec(page.html) ?? []
       says.push(words)
     }
-    // The other test has failed once already with one of the names.
-    const isCounted = name === 'ada@example.com' ? 1 : 0
-    expect(says.slice(3 - isCounted)).toEqual([
-      ...['You have 1 try left', '', 'Too many attempts', 'Too many attempts'].slice(0, 3 + isCounted),
-    ])
-  },
-)
+    expect(says.slice(more - 1)).toEqual(['You have 1 try left', '', 'Too many attempts'])
+  })
+})
