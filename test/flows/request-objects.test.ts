@@ -92,6 +92,9 @@ const expectRead = async (parameters: Record<string, string>, state = 's'): Prom
   expectErrorRedirect(await ask(parameters), 'login_required', { state, redirectUri: other })
 const silent = { redirect_uri: other, prompt: 'none' }
 
+/** What is wrong, the error, and the parameters of the request. */
+type Wrong = [what: string, error: string, () => Promise<Record<string, string>> | Record<string, string>]
+
 describe('a request object', () => {
   test.each(algorithms)('that the client signed with %s is read', async (alg) => {
     const usual = { ...silent, iss: 'web', aud: [issuer, 'https://other.example'], exp: clock.now() + 60 }
@@ -130,28 +133,20 @@ describe('a request object', () => {
     expectErrorRedirect(answer, 'login_required', { state: 's', redirectUri: other })
   })
 
-  const wrongClaims: Readonly<Record<string, () => Claims>> = {
-    'the client_id of another': () => ({ client_id: 'shop' }),
-    'the iss of another': () => ({ iss: 'shop' }),
-    'the aud of another': () => ({ aud: [other] }),
-    'a past exp': () => ({ exp: clock.now() - 30 }),
-    'an exp that is no time': () => ({ exp: 'tomorrow' }),
-    'a future nbf': () => ({ nbf: clock.now() + 31 }),
-    'another response_type than the query': () => ({ response_type: 'token' }),
-    'a request_uri in it': () => ({ request_uri: at('/object') }),
-  }
-  test.each(Object.keys(wrongClaims))('with %s is refused', async (what) => {
-    const answer = await ask({ request: await signed(wrongClaims[what]!()) })
-    expectErrorRedirect(answer, 'invalid_request_object', { state: 's' })
-    expect(fetched).toEqual([])
-  })
-
   const by = async (client_id: string, key?: ClientKey, typ?: string) => ({
     client_id,
     request: await signed({ client_id }, key, typ),
   })
-  type Wrong = [what: string, error: string, () => Promise<Record<string, string>> | Record<string, string>]
+  const claims = async (wrong: Claims) => ({ request: await signed(wrong) })
   const wrong: Wrong[] = [
+    ['the client_id of another client', 'invalid_request_object', () => claims({ client_id: 'shop' })],
+    ['the iss of another client', 'invalid_request_object', () => claims({ iss: 'shop' })],
+    ['the aud of another server', 'invalid_request_object', () => claims({ aud: [other] })],
+    ['a past exp', 'invalid_request_object', () => claims({ exp: clock.now() - 30 })],
+    ['an exp that is no time', 'invalid_request_object', () => claims({ exp: 'tomorrow' })],
+    ['a future nbf', 'invalid_request_object', () => claims({ nbf: clock.now() + 31 })],
+    ['another response_type', 'invalid_request_object', () => claims({ response_type: 'token' })],
+    ['a request_uri in it', 'invalid_request_object', () => claims({ request_uri: at('/object') })],
     ['another key', 'invalid_request_object', () => by('web', stranger)],
     ['another typ', 'invalid_request_object', () => by('web', keys.ES256, 'at+jwt')],
     ['an alg that is not registered', 'invalid_request_object', () => by('es256', keys.RS256)],
@@ -184,20 +179,18 @@ describe('a request object', () => {
     expect(fetched).toEqual(['/object', '/object'])
   })
 
-  test('is not fetched before client and redirect URI are known', async () => {
+  test('is not fetched before client and redirect URI are known, and its redirect URI must be registered', async () => {
     const request_uri = at('/object')
     published.set('/object', unsigned())
+    const evil = 'https://evil.example/'
     const refused: Record<string, string>[] = [
-      { client_id: 'nobody' },
-      { client_id: 'disabled', redirect_uri: '' },
-      { redirect_uri: 'https://evil.example/' },
+      { client_id: 'nobody', request_uri },
+      { client_id: 'disabled', redirect_uri: '', request_uri },
+      { redirect_uri: evil, request_uri },
+      { request: await signed({ redirect_uri: evil }) },
     ]
-    for (const parameters of refused) expectErrorPage(await ask({ request_uri, ...parameters }), 400)
+    for (const parameters of refused) expectErrorPage(await ask(parameters), 400)
     expect(fetched).toEqual([])
-  })
-
-  test('cannot name a redirect URI that is not registered', async () => {
-    expectErrorPage(await ask({ request: await signed({ redirect_uri: 'https://evil.example/' }) }), 400)
   })
 })
 
@@ -212,21 +205,23 @@ describe('a client with require_signed_request_object', () => {
     await expectRead({ ...(await strict(times(-3600, 0))), max_age: 'wrong' })
   })
 
-  test.each<[string, string, () => Promise<Record<string, string>> | Record<string, string>]>([
+  test.each<Wrong>([
     ['no object', 'invalid_request', () => ({ client_id: 'strict' })],
     ['no aud', 'invalid_request_object', () => strict({ ...times(), aud: undefined })],
     ['no exp', 'invalid_request_object', () => strict({ ...times(), exp: undefined })],
     ['no nbf', 'invalid_request_object', () => strict({ ...times(), nbf: undefined })],
     ['an old nbf', 'invalid_request_object', () => strict(times(-3601, 0))],
     ['more than an hour', 'invalid_request_object', () => strict(times(0, 3601))],
+    [
+      'an unsigned object at its registered URL',
+      'invalid_request_object',
+      () => {
+        published.set('/object', unsigned({ client_id: 'strict', aud: issuer, ...times() }))
+        return { client_id: 'strict', request_uri: at('/object') }
+      },
+    ],
   ])('is refused with %s', async (_, error, parameters) => {
     expectErrorRedirect(await ask(await parameters()), error, { state: 's' })
-  })
-
-  test('is refused with an unsigned object of its registered URL', async () => {
-    published.set('/object', unsigned({ client_id: 'strict', aud: issuer, ...times() }))
-    const answer = await ask({ client_id: 'strict', request_uri: at('/object') })
-    expectErrorRedirect(answer, 'invalid_request_object', { state: 's' })
   })
 })
 
@@ -237,12 +232,8 @@ test('clients register URLs of request objects, with public addresses only', asy
       .send({ redirect_uris: [callback], ...members })
   const members = { request_uris: ['https://client.example.com/o#hash'], request_object_signing_alg: 'none' }
   expect((await register(members)).body).toMatchObject(members)
-  for (const uri of [
-    'https://10.0.0.1/o',
-    'http://client.example.com/o',
-    `https://a.example/${'o'.repeat(500)}`,
-    7,
-  ]) {
+  const long = `https://a.example/${'o'.repeat(500)}`
+  for (const uri of ['https://10.0.0.1/o', 'http://client.example.com/o', long, 7]) {
     const { body, status } = await register({ request_uris: [uri] })
     expect({ status, error: body.error }).toEqual({ status: 400, error: 'invalid_client_metadata' })
   }

@@ -114,35 +114,36 @@ test('the new token lives no longer than the first one', async () => {
   expect((await guarded(host, access_token, '/mail')).status).toBe(401)
 })
 
-describe.each<[string, string]>([
-  ['a JWT', stock],
-  ['an opaque token', mail],
-])('%s of an exchange', (_kind, resource) => {
-  test.each<[string, () => Promise<unknown>, () => Promise<unknown>]>([
-    ['revokeAll()', () => host.oauth.users.revokeAll('1'), async () => {}],
-    [
-      'its user is disabled',
-      () => host.database.knex(host.usersTable).where({ id: 1 }).update({ disabled_at: 1 }),
-      () => host.database.knex(host.usersTable).where({ id: 1 }).update({ disabled_at: null }),
-    ],
-    [
-      'the first client is disabled',
-      () => host.oauth.clients.disable('web'),
-      () => host.oauth.clients.enable('web'),
-    ],
-    [
-      'the client that exchanged is disabled',
-      () => host.oauth.clients.disable('orders-api'),
-      () => host.oauth.clients.enable('orders-api'),
-    ],
-  ])('ends when %s', async (_case, end, restore) => {
-    const { access_token } = await exchanged(host, (await userToken(host)).access_token, { resource })
-    const api = resource === stock ? 'stock-api' : 'mail-api'
-    expect(await isActive(host, access_token, api)).toBe(true)
-    await end()
-    expect(await isActive(host, access_token, api)).toBe(false)
-    await restore()
-  })
+const disableUser = (disabled_at: number | null) =>
+  host.database.knex(host.usersTable).where({ id: 1 }).update({ disabled_at })
+
+test.each<[string, () => Promise<unknown>, () => Promise<unknown>]>([
+  ['revokeAll() was called', () => host.oauth.users.revokeAll('1'), async () => {}],
+  ['its user is disabled', () => disableUser(1), () => disableUser(null)],
+  [
+    'the first client is disabled',
+    () => host.oauth.clients.disable('web'),
+    () => host.oauth.clients.enable('web'),
+  ],
+  [
+    'the client that exchanged is disabled',
+    () => host.oauth.clients.disable('orders-api'),
+    () => host.oauth.clients.enable('orders-api'),
+  ],
+])('JWTs and opaque tokens of an exchange are inactive when %s', async (_case, end, restore) => {
+  const { access_token: subject } = await userToken(host)
+  const jwt = await exchanged(host, subject, { resource: stock })
+  const opaque = await exchanged(host, subject, { resource: mail })
+  const active = () =>
+    Promise.all([
+      isActive(host, jwt.access_token, 'stock-api'),
+      isActive(host, opaque.access_token, 'mail-api'),
+    ])
+  expect(await active()).toEqual([true, true])
+  await end()
+  const ended = await active()
+  await restore()
+  expect(ended).toEqual([false, false])
 })
 
 test('the metadata lists the grant only when it is on', async () => {
