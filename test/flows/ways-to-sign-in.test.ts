@@ -165,13 +165,13 @@ describe('a wrong form chooses nothing:', () => {
   })
 
   test('one without a known decision is 400', async () => {
-    for (const decision of [{}, { decision: 'maybe' }])
+    for (const decision of [{}, { decision: 'maybe' }] as Record<string, string>[])
       expectErrorPage(await send({ ...right, ...decision }), 400)
   })
 
   test('one with a login that is made up asks again', async () => {
     const { login: _, ...fields } = right
-    for (const login of [{}, { login: 'made up' }])
+    for (const login of [{}, { login: 'made up' }] as Record<string, string>[])
       expect(pathOf(await agent.follow(await send({ ...fields, decision: 'continue', ...login })))).toBe(
         choicePage,
       )
