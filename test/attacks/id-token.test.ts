@@ -23,7 +23,7 @@ import { claimsOf, codeOf } from '../support/outcomes.ts'
 import { grace, onePerson } from '../support/person.ts'
 import { assertion, type ClientKey, createClientKey } from '../support/signing-client.ts'
 import { type Target, underAttack } from '../support/target.ts'
-import { bob } from '../support/tokens.ts'
+import { bob, type TokenAnswer } from '../support/tokens.ts'
 
 /** What a thief's server would be asked for, if the server under attack followed a header. */
 let thief: TestServer
@@ -66,11 +66,7 @@ const keyOf = async (target: Target, alg: string): Promise<JsonWebKey & { kid?: 
 
 interface Material {
   readonly target: Target
-  readonly tokens: {
-    readonly id_token: string
-    readonly access_token: string
-    readonly refresh_token: string
-  }
+  readonly tokens: TokenAnswer
 }
 const hmacWith = (key: string, jwt: string): string => {
   const text = input(changed(jwt, { header: { alg: 'HS256' } }))
@@ -149,14 +145,21 @@ underAttack(
     }
 
     describe('as a hint is taken from us alone', () => {
+      let tokens: TokenAnswer | undefined
       test.each(Object.entries(forgeries))('not one %s', async (_, make) => {
-        const id_token_hint = await make({ target: target(), tokens: await tokensFor() })
+        tokens ??= await tokensFor()
+        const id_token_hint = await make({ target: target(), tokens })
         const answer = await changesNothing(target(), () => silently({ id_token_hint }))
         const { error, code } = Object.fromEntries(answer.location?.searchParams ?? [])
         expect({ status: answer.status, error, code }).toEqual({ status: 303, error: 'invalid_request' })
-        const query = new URLSearchParams({ id_token_hint })
-        const page = await changesNothing(target(), () => browserOf().get(`${target().base}/logout?${query}`))
-        expect({ status: page.status, location: page.location }).toEqual({ status: 400 })
+        const place: object[] = [{}, { post_logout_redirect_uri: 'https://client.example.com/bye' }]
+        for (const more of place) {
+          const query = new URLSearchParams({ id_token_hint, ...more })
+          for (const who of [browserOf(), target().browser()]) {
+            const page = await changesNothing(target(), () => who.get(`${target().base}/logout?${query}`))
+            expect({ status: page.status, location: page.location }).toEqual({ status: 400 })
+          }
+        }
         // Nobody was signed out by it.
         codeOf(await silently(), { iss: target().issuer })
         expect(visits).toEqual([])
@@ -204,15 +207,11 @@ underAttack(
 
     describe('is bound', () => {
       test('to the request it answers, by the nonce of that request alone (RFC 9700 §4.5, OIDC Core §3.1.2.1)', async () => {
-        const codes = {
-          one: await codeFor({ nonce: 'one' }),
-          two: await codeFor({ nonce: 'two' }),
-          none: await codeFor(),
-        }
-        for (const [nonce, code] of Object.entries(codes)) {
-          const answer = await redeem(code, { nonce: 'another' })
-          const { id_token, refresh_token } = tokensOf(answer)
-          expect((await verified(id_token)).nonce).toBe(nonce === 'none' ? undefined : nonce)
+        const nonces = ['one', 'two', undefined]
+        const codes = [await codeFor({ nonce: 'one' }), await codeFor({ nonce: 'two' }), await codeFor()]
+        for (const [index, code] of codes.entries()) {
+          const { id_token, refresh_token } = tokensOf(await redeem(code, { nonce: 'another' }))
+          expect((await verified(id_token)).nonce).toBe(nonces[index])
           const next = tokensOf(await refresh(refresh_token, { nonce: 'another' }))
           expect(await verified(next.id_token)).not.toHaveProperty('nonce')
         }

@@ -1,7 +1,7 @@
 import { browserSide, evil, ownCookies, pageOf, requestOf, still } from '../support/browser-side.ts'
 import { stopClock } from '../support/clock.ts'
 import { expectErrorPage, expectExpiredPage } from '../support/outcomes.ts'
-import { type Answer, fieldsOf } from '../support/raw-browser.ts'
+import { type Answer, fieldsOf, type RawBrowser } from '../support/raw-browser.ts'
 import { underAttack, writesNothing } from '../support/target.ts'
 import { ada, bob } from '../support/tokens.ts'
 
@@ -35,13 +35,13 @@ underAttack(
 
     // The attacker begins the request and makes the victim go on with it, or the other way round.
     describe('of a request that another browser began is the page for expired requests', () => {
-      test('opened, posted or resumed by the attacker (CVE-2022-39222, RFC 6819 §4.4.1.10)', async () => {
+      test('opened, posted or resumed in another browser, which is signed in or not (CVE-2022-39222, CVE-2026-7507, CVE-2026-27124, RFC 6819 §4.4.1.10)', async () => {
         const { id, form, expectUndisturbed } = await attacked()
-        const thief = await signedIn(bob)
+        const [thief, victim] = [await signedIn(bob), await signedIn()]
         await writesNothing(
           target(),
           async () => {
-            for (const agent of [thief, browser()]) {
+            for (const agent of [thief, victim, browser()]) {
               for (const path of paths)
                 expectExpiredPage(await agent.get(at(path, { authorization_request: id })))
               const answer = await post(agent, '/login', form)
@@ -52,14 +52,6 @@ underAttack(
           { except: ['sessions'] },
         )
         await expectUndisturbed()
-      })
-
-      test('opened by the victim, whom the attacker sent there (CVE-2026-7507, CVE-2026-27124)', async () => {
-        const attacker = await attacked()
-        const victim = await signedIn()
-        for (const path of paths)
-          expectExpiredPage(await victim.get(at(path, { authorization_request: attacker.id })))
-        await attacker.expectUndisturbed()
       })
 
       test('filled in with the attacker’s own account and posted by the victim’s browser (login CSRF)', async () => {
@@ -135,25 +127,17 @@ underAttack(
         const wrong = visible(await agent.signIn(page, ada.email, 'wrong'), ada.email)
         expect(wrong.status).toBe(400)
         const { email, password } = ada
+        const passwords = ['', password.toUpperCase(), ` ${password}`, `${password}\0`]
+        const names = ['nobody@example.com', bob.email, '1', '__proto__', `' OR '1'='1`]
         const tries: [string, string][] = [
-          ...['', password.toUpperCase(), ` ${password}`, `${password}\0`].map((other): [string, string] => [
-            email,
-            other,
-          ]),
-          ...['nobody@example.com', bob.email, '1', '__proto__', `' OR '1'='1`].map(
-            (name): [string, string] => [name, password],
-          ),
+          ...passwords.map((other): [string, string] => [email, other]),
+          ...names.map((name): [string, string] => [name, password]),
           ['cut@example.com', 'cut’s password'],
         ]
         for (const [name, given] of tries)
           expect(visible(await agent.signIn(page, name, given), name)).toEqual(wrong)
-        for (const name of [
-          `${email}\0`,
-          `${email} x`,
-          'аda@example.com',
-          `${email}\u200b`,
-          `${email}\r\nX: y`,
-        ])
+        const spelt = [`${email}\0`, `${email} x`, 'аda@example.com', `${email}\u200b`, `${email}\r\nX: y`]
+        for (const name of spelt)
           expect(pageOf(await writesNothing(target(), () => agent.signIn(page, name, password)))).toBe(
             '400 /login',
           )
@@ -208,17 +192,11 @@ underAttack(
       async (demand) => {
         const agent = await signedIn()
         const { id, page } = await loginPage(demand, agent)
-        for (const more of [
-          {},
-          { prompt: 'none' },
-          { max_age: '99999' },
-          { prompt: 'consent' },
-          { skip: '1' },
-        ]) {
+        const expected = demand.prompt === 'select_account' ? '200 /select-account' : '200 /login'
+        const others = [{ prompt: 'none' }, { max_age: '99999' }, { prompt: 'consent' }, { skip: '1' }]
+        for (const more of [{}, ...others]) {
           const again = await agent.open(at('/authorize', { authorization_request: id, ...more }))
-          expect(pageOf(again)).toBe(
-            demand.prompt === 'select_account' ? '200 /select-account' : '200 /login',
-          )
+          expect(pageOf(again)).toBe(expected)
         }
         code(await agent.signIn(page))
       },
@@ -235,4 +213,50 @@ underAttack(
     })
   },
   () => ({ options: still }),
+)
+
+// RFC 6819 §5.1.4.2.3, RFC 9700 §4.13, ASVS 6.3.1: what an attacker may change at will must not start the count anew.
+// `latchkey/testing` guesses with new browsers and with forged addresses, in every mount.
+underAttack(
+  'passwords that are guessed',
+  (target) => {
+    const { loginPage, browser, expectNobody } = browserSide(target)
+    const guess = async (
+      turn: number,
+      { name = '', agent = browser() }: { name?: string; agent?: RawBrowser },
+    ) => {
+      const { fields } = await loginPage({}, agent)
+      const form = { ...fields, username: name, password: `guess ${turn}` }
+      return agent.follow(await agent.post(`${target().base}/login`, form))
+    }
+    const expectStopped = async (turns: readonly Parameters<typeof guess>[1][]): Promise<void> => {
+      const statuses: number[] = []
+      for (const [turn, more] of turns.entries()) statuses.push((await guess(turn, more)).status)
+      expect(statuses).toEqual([400, 400, 400, 400, 400, 429])
+    }
+
+    test('with the name written otherwise each time are stopped after five', () => {
+      const names = ['spelt@example.com', 'SPELT@example.com', ' spelt@example.com', 'spelt@EXAMPLE.com ']
+      return expectStopped([...names, 'ｓpelt@example.com', 'Spelt@Example.Com'].map((name) => ({ name })))
+    })
+
+    test('with a cookie that poses as a known browser each time are stopped after five', async () => {
+      const known = browser()
+      const { page } = await loginPage({}, known)
+      await known.signIn(page, bob.email, bob.password)
+      const name = [...known.cookies.keys()].find((each) => each.endsWith('_known')) ?? 'missing'
+      const ofBob = known.cookies.get(name) ?? ''
+      const [nonce = ''] = ofBob.split('.')
+      const made = [`${nonce}.${forged}`, `${forged}.${forged}`, '~'.repeat(100), 'x']
+      const marks = [ofBob, `${ofBob}~${ofBob}`, ...made]
+      const agents = marks.map((mark) => {
+        const agent = browser()
+        agent.cookies.set(name, mark)
+        return agent
+      })
+      await expectStopped(agents.map((agent) => ({ name: 'marked@example.com', agent })))
+      await expectNobody(agents[0] ?? browser())
+    })
+  },
+  () => ({ options: { ...still, throttle: { limits: { loginAddress: false } } } }),
 )

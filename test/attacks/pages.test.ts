@@ -67,7 +67,6 @@ underAttack(
     const side = browserSide(target)
     const { at, authorizeUrl, silent, browser, loginPage, consentPage, signedIn, code, person, post } = side
     const { expectRefusal } = side
-    const isBehindProxy = mount.isProxied
 
     /** Somebody who is signed in all the time. */
     let visitor: RawBrowser
@@ -144,37 +143,16 @@ underAttack(
       })
     })
 
-    // ASVS 3.4.2, RFC 9700 §2.1 (no CORS at the authorization endpoint).
-    test('is read by scripts of no other origin', async () => {
-      for (const path of ['/authorize', '/login', '/consent', '/logout']) {
-        for (const Origin of ['https://evil.example', new URL(callback).origin, 'null']) {
-          const preflight = { Origin, 'Access-Control-Request-Method': 'POST' }
-          const asked = await browser().send('OPTIONS', at(path), { headers: preflight })
-          expect(asked.status).toBe(405)
-          for (const { headers } of [asked, await browser().get(at(path, {}), { Origin })])
-            expect(Object.keys(headers).filter((name) => name.startsWith('access-control-'))).toEqual([])
-        }
-      }
-    })
-
     // CWE-79; CVE-2022-4137, CVE-2023-6134 and CVE-2024-21637 in comparable servers.
     describe('shows what was sent as text, or not at all:', () => {
       test.each(payloads)('%s on an error page', async (payload) => {
-        const names = [
-          'client_id',
-          'redirect_uri',
-          'response_type',
-          'state',
-          'authorization_request',
-          payload,
-        ]
-        for (const name of names) {
-          const wrong = { redirect_uri: 'https://other.example.com/', [name]: payload }
-          const logout = { client_id: 'hostile', post_logout_redirect_uri: payload, [name]: payload }
+        const names = ['client_id', 'redirect_uri', 'response_type', 'state', 'authorization_request']
+        for (const name of [...names, payload]) {
+          const said = { [name]: payload }
           for (const url of [
-            authorizeUrl(wrong),
-            at('/login', { authorization_request: 'x', [name]: payload }),
-            at('/logout', logout),
+            authorizeUrl({ redirect_uri: 'https://other.example.com/', ...said }),
+            at('/login', { authorization_request: 'x', ...said }),
+            at('/logout', { client_id: 'hostile', post_logout_redirect_uri: payload, ...said }),
           ]) {
             const answer = await browser().get(url)
             expectErrorPage(answer, 400)
@@ -222,7 +200,7 @@ underAttack(
 
     // RFC 6819 §4.4.1.4, ASVS 10.7.2, CVE-2026-22752: what a client says of itself.
     describe('that names a hostile client', () => {
-      test('shows its name to the letter, apart from our own words, and fills nothing into it', async () => {
+      test('shows its name to the letter, fills nothing into it, and loads no logo of it (RFC 9700 §4.2.4)', async () => {
         const { page: login } = await loginPage({ client_id: 'hostile' })
         const { page: consent } = await consentPage({ client_id: 'hostile' })
         const out = await logoutPage({ client_id: 'hostile' })
@@ -231,27 +209,19 @@ underAttack(
           expect(answer.html).toContain(
             `<bdi>&quot;&gt;&lt;img src=x onerror=alert(1)&gt; {username} {product}`,
           )
+          expect(answer.html).not.toContain('tracker.example.com')
         }
-      })
-
-      test('loads no logo of it (RFC 9700 §4.2.4)', async () => {
-        const { page } = await consentPage({ client_id: 'hostile' })
-        expect(page.html).not.toContain('tracker.example.com')
       })
     })
 
     describe('that names a hostile user', () => {
+      const hostile = { ...ada, email: hostileEmail }
       beforeAll(() => person().update({ email: hostileEmail, full_name: hostileFullName }))
-      afterAll(() =>
-        person({ ...ada, email: hostileEmail }).update({
-          email: 'ada@example.com',
-          full_name: 'Ada Lovelace',
-        }),
-      )
+      afterAll(() => person(hostile).update({ email: ada.email, full_name: ada.full_name }))
 
       test('shows name and claims as text, without what turns text around', async () => {
         const asked = { scope: 'openid profile email' }
-        const { page, agent } = await consentPage(asked, { ...ada, email: hostileEmail })
+        const { page, agent } = await consentPage(asked, hostile)
         const confirm = await agent.open(authorizeUrl({ prompt: 'login' }))
         const out = await agent.get(at('/logout'))
         for (const answer of [page, confirm, out]) {
@@ -270,11 +240,8 @@ underAttack(
       describe('is built from the issuer, not from the headers of the request:', () => {
         const forgeries: Fields[] = [
           { Host: 'evil.example' },
-          {
-            'X-Forwarded-Host': 'evil.example',
-            'X-Forwarded-Port': '1337',
-            'X-Forwarded-Prefix': '//evil.example',
-          },
+          { 'X-Forwarded-Host': 'evil.example', 'X-Forwarded-Port': '1337' },
+          { 'X-Forwarded-Prefix': '//evil.example' },
           { Forwarded: 'host=evil.example;proto=https;for=1.2.3.4', 'X-Original-URL': '//evil.example/' },
           { Referer: evil, Origin: 'https://evil.example' },
         ]
@@ -300,8 +267,10 @@ underAttack(
 
         test('X-Forwarded-Proto, which decides about nothing but whether to answer', async () => {
           const answer = await browser().get(authorizeUrl(), { 'X-Forwarded-Proto': 'http' })
-          if (isBehindProxy) expectErrorPage(answer, 503)
-          else expect(answer.headers.location).toMatch(new RegExp(`^${target().base}/login\\?`))
+          if (mount.isProxied) {
+            expectErrorPage(answer, 503)
+            expect(answer.setCookies).toEqual([])
+          } else expect(answer.headers.location).toMatch(new RegExp(`^${target().base}/login\\?`))
           const other = await browser().get(silent(), { 'X-Forwarded-Proto': 'https' })
           expectRefusal(other, 'login_required')
         })
@@ -311,13 +280,8 @@ underAttack(
     // RFC 9700 §4.11.2: the path of a request never becomes the place of a redirect.
     everyMount(() => {
       test('that does not exist leads nowhere, under whatever prefix', async () => {
-        for (const prefix of [
-          '//evil.example/..',
-          '/\\evil.example/..',
-          '//evil.example',
-          '/%2f%2fevil.example',
-          '/%5cevil',
-        ]) {
+        const prefixes = ['//evil.example/..', '/\\evil.example/..', '//evil.example', '/%2f%2fevil.example']
+        for (const prefix of [...prefixes, '/%5cevil']) {
           for (const path of ['/authorize', '/login', '/logout', '/']) {
             const { status, headers } = await browser().get(`${prefix}${at(path)}`)
             expect(headers).not.toHaveProperty('location')
