@@ -30,12 +30,12 @@ const pagesOf = (page: Page): string[] => {
 // A browser on a busy machine takes its time; each wait for one thing ends sooner (support/browser.ts).
 jest.setTimeout(60_000)
 
-/** The example app in a process of its own, and Chromium. */
-const useExample = (...flags: string[]) => {
+/** The example app with its theme in a process of its own, and Chromium. */
+const useExample = () => {
   let browser: Browser
   let example: RunningExample
   beforeAll(async () => {
-    ;[browser, example] = await Promise.all([launchBrowser(), startExampleApp(...flags)])
+    ;[browser, example] = await Promise.all([launchBrowser(), startExampleApp('--theme')])
   })
   afterAll(() => Promise.all([browser?.close(), example?.close()]))
   return {
@@ -57,7 +57,7 @@ const enter = async (page: Page, { email, password }: Pick<Person, 'email' | 'pa
   await page.click('#submit')
 }
 
-describeWith('chromium', 'Notes and Journal in Chromium', () => {
+describeWith('chromium', 'Notes and Journal in Chromium, with the theme of the example', () => {
   const example = useExample()
 
   /** Signs in and allows Journal, if it asks. */
@@ -69,6 +69,81 @@ describeWith('chromium', 'Notes and Journal in Chromium', () => {
     if (await allowing.isVisible()) await press(page, 'Allow')
     await waitForHeading(page, `Hello, ${person.name}`)
   }
+
+  // Before anything is allowed, so that each of these meets the consent page.
+  test('the theme meets WCAG 2.2 AA from login to consent, on a wide light and on a narrow dark page', () =>
+    example.visit(
+      async (page) => {
+        const barriers: Record<string, string[]> = {}
+        const examine = async (name: string, selector: string): Promise<void> => {
+          await page.waitForSelector(selector)
+          for (const [colorScheme, width] of [
+            ['light', 1280],
+            ['dark', 320],
+          ] as const) {
+            await page.emulateMedia({ colorScheme })
+            await page.setViewportSize({ width, height: 720 })
+            barriers[`${name}, ${colorScheme}`] = await barriersOf(page)
+          }
+        }
+        await example.toLogin(page)
+        await examine('login', '#password')
+        await enter(page, { ...mira, password: 'not the password' })
+        await examine('error', '#error')
+        await enter(page, ines)
+        await examine('consent', '[value=allow]')
+        expect(Object.keys(barriers)).toHaveLength(6)
+        expect(Object.entries(barriers).filter(([, found]) => found.length > 0)).toEqual([])
+      },
+      { reducedMotion: 'reduce' },
+    ))
+
+  test('the theme sets layout, colours and logo, and the page after signing out leads back to Notes', () =>
+    example.visit(
+      async (page) => {
+        await example.toLogin(page)
+        await page.waitForSelector('#password')
+        await page.waitForLoadState()
+        const seen = await page.evaluate(`({
+          button: getComputedStyle(document.querySelector('#submit')).backgroundColor,
+          page: getComputedStyle(document.body).backgroundColor,
+          logo: document.querySelector('img.mark').naturalWidth > 0,
+          cover: document.querySelector('.cover').getBoundingClientRect().height >= innerHeight,
+        })`)
+        const expected = { button: 'rgb(47, 107, 79)', page: 'rgb(246, 243, 234)', logo: true, cover: true }
+        expect(seen).toEqual(expected)
+        await page.setViewportSize({ width: 600, height: 720 })
+        expect(await page.locator('.cover').isVisible()).toBe(false)
+        await enter(page, mira)
+        await page.waitForSelector('[value=allow]')
+        await page.goto(`${example.urls.notesUrl}/oauth/logout`)
+        await page.click('form button')
+        await waitForHeading(page, 'You’re signed out')
+        await page.getByRole('link', { name: 'Back to Notes' }).click()
+        await waitForHeading(page, 'Sign in to Notes')
+      },
+      { viewport: { width: 1280, height: 720 } },
+    ))
+
+  test('a Dutch browser gets Dutch pages, and other languages can be chosen', () =>
+    example.visit(
+      async (page) => {
+        await example.toLogin(page)
+        await waitForHeading(page, 'Inloggen')
+        expect(await page.locator('html').getAttribute('lang')).toBe('nl')
+        expect(await page.locator('.saying').textContent()).toBe('Schrijf het op.Laat het los.')
+        await enter(page, mira)
+        await page.getByRole('heading', { name: 'Journal wil toegang tot je account bij Notes' }).waitFor()
+        expect(await page.locator('main').textContent()).toContain('Je notities lezen')
+        await page.locator('.languages summary').click()
+        await page.getByRole('link', { name: 'Deutsch' }).click()
+        await page.getByText('Ihre Notizen lesen').waitFor()
+        await page.locator('.languages summary').click()
+        await page.getByRole('link', { name: 'Nederlands' }).click()
+        await page.getByRole('button', { name: 'Toestaan' }).waitFor()
+      },
+      { locale: 'nl-NL' },
+    ))
 
   test.each([true, false])(
     'Journal shows verified claims, refreshes and calls the API; a second visit asks for nothing; with JavaScript: %s',
@@ -153,77 +228,4 @@ describeWith('chromium', 'Notes and Journal in Chromium', () => {
       for (const { name, httpOnly, sameSite } of cookies)
         expect({ name, httpOnly, sameSite }).toEqual({ name, httpOnly: true, sameSite: 'Lax' })
     }))
-})
-
-describeWith('chromium', 'the example app with its theme', () => {
-  const example = useExample('--theme')
-
-  test.each([
-    ['light', 1280],
-    ['dark', 320],
-  ] as const)('%s, %i pixels wide: meets WCAG 2.2 AA from login to consent', (colorScheme, width) =>
-    example.visit(
-      async (page) => {
-        const barriers: Record<string, string[]> = {}
-        await example.toLogin(page)
-        await page.waitForSelector('#password')
-        barriers.login = await barriersOf(page)
-        await enter(page, { ...mira, password: 'not the password' })
-        await page.waitForSelector('#error')
-        barriers.error = await barriersOf(page)
-        await enter(page, mira)
-        await page.waitForSelector('[value=allow]')
-        barriers.consent = await barriersOf(page)
-        expect(barriers).toEqual({ login: [], error: [], consent: [] })
-      },
-      { colorScheme, viewport: { width, height: 720 } },
-    ),
-  )
-
-  test('the theme sets layout, colours and logo, and the page after signing out leads back to Notes', () =>
-    example.visit(
-      async (page) => {
-        await example.toLogin(page)
-        await page.waitForSelector('#password')
-        await page.waitForLoadState()
-        const seen = await page.evaluate(`({
-          button: getComputedStyle(document.querySelector('#submit')).backgroundColor,
-          page: getComputedStyle(document.body).backgroundColor,
-          logo: document.querySelector('img.mark').naturalWidth > 0,
-          cover: document.querySelector('.cover').getBoundingClientRect().height >= innerHeight,
-        })`)
-        const expected = { button: 'rgb(47, 107, 79)', page: 'rgb(246, 243, 234)', logo: true, cover: true }
-        expect(seen).toEqual(expected)
-        await page.setViewportSize({ width: 600, height: 720 })
-        expect(await page.locator('.cover').isVisible()).toBe(false)
-        await enter(page, mira)
-        await page.waitForSelector('[value=allow]')
-        await page.goto(`${example.urls.notesUrl}/oauth/logout`)
-        await page.click('form button')
-        await waitForHeading(page, 'You’re signed out')
-        await page.getByRole('link', { name: 'Back to Notes' }).click()
-        await waitForHeading(page, 'Sign in to Notes')
-      },
-      { viewport: { width: 1280, height: 720 } },
-    ))
-
-  test('a Dutch browser gets Dutch pages, and other languages can be chosen', () =>
-    example.visit(
-      async (page) => {
-        await example.toLogin(page)
-        await waitForHeading(page, 'Inloggen')
-        expect(await page.locator('html').getAttribute('lang')).toBe('nl')
-        expect(await page.locator('.saying').textContent()).toBe('Schrijf het op.Laat het los.')
-        await enter(page, mira)
-        await page.getByRole('heading', { name: 'Journal wil toegang tot je account bij Notes' }).waitFor()
-        expect(await page.locator('main').textContent()).toContain('Je notities lezen')
-        await page.locator('.languages summary').click()
-        await page.getByRole('link', { name: 'Deutsch' }).click()
-        await page.getByText('Ihre Notizen lesen').waitFor()
-        await page.locator('.languages summary').click()
-        await page.getByRole('link', { name: 'Nederlands' }).click()
-        await page.getByRole('button', { name: 'Toestaan' }).waitFor()
-      },
-      { locale: 'nl-NL' },
-    ))
 })
