@@ -12,13 +12,12 @@ import { describeWith } from '../support/services.ts'
 const ada = people[0]!
 const { finished } = headings
 
-/** Two clients, and one that answers slowly. */
-const names = ['notes', 'photos', 'slow'] as const
+/** A client, and one that answers slowly. */
+const names = ['notes', 'slow'] as const
 type Name = (typeof names)[number]
 
 const scopes: Readonly<Record<Name, string>> = {
   notes: 'openid notes:read',
-  photos: 'openid email',
   slow: 'openid',
 }
 
@@ -32,7 +31,7 @@ interface Tab {
 // A browser on a busy machine takes its time; each wait for one thing ends sooner (support/browser.ts).
 jest.setTimeout(60_000)
 
-describeWith('chromium', 'tabs, buttons and cookies in Chromium', () => {
+describeWith('chromium', 'the buttons of browser and page in Chromium', () => {
   let web: Web
   let host: Host
   const siteOf = (client: Name): string => web.origin(`${client}.test`)
@@ -81,9 +80,6 @@ describeWith('chromium', 'tabs, buttons and cookies in Chromium', () => {
     return { page, client, state }
   }
 
-  const newTab = async (page: Page, client: Name): Promise<Tab> =>
-    open(await page.context().newPage(), client)
-
   const atConsent = (page: Page): Promise<unknown> => page.waitForSelector('[value=allow]')
 
   const atClient = ({ page, client }: Tab): Promise<void> =>
@@ -120,191 +116,116 @@ describeWith('chromium', 'tabs, buttons and cookies in Chromium', () => {
 
   const statusOf = async (act: Promise<Response | null>): Promise<number | undefined> => (await act)?.status()
 
-  describe('two tabs of one browser', () => {
-    test('both finish, each with its own state, redirect URI and scopes', () =>
-      inBrowser(async (page) => {
-        const one = await open(page, 'notes')
-        const other = await newTab(page, 'photos')
-        // The second login renews the session under the consent page of the first.
-        await signIn(one.page)
-        await atConsent(one.page)
-        await signIn(other.page)
-        await atConsent(other.page)
-        await press(other.page, 'Allow')
-        await expectAnswered(other)
-        await press(one.page, 'Allow')
-        await expectAnswered(one)
-      }))
+  test('Back after Allow shows that the request has ended, and Forward the client again', () =>
+    inBrowser(async (page) => {
+      const tab = await open(page, 'notes')
+      await signIn(page)
+      await press(page, 'Allow')
+      await expectAnswered(tab)
+      expect(await statusOf(page.goBack())).toBe(400)
+      await expectFinished(page)
+      expect(await statusOf(page.reload())).toBe(400)
+      await expectFinished(page)
+      await page.goForward()
+      await atClient(tab)
+    }))
 
-    test('a tab at the login page continues after the login in the other', () =>
-      inBrowser(async (page) => {
-        const left = await open(page, 'notes')
-        const other = await newTab(page, 'photos')
-        await signIn(other.page)
-        await press(other.page, 'Allow')
-        await expectAnswered(other)
-        await signIn(left.page)
-        await press(left.page, 'Allow')
-        await expectAnswered(left)
-      }))
+  test('Back from consent goes on with the login that there is', () =>
+    inBrowser(async (page) => {
+      const tab = await open(page, 'notes')
+      await signIn(page)
+      await atConsent(page)
+      await page.goBack()
+      await atConsent(page)
+      await press(page, 'Allow')
+      await expectAnswered(tab)
+    }))
 
-    test('Cancel or an invalid request in one tab leaves the other as it is', () =>
-      inBrowser(async (page) => {
-        const tab = await open(page, 'notes')
-        const other = await newTab(page, 'photos')
-        await signIn(other.page)
-        await press(other.page, 'Cancel')
-        await atClient(other)
-        expect(answersTo(other)).toMatchObject([{ error: 'access_denied', state: other.state }])
-        const refused = await open(other.page, 'photos', { scope: 'notes:delete' })
-        await atClient(refused)
-        expect(answersTo(refused)).toMatchObject([{ error: 'invalid_scope', state: refused.state }])
-        await open(other.page, 'photos', { redirect_uri: 'https://elsewhere.test/' })
-        await waitForHeading(other.page, 'This request can’t be completed')
-        await signIn(tab.page)
-        await press(tab.page, 'Allow')
-        await expectAnswered(tab)
-      }))
-  })
+  test('a double click on Sign in and on Allow issues at most one code', () =>
+    inBrowser(async (page) => {
+      const tab = await open(page, 'notes')
+      await page.fill('#username', ada.email)
+      await page.fill('#password', ada.password)
+      await page.dblclick('#submit')
+      await atConsent(page)
+      await page.dblclick('[value=allow]')
+      // The second click stops the first navigation: before the code was issued, or after.
+      const over = page.getByRole('heading', { name: finished })
+      await page.getByRole('heading', { name: 'This is notes.test' }).or(over).waitFor()
+      if (await over.isVisible()) expect(answersTo(tab).length).toBeLessThanOrEqual(1)
+      else await expectAnswered(tab)
+    }))
 
-  describe('the buttons of browser and page', () => {
-    test('Back after Allow shows that the request has ended, and Forward the client again', () =>
-      inBrowser(async (page) => {
-        const tab = await open(page, 'notes')
-        await signIn(page)
-        await press(page, 'Allow')
-        await expectAnswered(tab)
-        expect(await statusOf(page.goBack())).toBe(400)
-        await expectFinished(page)
-        expect(await statusOf(page.reload())).toBe(400)
-        await expectFinished(page)
-        await page.goForward()
-        await atClient(tab)
-      }))
-
-    test('Back from consent goes on with the login that there is', () =>
-      inBrowser(async (page) => {
-        const tab = await open(page, 'notes')
-        await signIn(page)
-        await atConsent(page)
-        await page.goBack()
-        await atConsent(page)
-        await press(page, 'Allow')
-        await expectAnswered(tab)
-      }))
-
-    test('Allow on a second copy of the page shows that the request has ended', () =>
-      inBrowser(async (page) => {
-        const tab = await open(page, 'notes')
-        await signIn(page)
-        await atConsent(page)
-        const copy = await page.context().newPage()
-        await copy.goto(page.url())
-        await press(page, 'Allow')
-        await expectAnswered(tab)
-        await press(copy, 'Allow')
-        await expectFinished(copy)
-        expect(answersTo(tab)).toHaveLength(1)
-      }))
-
-    test('a double click on Sign in and on Allow issues at most one code', () =>
-      inBrowser(async (page) => {
-        const tab = await open(page, 'notes')
-        await page.fill('#username', ada.email)
-        await page.fill('#password', ada.password)
-        await page.dblclick('#submit')
-        await atConsent(page)
-        await page.dblclick('[value=allow]')
-        // The second click stops the first navigation: before the code was issued, or after.
-        const over = page.getByRole('heading', { name: finished })
-        await page.getByRole('heading', { name: 'This is notes.test' }).or(over).waitFor()
-        if (await over.isVisible()) expect(answersTo(tab).length).toBeLessThanOrEqual(1)
-        else await expectAnswered(tab)
-      }))
-
-    test('a second Allow while the client is slow issues no second code', () =>
-      inBrowser(async (page) => {
-        let answer = (): void => {}
-        const isAsked = new Promise<void>((resolve) => {
-          const slowly: RequestListener = (_req, res) => {
-            answer = () => sendPage(res, '<h1>At last</h1>')
-            resolve()
-          }
-          web.answer(callbackOf('slow'), slowly)
-        })
-        const tab = await open(page, 'slow')
-        await signIn(page)
-        await atConsent(page)
-        const { x, y, width, height } = (await page.locator('[value=allow]').boundingBox())!
-        // The mouse itself, since a locator would wait for the navigation that has begun.
-        const click = (): Promise<void> => page.mouse.click(x + width / 2, y + height / 2)
-        await click()
-        await isAsked
-        const [second] = await Promise.all([
-          page.waitForResponse((response) => response.request().method() === 'POST'),
-          click(),
-        ])
-        expect(second.status()).toBe(400)
-        await expectFinished(page)
-        answer()
-        expect(answersTo(tab)).toHaveLength(1)
-      }))
-
-    test('Reload and Back after a wrong password send nothing again, and the right one works', () =>
-      inBrowser(async (page) => {
-        const tab = await open(page, 'notes')
-        const posts: string[] = []
-        page.on('request', (request) => {
-          if (request.method() === 'POST') posts.push(request.url())
-        })
-        const wrong = { ...ada, password: 'not ada’s password' }
-        for (let time = 1; time <= 2; time += 1) {
-          await signIn(page, wrong)
-          await page.getByText('Wrong email, username or password').waitFor()
-          expect(await statusOf(page.reload())).toBe(400)
-          await page.getByText('Wrong email, username or password').waitFor()
-          expect(await page.inputValue('#username')).toBe(ada.email)
+  test('a second Allow while the client is slow issues no second code', () =>
+    inBrowser(async (page) => {
+      let answer = (): void => {}
+      const isAsked = new Promise<void>((resolve) => {
+        const slowly: RequestListener = (_req, res) => {
+          answer = () => sendPage(res, '<h1>At last</h1>')
+          resolve()
         }
-        expect(posts).toHaveLength(2)
-        await signIn(page)
-        await atConsent(page)
-        await page.goBack()
-        await atConsent(page)
-        expect(posts).toHaveLength(3)
-        await press(page, 'Allow')
-        await expectAnswered(tab)
-      }))
+        web.answer(callbackOf('slow'), slowly)
+      })
+      const tab = await open(page, 'slow')
+      await signIn(page)
+      await atConsent(page)
+      const { x, y, width, height } = (await page.locator('[value=allow]').boundingBox())!
+      // The mouse itself, since a locator would wait for the navigation that has begun.
+      const click = (): Promise<void> => page.mouse.click(x + width / 2, y + height / 2)
+      await click()
+      await isAsked
+      const [second] = await Promise.all([
+        page.waitForResponse((response) => response.request().method() === 'POST'),
+        click(),
+      ])
+      expect(second.status()).toBe(400)
+      await expectFinished(page)
+      answer()
+      expect(answersTo(tab)).toHaveLength(1)
+    }))
 
-    test('Back straight after a wrong password sends nothing, and shows a form that works', () =>
-      inBrowser(async (page) => {
-        const tab = await open(page, 'notes')
-        await page.goto('about:blank')
-        await page.goBack()
-        const posts: string[] = []
-        page.on('request', (request) => {
-          if (request.method() === 'POST') posts.push(request.url())
-        })
-        await signIn(page, { ...ada, password: 'not ada’s password' })
+  test('Reload and Back after a wrong password send nothing again, and the right one works', () =>
+    inBrowser(async (page) => {
+      const tab = await open(page, 'notes')
+      const posts: string[] = []
+      page.on('request', (request) => {
+        if (request.method() === 'POST') posts.push(request.url())
+      })
+      const wrong = { ...ada, password: 'not ada’s password' }
+      for (let time = 1; time <= 2; time += 1) {
+        await signIn(page, wrong)
         await page.getByText('Wrong email, username or password').waitFor()
-        await page.goBack()
-        expect(page.url()).not.toBe('about:blank')
-        await page.locator('#password').waitFor()
-        expect(posts).toHaveLength(1)
-        await signIn(page)
-        await press(page, 'Allow')
-        await expectAnswered(tab)
-      }))
+        expect(await statusOf(page.reload())).toBe(400)
+        await page.getByText('Wrong email, username or password').waitFor()
+        expect(await page.inputValue('#username')).toBe(ada.email)
+      }
+      expect(posts).toHaveLength(2)
+      await signIn(page)
+      await atConsent(page)
+      await page.goBack()
+      await atConsent(page)
+      expect(posts).toHaveLength(3)
+      await press(page, 'Allow')
+      await expectAnswered(tab)
+    }))
 
-    test('the login form sent again after the request has ended shows that it has', () =>
-      inBrowser(async (page) => {
-        const tab = await open(page, 'notes')
-        const copy = await page.context().newPage()
-        await copy.goto(page.url())
-        await signIn(page)
-        await press(page, 'Allow')
-        await expectAnswered(tab)
-        await signIn(copy)
-        await expectFinished(copy)
-      }))
-  })
+  test('Back straight after a wrong password sends nothing, and shows a form that works', () =>
+    inBrowser(async (page) => {
+      const tab = await open(page, 'notes')
+      await page.goto('about:blank')
+      await page.goBack()
+      const posts: string[] = []
+      page.on('request', (request) => {
+        if (request.method() === 'POST') posts.push(request.url())
+      })
+      await signIn(page, { ...ada, password: 'not ada’s password' })
+      await page.getByText('Wrong email, username or password').waitFor()
+      await page.goBack()
+      expect(page.url()).not.toBe('about:blank')
+      await page.locator('#password').waitFor()
+      expect(posts).toHaveLength(1)
+      await signIn(page)
+      await press(page, 'Allow')
+      await expectAnswered(tab)
+    }))
 })
