@@ -1,5 +1,13 @@
 import { hasRolledBack, needsReconnect } from './errors.ts'
-import { acquireConnection, dispose, idleConnection, isDisposed, releaseConnection } from './internals.ts'
+import {
+  acquireConnection,
+  dispose,
+  idleConnection,
+  isDisposed,
+  isUsable,
+  othersMayWait,
+  releaseConnection,
+} from './internals.ts'
 import { withTimeout } from './timeout.ts'
 import type { Database, Result, Transaction, Value } from './types.ts'
 
@@ -55,19 +63,45 @@ const acquire = ({ knex }: Database): Promise<unknown> => {
   })
 }
 
+/** A connection that another statement has just used; undefined if there is none. */
+const takeKept = ({ knex, kept }: Database): unknown => {
+  const connection = kept.pop()
+  if (connection === undefined || isUsable(knex, connection)) return connection
+  void releaseConnection(knex, connection)
+  return undefined
+}
+
+const returnKept = ({ knex, kept }: Database): void => {
+  for (const connection of kept.splice(0)) void releaseConnection(knex, connection)
+}
+
+/**
+ * Gives a connection back. Unless another statement waits for it, that happens at the end of this turn of the event loop: the next
+ * statement of a request mostly follows in the same turn, and borrowing takes longer than sending it.
+ */
+const release = (db: Database, connection: unknown): void => {
+  const { driver, knex, kept } = db
+  if (driver.executeNow || isDisposed(connection) || othersMayWait(knex)) {
+    void releaseConnection(knex, connection)
+    return
+  }
+  if (kept.length === 0) setImmediate(returnKept, db)
+  kept.push(connection)
+}
+
 /** Runs work on a connection borrowed from the pool; errors are the driver's. */
 export const onConnection = async <T>(
   db: Database,
   work: (connection: unknown) => Promise<T>,
 ): Promise<T> => {
-  const connection = await acquire(db)
+  const connection = takeKept(db) ?? (await acquire(db))
   try {
     return await work(connection)
   } catch (error) {
     if (needsReconnect(error)) dispose(connection, error)
     throw error
   } finally {
-    await releaseConnection(db.knex, connection)
+    release(db, connection)
   }
 }
 

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Knex } from 'knex'
-import { destroySocket, driverName, pgQueryAfter } from './internals.ts'
+import { destroySocket, driverName } from './internals.ts'
+import { createPgRun, type PgResult, type PgStatement } from './pg-query.ts'
 import type { Driver, DriverOptions, Result, Row, Value } from './types.ts'
 
 /** The parts of better-sqlite3 that are used; we cannot import types of drivers that the host may not have. */
@@ -43,11 +44,7 @@ const sqlite = (): Driver => {
 }
 
 interface PostgresConnection {
-  query(query: {
-    name?: string
-    text: string
-    values: readonly Value[]
-  }): Promise<{ rows: Row[]; rowCount: number | null }>
+  query(query: PgStatement): Promise<PgResult>
   /** As the pool was configured: `connection: { pipeline: true }`. */
   readonly pipeline?: boolean
 }
@@ -66,20 +63,21 @@ const postgresql = (prepared: boolean): Driver => {
     names.set(sql, name)
     return name
   }
-  const queryOf = (text: string, values: readonly Value[]) =>
+  const run = createPgRun()
+  const statementOf = (text: string, values: readonly Value[]): PgStatement =>
     prepared && !control.test(text) ? { name: nameOf(text), text, values } : { text, values }
-  const resultOf = ({ rows, rowCount }: { rows: readonly Row[]; rowCount: number | null }): Result => ({
-    rows,
-    count: rowCount ?? 0,
-  })
+  const resultOf = ({ rows, rowCount }: PgResult): Result => ({ rows, count: rowCount ?? 0 })
   return {
     dialect: 'postgresql',
     begin: 'BEGIN',
     supportsPipelining: (connection) => (connection as PostgresConnection).pipeline === true,
-    execute: async (connection, sql, bindings) =>
-      resultOf(await (connection as PostgresConnection).query(queryOf(sql, bindings))),
+    execute: (connection, sql, bindings) => {
+      const statement = statementOf(sql, bindings)
+      const answer = run(connection, statement) ?? (connection as PostgresConnection).query(statement)
+      return answer.then(resultOf)
+    },
     executeAfter: (connection, first, sql, bindings) =>
-      pgQueryAfter(connection, first, queryOf(sql, bindings))?.then(resultOf),
+      run(connection, statementOf(sql, bindings), first)?.then(resultOf),
     destroy: destroySocket,
   }
 }

@@ -1,7 +1,6 @@
 import type { Knex } from 'knex'
-import type { Value } from './types.ts'
 
-// Everything that Knex and the drivers do not document. A test in test/repositories/internals.test.ts checks each name
+// What Knex and the drivers do not document; that of pg's queries is in pg-query.ts. A test in test/repositories/internals.test.ts checks each name
 // against the installed versions.
 
 /** @returns Knex's name of the driver */
@@ -14,7 +13,16 @@ export const releaseConnection = (knex: Knex, connection: unknown): Promise<void
 
 interface Pool {
   readonly free?: readonly { readonly resource: unknown }[]
+  numPendingAcquires?(): number
 }
+
+/** Whether the pool lets others wait for a connection. It is unknown of a pool that is not Knex's own. */
+export const othersMayWait = ({ client: { pool } }: Knex): boolean =>
+  ((pool as Pool | undefined)?.numPendingAcquires?.() ?? 1) > 0
+
+/** Whether the pool would lend this connection again. */
+export const isUsable = ({ client }: Knex, connection: unknown): boolean =>
+  !isDisposed(connection) && Boolean(client.validateConnection(connection))
 
 /** A connection that lies idle in the pool and may be used until the next `await`; undefined if there is none. */
 export const idleConnection = (knex: Knex): unknown => {
@@ -78,80 +86,4 @@ export const destroySocket = (connection: unknown): void => {
   const { stream, connection: inner } = connection as { stream?: Socket; connection?: { stream: Socket } }
   const socket = inner?.stream ?? stream
   socket?.destroy()
-}
-
-/** A statement of pg. */
-interface PgQuery {
-  readonly name?: string
-  readonly text: string
-  readonly values: readonly Value[]
-}
-
-/** The messages of PostgreSQL's extended protocol that a query of pg sends. */
-interface PgMessages {
-  parse(message: object): void
-  bind(message: object): void
-  execute(message: object): void
-}
-
-interface PgResult {
-  readonly rows: Readonly<Record<string, unknown>>[]
-  readonly rowCount: number | null
-}
-
-type QueryClass = new (
-  query: PgQuery,
-) => PgQuery & { prepare(messages: PgMessages): void; requiresPreparation(): boolean }
-
-interface PgConnection {
-  query(
-    query: PgQuery,
-    done: (error: Error | null, results: PgResult | PgResult[] | undefined) => void,
-  ): unknown
-}
-
-/** pg's class of queries; undefined for pg-native, whose queries are made otherwise. */
-const queryClassOf = (connection: unknown): QueryClass | undefined => {
-  const { Query } = (connection as object).constructor as { Query?: QueryClass }
-  return typeof Query?.prototype.prepare === 'function' ? Query : undefined
-}
-
-/**
- * Sends a statement without parameters and then a query to PostgreSQL, before one Sync message: if the first fails,
- * the server skips the query.
- *
- * @returns the result of the query; undefined if the driver cannot do this
- */
-export const pgQueryAfter = (
-  connection: unknown,
-  first: string,
-  query: PgQuery,
-): Promise<PgResult> | undefined => {
-  const Query = queryClassOf(connection)
-  if (Query === undefined) return undefined
-  // pg takes the first ParseComplete for that of a named query, so the query's own Parse message goes first; an
-  // unnamed query shares the unnamed statement with `first`, so there it goes second.
-  const place = query.name === undefined ? 'parse' : 'bind'
-  class QueryAfter extends Query {
-    override requiresPreparation(): boolean {
-      return true
-    }
-    override prepare(messages: PgMessages): void {
-      const insert = (message: object): void => {
-        messages.parse({ text: first })
-        messages.bind({})
-        messages.execute({})
-        messages[place](message)
-      }
-      super.prepare(Object.create(messages, { [place]: { value: insert } }))
-    }
-  }
-  return new Promise((resolve, reject) => {
-    ;(connection as PgConnection).query(new QueryAfter(query), (error, results) => {
-      const result = Array.isArray(results) ? results.at(-1) : results
-      if (error) reject(error)
-      else if (result === undefined) reject(new Error('pg returned no result'))
-      else resolve(result)
-    })
-  })
 }

@@ -102,6 +102,7 @@ export const openDatabase = (
     prefix,
     compiled: new Map(),
     learned: {},
+    kept: [],
     ...(driver.dialect === 'sqlite' ? { writes: [] } : {}),
   }
   return {
@@ -128,6 +129,7 @@ export const hostTables = (database: Database, hostKnex: Knex): Database => ({
   prefix: '',
   compiled: new Map(),
   learned: database.learned,
+  kept: database.kept,
 })
 
 /** @throws OAuthError `temporarily_unavailable` unless the database answers and has the kit's tables */

@@ -79,6 +79,8 @@ export interface Database {
   readonly compiled: Map<object, Compiled>
   /** What we have learned about the server: whether it has no RETURNING, as MySQL. */
   readonly learned: { lacksReturning?: boolean }
+  /** Connections that were borrowed in this turn of the event loop and are not in use; they go back to the pool at its end. */
+  readonly kept: unknown[]
   /** Writes to commit together, on SQLite, in order of arrival; undefined on servers, which do this themselves. */
   readonly writes?: PendingWrite[]
   readonly transaction?: Transaction

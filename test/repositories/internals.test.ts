@@ -8,14 +8,16 @@ import {
   driverName,
   idleConnection,
   isDisposed,
+  isUsable,
   mapResponse,
-  pgQueryAfter,
+  othersMayWait,
   privateHandle,
   privateSchema,
   releaseConnection,
   silence,
 } from '../../lib/database/internals.ts'
 import { openDatabase } from '../../lib/database/open.ts'
+import { createPgRun } from '../../lib/database/pg-query.ts'
 import type { DriverOptions } from '../../lib/database/types.ts'
 import { describeWith, services } from '../support/services.ts'
 
@@ -76,6 +78,25 @@ const contractOf = (config: Knex.Config): void => {
     expect(idleConnection(knex)).toBeUndefined()
     await knex.destroy()
     expect(idleConnection(knex)).toBeUndefined()
+  })
+
+  test('the pool says whether others wait for a connection', async () => {
+    const knex = open({ ...config, pool: { min: 0, max: 1 } })
+    const connection = await acquireConnection(knex)
+    expect(othersMayWait(knex)).toBe(false)
+    const waiting = acquireConnection(knex)
+    expect(othersMayWait(knex)).toBe(true)
+    await releaseConnection(knex, connection)
+    await releaseConnection(knex, await waiting)
+  })
+
+  test('a connection is usable until it was disposed of', async () => {
+    const knex = open(config)
+    const connection = await acquireConnection(knex)
+    expect(isUsable(knex, connection)).toBe(true)
+    dispose(connection, new Error('unusable'))
+    expect(isUsable(knex, connection)).toBe(false)
+    await releaseConnection(knex, connection)
   })
 
   test('a private handle has the same pool without the host’s mappers', async () => {
@@ -143,13 +164,51 @@ describeWith('postgresql', 'pg', () => {
     await close()
   })
 
+  test('a prepared statement returns the same the first time and later', async () => {
+    const knex = open(pg)
+    const run = createPgRun()
+    const connection = await acquireConnection(knex)
+    const text = 'SELECT $1::text AS a, $2::bigint AS b, $3::int AS c, $4::text AS d, $5::text AS e'
+    const values = ['ä€😀', 12345678901, -7, '', null]
+    for (let time = 0; time < 3; time += 1) {
+      const result = await run(connection, { name: 'returns', text, values })
+      expect(result).toMatchObject({
+        rowCount: 1,
+        rows: [{ a: 'ä€😀', b: '12345678901', c: -7, d: '', e: null }],
+      })
+    }
+    await releaseConnection(knex, connection)
+  })
+
+  test('a prepared statement that writes counts rows, and may fail and run again', async () => {
+    const knex = open(pg)
+    const run = createPgRun()
+    const connection = await acquireConnection(knex)
+    const driver = driverOf(knex, { preparedStatements: false })
+    await driver.execute(connection, 'CREATE TEMPORARY TABLE numbers (number int PRIMARY KEY)', [])
+    const insert = (number: number) =>
+      run(connection, { name: 'writes', text: 'INSERT INTO numbers VALUES ($1)', values: [number] })
+    expect(await insert(1)).toMatchObject({ rowCount: 1, rows: [] })
+    await expect(insert(1)).rejects.toThrow('duplicate key')
+    for (const number of [2, 3]) expect(await insert(number)).toMatchObject({ rowCount: 1 })
+    const remove = {
+      name: 'removes',
+      text: 'DELETE FROM numbers WHERE number > $1 RETURNING number',
+      values: [1],
+    }
+    expect((await run(connection, remove))?.rows).toEqual([{ number: 2 }, { number: 3 }])
+    expect((await run(connection, remove))?.rows).toEqual([])
+    await releaseConnection(knex, connection)
+  })
+
   describe.each([
     ['named', 'a_name'],
     ['unnamed', undefined],
   ])('a %s query after another', (_, name) => {
     const text = 'SELECT $1::int AS number, pg_current_xact_id_if_assigned() AS transaction'
+    const run = createPgRun()
     const afterBegin = (connection: unknown, first = 'BEGIN') =>
-      pgQueryAfter(connection, first, { name, text, values: [5] })
+      run(connection, { name, text, values: [5] }, first)
 
     test('returns its own rows, again and again, inside the transaction that the other began', async () => {
       const knex = open(pg)
@@ -172,9 +231,9 @@ describeWith('postgresql', 'pg', () => {
       const driver = driverOf(knex, { preparedStatements: false })
       await driver.execute(connection, 'CREATE TEMPORARY TABLE written (number int)', [])
       const insert = { name, text: 'INSERT INTO written VALUES ($1)', values: [5] }
-      await expect(pgQueryAfter(connection, 'BEGIN nothing', insert)).rejects.toThrow('syntax')
+      await expect(run(connection, insert, 'BEGIN nothing')).rejects.toThrow('syntax')
       expect((await driver.execute(connection, 'SELECT * FROM written', [])).rows).toEqual([])
-      expect(await pgQueryAfter(connection, 'BEGIN', insert)).toMatchObject({ rowCount: 1 })
+      expect(await run(connection, insert, 'BEGIN')).toMatchObject({ rowCount: 1 })
       await driver.execute(connection, 'COMMIT', [])
       expect((await driver.execute(connection, 'SELECT * FROM written', [])).rows).toEqual([{ number: 5 }])
       await releaseConnection(knex, connection)
@@ -186,7 +245,7 @@ describeWith('postgresql', 'pg', () => {
       const wrong = { name, text: 'SELECT missing_column', values: [] }
       const driver = driverOf(knex, { preparedStatements: false })
       for (let time = 0; time < 2; time += 1) {
-        await expect(pgQueryAfter(connection, 'BEGIN', wrong)).rejects.toThrow('missing_column')
+        await expect(run(connection, wrong, 'BEGIN')).rejects.toThrow('missing_column')
         await driver.execute(connection, 'ROLLBACK', [])
       }
       await releaseConnection(knex, connection)

@@ -172,6 +172,8 @@ for (const [service, client] of kinds) {
       await expect(createReplay(db, replay())).rejects.toEqual(unavailable)
       await knex.client.releaseConnection(held)
       expect(await createReplay(db, replay())).toBe(true)
+      // At the end of the turn of the event loop.
+      await new Promise(setImmediate)
       expect(knex.client.pool.numUsed()).toBe(0)
     })
 
