@@ -19,6 +19,8 @@ test.each([
   [{ code: 'PROTOCOL_CONNECTION_LOST' }],
   [{ code: 'SQLITE_BUSY_SNAPSHOT' }],
   [{ name: 'TimeoutError' }],
+  [{ name: 'KnexTimeoutError' }],
+  [{ status: 503 }],
   [{ statusCode: 504 }],
   [new Error('around it', { cause: { code: 'ECONNRESET' } })],
   [new AggregateError([new Error('IPv6'), { code: 'EHOSTUNREACH' }])],
