@@ -117,9 +117,13 @@ export const claimsByScope = (
   return { ...standardScopeClaims, ...Object.fromEntries(custom) }
 }
 
+/** Names of the claims that a scope reveals. */
+const claimsOf = (scope: string, scopeClaims: ScopeClaims): readonly string[] =>
+  (Object.hasOwn(scopeClaims, scope) && scopeClaims[scope]) || []
+
 /** Names of the claims that these scopes reveal; a name that two scopes reveal appears twice. */
 export const claimNames = (scopes: readonly string[], scopeClaims: ScopeClaims): string[] =>
-  scopes.flatMap((scope) => (Object.hasOwn(scopeClaims, scope) ? (scopeClaims[scope] ?? []) : []))
+  scopes.flatMap((scope) => claimsOf(scope, scopeClaims))
 
 /**
  * The claims that these scopes reveal, each converted to its type in OIDC Core §5.1. A claim that is null, empty or
@@ -135,11 +139,13 @@ export const releasedClaims = (
   further: readonly string[] = [],
 ): Record<string, unknown> => {
   const released: Record<string, unknown> = {}
-  for (const name of [...claimNames(scopes, scopeClaims), ...further]) {
-    if (protocolClaims.has(name) || !Object.hasOwn(claims, name)) continue
+  const release = (name: string): void => {
+    if (!Object.hasOwn(claims, name) || protocolClaims.has(name)) return
     const raw = claims[name]
     const value = raw === null || raw === undefined || raw === '' ? undefined : conversionOf(name)(raw)
     if (value !== undefined) released[name] = value
   }
+  for (const scope of scopes) claimsOf(scope, scopeClaims).forEach(release)
+  further.forEach(release)
   return released
 }

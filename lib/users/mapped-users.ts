@@ -69,7 +69,8 @@ export const createMappedUsers = (context: MappedUsersContext): Users<MappedUser
     },
 
     async claims({ row, username }) {
-      const values = await Promise.all(mapped.map(([name, claim]) => claimValue(name, claim, row)))
+      const given = mapped.map(([name, claim]) => claimValue(name, claim, row))
+      const values = given.some((value) => value instanceof Promise) ? await Promise.all(given) : given
       const claims = mapped.map(([name], place): [string, unknown] => [name, values[place]])
       if (!mapsUsername) claims.push(['preferred_username', preferredUsername(username)])
       return definedClaims(claims)
