@@ -5,6 +5,7 @@ import { type AuthRouterOptions, type ClientSeed, resourceServer } from '../../l
 import { openServer, type TestServer } from '../support/client-server.ts'
 import { createDpopKey, type DpopKey, dpopProof, withProof } from '../support/dpop-client.ts'
 import { callback, clients, type Host, pkce, secret, startHost } from '../support/host.ts'
+import { RawBrowser } from '../support/raw-browser.ts'
 import { payloadOf } from '../support/resource-host.ts'
 import type { Claims } from '../support/signing-client.ts'
 import {
@@ -43,22 +44,18 @@ let host: Host
 let issuer: string
 let key: DpopKey
 let thief: DpopKey
+/** Ada's browser. */
+let agent: RawBrowser
 beforeAll(async () => {
   server = await openServer()
   issuer = `${server.origin}/oauth`
   host = await startHost({ clients: [...clients, bound], options: { ...options, issuer } })
   server.serve(host.app)
-  for (const [path, resource] of [
-    ['/jwt', jwtApi],
-    ['/opaque', opaqueApi],
-  ] as const) {
-    host.app.get(
-      path,
-      host.oauth.requireToken('notes:read', { resource }),
-      (req, res) => void res.json(req.auth),
-    )
-  }
-  host.app.get('/plain', host.oauth.requireToken('notes:read'), (req, res) => void res.json(req.auth))
+  agent = new RawBrowser(host.app)
+  const answer: express.RequestHandler = (req, res) => void res.json(req.auth)
+  host.app.get('/plain', host.oauth.requireToken('notes:read'), answer)
+  host.app.get('/jwt', host.oauth.requireToken('notes:read', { resource: jwtApi }), answer)
+  host.app.get('/opaque', host.oauth.requireToken('notes:read', { resource: opaqueApi }), answer)
   key = await createDpopKey()
   thief = await createDpopKey()
 })
@@ -87,7 +84,7 @@ const tokens = async (fields: Fields, by: DpopKey | undefined = key): Promise<To
 
 const codeFields = async (parameters: Fields = {}, fields: Fields = {}): Promise<Fields> => ({
   ...{ grant_type: 'authorization_code', redirect_uri: callback },
-  code: await codeFor(host, { scope, ...parameters }),
+  code: await codeFor(host, { scope, ...parameters }, { agent }),
   ...(parameters.client_id === 'native' ? native : web),
   ...fields,
 })
@@ -111,11 +108,13 @@ const remote = (audience: string, options: object = {}) => {
   })
   return express().get('/notes', guards.requireToken('notes:read'), (req, res) => void res.json(req.auth))
 }
-const places = {
-  UserInfo: { resource: undefined, url: () => `${issuer}/userinfo`, app: () => host.app },
-  'a guard': { resource: undefined, url: () => `${server.origin}/plain`, app: () => host.app },
-  'a guard of JWTs': { resource: jwtApi, url: () => 'https://jwt.example.com/jwt', app: () => host.app },
-  'a guard of a resource': { resource: opaqueApi, url: () => `${server.origin}/opaque`, app: () => host.app },
+const places: Readonly<
+  Record<string, { resource?: string; url: () => string; app?: () => express.Express }>
+> = {
+  UserInfo: { url: () => `${issuer}/userinfo` },
+  'a guard': { url: () => `${server.origin}/plain` },
+  'a guard of JWTs': { resource: jwtApi, url: () => 'https://jwt.example.com/jwt' },
+  'a guard of a resource': { resource: opaqueApi, url: () => `${server.origin}/opaque` },
   'a remote guard of JWTs': {
     resource: jwtApi,
     url: () => jwtApi,
@@ -124,30 +123,31 @@ const places = {
   'a remote guard that introspects': {
     ...{ resource: opaqueApi, url: () => opaqueApi, app: () => remote(opaqueApi, { dpop: true }) },
   },
-} as const
+}
 
-describe.each(Object.entries(places))('at %s', (_name, { resource, url, app }) => {
-  let at: ReturnType<typeof app>
+describe.each(Object.entries(places))('at %s', (name, { resource, url, app }) => {
+  let at: express.Express
   let token: string
   beforeAll(async () => {
-    at = app()
+    at = app?.() ?? host.app
     token = (await tokensFor(resource)).access_token
   })
   const get = () => supertest(at).get(new URL(url()).pathname)
 
-  test('the holder of the key uses the token', async () => {
-    const { status, body } = await withProof(get(), key, url(), token)
+  test('the holder of the key uses the token, also with a query, and each proof once', async () => {
+    const { status, body } = await withProof(get().query({ a: '1' }), key, url(), token)
     expect(status).toBe(200)
-    if (!url().endsWith('/userinfo')) {
+    if (name !== 'UserInfo') {
       expect(body).toMatchObject({
         binding: { type: 'dpop', thumbprint: key.thumbprint },
         claims: { cnf: { jkt: key.thumbprint } },
       })
     }
-  })
-
-  test('a query does not change the URL of a proof', async () => {
-    expect((await withProof(get().query({ a: '1' }), key, url(), token)).status).toBe(200)
+    const headers = { Authorization: `DPoP ${token}`, DPoP: await dpopProof(key, 'GET', url(), { token }) }
+    expect((await get().set(headers)).status).toBe(200)
+    expect(dpopError(await get().set(headers))).toBe('invalid_dpop_proof')
+    for (const claims of [{ htu: 'https://evil.example/notes' }, { htm: 'POST' }, { ath: 'x' }, { iat: 1 }])
+      expect(dpopError(await withProof(get(), key, url(), token, claims))).toBe('invalid_dpop_proof')
   })
 
   test('a thief cannot use the token', async () => {
@@ -164,25 +164,11 @@ describe.each(Object.entries(places))('at %s', (_name, { resource, url, app }) =
     expect(dpopError(await withProof(get(), thief, url(), token))).toBe('invalid_token')
   })
 
-  test('a captured proof is worth nothing', async () => {
-    const headers = { Authorization: `DPoP ${token}`, DPoP: await dpopProof(key, 'GET', url(), { token }) }
-    expect((await get().set(headers)).status).toBe(200)
-    expect(dpopError(await get().set(headers))).toBe('invalid_dpop_proof')
-    for (const claims of [{ htu: 'https://evil.example/notes' }, { htm: 'POST' }, { ath: 'x' }, { iat: 1 }]) {
-      expect(dpopError(await withProof(get(), key, url(), token, claims))).toBe('invalid_dpop_proof')
-    }
-  })
-
-  test('the URL does not follow the header Host', async () => {
-    const { pathname } = new URL(url())
-    const evil = `http://evil.example${pathname}`
+  test('the URL does not follow the header Host, and a bearer token is not sent with the scheme DPoP', async () => {
+    const evil = `http://evil.example${new URL(url()).pathname}`
     const forwarded = { Host: 'evil.example', 'X-Forwarded-Host': 'evil.example' }
     expect(dpopError(await withProof(get().set(forwarded), key, evil, token))).toBe('invalid_dpop_proof')
-  })
-
-  test('a bearer token is not sent with the scheme DPoP', async () => {
-    const { body } = await request(await codeFields({ resource }, { resource }), undefined)
-    const { access_token } = body
+    const { access_token } = (await request(await codeFields({ resource }, { resource }), undefined)).body
     expect(dpopError(await withProof(get(), key, url(), access_token))).toBe('invalid_token')
     expect((await get().set('Authorization', `Bearer ${access_token}`)).status).toBe(200)
   })
@@ -201,23 +187,17 @@ describe('the token endpoint', () => {
     expect(own.token_type).toBe('DPoP')
   })
 
-  test.each<[string, Claims]>([
-    ['for another endpoint', { htu: 'http://localhost:3000/oauth/par' }],
-    ['for another method', { htm: 'GET' }],
-    ['that is old', { iat: 1 }],
-  ])('refuses a proof %s, and the code remains usable', async (_case, claims) => {
+  test('refuses a proof for another endpoint or method, an old one, a used one and two; the code remains usable', async () => {
     const fields = await codeFields()
-    expectError(await request(fields, key, claims), 400, 'invalid_dpop_proof')
-    expect((await tokens(fields)).token_type).toBe('DPoP')
-  })
-
-  test('refuses a proof that was used, and two proofs', async () => {
-    const fields = { ...web, grant_type: 'client_credentials' }
+    const other = { htu: 'http://localhost:3000/oauth/par' }
+    for (const claims of [other, { htm: 'GET' }, { iat: 1 }])
+      expectError(await request(fields, key, claims), 400, 'invalid_dpop_proof')
     const proof = await dpopProof(key, 'POST', tokenUrl())
-    expect((await post(host, fields).set('DPoP', proof)).status).toBe(200)
-    expectError(await post(host, fields).set('DPoP', proof), 400, 'invalid_dpop_proof')
+    expect((await post(host, fields).set('DPoP', proof)).body.token_type).toBe('DPoP')
+    const own = { ...web, grant_type: 'client_credentials' }
+    expectError(await post(host, own).set('DPoP', proof), 400, 'invalid_dpop_proof')
     const two = [await dpopProof(key, 'POST', tokenUrl()), await dpopProof(key, 'POST', tokenUrl())]
-    expectError(await post(host, fields).set('DPoP', two as never), 400, 'invalid_dpop_proof')
+    expectError(await post(host, own).set('DPoP', two as never), 400, 'invalid_dpop_proof')
   })
 
   test('refreshes for a public client with the same key only', async () => {
@@ -236,11 +216,8 @@ describe('the token endpoint', () => {
     const { refresh_token } = await tokensFor()
     const first = await tokens({ ...web, grant_type: 'refresh_token', refresh_token }, thief)
     expect((await introspect(host, first.access_token)).body.cnf).toEqual({ jkt: thief.thumbprint })
-    const second = await request(
-      { ...web, grant_type: 'refresh_token', refresh_token: first.refresh_token },
-      undefined,
-    )
-    expect(second.body.token_type).toBe('Bearer')
+    const fields = { ...web, grant_type: 'refresh_token', refresh_token: first.refresh_token }
+    expect((await request(fields, undefined)).body.token_type).toBe('Bearer')
   })
 
   test('requires a proof of a client with dpop_bound_access_tokens', async () => {
@@ -311,9 +288,7 @@ describe('nonces', () => {
       const get = () => supertest(at.app).get('/api/notes')
       const notes = 'http://localhost:3000/api/notes'
       const first = await withProof(get(), key, notes, body.access_token)
-      expect({ status: first.status, error: dpopError(first) }).toEqual({
-        ...{ status: 401, error: 'use_dpop_nonce' },
-      })
+      expect([first.status, dpopError(first)]).toEqual([401, 'use_dpop_nonce'])
       expect(first.headers['dpop-nonce']).toEqual(aNonce)
       expect((await withProof(get(), key, notes, body.access_token, { nonce })).status).toBe(200)
     }
@@ -328,9 +303,8 @@ describe('nonces', () => {
     const first = await withProof(supertest(one).get('/notes'), key, jwtApi, access_token)
     expect(dpopError(first)).toBe('use_dpop_nonce')
     const nonce = first.headers['dpop-nonce']
-    expect(
-      (await withProof(supertest(other).get('/notes'), key, jwtApi, access_token, { nonce })).status,
-    ).toBe(200)
+    const next = await withProof(supertest(other).get('/notes'), key, jwtApi, access_token, { nonce })
+    expect(next.status).toBe(200)
   })
 })
 
@@ -350,12 +324,10 @@ test('an API can share used proofs, and can be called elsewhere', async () => {
 test('metadata, documents about resources, and CORS say what is on', async () => {
   const { body: metadata } = await supertest(host.app).get('/oauth/.well-known/openid-configuration')
   expect(metadata.dpop_signing_alg_values_supported).toContain('ES256')
-  const { body: document } = await supertest(host.app)
-    .get('/.well-known/oauth-protected-resource/notes')
-    .set('Host', 'jwt.example.com')
-  expect(document).toMatchObject({
-    dpop_signing_alg_values_supported: metadata.dpop_signing_alg_values_supported,
-  })
+  const path = '/.well-known/oauth-protected-resource/notes'
+  const { body: document } = await supertest(host.app).get(path).set('Host', 'jwt.example.com')
+  const { dpop_signing_alg_values_supported } = metadata
+  expect(document).toMatchObject({ dpop_signing_alg_values_supported })
   const preflight = await supertest(host.app).options('/oauth/token')
   expect(preflight.headers['access-control-allow-headers']).toBe('Authorization, Content-Type, DPoP')
   const { headers } = await post(host, {})
@@ -392,30 +364,20 @@ test('used proofs can be kept in memory: guards take no statement, and the token
 test('a bound token for a resource is for nothing once the host has no resources', async () => {
   const { access_token } = await tokensFor(opaqueApi)
   const later = await startHost({ database: host.database, options: { issuer, features: { dpop: true } } })
-  const url = `${server.origin}/api/notes`
-  const own = await withProof(
-    supertest(later.app).get('/api/notes'),
-    key,
-    url,
-    (await tokensFor()).access_token,
-  )
-  expect(own.status).toBe(200)
-  expect(dpopError(await withProof(supertest(later.app).get('/api/notes'), key, url, access_token))).toBe(
-    'invalid_token',
-  )
+  const use = (token: string) =>
+    withProof(supertest(later.app).get('/api/notes'), key, `${server.origin}/api/notes`, token)
+  expect((await use((await tokensFor()).access_token)).status).toBe(200)
+  expect(dpopError(await use(access_token))).toBe('invalid_token')
 })
 
 describe('where it is off', () => {
   test('a remote guard refuses bound tokens', async () => {
     const { access_token } = await tokensFor(jwtApi)
-    const res = await withProof(supertest(remote(jwtApi)).get('/notes'), key, jwtApi, access_token)
+    const get = () => supertest(remote(jwtApi)).get('/notes')
+    const res = await withProof(get(), key, jwtApi, access_token)
     expectError(res, 401, 'invalid_token')
     expect(res.headers['www-authenticate']).not.toContain('DPoP')
-    expectError(
-      await supertest(remote(jwtApi)).get('/notes').set('Authorization', `Bearer ${access_token}`),
-      401,
-      'invalid_token',
-    )
+    expectError(await get().set('Authorization', `Bearer ${access_token}`), 401, 'invalid_token')
   })
 
   test('proofs and dpop_jkt are ignored, and nothing speaks of them', async () => {
