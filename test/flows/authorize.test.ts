@@ -11,27 +11,23 @@ beforeAll(async () => {
     clients: [
       ...clients,
       { client_id: 'shop', client_name: 'Shop', redirect_uris: [callback, withQuery], scope: 'openid' },
-      { client_id: 'machine', grant_types: ['client_credentials'], scope: 'notes:read' },
     ],
   })
 })
 afterAll(() => host.close())
-afterEach(() => jest.restoreAllMocks())
 
 const table = (name: string) => host.database.knex(`${host.database.tablePrefix}${name}`)
-const countOf = async (name: string): Promise<number> => (await table(name)).length
 const browser = () => new RawBrowser(host.app)
 const web = { client_id: 'web', scope: 'openid', state: 'a state' }
-const query = (pairs: string) => `/oauth/authorize?${pairs}`
-const encoded = encodeURIComponent(callback)
 /** A whole request as raw text, to which a test adds what it is about. */
 const raw = (more: string, without = '') =>
-  query(
-    ['response_type=code', 'client_id=web', `redirect_uri=${encoded}`, 'scope=openid', 'state=s']
-      .filter((pair) => without === '' || !pair.startsWith(`${without}=`))
-      .concat(more)
-      .join('&'),
-  )
+  `/oauth/authorize?${[
+    ...['response_type=code', 'client_id=web', `redirect_uri=${encodeURIComponent(callback)}`],
+    ...['scope=openid', 'state=s'],
+  ]
+    .filter((pair) => without === '' || !pair.startsWith(`${without}=`))
+    .concat(more)
+    .join('&')}`
 
 describe('before client and redirect URI are verified every error is a page', () => {
   test.each([
@@ -46,17 +42,14 @@ describe('before client and redirect URI are verified every error is a page', ()
     expect(answer.setCookies).toEqual([])
   })
 
-  test('the page does not repeat the request', async () => {
+  test('the page does not repeat the request; in development it shows the reason', async () => {
     const attack = `"'><script>alert(1)</script>`
     for (const name of ['client_id', 'redirect_uri', 'state', 'scope']) {
       const { html } = await browser().get(authorizeUrl({ ...web, client_id: 'nobody', [name]: attack }))
       expect(html).not.toContain('<script')
     }
-  })
-
-  test('in development the page shows the reason', async () => {
-    const described = await browser().get(authorizeUrl({ ...web, client_id: 'nobody' }))
-    expect(described.html).toContain('client_id does not name a registered client')
+    const { html } = await browser().get(authorizeUrl({ ...web, client_id: 'nobody' }))
+    expect(html).toContain('client_id does not name a registered client')
   })
 })
 
@@ -69,16 +62,15 @@ describe('afterwards every error goes to the client', () => {
     ['invalid_scope', 'a quote in scope', raw('scope=openid+%22', 'scope'), 's'],
     ['invalid_request', 'a repeated state', raw('state=other'), undefined],
   ])('%s for %s', async (error, _, url, state) => {
-    const before = await countOf('pending_requests')
+    const before = await table('pending_requests')
     const answer = await browser().get(url)
     expectErrorRedirect(answer, error, { state })
     expect(answer.setCookies).toEqual([])
-    expect(await countOf('pending_requests')).toBe(before)
-    // The same with prompt=none: never a page.
-    if (!/prompt=/.test(url)) expectErrorRedirect(await browser().get(`${url}&prompt=none`), error, { state })
+    expect(await table('pending_requests')).toEqual(before)
+    expectErrorRedirect(await browser().get(`${url}&prompt=none`), error, { state })
   })
 
-  test('a client without the code grant gets unauthorized_client', async () => {
+  test('unauthorized_client for a client without the code grant', async () => {
     const shop = () => table('clients').where({ client_id: 'shop' })
     const [{ metadata }] = await shop()
     const changed = { ...JSON.parse(metadata), grant_types: ['client_credentials'] }
@@ -87,18 +79,8 @@ describe('afterwards every error goes to the client', () => {
     expectErrorRedirect(answer, 'unauthorized_client', { state: 'a state' })
     await shop().update({ metadata })
   })
-})
 
-describe('what must not disturb', () => {
-  test('scopes that the client may not have are dropped', async () => {
-    const agent = browser()
-    const code = codeOf(await agent.grant(authorizeUrl({ ...web, scope: 'openid phone nothing notes:read' })))
-    expect((await redeem(host, code)).body.scope).toBe('openid notes:read')
-  })
-})
-
-describe('by POST, from another site', () => {
-  test('repeats survive the way and are refused by redirect', async () => {
+  test('invalid_request for repeats in a request that another site posts', async () => {
     const agent = browser()
     const pairs = Object.entries({ ...web, response_type: 'code', redirect_uri: callback })
     const answer = await agent.post('/oauth/authorize', [...pairs, ['nonce', '1'], ['nonce', '2']])
@@ -106,44 +88,43 @@ describe('by POST, from another site', () => {
   })
 })
 
-describe('a waiting request', () => {
-  const shop = { client_id: 'shop', scope: 'openid', state: 'of the shop' }
-  const idIn = (url: URL) => url.searchParams.get('authorization_request') ?? ''
-  const resumed = (id: string) => `/oauth/authorize?authorization_request=${id}`
-
-  test('ends with its client, or with the place where the answer would go', async () => {
-    const agent = browser()
-    const page = await agent.open(authorizeUrl(shop))
-    await table('clients').where({ client_id: 'shop' }).update({ disabled_at: 1 })
-    expectExpiredPage(await agent.get(page.url.href))
-    expectExpiredPage(await agent.signIn(page))
-    await table('clients').where({ client_id: 'shop' }).update({ disabled_at: null })
-    const [row] = await table('clients').where({ client_id: 'shop' })
-    const metadata = JSON.stringify({ ...JSON.parse(row.metadata), redirect_uris: [withQuery] })
-    await table('clients').where({ client_id: 'shop' }).update({ metadata })
-    expectExpiredPage(await agent.signIn(page))
-    expectExpiredPage(await agent.get(resumed(idIn(page.url))))
-    await table('clients').where({ client_id: 'shop' }).update({ metadata: row.metadata })
-  })
+test('scopes that the client may not have are dropped', async () => {
+  const agent = browser()
+  const code = codeOf(await agent.grant(authorizeUrl({ ...web, scope: 'openid phone nothing notes:read' })))
+  expect((await redeem(host, code)).body.scope).toBe('openid notes:read')
 })
 
-describe('a page that a browser fetches before the user follows the link', () => {
-  test.each([{ 'Sec-Purpose': 'prefetch' }, { Purpose: 'prefetch' }, { 'X-Moz': 'prefetch' }] as Record<
-    string,
-    string
-  >[])('with %j makes no code and changes nothing', async (headers) => {
-    const agent = browser()
-    const { body } = await redeem(host, codeOf(await agent.grant(authorizeUrl(web))))
-    const silent = authorizeUrl({ ...web, prompt: 'none' })
-    const names = ['authorizations', 'pending_requests', 'logins', 'sessions']
-    const rows = () => Promise.all(names.map((name) => table(name)))
-    const before = await rows()
-    const pages = [silent, authorizeUrl({ ...web, prompt: 'login' })]
-    for (const page of [...pages, `/oauth/logout?id_token_hint=${body.id_token}`, '/oauth/account']) {
-      const { status, location, html, setCookies } = await agent.get(page, headers)
-      expect([status, location, html, setCookies]).toEqual([503, undefined, '', []])
+test('a waiting request ends with its client, or with the place where the answer would go', async () => {
+  const agent = browser()
+  const shop = () => table('clients').where({ client_id: 'shop' })
+  const page = await agent.open(authorizeUrl({ ...web, client_id: 'shop' }))
+  await shop().update({ disabled_at: 1 })
+  expectExpiredPage(await agent.get(page.url.href))
+  expectExpiredPage(await agent.signIn(page))
+  await shop().update({ disabled_at: null })
+  const [row] = await shop()
+  const metadata = JSON.stringify({ ...JSON.parse(row.metadata), redirect_uris: [withQuery] })
+  await shop().update({ metadata })
+  expectExpiredPage(await agent.signIn(page))
+  const id = page.url.searchParams.get('authorization_request')
+  expectExpiredPage(await agent.get(`/oauth/authorize?authorization_request=${id}`))
+  await shop().update({ metadata: row.metadata })
+})
+
+test('a page that a browser fetches before the user follows the link makes no code and changes nothing', async () => {
+  const agent = browser()
+  const { body } = await redeem(host, codeOf(await agent.grant(authorizeUrl(web))))
+  const silent = authorizeUrl({ ...web, prompt: 'none' })
+  const names = ['authorizations', 'pending_requests', 'logins', 'sessions']
+  const rows = () => Promise.all(names.map((name) => table(name)))
+  const before = await rows()
+  const pages = [silent, authorizeUrl({ ...web, prompt: 'login' }), '/oauth/account']
+  for (const name of ['Sec-Purpose', 'Purpose', 'X-Moz']) {
+    for (const page of [...pages, `/oauth/logout?id_token_hint=${body.id_token}`]) {
+      const { status, location, html, setCookies } = await agent.get(page, { [name]: 'prefetch' })
+      expect([name, status, location, html, setCookies]).toEqual([name, 503, undefined, '', []])
     }
-    expect(await rows()).toEqual(before)
-    codeOf(await agent.get(silent))
-  })
+  }
+  expect(await rows()).toEqual(before)
+  codeOf(await agent.get(silent))
 })
