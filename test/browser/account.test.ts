@@ -1,11 +1,8 @@
 import type { Page } from 'playwright-core'
 import { useBrowserApp } from '../support/browser-app.ts'
 import { focused, tabTo } from '../support/browser-barriers.ts'
-import { press, signIn, waitForHeading } from '../support/browser-person.ts'
-import { people } from '../support/host.ts'
+import { signIn, waitForHeading } from '../support/browser-person.ts'
 import { describeWith } from '../support/services.ts'
-
-const bob = people[1]!
 
 jest.setTimeout(60_000)
 
@@ -44,40 +41,6 @@ describeWith('chromium', 'connected apps and the choice of an account in Chromiu
       await follow('#sign-out', 'Sign out?')
       await follow('form button', 'You’re signed out')
     }))
-
-  describe('without JavaScript', () => {
-    const options = { javaScriptEnabled: false }
-
-    test('a user signs in to their account, removes a client, and signs out', () =>
-      app.visit(async (page) => {
-        await allow(page)
-        await page.context().clearCookies()
-        await page.goto(account())
-        await signIn(page)
-        await waitForHeading(page, 'Connected apps')
-        await page.getByRole('link', { name: 'Remove access for Web client' }).click()
-        await waitForHeading(page, 'Remove Web client’s access?')
-        await press(page, 'Remove')
-        expect(await page.getByRole('status').textContent()).toContain('Web client can no longer use')
-        expect(await page.getByRole('link', { name: /^Remove access/ }).count()).toBe(0)
-        await page.reload()
-        await waitForHeading(page, 'Connected apps')
-        await page.getByRole('link', { name: 'Sign out' }).click()
-        await page.click('form button')
-        await waitForHeading(page, 'You’re signed out')
-      }, options))
-
-    test('“Use another account” lets another user sign in', () =>
-      app.visit(async (page) => {
-        await allow(page)
-        await page.goto(app.url({ prompt: 'select_account' }))
-        await page.click('[value=another]')
-        await waitForHeading(page, 'Sign in')
-        await signIn(page, bob)
-        await page.waitForSelector('[value=allow]')
-        expect(await page.textContent('.account')).toContain(bob.email)
-      }, options))
-  })
 
   test('the consent page leads to the list, and Back to the consent page, which still works', () =>
     app.visit(async (page) => {

@@ -21,13 +21,10 @@ const type = async (page: Page, selector: string, text: string): Promise<void> =
 describeWith('chromium', 'the developer pages in Chromium, in an app with helmet()', () => {
   const app = useBrowserApp({ options: { developers: () => true } })
 
-  test.each([true, false])('are used with the keyboard alone, with scripts: %s', (javaScriptEnabled) =>
+  test('are used with the keyboard alone', () =>
     app.visit(
       async (page) => {
-        // axe-core is a script.
-        const expectNoBarriers = async (): Promise<void> => {
-          if (javaScriptEnabled) expect(await barriersOf(page)).toEqual([])
-        }
+        const expectNoBarriers = async (): Promise<void> => expect(await barriersOf(page)).toEqual([])
         await page.goto(`${app.origin}/oauth/developer`)
         await signIn(page)
         await waitForHeading(page, 'Your apps')
@@ -59,7 +56,6 @@ describeWith('chromium', 'the developer pages in Chromium, in an app with helmet
         await page.getByText('You have no apps yet.').waitFor()
         await expectNoBarriers()
       },
-      { javaScriptEnabled, viewport: { width: 320, height: 640 } },
-    ),
-  )
+      { viewport: { width: 320, height: 640 } },
+    ))
 })

@@ -13,23 +13,19 @@ describeWith('chromium', 'the pages for a device in Chromium, in an app with hel
     options: { features: { deviceAuthorization: true } },
   })
 
-  test.each([true, false])('lead from the code to the last page, with scripts: %s', (javaScriptEnabled) =>
-    app.visit(
-      async (page) => {
-        const codes = await codesFor(app.host)
-        await page.goto(`${app.origin}/oauth/device`)
-        await page.locator('#user-code:focus').waitFor()
-        await page.keyboard.insertText(codes.user_code.toLowerCase())
-        await page.keyboard.press('Enter')
-        await signIn(page)
-        await waitForHeading(page, 'Is this your device?')
-        await page.getByText(codes.user_code).waitFor()
-        await page.getByRole('button', { name: 'Yes, continue' }).click()
-        await page.getByRole('button', { name: 'Allow' }).click()
-        await waitForHeading(page, 'Your device is connected')
-        await answerOf(poll(app.host, codes))
-      },
-      { javaScriptEnabled },
-    ),
-  )
+  test('lead from the code to the last page', () =>
+    app.visit(async (page) => {
+      const codes = await codesFor(app.host)
+      await page.goto(`${app.origin}/oauth/device`)
+      await page.locator('#user-code:focus').waitFor()
+      await page.keyboard.insertText(codes.user_code.toLowerCase())
+      await page.keyboard.press('Enter')
+      await signIn(page)
+      await waitForHeading(page, 'Is this your device?')
+      await page.getByText(codes.user_code).waitFor()
+      await page.getByRole('button', { name: 'Yes, continue' }).click()
+      await page.getByRole('button', { name: 'Allow' }).click()
+      await waitForHeading(page, 'Your device is connected')
+      await answerOf(poll(app.host, codes))
+    }))
 })

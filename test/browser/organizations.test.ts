@@ -2,8 +2,7 @@ import type { Page } from 'playwright-core'
 import type { Organization } from '../../lib/index.ts'
 import { useBrowserApp } from '../support/browser-app.ts'
 import { tabTo } from '../support/browser-barriers.ts'
-import { press, waitForHeading } from '../support/browser-person.ts'
-import { callback, clients, people, secret } from '../support/host.ts'
+import { people } from '../support/host.ts'
 import { describeWith } from '../support/services.ts'
 
 const ada = people[0]!
@@ -21,10 +20,6 @@ jest.setTimeout(60_000)
 describeWith('chromium', 'the choice of a workspace in Chromium', () => {
   const app = useBrowserApp({
     options: { organizations: () => several },
-    clients: [
-      ...clients,
-      { client_id: 'own', client_secret: secret, redirect_uris: [callback], first_party: true },
-    ],
   })
   const consents = () => app.host.database.knex(`${app.host.database.tablePrefix}consents`)
   beforeEach(async () => {
@@ -32,7 +27,7 @@ describeWith('chromium', 'the choice of a workspace in Chromium', () => {
     await app.host.database.knex(`${app.host.database.tablePrefix}authorizations`).delete()
   })
 
-  const url = (client_id = 'web'): string => app.url({ client_id, scope: 'openid email notes:write' })
+  const url = (): string => app.url({ scope: 'openid email notes:write' })
   const signIn = async (page: Page): Promise<void> => {
     await page.fill('#username', ada.email)
     await page.fill('#password', ada.password)
@@ -43,40 +38,23 @@ describeWith('chromium', 'the choice of a workspace in Chromium', () => {
   const allowedFor = async (): Promise<string[]> =>
     (await consents()).map(({ organization }) => String(organization))
 
-  test.each([true, false])(
-    'a choice is required, works and is remembered, with JavaScript: %s',
-    (javaScriptEnabled) =>
-      app.visit(
-        async (page) => {
-          await page.goto(url())
-          await signIn(page)
-          expect(await page.getByRole('radio', { checked: true }).count()).toBe(0)
-          await page.click('[value=allow]')
-          await page.getByRole('alert').waitFor()
-          expect(await page.title()).toMatch(/^Error: /)
-          await focusOn(page, 'organization-0')
-          await page.getByRole('radio', { name: 'Globex Corporation', exact: true }).check()
-          const back = await app.toClient(page, () => page.click('[value=allow]'))
-          expect(back.searchParams.get('code')).toMatch(/^lk_ac_/)
-          expect(await allowedFor()).toEqual(['globex'])
-          await page.goto(url())
-          await page.waitForSelector('[value=allow]')
-          expect(await page.getByRole('radio', { checked: true }).getAttribute('value')).toBe('globex')
-        },
-        { javaScriptEnabled },
-      ),
-  )
-
-  test('a client that needs no consent asks for the workspace alone', () =>
+  test('without JavaScript a choice is required, works and is remembered', () =>
     app.visit(
       async (page) => {
-        await page.goto(url('own'))
+        await page.goto(url())
         await signIn(page)
-        await waitForHeading(page, 'Choose a workspace')
-        await page.getByRole('radio', { name: 'Acme', exact: true }).check()
-        const back = await app.toClient(page, () => press(page, 'Continue'))
+        expect(await page.getByRole('radio', { checked: true }).count()).toBe(0)
+        await page.click('[value=allow]')
+        await page.getByRole('alert').waitFor()
+        expect(await page.title()).toMatch(/^Error: /)
+        await focusOn(page, 'organization-0')
+        await page.getByRole('radio', { name: 'Globex Corporation', exact: true }).check()
+        const back = await app.toClient(page, () => page.click('[value=allow]'))
         expect(back.searchParams.get('code')).toMatch(/^lk_ac_/)
-        expect(await allowedFor()).toEqual(['acme'])
+        expect(await allowedFor()).toEqual(['globex'])
+        await page.goto(url())
+        await page.waitForSelector('[value=allow]')
+        expect(await page.getByRole('radio', { checked: true }).getAttribute('value')).toBe('globex')
       },
       { javaScriptEnabled: false },
     ))
@@ -118,13 +96,5 @@ describeWith('chromium', 'the choice of a workspace in Chromium', () => {
       const back = await app.toClient(page, () => page.keyboard.press('Enter'))
       expect(back.searchParams.get('code')).toMatch(/^lk_ac_/)
       expect(await allowedFor()).toEqual(['globex'])
-    }))
-
-  test('Cancel needs no choice', () =>
-    app.visit(async (page) => {
-      await page.goto(url())
-      await signIn(page)
-      const back = await app.toClient(page, () => page.click('[value=deny]'))
-      expect(back.searchParams.get('error')).toBe('access_denied')
     }))
 })

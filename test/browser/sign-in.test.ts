@@ -1,11 +1,11 @@
 import type { Page } from 'playwright-core'
 import { useBrowserApp } from '../support/browser-app.ts'
 import { tabTo } from '../support/browser-barriers.ts'
-import { press, signIn, waitForHeading } from '../support/browser-person.ts'
+import { signIn, waitForHeading } from '../support/browser-person.ts'
 import { people } from '../support/host.ts'
 import { describeWith } from '../support/services.ts'
 
-const [ada, bob] = [people[0]!, people[1]!]
+const ada = people[0]!
 const scope = 'openid profile email notes:read notes:write'
 const withoutScripts = { javaScriptEnabled: false }
 
@@ -92,32 +92,6 @@ describeWith('chromium', 'login and consent in Chromium, in an app with helmet()
       const back = await app.toClient(page, () => page.click('[value=allow]'))
       expect(back.searchParams.get('code')).toMatch(/^lk_ac_/)
       expect(posts[0]?.has('scope:notes:write')).toBe(false)
-    }, withoutScripts))
-
-  test('without JavaScript “Not you?” lets another user sign in to the same request, and Cancel ends it', () =>
-    app.visit(async (page) => {
-      await page.goto(app.url({ prompt: 'consent', state: 'the same' }))
-      await signIn(page)
-      await tabTo(page, '[value=switch]')
-      await page.keyboard.press('Enter')
-      await waitForHeading(page, 'Sign in')
-      await signIn(page, bob)
-      await page.locator('[value=allow]').waitFor()
-      expect(await page.textContent('.account')).toContain(bob.email)
-      const back = await app.toClient(page, () => press(page, 'Cancel'))
-      expect(Object.fromEntries(back.searchParams)).toMatchObject({
-        error: 'access_denied',
-        state: 'the same',
-      })
-    }, withoutScripts))
-
-  test('without JavaScript errors are explained, with an id for support', () =>
-    app.visit(async (page) => {
-      await page.goto(app.url({ client_id: 'unknown' }))
-      await waitForHeading(page, 'This request can’t be completed')
-      expect(await page.textContent('#error-id')).toMatch(/^\S{8,}$/)
-      await page.goto(`${app.origin}/oauth/consent?authorization_request=gone`)
-      await waitForHeading(page, 'This sign-in has expired')
     }, withoutScripts))
 
   test('a language chosen in the footer stays through login and consent', () =>

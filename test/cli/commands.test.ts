@@ -102,7 +102,7 @@ const migrated = async (): Promise<string> => {
 }
 
 describe('with the defaults of development', () => {
-  test('migrate creates the tables; run again, it changes nothing and says so', async () => {
+  test('migrate creates the tables; a second run changes nothing and prints that', async () => {
     const folder = cli.folder()
     const first = await cli.succeed(folder, ['migrate'])
     expect(first.stdout).toMatch(/^001_clients\n002_users\n/)

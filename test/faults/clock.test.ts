@@ -1,5 +1,5 @@
-// A clock that is set forward and back, by an hour and by ten minutes. What is stored says when things end, and that
-// holds by whatever the clock says: nothing lives longer, nothing that lives is removed, and nobody is kept out for ever.
+// A clock that is set forward and back, by an hour and by ten minutes. Each stored end stays the same: nothing is valid
+// for longer, nothing valid is removed, and no account stays locked for ever.
 import { createLocalJWKSet, decodeProtectedHeader, type JSONWebKeySet, jwtVerify } from 'jose'
 import { openDatabase } from '../../lib/database/open.ts'
 import { hashSecret } from '../../lib/keys/secrets.ts'
@@ -253,7 +253,7 @@ describe('a lock on an account', () => {
     await lockOut()
     clock.travel(step)
     const { status, headers } = await attempt('ada’s password')
-    // Forward it is over; back it lasts for as long as the clock has to go once more, and says so.
+    // Forward, the lock is over. Back, it lasts until the clock has made up for the step, and the answer says how long.
     if (step >= 15 * minute) expect(status).toBe(200)
     else {
       expect({ status, wait: Number(headers['retry-after']) }).toEqual({

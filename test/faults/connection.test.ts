@@ -202,7 +202,7 @@ const through = (kind: Exclude<DatabaseKind, 'SQLite'>): void => {
         revoked: false,
       })
       const again = await insist(redemption(code), timeoutMs)
-      // There is no window for codes: a second redemption is a replay, whoever heard of the first.
+      // A code has no grace period: a second redemption is a replay, even if the first answer was lost.
       expect([again.status, again.body.error]).toEqual(consumed ? [400, 'invalid_grant'] : [200, undefined])
     }
   })

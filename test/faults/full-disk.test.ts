@@ -1,5 +1,5 @@
-// A disk that is full, and a file that may not grow: what writes is told to come again, what reads goes on, and nothing
-// is half written.
+// A disk that is full, and a file that may not grow: writes are answered with 503, reads work, and nothing is half
+// written.
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -252,7 +252,7 @@ test.each([
   '53100',
   'ER_DISK_FULL',
   'ER_RECORD_FILE_FULL',
-])('%s is final: nobody waits for a disk that is full', (code) => {
+])('%s is final: no request waits for a disk that is full', (code) => {
   const error = Object.assign(new Error('no space left'), { code })
   expect([isRetryable(error), needsReconnect(error)]).toEqual([false, false])
   expect(temporarilyUnavailable(error)).toMatchObject({ status: 503, cause: error })

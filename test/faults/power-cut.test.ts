@@ -121,7 +121,7 @@ const onProcesses = (kind: DatabaseKind): void => {
     }
     const again = await ask(victims, form)
     if (what === 'redemption' && isDone) {
-      // A code has no window: a second redemption is a replay, whoever heard of the first.
+      // A code has no grace period: a second redemption is a replay, even if the first answer was lost.
       expect([again.status, again.body.error]).toEqual([400, 'invalid_grant'])
       return
     }

@@ -39,7 +39,7 @@ afterAll(() => servers.close())
 interface Round {
   readonly ada: SignedIn
   readonly subject: string
-  /** Sees to it that the user is there: tokens must be dead by themselves, and not because nobody stands behind them. */
+  /** Restores the user: tokens must be invalid by themselves, not because their user is gone. */
   comeBack(): Promise<void>
   /** The next server. */
   origin(): string

@@ -1,5 +1,5 @@
-// A session store that is away, slow, silent or dead: sign-in waits for it, and nothing else does. Pages say 503 in time,
-// nobody is signed in by mistake, and everything goes on when it is back.
+// A session store that is unavailable, slow or silent: sign-in waits for it, and nothing else does. Pages answer 503 in
+// time, no user is signed in by mistake, and everything works when the store is back.
 import { RedisStore } from 'connect-redis'
 import type { RequestHandler } from 'express'
 import session, { type Store } from 'express-session'
@@ -133,7 +133,7 @@ describeOnEach("Latchkey's own sessions", (kind: DatabaseKind) => {
   let host: Host
   let listener: TestServer
   beforeAll(async () => {
-    // Whoever waits for the table holds a connection each.
+    // Each request that waits for the table holds a connection.
     const own = { pool: { min: 0, max: 8 }, log: silence }
     const isServer = kind !== 'SQLite'
     database = openFaultDatabase(kind, { own: (config) => (isServer ? { ...config, ...own } : config) })

@@ -54,7 +54,7 @@ const rewritingBody =
     next()
   }
 
-/** Whoever comes with the id of a request is taken for the browser that began it. */
+/** Takes each browser that sends the id of a request for the one that began it. */
 const recognising = (): RequestHandler => {
   const browsers = new Map<string, string>()
   return (req, res, next) => {
@@ -70,7 +70,7 @@ const recognising = (): RequestHandler => {
   }
 }
 
-/** Gives the answer of the token endpoint, if it was a good one, again to whoever sends the same body. */
+/** Repeats a successful answer of the token endpoint to each request with the same body. */
 const repeating = (): RequestHandler[] => {
   const answers = new Map<string, Promise<string | undefined>>()
   return [
