@@ -206,17 +206,6 @@ describe('the form of form_post', () => {
     }
   })
 
-  test('may be sent to the client, and runs only our script', async () => {
-    const page = await granted({ response_mode: 'form_post', state: hostileState })
-    const policy = page.headers['content-security-policy']
-    expect(policy).toMatch(/(^|;)\s*default-src 'none'(;|$)/)
-    expect(policy).toMatch(/(^|;)\s*script-src 'self'(;|$)/)
-    expect(policy).toMatch(/(^|;)\s*form-action 'self' https:(;|$)/)
-    expect(page.html.match(/<script\b/g)).toHaveLength(1)
-    expect(page.html).toMatch(/<script [^>]*src="\/oauth\/assets\/form-post\.js(\?[^"]*)?"[^>]*><\/script>/)
-    expect(page.html).not.toMatch(/\son\w+=|javascript:/i)
-  })
-
   test('follows the login of a first-party client', async () => {
     const own = browser()
     const login = await own.open(authorizeUrl({ ...web, client_id: 'own', response_mode: 'form_post' }))

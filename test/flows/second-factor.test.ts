@@ -81,13 +81,6 @@ describe('a second factor of the host', () => {
     expect(claimsOf(id_token)).toMatchObject({ sub: '1', acr: 'mfa', amr: ['pwd', 'otp', 'mfa'] })
   })
 
-  test('Connected apps asks for the code, too', async () => {
-    const agent = new RawBrowser(host.app)
-    const page = await codePage(agent, '/oauth/account')
-    expect((await agent.open('/oauth/account')).html).toContain('name="password"')
-    expect((await enter(agent, page)).html).toContain('<h1>Connected apps</h1>')
-  })
-
   test('a device is connected only after the code, and its tokens say how the user signed in', async () => {
     const codes = await codesFor(host)
     const agent = new RawBrowser(host.app)
@@ -197,16 +190,6 @@ describe('a second factor of the host', () => {
     expect(refused).toMatchObject({ status: 429, html: expect.stringContaining('Too many attempts') })
     clock.travel(901)
     codeOf(await enter(agent, await codePage(agent)))
-  })
-
-  test('the user starts again after ten minutes', async () => {
-    const clock = stopClock()
-    const agent = new RawBrowser(host.app)
-    const page = await codePage(agent)
-    clock.travel(600)
-    const answer = await enter(agent, page)
-    expect(answer.html).toContain('Please sign in again.')
-    expect(answer.html).toContain('name="password"')
   })
 
   test.each<[string, Partial<SecondFactor>, string]>([

@@ -1,15 +1,9 @@
 import type { RequestHandler } from 'express'
-import session, { MemoryStore } from 'express-session'
+import session from 'express-session'
 import { hashSecret } from '../../lib/keys/secrets.ts'
 import { stopClock } from '../support/clock.ts'
 import { authorizeUrl, type Host, type HostSettings, startHost } from '../support/host.ts'
-import {
-  claimsOf,
-  codeOf,
-  expectErrorPage,
-  expectErrorRedirect,
-  expectUnavailable,
-} from '../support/outcomes.ts'
+import { claimsOf, codeOf, expectErrorPage, expectErrorRedirect } from '../support/outcomes.ts'
 import { type Answer, RawBrowser } from '../support/raw-browser.ts'
 import { redeem, refresh } from '../support/tokens.ts'
 
@@ -200,29 +194,6 @@ describe('Latchkey’s own session', () => {
     await visit(agent)
   })
 
-  test('while it cannot be read, pages answer 503, the API works, and no user is signed in or out', async () => {
-    const agent = await signedIn(host)
-    const stranger = new RawBrowser(host.app)
-    const page = await stranger.open(request)
-    const bringBack = await takeAway()
-    try {
-      for (const path of [silent, '/oauth/account', '/oauth/logout']) {
-        const answer = await agent.get(path)
-        expectErrorPage(answer, 503)
-        expect(answer.headers['retry-after']).toBe('1')
-        expect(answer.html).toContain('We’ll be right back')
-      }
-      expectUnavailable(await stranger.signIn(page))
-      expect((await agent.get('/oauth/jwks')).status).toBe(200)
-      expect((await redeem(host, `lk_ac_${'A'.repeat(43)}`)).body.error).toBe('invalid_grant')
-    } finally {
-      await bringBack()
-    }
-    await expectSignedOut(stranger)
-    expect(await subjectOf(host, agent)).toBe('1')
-    codeOf(await stranger.signIn(page))
-  })
-
   test('that cannot be stored makes no login, and none is announced', async () => {
     const announced = jest.fn()
     host.oauth.events.on('login.succeeded', announced)
@@ -247,9 +218,7 @@ describe('Latchkey’s own session', () => {
 
 describe("the host's session", () => {
   let host: Host
-  let store: MemoryStore
   beforeAll(async () => {
-    store = new MemoryStore()
     host = await start({
       options: {
         login: {
@@ -262,7 +231,7 @@ describe("the host's session", () => {
           },
         },
       },
-      before: [hostSession({ store })],
+      before: [hostSession()],
     })
     addRoutes(host)
   })
@@ -294,26 +263,6 @@ describe("the host's session", () => {
     await expectSignedOut(agent)
     expect(await table(host, 'logins').whereNull('ended_at')).toHaveLength(active - 1)
     expect((await refresh(host, body.refresh_token)).body.error).toBe('invalid_grant')
-  })
-
-  test('while its store is unavailable or cannot save, pages answer 503, and no user is signed in', async () => {
-    const agent = await signedIn(host)
-    const stranger = new RawBrowser(host.app)
-    const page = await stranger.open(request)
-    store.emit('disconnect')
-    for (const answer of [await agent.get(silent), await stranger.get(silent), await stranger.signIn(page)]) {
-      expectErrorPage(answer, 503)
-      expect(answer.setCookies).toEqual([])
-    }
-    store.emit('connect')
-    await expectSignedOut(stranger)
-    const failing = jest.spyOn(store, 'set')
-    failing.mockImplementation((_id, _session, done) => done?.(new Error('disk full')))
-    expectUnavailable(await stranger.signIn(page))
-    failing.mockRestore()
-    await expectSignedOut(stranger)
-    codeOf(await agent.get(silent))
-    codeOf(await stranger.signIn(page))
   })
 })
 
@@ -390,55 +339,22 @@ describe('the option session', () => {
   })
 })
 
-describe('an https issuer', () => {
-  const options = { issuer: 'https://app.example.com/oauth' }
-  const at = { iss: options.issuer }
-  const agentOf = (host: Host) =>
-    new RawBrowser(host.app, 'https://app.example.com', { 'X-Forwarded-Proto': 'https' })
-
-  test.each([
-    ['own', [], 3],
-    ['host', [hostSession({ cookie: { secure: true } })], 2],
-  ] as const)('has Secure cookies behind a trusted proxy (%s session)', async (_kind, before, count) => {
-    const host = await start({ options, before })
-    host.app.set('trust proxy', 1)
-    const agent = agentOf(host)
-    const answers: Answer[] = []
-    const send = agent.send.bind(agent)
-    agent.send = async (...parameters) => {
-      answers.push(await send(...parameters))
-      return answers.at(-1) as Answer
-    }
-    codeOf(await agent.grant(request), at)
-    const set = answers.flatMap(({ setCookies }) => setCookies)
-    for (const cookie of set) expect(cookie).toMatch(/; Secure/)
-    const ours = set.filter((cookie) => cookie.includes('latchkey'))
-    expect(ours).toHaveLength(count)
-    for (const cookie of ours) {
-      expect(cookie).toMatch(/^__Host-latchkey_[0-9a-f]{8}_(browser|known|session)=/)
-      const [, ...attributes] = cookie.split('; ').filter((each) => !each.startsWith('Max-Age='))
-      expect(attributes.sort()).toEqual(['HttpOnly', 'Path=/', 'SameSite=Lax', 'Secure'])
-    }
-    codeOf(await agent.get(silent), at)
-  })
-
-  test('answers a plain request with 503 and logs the line to set, not at every request', async () => {
-    const lines: string[] = []
-    const logger = { info: () => {}, warn: () => {}, error: (line: string) => void lines.push(line) }
-    const host = await start({ options: { ...options, logger } })
-    // Express does not trust the proxy.
-    const agent = agentOf(host)
-    const page = await agent.get(request)
-    expectErrorPage(page, 503)
-    expect(page.headers['retry-after']).toBe('60')
-    expect(page.setCookies).toEqual([])
-    const { body, status } = await redeem(host, 'lk_ac_x')
-    expect({ status, error: body.error }).toEqual({ status: 503, error: 'temporarily_unavailable' })
-    expect((await agent.get('/oauth/.well-known/openid-configuration')).status).toBe(503)
-    const hints = () => lines.filter((line) => line.includes("app.set('trust proxy', 1)"))
-    const first = hints().length
-    expect(first).toBeGreaterThan(0)
-    for (const path of [request, '/oauth/jwks', '/oauth/login']) await agent.get(path)
-    expect(hints()).toHaveLength(first)
-  })
+test('an https issuer answers a plain request with 503 and logs the line to set, not at every request', async () => {
+  const lines: string[] = []
+  const logger = { info: () => {}, warn: () => {}, error: (line: string) => void lines.push(line) }
+  const host = await start({ options: { issuer: 'https://app.example.com/oauth', logger } })
+  // Express does not trust the proxy.
+  const agent = new RawBrowser(host.app, 'https://app.example.com', { 'X-Forwarded-Proto': 'https' })
+  const page = await agent.get(request)
+  expectErrorPage(page, 503)
+  expect(page.headers['retry-after']).toBe('60')
+  expect(page.setCookies).toEqual([])
+  const { body, status } = await redeem(host, 'lk_ac_x')
+  expect({ status, error: body.error }).toEqual({ status: 503, error: 'temporarily_unavailable' })
+  expect((await agent.get('/oauth/.well-known/openid-configuration')).status).toBe(503)
+  const hints = () => lines.filter((line) => line.includes("app.set('trust proxy', 1)"))
+  const first = hints().length
+  expect(first).toBeGreaterThan(0)
+  for (const path of [request, '/oauth/jwks', '/oauth/login']) await agent.get(path)
+  expect(hints()).toHaveLength(first)
 })

@@ -116,17 +116,6 @@ describe('users.revokeAll(id)', () => {
     expect((await refresh(host, tokens.refresh_token)).status).toBe(200)
     expectErrorRedirect(await before.get(silent), 'login_required')
   })
-
-  test('rejects while the database fails, and works when it is back', async () => {
-    const person = await signedIn()
-    for (const name of ['logins', 'authorizations']) {
-      await without(name, () =>
-        expect(host.oauth.users.revokeAll(1)).rejects.toMatchObject({ code: 'temporarily_unavailable' }),
-      )
-    }
-    await host.oauth.users.revokeAll(1)
-    expect(await standing(person)).toEqual(dead)
-  })
 })
 
 test('revokeAll(), export() and erase() find no user under an unknown id', async () => {

@@ -30,60 +30,19 @@ const tables = {
   },
 }
 
-test.each<[string, keyof typeof tables, (from: string) => string[], number, string]>([
-  [
-    'a server with a typing error',
-    'none',
-    (from) => ['dorkeeper', '--from', from],
-    2,
-    'did you mean doorkeeper?',
-  ],
-  [
-    'an unknown server',
-    'none',
-    (from) => ['wxyz', '--from', from],
-    2,
-    'it reads doorkeeper, django-oauth-toolkit',
-  ],
-  ['no database', 'none', () => ['doorkeeper'], 2, 'import needs --from'],
-  [
-    'a database of another kind',
-    'none',
-    () => ['doorkeeper', '--from', 'mongodb://localhost'],
-    2,
-    '--from must be',
-  ],
-  [
-    'a wrong value',
-    'none',
-    (from) => ['doorkeeper', '--from', from, '--hex', 'x'],
-    2,
-    '--hex must be plain or sha256',
-  ],
-  ['a file that is missing', 'none', (from) => ['doorkeeper', '--from', `${from}x`], 1, 'does not exist'],
-  [
-    'no tables',
-    'none',
-    (from) => ['doorkeeper', '--from', from],
-    1,
-    'the database has no table oauth_applications',
-  ],
-  [
-    'no table of an adapter',
-    'none',
-    (from) => ['oidc-provider', '--from', from, '--table', 'x'],
-    1,
-    'name yours with --table',
-  ],
-  [
-    'a missing column',
-    'incomplete',
-    (from) => ['oauth2-server', '--from', from],
-    1,
-    'oauth_clients has no column client_secret',
-  ],
-])('%s is named', async (_name, fill, args, code, message) => {
-  const outcome = await host.run(...args(await host.sqlite(tables[fill])))
+test.each<[string, keyof typeof tables, number, string]>([
+  ['dorkeeper --from DB', 'none', 2, 'did you mean doorkeeper?'],
+  ['wxyz --from DB', 'none', 2, 'it reads doorkeeper, django-oauth-toolkit'],
+  ['doorkeeper', 'none', 2, 'import needs --from'],
+  ['doorkeeper --from mongodb://localhost', 'none', 2, '--from must be'],
+  ['doorkeeper --from DB --hex x', 'none', 2, '--hex must be plain or sha256'],
+  ['doorkeeper --from DBx', 'none', 1, 'does not exist'],
+  ['doorkeeper --from DB', 'none', 1, 'the database has no table oauth_applications'],
+  ['oidc-provider --from DB --table x', 'none', 1, 'name yours with --table'],
+  ['oauth2-server --from DB', 'incomplete', 1, 'oauth_clients has no column client_secret'],
+])('latchkey import %s, with %s of its tables, exits with %i: %s', async (line, fill, code, message) => {
+  const from = await host.sqlite(tables[fill])
+  const outcome = await host.run(...line.replace('DB', from).split(' '))
   expect(outcome).toMatchObject({ code, stderr: expect.stringContaining(message) })
   expect(outcome.stderr).not.toMatch(/^\s+at /m)
 })
@@ -124,26 +83,21 @@ const payload = (client_id: string, more: object = {}): string =>
     ...{ grant_types: ['authorization_code', 'refresh_token'], ...more },
   })
 
-test.each<[string, string, string | undefined, (id: string) => object, string[]]>([
-  ['by Sequelize', 'Clients', undefined, (id) => ({ id, data: payload(id) }), []],
-  ['with names of models', 'payloads', 'model', (id) => ({ id, model: 'Client', data: payload(id) }), []],
-  ['with numbers', 'oidc_model', 'type', (id) => ({ id, type: 7, data: payload(id) }), []],
-  ['with names as types', 'oidc_payloads', 'type', (id) => ({ id, type: 'Client', data: payload(id) }), []],
-  [
-    'of another name',
-    'things',
-    'kind',
-    (id) => ({ id, kind: 'Client', data: payload(id) }),
-    ['--table', 'things'],
-  ],
-])('tables of oidc-provider %s are found', async (_name, name, model, row, more) => {
+test.each<[string, string, string | undefined, object, string[]]>([
+  ['by Sequelize', 'Clients', undefined, {}, []],
+  ['with names of models', 'payloads', 'model', { model: 'Client' }, []],
+  ['with numbers', 'oidc_model', 'type', { type: 7 }, []],
+  ['with names as types', 'oidc_payloads', 'type', { type: 'Client' }, []],
+  ['of another name', 'things', 'kind', { kind: 'Client' }, ['--table', 'things']],
+])('tables of oidc-provider %s are found', async (_name, name, model, fields, more) => {
   const from = await host.sqlite(async (db) => {
     await db.schema.createTable(name, (table) => {
       table.string('id').primary()
       table.json('data')
       if (model !== undefined) table.specificType(model, 'any')
     })
-    await db(name).insert([row('one'), { ...row('two'), ...(model && { [model]: 'Session' }) }])
+    const row = (id: string, more: object) => ({ id, data: payload(id), ...more })
+    await db(name).insert([row('one', fields), row('two', model === undefined ? {} : { [model]: 'Session' })])
   })
   const report = await host.import('oidc-provider', '--from', from, '--dry-run', '--refresh-tokens', ...more)
   expect(report.clients.map(({ client_id }) => client_id)).toEqual(
@@ -201,29 +155,23 @@ test('more rows than fit in one page are read, each once', async () => {
 describe('Laravel Passport', () => {
   const fromPhp = async (): Promise<string> => (await hash(secret, { cost: 4 })).replace('$2b$', '$2y$')
 
+  const both = ['https://web.example.com/cb', 'https://web.example.com/cb2']
+
   const version12 = async (database: Knex): Promise<void> => {
     await database.schema.createTable('oauth_clients', (table) => {
       table.bigIncrements('id')
       table.bigInteger('user_id').nullable()
       table.string('name').notNullable()
-      table.string('secret', 100).nullable()
-      table.string('provider').nullable()
+      for (const name of ['secret', 'provider']) table.string(name).nullable()
       table.text('redirect').notNullable()
-      table.boolean('personal_access_client').notNullable()
-      table.boolean('password_client').notNullable()
-      table.boolean('revoked').notNullable()
+      for (const name of ['personal_access_client', 'password_client', 'revoked'])
+        table.boolean(name).notNullable()
       table.timestamps()
     })
     const flags = { personal_access_client: false, password_client: false, revoked: false }
     const redirect = 'http://localhost'
     await database('oauth_clients').insert([
-      {
-        ...flags,
-        id: 1,
-        name: 'Web',
-        secret,
-        redirect: 'https://web.example.com/cb,https://web.example.com/cb2',
-      },
+      { ...flags, id: 1, name: 'Web', secret, redirect: both.join() },
       { ...flags, id: 2, name: 'Hashed', secret: await fromPhp(), redirect: 'https://hashed.example.com/cb' },
       { ...flags, id: 3, name: 'Personal', secret, redirect, personal_access_client: true },
       { ...flags, id: 4, name: 'Password', secret, redirect, password_client: true },
@@ -236,10 +184,8 @@ describe('Laravel Passport', () => {
       table.uuid('id').primary()
       table.bigInteger('user_id').nullable()
       table.string('name').notNullable()
-      table.string('secret').nullable()
-      table.string('provider').nullable()
-      table.text('redirect_uris').notNullable()
-      table.text('grant_types').notNullable()
+      for (const name of ['secret', 'provider']) table.string(name).nullable()
+      for (const name of ['redirect_uris', 'grant_types']) table.text(name).notNullable()
       table.boolean('revoked').notNullable()
       table.timestamps()
     })
@@ -280,7 +226,7 @@ describe('Laravel Passport', () => {
     expect(report.printed).not.toMatch(/\$2[aby]\$/)
     expect(report.refresh_tokens).toBeUndefined()
     expect(await host.oauth.clients.get('1')).toMatchObject({
-      redirect_uris: ['https://web.example.com/cb', 'https://web.example.com/cb2'],
+      redirect_uris: both,
       grant_types: ['authorization_code', 'refresh_token', 'client_credentials'],
     })
     for (const id of ['1', '2']) await ownToken(id)
