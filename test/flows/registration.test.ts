@@ -177,7 +177,7 @@ describe('open registration', () => {
     expectError(await send(supertest(host.app).post('/oauth/register')), status, 'invalid_request')
   })
 
-  test('takes a body that the host has parsed, and scripts of any origin', async () => {
+  test('accepts a body that the host has parsed, and requests of scripts of any origin', async () => {
     const app = express().use(express.json(), host.app)
     const res = await supertest(app).post('/oauth/register').set('Origin', 'https://a.example').send(mcp)
     expect(res.status).toBe(201)
@@ -301,7 +301,7 @@ describe('who may register', () => {
     expect((await register(mcp, bearer(token))).status).toBe(201)
   })
 
-  test('a policy refuses, changes and throws', async () => {
+  test('a policy can refuse a client, change it, or throw an error', async () => {
     const log: unknown[] = []
     const error = (...line: unknown[]): void => void log.push(line.join(' '))
     const logger = { info: () => {}, warn: () => {}, error }
@@ -324,7 +324,7 @@ describe('who may register', () => {
     expect((await grantTo(client_id)).body).toMatchObject({ scope: 'openid', expires_in: 60 })
   })
 
-  test('quotas by hour and day, which other addresses do not share', async () => {
+  test('each address has a quota by hour and by day', async () => {
     const clock = stopClock()
     const limits = {
       registration: { failures: 2, seconds: 3600 },

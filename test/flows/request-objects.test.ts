@@ -87,7 +87,7 @@ const unsigned = (claims: Claims = {}, head: Claims = {}): string =>
 const at = (path: string): string => `${publisher.origin}${path}`
 const ask = (parameters: Record<string, string>) =>
   new RawBrowser(host.app).get(authorizeUrl({ ...plain, ...parameters }))
-/** The pending request is about what the object says: the answer to `prompt: none` goes where it says. */
+/** The server has read the object: the answer to `prompt: none` goes to its redirect URI. */
 const expectRead = async (parameters: Record<string, string>, state = 's'): Promise<void> =>
   expectErrorRedirect(await ask(parameters), 'login_required', { state, redirectUri: other })
 const silent = { redirect_uri: other, prompt: 'none' }
@@ -119,7 +119,7 @@ describe('a request object', () => {
     },
   )
 
-  test('counts before the query, which completes it in OpenID Connect only', async () => {
+  test('has priority over the query, which completes it in OpenID Connect only', async () => {
     const request = await signed({ ...silent, scope: undefined, state: undefined })
     await expectRead({ request, prompt: 'consent', state: 'of the query' }, 'of the query')
     const oauth = await signed({ ...silent, scope: 'email', state: undefined })
@@ -127,7 +127,7 @@ describe('a request object', () => {
     expectErrorRedirect(answer, 'login_required', { redirectUri: other })
   })
 
-  test('may hold every parameter but client_id', async () => {
+  test('may contain every parameter except client_id', async () => {
     const query = new URLSearchParams({ client_id: 'web', request: await signed(silent) })
     const answer = await new RawBrowser(host.app).get(`/oauth/authorize?${query}`)
     expectErrorRedirect(answer, 'login_required', { state: 's', redirectUri: other })
@@ -169,7 +169,7 @@ describe('a request object', () => {
     expect(fetched.filter((path) => path !== '/object' && path !== '/moved')).toEqual([])
   })
 
-  test('from a URL is refused if it is no JWT or too large, and the URL then rests', async () => {
+  test('from a URL is refused if it is no JWT or too large, and the URL is then not fetched for some seconds', async () => {
     for (const object of ['<html>', 'e'.repeat(8193)]) {
       published.set('/object', object)
       for (const _ of [1, 2])
@@ -201,7 +201,7 @@ describe('a client with require_signed_request_object', () => {
     request: await signed({ ...silent, client_id: 'strict', aud: issuer, ...claims }),
   })
 
-  test('is answered, and nothing beside the object counts', async () => {
+  test('is answered, and parameters outside the object have no effect', async () => {
     await expectRead({ ...(await strict(times(-3600, 0))), max_age: 'wrong' })
   })
 

@@ -102,7 +102,7 @@ describe('a scope of high risk', () => {
     expect(fieldsOf(again, 'value="allow"')).toHaveProperty([payments], 'on')
   })
 
-  test('is asked for again when it was not one before, and unticked then', async () => {
+  test('is asked for again when its risk becomes high, and is then unticked', async () => {
     const { agent, page } = await asked()
     await agent.decide(page, 'allow', { [payments]: 'on' })
     const orders = { description: 'See your orders', optional: true }
@@ -116,7 +116,7 @@ describe('a scope of high risk', () => {
     expect(fieldsOf(await optional.open(request), 'value="allow"')).not.toHaveProperty(['scope:orders:read'])
   })
 
-  test('is asked for again when it is none any more', async () => {
+  test('is asked for again when its risk becomes normal', async () => {
     const { agent, page } = await asked()
     await agent.decide(page, 'allow', { [payments]: 'on' })
     const safer = await deployed({ 'payments:send': { description: 'Pay for you', optional: true } }, agent)

@@ -162,7 +162,7 @@ describe('a second factor of the host', () => {
     )
   })
 
-  test('a field for recovery codes takes letters', async () => {
+  test('the field for recovery codes accepts letters', async () => {
     factor = { ...factor, recoveryCodes: true, verify: (code) => code === 'abcd-efgh' }
     const agent = new RawBrowser(host.app)
     const page = await codePage(agent)
@@ -376,7 +376,7 @@ describe('levels at the login page of the host', () => {
     codeOf(await ask({ claims: acrClaim(['mfa'], false) }))
   })
 
-  test('a level ends with the session at the host that had it', async () => {
+  test('a level ends when the user signs in at the host without it', async () => {
     const agent = signedIn('mfa')
     codeOf(await agent.get(url({ acr_values: 'mfa' })))
     agent.cookies.set('host_user', `${seconds()}@`)

@@ -14,7 +14,7 @@ const serverSecret = 'a server secret of the tests that is long enough'
 const person = { email: 'eve@example.com', password: 'a password that nobody may read' }
 const wrongPassword = 'a wrong password that was typed'
 
-/** Every value that is worth stealing, by what it is. */
+/** The secrets that came up, by their kind. */
 const stolen = new Map<string, Set<string>>()
 const note = (kind: string, ...values: (string | null | undefined)[]): void => {
   const known = stolen.get(kind) ?? new Set()
@@ -22,7 +22,7 @@ const note = (kind: string, ...values: (string | null | undefined)[]): void => {
   stolen.set(kind, known)
 }
 
-/** Looks over the browser's shoulder: ids of waiting requests, and what its cookies hold. */
+/** Notes the ids of pending requests, and the cookies of the browser. */
 const watch: RequestHandler = (req, _res, next) => {
   const requested = new URL(req.url, 'http://localhost').searchParams
   note('request id', requested.get('authorization_request'))
@@ -57,7 +57,7 @@ beforeAll(async () => {
   logged = lines.join('\n')
 
   async function makeSeeds(): Promise<void> {
-    // The one place that prints a secret is the seed that made it, on purpose and once.
+    // Only the seed that creates a secret prints it, once and on purpose.
     const made = await seedClients(knex, [{ client_id: 'made', redirect_uris: [callback] }], {
       tablePrefix,
       logger: { ...logger, info: () => {} },
@@ -75,7 +75,7 @@ beforeAll(async () => {
 })
 afterAll(() => host.close())
 
-/** Every kind of request once, the failing ones included, so that everything that is ever stored is stored. */
+/** Sends every kind of request once, also failing ones, so that everything is stored that can be stored. */
 const runFlows = async (): Promise<void> => {
   const { knex, tablePrefix } = database
   await seedUsers(knex, [{ username: person.email, ...person, name: 'Eve' }], { tablePrefix })
@@ -119,7 +119,7 @@ const runFlows = async (): Promise<void> => {
   await runMistakes(agent, third.access_token)
 }
 
-/** Secrets in the wrong places, from which refusals are explained. */
+/** Sends secrets in wrong parameters, because refusals explain what was wrong. */
 const runMistakes = async (agent: RawBrowser, accessToken: string): Promise<void> => {
   await agent.open(authorizeUrl({ client_id: secret }))
   await agent.open(authorizeUrl({ client_id: 'web', redirect_uri: `${callback}?token=${accessToken}` }))
@@ -135,7 +135,7 @@ const runMistakes = async (agent: RawBrowser, accessToken: string): Promise<void
   await serverBehind(host.oauth)?.eventLog?.settled()
 }
 
-/** The forms in which a careless server might keep a value, or the part of it behind its prefix. */
+/** The encodings in which a server might store a value, with and without its prefix. */
 const formsOf = (value: string): string[] =>
   [value, value.replace(/^lk_[a-z]{2}_/, '')].flatMap((text) => [
     text,
@@ -169,14 +169,14 @@ const tableNames = async (): Promise<string[]> => {
   return rows.map(({ name }) => name).filter((name) => name.startsWith(tablePrefix))
 }
 
-/** Every row of every table of ours, as one text. */
+/** All rows of all our tables, as one string. */
 const dump = async (): Promise<string> => {
   const rows: Record<string, unknown>[] = []
   for (const name of await tableNames()) rows.push(...(await database.knex(name)))
   return rows.map((row) => Object.values(row).map(String).join('\n')).join('\n')
 }
 
-test('every kind of secret came up in the flows', () => {
+test('the flows use every kind of secret', () => {
   const seen = [...stolen].filter(([, values]) => values.size > 0).map(([kind]) => kind)
   expect(seen.sort()).toEqual([...kinds].sort())
 })
@@ -197,7 +197,7 @@ test('no table holds a secret in the clear', async () => {
   expect(found(await dump())).toEqual([])
 })
 
-test('neither do the bytes of an SQLite file and its log, deleted rows included', () => {
+test('neither an SQLite file nor its log holds one, deleted rows included', () => {
   const { folder } = database
   if (folder === undefined) return
   const files = readdirSync(folder)

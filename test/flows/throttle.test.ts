@@ -43,7 +43,7 @@ const start = async (throttle: ThrottleOptions | false | undefined): Promise<Wat
         evaluated.push(password)
         await new Promise((resolve) => setImmediate(resolve))
         if (username === ada.email && password === ada.password) return { id: '1' }
-        // In this table every spelling is a name of its own, and one name is in use in two tenants.
+        // Each spelling is another name in this table, and two tenants have a user with the same name.
         if (username !== ada.email && password === twin)
           return { id: `owner of ${encodeURIComponent(username)}` }
         return password === `${ada.password} of ${req.headers['x-tenant']}` ? { id: '2' } : undefined
@@ -94,7 +94,7 @@ const many = async (count: number, work: (index: number) => Promise<Answer>): Pr
   return answers
 }
 
-/** As if all failures so far had been this many. */
+/** Sets all counters to this number of failures. */
 const count = (points: number): Promise<unknown> =>
   first.database.knex(`${first.database.tablePrefix}throttles`).update({ points })
 
@@ -133,7 +133,7 @@ describe.each(stores)('wrong passwords, counted in %s', (_, throttle) => {
     }
   })
 
-  test('of many at once, only as many are checked as may fail', async () => {
+  test('of many at once, no more are checked than may fail', async () => {
     const browsers = await Promise.all(
       Array.from({ length: 4 }, async () => {
         const browser = from(host, '198.51.100.77')
@@ -166,7 +166,7 @@ describe('wrong passwords', () => {
       expectThrottled(await attempt(browser, 'wrong', name), 900)
   })
 
-  test('names that are too long to exist are normalized up to the length at which they cannot', async () => {
+  test('only the beginning of a name that is too long to exist is normalized', async () => {
     const normalize = jest.spyOn(String.prototype, 'normalize')
     const browser = from(host, '198.51.100.1')
     const answers = await many(6, (index) => attempt(browser, 'wrong', `${'ﷺ'.repeat(1500)}${index}`))
@@ -175,7 +175,7 @@ describe('wrong passwords', () => {
     expect(Math.max(...lengths)).toBeLessThanOrEqual(256)
   })
 
-  test('the owner of a name that is spelled another way cannot sign in between guesses', async () => {
+  test('a user whose name looks the same cannot reset the count between guesses', async () => {
     const name = `${ada.email.replace('d', 'ｄ').toUpperCase()} `
     const browser = from(host, '198.51.100.1')
     const guesses = await many(9, async (index) => {
@@ -200,7 +200,7 @@ describe('wrong passwords', () => {
     const shown = ({ html }: Answer) => html.replace(/value="[^"]*"|lk_ar_[\w-]+/g, '')
     expect(shown(right)).toBe(shown(wrong))
     codeOf(await again(known))
-    // Where nothing is locked, the password alone decides.
+    // Without a lock the password alone decides.
     codeOf(await from(host, '198.51.100.2', { 'X-Tenant': 'theirs' }).grant(url, ada.email, theirs))
   })
 
@@ -290,7 +290,7 @@ describe('locks', () => {
   })
 })
 
-test('one IPv6 site has a limit of its own, however many of its networks and names it uses', async () => {
+test('the networks of one IPv6 site share a limit, for all names', async () => {
   const host = await start({ limits: { loginNetwork: { failures: 3, seconds: 60 } } })
   const fail = (site: number) => (index: number) =>
     attempt(from(host, `2001:db8:${site}:${index}::1`), 'wrong', `person-${index}@example.com`)
@@ -341,7 +341,7 @@ test('throttle: false turns all limits off, and sets no device cookie', async ()
   expect([...browser.cookies.keys()].filter((name) => name.includes('known'))).toEqual([])
 })
 
-test('a crowd that fills the queue of password checks does not keep a known browser out', async () => {
+test('a known browser signs in while other browsers fill the queue of password checks', async () => {
   const checks: (() => void)[] = []
   const { database, usersTable } = first
   await database.knex(usersTable).update({ password_hash: 'of another kind' })
@@ -374,7 +374,7 @@ test('a crowd that fills the queue of password checks does not keep a known brow
     if (answer.status === 503) turnedAway += 1
     return answer.status
   })
-  // Until there is no place left, however many checks this machine runs at once.
+  // Until the queue is full; how many checks run at once depends on the machine.
   while (turnedAway === 0) await new Promise((resolve) => setImmediate(resolve))
   const letIn = known.signIn(renewed)
   expect((await attempt(from(own, '203.0.113.200'), 'wrong')).status).toBe(503)

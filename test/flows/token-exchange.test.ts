@@ -76,7 +76,7 @@ test('a chain of APIs nests the actors, in opaque tokens and introspection too',
   })
 })
 
-test('the actor may be another user, whose token the client presents, and no scope of OpenID Connect is for an API', async () => {
+test('the actor may be another user whose token the client presents; an API gets no scope of OpenID Connect', async () => {
   const { access_token: subject } = await userToken(host, { scope: 'openid orders:read' })
   const { access_token: actor } = await userToken(host, {}, { as: bob })
   const { access_token } = await exchanged(host, subject, {

@@ -158,7 +158,7 @@ describe('a wrong form chooses nothing:', () => {
       expectErrorPage(await send({ ...fields, decision }, headers), 403)
   })
 
-  test('one with the token of the login form of the same request is 403: the token names the form', async () => {
+  test('one with the token of the login form of the same request is 403', async () => {
     const login = await agent.get(waiting.replace('/authorize?', '/login?'))
     const { csrf_token = '' } = fieldsOf(login, 'name="password"')
     expectErrorPage(await send({ ...right, csrf_token, decision: 'continue' }), 403)
@@ -184,7 +184,7 @@ describe('a wrong form chooses nothing:', () => {
   })
 })
 
-test('the host’s own login page gets the prompt, and decides', async () => {
+test('the host’s own login page gets the prompt, and the user can sign in again there', async () => {
   const user = { id: 1, at: 1_700_000_000 }
   const login = { url: '/sign-in', current: () => ({ subject: user.id, authTime: user.at }) }
   const hosted = await startHost({ options: { login } })
