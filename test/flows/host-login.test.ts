@@ -87,7 +87,7 @@ beforeAll(async () => {
 })
 
 describe('a session cookie that was copied earlier', () => {
-  test('before another user signed in at the host is worthless, and changes nothing for that user', async () => {
+  test('is of no use after another user has signed in at the host, and that user stays signed in', async () => {
     const agent = browser(own, 1)
     await tokensOf(own, agent)
     const noted = agent.clone()
@@ -336,7 +336,7 @@ describe('a reported login', () => {
     expectErrorPage(await browser(host).get(silent), 500)
   })
 
-  test('gives way to the password on our own page, whose time counts then', async () => {
+  test('is replaced by the login on our own page, and the time is that of the password', async () => {
     const clock = stopClock()
     const agent = browser(own)
     atHost(agent, 1, clock.now() - 5000)

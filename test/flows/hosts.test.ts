@@ -74,7 +74,7 @@ test('in nested routers, below a pattern', async () => {
   codeOf(done, { iss: 'http://localhost:3000/v1/id/oauth' })
 })
 
-describe('beside what the host has already', () => {
+describe('with the middleware and settings of a host', () => {
   const crowd: RequestHandler[] = [
     helmet(),
     express.json(),
@@ -282,7 +282,7 @@ describe('an issuer that is guessed', () => {
   })
 })
 
-test('two routers in one process and one browser do not meet', async () => {
+test('two routers in one process have separate logins and forms in one browser', async () => {
   const one = await start()
   const two = await start({ mount: '/id' })
   const app = express().use(one.app).use(two.app)
@@ -322,7 +322,7 @@ describe('in production', () => {
     process.env.NODE_ENV = environment
   })
 
-  test('a page says to nobody what was wrong, and a schema that lacks a table is 503 with the command in the log', async () => {
+  test('error pages show no reason; without the tables the answer is 503 and the log contains the command', async () => {
     process.env.NODE_ENV = 'production'
     const database = openTestDatabase()
     open.push(database)
@@ -403,7 +403,7 @@ describe('the documents of resources', () => {
     host = await start({ options: { resources } })
   })
 
-  test('are where RFC 9728 §3.1 says', async () => {
+  test('have the URLs of RFC 9728 §3.1', async () => {
     const get = (path: string, from = 'app.example.com') => supertest(host.app).get(path).set('Host', from)
     const notes = await get(`${prefix}/mcp`)
     expect(notes.body).toEqual({
@@ -435,7 +435,7 @@ describe('the documents of resources', () => {
   test.each([
     ['Express 5', express],
     ['Express 4', jest.requireActual<typeof express>('express-4')],
-  ])('leave other paths below theirs to the host: %s', async (_version, create) => {
+  ])('do not answer for other paths of the host: %s', async (_version, create) => {
     const app = create().use(host.oauth.wellKnown)
     app.get(`${prefix}/other`, (_req, res) => void res.json({ resource: 'mine' }))
     expect((await supertest(app).get(`${prefix}/other`)).body).toEqual({ resource: 'mine' })

@@ -206,7 +206,7 @@ test('a code beside an ID token has the rules of PKCE', async () => {
   expect((await by(verifier)).status).toBe(200)
 })
 
-test('offline_access gives a refresh token for the code, and none beside it', async () => {
+test('offline_access gives a refresh token for the code, and none in the fragment', async () => {
   const agent = new RawBrowser(on.app)
   const offline = { response_type: 'code token', scope: 'openid offline_access', prompt: 'consent' }
   const { fields } = await grantedTo(offline, agent)

@@ -116,7 +116,7 @@ test('the first use of a secret of which a slow hash is known stores our hash, o
   expect(await statusOf()).toBe(200)
 })
 
-test('a request that read the client before another one stored our hash succeeds too', async () => {
+test('a request that read the client before another request stored our hash succeeds too', async () => {
   await take([{ ...shop, secret: await slow() }])
   const { database } = opened()
   const client = await findClient(database, { clientId: 'shop', now: clock.now() })

@@ -95,7 +95,7 @@ describe('an active token is described in full and in nothing else (RFC 7662 §2
     expectError(await guarded(host, tokens.access_token), 403, 'insufficient_scope')
   })
 
-  test('a client’s own access token speaks for no user', async () => {
+  test('a client’s own access token has no user', async () => {
     const fields = { grant_type: 'client_credentials', scope: 'notes:read', ...web }
     const { access_token } = await answerOf(post(host, fields))
     expect((await introspect(access_token)).body).toEqual({

@@ -164,7 +164,7 @@ test('express-oauth2-jwt-bearer accepts it for its own resource only, and no ID 
   await new Promise((done) => server.close(done))
 })
 
-test('a user whose id is that of the client is told apart by the login (RFC 9068 §5)', async () => {
+test('a user who has the id of a client is distinguished from the client by the login (RFC 9068 §5)', async () => {
   const find = (id: string) => ({ id })
   const twins = await startResourceHost({ options: { users: { find, authenticate: () => undefined } } })
   const guard = twins.oauth.requireToken('files:read', { user: false, resource: files })
@@ -218,7 +218,7 @@ test('neither an ID token nor a changed token is an access token, and it is no I
   expect((await authorizeFor(host, [files], hinted)).searchParams.get('error')).toBe('invalid_request')
 })
 
-describe('introspection knows', () => {
+describe('introspection detects', () => {
   interface Ending {
     readonly event: string
     readonly end: (refreshToken: string, browser: RawBrowser) => unknown

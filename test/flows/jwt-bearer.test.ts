@@ -79,7 +79,7 @@ const exchange = (jwt: string, fields: Fields = {}): supertest.Test =>
 const noSecret = { client_secret: undefined }
 
 describe('an assertion about a user', () => {
-  test('brings a token of that user without refresh and ID token, which ends with the user’s other tokens', async () => {
+  test('gives an access token of that user alone, which ends with the user’s other tokens', async () => {
     const tokens = await answerOf(exchange(await idJag()))
     expect(tokens).toEqual({
       ...{ access_token: expect.any(String), token_type: 'Bearer', expires_in: 3600 },
@@ -105,7 +105,7 @@ describe('an assertion about a user', () => {
     expectError(await exchange(await idJag({ resource: 'https://other.example' })), 400, 'invalid_target')
   })
 
-  test('serves a public client that it names, and stops at once when the user is disabled', async () => {
+  test('gives a token to a public client that it names, which ends when the user is disabled', async () => {
     const jwt = await idJag({ client_id: 'desktop' })
     const { access_token } = await answerOf(exchange(jwt, { client_id: 'desktop', ...noSecret }))
     expect((await guarded(host, access_token)).status).toBe(200)
@@ -138,7 +138,7 @@ describe('an assertion about a user', () => {
     expect(answer.body.error_description).toMatch(/^assertion /)
   })
 
-  test('works once, in however many requests at the same time', async () => {
+  test('works once, also in parallel requests', async () => {
     const jwt = await idJag({ jti: randomUUID() })
     const answers = await Promise.all(Array.from({ length: 8 }, () => exchange(jwt)))
     expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(7).fill(400)])
@@ -155,7 +155,7 @@ describe('an assertion about a user', () => {
 describe('an assertion about a workload', () => {
   const asDeployer = { client_id: 'deployer', ...noSecret }
 
-  test('brings a token of the client that the host names, and no user', async () => {
+  test('gives a token of the client that the host names, without a user', async () => {
     const tokens = await answerOf(exchange(await workload({ aud: `${issuer}/token` }), asDeployer))
     expect(tokens).toMatchObject({ scope: 'notes:write', expires_in: 3600 })
     expect(tokens).not.toHaveProperty('refresh_token')

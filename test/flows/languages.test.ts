@@ -190,7 +190,7 @@ describe('the choice in the footer', () => {
     expect(languageOf(await agent.open(authorizeUrl({ client_id: 'nobody', ui_locales: 'es' })))).toBe('fr')
   })
 
-  test('is also on the answer to a form, and leads to that form’s page', async () => {
+  test('is also on the page after a failed form, and redirects to the page with the form', async () => {
     const agent = browserOf(host)
     const failed = await agent.signIn(await agent.open(authorizeUrl(web)), 'ada@example.com', 'wrong')
     expect(failed.status).toBe(400)
@@ -202,7 +202,7 @@ describe('the choice in the footer', () => {
     codeOf(await agent.decide(spanish, 'allow'))
   })
 
-  test('keeps what a page needs in its address, and nothing that is secret', async () => {
+  test('keeps the parameters of the page in the URL, but no secret', async () => {
     const agent = browserOf(host)
     codeOf(await agent.grant(authorizeUrl(web)))
     const removal = choicesOf(await agent.open('/oauth/account?client_id=web'))
@@ -224,14 +224,14 @@ describe('the choice in the footer', () => {
     expect(choicesOf(signedOut).de).toBe('/oauth/logout?language=de')
   })
 
-  test('is gone where there is only one language', async () => {
+  test('is not shown if there is only one language', async () => {
     const off = { ar: false, de: false, es: false, fr: false, ja: false } as const
     const login = await speaking('de', await start({ locales: off })).open(authorizeUrl(web))
     expect([languageOf(login), choicesOf(login)]).toEqual(['en', {}])
     expect(login.html).not.toContain('<footer')
   })
 
-  test('leads only to the page itself', async () => {
+  test('redirects only to the same page', async () => {
     const agent = browserOf(host)
     for (const path of ['/login', '/account', '/logout']) {
       const answer = await agent.get(`/oauth${path}?next=//evil.example&language=de&x=1&x=%0d%0aSet-Cookie:a`)
@@ -252,7 +252,7 @@ describe('the choice in the footer', () => {
     }
   })
 
-  test('is not made by a form, begins no session and does not touch what waits', async () => {
+  test('is not changed by a form, starts no session and changes no pending request', async () => {
     const fresh = browserOf(host)
     const chosen = await fresh.get('/oauth/account?language=fr')
     expect(chosen.setCookies).toHaveLength(1)

@@ -124,7 +124,7 @@ describe('with an ID token of the signed-in user', () => {
     await expectSignedOut(agent)
   })
 
-  test('that another client got, which then is the one that speaks', async () => {
+  test('that another client got: the redirect URI must be one of that client', async () => {
     const { agent } = await visitor()
     const { id_token } = await signedIn(agent, { client_id: 'other' })
     const refused = await agent.get(logoutUrl({ id_token_hint: id_token, post_logout_redirect_uri: bye }))
@@ -325,7 +325,7 @@ describe("in the host's session", () => {
   afterAll(() => hosted.close())
   const seenBy = async (agent: RawBrowser): Promise<object> => JSON.parse((await agent.get('/me')).html)
 
-  test('the host’s data is deleted too, and the id changes', async () => {
+  test('the host’s data is deleted too, and the session gets a new id', async () => {
     const agent = browser(hosted)
     const tokens = await signedIn(agent, { of: hosted })
     await agent.get('/cart')

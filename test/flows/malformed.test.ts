@@ -246,7 +246,7 @@ test(`${count} malformed requests are answered, none with 500, and none with a r
 }, 180_000)
 
 test.each(['/oauth/assets/%ff', '/oauth/assets/style.css%zz', '/oauth/assets/%'])(
-  'a path that cannot be decoded, %s, is a page of ours without a stack',
+  'a path that cannot be decoded, %s, is answered with an error page without a stack',
   async (target) => {
     const received = await send({ method: 'GET', target, headers: {}, body: undefined })
     expect([received.status, faultOf(received, 'GET')]).toEqual([400, undefined])

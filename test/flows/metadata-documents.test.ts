@@ -103,7 +103,7 @@ const until = async (isDone: () => Promise<boolean>) => {
   expect(await isDone()).toBe(true)
 }
 
-test('a document is a client, which works, is marked as unverified, and is read once while it is fresh', async () => {
+test('a client of a document gets tokens, is shown as unverified, and its document is read once while it is fresh', async () => {
   const agent = new RawBrowser(host.app)
   const page = await agent.signIn(await open(id, agent))
   expect(page.html).toContain('Unverified app')
@@ -214,7 +214,7 @@ test.each([
   },
 )
 
-test('a document that is gone ends its client, one that is out of reach does so after two days', async () => {
+test('a client ends with its document, or when the document was unavailable for two days', async () => {
   const code = codeOf(await new RawBrowser(host.app).grant(asked()))
   const { refresh_token: first } = (await redeem(code)).body
   respond(503, {}, '')
@@ -236,7 +236,7 @@ test('a document that is gone ends its client, one that is out of reach does so 
   expectErrorPage(await open(), 400)
 })
 
-test('without the feature a document that was read before is no client', async () => {
+test('without the feature a client whose document was read before is unknown', async () => {
   const code = codeOf(await new RawBrowser(host.app).grant(asked()))
   const { refresh_token } = (await redeem(code)).body
   const { knex: database, tablePrefix, usersTable } = { ...host.database, ...host }
@@ -269,7 +269,7 @@ test('redirect URIs that change between consent and use ask again', async () => 
   expect(refused.body.error_description).toContain('no longer registered')
 })
 
-test('made-up URLs are limited by address, and fill no table', async () => {
+test('URLs without a document are limited by address, and store nothing', async () => {
   await start(true, { document: { failures: 3, seconds: 600 } })
   respond(404, {}, '')
   const statuses: number[] = []
@@ -279,7 +279,7 @@ test('made-up URLs are limited by address, and fill no table', async () => {
   expect(await table('client_registrations')).toEqual([])
 })
 
-test('made-up URLs are limited by host', async () => {
+test('URLs without a document are limited by host', async () => {
   await start(true, { documentHost: { failures: 1, seconds: 600 } })
   respond(404, {}, '')
   await open(`${server.origin}/a`)

@@ -162,7 +162,7 @@ describe('tls_client_auth', () => {
     expect(await ask(client, certificates.good)).toEqual(refused)
   })
 
-  test('is not the method of a client with a secret, nor a secret that of its clients', async () => {
+  test('is not accepted from a client with a secret, and its clients cannot use a secret', async () => {
     expect(await ask('secret', certificates.good)).toEqual(refused)
     const both = await ask('secret', certificates.good, undefined, { client_secret: secret })
     expect(both.status).toBe(200)
@@ -204,7 +204,7 @@ describe('behind a proxy', () => {
     expect(await ask(client, wrong[what], proxy.origin)).toEqual(refused)
   })
 
-  test('a self-signed certificate is good for its own key alone', async () => {
+  test('a self-signed certificate authenticates only the client that registered its key', async () => {
     expect(await ask('self-signed', certificates.selfSigned, proxy.origin)).toMatchObject({ status: 200 })
     expect(await ask(client, certificates.selfSigned, proxy.origin)).toEqual(refused)
   })

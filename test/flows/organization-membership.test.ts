@@ -233,7 +233,7 @@ describe('a host', () => {
     startHost({ database: host.database, options: { ...users(), ...more } })
   const users = (): Partial<AuthRouterOptions> => ({ ...options, organizations: undefined })
 
-  test('without organizations shows nothing of them', async () => {
+  test('without organizations shows none and has no claim for them', async () => {
     const plain = await startHost()
     const agent = new RawBrowser(plain.app)
     const named = authorizeUrl({ ...request, organization: 'a\0b' })
@@ -287,7 +287,7 @@ describe('a host', () => {
   })
 })
 
-test('costs no statement more', async () => {
+test('needs no additional statement', async () => {
   const { agent, tokens } = await tokensFor(acme)
   await tokensFor(globex, agent)
   const { knex, tablePrefix } = host.database

@@ -99,7 +99,7 @@ describe('the choice', () => {
     expect((await two.agent.decide(two.page, 'switch')).url.pathname).toBe('/oauth/login')
   })
 
-  test('of the only one is shown as text, and holds for the one that was shown', async () => {
+  test('is shown as text if there is only one, and is accepted for that one only', async () => {
     const { agent, page } = await asked(request, bob)
     expect(choicesOf(page)).toEqual([])
     expect(textOf(page)).toMatch(/Workspace Initech/)
@@ -155,7 +155,7 @@ describe('the choice', () => {
     expect(aliveIn(await agent.open('/oauth/account'))).toEqual([])
   })
 
-  test('is asked of the host with its own row, and with the request on pages only', async () => {
+  test('calls the host’s function with its own row, and with the request on pages only', async () => {
     const { tokens } = await tokensFor(acme)
     expect(told.length).toBeGreaterThan(0)
     for (const { user } of told)
@@ -206,7 +206,7 @@ describe('a request that names a workspace', () => {
     },
   )
 
-  test('is answered for no other one, even if the form names it', async () => {
+  test('does not accept another one from the form', async () => {
     const { agent, page } = await asked({ ...request, organization: 'acme' })
     const again = await agent.decide(page, 'allow', { organization: globex.id })
     expect(again.status).toBe(400)
@@ -292,7 +292,7 @@ describe('where nothing else is left to ask', () => {
       expect((await asked({ ...request, ...more }, ada, agent)).page.html).toContain('value="allow"')
   })
 
-  test('one must be chosen, and be the user’s', async () => {
+  test('the user must choose one of their own', async () => {
     const { agent, page } = await choosePage(ours)
     const fields = { ...fieldsOf(page, 'value="choose"'), decision: 'choose' }
     for (const organization of ['', 'nobody', initech.id]) {
@@ -305,7 +305,7 @@ describe('where nothing else is left to ask', () => {
     expectErrorRedirect(await agent.decide(page, 'deny'), 'access_denied', { state: 's' })
   })
 
-  test('the only one that is left is shown, and not taken for the one that was chosen', async () => {
+  test('if the chosen one is gone, the only one left is shown and must be accepted', async () => {
     const { agent, page } = await choosePage(ours)
     members.set('1', [acme])
     const again = await choose(agent, page, globex)
@@ -324,7 +324,7 @@ describe('where nothing else is left to ask', () => {
     expect(await table('authorizations')).toEqual([])
   })
 
-  test('a client that is removed meanwhile is not let in by a choice', async () => {
+  test('the choice alone gives no code to a client that the user has removed meanwhile', async () => {
     const { agent } = await tokensFor(acme)
     await tokensFor(globex, agent)
     const { page } = await choosePage(request, agent)

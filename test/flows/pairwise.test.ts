@@ -47,7 +47,7 @@ const tokensOf = async (agent: RawBrowser, clientId: string, redirectUri: string
   return res.body as { access_token: string; id_token: string }
 }
 
-test('one user is one subject to clients of one host, and another to clients of another (OIDC Core §8.1)', async () => {
+test('a user has one subject at all clients of a host, and another subject at clients of another host (OIDC Core §8.1)', async () => {
   const agent = new RawBrowser(host.app)
   const one = await tokensOf(agent, 'one', 'https://a.example.com/callback')
   const two = await tokensOf(agent, 'two', 'https://a.example.com/callback')
@@ -69,7 +69,7 @@ test('one user is one subject to clients of one host, and another to clients of 
   expect(introspected.body).not.toHaveProperty('username')
 })
 
-test.each(onDevice)('apps with a %s redirect URI are not one sector', async (name, uri, other) => {
+test.each(onDevice)('two apps with a %s redirect URI get different subjects', async (name, uri, other) => {
   const agent = new RawBrowser(host.app)
   const subjectAt = async (id: string, redirectUri: string): Promise<string | undefined> =>
     decodeJwt((await tokensOf(agent, id, redirectUri)).id_token).sub

@@ -89,7 +89,7 @@ describe('with a second factor', () => {
 })
 
 describe('with the session of an app', () => {
-  test('the app learns how the user signed in, and reports the level', async () => {
+  test('the app stores how the user signed in, and reports the level', async () => {
     const host = await start(
       {
         passkeys: { acr: 'mfa' },
@@ -122,7 +122,7 @@ describe('with the session of an app', () => {
 })
 
 describe('without the option', () => {
-  test('there is no page and no script, and the response of a passkey does not sign in', async () => {
+  test('there is no page and no script, and a passkey does not sign in', async () => {
     const host = await start({})
     const browser = new RawBrowser(host.app)
     const login = await browser.open(url())
@@ -134,7 +134,7 @@ describe('without the option', () => {
     expect(refused.html).toContain('Wrong email, username or password')
   })
 
-  test('or without the package, the start says what to install', async () => {
+  test('or without the package, the error at the start contains the command that installs it', async () => {
     jest.doMock('@simplewebauthn/server', () => {
       throw new Error('Cannot find module')
     })

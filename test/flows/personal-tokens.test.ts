@@ -70,7 +70,7 @@ describe('a personal access token', () => {
     expect(JSON.stringify(events)).not.toContain(value.slice(7, 30))
   })
 
-  test('passes guards, which see its user and its name', async () => {
+  test('is accepted by guards, which see its user and its name', async () => {
     const guard = host.oauth.requireToken('notes:read')
     host.app.get('/me', guard, ({ auth }, res) => void res.json(auth))
     const { id, value } = await make()
@@ -128,7 +128,7 @@ describe('a personal access token', () => {
     ])
   })
 
-  test('is no token of a client: UserInfo, revocation and exchange refuse it', async () => {
+  test('is not accepted by UserInfo, revocation and token exchange', async () => {
     const { value } = await make()
     expect((await userinfo(host, value)).status).toBe(403)
     expect((await revoke(host, value)).status).toBe(200)
@@ -157,7 +157,7 @@ describe('a personal access token', () => {
     })
   })
 
-  test('loses scopes that the option no longer has, and all when the option is off', async () => {
+  test('loses scopes that the option no longer has, and is refused when the option is off', async () => {
     const { value } = await make({ scopes: ['notes:read', 'notes:write'] })
     const started = (more: AuthRouterOptions['features']) => another({ features: more })
     const narrow = await started({ personalAccessTokens: { scopes: ['notes:write'] } })
@@ -167,7 +167,7 @@ describe('a personal access token', () => {
     expect(await status(value)).toBe(200)
   })
 
-  test('remembers the hour of its last use, in the background', async () => {
+  test('stores the hour of its last use, in the background', async () => {
     const { value } = await make()
     const used = async () => {
       await status(value)

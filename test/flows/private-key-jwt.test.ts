@@ -165,7 +165,7 @@ describe('an assertion', () => {
     ['for a client that is disabled', () => assertion('disabled', keyOf('ES256'))],
     ['for a client that uses a secret', () => assertion('web', keyOf('ES256'))],
     ['for a client with keys that registered no method', () => assertion('keyholder', keyOf('ES256'))],
-  ])('signed %s is refused like any other wrong proof', async (_what, signed) => {
+  ])('signed %s is refused with the common error', async (_what, signed) => {
     const res = await ask(await signed())
     expectError(res, 401, 'invalid_client')
     expect(res.body).toEqual(undecided)
@@ -180,13 +180,13 @@ test('the request may repeat the client_id, and names no other client', async ()
 })
 
 describe('one use', () => {
-  test('by each client: identifiers of two are apart', async () => {
+  test('of an identifier counts for each client separately', async () => {
     const jti = randomUUID()
     expect((await askAs('signer', 'ES256', { jti })).status).toBe(200)
     expect((await askAs('other', 'second', { jti })).status).toBe(200)
   })
 
-  test('across routers on one database: of twenty at once, one is served', async () => {
+  test('across routers on one database: one of twenty parallel requests succeeds', async () => {
     const twin = await startHost({ database: host.database, clients: [], options: { throttle: false } })
     try {
       const jwt = await assertion('signer', keyOf('ES256'))
@@ -198,7 +198,7 @@ describe('one use', () => {
     }
   })
 
-  test('is kept as a hash until the assertion is expired for every clock', async () => {
+  test('is stored as a hash until the assertion has expired, with the tolerance for clocks', async () => {
     const clock = stopClock()
     const jti = randomUUID()
     const table = host.database.knex(`${host.database.tablePrefix}replays`)
@@ -256,7 +256,7 @@ describe('keys at jwks_uri', () => {
     expect(await status('second')).toBe(200)
   })
 
-  test('that are known still serve while the client cannot be reached, for a day', async () => {
+  test('that are known are used for a day while the client is unavailable', async () => {
     const clock = stopClock()
     expect(await status('ES256')).toBe(200)
     publisher.answer = (res) => void res.destroy()

@@ -82,7 +82,7 @@ describe('each table', () => {
     events: { key: 'id', rest: { type: 'login.failed', request_id: '', time: 1, details: '{}' } },
   }
 
-  test('loses what has been expired for a minute, and nothing else', async () => {
+  test('loses the rows that have been expired for a minute, and no others', async () => {
     for (const [name, { key, rest, keptFor = 0, unique = key }] of Object.entries(shapes)) {
       const now = clock.now() - keptFor
       const at = (end: number, id: string) => ({ ...rest, [unique]: id, [key]: id, expires_at: now + end })
@@ -127,7 +127,7 @@ describe('each table', () => {
   })
 })
 
-test('the encrypted successor of a refresh token goes after its grace period, and reuse is still detected', async () => {
+test('the encrypted successor of a refresh token is removed after its grace period, and reuse is still detected', async () => {
   const { body: first } = await redeem(host, await codeFor(host, offline))
   await refresh(host, first.refresh_token)
   const sealed = () => table('refresh_tokens').whereNotNull('successor').pluck('successor')

@@ -102,7 +102,7 @@ test('a signed request object is pushed; only what it says counts', async () => 
 })
 
 describe('belongs to one browser and one code:', () => {
-  test('a reload and the way back survive, the next code does not', async () => {
+  test('the same browser may open it again, until it has led to a code', async () => {
     const [agent, uri] = [browser(), await pushed()]
     const page = await agent.open(opening(uri))
     for (const again of [page.url.href, opening(uri)])
@@ -165,7 +165,7 @@ test('a wrong reference ends on a page, and the request stays usable', async () 
   codeOf(await browser().grant(opening(uri)))
 })
 
-test('expires on a page after expires_in, also in its browser; the page of the browser continues', async () => {
+test('a request expires after expires_in, also in its browser, but the page that is open continues', async () => {
   const [agent, uri, never] = [browser(), await pushed(), await pushed()]
   const page = await agent.open(opening(uri))
   clock.travel(60)
@@ -174,7 +174,7 @@ test('expires on a page after expires_in, also in its browser; the page of the b
   codeOf(await agent.grant(page.url.href))
 })
 
-test('a client that loses its redirect URI meanwhile gets no answer there', async () => {
+test('a client gets no answer at a redirect URI that was removed meanwhile', async () => {
   const uri = await pushed({}, 'strict')
   await host.oauth.clients.update('strict', { redirect_uris: [`${callback}/new`] })
   expectExpiredPage(await browser().get(opening(uri, 'strict')), 'expired')
@@ -188,7 +188,7 @@ test('prompt=login asks a user who is signed in, once', async () => {
   codeOf(await agent.signIn(page))
 })
 
-test('no client fills the table: the oldest unopened requests make room, expired ones first', async () => {
+test('a client can have 1,000 unopened requests: expired ones and then the oldest are removed', async () => {
   const client_id = 'flooding'
   const { knex, tablePrefix } = host.database
   const table = () => knex(`${tablePrefix}pending_requests`)
