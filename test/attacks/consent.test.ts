@@ -23,12 +23,8 @@ const settings = () => ({
     { ...confidential, client_id: 'shop', client_name: 'Shop', scope: 'openid email' },
     { ...confidential, client_id: 'two', redirect_uris: [callback, secondHost], scope: 'openid' },
     {
-      ...{
-        client_id: 'ours',
-        token_endpoint_auth_method: 'none' as const,
-        first_party: true,
-        scope: 'openid',
-      },
+      ...{ client_id: 'ours', first_party: true, scope: 'openid' },
+      token_endpoint_auth_method: 'none' as const,
       redirect_uris: ['com.example.ours:/callback', 'http://127.0.0.1/callback', callback],
     },
   ],
@@ -69,14 +65,9 @@ underAttack(
     // RFC 6819 §4.4.1.4: only the two words on the buttons decide.
     test('a decision that is on no button, or that is two, is a page, and nothing is decided', async () => {
       const { agent, fields, expectUndecided } = await attacked()
-      const decisions = ['', 'Allow', 'allow ', 'allow,deny', '__proto__', 'allow\0'].map(
-        (one): Pairs => [['decision', one]],
-      )
-      const both: Pairs = [
-        ['decision', 'deny'],
-        ['decision', 'allow'],
-      ]
-      for (const pairs of [...decisions, [], both] as Pairs[]) {
+      const single = ['', 'Allow', 'allow ', 'allow,deny', '__proto__', 'allow\0'].map((one) => [one])
+      for (const decisions of [...single, [], ['deny', 'allow']]) {
+        const pairs = decisions.map((decision): [string, string] => ['decision', decision])
         const form: Pairs = [...Object.entries(fields), ...pairs]
         await quietly(async () => expectErrorPage(await post(agent, '/consent', form), 400))
       }
@@ -157,10 +148,8 @@ underAttack(
           const thief = agent.clone()
           for (const name of [...thief.cookies.keys()]) if (!keep(name)) thief.cookies.delete(name)
           await quietly(async () => {
-            for (const answer of [
-              await post(thief, '/consent', { ...fields, decision: 'allow' }),
-              await thief.get(at('/consent', { authorization_request: id })),
-            ]) {
+            const opened = await thief.get(at('/consent', { authorization_request: id }))
+            for (const answer of [opened, await post(thief, '/consent', { ...fields, decision: 'allow' })]) {
               if (keep === isBrowser) expect(answer.location?.pathname).toMatch(/\/login$/)
               else expectExpiredPage(answer, 'cookies')
             }
@@ -210,23 +199,17 @@ underAttack(
       const web = { state: 'of web', nonce: 'of web', scope: 'openid profile', ...s256 }
       const shop = { client_id: 'shop', state: 'of shop', nonce: 'of shop', scope: 'openid email' }
 
-      test.each([
-        ['web', 'shop'],
-        ['shop', 'web'],
-      ] as const)(
-        '%s decided before %s: state, nonce, scope and PKCE stay with their client',
-        async (...order) => {
+      test('the second or the first decided first: state, nonce, scope and PKCE stay with their client', async () => {
+        const asked = { web, shop }
+        for (const order of [['web', 'shop'] as const, ['shop', 'web'] as const]) {
           const agent = browser()
-          const asked = { web, shop }
           const pages = {
             web: (await consentPage(web, ada, agent)).page,
             shop: await agent.open(authorizeUrl({ ...shop, prompt: 'consent' })),
           }
           const codes = { web: '', shop: '' }
-          for (const name of order) {
-            const answer = await agent.decide(pages[name], 'allow')
-            codes[name] = code(answer, { state: asked[name].state })
-          }
+          for (const name of order)
+            codes[name] = code(await agent.decide(pages[name], 'allow'), { state: asked[name].state })
           expect(await redeem(codes.shop)).toMatchObject({ error: 'invalid_grant' })
           const ofShop = await redeem(codes.shop, { client_id: 'shop' })
           expect(ofShop.scope).toBe('openid email')
@@ -235,8 +218,8 @@ underAttack(
           const ofWeb = await redeem(codes.web, { code_verifier: verifier })
           expect(ofWeb.scope).toBe('openid profile')
           expect(claimsOf(ofWeb.id_token)).toMatchObject({ aud: 'web', nonce: 'of web' })
-        },
-      )
+        }
+      })
 
       test('eleven more make the first one expire, and never another’s (RFC 6819 §4.4.1.11)', async () => {
         const clock = stopClock()

@@ -23,16 +23,8 @@ const outcomeOf = <T>(work: () => T): { value: T } | { code: string } => {
 describe('parameters (RFC 6749 §3.1 and §3.2)', () => {
   const request = (body: unknown): Request =>
     ({ body, headers: { 'content-type': 'application/x-www-form-urlencoded' }, is: () => true }) as never
-  const name = fc.constantFrom(
-    'client_id',
-    'code',
-    'scope',
-    '__proto__',
-    'constructor',
-    'toString',
-    'length',
-    '0',
-  )
+  const names = ['client_id', 'code', 'scope', '__proto__', 'constructor', 'toString', 'length', '0']
+  const name = fc.constantFrom(...names)
 
   test('whatever a parser of the host’s has made of a body, only texts come out, each as it was', () => {
     const value = fc.oneof(
@@ -193,29 +185,10 @@ describe('tokens', () => {
 describe('addresses to call (ASVS 1.3.6, CVE-2026-22752)', () => {
   const octet = fc.integer({ min: 0, max: 255 })
   const ipv4 = fc.tuple(octet, octet, octet, octet)
-  /** RFC 6890 and what came after it, written down once more by hand. */
-  const isInner = ([a, b, c]: readonly number[]): boolean =>
-    [0, 10, 127].includes(a!) ||
-    a! >= 224 ||
-    (a === 100 && b! >= 64 && b! <= 127) ||
-    (a === 169 && b === 254) ||
-    (a === 172 && b! >= 16 && b! <= 31) ||
-    (a === 192 && (b === 168 || (b === 0 && (c === 0 || c === 2)) || (b === 88 && c === 99))) ||
-    (a === 198 && (b === 18 || b === 19 || (b === 51 && c === 100))) ||
-    (a === 203 && b === 0 && c === 113)
   const inner = ipv4.map(([, b, c, d]): [number, number, number, number] => [10, b, c, d])
   const hex = (value: number, length: number): string => value.toString(16).padStart(length, '0')
 
-  test('an IPv4 address is public or inner as the registries say', () => {
-    fc.assert(
-      fc.property(fc.oneof(ipv4, inner), (address) =>
-        expect(isPublicAddress(address.join('.'))).toBe(!isInner(address)),
-      ),
-      { numRuns: runs(500) },
-    )
-  })
-
-  test('an IPv4 address in the clothes of IPv6 is never public', () => {
+  test('an IPv6 address that contains an IPv4 address is never public', () => {
     fc.assert(
       fc.property(ipv4, ([a, b, c, d]) => {
         const [high, low] = [hex(a * 256 + b, 4), hex(c * 256 + d, 4)]

@@ -3,7 +3,7 @@ import type { AuthEvent, AuthRouterOptions, SecondFactor } from '../../lib/index
 import { stopClock } from '../support/clock.ts'
 import { authorizeUrl, clients, type Host, startHost } from '../support/host.ts'
 import { codeOf, expectErrorPage, expectErrorRedirect, expectExpiredPage } from '../support/outcomes.ts'
-import { type Answer, fieldsOf, formOf, locationOf, RawBrowser } from '../support/raw-browser.ts'
+import { type Answer, formOf, locationOf, RawBrowser } from '../support/raw-browser.ts'
 import { ada, bob } from '../support/tokens.ts'
 
 // The attacker knows the passwords of Ada and Bob. Only where a test says it does the attacker have a second factor.
@@ -96,48 +96,40 @@ describe.each([
       },
     })
 
+  /** The form of the page, filled in with the right code. */
+  const filled = (page: Answer) => {
+    const { action, fields } = formOf(page.html, 'name="code"')
+    return { action, form: { ...fields, code: right['1'] ?? '' } }
+  }
+
+  test('is not skipped by opening another page or request, with or without the code in its address', async () => {
+    const { agent, page } = await start()
+    const tab = await agent.open(url({ client_id: 'web' }))
+    const query = `authorization_request=${request(page)}`
+    const ofRequest = ['authorize', 'login', 'consent', 'select-account', 'second-factor'].flatMap((path) => [
+      ...[`/oauth/${path}?${query}`, `/oauth/${path}?${query}&code=${right['1']}`],
+    ])
+    const others = [
+      '/oauth/account',
+      '/oauth/second-factor',
+      '/oauth/device',
+      url(),
+      url({ client_id: 'web' }),
+    ]
+    for (const path of [...ofRequest, ...others]) expectsSignIn(await agent.open(path))
+    expectErrorRedirect(await agent.get(url({ prompt: 'none' })), 'login_required')
+    const answer = await agent.open(`/oauth/second-factor?authorization_request=${request(tab)}`)
+    expect(answer.html).toContain('name="password"')
+    await expectNoLogin()
+  })
+
   test.each<[string, (agent: RawBrowser, page: Answer) => Promise<unknown>]>([
-    ['the same request again', async (agent) => expectsSignIn(await agent.open(url()))],
-    [
-      'a request of another client',
-      async (agent) => expectsSignIn(await agent.open(url({ client_id: 'web' }))),
-    ],
-    [
-      'prompt=none',
-      async (agent) => expectErrorRedirect(await agent.get(url({ prompt: 'none' })), 'login_required'),
-    ],
-    [
-      'each page of the pending request',
-      async (agent, page) => {
-        for (const path of ['authorize', 'login', 'consent', 'select-account', 'second-factor']) {
-          const query = `authorization_request=${request(page)}`
-          expectsSignIn(await agent.open(`/oauth/${path}?${query}`))
-          expectsSignIn(await agent.open(`/oauth/${path}?${query}&code=${right['1']}`))
-        }
-      },
-    ],
-    [
-      'Connected apps',
-      async (agent) => {
-        expectsSignIn(await agent.open('/oauth/account'))
-        expectsSignIn(await agent.open('/oauth/second-factor'))
-      },
-    ],
-    ['a device', async (agent) => expectsSignIn(await agent.open('/oauth/device'))],
-    [
-      'a request in another tab',
-      async (agent) => {
-        const other = await agent.open(url({ client_id: 'web' }))
-        const answer = await agent.open(`/oauth/second-factor?authorization_request=${request(other)}`)
-        expect(answer.html).toContain('name="password"')
-      },
-    ],
     [
       'the code with the form of another tab',
       async (agent, page) => {
-        const other = await agent.open(url({ client_id: 'web' }))
-        const fields = { ...fieldsOf(page, 'name="code"'), authorization_request: request(other) }
-        expectErrorPage(await agent.post('/oauth/second-factor', { ...fields, code: right['1'] ?? '' }), 403)
+        const tab = await agent.open(url({ client_id: 'web' }))
+        const form = { ...filled(page).form, authorization_request: request(tab) }
+        expectErrorPage(await agent.post('/oauth/second-factor', form), 403)
       },
     ],
     [
@@ -152,8 +144,8 @@ describe.each([
     [
       'the code by GET and by HEAD',
       async (agent, page) => {
-        const { action, fields } = formOf(page.html, 'name="code"')
-        const query = new URLSearchParams({ ...fields, code: right['1'] ?? '' })
+        const { action, form } = filled(page)
+        const query = new URLSearchParams(form)
         expectsSignIn(await agent.open(`${action}?${query}`))
         await agent.send('HEAD', `${action}?${query}`)
       },
@@ -161,8 +153,7 @@ describe.each([
     [
       'the code in a form of another site, or without its token',
       async (agent, page) => {
-        const { action, fields } = formOf(page.html, 'name="code"')
-        const form = { ...fields, code: right['1'] ?? '' }
+        const { action, form } = filled(page)
         expectErrorPage(await agent.post(action, form, { 'Sec-Fetch-Site': 'cross-site' }), 403)
         expectErrorPage(await agent.post(action, { ...form, csrf_token: '' }), 403)
       },
@@ -170,8 +161,7 @@ describe.each([
     [
       'all cookies but the one of the browser, and in another browser',
       async (agent, page) => {
-        const { action, fields } = formOf(page.html, 'name="code"')
-        const form = { ...fields, code: right['1'] ?? '' }
+        const { action, form } = filled(page)
         const thief = agent.clone()
         for (const name of thief.cookies.keys()) if (name.endsWith('_browser')) thief.cookies.delete(name)
         expectExpiredPage(await thief.post(action, form))
@@ -248,15 +238,16 @@ describe.each([
     expect(await loginCount()).toBe(1)
   })
 
-  test.each([
-    ['the right code', ['right', 'right', 'right']],
-    ['several right codes', ['right', 'right2', 'right3']],
-  ])('parallel forms with %s lead to one login', async (_case, codes) => {
+  test('parallel forms with the right code, or with several right codes, lead to one login', async () => {
     factorOf = () => ({ kind: 'code', verify: async (code) => code.startsWith('right') })
-    const { agent, page } = await start()
-    await Promise.all(codes.map((code) => enter(agent.clone(), page, code)))
-    expect(await loginCount()).toBe(1)
-    expect(events.filter(({ type }) => type === 'login.succeeded')).toHaveLength(1)
+    for (const codes of [Array(3).fill('right'), ['right', 'right2', 'right3']]) {
+      await table('logins').delete()
+      events = []
+      const { agent, page } = await start()
+      await Promise.all(codes.map((code) => enter(agent.clone(), page, code)))
+      expect(await loginCount()).toBe(1)
+      expect(events.filter(({ type }) => type === 'login.succeeded')).toHaveLength(1)
+    }
   })
 
   test('parallel forms check five codes at most, from one browser and from several', async () => {
