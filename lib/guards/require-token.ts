@@ -1,4 +1,4 @@
-import type { AuthorizationServer, ServerSetup } from '../authorization-server.ts'
+import type { ServerSetup } from '../authorization-server.ts'
 import { urlsBelow } from '../http/dpop.ts'
 import { errorRenderer, sendJsonError } from '../http/errors.ts'
 import { readyInTime } from '../http/ready.ts'
@@ -38,13 +38,6 @@ const claimsOf = ({ token, binding, details }: TokenWithUser, issuer: string): T
   }
 }
 
-/** A JWT takes no statement: our own keys are in memory (RFC 9068 §4). */
-const verifyJwt = async (server: AuthorizationServer, token: string): Promise<TokenClaims> => {
-  const claims = await verifyJwtAccessToken(server, token)
-  if (claims === undefined) throw invalidToken()
-  return claims
-}
-
 /** Where APIs of this app are called: at the origin of the issuer or of their resource, and where the host says. */
 const baseUrlsOf = ({ issuer, options }: ServerSetup, resource = issuer): string[] => [
   ...new Set([new URL(resource).origin, new URL(issuer).origin, ...(options.features.dpop?.baseUrls ?? [])]),
@@ -62,9 +55,11 @@ export const ownTokens = (setup: ServerSetup): TokenSource => {
     async verify(token, resource) {
       const server = setup.current() ?? (await readyInTime(setup))
       const isJwt = resource !== undefined && resources[resource]?.accessToken === 'jwt'
+      // A JWT takes no statement: our own keys are in memory (RFC 9068 §4).
       const claims = isJwt
-        ? await verifyJwt(server, token)
+        ? await verifyJwtAccessToken(server, token)
         : claimsOf(await verifyAccessToken(server, token, resource), server.issuer)
+      if (claims === undefined) throw invalidToken()
       return authInfoOf(token, claims, guarded.get(resource ?? ''))
     },
     senderChecks: (resource) => senderChecksOf(setup, urlsBelow(baseUrlsOf(setup, resource))),
