@@ -10,7 +10,7 @@ import { codeOf, expectErrorRedirect } from '../support/outcomes.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
 import { introspectAs, payloadOf } from '../support/resource-host.ts'
 import { assertion, type ClientKey, createClientKey } from '../support/signing-client.ts'
-import { answerOf, expectError, type Fields, guarded, post, redeem, refresh, web } from '../support/tokens.ts'
+import { answerOf, expectError, guarded, post, redeem, refresh, web } from '../support/tokens.ts'
 
 const bank = 'https://bank.example/api'
 const payment = { type: 'payment', amount: '12.50', to: { name: 'Shop', iban: 'DE02' } }
@@ -43,6 +43,8 @@ const options: Partial<AuthRouterOptions> = {
 
 let host: Host
 let key: ClientKey
+/** A browser in which Ada has signed in. */
+let agent: RawBrowser
 beforeAll(async () => {
   key = await createClientKey('ES256', 'one')
   host = await startHost({
@@ -67,26 +69,26 @@ beforeAll(async () => {
   host.app.get('/pay', guard, (req, res) => void res.json(req.auth.authorizationDetails))
   const any = host.oauth.requireToken('notes:read', { resource: bank })
   host.app.get('/bank', any, (req, res) => void res.json(req.auth.authorizationDetails ?? null))
+  agent = new RawBrowser(host.app)
+  await agent.signIn(await agent.open('/oauth/account'))
 })
 afterAll(() => host.close())
+beforeEach(async () => {
+  const { knex, tablePrefix } = host.database
+  for (const name of ['consents', 'authorizations']) await knex(`${tablePrefix}${name}`).delete()
+})
 
 const asked = (details: unknown, fields: Record<string, string> = {}): string =>
   authorizeUrl({
     ...{ client_id: 'web', scope, ...fields },
     authorization_details: typeof details === 'string' ? details : JSON.stringify(details),
   })
-const signedIn = async (): Promise<RawBrowser> => {
-  const agent = new RawBrowser(host.app)
-  await agent.signIn(await agent.open(authorizeUrl({ client_id: 'web', scope, prompt: 'login' })))
-  return agent
-}
 const granted = async (details: unknown, fields: Record<string, string> = {}): Promise<string> =>
-  codeOf(await (await signedIn()).grant(asked(details, fields)))
+  codeOf(await agent.grant(asked(details, fields)))
 const textOf = (html: string): string => html.replace(/<[^>]+>/g, ' ').replace(/\s+/g, ' ')
 const enriched = { ...payment, currency: 'EUR' }
 
 test('the consent page shows each object in the words of its type, in the language of the page', async () => {
-  const agent = await signedIn()
   const page = await agent.open(asked([payment, account]))
   expect(textOf(page.html)).toContain(
     'Make a payment Amount 12.50 EUR To Shop See your account Actions list, read Account or object A-1',
@@ -136,7 +138,6 @@ test('a JWT has the objects, and those of a resource are only in its tokens', as
 })
 
 test('a payment is asked for each time, also by a first-party client; what may be remembered is not', async () => {
-  const agent = await signedIn()
   codeOf(await agent.grant(asked([payment, account])))
   codeOf(await agent.open(asked([account])))
   for (const client_id of ['web', 'ours']) {
@@ -147,7 +148,6 @@ test('a payment is asked for each time, also by a first-party client; what may b
 })
 
 test('Connected apps and the receipt name what was allowed', async () => {
-  const agent = await signedIn()
   codeOf(await agent.grant(asked([payment])))
   expect(textOf((await agent.open('/oauth/account')).html)).toContain('Make a payment')
   expect(JSON.stringify(await host.oauth.users.export('1'))).toContain('12.50 EUR')
@@ -155,28 +155,27 @@ test('Connected apps and the receipt name what was allowed', async () => {
 
 const many = Array.from({ length: 11 }, (_, n) => ({ ...account, n }))
 const deep = (levels: number): unknown => (levels === 0 ? 1 : { a: deep(levels - 1) })
-test.each<[string, unknown, Fields]>([
-  ['that is no JSON', '[{', {}],
-  ['that is no array', account, {}],
-  ['without objects', [], {}],
-  ['with more than ten objects', many, {}],
-  ['without a type', [{ amount: '1' }], {}],
-  ['with an unknown type', [{ type: 'transfer' }], {}],
-  ['of a type that the client did not register', [account], { client_id: 'plain' }],
-  ['that the host refuses', [{ type: 'payment' }], {}],
-  ['with too many levels', [{ ...account, more: deep(6) }], {}],
-  ['with too many values', [{ ...account, actions: Array(100).fill('a') }], {}],
-  ['with direction characters', [{ ...account, identifier: 'A\u202e1' }], {}],
-  ['with __proto__', '[{"type":"account","__proto__":{"a":1}}]', {}],
-])('authorization_details %s are refused', async (_case, details, fields) => {
-  const answer = await new RawBrowser(host.app).open(asked(details, fields as Record<string, string>))
+test.each<[string, unknown, client_id?: string]>([
+  ['that is no JSON', '[{'],
+  ['that is no array', account],
+  ['without objects', []],
+  ['with more than ten objects', many],
+  ['without a type', [{ amount: '1' }]],
+  ['with an unknown type', [{ type: 'transfer' }]],
+  ['of a type that the client did not register', [account], 'plain'],
+  ['that the host refuses', [{ type: 'payment' }]],
+  ['with too many levels', [{ ...account, more: deep(6) }]],
+  ['with too many values', [{ ...account, actions: Array(100).fill('a') }]],
+  ['with direction characters', [{ ...account, identifier: 'A\u202e1' }]],
+  ['with __proto__', '[{"type":"account","__proto__":{"a":1}}]'],
+])('authorization_details %s are refused', async (_case, details, client_id = 'web') => {
+  const answer = await new RawBrowser(host.app).open(asked(details, { client_id }))
   expectErrorRedirect(answer, 'invalid_authorization_details')
 })
 
 test('a value that is too long is an invalid_request, and HTML is shown as text', async () => {
   const long = await new RawBrowser(host.app).open(asked([{ ...account, more: 'x'.repeat(8200) }]))
   expectErrorRedirect(long, 'invalid_request')
-  const agent = await signedIn()
   const { html } = await agent.open(asked([{ ...account, '<i>': '<script>alert(1)</script>' }]))
   expect(html).toContain('&lt;script&gt;')
   expect(html).not.toMatch(/<i>|<script>alert/)
@@ -210,8 +209,8 @@ test('a template of the host shows an object in place of its lines', async () =>
     options: { views, authorizationDetails },
     clients: [{ ...clients[0]!, authorization_details_types: ['payment'] }],
   })
-  const agent = new RawBrowser(other.app)
-  const page = await agent.signIn(await agent.open(asked([{ ...payment, amount: '<b>1' }])))
+  const browser = new RawBrowser(other.app)
+  const page = await browser.signIn(await browser.open(asked([{ ...payment, amount: '<b>1' }])))
   expect(page.html).toContain('<p id="own">Pay &lt;b&gt;1 now</p>')
   await other.close()
   const missing = { authorizationDetails: { payment: { description: 'Pay', partial: 'partials/none' } } }
@@ -222,7 +221,6 @@ test('a template of the host shows an object in place of its lines', async () =>
 
 test('a device asks for details, and its user sees them', async () => {
   const codes = await codesFor(host, { authorization_details: JSON.stringify([payment]) })
-  const agent = await signedIn()
   await connect(agent, codes.user_code)
   expect(await answerOf(poll(host, codes))).toMatchObject({ authorization_details: [enriched] })
 })
@@ -230,7 +228,6 @@ test('a device asks for details, and its user sees them', async () => {
 test('a request object has details as JSON', async () => {
   const claims = { response_type: 'code', redirect_uri: callback, scope: 'openid' }
   const request = await assertion('signer', key, { ...claims, authorization_details: [account] })
-  const agent = await signedIn()
   const page = await agent.open(`/oauth/authorize?${new URLSearchParams({ client_id: 'signer', request })}`)
   expect(textOf(page.html)).toContain('See your account Actions list, read')
 })

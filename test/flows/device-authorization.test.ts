@@ -18,6 +18,8 @@ import { type Answer, RawBrowser } from '../support/raw-browser.ts'
 import { answerOf, bob, expectError, guarded, refresh, userinfo } from '../support/tokens.ts'
 
 let host: Host
+/** Ada's browser. */
+let ada: RawBrowser
 const events: AuthEvent[] = []
 beforeAll(async () => {
   host = await startHost({
@@ -25,6 +27,7 @@ beforeAll(async () => {
     options: { features: { deviceAuthorization: true } },
   })
   host.oauth.events.on('*', (event) => events.push(event))
+  ada = new RawBrowser(host.app)
 })
 afterAll(() => host.close())
 afterEach(() => jest.restoreAllMocks())
@@ -91,34 +94,26 @@ test('the link of a QR code fills the code in, and the user must still confirm',
   expect(headingOf(await agent.signIn(signIn))).toBe('Is this your device?')
 })
 
-test.each([
-  ['on the question', (agent: RawBrowser, page: Answer) => agent.decide(page, 'deny')],
-  [
-    'on the consent page',
-    async (agent: RawBrowser, page: Answer) => agent.decide(await agent.decide(page, 'allow'), 'deny'),
-  ],
-])('a user who says no %s ends the polling', async (_, refuse) => {
+test.each(['/oauth/device', '/oauth/consent'])('a user who says no at %s ends the polling', async (path) => {
   const codes = await codesFor(host)
-  const agent = browser()
-  expect(headingOf(await refuse(agent, await openCode(agent, codes.user_code)))).toBe(denied)
+  let page = await openCode(ada, codes.user_code)
+  if (path === '/oauth/consent') page = await ada.decide(page, 'allow')
+  expect(page.url.pathname).toBe(path)
+  expect(headingOf(await ada.decide(page, 'deny'))).toBe(denied)
   expectError(await poll(host, codes), 400, 'access_denied')
   expect(events.at(-2)).toMatchObject({ type: 'device.denied', clientId: 'tv' })
 })
 
 test('a client that keeps a secret is confirmed each time, but asked for consent once', async () => {
-  const agent = browser()
-  const [first, second] = [
-    await codesFor(host, { client_id: 'box', client_secret: secret }),
-    await codesFor(host, { client_id: 'box', client_secret: secret }),
-  ]
-  const consent = await agent.decide(await openCode(agent, first.user_code), 'allow')
+  const box = { client_id: 'box', client_secret: secret }
+  const [first, second] = [await codesFor(host, box), await codesFor(host, box)]
+  const consent = await ada.decide(await openCode(ada, first.user_code), 'allow')
   expect(consent.url.pathname).toBe('/oauth/consent')
-  expect(headingOf(await agent.decide(consent, 'allow'))).toBe(connected)
-  const confirm = await openCode(agent, second.user_code)
+  expect(headingOf(await ada.decide(consent, 'allow'))).toBe(connected)
+  const confirm = await openCode(ada, second.user_code)
   expect(headingOf(confirm)).toBe('Is this your device?')
-  expect(headingOf(await agent.decide(confirm, 'allow'))).toBe(connected)
-  for (const codes of [first, second])
-    await answerOf(poll(host, codes, { client_id: 'box', client_secret: secret }))
+  expect(headingOf(await ada.decide(confirm, 'allow'))).toBe(connected)
+  for (const codes of [first, second]) await answerOf(poll(host, codes, box))
 })
 
 test('another user who signs in is asked again whether the device is theirs', async () => {
@@ -154,22 +149,21 @@ describe('polling', () => {
   test('an expired code is expired_token, and no longer accepted in the browser', async () => {
     const clock = stopClock()
     const codes = await codesFor(host)
-    const agent = browser()
-    const confirm = await openCode(agent, codes.user_code)
+    const confirm = await openCode(ada, codes.user_code)
     clock.travel(600)
     expectError(await poll(host, codes), 400, 'expired_token')
-    expectExpiredPage(await agent.decide(confirm, 'allow'), 'expired')
-    expect(textOf(await typeCode(agent, codes.user_code))).toContain('This code is wrong or has expired')
+    expectExpiredPage(await ada.decide(confirm, 'allow'), 'expired')
+    expect(textOf(await typeCode(ada, codes.user_code))).toContain('This code is wrong or has expired')
     expectError(await poll(host, codes), 400, 'expired_token')
   })
 
   test('an allowed code can be redeemed until it expires, and at least for a minute', async () => {
     const clock = stopClock()
     const [early, late, latest] = [await codesFor(host), await codesFor(host), await codesFor(host)]
-    await connect(browser(), early.user_code)
+    await connect(ada, early.user_code)
     clock.travel(599)
     await answerOf(poll(host, early))
-    for (const { user_code } of [late, latest]) await connect(browser(), user_code)
+    for (const { user_code } of [late, latest]) await connect(ada, user_code)
     clock.travel(59)
     await answerOf(poll(host, late))
     clock.travel(1)
@@ -178,7 +172,7 @@ describe('polling', () => {
 
   test('a second use of the code revokes what the first one issued', async () => {
     const codes = await codesFor(host)
-    await connect(browser(), codes.user_code)
+    await connect(ada, codes.user_code)
     const tokens = await answerOf(poll(host, codes))
     expect((await guarded(host, tokens.access_token)).status).toBe(200)
     expectError(await poll(host, codes), 400, 'invalid_grant')
@@ -217,13 +211,10 @@ describe('/device_authorization', () => {
 
   test('stores neither code', async () => {
     const codes = await codesFor(host)
-    await openCode(browser(), codes.user_code)
+    await openCode(ada, codes.user_code)
     const { knex, tablePrefix } = host.database
-    const rows = [
-      ...(await knex(`${tablePrefix}device_codes`)),
-      ...(await knex(`${tablePrefix}pending_requests`)),
-    ]
-    const stored = JSON.stringify(rows)
+    const tables = ['device_codes', 'pending_requests'].map((name) => knex(`${tablePrefix}${name}`))
+    const stored = JSON.stringify(await Promise.all(tables))
     expect(stored).toContain('"tv"')
     for (const secretValue of [codes.device_code, codes.user_code, codes.user_code.replace('-', '')])
       expect(stored).not.toContain(secretValue)
@@ -266,23 +257,18 @@ describe('a device may ask for what an authorization request may ask for', () =>
     const consent = await agent.decide(await openCode(agent, codes.user_code), 'allow')
     expect(headingOf(await agent.decide(consent, 'allow', { organization: 'globex' }))).toBe(connected)
     const { access_token, id_token } = await answerOf(poll(other, codes))
-    expect(decodeJwt(access_token)).toMatchObject({
-      aud: api,
-      client_id: 'tv',
-      scope: 'openid notes:read',
-      org_id: 'globex',
-    })
+    const claims = { aud: api, client_id: 'tv', scope: 'openid notes:read', org_id: 'globex' }
+    expect(decodeJwt(access_token)).toMatchObject(claims)
     expect(decodeJwt(id_token)).toMatchObject({ aud: 'tv', org_id: 'globex' })
   })
 
-  test.each([
-    ['a new login', { prompt: 'login' }, '/oauth/login'],
-    ['the choice of an account, which the question includes', { prompt: 'select_account' }, '/oauth/device'],
-  ])('%s', async (_, fields, path) => {
+  test('a new login; the choice of an account is part of the question', async () => {
     const agent = new RawBrowser(other.app)
     await openCode(agent, (await codesFor(other)).user_code)
-    const { user_code } = await codesFor(other, fields)
-    expect((await typeCode(agent, user_code)).url.pathname).toBe(path)
+    for (const [prompt, path] of Object.entries({ login: '/oauth/login', select_account: '/oauth/device' })) {
+      const { user_code } = await codesFor(other, { prompt })
+      expect((await typeCode(agent, user_code)).url.pathname).toBe(path)
+    }
   })
 
   test('the host chooses the address that the device shows, and how long the code is valid', async () => {
