@@ -3,12 +3,14 @@ import type { ClientSeed } from '../../lib/index.ts'
 import { listEventsOfRequest } from '../../lib/repositories/events.ts'
 import { serverBehind } from '../../lib/router.ts'
 import { authorizeUrl, callback, clients, type Host, pkce, secret, startHost } from '../support/host.ts'
-import { locationOf, RawBrowser } from '../support/raw-browser.ts'
+import { type Answer, locationOf, RawBrowser } from '../support/raw-browser.ts'
 import { asserted, assertion, type ClientKey, createClientKey } from '../support/signing-client.ts'
-import { codeFor, post, redeem, refresh, tokensFor, web } from '../support/tokens.ts'
+import { answerOf, codeFor, type Fields, post, redeem, refresh, tokensFor, web } from '../support/tokens.ts'
 
 let host: Host
 let key: ClientKey
+/** Ada's browser. */
+let agent: RawBrowser
 beforeAll(async () => {
   key = await createClientKey('ES256', 'one')
   const signing = {
@@ -23,6 +25,7 @@ beforeAll(async () => {
     clients: [...clients, signing, off],
   })
   await host.oauth.clients.disable('off')
+  agent = new RawBrowser(host.app)
 })
 afterAll(() => host.close())
 
@@ -41,61 +44,44 @@ const at = (url: string) => new RawBrowser(host.app).get(url)
 
 /** The address of the login page of a request, in the browser that began it. */
 const begun = async () => {
-  const agent = new RawBrowser(host.app)
-  const start = await agent.get(authorizeUrl({ client_id: 'web', scope: 'openid', prompt: 'login' }))
-  return { agent, url: locationOf(start).href }
+  const browser = new RawBrowser(host.app)
+  const start = await browser.get(authorizeUrl({ client_id: 'web', scope: 'openid', prompt: 'login' }))
+  return { browser, url: locationOf(start).href }
 }
 const inAnotherBrowser = async () => at((await begun()).url)
 const expiredRequest = async () => {
-  const { agent, url } = await begun()
+  const { browser, url } = await begun()
   const { knex, tablePrefix } = host.database
   await knex(`${tablePrefix}pending_requests`).update({ expires_at: 1 })
-  return agent.get(url)
+  return browser.get(url)
 }
 
-const pages: readonly [string, () => ReturnType<typeof at>, expected: string, received: string][] = [
+type Case = readonly [name: string, open: () => PromiseLike<Answer>, expected: string, received: string]
+
+const waiting = 'a request that waits in this browser'
+const enabled = 'the client_id of a registered client that is enabled'
+const forgedForm = { decision: 'allow', csrf_token: 'x' }
+const pages: readonly Case[] = [
   [
     'an unknown client',
     () => at(authorizeUrl({ client_id: 'shop' })),
-    'the client_id of a registered client that is enabled',
+    enabled,
     'shop, which is not registered',
   ],
-  [
-    'a disabled client',
-    () => at(authorizeUrl({ client_id: 'off' })),
-    'the client_id of a registered client that is enabled',
-    'off, which is disabled',
-  ],
+  ['a disabled client', () => at(authorizeUrl({ client_id: 'off' })), enabled, 'off, which is disabled'],
   [
     'another redirect URI',
     () => at(authorizeUrl({ client_id: 'web', redirect_uri: `${callback}/` })),
-    callback,
-    `${callback}/`,
+    ...([callback, `${callback}/`] as const),
   ],
   ['no client', () => at('/oauth/authorize?scope=openid'), 'the parameter client_id', 'scope'],
-  [
-    'a request that is unknown',
-    () => at('/oauth/login?authorization_request=x'),
-    'a request that waits in this browser',
-    'one .*',
-  ],
-  [
-    'a request of another browser',
-    inAnotherBrowser,
-    'a request that waits in this browser',
-    'one without the cookie of its browser',
-  ],
-  [
-    'a request that has expired',
-    expiredRequest,
-    'a request that waits in this browser',
-    'one that is expired',
-  ],
+  ['a request that is unknown', () => at('/oauth/login?authorization_request=x'), waiting, 'one .*'],
+  ['a request of another browser', inAnotherBrowser, waiting, 'one without the cookie of its browser'],
+  ['a request that has expired', expiredRequest, waiting, 'one that is expired'],
   [
     'a form of another site',
-    () => new RawBrowser(host.app).post('/oauth/logout', { decision: 'allow', csrf_token: 'x' }),
-    'a form of this page, in the browser that opened it',
-    'a form .*',
+    () => new RawBrowser(host.app).post('/oauth/logout', forgedForm),
+    ...(['a form of this page, in the browser that opened it', 'a form .*'] as const),
   ],
   [
     'another method',
@@ -105,141 +91,123 @@ const pages: readonly [string, () => ReturnType<typeof at>, expected: string, re
   ],
   ['an admin page', () => at('/oauth/admin'), 'true, or the id of an administrator', 'false'],
 ]
+const exactly = (pattern: string) => expect.stringMatching(new RegExp(`^${pattern}$`))
 
 test.each(pages)(
   'the id on the error page for %s leads to the reason',
   async (_, open, expected, received) => {
     const { html } = await open()
     const [, id = ''] = /id="error-id">([^<]+)</.exec(html) ?? []
-    expect(await explained(id)).toMatchObject({
-      expected: expect.stringMatching(new RegExp(`^${expected}$`)),
-      received: expect.stringMatching(new RegExp(`^${received}$`)),
-    })
+    expect(await explained(id)).toMatchObject({ expected: exactly(expected), received: exactly(received) })
   },
 )
 
 const credentials = (fields: Record<string, string>) =>
   post(host, { grant_type: 'client_credentials', ...fields })
 
+const code = (parameters: Fields = {}) => codeFor(host, parameters, { agent })
 const used = async () => {
-  const code = await codeFor(host)
-  await redeem(host, code)
-  return redeem(host, code)
+  const redeemed = await code()
+  await redeem(host, redeemed)
+  return redeem(host, redeemed)
 }
 const expired = async () => {
-  const code = await codeFor(host)
+  const redeemed = await code()
   const { knex, tablePrefix } = host.database
   await knex(`${tablePrefix}authorizations`).update({ code_expires_at: 1 })
-  return redeem(host, code)
+  return redeem(host, redeemed)
+}
+const offlineToken = async () => {
+  const tokens = await answerOf(redeem(host, await code({ scope: 'openid offline_access' })))
+  return tokens.refresh_token
 }
 const refreshedTwice = async () => {
-  const { refresh_token } = await tokensFor(host, { scope: 'openid offline_access' })
-  await refresh(host, refresh_token)
-  return refresh(host, refresh_token)
+  const token = await offlineToken()
+  await refresh(host, token)
+  return refresh(host, token)
 }
-const withMoreScopes = async () => {
-  const { refresh_token } = await tokensFor(host, { scope: 'openid offline_access' })
-  return refresh(host, refresh_token, { scope: 'openid notes:write' })
-}
+const withMoreScopes = async () => refresh(host, await offlineToken(), { scope: 'openid notes:write' })
 const verifiedBy = async (method: 'S256' | 'plain') => {
   const { verifier, challenge } = pkce()
   const code_challenge = method === 'S256' ? challenge : verifier
-  const code = await codeFor(host, { code_challenge, code_challenge_method: method })
-  return redeem(host, code, { code_verifier: pkce().verifier })
+  const redeemed = await code({ code_challenge, code_challenge_method: method })
+  return redeem(host, redeemed, { code_verifier: pkce().verifier })
 }
 const signed = async (claims: object) =>
   credentials({ client_id: 'signing', ...asserted(await assertion('signing', key, { ...claims })) })
 
-const requests: readonly [
-  string,
-  () => PromiseLike<supertest.Response>,
-  expected: string,
-  received: string,
-][] = [
+const issued = 'a value that this server issued'
+const unused = 'a value that was not used'
+const other = 'https://client.example.com/other'
+type Request = readonly [string, () => PromiseLike<supertest.Response>, expected: string, received: string]
+const requests: readonly Request[] = [
   [
     'an unknown client',
     () => credentials({ client_id: 'shop', client_secret: secret }),
-    'the client_id of a registered client',
-    'one that is not registered',
+    ...(['the client_id of a registered client', 'one that is not registered'] as const),
   ],
   [
     'a wrong secret',
     () => credentials({ ...web, client_secret: 'wrong' }),
-    'the credentials of the client, by client_secret_post',
-    'others, which do not match',
+    ...(['the credentials of the client, by client_secret_post', 'others, which do not match'] as const),
   ],
   [
     'another method of authentication',
     () => credentials({ client_id: 'native', client_secret: secret }),
-    'the registered method none',
-    'client_secret_post',
+    ...(['the registered method none', 'client_secret_post'] as const),
   ],
   [
     'a disabled client',
     () => credentials({ client_id: 'off', client_secret: secret }),
-    'a client that is enabled',
-    'a disabled one',
+    ...(['a client that is enabled', 'a disabled one'] as const),
   ],
   [
     'an assertion for another server',
     () => signed({ aud: 'https://other.example' }),
-    'aud http://localhost:3000/oauth',
-    'aud "https://other.example"',
+    ...(['aud http://localhost:3000/oauth', 'aud "https://other.example"'] as const),
   ],
   [
     'an expired assertion',
     () => signed({ iat: 1, exp: 2 }),
-    'a request before 1970-01-01T00:00:02Z',
-    `one at ${time}`,
+    ...(['a request before 1970-01-01T00:00:02Z', `one at ${time}`] as const),
   ],
   ['an unknown grant', () => post(host, { ...web, grant_type: 'password' }), 'one of: .*', 'password'],
   [
     'a grant that is not registered',
-    () => post(host, { grant_type: 'client_credentials', client_id: 'native' }),
-    'one of: authorization_code refresh_token',
-    'client_credentials',
+    () => credentials({ client_id: 'native' }),
+    ...(['one of: authorization_code refresh_token', 'client_credentials'] as const),
   ],
   [
     'no code',
     () => post(host, { ...web, grant_type: 'authorization_code' }),
-    'the parameter code',
-    '.*grant_type.*',
+    ...(['the parameter code', '.*grant_type.*'] as const),
   ],
-  ['an unknown code', () => redeem(host, 'unknown'), 'a value that this server issued', 'an unknown one'],
+  ['an unknown code', () => redeem(host, 'unknown'), issued, 'an unknown one'],
   [
     'a code of another client',
-    async () => redeem(host, await codeFor(host), { client_id: 'native', client_secret: undefined }),
-    'a request of client web',
-    'one of client native',
+    async () => redeem(host, await code(), { client_id: 'native', client_secret: undefined }),
+    ...(['a request of client web', 'one of client native'] as const),
   ],
   [
     'a code with another redirect URI',
-    async () => redeem(host, await codeFor(host), { redirect_uri: 'https://client.example.com/other' }),
-    callback,
-    'https://client.example.com/other',
+    async () => redeem(host, await code(), { redirect_uri: other }),
+    ...([callback, other] as const),
   ],
   [
     'another code_verifier',
     () => verifiedBy('S256'),
-    `a code_verifier with the SHA-256 ${hash}`,
-    `one with the SHA-256 ${hash}`,
+    ...([`a code_verifier with the SHA-256 ${hash}`, `one with the SHA-256 ${hash}`] as const),
   ],
   ['another plain code_verifier', () => verifiedBy('plain'), 'the code_challenge itself', 'another value'],
-  ['a used code', used, 'a value that was not used', `one used ${time}`],
+  ['a used code', used, unused, `one used ${time}`],
   ['an expired code', expired, 'a request before 1970-01-01T00:00:01Z', `one at ${time}`],
-  [
-    'an unknown refresh token',
-    () => refresh(host, 'unknown'),
-    'a value that this server issued',
-    'an unknown one',
-  ],
-  ['a used refresh token', refreshedTwice, 'a value that was not used', `one .*used.*`],
+  ['an unknown refresh token', () => refresh(host, 'unknown'), issued, 'an unknown one'],
+  ['a used refresh token', refreshedTwice, unused, `one .*used.*`],
   ['a refresh with more scopes', withMoreScopes, 'scopes among: openid offline_access', 'openid notes:write'],
   [
     'a scope that the client may not have',
     () => credentials({ ...web, scope: 'orders:read' }),
-    'scopes among: notes:read notes:write',
-    'orders:read',
+    ...(['scopes among: notes:read notes:write', 'orders:read'] as const),
   ],
 ]
 
@@ -249,10 +217,7 @@ test.each(requests)(
     const { status, body } = await send()
     expect(status).toBeGreaterThanOrEqual(400)
     expect(await explained(body.error_id)).toMatchObject({
-      code: body.error,
-      path: '/token',
-      expected: expect.stringMatching(new RegExp(`^${expected}$`)),
-      received: expect.stringMatching(new RegExp(`^${received}$`)),
+      ...{ code: body.error, path: '/token', expected: exactly(expected), received: exactly(received) },
     })
   },
 )
