@@ -16,7 +16,7 @@ import {
 import { createInbox, type LogoutReceiver, openLogoutReceiver } from '../support/logout-receiver.ts'
 import { claimsOf, codeOf, expectErrorPage, expectErrorRedirect } from '../support/outcomes.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
-import { answerOf, bob, redeem, revoke, type TokenAnswer } from '../support/tokens.ts'
+import { ada, answerOf, bob, redeem, revoke, type TokenAnswer } from '../support/tokens.ts'
 
 /** The pauses between attempts: noted, and over at once unless a test holds them until the server closes. */
 const mockPauses: number[] = []
@@ -56,12 +56,8 @@ afterEach(async () => {
 })
 
 const client = (client_id: string, metadata: Partial<ClientSeed> = {}): ClientSeed => ({
-  client_id,
-  client_secret: secret,
-  redirect_uris: [callback],
-  first_party: true,
-  backchannel_logout_uri: `${receiver.origin}/${client_id}`,
-  post_logout_redirect_uris: [bye],
+  ...{ client_id, client_secret: secret, redirect_uris: [callback], first_party: true },
+  ...{ backchannel_logout_uri: `${receiver.origin}/${client_id}`, post_logout_redirect_uris: [bye] },
   ...metadata,
 })
 
@@ -86,13 +82,8 @@ const settled = async (of: Host): Promise<void> => {
 }
 const paths = (): string[] => receiver.requests.items.map(({ path }) => path)
 
-const grant = async (
-  of: Host,
-  agent: RawBrowser,
-  client_id: string,
-  as: { email: string; password: string } | undefined = undefined,
-): Promise<TokenAnswer> => {
-  const done = await agent.grant(authorizeUrl({ client_id, scope: 'openid' }), as?.email, as?.password)
+const grant = async (of: Host, agent: RawBrowser, client_id: string, as = ada): Promise<TokenAnswer> => {
+  const done = await agent.grant(authorizeUrl({ client_id, scope: 'openid' }), as.email, as.password)
   return answerOf(redeem(of, codeOf(done), { client_id }))
 }
 const signOut = (agent: RawBrowser, { id_token: id_token_hint }: TokenAnswer) =>
@@ -120,7 +111,10 @@ describe('the logout token (Back-Channel Logout §2.4)', () => {
     'says who is signed out of what, signed %s with a published key, and nothing else',
     async (algorithm, subject_type, subject) => {
       const clock = stopClock()
-      const { app, tokens } = await afterSignOut({ id_token_signed_response_alg: algorithm, subject_type })
+      const { app, agent, tokens } = await afterSignOut({
+        id_token_signed_response_alg: algorithm,
+        subject_type,
+      })
       const { sub } = claimsOf(tokens.id_token)
       expect(sub).toEqual(subject)
       const [request] = await receiver.requests.until(1)
@@ -148,54 +142,38 @@ describe('the logout token (Back-Channel Logout §2.4)', () => {
       expect(payload.exp).toBeGreaterThan(clock.now())
       expect(payload.exp).toBeLessThanOrEqual(clock.now() + 120)
       expect(protectedHeader).toEqual({ alg: algorithm, kid: expect.any(String), typ: 'logout+jwt' })
+      // It is no ID token: neither a hint for logout nor for sign-in.
+      const hint = { id_token_hint: token }
+      expectErrorPage(await agent.get(`/oauth/logout?${new URLSearchParams(hint)}`), 400)
+      const url = authorizeUrl({ client_id: 'shop', scope: 'openid', ...hint })
+      expectErrorRedirect(await agent.get(url), 'invalid_request')
     },
   )
-
-  test('is no ID token: neither a hint for logout nor for sign-in', async () => {
-    const { agent } = await afterSignOut()
-    const [request] = await receiver.requests.until(1)
-    const id_token_hint = request?.token ?? ''
-    expectErrorPage(await agent.get(`/oauth/logout?${new URLSearchParams({ id_token_hint })}`), 400)
-    const url = authorizeUrl({ client_id: 'shop', scope: 'openid', id_token_hint })
-    expectErrorRedirect(await agent.get(url), 'invalid_request')
-  })
 })
 
 describe('which clients are notified', () => {
-  test('each client of the login once, and no other client', async () => {
+  test('each client of the login once, and no other client, nor one that is disabled', async () => {
     const app = await start([
-      client('shop'),
-      client('news'),
+      ...['shop', 'news', 'elsewhere', 'never', 'off'].map((id) => client(id)),
       client('deaf', { backchannel_logout_uri: undefined }),
-      client('elsewhere'),
-      client('never'),
     ])
     const agent = new RawBrowser(app.app)
     const tokens = await grant(app, agent, 'shop')
-    for (const client_id of ['shop', 'news', 'deaf']) await grant(app, agent, client_id)
+    for (const client_id of ['shop', 'news', 'deaf', 'off']) await grant(app, agent, client_id)
     const ofNews = await grant(app, agent, 'news')
     await grant(app, new RawBrowser(app.app), 'elsewhere')
+    await app.oauth.clients.disable('off')
     await signOut(agent, tokens)
     await settled(app)
-    expect(paths().sort()).toEqual(['/news', '/shop'])
-    const claims = receiver.requests.items.map(({ token }) => claimsOf(token))
-    const told = claims.map(({ aud, sid }) => [aud, sid])
-    expect(Object.fromEntries(told)).toEqual({ shop: sidOf(tokens), news: sidOf(ofNews) })
-    expect(told).toHaveLength(2)
-    expect(new Set(claims.map(({ jti }) => jti)).size).toBe(2)
+    const claims = receiver.requests.items.map(({ path, token }) => ({ path, ...claimsOf(token) }))
+    const byPath = Object.fromEntries(claims.map((each) => [each.path, each]))
+    expect(claims).toHaveLength(2)
+    expect(byPath).toMatchObject({
+      '/shop': { aud: 'shop', sid: sidOf(tokens) },
+      '/news': { aud: 'news', sid: sidOf(ofNews) },
+    })
+    expect(byPath['/shop']).not.toMatchObject({ jti: (byPath['/news'] as { jti?: unknown }).jti })
     expect(warnings.items).toEqual([])
-  })
-
-  test('not a client that is disabled', async () => {
-    const app = await start([client('shop'), client('news')])
-    const agent = new RawBrowser(app.app)
-    const tokens = await grant(app, agent, 'shop')
-    await grant(app, agent, 'news')
-    const { knex, tablePrefix } = app.database
-    await knex(`${tablePrefix}clients`).where({ client_id: 'news' }).update({ disabled_at: 1 })
-    await signOut(agent, tokens)
-    await settled(app)
-    expect(paths()).toEqual(['/shop'])
   })
 
   test('once, however often the user signs out', async () => {
@@ -328,45 +306,46 @@ describe('what notifies them', () => {
     type Bag = { user?: { subject: number; authTime: number } }
     const bagOf = (req: Request): Bag => req.session as Bag
     const hosted = async () => {
+      const signedIn = (subject: number) => ({ subject, authTime: Math.floor(Date.now() / 1000) })
       const app = await start([client('shop')], {
         before: [session({ secret: 'of the host', resave: false, saveUninitialized: false })],
         options: {
           login: {
             current: (req) => bagOf(req).user,
             remember: (req, _res, user) => {
-              bagOf(req).user = { subject: Number(user.id), authTime: Math.floor(Date.now() / 1000) }
+              bagOf(req).user = signedIn(Number(user.id))
             },
           },
         },
       })
-      app.app.post('/sign-out', async (req, res, next) => {
-        try {
-          await app.oauth.users.signedOut(req)
-          req.session.destroy(() => void res.send('bye'))
-        } catch (error) {
-          next(error)
-        }
+      app.app.post('/sign-out', async (req, res) => {
+        await app.oauth.users.signedOut(req)
+        req.session.destroy(() => void res.send('bye'))
       })
       app.app.post('/leave', (req, res) => {
         delete bagOf(req).user
         res.send('bye')
       })
       app.app.post('/become-bob', (req, res) => {
-        bagOf(req).user = { subject: 2, authTime: Math.floor(Date.now() / 1000) }
+        bagOf(req).user = signedIn(2)
         res.send('hello')
       })
       const agent = new RawBrowser(app.app)
       return { app, agent, tokens: await grant(app, agent, 'shop') }
     }
 
-    test('when the host calls signedOut(req)', async () => {
+    test('when the host calls signedOut(req), or a client ends the session', async () => {
       const { app, agent, tokens } = await hosted()
       expect((await agent.post('/sign-out', {})).html).toBe('bye')
       const [request] = await receiver.requests.until(1)
       expect(claimsOf(request?.token ?? '')).toMatchObject({ sub: '1', sid: sidOf(tokens) })
-      expect((await new RawBrowser(app.app).post('/sign-out', {})).html).toBe('bye')
+      const other = new RawBrowser(app.app)
+      expect((await other.post('/sign-out', {})).html).toBe('bye')
+      const later = await grant(app, other, 'shop')
+      await signOut(other, later)
       await settled(app)
-      expect(paths()).toEqual(['/shop'])
+      const told = receiver.requests.items.map(({ token }) => claimsOf(token).sid)
+      expect(told).toEqual([sidOf(tokens), sidOf(later)])
     })
 
     test('when login.current returns no user', async () => {
@@ -386,13 +365,6 @@ describe('what notifies them', () => {
       await settled(app)
       const told = receiver.requests.items.map(({ token }) => claimsOf(token))
       expect(told).toEqual([expect.objectContaining({ sub: '1', sid: sidOf(tokens) })])
-    })
-
-    test('when a client ends the session', async () => {
-      const { app, agent, tokens } = await hosted()
-      await signOut(agent, tokens)
-      await settled(app)
-      expect(paths()).toEqual(['/shop'])
     })
   })
 
