@@ -87,7 +87,7 @@ describeOnTried('a clock that is set', (kind: DatabaseKind) => {
   const tokens = async () => redeem(await ada.code())
   const refused = { status: 400, body: { error: 'invalid_grant' } }
 
-  test.each(steps)('%s leaves a code its end', async (_, step) => {
+  test.each(steps)('%s does not change when a code expires', async (_, step) => {
     const [early, late] = [await ada.code(), await ada.code()]
     const { code_expires_at } = await table('authorizations')
       .where({ code_hash: hashSecret(early) })
@@ -106,7 +106,7 @@ describeOnTried('a clock that is set', (kind: DatabaseKind) => {
     expect(await postToken(listener.origin, redemption(late))).toMatchObject(refused)
   })
 
-  test.each(steps)('%s brings no used code back to life', async (_, step) => {
+  test.each(steps)('%s does not make a used code valid again', async (_, step) => {
     const code = await ada.code()
     const { access_token } = await redeem(code)
     clock.travel(step)
@@ -116,7 +116,7 @@ describeOnTried('a clock that is set', (kind: DatabaseKind) => {
     expect(await familyOf(database, code)).toMatchObject({ revoked: true })
   })
 
-  test('there and back again leaves tokens their ends', async () => {
+  test('steps forward and back do not change when tokens expire', async () => {
     const { access_token, refresh_token } = await tokens()
     const ends = {
       access: await endOf('access_tokens', access_token),
@@ -139,7 +139,7 @@ describeOnTried('a clock that is set', (kind: DatabaseKind) => {
     expect(await endOf('refresh_tokens', refresh_token)).toBe(ends.refresh)
   })
 
-  test('forward and back lets a chain of refreshes last no longer than it was meant to', async () => {
+  test('steps forward and back do not prolong a chain of refreshes', async () => {
     const code = await ada.code()
     let token = (await redeem(code)).refresh_token
     const head = () =>
@@ -159,7 +159,7 @@ describeOnTried('a clock that is set', (kind: DatabaseKind) => {
     expect(await refresh(token)).toMatchObject(refused)
   })
 
-  test.each(steps)('%s opens no window for a used refresh token', async (_, step) => {
+  test.each(steps)('%s does not make a used refresh token valid again', async (_, step) => {
     const { refresh_token } = await tokens()
     const { body: next } = await refresh(refresh_token)
     clock.travel(refreshTokenGracePeriod - 1)
@@ -170,7 +170,7 @@ describeOnTried('a clock that is set', (kind: DatabaseKind) => {
     expect(await refresh(next.refresh_token)).toMatchObject(refused)
   })
 
-  test.each(steps)('%s makes ID tokens that begin now and end in time', async (_, step) => {
+  test.each(steps)('%s does not change the lifetime of new ID tokens', async (_, step) => {
     const { refresh_token } = await tokens()
     const authTime = clock.now()
     clock.travel(step)
@@ -186,7 +186,7 @@ describeOnTried('a clock that is set', (kind: DatabaseKind) => {
     }
   })
 
-  describe('removes nothing that lives', () => {
+  describe('lets pruning remove nothing that is valid', () => {
     const names = ['access_tokens', 'refresh_tokens', 'logins', 'sessions', 'pending_requests']
     const living = async (now: number): Promise<Record<string, number>> => {
       const counts: Record<string, number> = {}
@@ -275,7 +275,7 @@ describe('a lock on an account', () => {
   })
 })
 
-test('keys go round in order while the clock goes forward and back, and every ID token has its key', async () => {
+test('keys rotate in order while the clock goes forward and back, and every ID token has its key', async () => {
   const clock = stopClock()
   const rotation = { signingKey: 3 * hour, signingKeyLead: 20 * minute, idToken: hour }
   const host = await startHost({ options: { lifetimes: rotation, prune: false, throttle: false } })

@@ -135,7 +135,7 @@ const through = (kind: Exclude<DatabaseKind, 'SQLite'>): void => {
     })
   }
 
-  test('connections that are reset between requests and in the midst of them cost no token', async () => {
+  test('no client loses its token if connections are reset between requests and during them', async () => {
     const code = await chain(loops, (step) => {
       if (step % 3 === 0) proxy.cut()
       // Of the dozen pieces of a refresh, the answer to COMMIT is one.
@@ -146,7 +146,7 @@ const through = (kind: Exclude<DatabaseKind, 'SQLite'>): void => {
     expect(outages).toBeGreaterThan(0)
   })
 
-  test('nor do they when many clients refresh at once', async () => {
+  test('no client loses its token if connections are reset while many clients refresh at once', async () => {
     let steps = 0
     const disturb = (): void => {
       steps += 1
@@ -158,7 +158,7 @@ const through = (kind: Exclude<DatabaseKind, 'SQLite'>): void => {
     for (const code of await Promise.all(codes)) await expectChain(code, length)
   })
 
-  test('a database that refuses is 503 and costs nothing; the first requests after it are served', async () => {
+  test('while a database refuses connections requests are answered with 503, and the first ones after that are served', async () => {
     const code = await ada.code()
     const tokens = await answerOf(redeem(host, code))
     let token: unknown = tokens.refresh_token
@@ -207,7 +207,7 @@ const through = (kind: Exclude<DatabaseKind, 'SQLite'>): void => {
     }
   })
 
-  test('a database that falls silent is 503, and afterwards everything is as it was', async () => {
+  test('while a database does not answer requests are answered with 503, and afterwards nothing has changed', async () => {
     const code = await ada.code()
     const tokens = await answerOf(redeem(host, code))
     shortenTimeouts()

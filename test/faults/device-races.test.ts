@@ -71,7 +71,7 @@ describeOnEach('the code of a device', (kind: DatabaseKind) => {
   }
 
   test('allowed twice at once: one browser connects it, and one authorization is stored', async () => {
-    for (let round = 0; round < rounds(1, 20); round += 1) {
+    for (let round = 0; round < rounds(3, 20); round += 1) {
       const before = await table('authorizations').select('id')
       const { said, polled } = await decideAtOnce('allow', 'allow')
       expect({ said: said.sort(), polled }).toEqual({ said: ['connected', 'finished'], polled: 'tokens' })
@@ -80,7 +80,7 @@ describeOnEach('the code of a device', (kind: DatabaseKind) => {
   })
 
   test('allowed and denied at once: one of both happens', async () => {
-    for (let round = 0; round < rounds(1, 20); round += 1) {
+    for (let round = 0; round < rounds(3, 20); round += 1) {
       const { said, polled } = await decideAtOnce('allow', 'deny')
       expect([
         { said: ['connected', 'finished'], polled: 'tokens' },

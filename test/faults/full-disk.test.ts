@@ -193,7 +193,7 @@ const onServer = ({ kind, parameters = [], code: faultCode, ...space }: FullServ
     await instance?.close()
   })
 
-  test('costs no token, and writes work when there is space again', async () => {
+  test('no client loses its token, and writes work when there is space again', async () => {
     const { origin } = kit!
     const ada = await signIn(origin)
     const code = await ada.code()

@@ -105,7 +105,7 @@ describeUnless(missingGalera(), 'a Galera cluster that is written to at both end
     return count
   }
 
-  test('a code that is redeemed at both works once, and its family is dead at both', async () => {
+  test('a code that is redeemed at both works once, and its tokens are revoked at both', async () => {
     await untilMet(async () => {
       const code = await ada.code()
       const answers = await atBoth(redemption(code))
@@ -139,7 +139,7 @@ describeUnless(missingGalera(), 'a Galera cluster that is written to at both end
     })
   })
 
-  test('what one node has answered, the other knows', async () => {
+  test('a token of one node is valid at the other', async () => {
     const [here, there] = origins as [string, string]
     for (let round = 0; round < rounds / 2; round += 1) {
       const redeemed = await served(there, redemption(await ada.code()))
@@ -151,7 +151,7 @@ describeUnless(missingGalera(), 'a Galera cluster that is written to at both end
     }
   })
 
-  test('nor does a node that lags behind call a code unknown', async () => {
+  test('a node that lags behind waits until it knows a code', async () => {
     // The lock goes with its connection at the latest.
     const lock = await impatient()
     try {
@@ -175,7 +175,7 @@ describeUnless(missingGalera(), 'a Galera cluster that is written to at both end
     }
   })
 
-  test('a node that has lost the others is 503, and costs no token', async () => {
+  test('a node that has lost the others answers 503, and no client loses its token', async () => {
     const [here, there] = origins as [string, string]
     const { body } = await served(here, redemption(await ada.code()))
     const survivor = await impatient()

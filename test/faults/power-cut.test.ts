@@ -205,7 +205,7 @@ const onProcesses = (kind: DatabaseKind): void => {
     for (const exchange of exchanges) await expectWhole(victims, exchange)
   }
 
-  test('many at once are each done or not done, wherever the cut falls', async () => {
+  test('of many exchanges at once each is done as a whole or not at all', async () => {
     const lanes = Array.from({ length: rounds(1, 3) }, async (_, lane) => {
       const chance = createChance(lane)
       const victims = await openVictims()

@@ -206,7 +206,7 @@ const onProcesses = (kind: DatabaseKind): void => {
     return { username, subject, comeBack }
   }
 
-  test.each(races)('$name leaves nothing alive', async (race) => {
+  test.each(races)('after $name no code or token is valid', async (race) => {
     const chance = createChance()
     let most = 0
     for (let round = 0; round < rounds(2, 100); round += 1) {
@@ -219,4 +219,4 @@ const onProcesses = (kind: DatabaseKind): void => {
   })
 }
 
-describeOnEach('refreshes, redemptions and new codes against', onProcesses)
+describeOnEach('refreshes, redemptions and new codes at the same time as what ends them', onProcesses)

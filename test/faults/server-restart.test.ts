@@ -179,7 +179,7 @@ afterAll(async () => {
 })
 
 const told = (kind: Kind): void => {
-  test('costs no client its token, and each is served again when it is back', async () => {
+  test('no client loses its token, and each is served again when the database is back', async () => {
     const story = await stories.get(kind)!
     const { kit, database, clients, returns, post } = story
     expect(kit.isAlive()).toBe(true)

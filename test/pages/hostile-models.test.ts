@@ -220,7 +220,7 @@ describeWith('chromium', 'hostile text, read by Chromium without a Content-Secur
     )
   })
 
-  test('nothing of it runs', async () => {
+  test('no hostile text runs as a script', async () => {
     const all = Object.values(tried).join('')
     const alone = [hostile['an attribute']!, hostile['the address of a script']!]
     for (const text of isExhaustive ? [all, ...alone] : [all])
@@ -228,7 +228,7 @@ describeWith('chromium', 'hostile text, read by Chromium without a Content-Secur
         expect({ where, text, ran: await ran(rendered(spoil)) }).toEqual({ where, text, ran: 0 })
   })
 
-  test('what is not escaped does run: nothing else is in its way', async () => {
+  test('a text that is not escaped does run, so nothing else prevents it', async () => {
     const raw = Object.values(hostile).map((text) => `<title>${text}</title><p title="${text}">${text}`)
     expect(await ran(new Map(raw.map((html, index) => [`raw-${index}`, html])))).toBeGreaterThan(8)
   })
