@@ -48,17 +48,11 @@ const contractOf = (config: Knex.Config): void => {
     expect(driverName(privateHandle(open(config)))).toBe(config.client)
   })
 
-  test('the pool lends a connection and takes it back', async () => {
+  test('the pool lends a connection and takes it back, and lends another one after it was disposed of', async () => {
     const knex = open(config)
     const connection = await acquireConnection(knex)
     await releaseConnection(knex, connection)
     expect(await acquireConnection(knex)).toBe(connection)
-    await releaseConnection(knex, connection)
-  })
-
-  test('the pool does not lend a connection that was disposed of', async () => {
-    const knex = open(config)
-    const connection = await acquireConnection(knex)
     expect(isDisposed(connection)).toBe(false)
     dispose(connection, new Error('unusable'))
     expect(isDisposed(connection)).toBe(true)
@@ -210,10 +204,17 @@ describeWith('postgresql', 'pg', () => {
     const afterBegin = (connection: unknown, first = 'BEGIN') =>
       run(connection, { name, text, values: [5] }, first)
 
+    let knex: Knex
+    let connection: unknown
+    let driver: ReturnType<typeof driverOf>
+    beforeEach(async () => {
+      knex = open(pg)
+      connection = await acquireConnection(knex)
+      driver = driverOf(knex, { preparedStatements: false })
+    })
+    afterEach(() => releaseConnection(knex, connection))
+
     test('returns its own rows, again and again, inside the transaction that the other began', async () => {
-      const knex = open(pg)
-      const connection = await acquireConnection(knex)
-      const driver = driverOf(knex, { preparedStatements: false })
       for (let time = 0; time < 3; time += 1) {
         const result = await afterBegin(connection)
         expect(result?.rows).toMatchObject([{ number: 5 }])
@@ -222,13 +223,9 @@ describeWith('postgresql', 'pg', () => {
         await driver.execute(connection, 'SAVEPOINT inside', [])
         await driver.execute(connection, 'COMMIT', [])
       }
-      await releaseConnection(knex, connection)
     })
 
     test('is skipped if the other fails, and runs the next time', async () => {
-      const knex = open(pg)
-      const connection = await acquireConnection(knex)
-      const driver = driverOf(knex, { preparedStatements: false })
       await driver.execute(connection, 'CREATE TEMPORARY TABLE written (number int)', [])
       const insert = { name, text: 'INSERT INTO written VALUES ($1)', values: [5] }
       await expect(run(connection, insert, 'BEGIN nothing')).rejects.toThrow('syntax')
@@ -236,19 +233,14 @@ describeWith('postgresql', 'pg', () => {
       expect(await run(connection, insert, 'BEGIN')).toMatchObject({ rowCount: 1 })
       await driver.execute(connection, 'COMMIT', [])
       expect((await driver.execute(connection, 'SELECT * FROM written', [])).rows).toEqual([{ number: 5 }])
-      await releaseConnection(knex, connection)
     })
 
     test('that cannot be parsed fails, and the connection stays usable', async () => {
-      const knex = open(pg)
-      const connection = await acquireConnection(knex)
       const wrong = { name, text: 'SELECT missing_column', values: [] }
-      const driver = driverOf(knex, { preparedStatements: false })
       for (let time = 0; time < 2; time += 1) {
         await expect(run(connection, wrong, 'BEGIN')).rejects.toThrow('missing_column')
         await driver.execute(connection, 'ROLLBACK', [])
       }
-      await releaseConnection(knex, connection)
     })
   })
 })

@@ -5,12 +5,12 @@ import supertest from 'supertest'
 import { type OpenedDatabase, openDatabase } from '../../lib/database/open.ts'
 import { transaction } from '../../lib/database/transaction.ts'
 import type { Database } from '../../lib/database/types.ts'
-import { type AuthRouter, authRouter, migrate, rollback, seedClients, seedUsers } from '../../lib/index.ts'
+import { authRouter, migrate, rollback, seedClients, seedUsers } from '../../lib/index.ts'
 import { createReplay, createUser, findUserByUsername } from '../../lib/repositories/index.ts'
 import { type FaultProxy, openFaultProxy } from '../support/fault-proxy.ts'
-import { clients, issuer, secret, startHost } from '../support/host.ts'
+import { clients, issuer, startHost } from '../support/host.ts'
 import { describeWith, type Service, services } from '../support/services.ts'
-import { ada, codeFor, redeem, refresh } from '../support/tokens.ts'
+import { ada, codeFor, redeem, refresh, web } from '../support/tokens.ts'
 
 const kinds: readonly (readonly [Service, string])[] = [
   ['postgresql', 'pg'],
@@ -71,35 +71,20 @@ for (const [service, client] of kinds) {
       opened.push(() => knex.destroy())
       return knex
     }
-    const open = (settings: Knex | Knex.Config): Database => {
-      return openBoth(settings).database
-    }
     const openBoth = (settings: Knex | Knex.Config): OpenedDatabase => {
       const both = openDatabase(settings, tablePrefix)
       opened.push(both.close)
       return both
     }
+    const open = (settings: Knex | Knex.Config): Database => openBoth(settings).database
     const serve = async (database: Knex | Knex.Config, options = {}) => {
       const secrets = ['a secret of the tests that is long enough']
-      const oauth: AuthRouter = authRouter({
-        issuer,
-        database,
-        tablePrefix,
-        secrets,
-        logger: quiet,
-        ...options,
-      })
+      const oauth = authRouter({ issuer, database, tablePrefix, secrets, logger: quiet, ...options })
       opened.push(() => oauth.close())
       await oauth.ready()
       const app = express().use('/oauth', oauth)
-      const clientCredentials = () =>
-        supertest(app).post('/oauth/token').type('form').send({
-          grant_type: 'client_credentials',
-          scope: 'notes:read',
-          client_id: 'web',
-          client_secret: secret,
-        })
-      return { clientCredentials }
+      const fields = { grant_type: 'client_credentials', scope: 'notes:read', ...web }
+      return { clientCredentials: () => supertest(app).post('/oauth/token').type('form').send(fields) }
     }
 
     describe.each([
@@ -112,13 +97,9 @@ for (const [service, client] of kinds) {
         hurry()
         const hungUp = proxy.forget()
         const { status, body, headers } = await clientCredentials()
+        const error_description = 'the service is temporarily unavailable'
         expect({ status, body, retry: headers['retry-after'] }).toEqual({
-          status: 503,
-          body: {
-            error: 'temporarily_unavailable',
-            error_description: 'the service is temporarily unavailable',
-          },
-          retry: '1',
+          ...{ status: 503, retry: '1', body: { error: 'temporarily_unavailable', error_description } },
         })
         await hungUp
         expect((await clientCredentials()).status).toBe(200)
@@ -234,11 +215,8 @@ for (const [service, client] of kinds) {
       const db = open(config(single))
       expect(await createReplay(db, replay())).toBe(true)
       const before = proxy.connections
-      const notReady = {
-        code: 'ER_UNKNOWN_COM_ERROR',
-        errno: 1047,
-        message: 'WSREP has not yet prepared node for application use',
-      }
+      const message = 'WSREP has not yet prepared node for application use'
+      const notReady = { code: 'ER_UNKNOWN_COM_ERROR', errno: 1047, message }
       const work = transaction(losing(db, [notReady]), (tx) => createReplay(tx, replay()))
       await expect(work).rejects.toEqual(unavailable)
       expect(await createReplay(db, replay())).toBe(true)
@@ -293,9 +271,6 @@ for (const [service, client] of kinds) {
       }
       expect(counts[0]).toBeGreaterThan(0)
       expect(counts[1]).toBe(0)
-    })
-
-    test('the option preparedStatements: false reaches the statements of a server', async () => {
       const knex = hostKnex(config({ min: 1, max: 1 }))
       const { clientCredentials } = await serve(knex, { preparedStatements: false })
       expect((await clientCredentials()).status).toBe(200)

@@ -1,5 +1,7 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 
 /** What some tests need beside Node: databases, a session store, a browser, stock clients in other languages. */
 export type Service =
@@ -92,15 +94,27 @@ const prelude = `
   }
   process.on('uncaughtException', fail)`
 
+/** Written when a service has answered, for the other test files of the same run: a probe is a process of its own. */
+const answerOf = (service: Service): string => join(tmpdir(), `latchkey-${service}-of-${process.ppid}`)
+
+const hasAnswered = (service: Service): boolean => {
+  const written = statSync(answerOf(service), { throwIfNoEntry: false })
+  return written !== undefined && Date.now() - written.mtimeMs < 600_000
+}
+
 /** Why the service cannot be used and what to do about it, in one line; undefined when it can. */
 export function missing(service: Service): string | undefined {
+  if (hasAnswered(service)) return undefined
   // describe() must be known when the file has loaded, so this waits for a small process instead of a promise.
   const probe = spawnSync(process.execPath, ['-e', prelude + probes[service], services[service]], {
     cwd: __dirname,
     encoding: 'utf8',
     timeout: 60_000,
   })
-  if (probe.status === 0) return undefined
+  if (probe.status === 0) {
+    writeFileSync(answerOf(service), '')
+    return undefined
+  }
   const reason = probe.stderr.trim().split('\n')[0] || 'no answer'
   const place = services[service].replace(/:[^:/@]*@/, '@')
   return `${service} is missing at ${place} (${reason}): ${remedies[service]}`
