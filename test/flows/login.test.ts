@@ -192,7 +192,8 @@ test('a seeded account signs in until it is disabled, and a new password ends it
 })
 
 describe('prompt=none', () => {
-  test('for more than was allowed is consent_required', async () => {
+  test('without a login is login_required, and for more than was allowed consent_required', async () => {
+    expectRefused(await silently(browser()), 'login_required')
     const { agent } = await visited()
     expectRefused(await silently(agent, { scope: 'openid email' }), 'consent_required')
     expectRefused(await silently(agent, { client_id: 'impatient' }), 'consent_required')

@@ -7,7 +7,7 @@ import { type Clock, stopClock } from '../support/clock.ts'
 import { authorizeUrl, callback, type Host, issuer, pkce, secret, startHost } from '../support/host.ts'
 import { claimsOf } from '../support/outcomes.ts'
 import { everyClaim, grace, onePerson } from '../support/person.ts'
-import { type Answer, fieldsOf, RawBrowser } from '../support/raw-browser.ts'
+import { type Answer, RawBrowser } from '../support/raw-browser.ts'
 import { answerOf, expectError, refresh, type TokenAnswer, userinfo } from '../support/tokens.ts'
 
 // What the Basic and the Form Post profile of an OpenID provider require: test/CONFORMANCE.md.
@@ -41,7 +41,6 @@ const { email, email_verified, address, phone_number, phone_number_verified, ...
 const sub = 'grace-1'
 const halfHash = (value: string): string =>
   createHash('sha256').update(value).digest().subarray(0, 16).toString('base64url')
-const pathOf = ({ status, url }: Answer): string => `${status} ${url.pathname}`
 
 const profiles: [string, string, Record<string, string>][] = [
   ['Basic', 'query', {}],
@@ -96,7 +95,7 @@ describe.each(tested)('%s', (_, mode, modeParameters) => {
     return error
   }
 
-  /** A browser in which the person has signed in for this client, a while ago. */
+  /** A browser in which the user has signed in for this client, a while ago. */
   const visited = async () => {
     const agent = new RawBrowser(host.app)
     const tokens = await tokensOf(await grant({}, agent))
@@ -178,18 +177,6 @@ describe.each(tested)('%s', (_, mode, modeParameters) => {
     expect(await idTokenOf(await grant({ display: 'page' }))).toMatchObject({ sub, nonce: 'the nonce' })
   })
 
-  test('prompt=login asks for the password again and updates auth_time', async () => {
-    const { agent, first } = await visited()
-    const page = await agent.open(urlOf({ prompt: 'login' }))
-    expect(pathOf(page)).toBe('200 /oauth/login')
-    const again = await idTokenOf(await agent.signIn(page, grace.email, grace.password))
-    expect(again.auth_time).toBe(Number(first.auth_time) + 20)
-  })
-
-  test('prompt=none without a login is login_required', async () => {
-    expect(errorOf(await new RawBrowser(host.app).get(urlOf({ prompt: 'none' })))).toBe('login_required')
-  })
-
   test('prompt=none with a login gives a code with the same sub and auth_time', async () => {
     const { agent, first } = await visited()
     const again = await idTokenOf(await agent.get(urlOf({ prompt: 'none' })))
@@ -199,32 +186,6 @@ describe.each(tested)('%s', (_, mode, modeParameters) => {
       iat: Number(first.iat) + 20,
       sid: first.sid,
     })
-  })
-
-  test('max_age=1 asks again after more than one second', async () => {
-    const { agent, first } = await visited()
-    const page = await agent.open(urlOf({ max_age: '1' }))
-    expect(pathOf(page)).toBe('200 /oauth/login')
-    const again = await idTokenOf(await agent.signIn(page, grace.email, grace.password))
-    expect(again.auth_time).toBe(Number(first.auth_time) + 20)
-  })
-
-  test('max_age=10000 uses the existing login and its auth_time', async () => {
-    const { agent, first } = await visited()
-    expect((await idTokenOf(await agent.get(urlOf({ max_age: '10000' })))).auth_time).toBe(first.auth_time)
-  })
-
-  test('id_token_hint with prompt=none gives a code for that user', async () => {
-    const { agent, tokens } = await visited()
-    const hint = { prompt: 'none', id_token_hint: tokens.id_token }
-    expect(await idTokenOf(await agent.get(urlOf(hint)))).toMatchObject({ sub })
-  })
-
-  test('login_hint is filled in on the sign-in page', async () => {
-    const agent = new RawBrowser(host.app)
-    const page = await agent.open(urlOf({ login_hint: grace.email }))
-    expect(fieldsOf(page, 'name="password"').username).toBe(grace.email)
-    expect(await idTokenOf(await grant({ login_hint: 'somebody@example.com' }))).toMatchObject({ sub })
   })
 
   test('a code works once; reuse within or after 30 seconds revokes its tokens', async () => {
