@@ -29,6 +29,8 @@ type Fields = Readonly<Record<string, string>>
 let host: Host
 let keys: Record<'PS256' | 'RS256', ClientKey>
 let proof: DpopKey
+/** Ada's browser. */
+let agent: RawBrowser
 const start = (options: Partial<AuthRouterOptions>, clients: ClientSeed[]) =>
   startHost({
     clients,
@@ -53,6 +55,7 @@ beforeAll(async () => {
   keys = { PS256: await createClientKey('PS256', 'PS256'), RS256: await createClientKey('RS256', 'RS256') }
   proof = await createDpopKey()
   host = await start({ features: strict }, [seed()])
+  agent = new RawBrowser(host.app)
 })
 afterAll(() => host.close())
 afterEach(() => jest.restoreAllMocks())
@@ -75,7 +78,7 @@ const push = async (fields: Fields = {}) => post('/par', { ...asked, ...fields }
 const codeAfter = async (): Promise<string> => {
   const { body } = await push()
   const query = new URLSearchParams({ client_id: 'bank', request_uri: body.request_uri })
-  return codeOf(await new RawBrowser(host.app).grant(`/oauth/authorize?${query}`))
+  return codeOf(await agent.grant(`/oauth/authorize?${query}`))
 }
 const redeem = (code: string, more: Parameters<typeof post>[2] = {}) =>
   post(
@@ -193,10 +196,7 @@ describe('the option securityProfile', () => {
   })
 
   test('refuses clients that it forbids, however they are registered', async () => {
-    const client: Omit<ClientSeed, 'client_id'> = {
-      redirect_uris: [callback],
-      token_endpoint_auth_method: 'none',
-    }
+    const client = { redirect_uris: [callback], token_endpoint_auth_method: 'none' as const }
     await expect(held.oauth.clients.create(client)).rejects.toThrow('§5.3.2.1')
     const { status, body } = await supertest(held.app).post('/oauth/register').send(client)
     expect({ status, error: body.error }).toEqual({ status: 400, error: 'invalid_client_metadata' })
