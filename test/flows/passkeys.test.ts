@@ -201,11 +201,19 @@ describe('a sign-in that is refused because of', () => {
     expect(reasons()).toEqual(['replayed', 'replayed', 'replayed'])
   })
 
+  test('the challenge of another browser for the same page', async () => {
+    const authenticator = await ofAda()
+    const browser = newBrowser()
+    const login = await browser.open('/oauth/account')
+    const asked = askedBy(await newBrowser().open('/oauth/account'))
+    expect((await signInWith(browser, login, authenticator.get(asked))).html).toContain(failed)
+    expect(reasons()).toEqual(['challenge'])
+  })
+
   test.each<[string, (browser: RawBrowser) => Promise<Answer>]>([
     ['another browser', () => newBrowser().open(url())],
     ['another request', (browser) => browser.open(url())],
     ['another page', (browser) => browser.open('/oauth/account')],
-    ['another browser’s other page', () => newBrowser().open('/oauth/account')],
   ])('the challenge of %s', async (_, other) => {
     const authenticator = await ofAda()
     const browser = newBrowser()
