@@ -1,4 +1,4 @@
-import { type CompactVerifyGetKey, compactVerify, createLocalJWKSet, errors } from 'jose'
+import type { CompactVerifyGetKey } from 'jose'
 import { parseJsonObject } from '../protocol/json.ts'
 import type { PublicJwks } from '../protocol/jwks.ts'
 
@@ -17,11 +17,15 @@ const isAssertion: IsType = (typ) => typ === undefined || isOfType(...assertionT
 
 type Opened = Readonly<Record<string, unknown>> | undefined
 
+/** Loaded with the first assertion, because most hosts get none. */
+const loadJose = () => import('jose')
+
 const open = async (
   jwt: string,
   keyOf: CompactVerifyGetKey,
   { algorithms, isType }: { readonly algorithms: readonly string[]; readonly isType: IsType },
 ): Promise<Opened> => {
+  const { compactVerify } = await loadJose()
   const { payload, protectedHeader } = await compactVerify(jwt, keyOf, { algorithms: [...algorithms] })
   const claims = parseJsonObject(new TextDecoder().decode(payload))
   return isType(protectedHeader.typ) ? claims : undefined
@@ -41,6 +45,7 @@ export const openClientAssertion = async (
   algorithms: readonly string[],
   isType = isAssertion,
 ): Promise<Opened> => {
+  const { createLocalJWKSet, errors } = await loadJose()
   const accepted = { algorithms, isType }
   try {
     return await open(jwt, createLocalJWKSet(jwks), accepted)

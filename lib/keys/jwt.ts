@@ -1,5 +1,5 @@
 import { constants, type KeyObject, sign } from 'node:crypto'
-import { decodeProtectedHeader } from 'jose'
+import { decodeProtectedHeader } from 'jose/decode/protected_header'
 import type { SigningAlgorithm } from '../protocol/client-metadata.ts'
 
 /** A private key with its id and algorithm. */

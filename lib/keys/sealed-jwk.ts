@@ -1,5 +1,7 @@
 import type { JsonWebKey } from 'node:crypto'
-import { CompactEncrypt, compactDecrypt } from 'jose'
+// Each start decrypts keys. The whole of jose would take three times as long to load.
+import { compactDecrypt } from 'jose/jwe/compact/decrypt'
+import { CompactEncrypt } from 'jose/jwe/compact/encrypt'
 import { deriveKey } from './secrets.ts'
 
 const sealingKey = (secret: string): Buffer => deriveKey(secret, 'signing keys')

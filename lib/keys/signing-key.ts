@@ -1,5 +1,4 @@
 import type { JsonWebKey } from 'node:crypto'
-import { calculateJwkThumbprint, exportJWK, generateKeyPair } from 'jose'
 import type { Database } from '../database/types.ts'
 import type { Options } from '../options/resolve.ts'
 import type { SigningAlgorithm } from '../protocol/client-metadata.ts'
@@ -39,6 +38,8 @@ export const newKey = async (
   { secrets }: KeyOptions,
   algorithm: SigningAlgorithm,
 ): Promise<Pick<SigningKeyRecord, 'kid' | 'algorithm' | 'sealedKey'>> => {
+  // Few starts need a new key.
+  const { calculateJwkThumbprint, exportJWK, generateKeyPair } = await import('jose')
   const { privateKey } = await generateKeyPair(algorithm, { extractable: true })
   const jwk = await exportJWK(privateKey)
   const kid = await calculateJwkThumbprint(jwk)
