@@ -11,6 +11,8 @@ const shop = { client_id: 'shop', client_secret: secret, redirect_uris: [callbac
 /** A form of Latchkey's in a signed-in browser, as its page would send it. */
 interface Opened {
   readonly fields: Fields
+  /** The token of another form of the same request. */
+  readonly sibling?: string
   /** Asserts that nothing was done, and that the form of the page still works. */
   readonly expectUntouched: () => Promise<void>
 }
@@ -23,12 +25,15 @@ underAttack(
 
     const forms: Record<string, (agent: RawBrowser) => Promise<Opened>> = {
       '/login': async (agent) => {
-        const { page, fields } = await side.loginPage({ prompt: 'select_account' }, agent)
+        const { page, fields, id } = await side.loginPage({ prompt: 'select_account' }, agent)
+        const choice = await agent.open(at('/select-account', { authorization_request: id }))
+        const { csrf_token: sibling } = fieldsOf(choice, 'value="another"')
         const expectUntouched = async (): Promise<void> => {
           expect(await subjectOf(agent)).toBe('2')
           expect((await agent.signIn(page)).status).toBeLessThan(400)
         }
-        return { fields: { ...fields, username: ada.email, password: ada.password }, expectUntouched }
+        const filled = { ...fields, username: ada.email, password: ada.password }
+        return { fields: filled, ...(sibling && { sibling }), expectUntouched }
       },
       '/consent': async (agent) => {
         const page = await agent.open(authorizeUrl({ client_id: 'shop', prompt: 'consent' }))
@@ -80,12 +85,13 @@ underAttack(
       describe.each(Object.keys(forms))('at %s', (path) => {
         // RFC 6749 §10.12, RFC 6819 §4.4.1.8 and §4.4.1.10, RFC 9700 §4.7, ASVS 3.5.1 and 10.7.1.
         test('is 403 with another token than its own, and with its own from another origin; without a token it does nothing', async () => {
-          const { agent, fields, expectUntouched } = await open(path)
+          const { agent, fields, sibling, expectUntouched } = await open(path)
           const { csrf_token: token = '', ...others } = fields
           const cookies = agent.cookies.values().map((value) => value.replace(/^s%3A|\..*$/g, ''))
           const tokens: Record<string, string> = {
             'made up': 'A'.repeat(43),
             'cut short': token.slice(1),
+            ...(sibling !== undefined && { 'of another form of this request': sibling }),
             'of another browser (CVE-2026-27124)': await tokenOf(path),
             ...Object.fromEntries(cookies.map((value) => [`cookie ${value} (CVE-2026-53660)`, value])),
           }
