@@ -24,7 +24,7 @@ const everyValue = (value: unknown): unknown[] =>
 const corsOf = ({ headers }: Answer): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => name.startsWith('access-control-')))
 
-/** A session cookie of the host's own is none of ours. */
+/** The cookies of an answer without the session cookie of the host. */
 const ourCookies = ({ setCookies }: Answer): string[] =>
   setCookies.filter((cookie) => !cookie.startsWith('host.sid='))
 

@@ -10,7 +10,7 @@ import { parseJwks, usableJwks } from '../../lib/protocol/jwks.ts'
 import { fc, runs } from '../support/property.ts'
 
 const anyText = fc.oneof(fc.string({ unit: 'binary' }), fc.string({ unit: 'grapheme' }), fc.string())
-/** What a function gives, or the code of the OAuth error that it throws; any other error is one of ours. */
+/** The result of a function, or the code of the OAuth error that it throws. Any other error is a fault. */
 const outcomeOf = <T>(work: () => T): { value: T } | { code: string } => {
   try {
     return { value: work() }

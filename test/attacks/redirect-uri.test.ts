@@ -78,7 +78,7 @@ underAttack(
       expect(answer.html).not.toMatch(/evil|alert\(|planted/)
       expect(answer.setCookies.filter((cookie) => !cookie.startsWith('host.sid='))).toEqual([])
     }
-    /** Whoever asks, and however: nothing is redirected, and nothing written. */
+    /** The server redirects neither a stranger nor Ada, by any method, and writes nothing. */
     const expectNowhere = async (client_id: string, redirect_uri: string): Promise<void> => {
       const asked = { client_id, redirect_uri, ...usesPkce }
       const form = Object.entries({ ...asked, response_type: 'code', scope: 'openid', prompt: 'none' })

@@ -169,6 +169,9 @@ describe.each([
         await halfway(other, bob)
         expectExpiredPage(await other.post(action, form))
         expectErrorPage(await other.post('/oauth/second-factor', { ...form, authorization_request: '' }), 403)
+        const account = await agent.signIn(await agent.open('/oauth/account'))
+        expect(account.html).toContain('name="code"')
+        expect((await other.open('/oauth/second-factor')).html).toContain('name="password"')
       },
     ],
   ])('is not skipped by %s', async (_way, attack) => {

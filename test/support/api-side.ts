@@ -104,8 +104,8 @@ export const alive = { access: 200, refresh: 200 }
 export const dead = { access: 401, refresh: 400 }
 
 /**
- * The requests of clients to the API side of a target, sent by whoever has the means, and a person who signs in once
- * and allows what clients ask for.
+ * The requests that a client or an attacker sends to the API side of a target, and a user who signs in once and allows
+ * what clients ask for.
  *
  * @example
  * underAttack('a stolen code', (target) => {

@@ -46,7 +46,7 @@ export const browserSide = (target: () => Target) => {
   const browser = (): RawBrowser => target().browser()
   const loginPage = async (parameters: Asked = {}, agent = browser()) => {
     const received = await agent.open(authorizeUrl(parameters))
-    // Whoever is signed in may choose (prompt=select_account).
+    // A user who is signed in may choose an account (prompt=select_account).
     const mayChoose = pageOf(received) === '200 /select-account'
     const another = { decision: 'another' }
     const page = mayChoose ? await agent.submit(received, 'value="another"', another) : received
