@@ -172,7 +172,7 @@ describe('Latchkey’s own session', () => {
     const agent = await signedIn(host)
     const page = await agent.open(renewed)
     const secrets = ['a newer secret of the tests that is long', 'a secret of the tests that is long enough']
-    const next = await start({ database: host.database, options: { secrets } })
+    const next = await startHost({ database: host.database, options: { secrets } })
     const later = new RawBrowser(next.app, undefined, {}, agent.cookies)
     expect(await subjectOf(next, later)).toBe('1')
     codeOf(await later.signIn(page))
