@@ -13,8 +13,10 @@ const web: ClientSeed = {
   redirect_uris: [callback],
   scope: 'openid orders:read payments:send',
 }
+// With a group of its own, so that a change of the risk changes nothing else.
+const orders = { description: 'See your orders', group: 'read' } as const
 const scopes: Scopes = {
-  'orders:read': 'See your orders',
+  'orders:read': orders,
   'payments:send': { description: 'Pay for you', optional: true, risk: 'high' },
   'accounts:close': { description: 'Close your account', risk: 'high' },
 }
@@ -105,14 +107,13 @@ describe('a scope of high risk', () => {
   test('is asked for again when its risk becomes high, and is then unticked', async () => {
     const { agent, page } = await asked()
     await agent.decide(page, 'allow', { [payments]: 'on' })
-    const orders = { description: 'See your orders', optional: true }
-    const same = await deployed({ 'orders:read': { description: 'See your orders', risk: 'normal' } }, agent)
+    const same = await deployed({ 'orders:read': { ...orders, risk: 'normal' } }, agent)
     expect(asks(await same.open(request))).toBe(false)
-    const riskier = await deployed({ 'orders:read': { description: 'See your orders', risk: 'high' } }, agent)
+    const riskier = await deployed({ 'orders:read': { ...orders, risk: 'high' } }, agent)
     const again = await riskier.open(request)
     expect(asks(again)).toBe(true)
     expect(sensitive(again)).toEqual(['See your orders', 'Pay for you'])
-    const optional = await deployed({ 'orders:read': { ...orders, risk: 'high' } }, agent)
+    const optional = await deployed({ 'orders:read': { ...orders, optional: true, risk: 'high' } }, agent)
     expect(fieldsOf(await optional.open(request), 'value="allow"')).not.toHaveProperty(['scope:orders:read'])
   })
 
