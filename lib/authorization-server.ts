@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, type KeyObject } from 'node:crypto'
 import { databaseLocation } from './database/location.ts'
 import { migrateDatabase } from './database/migrate.ts'
 import { type OpenedDatabase, openDatabase } from './database/open.ts'
@@ -102,7 +102,7 @@ export interface ServerSetup {
 export interface AuthorizationServer extends ServerSetup {
   readonly keys: KeyRing
   /** The secret in pairwise subject identifiers (OIDC Core §8.1). */
-  readonly pairwiseSalt: Buffer
+  readonly pairwiseSalt: KeyObject
   /** Verifies passkeys, if the option `login.passkeys` is on. */
   readonly passkeys: PasskeyVerifier | undefined
 }

@@ -4,6 +4,7 @@ import {
   createHmac,
   hash,
   hkdfSync,
+  type KeyObject,
   randomBytes,
   randomInt,
   randomUUID,
@@ -85,7 +86,7 @@ export const deriveKey = (secret: string, purpose: string): Buffer =>
  * The purpose is part of the message, not of a derived key: HKDF for each form would take ten times as long.
  */
 export const authenticationCode = (
-  secret: string | Buffer,
+  secret: string | KeyObject,
   purpose: string,
   parts: readonly string[],
 ): string =>
