@@ -62,8 +62,8 @@ export const leaveNotice = (context: PageContext, about: string, { username, ...
 /** The notice for a page about this subject. It stays until {@link clearNotice}, so that a reload shows it again. */
 export const readNotice = (context: PageContext, about: string): Notice | undefined => {
   const value = readCookie(context.server, context.req, 'notice')
-  const key = keyOf(context, about)
-  if (value === undefined || key === undefined) return undefined
+  const key = value && keyOf(context, about)
+  if (!value || key === undefined) return undefined
   try {
     // Only this function's counterpart can have sealed it.
     return JSON.parse(openUnder(key, value)) as Notice
