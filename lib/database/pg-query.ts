@@ -25,7 +25,10 @@ interface PgMessages {
 type Done = (error: Error | null, result: PgResult | undefined) => void
 
 /** pg's own query. Its result holds rows, and how they are read from the messages of the server. */
-interface Query extends PgStatement {
+interface Query {
+  name: string | undefined
+  readonly text: string
+  readonly values: readonly Value[]
   readonly binary?: boolean
   _result: object
   _accumulateRows?: boolean
@@ -36,7 +39,7 @@ interface Query extends PgStatement {
   handleReadyForQuery(messages: PgMessages): void
 }
 
-type QueryClass = new (query: PgStatement, values: undefined, done: Done) => Query
+type QueryClass = new (text: string, values: readonly Value[], done: Done) => Query
 
 interface PgConnection {
   query(query: Query): unknown
@@ -141,7 +144,9 @@ export const createPgRun = (): PgRun => {
         results: Map<string, object>,
         done: Done,
       ) {
-        super(statement, undefined, done)
+        // Of an object pg would make a slow copy.
+        super(statement.text, statement.values, done)
+        this.name = statement.name
         this.#first = first
         this.#results = results
       }
