@@ -39,10 +39,10 @@ interface Query {
   handleReadyForQuery(messages: PgMessages): void
 }
 
-type QueryClass = new (text: string, values: readonly Value[], done: Done) => Query
+type QueryClass = new (text: string, values: readonly Value[]) => Query
 
 interface PgConnection {
-  query(query: Query): unknown
+  query(query: Query, done: Done): unknown
 }
 
 /** pg's class of queries; undefined for pg-native, whose queries are made otherwise. */
@@ -138,14 +138,9 @@ export const createPgRun = (): PgRun => {
       #isFirstDone = false
       #results: Map<string, object>
 
-      constructor(
-        statement: PgStatement,
-        first: string | undefined,
-        results: Map<string, object>,
-        done: Done,
-      ) {
+      constructor(statement: PgStatement, first: string | undefined, results: Map<string, object>) {
         // Of an object pg would make a slow copy.
-        super(statement.text, statement.values, done)
+        super(statement.text, statement.values)
         this.name = statement.name
         this.#first = first
         this.#results = results
@@ -201,8 +196,8 @@ export const createPgRun = (): PgRun => {
         else if (result === undefined) reject(new Error('pg returned no result'))
         else resolve(result)
       }
-      const query = new Statement(statement, first, resultsOf(connection as object), done)
-      ;(connection as PgConnection).query(query)
+      const query = new Statement(statement, first, resultsOf(connection as object))
+      ;(connection as PgConnection).query(query, done)
     })
   }
 }
