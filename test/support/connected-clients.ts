@@ -29,7 +29,7 @@ export let host: Host
 /** What was announced. */
 export const events: AuthEvent[] = []
 
-/** To be called once by a test file. Before each test nobody is signed in, and nothing is allowed. */
+/** To be called once by a test file. Before each test no user is signed in, and no client is allowed. */
 export const withAccounts = (): void => {
   beforeAll(async () => {
     host = await startHost(settings)
