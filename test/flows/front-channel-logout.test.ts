@@ -9,7 +9,7 @@ import { authorizeUrl, callback, type Host, issuer, secret, startHost } from '..
 import { claimsOf, codeOf } from '../support/outcomes.ts'
 import { type Answer, RawBrowser } from '../support/raw-browser.ts'
 import { describeWith } from '../support/services.ts'
-import { ada, answerOf, redeem } from '../support/tokens.ts'
+import { answerOf, redeem } from '../support/tokens.ts'
 
 // OIDC Front-Channel Logout 1.0.
 
@@ -63,15 +63,11 @@ test('the page opens the logout page of each client of the login, with iss and i
   ])
   expect(policyOf(page).split(' ').sort()).toEqual(['https://client.example.com', 'https://desk.example.com'])
   expect(await goOn(agent, page)).toBe(`${bye}?state=s`)
+  const app = 'com.example.app:/bye'
+  const again = await signOut(agent, await signIn(host, agent, 'shop'), { post_logout_redirect_uri: app })
+  expect(await goOn(agent, again)).toBe(app)
   // Nothing is left to end.
   expect((await signOut(agent, shop, { post_logout_redirect_uri: bye })).headers.location).toBe(bye)
-})
-
-test('also before an app that has a scheme of its own', async () => {
-  const agent = new RawBrowser(host.app)
-  const uri = 'com.example.app:/bye'
-  const page = await signOut(agent, await signIn(host, agent, 'shop'), { post_logout_redirect_uri: uri })
-  expect(await goOn(agent, page)).toBe(uri)
 })
 
 test('it goes on although the host still reports its own login', async () => {
@@ -166,16 +162,15 @@ describeWith('chromium', 'in Chromium', () => {
         held = hangs ? [] : undefined
         const redirect_uri = `${client.origin}/callback`
         const asked = authorizeUrl({ client_id: 'web', scope: 'openid', redirect_uri })
+        const agent = new RawBrowser(own.app, provider.origin)
+        await agent.grant(asked)
+        const url = provider.origin
+        await page.context().addCookies([...agent.cookies].map(([name, value]) => ({ name, value, url })))
         await page.goto(provider.origin + asked)
-        await page.fill('#username', ada.email)
-        await page.fill('#password', ada.password)
-        await page.click('#submit')
-        await page.waitForURL(`${redirect_uri}?**`)
+        expect(page.url()).toContain(`${redirect_uri}?`)
         if (hangs) await page.clock.install()
-        const after = new URLSearchParams({
-          ...{ client_id: 'web', post_logout_redirect_uri: `${client.origin}/bye` },
-        })
-        await page.goto(`${provider.origin}/oauth/logout?${after}`)
+        const after = { client_id: 'web', post_logout_redirect_uri: `${client.origin}/bye` }
+        await page.goto(`${provider.origin}/oauth/logout?${new URLSearchParams(after)}`)
         await page.click('button.primary', { noWaitAfter: true })
         if (hangs) {
           await page.waitForSelector('iframe', { state: 'attached' })
