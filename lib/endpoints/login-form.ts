@@ -102,19 +102,13 @@ const refuse = (context: PageContext, { about, url }: LoginPage, notice: Notice)
 export const codeNotices = (about: string, isRecovery = false): string =>
   `${isRecovery ? 'recovery-code' : 'second-factor'} ${about}`
 
-/** Checks the password, and records the login unless the user needs a second factor. */
-const attempt = async (
+/** Records the login of a user whose password is right, unless the user needs a second factor. */
+const proceed = async (
   context: PageContext,
   page: LoginPage,
-  { username, password }: { username: string; password: string },
-): Promise<ActiveLogin | Notice | 'second-factor'> => {
+  { username, user }: { username: string; user: User },
+): Promise<ActiveLogin | 'second-factor'> => {
   const { about, clientId, acrValues = [] } = page
-  const result = await attemptLogin(context, { username, password, clientId })
-  if (result.outcome === 'failed') return { kind: 'credentials', username, isLastTry: result.isLastTry }
-  if (result.outcome === 'refused') {
-    return { kind: 'throttled', username, retryAt: context.server.now() + result.retryAfter }
-  }
-  const { user } = result
   const factor = await findSecondFactor(context, user, acrValues)
   if (factor === undefined) {
     return completeLogin(context, { username, clientId, user, isFirst: page.isFirstLogin })
@@ -125,6 +119,22 @@ const attempt = async (
     leaveNotice(context, codeNotices(about), { kind: 'not-sent' })
   else clearNotice(context)
   return 'second-factor'
+}
+
+/** Checks the password. What follows is stored together with the end of the attempt. */
+const attempt = async (
+  context: PageContext,
+  page: LoginPage,
+  { username, password }: { username: string; password: string },
+): Promise<ActiveLogin | Notice | 'second-factor'> => {
+  const result = await attemptLogin(context, { username, password, clientId: page.clientId })
+  if (result.outcome === 'failed') return { kind: 'credentials', username, isLastTry: result.isLastTry }
+  if (result.outcome === 'refused') {
+    return { kind: 'throttled', username, retryAt: context.server.now() + result.retryAfter }
+  }
+  const next = await proceed(context, page, { username, user: result.user })
+  await result.released
+  return next
 }
 
 /** Checks a passkey and records the login, which needs no further factor. */

@@ -21,6 +21,7 @@ afterAll(() => host.close())
 interface Step {
   readonly request: string
   readonly statements: readonly string[]
+  readonly transactions: readonly string[]
 }
 
 /** Walks from the authorization request to the code, and notes what each request cost. */
@@ -32,7 +33,7 @@ const visit = async (): Promise<Step[]> => {
   const noted = async (request: string, answer: Promise<Answer>): Promise<Answer> => {
     count.reset()
     const received = await answer
-    steps.push({ request, statements: [...count.ours] })
+    steps.push({ request, statements: [...count.ours], transactions: [...count.transactions] })
     return received
   }
   const next = (answer: Answer): string => answer.location?.pathname.concat(answer.location.search) ?? ''
@@ -62,4 +63,12 @@ test('a first visit takes six requests with the one to the client, and few state
     },
     sql: expect.any(Array),
   })
+})
+
+test('on SQLite, login, session and the end of the attempt are stored with one wait for the disk', async () => {
+  if (process.env.DATABASE_URL) return
+  const signedIn = (await visit()).find(({ request }) => request === 'POST /login')
+  const { transactions = [] } = signedIn ?? {}
+  expect(transactions.filter((sql) => sql.startsWith('SAVEPOINT'))).toHaveLength(3)
+  expect(transactions.filter((sql) => sql === 'COMMIT')).toHaveLength(1)
 })

@@ -124,8 +124,9 @@ const countingOn = (opened: () => OpenedDatabase, { lacksReturning = false } = {
       const database = watched(db, statements)
       const { login } = createThrottle(checkedThrottle({}), [], { database, now: () => now })
       const attempt = { account: 'ada', address: '198.51.100.1' }
-      const { outcome } = await login.attempt(attempt, async () => user)
-      if (user) expect(outcome).toBe('succeeded')
+      const result = await login.attempt(attempt, async () => user)
+      if (user) expect(result.outcome).toBe('succeeded')
+      if (result.outcome === 'succeeded') await result.released
       return statements.filter((sql) => !control.test(sql)).length
     }
     // Learns what the server can do.
