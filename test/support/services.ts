@@ -56,7 +56,7 @@ const probes: Readonly<Record<Service, string>> = {
     const run = require('node:child_process').spawnSync(place, ['-c', modules])
     if (run.status !== 0) fail(run.error || new Error('it cannot ' + modules))`,
   doorkeeper: `
-    const gems = 'require "rails"; require "doorkeeper"; require "bcrypt"; require "pg"; require "mysql2"'
+    const gems = 'require "rails"; require "active_record"; require "doorkeeper"; require "bcrypt"; require "pg"; require "mysql2"'
     const run = require('node:child_process').spawnSync(place, ['-e', gems])
     if (run.status !== 0) fail(run.error || new Error('it cannot ' + gems))`,
   'go-oidc': `
@@ -80,7 +80,8 @@ const remedies: Readonly<Record<Service, string>> = {
   authlib: 'apt-get install python3-authlib python3-requests, or set AUTHLIB_PYTHON',
   'django-oauth-toolkit':
     'apt-get install python3-django-oauth-toolkit python3-psycopg2 python3-mysqldb, or set DJANGO_PYTHON',
-  doorkeeper: 'apt-get install ruby-doorkeeper ruby-pg ruby-mysql2 ruby-bcrypt, or set DOORKEEPER_RUBY',
+  doorkeeper:
+    'apt-get install ruby-doorkeeper ruby-activerecord ruby-pg ruby-mysql2 ruby-bcrypt, or set DOORKEEPER_RUBY',
   'go-oidc': 'apt-get install golang-go golang-github-coreos-go-oidc-dev, or set GO_OIDC_PATH',
   mod_auth_openidc: 'apt-get install libapache2-mod-auth-openidc, or set APACHE_MODULES',
   omniauth: 'apt-get install ruby-omniauth-openid-connect, or set OMNIAUTH_RUBY',
