@@ -173,8 +173,7 @@ describeWith('chromium', 'every state of every page', () => {
         await page.emulateMedia({ colorScheme: 'dark' })
         const inTheDark = {
           layout: await page.evaluate(layout),
-          // The tables of administrators scroll with text of 200 %.
-          ...(name.startsWith('admin') ? adjusted : await page.evaluate<object>(layoutWithOwnStyles)),
+          ...(await page.evaluate<object>(layoutWithOwnStyles)),
           barriers: await barriers(['color-contrast']),
         }
         expect({ name, ...found, onDesktop, inTheDark }).toEqual({
