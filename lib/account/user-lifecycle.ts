@@ -9,7 +9,7 @@ import {
 } from '../repositories/index.ts'
 import { accountOf } from '../sessions/device-cookie.ts'
 import { endLoginsOf, hostSignedOut } from '../sessions/login.ts'
-import { isLookup } from '../users/subject.ts'
+import { isLookup } from '../users/users.ts'
 import { removePasskeysOf } from './passkeys.ts'
 import { eraseUser, exportUser, type UserExport } from './user-records.ts'
 

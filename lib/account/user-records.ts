@@ -28,7 +28,7 @@ import {
 } from '../repositories/index.ts'
 import { removeFamiliesOfSubject } from '../repositories/pruning/authorizations.ts'
 import { notifyClients } from '../tokens/back-channel-logout.ts'
-import { isLookup } from '../users/subject.ts'
+import { isLookup } from '../users/users.ts'
 
 /** Everything that is stored about a user. Times are epoch seconds. */
 export interface UserExport {

@@ -1,6 +1,6 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
-import { withFollowedScope } from '../clients/followed-scope.ts'
 import { ensureDocumentClient } from '../clients/metadata-documents.ts'
+import { withFollowedScope } from '../clients/self-described.ts'
 import { requestedLevels } from '../protocol/acr-values.ts'
 import {
   type AuthorizationRequest,

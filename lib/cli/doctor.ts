@@ -1,4 +1,4 @@
-import { silenceAll } from '../database/internals.ts'
+import { silenceAll } from '../database/driver.ts'
 import { databaseLocation, lacksFile } from '../database/location.ts'
 import { type OpenedDatabase, openDatabase } from '../database/open.ts'
 import { installedSqlite } from '../database/sqlite-version.ts'

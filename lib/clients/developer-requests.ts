@@ -21,7 +21,7 @@ import {
   findClientRecords,
   setClientDisabled,
 } from '../repositories/clients.ts'
-import { isLookup } from '../users/subject.ts'
+import { isLookup } from '../users/users.ts'
 import { type RegisteredClient, registeredClient } from './administration.ts'
 import { changedMetadata, type DeveloperContext, freeSlot } from './developers.ts'
 import { keepLogo, type LogoContext } from './logo.ts'

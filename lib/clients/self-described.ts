@@ -1,7 +1,10 @@
+import { transaction } from '../database/transaction.ts'
+import type { Database } from '../database/types.ts'
 import type { RegistrationOptions, RegistrationRequest } from '../options/options.ts'
 import { registrableOf, unregistrable } from '../options/registrable.ts'
 import type { Options } from '../options/resolve.ts'
 import { type Outbound, OutboundError } from '../outbound/outbound.ts'
+import type { Client } from '../protocol/client.ts'
 import {
   type ClientChanges,
   type ClientMetadata,
@@ -14,6 +17,7 @@ import { assertPlainNames } from '../protocol/client-name.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { frontChannelResponseTypes, normalResponseType } from '../protocol/response-type.ts'
 import { standardScopes } from '../protocol/scope.ts'
+import { findClient, updateClient } from '../repositories/clients.ts'
 import { callHost } from '../users/host-function.ts'
 
 /** The part of the server that decides about clients that describe themselves. */
@@ -30,7 +34,7 @@ export interface SelfDescriptionContext {
  * of all resources. What it registered as `scope` is not a limit: clients register with the scopes of the first
  * challenge, and need more later.
  */
-export const selfDescribedScopes = ({ resources }: Pick<Options, 'resources'>): readonly string[] => [
+const selfDescribedScopes = ({ resources }: Pick<Options, 'resources'>): readonly string[] => [
   ...new Set([...standardScopes, ...Object.values(resources).flatMap(({ scopes }) => scopes)]),
 ]
 
@@ -158,4 +162,31 @@ export const describedClient = async (
   const scope = metadata.scope ?? selfDescribedScopes(options).join(' ')
   const follows = metadata.scope === undefined ? { scope_follows_resources: true as const } : {}
   return { ...metadata, scope, self_described: request.kind, ...follows }
+}
+
+/** The part of the server that knows its resources. */
+interface ScopeContext {
+  readonly options: Pick<Options, 'resources'>
+  readonly database: Database
+  now(): number
+}
+
+/**
+ * A client that described itself, with the scopes that it may request today. They are stored, so that reading the client
+ * costs nothing more, and stored again at its next authorization request after the host has changed its resources.
+ */
+export const withFollowedScope = async (
+  { options, database, now: clock }: ScopeContext,
+  client: Client,
+): Promise<Client> => {
+  const scope = selfDescribedScopes(options).join(' ')
+  if (client.metadata.scope === scope) return client
+  const { clientId } = client
+  await transaction(database, async (tx) => {
+    const now = clock()
+    const found = await findClient(tx, { clientId, now })
+    if (found?.metadata.scope_follows_resources === undefined) return
+    await updateClient(tx, { clientId, metadata: { ...found.metadata, scope }, secretHash: undefined, now })
+  })
+  return { ...client, metadata: { ...client.metadata, scope } }
 }

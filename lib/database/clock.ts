@@ -1,5 +1,4 @@
-import { number } from './row.ts'
-import { query } from './statement.ts'
+import { number, query } from './statement.ts'
 import type { Database, Dialect } from './types.ts'
 
 const select = (sql: string) => query<Record<never, never>>((_table, _values, _name, raw) => raw(sql))

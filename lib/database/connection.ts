@@ -1,4 +1,4 @@
-import { hasRolledBack, needsReconnect } from './errors.ts'
+import { OAuthError } from '../protocol/errors.ts'
 import {
   acquireConnection,
   dispose,
@@ -7,9 +7,9 @@ import {
   isUsable,
   othersMayWait,
   releaseConnection,
-} from './internals.ts'
-import { withTimeout } from './timeout.ts'
-import type { Database, Result, Transaction, Value } from './types.ts'
+} from './driver.ts'
+import { isRetryable, needsReconnect, temporarilyUnavailable } from './errors.ts'
+import type { Database, Result, Value } from './types.ts'
 
 /** Milliseconds to wait for a connection, and then for the answer; both together stay below ten seconds. */
 const timeoutMs = 5000
@@ -18,7 +18,7 @@ const timeoutMs = 5000
  * Waits for the answer to a statement. A server that a firewall has cut off would keep TCP waiting for a quarter of an
  * hour, so its connection is closed. SQLite needs no timer: it has already answered.
  */
-const withinTimeout = (
+export const inTime = (
   { driver }: Database,
   connection: unknown,
   answer: Promise<Result>,
@@ -38,7 +38,7 @@ export const execute = (
   connection: unknown,
   sql: string,
   bindings: readonly Value[],
-): Promise<Result> => withinTimeout(db, connection, db.driver.execute(connection, sql, bindings))
+): Promise<Result> => inTime(db, connection, db.driver.execute(connection, sql, bindings))
 
 /**
  * Runs one statement outside a transaction. SQLite has run it when the call returns, so it needs no connection of its own:
@@ -105,85 +105,54 @@ export const onConnection = async <T>(
   }
 }
 
-const assertOpen = (transaction: Transaction): void => {
-  if (transaction.isOver) throw new Error('latchkey: a statement was run after the end of its transaction')
-}
+/**
+ * Waits for work, but no longer than a time limit. A result that comes later is discarded.
+ *
+ * @param work what to wait for; it goes on after the timeout
+ * @param milliseconds the time limit
+ * @param onTimeout returns the result to use instead, or throws the error
+ * @returns the result of the work, or of `onTimeout`
+ * @throws the error of the work, or of `onTimeout`
+ * @example const isHealthy = await withTimeout(check(), 2000, () => false)
+ */
+export const withTimeout = <T>(work: PromiseLike<T>, milliseconds: number, onTimeout: () => T): Promise<T> =>
+  new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      try {
+        resolve(onTimeout())
+      } catch (error) {
+        reject(error)
+      }
+    }, milliseconds)
+    work.then(
+      (result) => {
+        clearTimeout(timer)
+        resolve(result)
+      },
+      (error: unknown) => {
+        clearTimeout(timer)
+        reject(error)
+      },
+    )
+  })
 
-/** Begins, and runs the first statement, which the server skips if it could not begin. */
-const executeFirst = (
-  db: Database,
-  transaction: Transaction,
-  sql: string,
-  bindings: readonly Value[],
-): Promise<Result> => {
-  const { driver } = db
-  const { connection } = transaction
-  const answer = driver.executeAfter?.(connection, driver.begin, sql, bindings)
-  if (answer !== undefined) {
-    transaction.begun = withinTimeout(db, connection, answer)
-    return transaction.begun as Promise<Result>
-  }
-  transaction.begun = execute(db, connection, driver.begin, [])
-  return transaction.begun.then(() => execute(db, connection, sql, bindings))
-}
+const maxAttempts = 4
 
 /**
- * Runs a statement of a transaction. BEGIN goes out with the first one. Statements that are run at the same time are
- * sent at the same time if the connection supports pipelining, and else one after the other. A statement that fails ends
- * the transaction: MariaDB and SQLite may have rolled it back, and would commit a further statement by itself.
+ * Runs work, and again at most three times when it loses against other work, after longer and longer random pauses.
  *
- * @throws Error when the transaction is over, as for a statement beside one that has failed
+ * @param mayRetry whether an error means that the work lost
+ * @throws OAuthError `temporarily_unavailable` with the last error as its cause, or an OAuthError of the work
  */
-export const executeInTransaction = (
-  db: Database,
-  transaction: Transaction,
-  sql: string,
-  bindings: readonly Value[],
-): Promise<Result> => {
-  assertOpen(transaction)
-  const { begun, last, connection } = transaction
-  const send = (): Promise<Result> => {
-    assertOpen(transaction)
-    return execute(db, connection, sql, bindings)
-  }
-  const sendAfter = (before: Promise<unknown>): Promise<Result> => {
-    return (db.driver.supportsPipelining(connection) ? before : Promise.all([before, last])).then(send)
-  }
-  const answer = begun === undefined ? executeFirst(db, transaction, sql, bindings) : sendAfter(begun)
-  const end = (): void => {
-    transaction.isOver = true
-  }
-  transaction.last = answer.then(() => undefined, end)
-  return answer
-}
-
-/** Does all of the work on this connection, or nothing of it. Work without a statement sends nothing. */
-export const inTransaction = async <T>(
-  db: Database,
-  connection: unknown,
-  work: (tx: Database, transaction: Transaction) => Promise<T>,
-): Promise<T> => {
-  const transaction: Transaction = { connection, isOver: false }
-  try {
-    const result = await work({ ...db, transaction }, transaction)
-    transaction.isOver = true
-    if (transaction.begun !== undefined) await execute(db, connection, 'COMMIT', [])
-    return result
-  } catch (error) {
-    transaction.isOver = true
-    await rollBack(db, transaction)
-    throw error
-  }
-}
-
-/** A connection that cannot even roll back is closed, unless SQLite has already rolled back by itself. */
-const rollBack = async (db: Database, { connection, begun, last }: Transaction): Promise<void> => {
-  if (begun === undefined) return
-  await last
-  if (isDisposed(connection)) return
-  try {
-    await execute(db, connection, 'ROLLBACK', [])
-  } catch (error) {
-    if (!hasRolledBack(error)) dispose(connection, error)
+export const withRetry = async <T>(work: () => Promise<T>, mayRetry = isRetryable): Promise<T> => {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await work()
+    } catch (error) {
+      if (attempt === maxAttempts || !mayRetry(error)) {
+        throw error instanceof OAuthError ? error : temporarilyUnavailable(error)
+      }
+      await new Promise((resolve) => setTimeout(resolve, Math.random() * 25 * 2 ** attempt))
+    }
   }
 }

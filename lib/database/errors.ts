@@ -68,24 +68,3 @@ export const temporarilyUnavailable = (cause: unknown): OAuthError =>
     cause,
     headers: { 'Retry-After': '1' },
   })
-
-const maxAttempts = 4
-
-/**
- * Runs work, and again at most three times when it loses against other work, after longer and longer random pauses.
- *
- * @param mayRetry whether an error means that the work lost
- * @throws OAuthError `temporarily_unavailable` with the last error as its cause, or an OAuthError of the work
- */
-export const withRetry = async <T>(work: () => Promise<T>, mayRetry = isRetryable): Promise<T> => {
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      return await work()
-    } catch (error) {
-      if (attempt === maxAttempts || !mayRetry(error)) {
-        throw error instanceof OAuthError ? error : temporarilyUnavailable(error)
-      }
-      await new Promise((resolve) => setTimeout(resolve, Math.random() * 25 * 2 ** attempt))
-    }
-  }
-}

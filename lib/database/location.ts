@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import type { Knex } from 'knex'
-import { connectionSettings, driverName } from './internals.ts'
+import { connectionSettings, driverName } from './driver.ts'
 
 interface Settings {
   readonly filename?: unknown

@@ -1,6 +1,5 @@
 import knexModule, { type Knex } from 'knex'
-import { driverOf } from './driver.ts'
-import { connectionSettings, driverName, privateHandle } from './internals.ts'
+import { connectionSettings, driverName, driverOf, privateHandle } from './driver.ts'
 import { assertSqliteRuns } from './sqlite-version.ts'
 import { query } from './statement.ts'
 import { writesSettled } from './transaction.ts'

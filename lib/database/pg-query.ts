@@ -1,6 +1,6 @@
 import type { Row, Value } from './types.ts'
 
-// What pg does not document about its queries. test/repositories/internals.test.ts checks it against the installed version.
+// What pg does not document about its queries. test/repositories/driver.test.ts checks it against the installed version.
 
 /** A statement for PostgreSQL. With a name it is prepared once per connection. */
 export interface PgStatement {

@@ -1,8 +1,7 @@
 import { migrations } from '../../migrations/index.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { isMissingTable } from './errors.ts'
-import { text } from './row.ts'
-import { query } from './statement.ts'
+import { query, text } from './statement.ts'
 import type { Database, Row } from './types.ts'
 
 /** How the schema of a database compares with this version of the code. */

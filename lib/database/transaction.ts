@@ -1,6 +1,7 @@
-import { executeInTransaction, inTransaction, onConnection } from './connection.ts'
-import { isRetryable, isUniqueViolation, withRetry } from './errors.ts'
-import type { Database, PendingWrite, Transaction } from './types.ts'
+import { execute, inTime, onConnection, withRetry } from './connection.ts'
+import { dispose, isDisposed } from './driver.ts'
+import { hasRolledBack, isRetryable, isUniqueViolation } from './errors.ts'
+import type { Database, PendingWrite, Result, Transaction, Value } from './types.ts'
 
 /** Of two transactions that found no row and both insert it, the second finds it when it runs again. */
 const lostRace = (error: unknown): boolean => isRetryable(error) || isUniqueViolation(error)
@@ -28,6 +29,89 @@ export const transaction = async <T>(db: Database, work: (tx: Database) => Promi
         : onConnection(db, (connection) => inTransaction(db, connection, work)),
     lostRace,
   )
+}
+
+const assertOpen = (transaction: Transaction): void => {
+  if (transaction.isOver) throw new Error('latchkey: a statement was run after the end of its transaction')
+}
+
+/** Begins, and runs the first statement, which the server skips if it could not begin. */
+const executeFirst = (
+  db: Database,
+  transaction: Transaction,
+  sql: string,
+  bindings: readonly Value[],
+): Promise<Result> => {
+  const { driver } = db
+  const { connection } = transaction
+  const answer = driver.executeAfter?.(connection, driver.begin, sql, bindings)
+  if (answer !== undefined) {
+    transaction.begun = inTime(db, connection, answer)
+    return transaction.begun as Promise<Result>
+  }
+  transaction.begun = execute(db, connection, driver.begin, [])
+  return transaction.begun.then(() => execute(db, connection, sql, bindings))
+}
+
+/**
+ * Runs a statement of a transaction. BEGIN goes out with the first one. Statements that are run at the same time are
+ * sent at the same time if the connection supports pipelining, and else one after the other. A statement that fails ends
+ * the transaction: MariaDB and SQLite may have rolled it back, and would commit a further statement by itself.
+ *
+ * @throws Error when the transaction is over, as for a statement beside one that has failed
+ */
+export const executeInTransaction = (
+  db: Database,
+  transaction: Transaction,
+  sql: string,
+  bindings: readonly Value[],
+): Promise<Result> => {
+  assertOpen(transaction)
+  const { begun, last, connection } = transaction
+  const send = (): Promise<Result> => {
+    assertOpen(transaction)
+    return execute(db, connection, sql, bindings)
+  }
+  const sendAfter = (before: Promise<unknown>): Promise<Result> => {
+    return (db.driver.supportsPipelining(connection) ? before : Promise.all([before, last])).then(send)
+  }
+  const answer = begun === undefined ? executeFirst(db, transaction, sql, bindings) : sendAfter(begun)
+  const end = (): void => {
+    transaction.isOver = true
+  }
+  transaction.last = answer.then(() => undefined, end)
+  return answer
+}
+
+/** Does all of the work on this connection, or nothing of it. Work without a statement sends nothing. */
+const inTransaction = async <T>(
+  db: Database,
+  connection: unknown,
+  work: (tx: Database, transaction: Transaction) => Promise<T>,
+): Promise<T> => {
+  const transaction: Transaction = { connection, isOver: false }
+  try {
+    const result = await work({ ...db, transaction }, transaction)
+    transaction.isOver = true
+    if (transaction.begun !== undefined) await execute(db, connection, 'COMMIT', [])
+    return result
+  } catch (error) {
+    transaction.isOver = true
+    await rollBack(db, transaction)
+    throw error
+  }
+}
+
+/** A connection that cannot even roll back is closed, unless SQLite has already rolled back by itself. */
+const rollBack = async (db: Database, { connection, begun, last }: Transaction): Promise<void> => {
+  if (begun === undefined) return
+  await last
+  if (isDisposed(connection)) return
+  try {
+    await execute(db, connection, 'ROLLBACK', [])
+  } catch (error) {
+    if (!hasRolledBack(error)) dispose(connection, error)
+  }
 }
 
 /** A database that commits writes together. */

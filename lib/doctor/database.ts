@@ -5,7 +5,7 @@ import { isSuccessorDue } from '../keys/key-schedule.ts'
 import type { UserMapping } from '../options/options.ts'
 import { isUserMapping } from '../options/users.ts'
 import { listSigningKeys } from '../repositories/signing-keys.ts'
-import { hostTable } from '../users/host-table.ts'
+import { hostTable } from '../users/mapped-users.ts'
 import { type Check, error, type Finding, type StoredSubject, warning } from './check.ts'
 
 const mappingOf = ({ options: { users } }: StoredSubject): UserMapping | undefined =>

@@ -1,7 +1,7 @@
 import type { RequestHandler } from 'express'
 import type { ServerSetup } from '../authorization-server.ts'
+import { withTimeout } from '../database/connection.ts'
 import { assertDatabaseAnswers } from '../database/open.ts'
-import { withTimeout } from '../database/timeout.ts'
 import { sendJson } from '../http/send.ts'
 
 /** Milliseconds that a result is reused, however many probes ask. */

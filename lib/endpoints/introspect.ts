@@ -15,8 +15,7 @@ import { verifyAccessToken } from '../tokens/access-token.ts'
 import { subjectFor } from '../tokens/subject.ts'
 import { tokenDetails } from '../tokens/token-details.ts'
 import { visiblePart } from '../tokens/visible-part.ts'
-import { belongsToOrganization } from '../users/organizations.ts'
-import type { User } from '../users/users.ts'
+import { belongsToOrganization, type User } from '../users/users.ts'
 
 /** RFC 7662 §2.2: the answer for every token that is expired, revoked, unknown or another client's. */
 const inactive = { active: false }

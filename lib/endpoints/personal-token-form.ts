@@ -14,7 +14,7 @@ import { assertCsrf, csrfToken, type FormPurpose } from '../sessions/csrf.ts'
 import { type ActiveLogin, activeLogin } from '../sessions/login.ts'
 import { leaveOutcome } from '../sessions/notice.ts'
 import { recentLogin } from '../sessions/recent-login.ts'
-import { findOrganizations } from '../users/organizations.ts'
+import { findOrganizations } from '../users/users.ts'
 import { showAccountLogin, submitAccountLogin } from './account-login.ts'
 import { aboutTokensOf, personalTokenFormPath, personalTokensPath } from './personal-tokens.ts'
 

@@ -7,7 +7,7 @@ import type { Parameters } from '../protocol/parameters.ts'
 import { bindBrowser, boundBrowser } from '../sessions/browser-binding.ts'
 import { assertCsrf, csrfToken, type FormPurpose } from '../sessions/csrf.ts'
 import type { ActiveLogin } from '../sessions/login.ts'
-import { findOrganizations } from '../users/organizations.ts'
+import { findOrganizations } from '../users/users.ts'
 
 /** A client as URLs and forms name it: in one organization, if the host has organizations. */
 export type NamedClient = Pick<ConnectedClient, 'clientId' | 'organization'>

@@ -4,8 +4,7 @@ import { OAuthError } from '../protocol/errors.ts'
 import { timeOf } from '../protocol/explanation.ts'
 import type { TokenRequest } from '../protocol/token-request.ts'
 import { revokeAuthorization } from '../repositories/index.ts'
-import { belongsToOrganization } from '../users/organizations.ts'
-import type { User } from '../users/users.ts'
+import { belongsToOrganization, type User } from '../users/users.ts'
 
 /** The part of an authorization that names its user. */
 interface UserOfAuthorization extends Pick<Authorization, 'subject'> {

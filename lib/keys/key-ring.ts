@@ -1,5 +1,5 @@
 import { createPrivateKey, type JsonWebKey, type KeyObject } from 'node:crypto'
-import { withTimeout } from '../database/timeout.ts'
+import { withTimeout } from '../database/connection.ts'
 import type { Database } from '../database/types.ts'
 import { type SigningAlgorithm, signingAlgorithms } from '../protocol/client-metadata.ts'
 import { listSigningKeys, type SigningKeyRecord } from '../repositories/signing-keys.ts'

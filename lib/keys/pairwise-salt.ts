@@ -1,4 +1,4 @@
-import { createHmac, createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
+import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 import { isUniqueViolation } from '../database/errors.ts'
 import type { Database } from '../database/types.ts'
 import { createSalt, findSalt, resealSalt } from '../repositories/salts.ts'
@@ -40,14 +40,3 @@ const createFirstSalt = async (db: Database, secret: string): Promise<string> =>
     return winner
   }
 }
-
-const digest = (salt: KeyObject, parts: readonly string[]): string =>
-  createHmac('sha256', salt).update(JSON.stringify(parts)).digest('base64url')
-
-/** The subject identifier for the clients of one sector, which other sectors cannot correlate (OIDC Core §8.1). */
-export const pairwiseSubject = (salt: KeyObject, sector: string, subject: string): string =>
-  digest(salt, [sector, subject])
-
-/** The identifier of a login for one client, which other clients cannot correlate (Back-Channel Logout §2.1). */
-export const pairwiseSid = (salt: KeyObject, clientId: string, sid: string): string =>
-  digest(salt, ['sid', clientId, sid]).slice(0, 22)

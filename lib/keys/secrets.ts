@@ -94,6 +94,17 @@ export const authenticationCode = (
     .update(JSON.stringify([purpose, ...parts]))
     .digest('base64url')
 
+const digest = (salt: KeyObject, parts: readonly string[]): string =>
+  createHmac('sha256', salt).update(JSON.stringify(parts)).digest('base64url')
+
+/** The subject identifier for the clients of one sector, which other sectors cannot correlate (OIDC Core §8.1). */
+export const pairwiseSubject = (salt: KeyObject, sector: string, subject: string): string =>
+  digest(salt, [sector, subject])
+
+/** The identifier of a login for one client, which other clients cannot correlate (Back-Channel Logout §2.1). */
+export const pairwiseSid = (salt: KeyObject, clientId: string, sid: string): string =>
+  digest(salt, ['sid', clientId, sid]).slice(0, 22)
+
 const ivLength = 12
 const tagLength = 16
 

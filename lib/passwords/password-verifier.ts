@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
+import { OAuthError } from '../protocol/errors.ts'
 import { ownDummyHash, parsePasswordHash, UnsupportedPasswordHashError } from './password-hash.ts'
 import { isPassword, verifyPassword } from './passwords.ts'
-import { createQueue } from './queue.ts'
 
 export interface PasswordVerifierOptions {
   /** Maximum number of concurrent verifications. @default UV_THREADPOOL_SIZE − 2, at least 1: signatures need the other threads */
@@ -137,3 +137,47 @@ const inOrder = (kinds: readonly string[], preference: (kind: string) => string 
     .map((kind) => ({ kind, rank: preference(kind) }))
     .sort((one, other) => (one.rank < other.rank ? -1 : Number(one.rank > other.rank)))
     .map(({ kind }) => kind)
+
+/** Runs a task when it is its turn. */
+export type Queue = <T>(task: () => Promise<T>, isKnown: boolean) => Promise<T>
+
+/**
+ * Runs a few tasks at once. Those of known browsers wait apart from all others and every other turn is theirs, so that a
+ * crowd of strangers can neither take their places nor hold them up.
+ *
+ * @param maxWaiting the most that wait, on each side
+ * @returns a queue that throws OAuthError `temporarily_unavailable` if too many are waiting
+ */
+const createQueue = (concurrency: number, maxWaiting: number): Queue => {
+  const known: (() => void)[] = []
+  const others: (() => void)[] = []
+  let running = 0
+  let isTurnOfKnown = true
+
+  const next = (): (() => void) | undefined => {
+    const [first, second] = isTurnOfKnown ? [known, others] : [others, known]
+    isTurnOfKnown = !isTurnOfKnown
+    return first.shift() ?? second.shift()
+  }
+
+  return async (task, isKnown) => {
+    const waiting = isKnown ? known : others
+    if (running < concurrency) {
+      running += 1
+    } else if (waiting.length < maxWaiting) {
+      await new Promise<void>((resolve) => waiting.push(resolve))
+    } else {
+      throw new OAuthError('temporarily_unavailable', 'too many logins at once; try again in a moment', {
+        headers: { 'Retry-After': '5' },
+      })
+    }
+    try {
+      return await task()
+    } finally {
+      // The next task takes over this slot directly; `running` stays the same.
+      const start = next()
+      if (start) start()
+      else running -= 1
+    }
+  }
+}

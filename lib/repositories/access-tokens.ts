@@ -1,6 +1,15 @@
 import type { Knex } from 'knex'
-import { json, jsonOrUndefined, number, numberOrNull, scopes, text, textOrNull } from '../database/row.ts'
-import { command, query } from '../database/statement.ts'
+import {
+  command,
+  json,
+  jsonOrUndefined,
+  number,
+  numberOrNull,
+  query,
+  scopes,
+  text,
+  textOrNull,
+} from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
 import type { Family } from '../protocol/authorization.ts'
 import type { ClientMetadata } from '../protocol/client-metadata.ts'

@@ -1,6 +1,5 @@
 import type { Knex } from 'knex'
-import { number, numberOrNull, text } from '../database/row.ts'
-import { query } from '../database/statement.ts'
+import { number, numberOrNull, query, text } from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
 import type { Authorization } from '../protocol/authorization.ts'
 import { authorizationColumns, authorizationOf } from './authorizations.ts'

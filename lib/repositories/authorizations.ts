@@ -1,6 +1,5 @@
 import type { Knex } from 'knex'
-import { flag, json, number, numberOrNull, scopes, text } from '../database/row.ts'
-import { command, query } from '../database/statement.ts'
+import { command, flag, json, number, numberOrNull, query, scopes, text } from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
 import type { Authorization, AuthorizationDetails, Family } from '../protocol/authorization.ts'
 import type { ClientMetadata } from '../protocol/client-metadata.ts'

@@ -1,5 +1,12 @@
-import { jsonOrUndefined, number, numberOrNull, text, textOrNull } from '../database/row.ts'
-import { command, query } from '../database/statement.ts'
+import {
+  command,
+  jsonOrUndefined,
+  number,
+  numberOrNull,
+  query,
+  text,
+  textOrNull,
+} from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
 import type { DeveloperFields } from '../protocol/developer-client.ts'
 import { type BatchParams, batchParams, keysIn } from './pruning/batch.ts'

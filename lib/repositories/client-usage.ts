@@ -1,5 +1,4 @@
-import { number } from '../database/row.ts'
-import { query } from '../database/statement.ts'
+import { number, query } from '../database/statement.ts'
 import type { Database } from '../database/types.ts'
 
 const users = query<{ clientId: string }>((table, v) =>

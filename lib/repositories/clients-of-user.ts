@@ -1,5 +1,4 @@
-import { number, text } from '../database/row.ts'
-import { query } from '../database/statement.ts'
+import { number, query, text } from '../database/statement.ts'
 import type { Database } from '../database/types.ts'
 
 /** The most clients of one user that are listed, the last used first. */

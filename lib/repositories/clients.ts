@@ -1,5 +1,13 @@
-import { json, jsonOrUndefined, number, numberOrNull, text, textOrNull } from '../database/row.ts'
-import { command, query } from '../database/statement.ts'
+import {
+  command,
+  json,
+  jsonOrUndefined,
+  number,
+  numberOrNull,
+  query,
+  text,
+  textOrNull,
+} from '../database/statement.ts'
 import type { Database, Dialect, Row } from '../database/types.ts'
 import type { Client, ClientLogo } from '../protocol/client.ts'
 import type { ClientMetadata } from '../protocol/client-metadata.ts'

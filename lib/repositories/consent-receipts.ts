@@ -1,5 +1,4 @@
-import { json, number, text } from '../database/row.ts'
-import { command, query } from '../database/statement.ts'
+import { command, json, number, query, text } from '../database/statement.ts'
 import type { Database } from '../database/types.ts'
 import type { ConsentReceipt } from '../protocol/consent.ts'
 import { type BatchParams, keysIn } from './pruning/batch.ts'

@@ -1,6 +1,5 @@
 import { isUniqueViolation } from '../database/errors.ts'
-import { json, number, text, textOrNull } from '../database/row.ts'
-import { command, query } from '../database/statement.ts'
+import { command, json, number, query, text, textOrNull } from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
 import { type DeviceCode, slowDownSeconds } from '../protocol/device-code.ts'
 

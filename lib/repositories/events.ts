@@ -1,6 +1,5 @@
 import type { Knex } from 'knex'
-import { json, number, text, textOrNull } from '../database/row.ts'
-import { command, query } from '../database/statement.ts'
+import { command, json, number, query, text, textOrNull } from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
 
 /** An event as it is stored. */

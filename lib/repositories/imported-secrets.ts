@@ -1,5 +1,4 @@
-import { text } from '../database/row.ts'
-import { command, query } from '../database/statement.ts'
+import { command, query, text } from '../database/statement.ts'
 import type { Database } from '../database/types.ts'
 
 const byClient = query<{ clientId: string }>((table, v) =>

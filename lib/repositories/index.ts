@@ -1,7 +1,6 @@
 export * from './access-tokens.ts'
 export * from './authorization-records.ts'
 export * from './authorizations.ts'
-export * from './authorize-lookup.ts'
 export * from './client-logos.ts'
 export * from './client-owners.ts'
 export * from './client-registrations.ts'

@@ -1,6 +1,5 @@
 import { isUniqueViolation, temporarilyUnavailable } from '../database/errors.ts'
-import { json, number, numberOrNull, text, textOrNull } from '../database/row.ts'
-import { command, query } from '../database/statement.ts'
+import { command, json, number, numberOrNull, query, text, textOrNull } from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
 import type { Login } from '../protocol/login.ts'
 import { maxNewest } from './authorization-records.ts'

@@ -1,6 +1,5 @@
 import { isUniqueViolation } from '../database/errors.ts'
-import { flag, number, numberOrNull, scopes, text } from '../database/row.ts'
-import { command, query } from '../database/statement.ts'
+import { command, flag, number, numberOrNull, query, scopes, text } from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
 import type { Passkey } from '../protocol/passkey.ts'
 

@@ -1,5 +1,4 @@
-import { number, text } from '../database/row.ts'
-import { command, query } from '../database/statement.ts'
+import { command, number, query, text } from '../database/statement.ts'
 import type { Database } from '../database/types.ts'
 
 /** A sign-in whose password was right, and whose second factor is missing. */

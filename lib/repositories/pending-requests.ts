@@ -1,11 +1,19 @@
 import type { Knex } from 'knex'
-import { json, jsonOrUndefined, number, numberOrNull, text, textOrNull } from '../database/row.ts'
-import { command, query } from '../database/statement.ts'
+import {
+  command,
+  json,
+  jsonOrUndefined,
+  number,
+  numberOrNull,
+  query,
+  text,
+  textOrNull,
+} from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
 import type { AuthorizationRequest } from '../protocol/authorization-request.ts'
 import type { Decision } from '../protocol/next-step.ts'
-import { type AuthorizeLookup, joinLoginAndConsents, lookupColumns, lookupOf } from './authorize-lookup.ts'
 import { shownClientOf } from './clients.ts'
+import { type AuthorizeLookup, joinLoginAndConsents, lookupColumns, lookupOf } from './consents.ts'
 import { type BatchParams, batchParams, batchSize, keysIn } from './pruning/batch.ts'
 
 /** A validated request that waits for the user's login or consent. */

@@ -1,5 +1,4 @@
-import { number, numberOrNull, scopes, text, textOrNull } from '../database/row.ts'
-import { command, query } from '../database/statement.ts'
+import { command, number, numberOrNull, query, scopes, text, textOrNull } from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
 
 /** A personal access token, which a user made. Times are epoch seconds. */

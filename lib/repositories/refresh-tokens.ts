@@ -1,5 +1,4 @@
-import { number, numberOrNull, text, textOrNull } from '../database/row.ts'
-import { command, query } from '../database/statement.ts'
+import { command, number, numberOrNull, query, text, textOrNull } from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
 import type { RefreshToken } from '../protocol/refresh-token.ts'
 import { authorizationColumns, authorizationOf } from './authorizations.ts'

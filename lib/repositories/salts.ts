@@ -1,5 +1,4 @@
-import { textOrNull } from '../database/row.ts'
-import { command, query } from '../database/statement.ts'
+import { command, query, textOrNull } from '../database/statement.ts'
 import type { Database } from '../database/types.ts'
 
 const byPurpose = query<{ purpose: string }>((table, v) =>

@@ -1,6 +1,5 @@
 import { isUniqueViolation } from '../database/errors.ts'
-import { number, numberOrNull, text } from '../database/row.ts'
-import { command, query } from '../database/statement.ts'
+import { command, number, numberOrNull, query, text } from '../database/statement.ts'
 import { transaction } from '../database/transaction.ts'
 import type { Database } from '../database/types.ts'
 

@@ -1,5 +1,4 @@
-import { json, number } from '../database/row.ts'
-import { command, query } from '../database/statement.ts'
+import { command, json, number, query } from '../database/statement.ts'
 import type { Database } from '../database/types.ts'
 
 export interface SessionRecord {

@@ -1,5 +1,4 @@
-import { number, numberOrNull, text } from '../database/row.ts'
-import { command, query } from '../database/statement.ts'
+import { command, number, numberOrNull, query, text } from '../database/statement.ts'
 import { transaction } from '../database/transaction.ts'
 import type { Database, Row } from '../database/types.ts'
 

@@ -1,7 +1,6 @@
 import type { Knex } from 'knex'
 import { isSyntaxError } from '../database/errors.ts'
-import { number, text } from '../database/row.ts'
-import { command, commandReturning, query } from '../database/statement.ts'
+import { command, commandReturning, number, query, text } from '../database/statement.ts'
 import { transaction } from '../database/transaction.ts'
 import type { Database, Row } from '../database/types.ts'
 import { OAuthError } from '../protocol/errors.ts'

@@ -1,5 +1,4 @@
-import { flag, json, number, numberOrNull, text, textOrNull } from '../database/row.ts'
-import { command, query } from '../database/statement.ts'
+import { command, flag, json, number, numberOrNull, query, text, textOrNull } from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
 
 /** One of the kit's own accounts. */

@@ -3,7 +3,7 @@ import type { Incoming } from '../http/context.ts'
 import { readCookie, setCookie } from '../http/cookies.ts'
 import { authenticationCode, isEqual, randomId } from '../keys/secrets.ts'
 import type { KnownDevice } from '../throttle/login-throttle.ts'
-import { maxLookupLength } from '../users/subject.ts'
+import { maxLookupLength } from '../users/users.ts'
 
 /** Marks in one cookie; the one whose login is the longest ago is dropped first. */
 const maxMarks = 5

@@ -1,7 +1,7 @@
 import type { Request, RequestHandler, Response } from 'express'
 import session, { type Session } from 'express-session'
 import type { ServerSetup } from '../authorization-server.ts'
-import { withTimeout } from '../database/timeout.ts'
+import { withTimeout } from '../database/connection.ts'
 import type { BrowserSession, Incoming } from '../http/context.ts'
 import { cookieName, isSecure } from '../http/urls.ts'
 import { deriveKey } from '../keys/secrets.ts'

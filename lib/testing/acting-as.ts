@@ -13,8 +13,7 @@ import { bearer } from '../protocol/token-binding.ts'
 import { createAuthorization, createLogin, type NewAuthorization } from '../repositories/index.ts'
 import type { AuthRouter } from '../router.ts'
 import { issueAccessToken, storeAccessToken } from '../tokens/access-token.ts'
-import { findOrganizations } from '../users/organizations.ts'
-import type { User } from '../users/users.ts'
+import { findOrganizations, type User } from '../users/users.ts'
 import {
   type ActingAs,
   acting,

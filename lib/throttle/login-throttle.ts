@@ -1,7 +1,6 @@
 import { defaultDeviceLimit, type LoginLimits } from '../options/throttle.ts'
-import type { Counter, Counters } from './counters.ts'
+import { type Counter, type Counters, type Counts, createReserve, type Group } from './counters.ts'
 import { networkOf, siteOf } from './network.ts'
-import { type Counts, createReserve, type Group } from './reservation.ts'
 
 /** A browser in which the login name that was typed has been used before. */
 export interface KnownDevice {

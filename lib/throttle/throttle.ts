@@ -1,3 +1,4 @@
+import type { RateLimiterAbstract } from 'rate-limiter-flexible'
 import { assertNames } from '../options/check.ts'
 import type { Limit } from '../options/options.ts'
 import {
@@ -9,9 +10,10 @@ import {
   type Throttling,
   type UserCodeLimits,
 } from '../options/throttle.ts'
-import { type CountersContext, countersIn } from './counters.ts'
-import { createFailureThrottle, type FailureThrottle } from './failure-throttle.ts'
+import { OAuthError } from '../protocol/errors.ts'
+import { type CountersContext, countersIn, memoryLimiter } from './counters.ts'
 import { createLoginThrottle, type LoginThrottle } from './login-throttle.ts'
+import { networkOf } from './network.ts'
 import { createTakeQuota, type TakeQuota } from './quota.ts'
 import { createUserCodeThrottle, type UserCodeThrottle } from './user-code-throttle.ts'
 
@@ -82,5 +84,65 @@ export const createThrottle = (
     userCode: createUserCodeThrottle(limits, counters, context.now),
     of: ({ path }) => throttles.get(path) ?? unlimited,
     takeQuota: createTakeQuota(limits, counters),
+  }
+}
+
+/** Who fails: an address, and at some endpoints the name it uses. */
+export interface Failing {
+  readonly address: string
+  readonly name?: string
+}
+
+/** Counts failures of clients and APIs, in memory: requests that succeed cost nothing. */
+interface FailureThrottle {
+  /** @throws OAuthError with status 429 if the limit is reached */
+  assertOpen(failing: Failing): Promise<void>
+  /**
+   * Counts a failure.
+   *
+   * @returns the error to send instead if the limit is exceeded
+   */
+  failed(failing: Failing): Promise<OAuthError | undefined>
+}
+
+const tooMany = (milliseconds: number): OAuthError =>
+  new OAuthError('temporarily_unavailable', 'too many requests have failed, try again later', {
+    status: 429,
+    headers: { 'Retry-After': String(Math.max(1, Math.ceil(milliseconds / 1000))) },
+  })
+
+/** How many times more often an address may fail under all names together; this also bounds the memory used. */
+const names = 10
+
+/** @param limit for one name at one address, or for the address if the endpoint has no names */
+const createFailureThrottle = (name: string, limit: Limit | false): FailureThrottle => {
+  if (!limit) return { assertOpen: async () => {}, failed: async () => undefined }
+  const byName = memoryLimiter(name, limit)
+  const byAddress = memoryLimiter(`${name}:address`, { ...limit, failures: limit.failures * names })
+
+  const countersOf = ({ address, name: inName }: Failing): [RateLimiterAbstract, string][] => {
+    const network = networkOf(address)
+    return inName === undefined
+      ? [[byName, network]]
+      : [
+          [byAddress, network],
+          [byName, `${network} ${inName}`],
+        ]
+  }
+
+  return {
+    assertOpen: async (failing) => {
+      for (const [limiter, key] of countersOf(failing)) {
+        const state = await limiter.get(key)
+        if (state && state.consumedPoints >= limiter.points) throw tooMany(state.msBeforeNext)
+      }
+    },
+    failed: async (failing) => {
+      for (const [limiter, key] of countersOf(failing)) {
+        const state = await limiter.penalty(key)
+        if (state.consumedPoints > limiter.points) return tooMany(state.msBeforeNext)
+      }
+      return undefined
+    },
   }
 }

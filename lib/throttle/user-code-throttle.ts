@@ -1,8 +1,7 @@
 import { hashSecret } from '../keys/secrets.ts'
 import type { UserCodeLimits } from '../options/throttle.ts'
-import type { Counter, Counters } from './counters.ts'
+import { type Counter, type Counters, createReserve, type Group } from './counters.ts'
 import { networkOf, siteOf } from './network.ts'
-import { createReserve, type Group } from './reservation.ts'
 
 /** Who types a user code. */
 export interface UserCodeAttempt {

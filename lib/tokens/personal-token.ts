@@ -5,7 +5,7 @@ import { parseClientMetadata } from '../protocol/client-metadata.ts'
 import { intersectScopes } from '../protocol/scope.ts'
 import { bearer } from '../protocol/token-binding.ts'
 import { findPersonalToken, type PersonalToken, touchPersonalToken } from '../repositories/index.ts'
-import { belongsToOrganization } from '../users/organizations.ts'
+import { belongsToOrganization } from '../users/users.ts'
 
 /** Seconds within which the last use is not stored again: users see the day, and most requests need no write. */
 const usedWithin = 3600

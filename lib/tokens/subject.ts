@@ -1,5 +1,5 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
-import { pairwiseSid, pairwiseSubject } from '../keys/pairwise-salt.ts'
+import { pairwiseSid, pairwiseSubject } from '../keys/secrets.ts'
 import { type Client, sectorOf } from '../protocol/client.ts'
 
 /**

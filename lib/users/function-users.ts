@@ -2,8 +2,7 @@ import type { HostUser, UserFunctions } from '../options/options.ts'
 import { isPassword } from '../passwords/passwords.ts'
 import { isObject } from '../protocol/json.ts'
 import { callHost } from './host-function.ts'
-import { isLookup, subjectOf } from './subject.ts'
-import { definedClaims, type User, type Users } from './users.ts'
+import { definedClaims, isLookup, subjectOf, type User, type Users } from './users.ts'
 
 /** Users that the host's functions find and authenticate. What the functions return is checked. */
 export const createFunctionUsers = (functions: UserFunctions): Users => ({

@@ -1,5 +1,5 @@
+import { withTimeout } from '../database/connection.ts'
 import { temporarilyUnavailable } from '../database/errors.ts'
-import { withTimeout } from '../database/timeout.ts'
 import { OAuthError } from '../protocol/errors.ts'
 
 /** The time limit of one call, in milliseconds: as long as the database has in all. */

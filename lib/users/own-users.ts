@@ -1,8 +1,7 @@
 import type { Database } from '../database/types.ts'
 import { findUser, findUserByUsername, listPasswordHashes, type UserAccount } from '../repositories/users.ts'
 import { once } from './once.ts'
-import { isLookup } from './subject.ts'
-import { definedClaims, preferredUsername, type User, type Users } from './users.ts'
+import { definedClaims, isLookup, preferredUsername, type User, type Users } from './users.ts'
 import { type VerificationContext, verifiedUser } from './verified-user.ts'
 
 /** A user of the kit's own table. */

@@ -1,5 +1,7 @@
 import type { Request } from 'express'
-import type { HostUser } from '../options/options.ts'
+import type { AuthRouterOptions, HostUser } from '../options/options.ts'
+import { isAmong, type Organization, parseOrganizations } from '../protocol/organization.ts'
+import { callHost } from './host-function.ts'
 
 /** A user, from any source. */
 export interface User {
@@ -47,3 +49,65 @@ export const definedClaims = (claims: readonly (readonly [string, unknown])[]): 
  */
 export const preferredUsername = (username: string): string | undefined =>
   username === '' || username.includes('@') ? undefined : username
+
+/** Maximum length of a subject or username: the limit of `sub` (OIDC Core §2), and longer than any e-mail address. */
+export const maxLookupLength = 255
+
+/** Whether this can be an id or a username; PostgreSQL reports an error for NUL. */
+export const isLookup = (value: unknown): value is string =>
+  typeof value === 'string' && value !== '' && value.length <= maxLookupLength && !value.includes('\0')
+
+/**
+ * Converts a user's id to a subject identifier (OIDC Core §2).
+ *
+ * @param where named in the error, such as `users.columns.id`
+ * @throws TypeError if the id is neither a safe integer nor a string of printable ASCII characters, or too long
+ * @example subjectOf(42, 'users.columns.id') // '42'
+ */
+export const subjectOf = (id: unknown, where: string): string => {
+  // Drivers round larger integers, which would merge two users.
+  if (typeof id === 'number' && !Number.isSafeInteger(id)) {
+    throw new TypeError(
+      `latchkey: ${where} must be a whole number below 2^53; let the driver return it as a string`,
+    )
+  }
+  const subject = typeof id === 'string' || typeof id === 'number' || typeof id === 'bigint' ? String(id) : ''
+  if (!isLookup(subject) || !/^[\x20-\x7e]+$/.test(subject)) {
+    throw new TypeError(
+      `latchkey: ${where} must be a number, or a string of 1 to ${maxLookupLength} printable ASCII characters`,
+    )
+  }
+  return subject
+}
+
+/**
+ * The organizations of a user, as the host returns them now. They are never cached, so a removed user loses access at
+ * once.
+ *
+ * @param req the request of the user's own browser, if it is one
+ * @returns undefined if the host has no organizations
+ * @throws OAuthError `temporarily_unavailable` if what the host's function needs is unavailable · Error if it fails
+ *   otherwise, or returns anything else than organizations
+ * @example await findOrganizations(server.options.organizations, user, req)
+ */
+export const findOrganizations = async (
+  organizations: AuthRouterOptions['organizations'],
+  user: User,
+  req?: Request,
+): Promise<readonly Organization[] | undefined> => {
+  if (organizations === undefined) return undefined
+  return callHost('the option organizations', async () =>
+    parseOrganizations(await organizations(user.record, req)),
+  )
+}
+
+/** Whether the user belongs to this organization; true if it is undefined or the host no longer has organizations. */
+export const belongsToOrganization = async (
+  organizations: AuthRouterOptions['organizations'],
+  user: User,
+  organization: string | undefined,
+): Promise<boolean> => {
+  if (organization === undefined) return true
+  const current = await findOrganizations(organizations, user)
+  return current === undefined || isAmong(current, organization)
+}

@@ -2,7 +2,7 @@ import { authenticationCode } from '../keys/secrets.ts'
 import type { Logger } from '../options/options.ts'
 import type { PasswordVerifier } from '../passwords/password-verifier.ts'
 import { UnsupportedPasswordHashError } from '../passwords/passwords.ts'
-import { maxLookupLength } from './subject.ts'
+import { maxLookupLength } from './users.ts'
 
 /** How passwords are checked and what is logged. */
 export interface VerificationContext {

@@ -8,7 +8,7 @@ import {
   listNewestEvents,
   type PlacedEvent,
 } from '../../repositories/index.ts'
-import { isLookup } from '../../users/subject.ts'
+import { isLookup } from '../../users/users.ts'
 import { iso } from '../page-values.ts'
 import { type AdminContext, adminEndpoint, sectionsOf } from './admin-endpoint.ts'
 

@@ -14,8 +14,7 @@ import {
   revokeAuthorization,
 } from '../../repositories/index.ts'
 import { end } from '../../sessions/browser-logins.ts'
-import { isLookup } from '../../users/subject.ts'
-import type { User } from '../../users/users.ts'
+import { isLookup, type User } from '../../users/users.ts'
 import { iso, pageNumberOf } from '../page-values.ts'
 import {
   type AdminContext,

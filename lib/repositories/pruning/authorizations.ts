@@ -1,6 +1,5 @@
 import type { Knex } from 'knex'
-import { number, numberOrNull, text } from '../../database/row.ts'
-import { command, query } from '../../database/statement.ts'
+import { command, number, numberOrNull, query, text } from '../../database/statement.ts'
 import type { Database, Row } from '../../database/types.ts'
 import { type BatchParams, batchParams, batchSize, isLast, keysIn, type Removal } from './batch.ts'
 

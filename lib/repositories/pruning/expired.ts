@@ -1,5 +1,4 @@
-import { text } from '../../database/row.ts'
-import { command, query } from '../../database/statement.ts'
+import { command, query, text } from '../../database/statement.ts'
 import type { Database, Row } from '../../database/types.ts'
 import { removeEndedFamilies, removeFamiliesOfLogins } from './authorizations.ts'
 import { type BatchParams, batchParams, batchSize, isLast, keysIn, type Removal } from './batch.ts'

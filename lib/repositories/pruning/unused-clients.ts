@@ -1,5 +1,4 @@
-import { text } from '../../database/row.ts'
-import { query } from '../../database/statement.ts'
+import { query, text } from '../../database/statement.ts'
 import { transaction } from '../../database/transaction.ts'
 import type { Database, Row } from '../../database/types.ts'
 import { deleteUnusedRegistration } from '../client-registrations.ts'

@@ -1,11 +1,11 @@
 import createKnex, { type Knex } from 'knex'
-import { driverOf } from '../../lib/database/driver.ts'
 import {
   acquireConnection,
   connectionSettings,
   destroySocket,
   dispose,
   driverName,
+  driverOf,
   idleConnection,
   isDisposed,
   isUsable,
@@ -15,13 +15,13 @@ import {
   privateSchema,
   releaseConnection,
   silence,
-} from '../../lib/database/internals.ts'
+} from '../../lib/database/driver.ts'
 import { openDatabase } from '../../lib/database/open.ts'
 import { createPgRun } from '../../lib/database/pg-query.ts'
 import type { DriverOptions } from '../../lib/database/types.ts'
 import { describeWith, services } from '../support/services.ts'
 
-// What lib/database/internals.ts takes for granted of Knex and of each driver, and neither documents.
+// What lib/database/driver.ts takes for granted of Knex and of each driver, and neither documents.
 
 const sqlite: Knex.Config = {
   client: 'better-sqlite3',
