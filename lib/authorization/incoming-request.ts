@@ -1,7 +1,6 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { ensureDocumentClient } from '../clients/metadata-documents.ts'
 import { withFollowedScope } from '../clients/self-described.ts'
-import { requestedLevels } from '../protocol/acr-values.ts'
 import {
   type AuthorizationRequest,
   parseAuthorizationRequest,
@@ -13,6 +12,7 @@ import { claimsRequest, parseClaims } from '../protocol/claims-request.ts'
 import { allowedScopes, type Client, isServed } from '../protocol/client.ts'
 import { responseTypes } from '../protocol/client-metadata.ts'
 import { asAuthorizationError, OAuthError } from '../protocol/errors.ts'
+import { requestedLevels } from '../protocol/next-step.ts'
 import { Parameters } from '../protocol/parameters.ts'
 import type { CodeChallengeMethod } from '../protocol/pkce.ts'
 import { assertPushable, mustBePushed } from '../protocol/pushed-request.ts'

@@ -7,7 +7,8 @@ import type { Endpoint } from '../http/route.ts'
 import { sendJson } from '../http/send.ts'
 import type { Client } from '../protocol/client.ts'
 import { aboutClient } from '../protocol/errors.ts'
-import { type TokenRequest, type TokenResponse, tokenBinding } from '../protocol/token-request.ts'
+import { tokenBinding } from '../protocol/token-binding.ts'
+import type { TokenRequest, TokenResponse } from '../protocol/token-request.ts'
 
 const exchange = async (context: Context, client: Client, request: TokenRequest): Promise<TokenResponse> => {
   const { server } = context

@@ -1,5 +1,5 @@
 import { hashSecret, isSecretOf } from '../keys/secrets.ts'
-import { assertRedeemable } from '../protocol/authorization-code.ts'
+import { assertRedeemable } from '../protocol/authorization.ts'
 import { isPublic } from '../protocol/client.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { isRegisteredRedirectUri } from '../protocol/redirect-uri.ts'

@@ -1,6 +1,6 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { hashSecret, isSecretOf } from '../keys/secrets.ts'
-import type { Redemption } from '../protocol/authorization-code.ts'
+import type { Redemption } from '../protocol/authorization.ts'
 import type { Client } from '../protocol/client.ts'
 import { deviceCodeGrantType } from '../protocol/device.ts'
 import { assertDeviceRedeemable, devicePollState, stillPending } from '../protocol/device-code.ts'

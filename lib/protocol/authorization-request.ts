@@ -26,8 +26,13 @@ import {
   tokenResources,
   tokenScopes,
 } from './resource.ts'
-import { assertResponseMode, responseSettings, signingFor } from './response-mode.ts'
-import { normalResponseType, returnsPart } from './response-type.ts'
+import {
+  assertResponseMode,
+  normalResponseType,
+  responseSettings,
+  returnsPart,
+  signingFor,
+} from './response-type.ts'
 import { grantableScopes, parseScope, scopesStillAllowed } from './scope.ts'
 import { isSameBinding, isThumbprint, type KeyBinding } from './token-binding.ts'
 

@@ -1,5 +1,4 @@
-import { type Authorization, isLive } from './authorization.ts'
-import { issuedToAnother, type Redemption } from './authorization-code.ts'
+import { type Authorization, isLive, issuedToAnother, type Redemption } from './authorization.ts'
 import type { AuthorizationRequest } from './authorization-request.ts'
 import { OAuthError } from './errors.ts'
 import { lateExplanation } from './explanation.ts'

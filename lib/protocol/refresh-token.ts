@@ -1,9 +1,7 @@
-import { type Authorization, isLive } from './authorization.ts'
-import { issuedToAnother } from './authorization-code.ts'
-import { type Client, isPublic } from './client.ts'
+import { type Authorization, isLive, issuedToAnother } from './authorization.ts'
 import { OAuthError } from './errors.ts'
 import { lateExplanation } from './explanation.ts'
-import { isSameBinding, type KeyBinding, type TokenBinding } from './token-binding.ts'
+import { isSameBinding, type TokenBinding } from './token-binding.ts'
 
 /** One of the successive refresh tokens of an authorization. */
 export interface RefreshToken {
@@ -83,22 +81,3 @@ const repeatOrReuse = (
     ? { outcome: 'repeat', token, successor }
     : { outcome: 'reuse', token }
 }
-
-/**
- * What an authorization keeps so that refresh tokens of a public client need the same proof as its access token. For a
- * confidential client, its authentication protects them (RFC 9449 §5, RFC 8705 §4).
- *
- * @returns nothing if they need none
- */
-export const refreshTokenBinding = (client: Client, binding: TokenBinding): { binding?: KeyBinding } =>
-  isPublic(client) && binding.type !== 'bearer' ? { binding } : {}
-
-/**
- * When a refresh token that is issued now expires: after its idle lifetime, and never after the family.
- *
- * @param now epoch seconds
- * @param idle seconds
- * @param absolute end of the family, in epoch seconds
- */
-export const refreshTokenExpiry = (now: number, idle: number, absolute: number): number =>
-  Math.min(now + idle, absolute)

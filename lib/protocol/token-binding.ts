@@ -1,3 +1,6 @@
+import { type Client, isPublic } from './client.ts'
+import { type ClientCertificate, certificateThumbprint } from './client-certificate.ts'
+import { OAuthError } from './errors.ts'
 import { isObject } from './json.ts'
 
 /** A key or a certificate that the client must prove to have, with its SHA-256 thumbprint in base64url. */
@@ -29,6 +32,43 @@ export const isSameBinding = (one: TokenBinding, other: TokenBinding): boolean =
 
 const thumbprintOf = (binding: TokenBinding): string | undefined =>
   binding.type === 'bearer' ? undefined : binding.thumbprint
+
+/**
+ * What the tokens of a request are bound to: for a client with `tls_client_certificate_bound_access_tokens` its certificate
+ * (RFC 8705 §3), and otherwise the key that the request proved.
+ *
+ * @param key of the DPoP proof; undefined if there is none
+ * @throws OAuthError `invalid_dpop_proof` without a proof if the client requires one (`dpop_bound_access_tokens`,
+ *   RFC 9449 §5.2), `invalid_request` without a certificate that the tokens need
+ */
+export const tokenBinding = (
+  { metadata }: Client,
+  { certificate }: { readonly certificate?: ClientCertificate },
+  key: KeyBinding | undefined,
+): TokenBinding => {
+  if (key === undefined && metadata.dpop_bound_access_tokens) {
+    throw new OAuthError(
+      'invalid_dpop_proof',
+      'the DPoP proof is missing: this client has dpop_bound_access_tokens',
+    )
+  }
+  if (!metadata.tls_client_certificate_bound_access_tokens) return key ?? bearer
+  if (certificate !== undefined)
+    return { type: 'certificate', thumbprint: certificateThumbprint(certificate) }
+  throw new OAuthError(
+    'invalid_request',
+    'a client certificate is required, because the tokens of this client are bound to it',
+  )
+}
+
+/**
+ * What an authorization keeps so that refresh tokens of a public client need the same proof as its access token. For a
+ * confidential client, its authentication protects them (RFC 9449 §5, RFC 8705 §4).
+ *
+ * @returns nothing if they need none
+ */
+export const refreshTokenBinding = (client: Client, binding: TokenBinding): { binding?: KeyBinding } =>
+  isPublic(client) && binding.type !== 'bearer' ? { binding } : {}
 
 /** The member of `cnf` for each binding (RFC 9449 §6.1, RFC 8705 §3.1). */
 const confirmationMembers = { dpop: 'jkt', certificate: 'x5t#S256' } as const

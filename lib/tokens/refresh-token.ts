@@ -1,8 +1,7 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { createSecret, hashSecret } from '../keys/secrets.ts'
-import type { Authorization } from '../protocol/authorization.ts'
+import { type Authorization, refreshTokenExpiry } from '../protocol/authorization.ts'
 import type { Client } from '../protocol/client.ts'
-import { refreshTokenExpiry } from '../protocol/refresh-token.ts'
 
 /** A new refresh token, with the row that stores it. */
 export interface IssuedRefreshToken {

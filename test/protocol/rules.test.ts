@@ -1,13 +1,12 @@
-import type { Authorization } from '../../lib/protocol/authorization.ts'
-import { assertRedeemable, type PresentedCode } from '../../lib/protocol/authorization-code.ts'
+import {
+  type Authorization,
+  assertRedeemable,
+  type PresentedCode,
+  refreshTokenExpiry,
+} from '../../lib/protocol/authorization.ts'
 import type { AuthorizationRequest } from '../../lib/protocol/authorization-request.ts'
 import { codeChallengeOf } from '../../lib/protocol/pkce.ts'
-import {
-  assertRefreshable,
-  type RefreshRules,
-  type RefreshToken,
-  refreshTokenExpiry,
-} from '../../lib/protocol/refresh-token.ts'
+import { assertRefreshable, type RefreshRules, type RefreshToken } from '../../lib/protocol/refresh-token.ts'
 import { bearer, type KeyBinding } from '../../lib/protocol/token-binding.ts'
 import { fc } from '../support/property.ts'
 
