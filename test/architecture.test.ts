@@ -224,7 +224,7 @@ describe('the checker refuses', () => {
     ['lib/grants/index.ts', `export type A = B\n\nexport { x } from '../http/send.ts'`, '../http/send.ts'],
     ['lib/http/send.ts', `import '../router.ts'`, '../router.ts'],
     ['lib/http/send.ts', `const load = () => import('../endpoints/token.ts')`, '../endpoints/token.ts'],
-    ['lib/grants/grant.ts', `import { none } from '../client-auth/none.ts'`, '../client-auth/none.ts'],
+    ['lib/grants/grant.ts', `import { none } from '../client-auth/index.ts'`, '../client-auth/index.ts'],
     ['lib/router.ts', `import { authRouter } from 'latchkey'`, 'latchkey'],
     ['migrations/clients.ts', `import { now } from '../lib/protocol/time.ts'`, '../lib/protocol/time.ts'],
     ['lib/http/send.ts', `import { x } from '../../test/support/services.ts'`, 'outside lib'],

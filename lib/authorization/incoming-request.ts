@@ -19,7 +19,7 @@ import { assertPushable, mustBePushed } from '../protocol/pushed-request.ts'
 import type { RequestInfo } from '../protocol/request-info.ts'
 import { frontChannelResponseTypes } from '../protocol/response-type.ts'
 import { findForAuthorize, type KnownLogin } from '../repositories/index.ts'
-import { readIdTokenHint } from '../tokens/id-token-hint.ts'
+import { readIdTokenHint } from '../tokens/id-token.ts'
 import { requestedDetails } from './authorization-details.ts'
 import { withRequestObject } from './request-object.ts'
 

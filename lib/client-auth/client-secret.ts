@@ -1,9 +1,91 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { transaction } from '../database/transaction.ts'
-import { hashSecret, importedMark, isImportedMark } from '../keys/secrets.ts'
+import { hashSecret, importedMark, isEqual, isImportedMark } from '../keys/secrets.ts'
+import { parseBasicCredentials, publicClientOf } from '../protocol/basic-credentials.ts'
 import { type Client, hasExpiredSecret } from '../protocol/client.ts'
+import { OAuthError } from '../protocol/errors.ts'
+import type { Parameters } from '../protocol/parameters.ts'
 import { findClient, findImportedSecret, upgradeImportedSecret } from '../repositories/index.ts'
-import { ExpiredSecretError, matchesSecret } from './client-auth-method.ts'
+import type { ClientAuthMethod } from './client-auth-method.ts'
+
+/** Whether the body has credentials too. */
+const hasBodyCredentials = (parameters: Parameters): boolean =>
+  ['client_secret', 'client_assertion', 'client_assertion_type'].some((name) => parameters.has(name))
+
+/** @throws OAuthError `invalid_request` if the body names another client than the Authorization header */
+const assertSameClient = (parameters: Parameters, clientId: string | undefined): void => {
+  const bodyId = parameters.optional('client_id')
+  if (clientId !== undefined && bodyId !== undefined && bodyId !== clientId) {
+    throw new OAuthError('invalid_request', 'client_id differs from the one in the Authorization header')
+  }
+}
+
+/** RFC 6749 §2.3.1: the secret in the Authorization header; the body may repeat the client_id. */
+export const clientSecretBasic: ClientAuthMethod = {
+  name: 'client_secret_basic',
+  isUsed: ({ authorization, parameters }) =>
+    authorization !== undefined &&
+    (publicClientOf(authorization) === undefined || hasBodyCredentials(parameters)),
+  credentials: ({ authorization = '', parameters }) => {
+    const basic = parseBasicCredentials(authorization)
+    assertSameClient(parameters, basic?.clientId)
+    return {
+      clientId: basic?.clientId,
+      verify: (client, server) => verifySecrets(client, basic?.clientSecrets ?? [], server),
+    }
+  },
+}
+
+/** RFC 6749 §2.3.1: the secret in the request body. */
+export const clientSecretPost: ClientAuthMethod = {
+  name: 'client_secret_post',
+  isUsed: ({ parameters }) => parameters.has('client_secret'),
+  credentials: ({ parameters }) => {
+    const secret = parameters.required('client_secret')
+    return {
+      clientId: parameters.optional('client_id'),
+      verify: (client, server) => verifySecrets(client, [secret], server),
+    }
+  },
+}
+
+/**
+ * A public client only names itself (RFC 6749 §3.2.1), in the body or by a Basic header with an empty secret; PKCE and
+ * rotation protect its codes and tokens.
+ */
+export const none: ClientAuthMethod = {
+  name: 'none',
+  isUsed: ({ authorization, parameters }) =>
+    !hasBodyCredentials(parameters) &&
+    (authorization === undefined || publicClientOf(authorization) !== undefined),
+  credentials: ({ authorization, parameters }) => {
+    const named = publicClientOf(authorization)
+    assertSameClient(parameters, named)
+    return { clientId: named ?? parameters.required('client_id'), verify: () => true }
+  },
+}
+
+/** The client presented its secret after `client_secret_expires_at`. */
+export class ExpiredSecretError extends OAuthError {
+  constructor() {
+    super('invalid_client', 'client_secret is expired')
+  }
+}
+
+/**
+ * Compares a secret with each valid one of the client, by hash and in constant time.
+ *
+ * @param now epoch seconds
+ * @throws ExpiredSecretError, which only the holder of the secret learns
+ */
+const matchesSecret = ({ secretHashes, metadata }: Client, secret: string, now: number): boolean => {
+  const presented = hashSecret(secret)
+  if (secret === '') return false
+  const matched = secretHashes.findIndex((hash) => isEqual(hash, presented))
+  // The first is the current one. The other has an expiry of its own, after which it is not in the list.
+  if (matched === 0 && hasExpiredSecret(metadata, now)) throw new ExpiredSecretError()
+  return matched !== -1
+}
 
 type SecretContext = Pick<AuthorizationServer, 'database' | 'passwords' | 'now'>
 

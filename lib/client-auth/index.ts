@@ -6,13 +6,10 @@ import { OAuthError } from '../protocol/errors.ts'
 import type { Explanation } from '../protocol/explanation.ts'
 import type { TokenRequest } from '../protocol/token-request.ts'
 import { findClient } from '../repositories/index.ts'
-import { type ClientAuthMethod, type ClientCredentials, ExpiredSecretError } from './client-auth-method.ts'
-import { clientSecretBasic } from './client-secret-basic.ts'
-import { clientSecretPost } from './client-secret-post.ts'
-import { none } from './none.ts'
+import type { ClientAuthMethod, ClientCredentials } from './client-auth-method.ts'
+import { clientSecretBasic, clientSecretPost, ExpiredSecretError, none } from './client-secret.ts'
 import { privateKeyJwt } from './private-key-jwt.ts'
-import { selfSignedTlsClientAuth } from './self-signed-tls-client-auth.ts'
-import { tlsClientAuth } from './tls-client-auth.ts'
+import { selfSignedTlsClientAuth, tlsClientAuth } from './tls-client-auth.ts'
 
 /** Methods whose credentials are in the request, or are not needed. */
 const requestMethods: readonly ClientAuthMethod[] = [clientSecretBasic, clientSecretPost, privateKeyJwt, none]

@@ -15,8 +15,8 @@ import { assertCsrf, csrfToken } from '../sessions/csrf.ts'
 import { hostLogin } from '../sessions/host-login.ts'
 import { activeLogin, endLogin, loginsHere } from '../sessions/login.ts'
 import { frontChannelUrls } from '../tokens/front-channel-logout.ts'
-import { type IdTokenHint, readIdTokenHint } from '../tokens/id-token-hint.ts'
-import { sidFor, subjectFor } from '../tokens/subject.ts'
+import { type IdTokenHint, readIdTokenHint } from '../tokens/id-token.ts'
+import { sidFor, subjectFor } from '../tokens/user-claims.ts'
 
 /** A checked logout request (RP-Initiated Logout §2). */
 interface LogoutRequest {

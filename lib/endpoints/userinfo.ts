@@ -8,8 +8,7 @@ import { assertSender, senderChecksOf } from '../http/sender.ts'
 import { signJwt } from '../keys/jwt.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { verifyAccessToken } from '../tokens/access-token.ts'
-import { userinfoClaims } from '../tokens/scope-claims.ts'
-import { subjectFor } from '../tokens/subject.ts'
+import { subjectFor, userinfoClaims } from '../tokens/user-claims.ts'
 
 const answer = async ({ server, endpoint, req, res }: Context): Promise<void> => {
   const form = req.method === 'POST' ? formParameters(req) : undefined

@@ -2,8 +2,7 @@ import { allowedScopes } from '../protocol/client.ts'
 import { scopesWithin } from '../protocol/resource.ts'
 import { clientCredentialsScopes, parseScope } from '../protocol/scope.ts'
 import { tokensForClient } from './direct.ts'
-import type { Grant } from './grant.ts'
-import { requestedResources } from './target.ts'
+import { type Grant, requestedResources } from './grant.ts'
 
 /** RFC 6749 §4.4: a client acts for itself. Without a user there is neither an ID token nor a refresh token. */
 export const clientCredentials: Grant = {

@@ -8,10 +8,8 @@ import { parseResources, scopesWithin } from '../protocol/resource.ts'
 import { parseScope, standardScopes } from '../protocol/scope.ts'
 import type { TokenRequest, TokenResponse } from '../protocol/token-request.ts'
 import { callHost } from '../users/host-function.ts'
-import { activeUser } from './authorization.ts'
 import { tokensForClient, tokensForUser } from './direct.ts'
-import type { Grant } from './grant.ts'
-import { requestedResources } from './target.ts'
+import { activeUser, type Grant, requestedResources } from './grant.ts'
 
 const maxLength = 8192
 

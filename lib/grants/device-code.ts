@@ -11,8 +11,8 @@ import {
   pollDeviceCode,
   slowDownDevice,
 } from '../repositories/index.ts'
+import { redeem } from './authorization-code.ts'
 import type { Grant } from './grant.ts'
-import { redeem } from './redeem.ts'
 
 /**
  * What the user granted to a device that polls.

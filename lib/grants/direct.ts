@@ -9,11 +9,10 @@ import { refreshTokenBinding, type TokenBinding } from '../protocol/token-bindin
 import type { TokenRequest, TokenResponse } from '../protocol/token-request.ts'
 import { createAuthorization, type NewAuthorization } from '../repositories/index.ts'
 import { issueAccessToken, storeAccessToken } from '../tokens/access-token.ts'
-import { announceTokens, issueTokens, storeTokens } from '../tokens/issue-tokens.ts'
+import { announceTokens, issueTokens, storeTokens, tokenResponse } from '../tokens/issue-tokens.ts'
 import { endSurplus } from '../tokens/surplus.ts'
-import { tokenResponse } from '../tokens/token-response.ts'
 import type { User } from '../users/users.ts'
-import type { TokenTarget } from './target.ts'
+import type { TokenTarget } from './grant.ts'
 
 /** What a grant decided that needs no code and no page. */
 interface DirectGrant extends TokenTarget {

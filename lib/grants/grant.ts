@@ -1,8 +1,16 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { Options } from '../options/resolve.ts'
+import type { Authorization } from '../protocol/authorization.ts'
+import { narrowedDetails, parseAuthorizationDetails } from '../protocol/authorization-details.ts'
 import type { Client } from '../protocol/client.ts'
 import type { GrantType } from '../protocol/client-metadata.ts'
+import { OAuthError } from '../protocol/errors.ts'
+import { timeOf } from '../protocol/explanation.ts'
+import { parseResources, tokenResources, tokenScopes } from '../protocol/resource.ts'
+import type { TokenContext } from '../protocol/token-context.ts'
 import type { TokenRequest, TokenResponse } from '../protocol/token-request.ts'
+import { revokeAuthorization } from '../repositories/index.ts'
+import { belongsToOrganization, type User } from '../users/users.ts'
 
 /** A grant that the token endpoint exchanges for tokens (RFC 6749 §1.3), by its registered name. */
 export interface Grant {
@@ -13,4 +21,113 @@ export interface Grant {
   readonly readsDetails?: true
   /** @throws OAuthError if the grant is refused */
   exchange(server: AuthorizationServer, client: Client, request: TokenRequest): Promise<TokenResponse>
+}
+
+/** What an access token is for. */
+export interface TokenTarget {
+  readonly scopes: readonly string[]
+  /** Identifiers; empty for no resource. */
+  readonly resources: readonly string[]
+  /** What the token says beyond its authorization, if the request names a part of the details. */
+  readonly context?: TokenContext
+}
+
+/** The resources that a token request names (RFC 8707 §2.2). A host without resources ignores the parameter. */
+export const requestedResources = (
+  server: AuthorizationServer,
+  { parameters }: Pick<TokenRequest, 'parameters'>,
+): string[] => {
+  const known = server.resources
+  return known.length > 0 ? parseResources(parameters.all('resource'), known) : []
+}
+
+/**
+ * The authorization details that a token request names (RFC 9396 §6). A host without types ignores the parameter.
+ *
+ * @throws OAuthError `invalid_authorization_details` for an object that was not granted
+ */
+const requestedPart = (
+  { options }: AuthorizationServer,
+  { parameters }: Pick<TokenRequest, 'parameters'>,
+  { authorizationDetails: granted = [] }: Pick<Authorization['details'], 'authorizationDetails'>,
+): { context?: TokenContext } => {
+  const isOn = Object.keys(options.authorizationDetails).length > 0
+  const json = isOn ? parameters.optional('authorization_details') : undefined
+  if (json === undefined) return {}
+  return { context: { authorization_details: narrowedDetails(parseAuthorizationDetails(json), granted) } }
+}
+
+/**
+ * The target of an access token for an authorization: the resources that the request names, or all of the authorization,
+ * and the scopes that these know.
+ *
+ * @param scopes of the authorization, or those among them that the request names
+ * @throws OAuthError `invalid_target` for a resource that was not granted, `invalid_scope` if no scope is left,
+ *   `invalid_authorization_details` for details that were not granted
+ */
+export const targetOf = (
+  server: AuthorizationServer,
+  request: Pick<TokenRequest, 'parameters'>,
+  { details }: Pick<Authorization, 'details'>,
+  scopes: readonly string[],
+): TokenTarget => {
+  const known = server.resources
+  const resources = tokenResources(requestedResources(server, request), details.resources, known)
+  const part = requestedPart(server, request, details)
+  if (resources.length === 0) return { scopes, resources, ...part }
+  const left = tokenScopes(scopes, resources, details.resources, known)
+  if (left.length === 0 && request.parameters.has('scope')) {
+    throw new OAuthError('invalid_scope', 'scope includes no scope of the requested resource')
+  }
+  return { scopes: left, resources, ...part }
+}
+
+/** The part of an authorization that names its user. */
+interface UserOfAuthorization extends Pick<Authorization, 'subject'> {
+  readonly details: Pick<Authorization['details'], 'organization'>
+}
+
+/**
+ * The user of an authorization, as the host has them now. A user who left the organization is refused, but the tokens
+ * are not revoked: they work again if the user returns.
+ *
+ * @throws OAuthError `invalid_grant` if the user is gone, disabled, or no longer in the organization
+ */
+export const activeUser = async (
+  server: AuthorizationServer,
+  { subject, details }: UserOfAuthorization,
+): Promise<User> => {
+  const user = await server.users.find(subject)
+  if (user === undefined) throw new OAuthError('invalid_grant', 'the user is disabled or no longer exists')
+  if (!(await belongsToOrganization(server.options.organizations, user, details.organization))) {
+    throw new OAuthError('invalid_grant', 'the user no longer belongs to the organization')
+  }
+  return user
+}
+
+const replays = {
+  code_replayed: 'code was redeemed before',
+  device_code_replayed: 'device_code was redeemed before',
+  refresh_token_replayed: 'refresh_token was used before',
+} as const
+
+/**
+ * Revokes every token of an authorization because its code or refresh token was used twice.
+ *
+ * @throws OAuthError `invalid_grant`, always
+ */
+export const revokeReplayed = async (
+  server: AuthorizationServer,
+  { id, clientId, subject, consumedAt }: Authorization,
+  { info }: TokenRequest,
+  reason: keyof typeof replays,
+): Promise<never> => {
+  await revokeAuthorization(server.database, { id, now: server.now() })
+  server.options.logger.warn(`latchkey: ${replays[reason]}; all tokens of authorization ${id} are revoked`)
+  server.events.announce('authorization.revoked', info, { authorizationId: id, clientId, subject, reason })
+  const used =
+    consumedAt === null ? 'one that another request has just used' : `one used ${timeOf(consumedAt)}`
+  throw new OAuthError('invalid_grant', `${replays[reason]}; every token issued for it is revoked`, {
+    explanation: { expected: 'a value that was not used', received: used },
+  })
 }

@@ -24,8 +24,7 @@ import type { TokenRequest, TokenResponse } from '../protocol/token-request.ts'
 import { createReplay } from '../repositories/index.ts'
 import { callHost } from '../users/host-function.ts'
 import { tokensForClient, tokensForUser } from './direct.ts'
-import type { Grant } from './grant.ts'
-import { requestedResources, type TokenTarget } from './target.ts'
+import { type Grant, requestedResources, type TokenTarget } from './grant.ts'
 
 const refuse = (reason: string, explanation?: Explanation): never => {
   throw new OAuthError('invalid_grant', `assertion ${reason}`, { explanation })

@@ -12,11 +12,14 @@ import {
   findRefreshToken,
 } from '../repositories/index.ts'
 import { storeAccessToken } from '../tokens/access-token.ts'
-import { announceTokens, issueTokens, storeTokens, type TokenGrant } from '../tokens/issue-tokens.ts'
-import { refreshTokenEnd } from '../tokens/refresh-token.ts'
-import { activeUser, revokeReplayed } from './authorization.ts'
-import type { Grant } from './grant.ts'
-import { targetOf } from './target.ts'
+import {
+  announceTokens,
+  issueTokens,
+  refreshTokenEnd,
+  storeTokens,
+  type TokenGrant,
+} from '../tokens/issue-tokens.ts'
+import { activeUser, type Grant, revokeReplayed, targetOf } from './grant.ts'
 
 /** RFC 6749 §6, with rotation and reuse detection (RFC 9700 §4.14.2). */
 export const refreshToken: Grant = {

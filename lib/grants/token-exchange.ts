@@ -26,14 +26,12 @@ import {
   type VerifiedToken,
   verifyAccessToken,
 } from '../tokens/access-token.ts'
-import { announceTokens } from '../tokens/issue-tokens.ts'
+import { announceTokens, tokenResponse } from '../tokens/issue-tokens.ts'
 import { readJwtAccessToken } from '../tokens/jwt-access-token.ts'
-import { subjectFor } from '../tokens/subject.ts'
-import { tokenResponse } from '../tokens/token-response.ts'
+import { subjectFor } from '../tokens/user-claims.ts'
 import { visiblePart } from '../tokens/visible-part.ts'
 import { callHost } from '../users/host-function.ts'
-import type { Grant } from './grant.ts'
-import { requestedResources } from './target.ts'
+import { type Grant, requestedResources } from './grant.ts'
 
 const invalidRequest = (description: string): OAuthError => new OAuthError('invalid_request', description)
 

@@ -8,14 +8,13 @@ import { OAuthError } from '../protocol/errors.ts'
 import { formatFor } from '../protocol/resource.ts'
 import { intersectScopes } from '../protocol/scope.ts'
 import type { TokenBinding } from '../protocol/token-binding.ts'
-import type { ActClaim } from '../protocol/token-context.ts'
+import type { ActClaim, TokenContext } from '../protocol/token-context.ts'
 import { type AccessToken, createAccessToken } from '../repositories/index.ts'
 import { belongsToOrganization, type User } from '../users/users.ts'
 import type { AccessTokenFormat, AccessTokenGrant, IssuedAccessToken } from './access-token-format.ts'
 import { jwtAccessToken } from './jwt-access-token.ts'
 import { opaqueAccessToken } from './opaque-access-token.ts'
 import { isPersonalToken, verifyPersonalToken } from './personal-token.ts'
-import { tokenDetails } from './token-details.ts'
 
 export type { AccessTokenGrant, IssuedAccessToken } from './access-token-format.ts'
 
@@ -172,4 +171,33 @@ export const verifyAccessToken = async (
     client,
     details,
   }
+}
+
+/** What decides which objects of `authorization_details` a token has. */
+export interface DetailedToken {
+  readonly client: Pick<ClientMetadata, 'authorization_details_types'>
+  readonly resources: readonly string[]
+  /** Of the authorization; undefined if the client acts for itself. */
+  readonly details: Pick<AuthorizationDetails, 'authorizationDetails'> | undefined
+  readonly context?: TokenContext
+}
+
+/**
+ * The objects of a token (RFC 9396 §7): those that its request named, or all of the authorization. A type that the host or
+ * the client no longer has is left out, and one of another resource too.
+ */
+export const tokenDetails = (
+  { options }: Pick<AuthorizationServer, 'options'>,
+  { client, resources, details, context }: DetailedToken,
+): readonly AuthorizationDetail[] => {
+  const granted = context?.authorization_details ?? details?.authorizationDetails
+  if (granted === undefined || granted.length === 0) return []
+  const registered = client.authorization_details_types ?? []
+  return granted.filter(({ type }) => {
+    const known = Object.hasOwn(options.authorizationDetails, type)
+      ? options.authorizationDetails[type]
+      : undefined
+    if (known === undefined || !registered.includes(type)) return false
+    return known.resource === undefined || resources.includes(known.resource)
+  })
 }

@@ -4,7 +4,7 @@ import { signJwt } from '../keys/jwt.ts'
 import { randomId } from '../keys/secrets.ts'
 import { OutboundError } from '../outbound/outbound.ts'
 import { findClientsOfLogin, type LoggedInClient } from '../repositories/index.ts'
-import { sidFor, subjectFor } from './subject.ts'
+import { sidFor, subjectFor } from './user-claims.ts'
 
 const logoutEvent = 'http://schemas.openid.net/event/backchannel-logout'
 

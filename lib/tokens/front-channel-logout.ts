@@ -2,7 +2,7 @@ import type { AuthorizationServer } from '../authorization-server.ts'
 import { frontChannelLogoutUrl } from '../protocol/logout-request.ts'
 import { findClientsOfLogin } from '../repositories/index.ts'
 import type { EndedLogin } from './back-channel-logout.ts'
-import { sidFor } from './subject.ts'
+import { sidFor } from './user-claims.ts'
 
 /** The most frames of one page. */
 const maxFrames = 50

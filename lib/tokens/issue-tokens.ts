@@ -1,17 +1,17 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { Database } from '../database/types.ts'
-import type { Authorization } from '../protocol/authorization.ts'
+import { createSecret, hashSecret } from '../keys/secrets.ts'
+import { type Authorization, refreshTokenExpiry } from '../protocol/authorization.ts'
 import type { Client } from '../protocol/client.ts'
 import type { GrantType } from '../protocol/client-metadata.ts'
-import type { TokenBinding } from '../protocol/token-binding.ts'
+import { formatScope } from '../protocol/scope.ts'
+import { type TokenBinding, tokenType } from '../protocol/token-binding.ts'
 import type { TokenContext } from '../protocol/token-context.ts'
 import type { TokenRequest, TokenResponse } from '../protocol/token-request.ts'
 import { createRefreshToken } from '../repositories/index.ts'
 import type { User } from '../users/users.ts'
 import { type IssuedAccessToken, issueAccessToken, storeAccessToken } from './access-token.ts'
 import { issueIdToken } from './id-token.ts'
-import { type IssuedRefreshToken, issueRefreshToken } from './refresh-token.ts'
-import { tokenResponse } from './token-response.ts'
 
 /** To whom tokens are issued, and for what. */
 export interface TokenGrant {
@@ -104,3 +104,68 @@ export const announceTokens = (
     ...(actor !== undefined && { actor }),
   })
 }
+
+/** A new refresh token, with the row that stores it. */
+interface IssuedRefreshToken {
+  readonly value: string
+  readonly row: {
+    readonly hash: string
+    readonly authorizationId: string
+    readonly now: number
+    readonly expiresAt: number
+  }
+}
+
+/** When a refresh token of this authorization expires if it is issued or used now, in epoch seconds. */
+export const refreshTokenEnd = (
+  server: AuthorizationServer,
+  client: Client,
+  authorization: Authorization,
+): number =>
+  refreshTokenExpiry(
+    server.now(),
+    client.metadata.refresh_token_idle_lifetime ?? server.options.lifetimes.refreshTokenIdle,
+    authorization.expiresAt,
+  )
+
+const issueRefreshToken = (
+  server: AuthorizationServer,
+  client: Client,
+  authorization: Authorization,
+): IssuedRefreshToken => {
+  const value = createSecret('refreshToken')
+  return {
+    value,
+    row: {
+      hash: hashSecret(value),
+      authorizationId: authorization.id,
+      now: server.now(),
+      expiresAt: refreshTokenEnd(server, client, authorization),
+    },
+  }
+}
+
+interface TokenResponseParts {
+  readonly accessToken: IssuedAccessToken
+  readonly scopes: readonly string[]
+  readonly refreshToken?: string
+  readonly idToken?: string
+}
+
+/** A token response (RFC 6749 §5.1), with the scopes that were granted; RFC 6749 §3.3 has no empty `scope`. */
+export const tokenResponse = ({
+  accessToken,
+  scopes,
+  refreshToken,
+  idToken,
+}: TokenResponseParts): TokenResponse => ({
+  access_token: accessToken.value,
+  token_type: tokenType(accessToken.binding),
+  expires_in: accessToken.expiresIn,
+  ...(scopes.length > 0 && { scope: formatScope(scopes) }),
+  ...(refreshToken !== undefined && { refresh_token: refreshToken }),
+  ...(idToken !== undefined && { id_token: idToken }),
+  ...(accessToken.authorizationDetails.length > 0 && {
+    authorization_details: accessToken.authorizationDetails,
+  }),
+})

@@ -18,7 +18,7 @@ import { confirmationClaim } from '../protocol/token-binding.ts'
 import { findGrantOfExchangedToken, findGrantOfToken } from '../repositories/index.ts'
 import { callHost } from '../users/host-function.ts'
 import type { AccessTokenFormat, AccessTokenGrant } from './access-token-format.ts'
-import { subjectFor } from './subject.ts'
+import { subjectFor } from './user-claims.ts'
 
 /** RS256, which every resource server supports (RFC 9068 §2.1), unless the client has a profile that forbids it. */
 const algorithmFor = ({ metadata }: Client): SigningAlgorithm =>
