@@ -273,7 +273,7 @@ describe('the checker refuses', () => {
         `// never req.session\nconst hint = 'a MemoryStore in req.session'\n/** let x */`,
       ],
       ['lib/options/options.ts', `import type { Knex } from 'knex'\nexport type * from 'express'`],
-      ['lib/sessions/store.ts', `import session from 'express-session'\nconst f = (req) => req.session.id`],
+      ['lib/sessions/session.ts', `import session from 'express-session'\nconst f = (req) => req.session.id`],
       ['lib/pages/views.ts', `import { Eta } from 'eta'\nimport { render } from './assets.ts'`],
       [
         'lib/router.ts',

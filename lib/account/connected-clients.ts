@@ -1,4 +1,4 @@
-import { logoPath } from '../authorization/client-logo.ts'
+import { logoPath } from '../authorization/consent.ts'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { isLive } from '../protocol/authorization.ts'
 import type { Client } from '../protocol/client.ts'

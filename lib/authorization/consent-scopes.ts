@@ -1,12 +1,9 @@
-import { createHash } from 'node:crypto'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { ScopeOptions } from '../options/options.ts'
-import type { Options } from '../options/resolve.ts'
 import { createText } from '../pages/i18n/text.ts'
 import type { ClientCard, ConsentScope } from '../pages/page-models.ts'
 import type { AuthorizationRequest } from '../protocol/authorization-request.ts'
-import { claimNames } from '../protocol/claims.ts'
-import { allowedScopes, type Client } from '../protocol/client.ts'
+import type { Client } from '../protocol/client.ts'
 import {
   type Consent,
   type ConsentReceipt,
@@ -18,6 +15,7 @@ import {
 import { lookUpLanguage } from '../protocol/languages.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 import { detailWords } from './consent-details.ts'
+import { groupOf, meaningOf, scopeOptions, termsOf } from './context.ts'
 
 /** The headings of the standard scopes (OIDC Core §5.4, §11). */
 const standardGroups: Readonly<Record<string, ConsentScope['group']>> = {
@@ -80,54 +78,7 @@ const hostWords = (
   return { description, details, ...(language !== standard && { language: standard }) }
 }
 
-/** The host's options for a scope; undefined if it has none. */
-const scopeOptions = (
-  { options: { scopes } }: { readonly options: Pick<Options, 'scopes'> },
-  name: string,
-): ScopeOptions | undefined => (Object.hasOwn(scopes, name) ? scopes[name] : undefined)
-
-/**
- * The host's terms for an entry: those of the scope, or for a single claim those of the client's most sensitive scope that
- * reveals it. Otherwise a client could ask for the claim to avoid the terms of the scope.
- */
-const termsOf = (server: AuthorizationServer, client: Client, entry: string): ScopeOptions | undefined => {
-  const { scope: name, claim } = parseEntry(entry)
-  if (claim === undefined) return name === undefined ? undefined : scopeOptions(server, name)
-  const owners = allowedScopes(client)
-    .filter((scope) => claimNames([scope], server.scopeClaims).includes(claim))
-    .map((scope) => scopeOptions(server, scope))
-  return (
-    owners.find((scope) => scope?.risk === 'high') ?? owners.find((scope) => scope?.optional) ?? owners[0]
-  )
-}
-
-/** The heading below which the consent page lists a scope. */
-const groupOf = (scope?: ScopeOptions): ConsentScope['group'] =>
-  scope?.group ?? (scope?.risk === 'high' ? 'change' : 'other')
-
 const productName = (server: ScopeTexts): string => server.options.branding.name ?? 'Latchkey'
-
-const shortHash = (text: string): string => createHash('sha256').update(text).digest('base64url').slice(0, 16)
-
-/** What a consent means to a client that described itself: after a change of its redirect URIs it is another client. */
-const selfOf = ({ metadata }: Client): string =>
-  metadata.self_described === undefined ? '' : shortHash(JSON.stringify([...metadata.redirect_uris].sort()))
-
-/**
- * A hash of what an entry of a consent means. It changes with the description, the claims and the user's choices, but
- * not with the language. Standard scopes and claims mean what OpenID Connect says, unless the host describes them.
- */
-export const meaningOf = (server: AuthorizationServer, client: Client, name: string): string => {
-  const scope = termsOf(server, client, name)
-  if (scope === undefined) return selfOf(client)
-  const { description, details, claims = [], optional = false, risk = 'normal' } = scope
-  const said = JSON.stringify([
-    ...[description, [...claims].sort(), optional, groupOf(scope)],
-    ...(risk === 'high' ? [risk] : []),
-    ...(details === undefined ? [] : [{ details }]),
-  ])
-  return shortHash(`${said}${selfOf(client)}`)
-}
 
 /** The scopes as the consent page lists them. New ones are marked only if the user allowed something before. */
 export const consentScopes = (

@@ -1,8 +1,10 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
+import { keepLogo } from '../clients/logo.ts'
 import type { PageContext } from '../http/context.ts'
+import { ownPath } from '../http/urls.ts'
 import { hashSecret } from '../keys/secrets.ts'
 import type { ClientCard, ConsentDetail } from '../pages/page-models.ts'
-import { type Client, clientName } from '../protocol/client.ts'
+import { type Client, clientName, logoHash } from '../protocol/client.ts'
 import { inLanguage } from '../protocol/client-metadata-languages.ts'
 import type { Consent, ConsentReceipt } from '../protocol/consent.ts'
 import { needsConsent } from '../protocol/next-step.ts'
@@ -14,10 +16,9 @@ import type { FormPurpose } from '../sessions/csrf.ts'
 import { type ActiveLogin, activeLogin } from '../sessions/login.ts'
 import { userClaims } from '../tokens/user-claims.ts'
 import { findOrganizations } from '../users/users.ts'
-import { logoPath } from './client-logo.ts'
 import { consentDetails, receiptDetails } from './consent-details.ts'
-import { meaningOf, type ShownConsent, shownConsent } from './consent-scopes.ts'
-import { consentFor } from './context.ts'
+import { type ShownConsent, shownConsent } from './consent-scopes.ts'
+import { consentFor, meaningOf } from './context.ts'
 import type { PendingRequest } from './pending-request.ts'
 
 /** A pending request, with the user who is to answer it and what the page says about it. */
@@ -139,4 +140,15 @@ export const receiptOf = async (
   const lines = asked.shown.scopes.map((scope) => ({ ...scope, allowed: granted.includes(scope.name) }))
   const claims = Object.keys(await sharedClaims(server, asked))
   return { ...asked.shown, scopes: lines, claims, ...(organization && { organization }) }
+}
+
+/**
+ * The path of a client's logo on our own origin; undefined while there is none. If it has to be fetched, that begins in
+ * the background, and a later page shows it. A client that described itself has none: its logo could be another's.
+ */
+export const logoPath = (server: AuthorizationServer, client: Client): string | undefined => {
+  if (client.metadata.self_described !== undefined) return undefined
+  keepLogo(server, client)
+  const hash = logoHash(client)
+  return hash && ownPath(server, `/logos/${hash}`)
 }

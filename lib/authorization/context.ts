@@ -1,14 +1,19 @@
+import { createHash } from 'node:crypto'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { PageContext } from '../http/context.ts'
-import { type Consent, type ConsentTerms, standingConsent } from '../protocol/consent.ts'
+import type { ScopeOptions } from '../options/options.ts'
+import type { Options } from '../options/resolve.ts'
+import type { ConsentScope } from '../pages/page-models.ts'
+import { claimNames } from '../protocol/claims.ts'
+import { allowedScopes, type Client } from '../protocol/client.ts'
+import { type Consent, type ConsentTerms, parseEntry, standingConsent } from '../protocol/consent.ts'
 import type { Login } from '../protocol/login.ts'
-import type { AuthorizationContext, Decision } from '../protocol/next-step.ts'
+import type { AuthorizationContext, Decision, NextStep } from '../protocol/next-step.ts'
 import { chooseOrganization, lastOrganization, type OrganizationChoice } from '../protocol/organization.ts'
 import { findConsents, type KeptConsent, noOrganization } from '../repositories/index.ts'
 import { type ActiveLogin, activeLogin } from '../sessions/login.ts'
 import { subjectFor } from '../tokens/user-claims.ts'
 import { findOrganizations, type User } from '../users/users.ts'
-import { meaningOf } from './consent-scopes.ts'
 import type { IncomingRequest } from './incoming-request.ts'
 import type { PendingRequest } from './pending-request.ts'
 
@@ -25,7 +30,29 @@ export interface Changes {
 }
 
 /** A login together with its user, so that a decision for the one is a decision for the other. */
-export type UserLogin = Login & { readonly user: User }
+type UserLogin = Login & { readonly user: User }
+
+/** A decided request: what is granted, by which login, on the basis of what. */
+export interface Granted {
+  readonly authorization: AuthorizationContext<UserLogin>
+  readonly step: Extract<NextStep<UserLogin>, { step: 'issue' }>
+}
+
+/** How one kind of request continues. Login, account and consent pages know nothing of it. */
+export interface PendingRequestKind {
+  /** As it is stored with the pending request. */
+  readonly name: string
+  /** The endpoint that continues it by GET. */
+  readonly path: string
+  /** Issues what was granted, and answers; `signed-out` if the login has just ended, and nothing was answered. */
+  grant(context: PageContext, asked: RequestToDecide, granted: Granted): Promise<'answered' | 'signed-out'>
+  /** Ends the request with an error. */
+  refuse(
+    context: PageContext,
+    asked: RequestToDecide,
+    error: Extract<NextStep, { step: 'error' }>,
+  ): Promise<void>
+}
 
 /** What a user allowed a client in one organization: all that is remembered, and what of it applies to this request. */
 interface Remembered {
@@ -98,3 +125,54 @@ export const authorizationContext = async (
     now: server.now(),
   }
 }
+
+/**
+ * A hash of what an entry of a consent means. It changes with the description, the claims and the user's choices, but
+ * not with the language. Standard scopes and claims mean what OpenID Connect says, unless the host describes them.
+ */
+export const meaningOf = (server: AuthorizationServer, client: Client, name: string): string => {
+  const scope = termsOf(server, client, name)
+  if (scope === undefined) return selfOf(client)
+  const { description, details, claims = [], optional = false, risk = 'normal' } = scope
+  const said = JSON.stringify([
+    ...[description, [...claims].sort(), optional, groupOf(scope)],
+    ...(risk === 'high' ? [risk] : []),
+    ...(details === undefined ? [] : [{ details }]),
+  ])
+  return shortHash(`${said}${selfOf(client)}`)
+}
+
+/**
+ * The host's terms for an entry: those of the scope, or for a single claim those of the client's most sensitive scope that
+ * reveals it. Otherwise a client could ask for the claim to avoid the terms of the scope.
+ */
+export const termsOf = (
+  server: AuthorizationServer,
+  client: Client,
+  entry: string,
+): ScopeOptions | undefined => {
+  const { scope: name, claim } = parseEntry(entry)
+  if (claim === undefined) return name === undefined ? undefined : scopeOptions(server, name)
+  const owners = allowedScopes(client)
+    .filter((scope) => claimNames([scope], server.scopeClaims).includes(claim))
+    .map((scope) => scopeOptions(server, scope))
+  return (
+    owners.find((scope) => scope?.risk === 'high') ?? owners.find((scope) => scope?.optional) ?? owners[0]
+  )
+}
+
+/** The host's options for a scope; undefined if it has none. */
+export const scopeOptions = (
+  { options: { scopes } }: { readonly options: Pick<Options, 'scopes'> },
+  name: string,
+): ScopeOptions | undefined => (Object.hasOwn(scopes, name) ? scopes[name] : undefined)
+
+/** The heading below which the consent page lists a scope. */
+export const groupOf = (scope?: ScopeOptions): ConsentScope['group'] =>
+  scope?.group ?? (scope?.risk === 'high' ? 'change' : 'other')
+
+/** What a consent means to a client that described itself: after a change of its redirect URIs it is another client. */
+const selfOf = ({ metadata }: Client): string =>
+  metadata.self_described === undefined ? '' : shortHash(JSON.stringify([...metadata.redirect_uris].sort()))
+
+const shortHash = (text: string): string => createHash('sha256').update(text).digest('base64url').slice(0, 16)

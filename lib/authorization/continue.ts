@@ -1,22 +1,77 @@
 import type { PageContext } from '../http/context.ts'
-import { isReadOnly } from '../http/read-only.ts'
+import { isReadOnly } from '../http/route.ts'
 import { redirectToPage, sendEmpty } from '../http/send.ts'
 import { ownPath } from '../http/urls.ts'
-import type { AuthorizationRequest } from '../protocol/authorization-request.ts'
+import { type AuthorizationRequest, responseTarget } from '../protocol/authorization-request.ts'
 import { EndedRequestError } from '../protocol/ended-request.ts'
+import { AuthorizationResponseError, type AuthorizationTarget, OAuthError } from '../protocol/errors.ts'
 import type { Login } from '../protocol/login.ts'
 import { lacksLevel, type NextStep, nextStep, unmetLevel, withSettledLevel } from '../protocol/next-step.ts'
-import { decidePendingRequest, selectLogin } from '../repositories/index.ts'
+import { consumePendingRequest, decidePendingRequest, selectLogin } from '../repositories/index.ts'
 import { boundBrowser } from '../sessions/browser-binding.ts'
 import { leaveNotice } from '../sessions/notice.ts'
-import { authorizeKind } from './authorize-kind.ts'
-import { authorizationContext, type Changes, type RequestToDecide } from './context.ts'
+import { endSurplus } from '../tokens/surplus.ts'
+import {
+  authorizationContext,
+  type Changes,
+  type PendingRequestKind,
+  type RequestToDecide,
+} from './context.ts'
 import { deviceKind } from './device-kind.ts'
+import { issueAuthorizationResponse } from './issue.ts'
 import { loginLocation } from './login-location.ts'
 import { keepPending, type PendingRequest, requestParameter } from './pending-request.ts'
-import type { PendingRequestKind } from './pending-request-kind.ts'
+import { sendAuthorizationResponse } from './response.ts'
 
-/** Every kind of request that a user can be asked about. A new kind is one file and one entry here. */
+/** @throws OAuthError if the request has no redirect URI, and so was not made here */
+const targetOf = ({ request, client }: Pick<RequestToDecide, 'request' | 'client'>): AuthorizationTarget => {
+  const target = responseTarget(request, client)
+  if (target === undefined) throw new OAuthError('invalid_request', 'redirect_uri is missing')
+  return target
+}
+
+/** A request at the authorization endpoint (RFC 6749 §4.1, OIDC Core §3.1): its answer goes to the redirect URI. */
+const authorizeKind: PendingRequestKind = {
+  name: 'authorize',
+  path: '/authorize',
+
+  async grant(context, { client, request, pending }, { authorization, step }) {
+    const { server, info } = context
+    const { login, scopes, claims, organization } = step
+    const issued = await issueAuthorizationResponse(server, {
+      ...{ context: authorization, login, user: login.user, scopes, claims, organization },
+      pendingId: pending?.id,
+    })
+    if (issued === 'signed-out') return issued
+    if (issued === 'withdrawn') {
+      const description = 'the user has just removed this client'
+      throw new AuthorizationResponseError(targetOf({ request, client }), 'access_denied', description)
+    }
+    server.events.announce('authorization.issued', info, {
+      authorizationId: issued.authorizationId,
+      clientId: request.clientId,
+      subject: login.subject,
+      scopes,
+      responseType: request.responseType,
+      ...(organization !== undefined && { organization }),
+    })
+    await sendAuthorizationResponse(context, targetOf({ request, client }), issued.parameters)
+    const offline = scopes.includes('offline_access')
+    const { subject } = login
+    if (server.isSurplusCheckDue()) endSurplus(server, { subject, clientId: request.clientId, offline }, info)
+    return 'answered'
+  },
+
+  async refuse({ server }: PageContext, { client, request, pending }, { code, description }) {
+    const now = server.now()
+    if (pending && !(await consumePendingRequest(server.database, { id: pending.id, now }))) {
+      throw new EndedRequestError('finished', client)
+    }
+    throw new AuthorizationResponseError(targetOf({ request, client }), code, description)
+  },
+}
+
+/** Every kind of request that a user can be asked about. A new kind is one entry here. */
 const kinds: readonly PendingRequestKind[] = [authorizeKind, deviceKind]
 
 /** A pending request, to be decided. */

@@ -6,9 +6,8 @@ import { EndedRequestError } from '../protocol/ended-request.ts'
 import { consumePendingRequest, decideDevice } from '../repositories/index.ts'
 import { endSurplus } from '../tokens/surplus.ts'
 import { clientCard } from './consent.ts'
-import type { RequestToDecide } from './context.ts'
+import type { PendingRequestKind, RequestToDecide } from './context.ts'
 import { issueAuthorizationResponse } from './issue.ts'
-import type { PendingRequestKind } from './pending-request-kind.ts'
 
 /**
  * The device of a request that still waits for a decision.

@@ -20,7 +20,7 @@ import {
   removeOldestPendingRequests,
 } from '../repositories/index.ts'
 import { type Browser, bindBrowser, boundBrowser } from '../sessions/browser-binding.ts'
-import { rememberedSid } from '../sessions/browser-logins.ts'
+import { rememberedSid } from '../sessions/login.ts'
 import { renderPageError } from './response.ts'
 
 /** The parameter by which our own pages name the request they are about. */

@@ -1,6 +1,6 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { PageContext } from '../http/context.ts'
-import { isReadOnly } from '../http/read-only.ts'
+import { isReadOnly } from '../http/route.ts'
 import { createSecret, hashSecret, isSecretOf } from '../keys/secrets.ts'
 import type { AuthorizationRequest } from '../protocol/authorization-request.ts'
 import { type Client, profileLifetime } from '../protocol/client.ts'
@@ -14,8 +14,7 @@ import {
   removeUnopenedRequests,
 } from '../repositories/index.ts'
 import { boundBrowser } from '../sessions/browser-binding.ts'
-import { rememberedSid } from '../sessions/browser-logins.ts'
-import { activeLogin } from '../sessions/login.ts'
+import { activeLogin, rememberedSid } from '../sessions/login.ts'
 import type { Changes, RequestToDecide } from './context.ts'
 import { assertPending, pendingLifetime, readyBrowser } from './pending-request.ts'
 

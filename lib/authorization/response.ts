@@ -1,14 +1,17 @@
+import type { ServerSetup } from '../authorization-server.ts'
 import type { Incoming } from '../http/context.ts'
 import { errorRenderer, oauthErrorOf, reportServerError, sendErrorPage } from '../http/errors.ts'
 import { languageOf } from '../http/language.ts'
+import { readyInTime } from '../http/ready.ts'
 import { sendRedirect } from '../http/send.ts'
 import { sendPage } from '../http/send-page.ts'
+import { signJwt } from '../keys/jwt.ts'
 import {
   AuthorizationResponseError,
   type AuthorizationTarget,
   type ResponseDelivery,
+  type ResponseSigning,
 } from '../protocol/errors.ts'
-import { signedResponse } from './signed-response.ts'
 
 const separatorOf = (redirectUri: string, mode: ResponseDelivery): string => {
   if (mode.startsWith('fragment')) return '#'
@@ -47,3 +50,22 @@ export const renderPageError = errorRenderer((incoming, error) => {
     sendErrorPage(incoming, failure)
   })
 })
+
+/** Seconds; JARM §2.1 recommends ten minutes at most. */
+const lifetime = 600
+
+/**
+ * An authorization response as one signed JWT (JARM §2.1).
+ *
+ * @param parameters of the response, with `iss`
+ * @throws OAuthError `temporarily_unavailable` if the keys cannot be read
+ */
+const signedResponse = async (
+  setup: ServerSetup,
+  { clientId, algorithm }: ResponseSigning,
+  parameters: Readonly<Record<string, string>>,
+): Promise<string> => {
+  const server = setup.current() ?? (await readyInTime(setup))
+  const claims = { ...parameters, aud: clientId, exp: server.now() + lifetime }
+  return signJwt(server.keys.signingKey(algorithm), claims)
+}

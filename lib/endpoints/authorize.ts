@@ -10,7 +10,7 @@ import { redirectToPage } from '../http/send.ts'
 import { ownPath } from '../http/urls.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 import { pushedSecret } from '../protocol/pushed-request.ts'
-import { rememberedSid } from '../sessions/browser-logins.ts'
+import { rememberedSid } from '../sessions/login.ts'
 
 /** Our own pages name a pending request; a request with a client_id is a new one. */
 const isResumed = (parameters: Parameters): boolean =>

@@ -11,9 +11,8 @@ import type { Parameters } from '../protocol/parameters.ts'
 import { countRecoveryCodes, findSecondFactorRecord, removeSecondFactor } from '../repositories/index.ts'
 import { bindBrowser, boundBrowser } from '../sessions/browser-binding.ts'
 import { assertCsrf, csrfToken, type FormPurpose } from '../sessions/csrf.ts'
-import { type ActiveLogin, activeLogin } from '../sessions/login.ts'
+import { type ActiveLogin, activeLogin, recentLogin } from '../sessions/login.ts'
 import { clearNotice, leaveNotice, type Notice, readNotice } from '../sessions/notice.ts'
-import { recentLogin } from '../sessions/recent-login.ts'
 import { checkCode } from '../sessions/second-factor.ts'
 import {
   confirmEnrolment,

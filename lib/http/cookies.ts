@@ -1,8 +1,17 @@
 import { parse, serialize } from 'cookie'
 import type { Request, Response } from 'express'
 import type { ServerSetup } from '../authorization-server.ts'
-import { isReadOnly } from './read-only.ts'
-import { cookieName, isSecure } from './urls.ts'
+import { isReadOnly } from './route.ts'
+
+/** Whether cookies are Secure: the issuer decides, never the request. */
+export const isSecure = (server: ServerSetup): boolean => server.issuer.startsWith('https:')
+
+/** The name of a cookie; `__Host-` makes the browser insist on Secure, Path=/ and no Domain. */
+export const cookieName = (server: ServerSetup, purpose: string): string =>
+  `${isSecure(server) ? '__Host-' : ''}latchkey_${server.fingerprint}_${purpose}`
+
+/** The key of our data in a session. */
+export const sessionKey = (server: ServerSetup): string => `latchkey:${server.fingerprint}`
 
 /** The value of one of our cookies. */
 export const readCookie = (server: ServerSetup, req: Request, purpose: string): string | undefined =>

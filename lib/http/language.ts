@@ -6,7 +6,7 @@ import { lookUpLanguage, parseAcceptLanguage, parseUiLocales, withoutRefused } f
 import type { Incoming } from './context.ts'
 import { readCookie, setCookie } from './cookies.ts'
 import { queryOf } from './form.ts'
-import { isReadOnly } from './read-only.ts'
+import { isReadOnly } from './route.ts'
 import { redirectToPage } from './send.ts'
 import { ownPath } from './urls.ts'
 

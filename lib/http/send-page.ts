@@ -1,7 +1,9 @@
+import type { Request, Response } from 'express'
+import helmet from 'helmet'
 import type { PageModels, PageName } from '../pages/page-models.ts'
+import { type RedirectUriKind, redirectUriKind } from '../protocol/redirect-uri.ts'
 import type { Incoming, PageOptions } from './context.ts'
 import { languageChoices } from './language.ts'
-import { setPageHeaders } from './security-headers.ts'
 import { sendHtml } from './send.ts'
 
 /** Answers with a page in this language. */
@@ -17,4 +19,82 @@ export const sendPage = <Name extends PageName>(
   const html = server.views.render(page, model, { language, choices })
   setPageHeaders(res, redirectUri, frames)
   sendHtml(res, html, { status, headers: { 'Content-Language': language, ...headers } })
+}
+
+/**
+ * Sources for the `form-action` of a page. Browsers check it on every redirect after a POST, so it must include the
+ * scheme of the client's redirect URI: otherwise the Allow button seems to do nothing although the code was issued.
+ */
+const formActionFor = (redirectUri: string): string[] => {
+  const url = new URL(redirectUri)
+  const sources: Readonly<Record<RedirectUriKind, readonly string[]>> = {
+    https: ['https:'],
+    http: ['https:', 'http:'],
+    // CSP has no source for [::1].
+    loopback:
+      url.hostname === '[::1]' ? ['https:', 'http:'] : ['https:', 'http://127.0.0.1:*', 'http://localhost:*'],
+    'private-use': ['https:', url.protocol],
+  }
+  return ["'self'", ...sources[redirectUriKind(redirectUri)]]
+}
+
+type HeaderMiddleware = (req: Request, res: Response, next: (error?: unknown) => void) => void
+
+const contentSecurityPolicy = (
+  formAction: readonly string[],
+  frameSrc: readonly string[] = [],
+): HeaderMiddleware =>
+  helmet.contentSecurityPolicy({
+    useDefaults: false,
+    directives: {
+      defaultSrc: ["'none'"],
+      styleSrc: ["'self'"],
+      imgSrc: ["'self'"],
+      scriptSrc: ["'self'"],
+      baseUri: ["'none'"],
+      frameAncestors: ["'none'"],
+      formAction: [...formAction],
+      ...(frameSrc.length > 0 && { frameSrc: [...frameSrc] }),
+    },
+  })
+
+// Made once: helmet checks every directive when it makes a policy.
+const ownPolicy = contentSecurityPolicy(["'self'"])
+const httpsPolicy = contentSecurityPolicy(["'self'", 'https:'])
+const others: readonly HeaderMiddleware[] = [
+  helmet.frameguard({ action: 'deny' }),
+  helmet.noSniff(),
+  // With no-referrer, browsers would send `Origin: null` with our own forms.
+  helmet.referrerPolicy({ policy: 'same-origin' }),
+]
+
+const policyFor = (redirectUri: string | undefined, frames: readonly string[]): HeaderMiddleware => {
+  if (frames.length > 0) {
+    const origins = new Set(frames.map((url) => new URL(url).origin))
+    return contentSecurityPolicy(redirectUri === undefined ? ["'self'"] : formActionFor(redirectUri), [
+      ...origins,
+    ])
+  }
+  if (redirectUri === undefined) return ownPolicy
+  return redirectUriKind(redirectUri) === 'https'
+    ? httpsPolicy
+    : contentSecurityPolicy(formActionFor(redirectUri))
+}
+
+/**
+ * Sets the headers of a page, replacing those of an app-wide helmet.
+ *
+ * @param redirectUri where the pending request will end, so that forms may lead there
+ * @param frames URLs that the page opens in frames
+ */
+const setPageHeaders = (res: Response, redirectUri?: string, frames: readonly string[] = []): void => {
+  for (const middleware of [policyFor(redirectUri, frames), ...others]) {
+    middleware(res.req, res, (error) => {
+      if (error) throw error
+    })
+  }
+  res.setHeader('Cache-Control', 'no-store')
+  // A client may sign users in through a popup, which this header would separate from the client.
+  res.removeHeader('Cross-Origin-Opener-Policy')
+  res.removeHeader('Content-Security-Policy-Report-Only')
 }

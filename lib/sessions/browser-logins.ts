@@ -1,6 +1,6 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { PageContext } from '../http/context.ts'
-import { sessionKey } from '../http/urls.ts'
+import { sessionKey } from '../http/cookies.ts'
 import { randomId } from '../keys/secrets.ts'
 import type { Login } from '../protocol/login.ts'
 import type { RequestInfo } from '../protocol/request-info.ts'
@@ -14,23 +14,6 @@ import {
 } from '../repositories/index.ts'
 import { announceLogout, type EndedLogin } from '../tokens/back-channel-logout.ts'
 import { type Browser, bindBrowser } from './browser-binding.ts'
-
-// A session names the current login only. Which logins began in a browser stands in the database, under the cookie of
-// that browser, because hosts regenerate and destroy their sessions.
-
-/** The login that this session data names, valid or not. */
-export const sidIn = (
-  server: AuthorizationServer,
-  session: Readonly<Record<string, unknown>>,
-): string | undefined => {
-  const data = session[sessionKey(server)]
-  const sid: unknown = typeof data === 'object' && data !== null && 'sid' in data ? data.sid : undefined
-  return typeof sid === 'string' ? sid : undefined
-}
-
-/** The login that the session of this browser names, valid or not. */
-export const rememberedSid = ({ server, session }: PageContext): string | undefined =>
-  sidIn(server, session.data())
 
 /** The request that ends a login, and the administrator, if one does. */
 export interface EndedBy {

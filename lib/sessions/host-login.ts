@@ -3,7 +3,6 @@ import type { Context, PageContext } from '../http/context.ts'
 import { hashSecret, randomId } from '../keys/secrets.ts'
 import type { HostLogin } from '../options/options.ts'
 import { callHost } from '../users/host-function.ts'
-import { assertMethods } from './authentication-methods.ts'
 
 // Every time in seconds is below this for three thousand years; every time in milliseconds is above it.
 const maxTime = 100_000_000_000
@@ -53,4 +52,19 @@ export const hostLoginHash = (
   const id = session.id()
   const browser = id !== undefined && cookie.includes(id) ? id : cookie
   return hashSecret(JSON.stringify([browser || randomId(), String(subject), authTime ?? null, acr ?? null]))
+}
+
+/**
+ * Checks the authentication methods that a function of the host returned (RFC 8176 §1): ID tokens contain them, pages list
+ * them, and they decide who may add a passkey.
+ *
+ * @param amr undefined if the host returned none
+ * @param option named in the error
+ * @throws TypeError unless they are undefined, or a list of at least one string
+ * @example assertMethods(login.amr, 'login.current')
+ */
+export const assertMethods = (amr: unknown, option: string): void => {
+  if (amr === undefined) return
+  if (Array.isArray(amr) && amr.length > 0 && amr.every((method) => typeof method === 'string')) return
+  throw new TypeError(`latchkey: ${option} must return amr as a list of strings, or leave it out`)
 }

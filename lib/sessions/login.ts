@@ -1,21 +1,13 @@
 import type { Request } from 'express'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { PageContext } from '../http/context.ts'
-import { isReadOnly } from '../http/read-only.ts'
-import { createRequestInfo } from '../http/request-info.ts'
+import { sessionKey } from '../http/cookies.ts'
+import { createRequestInfo, isReadOnly } from '../http/route.ts'
 import { findLogin, type LoginRecord, listLogins } from '../repositories/index.ts'
 import { callHost } from '../users/host-function.ts'
 import type { User } from '../users/users.ts'
 import { boundBrowser } from './browser-binding.ts'
-import {
-  type EndedBy,
-  end,
-  endLoginsOfBrowser,
-  loginsOf,
-  rememberedSid,
-  sidIn,
-  storeLogin,
-} from './browser-logins.ts'
+import { type EndedBy, end, endLoginsOfBrowser, loginsOf, storeLogin } from './browser-logins.ts'
 import { forgetHostLogin, hostDecides, hostLogin, hostLoginHash } from './host-login.ts'
 import { hostSessionData } from './session.ts'
 
@@ -24,6 +16,23 @@ export interface ActiveLogin {
   readonly login: LoginRecord
   readonly user: User
 }
+
+// A session names the current login only. Which logins began in a browser stands in the database, under the cookie of
+// that browser, because hosts regenerate and destroy their sessions.
+
+/** The login that this session data names, valid or not. */
+const sidIn = (
+  server: AuthorizationServer,
+  session: Readonly<Record<string, unknown>>,
+): string | undefined => {
+  const data = session[sessionKey(server)]
+  const sid: unknown = typeof data === 'object' && data !== null && 'sid' in data ? data.sid : undefined
+  return typeof sid === 'string' ? sid : undefined
+}
+
+/** The login that the session of this browser names, valid or not. */
+export const rememberedSid = ({ server, session }: PageContext): string | undefined =>
+  sidIn(server, session.data())
 
 const findKnown = async (
   server: AuthorizationServer,
@@ -79,6 +88,27 @@ export const activeLogin = async (
   const login = await currentLogin(context, read)
   const user = login && (await context.server.users.find(login.subject))
   return login && user && { login, user }
+}
+
+/** Seconds after a sign-in in which a user may add a passkey, a second factor or a token. */
+const tenMinutes = 600
+
+/**
+ * The login, if the user has signed in lately. What a user adds to the account outlives the session, and another person
+ * may find an older session open. The time of a login of the host counts only if the host says it, and not that of the
+ * first visit.
+ *
+ * @param active undefined if no user is signed in
+ * @param within seconds
+ */
+export const recentLogin = async (
+  context: PageContext,
+  active: ActiveLogin | undefined,
+  within = tenMinutes,
+): Promise<ActiveLogin | undefined> => {
+  if (active === undefined || context.server.now() - active.login.authTime > within) return undefined
+  const isTimeKnown = !active.login.fromHost || (await hostLogin(context))?.authTime !== undefined
+  return isTimeKnown ? active : undefined
 }
 
 /** The active logins of a user in this browser: the current one, and those before it. */

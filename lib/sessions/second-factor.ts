@@ -6,8 +6,8 @@ import { createReplay } from '../repositories/index.ts'
 import type { LoginOutcome } from '../throttle/login-throttle.ts'
 import { callHost } from '../users/host-function.ts'
 import type { User } from '../users/users.ts'
-import { assertMethods } from './authentication-methods.ts'
 import { accountOf, deviceOf } from './device-cookie.ts'
+import { assertMethods } from './host-login.ts'
 import { storedSecondFactor } from './stored-totp.ts'
 
 const isSecondFactor = (factor: unknown): factor is SecondFactor =>
