@@ -124,8 +124,8 @@ export const driverOf = (knex: Knex, { preparedStatements = true }: DriverOption
   throw new Error(`latchkey: database client ${name} is not supported; ${remedy}`)
 }
 
-// What Knex and the drivers do not document; that of pg's queries is in pg-query.ts. A test in test/repositories/driver.test.ts checks each name
-// against the installed versions.
+// What follows relies on what Knex and the drivers do not document; for queries of pg see pg-query.ts. A test in
+// test/repositories/driver.test.ts checks each name against the installed versions.
 
 /** @returns Knex's name of the driver */
 export const driverName = (knex: Knex): string => String(knex.client.driverName)
