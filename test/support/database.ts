@@ -6,6 +6,7 @@ import { closedAfterFile } from './told.ts'
 export interface TestDatabase {
   readonly knex: Knex
   readonly tablePrefix: string
+  /** May be called more than once. */
   close(): Promise<void>
 }
 
@@ -52,14 +53,16 @@ export const openTestDatabase = (url = process.env.DATABASE_URL, content?: Buffe
   }
   const tablePrefix = `t${randomBytes(4).toString('hex')}_`
   const server = knex({ client: clientOf(url), connection: connectionTo(url), pool: { min: 0, max: 8 } })
-  return {
-    knex: server,
-    tablePrefix,
-    close: async () => {
-      await dropTables(server, tablePrefix)
-      await server.destroy()
-    },
+  let closed: Promise<void> | undefined
+  const drop = async (): Promise<void> => {
+    await dropTables(server, tablePrefix)
+    await server.destroy()
   }
+  const close = (): Promise<void> => {
+    closed ??= drop()
+    return closed
+  }
+  return { knex: server, tablePrefix, close }
 }
 
 /** From now on every statement borrows a connection, as on a server; SQLite otherwise uses one that lies idle. */
