@@ -76,8 +76,8 @@ const returnKept = ({ knex, kept }: Database): void => {
 }
 
 /**
- * Gives a connection back. Unless another statement waits for it, that happens at the end of this turn of the event loop: the next
- * statement of a request mostly follows in the same turn, and borrowing takes longer than sending it.
+ * Gives a connection back. Unless another statement waits for it, that happens at the end of this turn of the event
+ * loop: the next statement of a request mostly follows in the same turn, and borrowing takes longer than sending it.
  */
 const release = (db: Database, connection: unknown): void => {
   const { driver, knex, kept } = db
