@@ -128,7 +128,7 @@ underAttack(
         const refused = await ask(clientId)
         expectRefusal(refused, 'invalid_client')
         // As for a client that nobody knows: no oracle for what listens where.
-        expect(comparable(refused)).toEqual(comparable(await ask('nobody')))
+        expect(comparable(refused)).toEqual(comparable(await ask('unknown-client')))
         const [warning] = await warnings.until(1)
         expect(warning).toMatch(/^latchkey: the keys at http/)
         expect(warning).toMatch(/not public|only https|no response/)

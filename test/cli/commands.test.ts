@@ -192,7 +192,7 @@ describe('with the defaults of development', () => {
       [['client', 'create', '--redirect-uri', callback, '--scope', 'orders:read'], 'orders:read'],
       [['client', 'create', '--redirect-uri', callback, '--grant-type', 'password'], 'grant_types must'],
       [[...create, '--redirect-uri', 'https://evil.example/'], 'client_id: shop is already registered'],
-      [['client', 'rotate-secret', 'nobody'], 'client nobody is not registered'],
+      [['client', 'rotate-secret', 'unknown-client'], 'client unknown-client is not registered'],
     ]
     const outcomes = await Promise.all(refusals.map(([args]) => cli.run(folder, args)))
     refusals.forEach(([, message], index) => {
@@ -200,7 +200,7 @@ describe('with the defaults of development', () => {
       expect(outcomes[index]!.stderr).not.toMatch(stack)
     })
     expect(await rowsOf(folder, 'oauth_clients')).toHaveLength(1)
-    expect((await cli.run(folder, ['client', 'show', 'nobody', '--debug'])).stderr).toMatch(stack)
+    expect((await cli.run(folder, ['client', 'show', 'unknown-client', '--debug'])).stderr).toMatch(stack)
   })
 
   test('disable, enable, update, show and delete change one client and no other', async () => {

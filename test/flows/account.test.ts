@@ -378,7 +378,7 @@ describe('removing', () => {
     const fields = fieldsOf(await confirmOf(agent, 'Web client'), 'csrf_token')
     const decided = { ...fields, decision: 'remove', removed: 'web' }
     await agent.open(`${account}?${new URLSearchParams(decided)}`)
-    for (const removed of ['web', 'nobody']) {
+    for (const removed of ['web', 'unknown-client']) {
       const page = await agent.open(`${account}?${new URLSearchParams({ removed })}`)
       expect(namesOf(page)).toEqual(['Web client'])
       expect(page.html).not.toContain('role="status"')

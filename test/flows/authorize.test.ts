@@ -45,10 +45,12 @@ describe('before client and redirect URI are verified every error is a page', ()
   test('the page does not repeat the request; in development it shows the reason', async () => {
     const attack = `"'><script>alert(1)</script>`
     for (const name of ['client_id', 'redirect_uri', 'state', 'scope']) {
-      const { html } = await browser().get(authorizeUrl({ ...web, client_id: 'nobody', [name]: attack }))
+      const { html } = await browser().get(
+        authorizeUrl({ ...web, client_id: 'unknown-client', [name]: attack }),
+      )
       expect(html).not.toContain('<script')
     }
-    const { html } = await browser().get(authorizeUrl({ ...web, client_id: 'nobody' }))
+    const { html } = await browser().get(authorizeUrl({ ...web, client_id: 'unknown-client' }))
     expect(html).toContain('client_id does not name a registered client')
   })
 })

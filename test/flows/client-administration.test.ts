@@ -356,13 +356,16 @@ describe('a rotated secret', () => {
   })
 })
 
-test.each(['nobody', '', 'WEB', 'web ', "' OR 1=1 --"])('an unknown client is refused: %j', async (id) => {
-  expect(await clients.get(id)).toBeUndefined()
-  const before = await table('clients')
-  const calls = [clients.disable(id), clients.enable(id), clients.delete(id), clients.rotateSecret(id)]
-  const reason = { code: 'invalid_client', message: `client ${id} is not registered` }
-  for (const outcome of await Promise.allSettled([...calls, clients.update(id, {})]))
-    expect(outcome).toMatchObject({ status: 'rejected', reason })
-  expect(await table('clients')).toEqual(before)
-  expect(announced()).toEqual([])
-})
+test.each(['unknown-client', '', 'WEB', 'web ', "' OR 1=1 --"])(
+  'an unknown client is refused: %j',
+  async (id) => {
+    expect(await clients.get(id)).toBeUndefined()
+    const before = await table('clients')
+    const calls = [clients.disable(id), clients.enable(id), clients.delete(id), clients.rotateSecret(id)]
+    const reason = { code: 'invalid_client', message: `client ${id} is not registered` }
+    for (const outcome of await Promise.allSettled([...calls, clients.update(id, {})]))
+      expect(outcome).toMatchObject({ status: 'rejected', reason })
+    expect(await table('clients')).toEqual(before)
+    expect(announced()).toEqual([])
+  },
+)

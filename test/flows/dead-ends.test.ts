@@ -154,7 +154,7 @@ test('Allow after a login of another user in another tab asks once more, under t
   codeOf(await browser.decide(again, 'allow'))
 })
 
-test('a browser that blocks cookies gets a page that says so, and Try again leads to the client', async () => {
+test('a browser that blocks cookies gets a page about it, whose link Try again leads to the client', async () => {
   const first = await browser.get(request())
   browser.cookies.clear()
   const page = await browser.follow(first)

@@ -311,7 +311,7 @@ describe('in production', () => {
     // The next request finds it mended, without a restart.
     const page = await agent.open(authorizeUrl(web))
     expect({ status: page.status, path: page.url.pathname }).toEqual({ status: 200, path: '/oauth/login' })
-    const refused = await agent.get(authorizeUrl({ ...web, client_id: 'nobody' }))
+    const refused = await agent.get(authorizeUrl({ ...web, client_id: 'unknown-client' }))
     expectErrorPage(refused, 400)
     expect(refused.html).not.toContain('client_id')
     expect(refused.html).toContain('unauthorized_client')
@@ -340,7 +340,7 @@ test('an Express 4 host has the whole flow, errors and 405 too', async () => {
     const { body } = await redeem(host as Host, codeOf(done))
     expect(claimsOf(body.id_token).sub).toBe('1')
     expectExpiredPage(await agent.get(login.url.href))
-    expectErrorPage(await agent.get(authorizeUrl({ ...web, client_id: 'nobody' })), 400)
+    expectErrorPage(await agent.get(authorizeUrl({ ...web, client_id: 'unknown-client' })), 400)
     const refused = await agent.get(authorizeUrl({ ...web, scope: '"' }))
     expectErrorRedirect(refused, 'invalid_scope', { state: 's' })
     expect((await agent.send('PUT', '/oauth/authorize')).status).toBe(405)

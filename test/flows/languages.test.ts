@@ -104,7 +104,7 @@ describe('the language of a page', () => {
 
   test('holds for error pages: before the client is known, for a request that waits, and for a forged form', async () => {
     const agent = speaking('fr')
-    const unknown = await agent.open(authorizeUrl({ client_id: 'nobody', ui_locales: 'de' }))
+    const unknown = await agent.open(authorizeUrl({ client_id: 'unknown-client', ui_locales: 'de' }))
     expect([unknown.status, languageOf(unknown)]).toEqual([400, 'de'])
     expect(title(unknown)).toBe('Fehler: Diese Anfrage kann nicht abgeschlossen werden · Acme')
     expect(choicesOf(unknown).en).toBe('/oauth/authorize?language=en')
@@ -187,7 +187,9 @@ describe('the choice in the footer', () => {
     const consent = await agent.signIn(page)
     expect(languageOf(consent)).toBe('fr')
     expect(languageOf(await agent.open('/oauth/account'))).toBe('fr')
-    expect(languageOf(await agent.open(authorizeUrl({ client_id: 'nobody', ui_locales: 'es' })))).toBe('fr')
+    expect(
+      languageOf(await agent.open(authorizeUrl({ client_id: 'unknown-client', ui_locales: 'es' }))),
+    ).toBe('fr')
   })
 
   test('is also on the page after a failed form, and redirects to the page with the form', async () => {

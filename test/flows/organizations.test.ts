@@ -295,7 +295,7 @@ describe('where nothing else is left to ask', () => {
   test('the user must choose one of their own', async () => {
     const { agent, page } = await choosePage(ours)
     const fields = { ...fieldsOf(page, 'value="choose"'), decision: 'choose' }
-    for (const organization of ['', 'nobody', initech.id]) {
+    for (const organization of ['', 'unknown-organization', initech.id]) {
       const again = await agent.post('/oauth/consent', { ...fields, organization })
       expect(again.status).toBe(400)
       expect(again.html).toMatch(/<title>Error: Choose a workspace/)

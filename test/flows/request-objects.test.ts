@@ -184,7 +184,7 @@ describe('a request object', () => {
     published.set('/object', unsigned())
     const evil = 'https://evil.example/'
     const refused: Record<string, string>[] = [
-      { client_id: 'nobody', request_uri },
+      { client_id: 'unknown-client', request_uri },
       { client_id: 'disabled', redirect_uri: '', request_uri },
       { redirect_uri: evil, request_uri },
       { request: await signed({ redirect_uri: evil }) },

@@ -231,7 +231,7 @@ describe.each(kinds)('a guard in another process, with %s tokens', (kind) => {
 })
 
 describe('introspection by a guard', () => {
-  test('is cached only if the API says so, and only for valid tokens; a JWT is valid until it expires', async () => {
+  test('is cached only if the API sets cacheSeconds, and only for valid tokens; a JWT is valid until it expires', async () => {
     const caching = apiWith({
       ...optionsOf('opaque'),
       introspection: { ...introspection, cacheSeconds: 60 },

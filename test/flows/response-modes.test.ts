@@ -198,7 +198,10 @@ describe('the form of form_post', () => {
   })
 
   test('is not sent before client and redirect URI are verified', async () => {
-    const wrongs: Record<string, string>[] = [{ client_id: 'nobody' }, { redirect_uri: `${callback}/other` }]
+    const wrongs: Record<string, string>[] = [
+      { client_id: 'unknown-client' },
+      { redirect_uri: `${callback}/other` },
+    ]
     for (const wrong of wrongs) {
       const answer = await browser().get(authorizeUrl({ ...web, response_mode: 'form_post', ...wrong }))
       expect([answer.status, answer.location]).toEqual([400, undefined])

@@ -42,7 +42,7 @@ test.each<[string, (agent: RawBrowser) => string | Promise<string>]>([
   ['the consent page', (agent) => pendingAt(agent, 'consent')],
   ['the choice of an account', (agent) => pendingAt(agent, 'select_account')],
   ['an error for the client', () => authorizeUrl({ ...web, prompt: 'none', scope: 'nothing' })],
-  ['a request of an unknown client', () => authorizeUrl({ client_id: 'nobody' })],
+  ['a request of an unknown client', () => authorizeUrl({ client_id: 'unknown-client' })],
   ['a request that has expired', () => '/oauth/consent?authorization_request=lk_ar_x'],
   ['connected apps', () => '/oauth/account'],
   ['the removal of one', () => '/oauth/account?client_id=web'],

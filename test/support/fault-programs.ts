@@ -81,7 +81,7 @@ export const openServerFolder = (account: string): ServerFolder => {
   }
 }
 
-/** `describe` for tests that cannot run everywhere; where they cannot, they are skipped and a line says so. */
+/** `describe` for tests that cannot run everywhere; where they cannot, they are skipped with a message. */
 export const describeWhere = (missing: string | undefined, name: string, tests: () => void): void => {
   if (missing !== undefined) console.warn(`skipped: ${name}, because ${missing}`)
   const describing = missing === undefined ? describe : describe.skip

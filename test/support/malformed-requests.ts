@@ -140,7 +140,7 @@ const hostileTexts = [
   ...['openid', 'offline_access', 'openid openid', 'a'.repeat(2048), 'b'.repeat(2049), 'c'.repeat(9000)],
   ...'a.b.c .. . eyJhbGciOiJub25lIn0.e30. eyJhbGciOiJSUzI1NiJ9.e30.AAAA e30.e30.e30 = ===='.split(' '),
   ...['$CODE', '$REFRESH_TOKEN', '$ACCESS_TOKEN', '$ID_TOKEN', '$ASSERTION', '$LOGIN_REQUEST', '$COOKIE'],
-  ...['web', 'native', 'signer', 'nobody', 'WEB', 'machine'],
+  ...['web', 'native', 'signer', 'unknown-client', 'WEB', 'machine'],
 ]
 
 const hostileText = fc.oneof(

@@ -122,7 +122,7 @@ export function missing(service: Service): string | undefined {
 }
 
 /**
- * `describe` for tests that need services. Without one of them the tests are skipped and a line says so;
+ * `describe` for tests that need services. Without one of them the tests are skipped with a message;
  * with REQUIRE_SERVICES=1 a missing service is a failing test instead.
  *
  * @example describeWith('chromium', 'the login page', () => { test(…) })

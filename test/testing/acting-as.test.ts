@@ -220,7 +220,9 @@ describe('actingAs', () => {
   })
 
   test('refuses a client that is unknown or disabled', async () => {
-    await expect(actingAs(host.oauth, 1, '', { client: 'nobody' })).rejects.toThrow('the client nobody')
+    await expect(actingAs(host.oauth, 1, '', { client: 'unknown-client' })).rejects.toThrow(
+      'the client unknown-client',
+    )
     const { knex, tablePrefix } = host.database
     const native = knex(`${tablePrefix}clients`).where({ client_id: 'native' })
     await native.clone().update({ disabled_at: 1 })
@@ -283,7 +285,7 @@ describe('actingAsClient', () => {
   })
 
   test.each([
-    ['an unregistered client', 'nobody', '', 'the client nobody'],
+    ['an unregistered client', 'unknown-client', '', 'the client unknown-client'],
     [
       'a client that is not registered for it',
       'native',

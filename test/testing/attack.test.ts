@@ -213,7 +213,11 @@ describe('the app', () => {
   const { client, user } = attackOptions
   test.each([
     ['a wrong password', { user: { ...user, password: 'x' } }, /expected a code from .*login/],
-    ['an unknown client', { client: { ...client, client_id: 'nobody' } }, /expected a code from .*400/],
+    [
+      'an unknown client',
+      { client: { ...client, client_id: 'unknown-client' } },
+      /expected a code from .*400/,
+    ],
     [
       'an unregistered redirect URI',
       { client: { ...client, redirect_uri: 'https://x.example/' } },

@@ -93,7 +93,7 @@ describe("the host's table", () => {
     }
   })
 
-  test('with hashes of two kinds, each unknown name is checked like one of them, whoever logs in meanwhile', async () => {
+  test('with hashes of two kinds, each unknown name is checked like one of them, also while other users log in', async () => {
     const [older, newer] = await mixedHashes()
     const people = { ada: older, bob: newer }
     const rows = Object.entries(people).map(([email, password_hash]) => ({ email, password_hash }))
