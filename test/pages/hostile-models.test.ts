@@ -53,7 +53,7 @@ const tried: Readonly<Record<string, string>> = isExhaustive
 
 /** What only the server says: a closed list, or an address of its own. */
 const ownFields =
-  'kind error group action cancelUrl removeUrl signOutUrl url accountUrl forgotPassword signUp icon identifier logoUrl homeUrl signInUrl stayUrl switchUrl otherCodeUrl previousUrl nextUrl notice frames newUrl editUrl rotateUrl deleteUrl listUrl ownerUrl state eventsUrl'.split(
+  'kind error group action cancelUrl removeUrl signOutUrl url accountUrl forgotPassword signUp icon identifier logoUrl homeUrl signInUrl stayUrl switchUrl otherCodeUrl previousUrl nextUrl notice frames newUrl editUrl rotateUrl deleteUrl listUrl ownerUrl state eventsUrl page outcome'.split(
     ' ',
   )
 const addresses = ['uri', 'policyUri', 'tosUri', 'logo', 'help', 'privacy']
@@ -76,10 +76,10 @@ const mapped = (value: unknown, spoil: Spoil, field = ''): unknown => {
   if (Array.isArray(value)) return value.map((entry) => mapped(entry, spoil, field === 'fields' ? '' : field))
   if (typeof value !== 'object' || value === null) return value
   const isNamedByOthers = field === 'hidden' || field === 'fields'
-  // Defined rather than set: __proto__ is a name like any other.
+  // Inputs of a client's form have names of ours. Defined rather than set: __proto__ is a name like any other.
   const entries = Object.entries(value).map(([name, entry], index) => [
     isNamedByOthers && index === 0 ? spoil(name, '') : name,
-    mapped(entry, spoil, isNamedByOthers ? '' : name),
+    field === 'inputs' && name === 'name' ? entry : mapped(entry, spoil, isNamedByOthers ? '' : name),
   ])
   return Object.fromEntries(entries)
 }
