@@ -1,8 +1,9 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { transaction } from '../database/transaction.ts'
 import { hashSecret, mayBeRefreshToken, openUnder, sealUnder } from '../keys/secrets.ts'
+import type { Authorization } from '../protocol/authorization.ts'
 import { allowedScopes, type Client, isPublic, rotatesRefreshTokens } from '../protocol/client.ts'
-import { assertRefreshable, type Refresh, type RefreshToken } from '../protocol/refresh-token.ts'
+import { assertRefreshable, type Refresh } from '../protocol/refresh-token.ts'
 import { narrowedScopes, parseScope, scopesStillAllowed } from '../protocol/scope.ts'
 import type { TokenRequest, TokenResponse } from '../protocol/token-request.ts'
 import {
@@ -56,9 +57,13 @@ const exchange = async (
   const user = await activeUser(server, authorization)
   const grant = { client, user, authorization, ...target, binding: request.binding }
   const { info } = request
+  // Before tokens are stored: a read that fails afterwards would lose them.
+  const { hash } = refresh.token
+  const firstAddress =
+    refresh.outcome === 'repeat' ? await findFirstAddress(server.database, { hash }) : undefined
   const response = await respond(server, { value, address: info.address }, refresh, grant)
   if (response) {
-    if (refresh.outcome === 'repeat') await announceRepeat(server, refresh.token, request)
+    if (refresh.outcome === 'repeat') announceRepeat(server, authorization, request, firstAddress)
     announceTokens(server, request, 'refresh_token', grant)
     return response
   }
@@ -81,13 +86,12 @@ const respond = (
 }
 
 /** A repeat is usually a lost response. From another address, it may be a thief who was quick. */
-const announceRepeat = async (
+const announceRepeat = (
   server: AuthorizationServer,
-  { hash, authorization }: RefreshToken,
+  { id, clientId, subject }: Authorization,
   { info }: TokenRequest,
-): Promise<void> => {
-  const firstAddress = await findFirstAddress(server.database, { hash })
-  const { id, clientId, subject } = authorization
+  firstAddress: string | undefined,
+): void => {
   const family = { authorizationId: id, clientId, subject }
   server.events.announce('token.repeated', info, { ...family, ...(firstAddress && { firstAddress }) })
 }
