@@ -25,7 +25,7 @@ import { bob, type TokenAnswer } from '../support/tokens.ts'
 afterEach(() => jest.restoreAllMocks())
 
 const unknown = `lk_at_${'A'.repeat(43)}`
-const nobody = { client_id: undefined, client_secret: undefined }
+const withoutCredentials = { client_id: undefined, client_secret: undefined }
 const bothOf = ({ access_token, refresh_token }: TokenAnswer): string[] => [access_token, refresh_token]
 const hints = [undefined, 'access_token', 'refresh_token', 'x']
 
@@ -73,7 +73,7 @@ underAttack(
         for (const [asker, error] of [
           [{ client_secret: undefined }, 'invalid_client'],
           [{ client_secret: otherSecret }, 'invalid_client'],
-          [nobody, 'invalid_request'],
+          [withoutCredentials, 'invalid_request'],
         ] as [Asked, string][]) {
           for (const send of [introspect, revoke]) {
             const ofUnknown = comparable(await send(unknown, asker))

@@ -128,7 +128,7 @@ underAttack(
         expect(wrong.status).toBe(400)
         const { email, password } = ada
         const passwords = ['', password.toUpperCase(), ` ${password}`, `${password}\0`]
-        const names = ['nobody@example.com', bob.email, '1', '__proto__', `' OR '1'='1`]
+        const names = ['unknown@example.com', bob.email, '1', '__proto__', `' OR '1'='1`]
         const tries: [string, string][] = [
           ...passwords.map((other): [string, string] => [email, other]),
           ...names.map((name): [string, string] => [name, password]),

@@ -26,7 +26,7 @@ afterEach(() => jest.restoreAllMocks())
 const confidential = { client_secret: secret, redirect_uris: [callback] }
 const named = (client_id: string): Asked => ({ client_id, client_secret: secret })
 
-/** A code that its owner could redeem, and somebody who has got hold of it. */
+/** An authorization code that its client could redeem, and how an attacker tries to redeem it. */
 interface Theft {
   readonly what: string
   /** Parameters of the authorization request. */

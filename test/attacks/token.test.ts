@@ -310,7 +310,7 @@ underAttack(
       ])(
         '%s in the header, as it refuses an unknown client, with a challenge (RFC 6749 §2.3.1 and §5.2)',
         async (_, credentials) => {
-          const ofUnknown = await everywhere({}, basic(`nobody:${secret}`))
+          const ofUnknown = await everywhere({}, basic(`unknown-client:${secret}`))
           for (const answer of ofUnknown) {
             expectRefusal(answer, 'invalid_client')
             expect(answer.headers['www-authenticate']).toBe('Basic realm="token", charset="UTF-8"')

@@ -50,7 +50,7 @@ const pki = { ...machine, token_endpoint_auth_method: 'tls_client_auth' } as con
 let authority: Authority
 let own: Certificate
 let certificates: Record<'good' | 'renewed' | 'selfSigned' | 'selfSignedRenewed', Certificate>
-/** Certificates that nobody should accept, by what is wrong with them. */
+/** Certificates that the server must refuse, by their defect. */
 let wrong: Record<'expired' | 'of another authority' | 'for servers', Certificate>
 let host: Host
 /** A plain http server with the app, and https servers that request certificates: the app's own, and a proxy. */

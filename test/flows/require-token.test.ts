@@ -116,7 +116,7 @@ describe('a guard in the process of the server', () => {
     expect((await get('/api/any', await userToken(undefined, 'openid'))).status).toBe(200)
   })
 
-  test('accepts the token of a client without a user only where it is told to', async () => {
+  test('accepts the token of a client without a user only if its options allow that', async () => {
     const token = await clientToken({ scope: 'notes:read' })
     const { body } = await get('/api/read', token)
     expect(body).toMatchObject({ clientId: 'web', scopes: ['notes:read'] })

@@ -161,8 +161,8 @@ describe('wrong passwords', () => {
 
   test('an account that does not exist is locked too, whatever the case and the spaces of its name', async () => {
     const browser = from(host, '198.51.100.1')
-    await failTimes(5, browser, 'nobody@example.com')
-    for (const name of ['nobody@example.com', ' NOBODY@example.com '])
+    await failTimes(5, browser, 'unknown@example.com')
+    for (const name of ['unknown@example.com', ' UNKNOWN@example.com '])
       expectThrottled(await attempt(browser, 'wrong', name), 900)
   })
 

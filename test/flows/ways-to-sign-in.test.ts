@@ -270,7 +270,7 @@ describe('the links of the sign-in form', () => {
 
   test.each([
     [ada.email, 3],
-    ['nobody@example.com', 4],
+    ['unknown@example.com', 4],
   ])('after four failures of %s one try is left', async (name, more) => {
     // The previous test has failed once with the first name.
     const agent = browser()

@@ -76,7 +76,7 @@ const mapped = (value: unknown, spoil: Spoil, field = ''): unknown => {
   if (Array.isArray(value)) return value.map((entry) => mapped(entry, spoil, field === 'fields' ? '' : field))
   if (typeof value !== 'object' || value === null) return value
   const isNamedByOthers = field === 'hidden' || field === 'fields'
-  // Inputs of a client's form have names of ours. Defined rather than set: __proto__ is a name like any other.
+  // We choose the names of the inputs of a client's form, so they stay. Object.fromEntries also keeps a member `__proto__`.
   const entries = Object.entries(value).map(([name, entry], index) => [
     isNamedByOthers && index === 0 ? spoil(name, '') : name,
     field === 'inputs' && name === 'name' ? entry : mapped(entry, spoil, isNamedByOthers ? '' : name),

@@ -50,7 +50,7 @@ const statuses: Readonly<Record<string, number>> = {
 }
 
 /**
- * Asserts an error as RFC 6749 §5.2 writes it, that nobody may keep and no browser may run.
+ * Asserts an error of RFC 6749 §5.2, with headers that forbid caches to store it and browsers to run it.
  *
  * @param status by default that of the error
  */

@@ -102,7 +102,7 @@ export const guarded = (host: Pick<Host, 'app'>, token: string, path = '/api/not
 export const userinfo = (host: Pick<Host, 'app'>, accessToken: string): supertest.Test =>
   supertest(host.app).get('/oauth/userinfo').set('Authorization', `Bearer ${accessToken}`)
 
-/** Asserts an error as RFC 6749 §5.2 writes it: status, code, a description, JSON that nobody may keep. */
+/** Asserts an error as RFC 6749 §5.2 writes it: status, code, a description, JSON that caches may not store. */
 export const expectError = (res: supertest.Response, status: number, error: string): void => {
   expect({ status: res.status, body: res.body }).toEqual({
     status,
