@@ -346,7 +346,7 @@ underAttack(
       expectRefusal(await browser().get(silent(asked)), 'login_required', { redirectUri: asked.redirect_uri })
     })
 
-    // RFC 6749 §10.2: somebody else's waiting request is not taken up by naming a client beside it.
+    // RFC 6749 §10.2: the pending request of another user cannot be continued by naming a client beside it.
     test('that names a waiting request and a client begins anew', async () => {
       const victim = await side.loginPage({ state: 'of the victim' })
       const attacker = browser()

@@ -256,7 +256,7 @@ underAttack(
         expectRefusal(await agent.get(silent()), 'consent_required')
       })
 
-      // ASVS 10.7.2: the page named the host that the answer goes to, and nobody consented to another.
+      // ASVS 10.7.2: the page named the host that the answer goes to, and the user consented to no other.
       test('for another host of the same client than the one that stood on the page', async () => {
         const agent = browser()
         code(await agent.grant(authorizeUrl({ client_id: 'two' })))

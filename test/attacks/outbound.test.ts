@@ -127,7 +127,7 @@ underAttack(
       async (_, clientId) => {
         const refused = await ask(clientId)
         expectRefusal(refused, 'invalid_client')
-        // As for a client that nobody knows: no oracle for what listens where.
+        // The answer is that for an unknown client, so it does not reveal which servers exist.
         expect(comparable(refused)).toEqual(comparable(await ask('unknown-client')))
         const [warning] = await warnings.until(1)
         expect(warning).toMatch(/^latchkey: the keys at http/)
@@ -176,7 +176,7 @@ underAttack(
     test.each<[string, Parameters<TestServer['serve']>[0]]>([
       ['/silent', () => {}],
       ['/drip', (_req, res) => void res.write('{"keys":[')],
-    ])('are not waited for by anybody else, nor for ever by their own client: %s', async (path, answer) => {
+    ])('delay no other client, and their own client only for a limited time: %s', async (path, answer) => {
       const limits: AbortController[] = []
       const received = createInbox<string>()
       jest.spyOn(AbortSignal, 'timeout').mockImplementation((milliseconds) => {

@@ -139,7 +139,7 @@ underAttack(
             const form = { ...asked, prompt: 'none', redirect_uri: callback, [name]: evil }
             const agent = browser()
             const answer = await agent.follow(await agent.post(at('/authorize'), form))
-            // A parser of the host's has made one value of both, and nobody can tell which was meant.
+            // A parser of the host has made one value of both, so it is unknown which was meant.
             if (mount.isParsed) expectPage(answer)
             else expectRefusal(answer, 'login_required')
           },

@@ -192,7 +192,7 @@ underAttack(
       })
     })
 
-    // ASVS 7.2.3: nobody guesses it.
+    // ASVS 7.2.3: it cannot be guessed.
     test('its ids and those of browsers are long, and never the same', async () => {
       const values = new Set<string>()
       for (let time = 0; time < 4; time += 1) {
@@ -248,7 +248,7 @@ underAttack(
       })
     })
 
-    // RFC 6749 §10.12 and ASVS 7.6.2: one person's session goes on as nobody else's.
+    // RFC 6749 §10.12 and ASVS 7.6.2: a session of one user never continues as that of another user.
     describe('in which another person signs in', () => {
       test('is theirs alone: nothing that was granted before without offline_access lives on', async () => {
         const agent = await signedIn()

@@ -165,7 +165,7 @@ describeOnTried('a clock that is set', (kind: DatabaseKind) => {
     clock.travel(refreshTokenGracePeriod - 1)
     expect((await refresh(refresh_token)).body.refresh_token).toBe(next.refresh_token)
     clock.travel(step)
-    // Long after its window, by whichever clock: somebody else has it.
+    // Long after its window, by any clock: an attacker uses it.
     expect(await refresh(refresh_token)).toMatchObject(refused)
     expect(await refresh(next.refresh_token)).toMatchObject(refused)
   })

@@ -45,7 +45,7 @@ afterEach(() => {
   expect(unhandled).toEqual([])
 })
 
-/** A host that listens, Ada who is signed in there, and somebody who is about to. */
+/** A host that listens, Ada, who is signed in there, and a user who is about to sign in. */
 interface Scene {
   readonly listener: TestServer
   readonly ada: SignedIn

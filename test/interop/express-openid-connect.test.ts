@@ -29,7 +29,7 @@ const app = ({ issuer, origin }: WebClientPlace, config: ConfigParams): Express 
 const jsonAt = async ({ atClient }: Visit, path: string): Promise<unknown> =>
   JSON.parse((await atClient.open(path)).html)
 
-/** Through the client's /logout to the provider, and back to the client; nobody is asked anything. */
+/** Through the client's /logout to the provider, and back to the client, without a question to the user. */
 const logOut = async (client: WebClient, visit: Visit): Promise<void> => {
   const endSession = locationOf(await visit.atClient.open('/logout'))
   expect(endSession.searchParams.has('id_token_hint')).toBe(true)

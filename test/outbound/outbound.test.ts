@@ -132,7 +132,7 @@ describe('refused before anything is sent', () => {
 describe('the connection', () => {
   test('goes to the address that was resolved, once, under the name that was asked', async () => {
     const { port, requests } = await serve((_req, res) => res.end('{}'))
-    // A second question would be answered by an address that nobody listens on.
+    // A second DNS query would return an address where no server listens.
     const { lookup, asked } = resolver(['127.0.0.1'], ['127.0.0.2'])
     const outbound = createOutbound({ allow: [`http://client.test:${port}`], lookup })
     await outbound.request(`http://client.test:${port}/keys`)

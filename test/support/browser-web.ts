@@ -89,7 +89,7 @@ export const openWeb = async (): Promise<Web> => {
       const url = urlOf(req, scheme)
       const app = scheme === 'https' ? apps.get(url.hostname) : undefined
       if (app) app(req, res)
-      // Only a broken connection fails here, and then nobody waits for an answer.
+      // Only a broken connection fails here, and then the browser no longer waits for an answer.
       else site(req, res, url).catch(() => res.destroy())
     }
   const secure = createServer(certificate, listener('https'))

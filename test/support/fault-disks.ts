@@ -15,7 +15,7 @@ export interface Disk {
 
 const folder = (): string => mkdtempSync(join(tmpdir(), 'latchkey-disk-'))
 
-/** A file system of its own in memory. @throws Error where nobody lets us mount one */
+/** A file system of its own in memory. @throws Error where mounting is not allowed */
 export const openSmallDisk = (megabytes: number, owner?: string): Disk => {
   const path = folder()
   const ballast = join(path, 'ballast')
@@ -40,7 +40,7 @@ export const openSmallDisk = (megabytes: number, owner?: string): Disk => {
     },
     free: () => rmSync(ballast),
     close: () => {
-      // Lazily: whoever still has a file open there does not keep it in the tree.
+      // Lazily, so that it leaves the tree although a process still has a file open there.
       execFileSync('umount', ['--lazy', path])
       rmSync(path, { recursive: true })
     },

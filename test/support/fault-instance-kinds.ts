@@ -4,7 +4,7 @@ import type { DatabaseKind } from './fault-databases.ts'
 import { type Instance, instanceOf } from './fault-instances.ts'
 import { freePorts, openServerFolder, type ServerFolder } from './fault-programs.ts'
 
-/** Where programs may lie that are on nobody's path. */
+/** Where programs may be that are not on the PATH. */
 const folders = (process.env.PATH ?? '').split(':').concat('/usr/sbin', '/usr/local/sbin')
 
 /** Where a program is, if it is installed. */

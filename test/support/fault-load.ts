@@ -15,7 +15,7 @@ export const postForm = async (
   return { status: res.status, body: text === '' ? {} : JSON.parse(text) }
 }
 
-/** So often a client comes again that is told to; whoever still hears 503 then has found a fault. */
+/** How often a client retries after 503; a 503 after the last retry is a fault. */
 const timeoutMs = 20
 
 /** Posts a form, and again for as long as the answer is 503: on a busy machine, what lost against others may come again. */

@@ -26,7 +26,7 @@ const isFree = (port: number): Promise<boolean> =>
 
 const handedOut = new Set<number>()
 
-/** Ports on loopback that nobody uses, below those that outgoing connections are given. */
+/** Unused ports on loopback, below those that outgoing connections are given. */
 export const freePorts = async (count: number): Promise<number[]> => {
   const ports: number[] = []
   // Test files that run side by side begin at places of their own.

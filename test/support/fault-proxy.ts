@@ -14,7 +14,7 @@ export interface FaultProxy {
   /**
    * The connections that are there never say a word again; new ones get through.
    *
-   * @returns settles when somebody has hung up on each of them
+   * @returns settles when each of them is closed
    */
   forget(): Promise<unknown>
   /** Resets every connection once this many more pieces of answers have passed; the piece that was due is lost. */

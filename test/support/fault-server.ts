@@ -62,7 +62,7 @@ const start = async ({ database, counting, printing, ...options }: StartFaultSer
   })
   await oauth.ready()
   const app = express().set('trust proxy', 'loopback').use('/oauth', oauth)
-  // What a host does when somebody has a new password, or leaves.
+  // What a host does when a user has a new password, or leaves.
   for (const what of ['revokeAll', 'erase'] as const) {
     app.post(`/users/:id/${what}`, (req, res, next) => {
       oauth.users[what](req.params.id).then(() => res.sendStatus(204), next)

@@ -44,7 +44,7 @@ const sqlOf = (query: unknown): string => {
 /**
  * Counts at the driver, below everything of Knex's and ours.
  *
- * @param ignored names of tables whose statements are nobody's concern here
+ * @param ignored names of tables whose statements are not counted
  */
 export const countStatements = async (knex: Knex, ignored: readonly string[]): Promise<StatementCount> => {
   const count = {

@@ -7,7 +7,7 @@ import { type Answer, locationOf, RawBrowser } from './raw-browser.ts'
 /** A host with the kit mounted, on a real port, so that a stock client can discover it and talk to it. */
 export interface Provider {
   readonly issuer: string
-  /** A browser of somebody who comes for the first time. */
+  /** A browser of a new user. */
   browser(): RawBrowser
   close(): Promise<void>
 }
