@@ -207,6 +207,19 @@ describe('the list', () => {
     expect(await sessions(browser())).toEqual(['0'])
   })
 
+  test('does not count a code that was redeemed, nor tokens of a login that has ended', async () => {
+    const { agent } = await allowed(otherWeb)
+    const sessions = async () => clientsOf(await agent.open(account)).map((client) => client.sessions)
+    expect(await sessions()).toEqual(['1'])
+    for (const name of ['access_tokens', 'refresh_tokens']) await table(name).update({ expires_at: 1 })
+    expect(await sessions()).toEqual(['0'])
+    await allowed(otherWeb)
+    expect(await sessions()).toEqual(['1'])
+    const [mine] = await table('logins').orderBy('auth_time').select('sid')
+    await table('logins').whereNot(mine).update({ ended_at: 1 })
+    expect(await sessions()).toEqual(['0'])
+  })
+
   test('shows the scopes of older tokens after a scope was unticked', async () => {
     const { agent } = await allowed({ client_id: 'web', scope: 'openid notes:write' })
     const again = { client_id: 'web', scope: 'openid notes:write', prompt: 'consent' }

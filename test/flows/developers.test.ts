@@ -349,6 +349,16 @@ describe('clients of others', () => {
     expect(await clientOf(clientId)).toEqual(before)
   })
 
+  test('the form of one user registers nothing for the next one who signs in', async () => {
+    const shared = await signedIn()
+    const page = await shared.open(`${root}/new`)
+    const choice = await shared.open(authorizeUrl({ client_id: 'web', prompt: 'select_account' }))
+    const login = await shared.submit(choice, 'value="another"', { decision: 'another' })
+    await shared.signIn(login, bob.email, bob.password)
+    expectErrorPage(await shared.submit(page, 'name="decision"', desk), 403)
+    expect(await table('client_owners')).toEqual([])
+  })
+
   test('a forged form changes nothing, and a link neither', async () => {
     const { clientId } = await register(agent)
     events.length = 0
