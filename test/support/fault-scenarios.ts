@@ -19,8 +19,11 @@ export interface Scenario {
   readonly expect: (answer: Answer) => void
   /** What it answers when it is sent again after its only answer was lost, and it was done. */
   readonly expectRepeated?: (answer: Answer) => void
-  /** Whether the page after it shows that it was done, although a later statement failed. */
-  readonly showsWhatWasDone?: boolean
+  /**
+   * Whether the answer shows that it was done all the same: only the answer of a statement was lost, or a later statement
+   * failed.
+   */
+  readonly showsWhatWasDone?: (answer: Answer, isAnswerLost: boolean) => boolean
   /** Tables in which a page that failed half-way may leave rows. No request can reach them. */
   readonly leaves?: readonly string[]
 }
@@ -230,7 +233,11 @@ export const createScenarios = (place: ScenarioPlace) => {
         return submitLogin(browser, page)
       },
       redirectsTo('/oauth/consent'),
-      { leaves: ['logins', 'sessions'] },
+      // The sign-in page sends a user who is signed in to the next page.
+      {
+        leaves: ['logins', 'sessions'],
+        showsWhatWasDone: ({ status }, isAnswerLost) => isAnswerLost && status === 303,
+      },
     ),
     // A challenge is good for one answer, whatever became of it; the page makes another.
     inBrowser(
@@ -339,7 +346,7 @@ export const createScenarios = (place: ScenarioPlace) => {
         return submitLogin(browser, await browser.get('/oauth/account'))
       },
       redirectsTo('/oauth/account'),
-      { leaves: ['logins', 'sessions'], showsWhatWasDone: true },
+      { leaves: ['logins', 'sessions'], showsWhatWasDone: ({ status }) => status === 200 },
     ),
     inBrowser(
       'a user removes a client',
