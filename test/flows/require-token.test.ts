@@ -289,13 +289,18 @@ describe('a JWT', () => {
     expect(await status(await signJwt(await issuersKey(), { ...claims(), ...changes }, typ))).toBe(401)
   })
 
-  test('of a key that the issuer does not have, or without a signature, is refused; strangers cause one fetch at most', async () => {
+  test('of a key that the issuer does not have, or without a signature, is refused; strangers cause one fetch a minute at most', async () => {
+    const clock = stopClock()
+    const api = apiWith(optionsOf('jwt'))
+    const status = async (jwt: string): Promise<number> => (await get('/any', jwt, api)).status
     const { kid, algorithm } = await issuersKey()
     const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
     expect(await status(await signJwt(await issuersKey(), claims(), 'at+jwt'))).toBe(200)
+    clock.travel(61)
     asked.length = 0
     for (const id of [kid, 'unknown', 'another', 'a third']) {
       expect(await status(await signJwt({ kid: id, algorithm, privateKey }, claims(), 'at+jwt'))).toBe(401)
+      clock.travel(1)
     }
     const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
     expect(await status(`${encode({ alg: 'none', typ: 'at+jwt', kid })}.${encode(claims())}.`)).toBe(401)
