@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { hash } from '@node-rs/bcrypt'
 import knex from 'knex'
 import * as openid from 'openid-client'
+import { freePort } from './support/free-ports.ts'
 import { authorizeUrl, callback, pkce, secret } from './support/host.ts'
-import { freePort } from './support/host-folder.ts'
 
 import {
   describeVersions,

@@ -145,7 +145,7 @@ describeWith('chromium', 'Notes and Journal in Chromium, with the theme of the e
       { locale: 'nl-NL' },
     ))
 
-  test.each([true, false])(
+  test.each(process.env.TEST_ALL === '1' ? [true, false] : [true])(
     'Journal shows verified claims, refreshes and calls the API; a second visit asks for nothing; with JavaScript: %s',
     (javaScriptEnabled) =>
       example.visit(

@@ -1,6 +1,7 @@
 import * as openid from 'openid-client'
 import { field, openCommandLine } from '../support/command-line.ts'
-import { freePort, openHostFolder } from '../support/host-folder.ts'
+import { freePort } from '../support/free-ports.ts'
+import { openHostFolder } from '../support/host-folder.ts'
 import { locationOf, RawBrowser } from '../support/raw-browser.ts'
 
 const callback = 'https://shop.example.com/callback'

@@ -1,9 +1,9 @@
 // `kill -9` of a server after statements of an exchange, and at random moments with eight requests under way.
-// Every fourth statement of one of the exchanges, and one moment; with TEST_ALL=1 every one, before and after it, and 200.
+// On SQLite and one server every fourth statement of one of the exchanges, and one moment; with TEST_ALL=1 every one, before and after it, and 200.
 import { type Chance, createChance, faultSeed } from '../support/fault-chance.ts'
 import {
   type DatabaseKind,
-  describeOnEach,
+  describeOnSampledServer,
   type FaultDatabase,
   isExhaustive,
   openFaultDatabase,
@@ -217,4 +217,6 @@ const onProcesses = (kind: DatabaseKind): void => {
   })
 }
 
-describeOnEach('what was under way when a server was killed', onProcesses)
+const name = 'what was under way when a server was killed'
+describe(`${name}, on SQLite`, () => onProcesses('SQLite'))
+describeOnSampledServer(name, onProcesses)

@@ -6,7 +6,7 @@ import { stopClock } from '../support/clock.ts'
 import { createChance, faultSeed } from '../support/fault-chance.ts'
 import {
   type DatabaseKind,
-  describeOnEach,
+  describeOnSampledServer,
   type FaultDatabase,
   isExhaustive,
   openFaultDatabase,
@@ -224,4 +224,6 @@ const onDatabase = (kind: DatabaseKind): void => {
   })
 }
 
-describeOnEach(`every statement failing in turn (FAULT_SEED=${faultSeed})`, onDatabase)
+const name = `every statement failing in turn (FAULT_SEED=${faultSeed})`
+describe(`${name}, on SQLite`, () => onDatabase('SQLite'))
+describeOnSampledServer(name, onDatabase)

@@ -5,6 +5,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { openServer, type TestServer } from '../support/client-server.ts'
+import { freePort } from '../support/free-ports.ts'
 import { type Host, startHost } from '../support/host.ts'
 import { locationOf, RawBrowser } from '../support/raw-browser.ts'
 
@@ -39,17 +40,11 @@ afterAll(async () => {
   await server.close()
 })
 
-const freePort = async (): Promise<string> => {
-  const { origin, close } = await openServer()
-  await close()
-  return new URL(origin).port
-}
-
 test('every scenario for authorization servers passes', async () => {
   const program = join(__dirname, '../../node_modules/@modelcontextprotocol/conformance/dist/index.js')
   const settings = {
     ...{ url: `${server.origin}/oauth`, 'client-id': 'runner' },
-    ...{ resource: mcp, port: await freePort() },
+    ...{ resource: mcp, port: String(await freePort()) },
   }
   const options = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value])
   const runner = spawn(process.execPath, [program, 'authorization', ...options])

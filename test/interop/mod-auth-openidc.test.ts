@@ -4,7 +4,8 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { freePorts, until } from '../support/fault-programs.ts'
+import { until } from '../support/fault-programs.ts'
+import { freePort } from '../support/free-ports.ts'
 import { secret } from '../support/host.ts'
 import { locationOf, RawBrowser } from '../support/raw-browser.ts'
 import { describeWith, services } from '../support/services.ts'
@@ -23,7 +24,7 @@ describeWith('mod_auth_openidc', 'mod_auth_openidc', () => {
   let apache: ChildProcess | undefined
   let site: string
   beforeAll(async () => {
-    const [port] = await freePorts(1)
+    const port = await freePort()
     site = `http://localhost:${port}`
     const client = { client_id: 'site', client_secret: secret, scope: 'openid profile email' }
     provider = await startProvider({ clients: [{ ...client, redirect_uris: [`${site}/callback`] }] })

@@ -198,8 +198,10 @@ describeWith('chromium', 'hostile text, read by Chromium without a Content-Secur
     expect([...new Set(samples.map((sample) => sample.page))].sort()).toEqual(pages.sort())
   })
 
-  describe.each(Object.entries(tried))('%s', (_, text) => {
-    test.each(Object.keys(spoilt('')))(
+  describe.each(Object.entries(tried))('%s', (name, text) => {
+    // Only the address of a script means something at the end of an address; each text with TEST_ALL=1.
+    const isTriedThere = isExhaustive || name === 'the address of a script'
+    test.each(Object.keys(spoilt('')).slice(0, isTriedThere ? 2 : 1))(
       '%s stays text, adds nothing to any page, and is carried as it is',
       async (where) => {
         const found = await parsed(spoilt(text)[where]!)

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import knex, { type Knex } from 'knex'
 import { connectionTo, dropTables, type TestDatabase } from './database.ts'
+import { faultSeed } from './fault-chance.ts'
 import { describeWith, services } from './services.ts'
 
 /** The three databases that the kit promises to work alike on. */
@@ -96,6 +97,14 @@ export const describeOnServers = (
 ): void => {
   describeWith('postgresql', `${name}, on PostgreSQL`, () => tests('PostgreSQL'))
   describeWith('mariadb', `${name}, on MariaDB`, () => tests('MariaDB'))
+}
+
+/** The same tests on one of the servers, each day on the other one; on both with TEST_ALL=1. */
+export const describeOnSampledServer: typeof describeOnServers = (name, tests) => {
+  if (isExhaustive) describeOnServers(name, tests)
+  else if (faultSeed % 2 === 0)
+    describeWith('postgresql', `${name}, on PostgreSQL`, () => tests('PostgreSQL'))
+  else describeWith('mariadb', `${name}, on MariaDB`, () => tests('MariaDB'))
 }
 
 /** Whether everything is tried, rather than a sample of it. */

@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs'
 import { installMariadb, mariadbParameters, missingServer, programOf } from './fault-instance-kinds.ts'
 import { type Instance, instanceOf } from './fault-instances.ts'
-import { freePorts, openServerFolder } from './fault-programs.ts'
+import { openServerFolder } from './fault-programs.ts'
+import { freePorts } from './free-ports.ts'
 
 const libraries = ['/usr/lib/galera/libgalera_smm.so', '/usr/lib64/galera-4/libgalera_smm.so']
 const library = libraries.find(existsSync)

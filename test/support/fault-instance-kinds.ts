@@ -2,7 +2,8 @@ import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DatabaseKind } from './fault-databases.ts'
 import { type Instance, instanceOf } from './fault-instances.ts'
-import { freePorts, openServerFolder, type ServerFolder } from './fault-programs.ts'
+import { openServerFolder, type ServerFolder } from './fault-programs.ts'
+import { freePort } from './free-ports.ts'
 
 /** Where programs may be that are not on the PATH. */
 const folders = (process.env.PATH ?? '').split(':').concat('/usr/sbin', '/usr/local/sbin')
@@ -34,7 +35,7 @@ export const missingServer: Readonly<Record<ServerKind, () => string | undefined
 }
 
 const openPostgresql = async (extra: readonly string[]): Promise<Instance> => {
-  const [port] = await freePorts(1)
+  const port = await freePort()
   const folder = openServerFolder('postgres')
   const data = join(folder.path, 'data')
   await folder.run(postgresqlProgram('initdb') ?? 'initdb', [
@@ -87,7 +88,7 @@ export const mariadbParameters = (path: string, data: string, port: number | und
 ]
 
 const openMariadb = async (extra: readonly string[]): Promise<Instance> => {
-  const [port] = await freePorts(1)
+  const port = await freePort()
   const folder = openServerFolder('mysql')
   const data = await installMariadb(folder)
   return instanceOf({

@@ -1,6 +1,5 @@
 import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process'
 import { chownSync, closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -16,26 +15,6 @@ export const until = async (
     if (performance.now() > end) throw new Error(`${what}: not within ${milliseconds} ms`)
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
-}
-
-const isFree = (port: number): Promise<boolean> =>
-  new Promise((resolve) => {
-    const server = createServer().once('error', () => resolve(false))
-    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
-  })
-
-const handedOut = new Set<number>()
-
-/** Unused ports on loopback, below those that outgoing connections are given. */
-export const freePorts = async (count: number): Promise<number[]> => {
-  const ports: number[] = []
-  // Test files that run side by side begin at places of their own.
-  for (let port = 16_000 + (process.pid % 250) * 60; ports.length < count; port += 1) {
-    if (handedOut.has(port) || !(await isFree(port))) continue
-    handedOut.add(port)
-    ports.push(port)
-  }
-  return ports
 }
 
 const isRoot = process.getuid?.() === 0

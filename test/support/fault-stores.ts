@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { createServer } from 'node:net'
 import { MemoryStore, type SessionData } from 'express-session'
 import { createClient } from 'redis'
+import { freePort } from './free-ports.ts'
 
 /** How a session store is: well, slow, failing, throwing, silent, or silent for all that writes. */
 export type StoreState = 'well' | 'slow' | 'failing' | 'throwing' | 'silent' | 'silent for writes'
@@ -57,15 +57,6 @@ export const describeWithRedisServer = (name: string, tests: () => void): void =
   if (isThere || process.env.REQUIRE_SERVICES === '1') return void describe(name, tests)
   console.warn(`skipped: ${name}, because redis-server is missing: apt-get install redis-server`)
   describe.skip(name, tests)
-}
-
-const freePort = async (): Promise<number> => {
-  const server = createServer()
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 const answers = async (url: string): Promise<boolean> => {

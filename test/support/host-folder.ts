@@ -1,7 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
 import { dirname, join } from 'node:path'
 import { compiledPackage } from './compiled.ts'
 
@@ -62,14 +60,4 @@ export const openHostFolder = (files: Readonly<Record<string, string>>): HostFol
       rmSync(path, { recursive: true, force: true })
     },
   }
-}
-
-/** A port that is free now, for programs that must know theirs before they listen. */
-export const freePort = async (): Promise<number> => {
-  const probe = createServer().listen(0, 'localhost')
-  await once(probe, 'listening')
-  const { port } = probe.address() as AddressInfo
-  probe.close()
-  await once(probe, 'close')
-  return port
 }
