@@ -22,7 +22,7 @@ module.exports = {
   setupFilesAfterEnv: ['<rootDir>/test/support/after-each-file.ts'],
   testTimeout: 20_000,
   testSequencer: '<rootDir>/test/support/slow-first.cjs',
-  // Many tests wait for browsers, databases and other processes, so two processors have work for three workers.
-  maxWorkers: Math.max(3, availableParallelism() - (process.env.CI ? 0 : 1)),
+  // Browsers, databases and other processes run beside the workers; a third one on two processors makes all of them slower.
+  maxWorkers: Math.max(2, availableParallelism() - (process.env.CI ? 0 : 1)),
   workerIdleMemoryLimit: '512MB',
 }
