@@ -67,9 +67,15 @@ export const describeWhere = (missing: string | undefined, name: string, tests: 
   describing(name, tests)
 }
 
+const isAsked = ['REQUIRE_SERVICES', 'TEST_ALL', 'FAULTS'].some((name) => process.env[name] === '1')
+
+/** Why no server of its own is started for a test: that takes longer than the tests of a whole folder. */
+export const notAsked = (): string | undefined =>
+  isAsked ? undefined : 'it starts a database server of its own: set REQUIRE_SERVICES=1 or TEST_ALL=1'
+
 /**
- * `describe` for tests that start servers of their own, from programs that may not be installed; as `describeWith`, with
- * REQUIRE_SERVICES=1 what is missing is a failing test.
+ * `describe` for tests that start database servers of their own, from programs that may not be installed. They run in
+ * `.ci/run` and with TEST_ALL=1. As for `describeWith`, with REQUIRE_SERVICES=1 what is missing is a failing test.
  *
  * @param missing what is not there, and how to get it
  */
@@ -81,6 +87,6 @@ export const describeUnless = (missing: string | undefined, name: string, tests:
       })
     })
   } else {
-    describeWhere(missing, name, tests)
+    describeWhere(notAsked() ?? missing, name, tests)
   }
 }
