@@ -184,6 +184,16 @@ describeWith('chromium', 'hostile text, read by Chromium without a Content-Secur
     documents = rendered(spoil)
     return page.evaluate(inspect([...documents.keys()]))
   }
+  /** The longest document of each page; all of them with TEST_ALL=1. */
+  const fullest = (all: Map<string, string>): Map<string, string> => {
+    if (isExhaustive) return all
+    const byPage = new Map<PageName, [name: string, document: string]>()
+    for (const { name, page } of samples) {
+      const document = all.get(name) ?? ''
+      if (document.length > (byPage.get(page)?.[1].length ?? 0)) byPage.set(page, [name, document])
+    }
+    return new Map(byPage.values())
+  }
   /** How many of the scripts ran when each document was open in a frame. */
   const ran = async (opened: Map<string, string>): Promise<number> => {
     documents = opened
@@ -227,7 +237,7 @@ describeWith('chromium', 'hostile text, read by Chromium without a Content-Secur
     const alone = [hostile['an attribute']!, hostile['the address of a script']!]
     for (const text of isExhaustive ? [all, ...alone] : [all])
       for (const [where, spoil] of Object.entries(spoilt(text)).slice(0, isExhaustive ? 2 : 1))
-        expect({ where, text, ran: await ran(rendered(spoil)) }).toEqual({ where, text, ran: 0 })
+        expect({ where, text, ran: await ran(fullest(rendered(spoil))) }).toEqual({ where, text, ran: 0 })
   })
 
   test('a text that is not escaped does run, so nothing else prevents it', async () => {

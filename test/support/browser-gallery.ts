@@ -24,23 +24,17 @@ const branding = {
   links: { forgotPassword: '/forgot', signUp: '/sign-up', help: '/help', privacy: '/privacy' },
 }
 
-/** The kinds of elements in a document: by tag, classes, type and names of attributes, and by what each is a child of. */
+/** The kinds of elements in a document: by tag, classes, type and names of attributes. */
 const kindsIn = (html: string): string[] => {
-  const parents: string[] = []
   const kinds: string[] = []
-  for (const [tag, end, name = '', attributes = ''] of html.matchAll(/<(\/?)(\w+)([^>]*)>/g)) {
-    if (end) {
-      parents.pop()
-      continue
-    }
+  for (const [tag, name = '', attributes = ''] of html.matchAll(/<(\w+)([^>]*)>/g)) {
     const [, classes = ''] = / class="([^"]*)"/.exec(tag) ?? []
     const [, type = ''] = / type="([^"]*)"/.exec(tag) ?? []
     const names = attributes
       .replace(/"[^"]*"/g, '')
       .split(/\s+/)
       .sort()
-    kinds.push([name, classes, type, ...names].join(' '), `${parents.at(-1)} > ${name}.${classes}`)
-    if (!/^(?:meta|link|img|input|br|wbr|hr)$/.test(name)) parents.push(`${name}.${classes}`)
+    kinds.push([name, classes, type, ...names].join(' '))
   }
   return kinds
 }
