@@ -1,5 +1,6 @@
 // `kill -9` of a server after statements of an exchange, and at random moments with eight requests under way.
-// On SQLite and one server every fourth statement of one of the exchanges, and one moment; with TEST_ALL=1 every one, before and after it, and 200.
+// Every fourth statement of one of the exchanges, and one moment, on SQLite and one server; with TEST_ALL=1 every statement,
+// before and after it, and 200 moments, on both servers.
 import { type Chance, createChance, faultSeed } from '../support/fault-chance.ts'
 import {
   type DatabaseKind,
