@@ -236,7 +236,8 @@ export const createScenarios = (place: ScenarioPlace) => {
       // The sign-in page sends a user who is signed in to the next page.
       {
         leaves: ['logins', 'sessions'],
-        showsWhatWasDone: ({ status }, isAnswerLost) => isAnswerLost && status === 303,
+        showsWhatWasDone: ({ status, location }, isAnswerLost) =>
+          isAnswerLost && status === 303 && location?.pathname === '/oauth/consent',
       },
     ),
     // A challenge is good for one answer, whatever became of it; the page makes another.

@@ -34,7 +34,7 @@ export const listening = (logger: Logger): Logger => ({
   },
 })
 
-/** What no log, event or error may contain: our own secrets and JWTs by their form, the tests' passwords and secrets by their text. */
+/** What no log or error may contain: our secrets and JWTs by their form, the tests' passwords and secrets by their text. */
 const secrets: readonly [string, RegExp][] = [
   ['a token, code or id of ours', /lk_[a-z]{2}_[\w-]{43}/],
   ['a JWT', /eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,}/],
