@@ -44,8 +44,15 @@ export interface PendingRequestKind {
   readonly name: string
   /** The endpoint that continues it by GET. */
   readonly path: string
-  /** Issues what was granted, and answers; `signed-out` if the login has just ended, and nothing was answered. */
-  grant(context: PageContext, asked: RequestToDecide, granted: Granted): Promise<'answered' | 'signed-out'>
+  /**
+   * Issues what was granted, and answers. Nothing was answered if the login has just ended (`signed-out`) or the consent
+   * was just removed (`withdrawn`).
+   */
+  grant(
+    context: PageContext,
+    asked: RequestToDecide,
+    granted: Granted,
+  ): Promise<'answered' | 'signed-out' | 'withdrawn'>
   /** Ends the request with an error. */
   refuse(
     context: PageContext,

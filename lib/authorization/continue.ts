@@ -42,11 +42,7 @@ const authorizeKind: PendingRequestKind = {
       ...{ context: authorization, login, user: login.user, scopes, claims, organization },
       pendingId: pending?.id,
     })
-    if (issued === 'signed-out') return issued
-    if (issued === 'withdrawn') {
-      const description = 'the user has just removed this client'
-      throw new AuthorizationResponseError(targetOf({ request, client }), 'access_denied', description)
-    }
+    if (issued === 'signed-out' || issued === 'withdrawn') return issued
     server.events.announce('authorization.issued', info, {
       authorizationId: issued.authorizationId,
       clientId: request.clientId,
@@ -79,14 +75,22 @@ export const toDecide = (pending: PendingRequest): RequestToDecide => ({
   ...{ client: pending.client, request: pending.request, known: pending.known, pending },
 })
 
-const loginRequired: Extract<NextStep, { step: 'error' }> = {
+type Refusal = Extract<NextStep, { step: 'error' }>
+
+const loginRequired: Refusal = {
   step: 'error',
   code: 'login_required',
   description: 'the user did not sign in',
 }
 
+const withdrawn: Refusal = {
+  step: 'error',
+  code: 'access_denied',
+  description: 'the user has just removed this client',
+}
+
 /** The error if the browser comes back from the host's login page without what the request needs. */
-const unanswered = (request: AuthorizationRequest, login: Login | undefined): typeof loginRequired =>
+const unanswered = (request: AuthorizationRequest, login: Login | undefined): Refusal =>
   login && lacksLevel(request, login) ? unmetLevel : loginRequired
 
 /** Stores what a form has changed, when a further page has to be shown. */
@@ -172,6 +176,7 @@ export const continueRequest = async (
   if (step.step === 'issue') {
     const outcome = await kind.grant(context, asked, { authorization, step })
     if (outcome === 'answered') return
+    if (outcome === 'withdrawn') return kind.refuse(context, asked, withdrawn)
     if (asked.pending) return signInAgain(context, asked.pending)
     return continueRequest(context, { ...asked, known: undefined }, {}, options)
   }

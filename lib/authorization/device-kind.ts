@@ -43,16 +43,7 @@ export const deviceKind: PendingRequestKind = {
       ...{ context: authorization, login, user: login.user, scopes, claims, organization },
       pendingId: pending?.id,
     })
-    if (issued === 'signed-out') return issued
-    if (issued === 'withdrawn') {
-      const description = 'the user has just removed this client'
-      await deviceKind.refuse(
-        context,
-        { ...asked, pending: undefined },
-        { step: 'error', code: 'access_denied', description },
-      )
-      return 'answered'
-    }
+    if (issued === 'signed-out' || issued === 'withdrawn') return issued
     const { clientId } = request
     const { subject } = login
     server.events.announce('device.authorized', info, {

@@ -1,5 +1,5 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
-import { transaction } from '../database/transaction.ts'
+import { rolledBack, transaction } from '../database/transaction.ts'
 import type { Database } from '../database/types.ts'
 import { createSecret, hashSecret, randomId } from '../keys/secrets.ts'
 import type { AuthorizationDetails } from '../protocol/authorization.ts'
@@ -47,6 +47,9 @@ export interface IssuedAuthorization {
   readonly authorizationId: string
   readonly parameters: Readonly<Record<string, string>>
 }
+
+/** Why nothing is issued. */
+type Obstacle = 'used' | 'gone' | 'signed-out' | 'withdrawn'
 
 /** `signed-out` if the login has just ended, `withdrawn` if the consent was just removed. */
 export type AuthorizationOutcome = IssuedAuthorization | 'signed-out' | 'withdrawn'
@@ -156,12 +159,16 @@ const settleConsent = async (
   { subject, clientId, now }: NewAuthorization,
 ): Promise<'used' | 'withdrawn' | undefined> => {
   const { context, pendingId, organization = noOrganization } = grant
-  if (pendingId !== undefined && !(await consumePendingRequest(tx, { id: pendingId, now }))) return 'used'
   const answer = answerOf(grant)
   const isFirstParty = context.client.metadata.first_party
   const isSettled = answer === undefined ? isFirstParty : !answer.organizationOnly
   const consent = { subject, clientId, organization, now }
-  if (isSettled || (await lockConsent(tx, consent))) return undefined
+  const [isConsumed, isAllowed] = await Promise.all([
+    pendingId === undefined || consumePendingRequest(tx, { id: pendingId, now }),
+    isSettled || lockConsent(tx, consent),
+  ])
+  if (!isConsumed) return 'used'
+  if (isAllowed) return undefined
   if (!isFirstParty) return 'withdrawn'
   // Nothing had to be allowed, but the chosen organization is remembered.
   await saveConsent(tx, { ...consent, terms: {} })
@@ -186,7 +193,7 @@ const approveDevice = async (
  * Issues what the response type asks for: a code (RFC 6749 §4.1.2), and tokens if the host has enabled them. What a
  * device polls for is redeemed by its device code instead. Signatures
  * come first. Then one transaction consumes the pending request, locks the consent or stores it, and creates the
- * authorization.
+ * authorization. With an obstacle nothing of that is stored.
  *
  * @throws EndedRequestError if the request was answered meanwhile, or its client was removed
  */
@@ -202,21 +209,23 @@ export const issueAuthorizationResponse = async (
     ? await frontChannelTokens(server, grant, authorization, shownCode)
     : { parameters: {} }
   const { accessToken } = tokens
-  const obstacle = await transaction(server.database, async (tx) => {
-    // First, so that nothing is written under a login that has just ended. Without `offline_access` the authorization
-    // ends with the login anyway.
+  const obstacle = await transaction<Obstacle | undefined>(server.database, async (tx) => {
     const { offline, sid, now } = authorization
-    if (offline && !(await lockLogin(tx, { sid, now }))) return 'signed-out'
-    if (!(await keepClient(tx, grant))) return 'gone'
-    const found = await settleConsent(tx, grant, authorization)
-    if (found) return found
-    if (!(await approveDevice(tx, grant, now))) return 'used'
-    await Promise.all([
+    // Its code is that of the device, so that a second authorization could not be stored.
+    if (!(await approveDevice(tx, grant, now))) return rolledBack('used')
+    const [isLoggedIn, isKept, found] = await Promise.all([
+      // First, so that nothing is written under a login that has just ended. Without `offline_access` the authorization
+      // ends with the login anyway.
+      !offline || lockLogin(tx, { sid, now }),
+      keepClient(tx, grant),
+      settleConsent(tx, grant, authorization),
       rememberConsent(tx, grant, authorization),
       createAuthorization(tx, authorization),
       accessToken && storeAccessToken(tx, accessToken),
     ])
-    return undefined
+    if (!isLoggedIn) return rolledBack('signed-out')
+    if (!isKept) return rolledBack('gone')
+    return found && rolledBack(found)
   })
   if (obstacle === 'gone') throw new EndedRequestError('unknown')
   if (obstacle === 'used') throw new EndedRequestError('finished', grant.context.client)

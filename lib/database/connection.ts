@@ -18,11 +18,7 @@ const timeoutMs = 5000
  * Waits for the answer to a statement. A server that a firewall has cut off would keep TCP waiting for a quarter of an
  * hour, so its connection is closed. SQLite needs no timer: it has already answered.
  */
-export const inTime = (
-  { driver }: Database,
-  connection: unknown,
-  answer: Promise<Result>,
-): Promise<Result> => {
+export const inTime = <T>({ driver }: Database, connection: unknown, answer: Promise<T>): Promise<T> => {
   if (driver.executeNow) return answer
   return withTimeout(answer, timeoutMs, () => {
     const error = new Error(`the database did not answer within ${timeoutMs} ms`)

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Knex } from 'knex'
 import { createPgRun, type PgResult, type PgStatement } from './pg-query.ts'
-import type { Driver, DriverOptions, Result, Row, Value } from './types.ts'
+import type { Driver, DriverOptions, Result, Row, Statement, Value } from './types.ts'
 
 /** The parts of better-sqlite3 that are used; we cannot import types of drivers that the host may not have. */
 interface SqliteStatement {
@@ -63,20 +63,25 @@ const postgresql = (prepared: boolean): Driver => {
     return name
   }
   const run = createPgRun()
-  const statementOf = (text: string, values: readonly Value[]): PgStatement =>
+  const statementOf = ({ sql: text, bindings: values }: Statement): PgStatement =>
     prepared && !control.test(text) ? { name: nameOf(text), text, values } : { text, values }
-  const resultOf = ({ rows, rowCount }: PgResult): Result => ({ rows, count: rowCount ?? 0 })
+  const resultOf = (answer: PgResult | undefined): Result => ({
+    rows: answer?.rows ?? [],
+    count: answer?.rowCount ?? 0,
+  })
   return {
     dialect: 'postgresql',
     begin: 'BEGIN',
     supportsPipelining: (connection) => (connection as PostgresConnection).pipeline === true,
     execute: (connection, sql, bindings) => {
-      const statement = statementOf(sql, bindings)
-      const answer = run(connection, statement) ?? (connection as PostgresConnection).query(statement)
+      const statement = statementOf({ sql, bindings })
+      const answers = run(connection, [statement])
+      const answer =
+        answers?.then(([only]) => only) ?? (connection as PostgresConnection).query(statement)
       return answer.then(resultOf)
     },
-    executeAfter: (connection, first, sql, bindings) =>
-      run(connection, statementOf(sql, bindings), first)?.then(resultOf),
+    executeTogether: (connection, statements, first) =>
+      run(connection, statements.map(statementOf), first)?.then((answers) => answers.map(resultOf)),
     destroy: destroySocket,
   }
 }

@@ -22,7 +22,7 @@ interface PgMessages {
   execute(message: object): void
 }
 
-type Done = (error: Error | null, result: PgResult | undefined) => void
+type Done = (error: Error | null) => void
 
 /** pg's own query. Its result holds rows, and how they are read from the messages of the server. */
 interface Query {
@@ -53,29 +53,27 @@ const queryClassOf = (connection: unknown): QueryClass | undefined => {
 
 // https://www.postgresql.org/docs/current/protocol-message-formats.html
 
-/** Execute for all rows of the unnamed portal, and Sync. */
-const executeAndSync = Buffer.from([...[0x45, 0, 0, 0, 9, 0, 0, 0, 0, 0], ...[0x53, 0, 0, 0, 4]])
+/** Execute for all rows of the unnamed portal. */
+const executeMessage = Buffer.from([0x45, 0, 0, 0, 9, 0, 0, 0, 0, 0])
+const syncMessage = Buffer.from([0x53, 0, 0, 0, 4])
 
 /** Parse, Bind and Execute of an unnamed statement without parameters and without rows. */
 const runMessages = (text: string): Buffer => {
   const parse = Buffer.from(`P\0\0\0\0\0${text}\0\0\0`)
   parse.writeUInt32BE(parse.length - 1, 1)
   const bind = Buffer.from([0x42, 0, 0, 0, 12, 0, 0, 0, 0, 0, 0, 0, 0])
-  return Buffer.concat([parse, bind, executeAndSync.subarray(0, 10)])
+  return Buffer.concat([parse, bind, executeMessage])
 }
 
-/** Bind, Execute and Sync of a prepared statement, after other messages. All values are sent as strings. */
-const bindMessages = (before: Buffer | undefined, name: string, values: readonly Value[]): Buffer => {
+/** Bind and Execute of a prepared statement. All values are sent as strings. */
+const bindMessages = (name: string, values: readonly Value[]): Buffer => {
   const texts = values.map((value) => (value === null ? null : String(value)))
-  const start = before?.length ?? 0
   // The lengths, the ends of two names, and three counts.
   let length = 4 + 1 + Buffer.byteLength(name) + 1 + 2 + 2 + 2 + 4 * texts.length
   for (const text of texts) if (text !== null) length += Buffer.byteLength(text)
-  const bytes = Buffer.allocUnsafe(start + 1 + length + executeAndSync.length)
-  before?.copy(bytes)
-  let place = start
-  bytes[place] = 0x42
-  place = bytes.writeUInt32BE(length, place + 1)
+  const bytes = Buffer.allocUnsafe(1 + length + executeMessage.length)
+  bytes[0] = 0x42
+  let place = bytes.writeUInt32BE(length, 1)
   bytes[place] = 0
   place += 1 + bytes.write(name, place + 1)
   bytes[place] = 0
@@ -87,7 +85,7 @@ const bindMessages = (before: Buffer | undefined, name: string, values: readonly
     place += 4 + Math.max(written, 0)
   }
   place = bytes.writeUInt16BE(0, place)
-  executeAndSync.copy(bytes, place)
+  executeMessage.copy(bytes, place)
   return bytes
 }
 
@@ -105,26 +103,28 @@ const withFirst = (messages: PgMessages, first: string, name: string | undefined
   return Object.create(messages, { [place]: { value: insert } })
 }
 
-/** Runs a statement, after `first` if it is given. */
+/** Runs statements together, after `first` if it is given. */
 export type PgRun = (
   connection: unknown,
-  statement: PgStatement,
+  statements: readonly PgStatement[],
   first?: string,
-) => Promise<PgResult> | undefined
+) => Promise<readonly PgResult[]> | undefined
 
 /**
- * Runs statements on connections of pg, with pg's own class of queries. A statement that the connection has run before is
- * one write of three messages: pg itself asks for the description of the columns each time, which takes half of the time.
+ * Runs statements on connections of pg, with pg's own class of queries. Statements that the connection has run before
+ * are one write with one Sync message at its end: after one that fails, the server skips the others. pg itself asks for
+ * the description of the columns each time, which takes half of the time.
  *
- * A statement without parameters may go first, before the same Sync message: if it fails, the server skips the other.
+ * A statement without parameters may go first, before the same Sync message.
  *
- * @returns a function that returns the result; undefined if the driver cannot do this
+ * @returns a function that returns the results; undefined if the driver cannot do this, or if one of several statements
+ *   has not run on the connection yet
  */
 export const createPgRun = (): PgRun => {
   /** How the rows of statements that have a name are read, by connection. */
   const described = new WeakMap<object, Map<string, object>>()
   const firstMessages = new Map<string, Buffer>()
-  const classes = new WeakMap<QueryClass, ReturnType<typeof statementClass>>()
+  const classes = new WeakMap<QueryClass, ReturnType<typeof statementsClass>>()
 
   const messagesFor = (first: string): Buffer => {
     const messages = firstMessages.get(first) ?? runMessages(first)
@@ -132,29 +132,42 @@ export const createPgRun = (): PgRun => {
     return messages
   }
 
-  const statementClass = (PgQuery: QueryClass) =>
+  const statementsClass = (PgQuery: QueryClass) =>
     class extends PgQuery {
+      readonly answers: PgResult[] = []
+      #statements: readonly PgStatement[]
       #first: string | undefined
       #isFirstDone = false
       #results: Map<string, object>
 
-      constructor(statement: PgStatement, first: string | undefined, results: Map<string, object>) {
-        // Of an object pg would make a slow copy.
-        super(statement.text, statement.values)
-        this.name = statement.name
+      constructor(statements: readonly PgStatement[], first: string | undefined, results: Map<string, object>) {
+        const [only] = statements.length === 1 ? statements : []
+        // Of an object pg would make a slow copy. Tracing tools show the text.
+        super(statements.map(({ text }) => text).join(';\n'), only?.values ?? [])
+        this.name = only?.name
+        this.#statements = statements
         this.#first = first
         this.#results = results
       }
 
       override submit(messages: PgMessages): Error | null {
-        const { name } = this
-        const known = name === undefined || this.binary ? undefined : this.#results.get(name)
-        if (name === undefined || known === undefined) return super.submit(messages)
-        Object.assign(this._result, known, { rows: [] })
+        if (this.binary || !this.#expect(0)) return super.submit(messages)
         this._accumulateRows = true
-        const before = this.#first === undefined ? undefined : messagesFor(this.#first)
-        if (messages.stream.writable) messages.stream.write(bindMessages(before, name, this.values))
+        const before = this.#first === undefined ? [] : [messagesFor(this.#first)]
+        const binds = this.#statements.map(({ name = '', values }) => bindMessages(name, values))
+        if (messages.stream.writable)
+          messages.stream.write(Buffer.concat([...before, ...binds, syncMessage]))
         return null
+      }
+
+      /** Prepares for the rows of a statement, if it is known how to read them. */
+      #expect(place: number): boolean {
+        const name = this.#statements[place]?.name
+        const known = name === undefined ? undefined : this.#results.get(name)
+        if (known === undefined) return false
+        const result = place === 0 ? this._result : Object.create(Object.getPrototypeOf(this._result))
+        this._result = Object.assign(result, known, { rows: [] })
+        return true
       }
 
       override requiresPreparation(): boolean {
@@ -166,8 +179,13 @@ export const createPgRun = (): PgRun => {
       }
 
       override handleCommandComplete(message: object, messages: PgMessages): void {
-        if (this.#first !== undefined && !this.#isFirstDone) this.#isFirstDone = true
-        else super.handleCommandComplete(message, messages)
+        if (this.#first !== undefined && !this.#isFirstDone) {
+          this.#isFirstDone = true
+          return
+        }
+        super.handleCommandComplete(message, messages)
+        this.answers.push(this._result as PgResult)
+        this.#expect(this.answers.length)
       }
 
       override handleReadyForQuery(messages: PgMessages): void {
@@ -185,18 +203,20 @@ export const createPgRun = (): PgRun => {
     return results
   }
 
-  return (connection, statement, first) => {
+  return (connection, statements, first) => {
     const PgQuery = queryClassOf(connection)
     if (PgQuery === undefined) return undefined
-    const Statement = classes.get(PgQuery) ?? statementClass(PgQuery)
-    classes.set(PgQuery, Statement)
+    const results = resultsOf(connection as object)
+    const areKnown = statements.every(({ name = '' }) => results.has(name))
+    if (statements.length > 1 && !areKnown) return undefined
+    const Statements = classes.get(PgQuery) ?? statementsClass(PgQuery)
+    classes.set(PgQuery, Statements)
     return new Promise((resolve, reject) => {
-      const done: Done = (error, result) => {
+      const query = new Statements(statements, first, results)
+      const done: Done = (error) => {
         if (error) reject(error)
-        else if (result === undefined) reject(new Error('pg returned no result'))
-        else resolve(result)
+        else resolve(query.answers)
       }
-      const query = new Statement(statement, first, resultsOf(connection as object))
       ;(connection as PgConnection).query(query, done)
     })
   }

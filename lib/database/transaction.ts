@@ -1,10 +1,26 @@
 import { execute, inTime, onConnection, withRetry } from './connection.ts'
 import { dispose, isDisposed } from './driver.ts'
 import { hasRolledBack, isRetryable, isUniqueViolation } from './errors.ts'
-import type { Database, PendingWrite, Result, Transaction, Value } from './types.ts'
+import type { Database, PendingWrite, Result, Statement, Transaction, Value } from './types.ts'
 
 /** Of two transactions that found no row and both insert it, the second finds it when it runs again. */
 const lostRace = (error: unknown): boolean => isRetryable(error) || isUniqueViolation(error)
+
+/** The result of a transaction that is to be rolled back. */
+class RolledBack<T> {
+  readonly result: T
+  constructor(result: T) {
+    this.result = result
+  }
+}
+
+/**
+ * What the work of a transaction returns to roll it back. Statements that need not wait for each other can so run at the
+ * same time, even if the answer to one of them decides whether the others count.
+ *
+ * @param result what the transaction returns
+ */
+export const rolledBack = <T>(result: T): RolledBack<T> => new RolledBack(result)
 
 /**
  * Does all of the work or nothing of it. Work that loses against other work is rolled back and runs again, so it must
@@ -12,16 +28,25 @@ const lostRace = (error: unknown): boolean => isRetryable(error) || isUniqueViol
  * run under one `Promise.all`: they are sent together where the database supports it.
  *
  * @param work gets the database to run its statements on; in a transaction that is already open, it joins that one
- * @returns what the work returns
+ * @returns what the work returns, or what is in its {@link rolledBack}
  * @throws OAuthError `temporarily_unavailable` with the error of the work as its cause, or the OAuthError that the work
  *   throws
  * @example
- * await transaction(db, async (tx) => {
- *   if (await consume(tx, code)) await insert(tx, token)
+ * const isFirst = await transaction(db, async (tx) => {
+ *   const [isFirst] = await Promise.all([consume(tx, code), insert(tx, token)])
+ *   return isFirst || rolledBack(false)
  * })
  */
-export const transaction = async <T>(db: Database, work: (tx: Database) => Promise<T>): Promise<T> => {
-  if (db.transaction !== undefined || db.isReadOnly) return work(db)
+export const transaction = async <T>(
+  db: Database,
+  work: (tx: Database) => Promise<T | RolledBack<T>>,
+): Promise<T> => {
+  if (db.transaction !== undefined || db.isReadOnly) {
+    const result = await work(db)
+    if (!(result instanceof RolledBack)) return result
+    if (db.isReadOnly) return result.result
+    throw new Error('latchkey: only a whole transaction can be rolled back')
+  }
   return withRetry(
     () =>
       hasQueue(db)
@@ -35,28 +60,70 @@ const assertOpen = (transaction: Transaction): void => {
   if (transaction.isOver) throw new Error('latchkey: a statement was run after the end of its transaction')
 }
 
-/** Begins, and runs the first statement, which the server skips if it could not begin. */
-const executeFirst = (
+/** Notes the answer to what was sent last. A statement that fails ends the transaction. */
+const note = <T>(transaction: Transaction, answer: Promise<T>): Promise<T> => {
+  transaction.begun ??= answer
+  transaction.last = answer.then(
+    () => undefined,
+    () => {
+      transaction.isOver = true
+    },
+  )
+  return answer
+}
+
+/** Sends statements with one message, after BEGIN unless that was sent before; undefined if the driver cannot. */
+const sendTogether = (
   db: Database,
   transaction: Transaction,
-  sql: string,
-  bindings: readonly Value[],
-): Promise<Result> => {
+  statements: readonly Statement[],
+): Promise<readonly Result[]> | undefined => {
+  const { connection, begun } = transaction
   const { driver } = db
-  const { connection } = transaction
-  const answer = driver.executeAfter?.(connection, driver.begin, sql, bindings)
-  if (answer !== undefined) {
-    transaction.begun = inTime(db, connection, answer)
-    return transaction.begun as Promise<Result>
+  const answers = driver.executeTogether?.(connection, statements, begun ? undefined : driver.begin)
+  return answers && note(transaction, inTime(db, connection, answers))
+}
+
+/** Sends one statement when those before it allow it. */
+const sendAlone = (db: Database, transaction: Transaction, statement: Statement): Promise<Result> => {
+  const { driver } = db
+  const { begun, last, connection } = transaction
+  if (begun === undefined) {
+    const answers = sendTogether(db, transaction, [statement])
+    if (answers) return answers.then(([answer]) => answer as Result)
+    transaction.begun = execute(db, connection, driver.begin, [])
+    return sendAlone(db, transaction, statement)
   }
-  transaction.begun = execute(db, connection, driver.begin, [])
-  return transaction.begun.then(() => execute(db, connection, sql, bindings))
+  const before = driver.supportsPipelining(connection) ? begun : Promise.all([begun, last])
+  const answer = before.then(() => {
+    assertOpen(transaction)
+    return execute(db, connection, statement.sql, statement.bindings)
+  })
+  return note(transaction, answer)
+}
+
+/** Sends the statements of one turn of the event loop. */
+const sendGathered = async (db: Database, transaction: Transaction): Promise<void> => {
+  const statements = transaction.gathered.splice(0)
+  try {
+    await transaction.begun
+    assertOpen(transaction)
+    const answers = statements.length === 1 ? undefined : sendTogether(db, transaction, statements)
+    if (answers === undefined) {
+      for (const statement of statements)
+        sendAlone(db, transaction, statement).then(statement.resolve, statement.reject)
+      return
+    }
+    for (const [place, answer] of (await answers).entries()) statements[place]?.resolve(answer)
+  } catch (error) {
+    for (const { reject } of statements) reject(error)
+  }
 }
 
 /**
  * Runs a statement of a transaction. BEGIN goes out with the first one. Statements that are run at the same time are
- * sent at the same time if the connection supports pipelining, and else one after the other. A statement that fails ends
- * the transaction: MariaDB and SQLite may have rolled it back, and would commit a further statement by itself.
+ * sent together if the database supports it, and else one after the other. A statement that fails ends the transaction:
+ * MariaDB and SQLite may have rolled it back, and would commit a further statement by itself.
  *
  * @throws Error when the transaction is over, as for a statement beside one that has failed
  */
@@ -67,32 +134,28 @@ export const executeInTransaction = (
   bindings: readonly Value[],
 ): Promise<Result> => {
   assertOpen(transaction)
-  const { begun, last, connection } = transaction
-  const send = (): Promise<Result> => {
-    assertOpen(transaction)
-    return execute(db, connection, sql, bindings)
-  }
-  const sendAfter = (before: Promise<unknown>): Promise<Result> => {
-    return (db.driver.supportsPipelining(connection) ? before : Promise.all([before, last])).then(send)
-  }
-  const answer = begun === undefined ? executeFirst(db, transaction, sql, bindings) : sendAfter(begun)
-  const end = (): void => {
-    transaction.isOver = true
-  }
-  transaction.last = answer.then(() => undefined, end)
-  return answer
+  if (db.driver.executeTogether === undefined) return sendAlone(db, transaction, { sql, bindings })
+  const { gathered } = transaction
+  return new Promise((resolve, reject) => {
+    gathered.push({ sql, bindings, resolve, reject })
+    if (gathered.length === 1) process.nextTick(sendGathered, db, transaction)
+  })
 }
 
 /** Does all of the work on this connection, or nothing of it. Work without a statement sends nothing. */
 const inTransaction = async <T>(
   db: Database,
   connection: unknown,
-  work: (tx: Database, transaction: Transaction) => Promise<T>,
+  work: (tx: Database, transaction: Transaction) => Promise<T | RolledBack<T>>,
 ): Promise<T> => {
-  const transaction: Transaction = { connection, isOver: false }
+  const transaction: Transaction = { connection, isOver: false, gathered: [] }
   try {
     const result = await work({ ...db, transaction }, transaction)
     transaction.isOver = true
+    if (result instanceof RolledBack) {
+      await rollBack(db, transaction)
+      return result.result
+    }
     if (transaction.begun !== undefined) await execute(db, connection, 'COMMIT', [])
     return result
   } catch (error) {
@@ -132,7 +195,7 @@ const maxBatch = 32
  */
 export const commitTogether = <T>(
   db: QueueingDatabase,
-  work: (tx: Database) => Promise<T>,
+  work: (tx: Database) => Promise<T | RolledBack<T>>,
   isStatement: boolean,
 ): Promise<T> =>
   new Promise((resolve, reject) => {
@@ -186,7 +249,7 @@ const commitOn = async (db: Database, connection: unknown, batch: readonly Pendi
 /** The database for one write, on a connection where nothing has to be begun. */
 const joined = (db: Database, connection: unknown): Database & { readonly transaction: Transaction } => ({
   ...db,
-  transaction: { connection, begun: Promise.resolve(), isOver: false },
+  transaction: { connection, begun: Promise.resolve(), isOver: false, gathered: [] },
 })
 
 /** @throws the driver's error when a statement for the savepoint fails; then the whole batch is rolled back */
@@ -202,7 +265,8 @@ const inSavepoint = async (
   try {
     const result = await work(own)
     own.transaction.isOver = true
-    answer = () => resolve(result as never)
+    if (result instanceof RolledBack) await control('ROLLBACK TO latchkey')
+    answer = () => resolve((result instanceof RolledBack ? result.result : result) as never)
   } catch (error) {
     own.transaction.isOver = true
     await control('ROLLBACK TO latchkey')

@@ -14,6 +14,12 @@ export interface Result {
   readonly count: number
 }
 
+/** SQL with the values of its placeholders. */
+export interface Statement {
+  readonly sql: string
+  readonly bindings: readonly Value[]
+}
+
 /** How one database driver runs a statement on a connection of Knex's pool. */
 export interface Driver {
   readonly dialect: Dialect
@@ -25,15 +31,14 @@ export interface Driver {
   /** The same for a database in this process, which has the result when the call returns. Undefined for servers. */
   executeNow?(connection: unknown, sql: string, bindings: readonly Value[]): Result
   /**
-   * Runs `first` and then the statement, in one round trip; if `first` fails, the server skips the statement.
-   * Undefined if this connection cannot do that.
+   * Runs `first`, if it is given, and then at least one statement, in one round trip. After one that fails, the server
+   * skips the others. Undefined if this connection cannot do that, or not with these statements yet.
    */
-  executeAfter?(
+  executeTogether?(
     connection: unknown,
-    first: string,
-    sql: string,
-    bindings: readonly Value[],
-  ): Promise<Result> | undefined
+    statements: readonly Statement[],
+    first?: string,
+  ): Promise<readonly Result[]> | undefined
   /** Drops a connection that does not answer, without a farewell, which would wait behind the statement that hangs. */
   destroy(connection: unknown): void
 }
@@ -43,6 +48,12 @@ export interface DriverOptions {
   readonly preparedStatements?: boolean
 }
 
+/** A statement that is about to be sent. */
+export interface GatheredStatement extends Statement {
+  resolve(result: Result): void
+  reject(error: unknown): void
+}
+
 /** The connection and the progress of one transaction. */
 export interface Transaction {
   readonly connection: unknown
@@ -50,6 +61,8 @@ export interface Transaction {
   begun?: Promise<unknown>
   /** Settles when the statement that was sent last is answered; never rejects. */
   last?: Promise<unknown>
+  /** Statements of this turn of the event loop, which are sent together. */
+  readonly gathered: GatheredStatement[]
   /** Whether no further statement may run. */
   isOver: boolean
 }

@@ -1,5 +1,5 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
-import { transaction } from '../database/transaction.ts'
+import { rolledBack, transaction } from '../database/transaction.ts'
 import { hashSecret, isSecretOf } from '../keys/secrets.ts'
 import { assertRedeemable, type Redemption } from '../protocol/authorization.ts'
 import { allowedScopes, type Client, isPublic } from '../protocol/client.ts'
@@ -60,9 +60,11 @@ export const redeem = async (
   const keeps = bound.binding && { details: { ...details, ...bound } }
   const tokens = await issueTokens(server, grant)
   const isRedeemed = await transaction(server.database, async (tx) => {
-    const isFirst = await consumeAuthorizationCode(tx, { id, now: server.now(), ...keeps })
-    if (isFirst) await storeTokens(tx, tokens)
-    return isFirst
+    const [isFirst] = await Promise.all([
+      consumeAuthorizationCode(tx, { id, now: server.now(), ...keeps }),
+      storeTokens(tx, tokens),
+    ])
+    return isFirst || rolledBack(false)
   })
   // Another request redeemed it meanwhile, which is a replay too.
   if (!isRedeemed) return revokeReplayed(server, authorization, request, reason)

@@ -1,5 +1,5 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
-import { transaction } from '../database/transaction.ts'
+import { rolledBack, transaction } from '../database/transaction.ts'
 import { hashSecret, mayBeRefreshToken, openUnder, sealUnder } from '../keys/secrets.ts'
 import type { Authorization } from '../protocol/authorization.ts'
 import { allowedScopes, type Client, isPublic, rotatesRefreshTokens } from '../protocol/client.ts'
@@ -113,9 +113,11 @@ const rotate = async (
   const { refreshToken: next, response } = tokens
   const successor = next && server.options.refreshTokenGracePeriod > 0 ? sealUnder(value, next.value) : null
   const isRotated = await transaction(server.database, async (tx) => {
-    const isFirst = await consumeRefreshToken(tx, { hash, successor, address, now: server.now() })
-    if (isFirst) await storeTokens(tx, tokens)
-    return isFirst
+    const [isFirst] = await Promise.all([
+      consumeRefreshToken(tx, { hash, successor, address, now: server.now() }),
+      storeTokens(tx, tokens),
+    ])
+    return isFirst || rolledBack(false)
   })
   return isRotated ? response : undefined
 }
@@ -129,9 +131,11 @@ const keep = async (
   const tokens = await issueTokens(server, { ...grant, refreshToken: value })
   const expiresAt = refreshTokenEnd(server, grant.client, grant.authorization)
   const isKept = await transaction(server.database, async (tx) => {
-    const isExtended = await extendRefreshToken(tx, { hash, now: server.now(), expiresAt })
-    if (isExtended) await storeTokens(tx, tokens)
-    return isExtended
+    const [isExtended] = await Promise.all([
+      extendRefreshToken(tx, { hash, now: server.now(), expiresAt }),
+      storeTokens(tx, tokens),
+    ])
+    return isExtended || rolledBack(false)
   })
   return isKept ? tokens.response : undefined
 }

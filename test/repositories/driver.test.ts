@@ -42,6 +42,9 @@ afterEach(async () => {
   for (const knex of opened.splice(0)) await knex.destroy()
 })
 
+/** The result of the only statement. */
+const one = async (results: ReturnType<ReturnType<typeof createPgRun>>) => (await results)?.[0]
+
 const contractOf = (config: Knex.Config): void => {
   test('Knex names the driver', () => {
     expect(driverName(open(config))).toBe(config.client)
@@ -165,11 +168,10 @@ describeWith('postgresql', 'pg', () => {
     const text = 'SELECT $1::text AS a, $2::bigint AS b, $3::int AS c, $4::text AS d, $5::text AS e'
     const values = ['ä€😀', 12345678901, -7, '', null]
     for (let time = 0; time < 3; time += 1) {
-      const result = await run(connection, { name: 'returns', text, values })
-      expect(result).toMatchObject({
-        rowCount: 1,
-        rows: [{ a: 'ä€😀', b: '12345678901', c: -7, d: '', e: null }],
-      })
+      const results = await run(connection, [{ name: 'returns', text, values }])
+      expect(results).toMatchObject([
+        { rowCount: 1, rows: [{ a: 'ä€😀', b: '12345678901', c: -7, d: '', e: null }] },
+      ])
     }
     await releaseConnection(knex, connection)
   })
@@ -181,7 +183,7 @@ describeWith('postgresql', 'pg', () => {
     const driver = driverOf(knex, { preparedStatements: false })
     await driver.execute(connection, 'CREATE TEMPORARY TABLE numbers (number int PRIMARY KEY)', [])
     const insert = (number: number) =>
-      run(connection, { name: 'writes', text: 'INSERT INTO numbers VALUES ($1)', values: [number] })
+      one(run(connection, [{ name: 'writes', text: 'INSERT INTO numbers VALUES ($1)', values: [number] }]))
     expect(await insert(1)).toMatchObject({ rowCount: 1, rows: [] })
     await expect(insert(1)).rejects.toThrow('duplicate key')
     for (const number of [2, 3]) expect(await insert(number)).toMatchObject({ rowCount: 1 })
@@ -190,9 +192,57 @@ describeWith('postgresql', 'pg', () => {
       text: 'DELETE FROM numbers WHERE number > $1 RETURNING number',
       values: [1],
     }
-    expect((await run(connection, remove))?.rows).toEqual([{ number: 2 }, { number: 3 }])
-    expect((await run(connection, remove))?.rows).toEqual([])
+    expect((await one(run(connection, [remove])))?.rows).toEqual([{ number: 2 }, { number: 3 }])
+    expect((await one(run(connection, [remove])))?.rows).toEqual([])
     await releaseConnection(knex, connection)
+  })
+
+  describe('several statements together', () => {
+    const read = { name: 'reads', text: 'SELECT number, note FROM notes ORDER BY number', values: [] }
+    const insert = (number: number, note: string | null) => ({
+      name: 'inserts',
+      text: 'INSERT INTO notes VALUES ($1, $2)',
+      values: [number, note],
+    })
+    const count = { name: 'counts', text: 'SELECT count(*)::int AS total FROM notes', values: [] }
+
+    let knex: Knex
+    let connection: unknown
+    let run: ReturnType<typeof createPgRun>
+    beforeEach(async () => {
+      knex = open(pg)
+      connection = await acquireConnection(knex)
+      const driver = driverOf(knex, { preparedStatements: false })
+      await driver.execute(connection, 'CREATE TEMPORARY TABLE notes (number int PRIMARY KEY, note text)', [])
+      run = createPgRun()
+      for (const statement of [insert(1, 'a'), read, count]) await run(connection, [statement])
+    })
+    afterEach(() => releaseConnection(knex, connection))
+
+    test('each have their own rows and count, in order', async () => {
+      const results = await run(connection, [insert(2, null), read, insert(3, 'ü'), count, read], 'BEGIN')
+      expect(results?.map(({ rows, rowCount }) => [rowCount, rows])).toEqual([
+        [1, []],
+        [2, [{ number: 1, note: 'a' }, { number: 2, note: null }]],
+        [1, []],
+        [1, [{ total: 3 }]],
+        [3, expect.arrayContaining([{ number: 3, note: 'ü' }])],
+      ])
+      await run(connection, [{ text: 'ROLLBACK', values: [] }])
+      expect((await one(run(connection, [count])))?.rows).toEqual([{ total: 1 }])
+    })
+
+    test('are all or nothing without BEGIN, and the connection stays usable after one that fails', async () => {
+      for (let time = 0; time < 2; time += 1) {
+        const work = run(connection, [insert(2, 'b'), insert(1, 'there already'), insert(3, 'c')])
+        await expect(work).rejects.toThrow('duplicate key')
+        expect((await one(run(connection, [count])))?.rows).toEqual([{ total: 1 }])
+      }
+    })
+
+    test('are not sent until each has run on the connection', () => {
+      expect(run(connection, [read, { ...count, name: 'unknown' }])).toBeUndefined()
+    })
   })
 
   describe.each([
@@ -202,7 +252,7 @@ describeWith('postgresql', 'pg', () => {
     const text = 'SELECT $1::int AS number, pg_current_xact_id_if_assigned() AS transaction'
     const run = createPgRun()
     const afterBegin = (connection: unknown, first = 'BEGIN') =>
-      run(connection, { name, text, values: [5] }, first)
+      one(run(connection, [{ name, text, values: [5] }], first))
 
     let knex: Knex
     let connection: unknown
@@ -228,9 +278,9 @@ describeWith('postgresql', 'pg', () => {
     test('is skipped if the other fails, and runs the next time', async () => {
       await driver.execute(connection, 'CREATE TEMPORARY TABLE written (number int)', [])
       const insert = { name, text: 'INSERT INTO written VALUES ($1)', values: [5] }
-      await expect(run(connection, insert, 'BEGIN nothing')).rejects.toThrow('syntax')
+      await expect(run(connection, [insert], 'BEGIN nothing')).rejects.toThrow('syntax')
       expect((await driver.execute(connection, 'SELECT * FROM written', [])).rows).toEqual([])
-      expect(await run(connection, insert, 'BEGIN')).toMatchObject({ rowCount: 1 })
+      expect(await run(connection, [insert], 'BEGIN')).toMatchObject([{ rowCount: 1 }])
       await driver.execute(connection, 'COMMIT', [])
       expect((await driver.execute(connection, 'SELECT * FROM written', [])).rows).toEqual([{ number: 5 }])
     })
@@ -238,7 +288,7 @@ describeWith('postgresql', 'pg', () => {
     test('that cannot be parsed fails, and the connection stays usable', async () => {
       const wrong = { name, text: 'SELECT missing_column', values: [] }
       for (let time = 0; time < 2; time += 1) {
-        await expect(run(connection, wrong, 'BEGIN')).rejects.toThrow('missing_column')
+        await expect(run(connection, [wrong], 'BEGIN')).rejects.toThrow('missing_column')
         await driver.execute(connection, 'ROLLBACK', [])
       }
     })

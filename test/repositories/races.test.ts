@@ -33,18 +33,19 @@ const start = 1_700_000_000
 
 /** The same database with every statement noted that reaches the driver. */
 const watched = (db: Database, statements: string[]): Database => {
-  const { execute, executeAfter } = db.driver
+  const { execute, executeTogether } = db.driver
   const driver: Driver = {
     ...db.driver,
     execute: (connection, sql, bindings) => {
       statements.push(sql)
       return execute(connection, sql, bindings)
     },
-    executeAfter:
-      executeAfter &&
-      ((connection, first, sql, bindings) => {
-        statements.push(first, sql)
-        return executeAfter(connection, first, sql, bindings)
+    executeTogether:
+      executeTogether &&
+      ((connection, together, first = '') => {
+        const answers = executeTogether(connection, together, first || undefined)
+        if (answers) statements.push(first, ...together.map(({ sql }) => sql))
+        return answers
       }),
   }
   return { ...db, driver }

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Knex } from 'knex'
 import { isRetryable } from '../../lib/database/errors.ts'
 import { type OpenedDatabase, openDatabase } from '../../lib/database/open.ts'
-import { transaction } from '../../lib/database/transaction.ts'
+import { rolledBack, transaction } from '../../lib/database/transaction.ts'
 import type { Database, DriverOptions } from '../../lib/database/types.ts'
 import { migrate, rollback } from '../../lib/index.ts'
 import { createLogin, createReplay, findLogin } from '../../lib/repositories/index.ts'
@@ -25,19 +25,20 @@ const configOf = (client: string, more: object): Knex.Config => {
 /** The same database with every statement noted that reaches the driver, in order. */
 const watched = (db: Database): { db: Database; statements: string[] } => {
   const statements: string[] = []
-  const { execute, executeAfter } = db.driver
+  const { execute, executeTogether } = db.driver
   const driver = {
     ...db.driver,
     execute: ((connection, sql, bindings) => {
       statements.push(sql)
       return execute(connection, sql, bindings)
     }) as typeof execute,
-    executeAfter:
-      executeAfter &&
-      (((connection, first, sql, bindings) => {
-        statements.push(`${first}+${sql}`)
-        return executeAfter(connection, first, sql, bindings)
-      }) as typeof executeAfter),
+    executeTogether:
+      executeTogether &&
+      (((connection, together, first) => {
+        const answers = executeTogether(connection, together, first)
+        if (answers) statements.push(...(first === undefined ? [] : [first]), ...together.map(({ sql }) => sql))
+        return answers
+      }) as typeof executeTogether),
   }
   return { db: { ...db, driver }, statements }
 }
@@ -160,14 +161,53 @@ const transactionsOn = (
   // After a deadlock MariaDB has rolled back, and SQLite after a full disk: a further statement would commit by itself.
   test('sends nothing after a statement that has failed, unless both were sent together', async () => {
     await createLogin(opened.database, login('taken')).catch(() => {})
+    // Has been prepared on each connection.
+    await transaction(opened.database, (tx) => createReplay(tx, replay()))
     const { db, statements } = watched(opened.database)
     const work = transaction(db, async (tx) => {
       await findLogin(tx, { sid: 'any', now })
       await Promise.all([createLogin(tx, login('taken')), createReplay(tx, replay())])
     })
     await expect(work).rejects.toMatchObject({ status: 503 })
-    const areSentTogether = client === 'pg' && !('pipeline' in more) && options.preparedStatements !== false
+    const areSentTogether = client === 'pg' && options.preparedStatements !== false
     expect(statements.some((sql) => sql.includes('replays'))).toBe(areSentTogether)
+  })
+
+  test('returns what is given to be rolled back, and writes nothing', async () => {
+    const used = replay()
+    const result = await transaction<string>(opened.database, async (tx) => {
+      const [isFirst] = await Promise.all([createReplay(tx, used), createLogin(tx, login('undone'))])
+      return rolledBack(`decided after ${isFirst}`)
+    })
+    expect(result).toBe('decided after true')
+    expect(await standing('undone')).toBeUndefined()
+    expect(await createReplay(opened.database, used)).toBe(true)
+  })
+
+  test('rolls back one of several that come at the same time, and not the others', async () => {
+    const results = await Promise.all(
+      ['one', 'two', 'three'].map((name) =>
+        transaction<string>(opened.database, async (tx) => {
+          await createLogin(tx, login(`beside-${name}`))
+          return name === 'two' ? rolledBack('undone') : 'done'
+        }),
+      ),
+    )
+    expect(results).toEqual(['done', 'undone', 'done'])
+    const stored = await Promise.all(['one', 'two', 'three'].map((name) => standing(`beside-${name}`)))
+    expect(stored.map((found) => found !== undefined)).toEqual([true, false, true])
+  })
+
+  test('cannot roll back a part of itself', async () => {
+    const used = replay()
+    const work = transaction(opened.database, async (tx) => {
+      await createReplay(tx, used)
+      await transaction<string>(tx, async () => rolledBack('inner'))
+    })
+    await expect(work).rejects.toMatchObject({
+      cause: { message: 'latchkey: only a whole transaction can be rolled back' },
+    })
+    expect(await createReplay(opened.database, used)).toBe(true)
   })
 
   test('sends nothing without a statement', async () => {

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import type { Knex } from 'knex'
+import { statementsOf } from './statement-count.ts'
 
 /**
  * What happens to a statement: it runs, it fails instead of running, or it runs and this error is all that is heard of
@@ -13,12 +14,6 @@ export type Watch = (sql: string) => Verdict
 // biome-ignore lint/suspicious/noExplicitAny: drivers are called as Knex and the kit call them, in every form.
 type AnyFunction = (...parameters: any[]) => unknown
 type Methods = Record<string, AnyFunction>
-
-const sqlOf = (statement: unknown): string => {
-  if (typeof statement === 'string') return statement
-  const { sql, text } = statement as { sql?: unknown; text?: unknown }
-  return String(sql ?? text)
-}
 
 /** better-sqlite3 answers at once, from statements that are prepared once and run often. */
 const watchPreparing = (connection: Methods, watch: Watch): void => {
@@ -43,8 +38,9 @@ const watchPreparing = (connection: Methods, watch: Watch): void => {
 const watchMethod = (connection: Methods, name: string, watch: Watch): void => {
   const real = connection[name]!.bind(connection)
   connection[name] = (...parameters: unknown[]) => {
-    const verdict = watch(sqlOf(parameters[0]))
-    if (verdict === 'run') return real(...parameters)
+    // Of statements that are sent together, the first that fails decides.
+    const verdict = statementsOf(parameters[0]).map(watch).find((each) => each !== 'run')
+    if (verdict === undefined) return real(...parameters)
     const done = parameters.at(-1)
     // What was sent after it is on its way already: the server has to know that something failed.
     if ('fails' in verdict && connection.pipeline) real('SELECT 1 / 0', () => {})

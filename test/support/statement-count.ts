@@ -36,9 +36,10 @@ const wrap = (
   }
 }
 
-const sqlOf = (query: unknown): string => {
-  if (typeof query !== 'object' || query === null) return String(query)
-  return String('text' in query ? query.text : 'sql' in query ? query.sql : query)
+/** The statements of one call; several that are sent together stand on lines of their own. */
+export const statementsOf = (query: unknown): string[] => {
+  if (typeof query !== 'object' || query === null) return [String(query)]
+  return String('text' in query ? query.text : 'sql' in query ? query.sql : query).split(';\n')
 }
 
 /**
@@ -82,9 +83,10 @@ export const countStatements = async (knex: Knex, ignored: readonly string[]): P
     const names = driverName === 'pg' ? ['query'] : ['query', 'execute']
     for (const name of names) {
       wrap(prototype, name, (_, query) => {
-        note(sqlOf(query))
+        const statements = statementsOf(query)
+        for (const sql of statements) note(sql)
         const isNamed = name === 'execute' || (typeof query === 'object' && query !== null && 'name' in query)
-        if (!isNamed) notePreparation(sqlOf(query))
+        if (!isNamed) for (const sql of statements) notePreparation(sql)
       })
     }
   }
