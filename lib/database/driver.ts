@@ -34,6 +34,7 @@ const sqlite = (): Driver => {
   }
   return {
     dialect: 'sqlite',
+    prepares: true,
     begin: 'BEGIN IMMEDIATE',
     supportsPipelining: () => false,
     execute: async (connection, sql, bindings) => executeNow(connection, sql, bindings),
@@ -55,7 +56,14 @@ const statementName = (sql: string): string =>
 /** Statements that are never prepared: a pooler in front of the server must always understand them. */
 const control = /^(BEGIN|START TRANSACTION|COMMIT|ROLLBACK)$/
 
-const postgresql = (prepared: boolean): Driver => {
+/**
+ * Whether a prepared statement may have failed because its table was changed: `feature_not_supported` for another list
+ * of columns, and class 42 for what no longer exists (https://www.postgresql.org/docs/current/errcodes-appendix.html).
+ */
+const mayBeOutdated = (error: unknown): boolean =>
+  /^(0A000|42...)$/.test(String((error as { code?: unknown }).code))
+
+const postgresql = ({ preparedStatements: prepared = true, tablesMayChange = false }: DriverOptions): Driver => {
   const names = new Map<string, string>()
   const nameOf = (sql: string): string => {
     const name = names.get(sql) ?? statementName(sql)
@@ -69,16 +77,24 @@ const postgresql = (prepared: boolean): Driver => {
     rows: answer?.rows ?? [],
     count: answer?.rowCount ?? 0,
   })
+  const runAlone = async (connection: unknown, statement: PgStatement): Promise<Result> => {
+    const answers = run(connection, [statement])
+    return resultOf(answers ? (await answers)[0] : await (connection as PostgresConnection).query(statement))
+  }
   return {
     dialect: 'postgresql',
     begin: 'BEGIN',
     supportsPipelining: (connection) => (connection as PostgresConnection).pipeline === true,
+    prepares: prepared,
     execute: (connection, sql, bindings) => {
-      const statement = statementOf({ sql, bindings })
-      const answers = run(connection, [statement])
-      const answer =
-        answers?.then(([only]) => only) ?? (connection as PostgresConnection).query(statement)
-      return answer.then(resultOf)
+      const answer = runAlone(connection, statementOf({ sql, bindings }))
+      if (!tablesMayChange) return answer
+      return answer.catch((error: unknown) => {
+        if (!mayBeOutdated(error)) throw error
+        // Under another name the connections prepare it anew.
+        names.set(sql, statementName(`${nameOf(sql)} ${sql}`))
+        return runAlone(connection, statementOf({ sql, bindings }))
+      })
     },
     executeTogether: (connection, statements, first) =>
       run(connection, statements.map(statementOf), first)?.then((answers) => answers.map(resultOf)),
@@ -96,8 +112,9 @@ interface MysqlConnection {
   query: MysqlStatement
 }
 
-const mysql = (prepared: boolean): Driver => ({
+const mysql = ({ preparedStatements: prepared = true }: DriverOptions): Driver => ({
   dialect: 'mysql',
+  prepares: prepared,
   begin: 'START TRANSACTION',
   supportsPipelining: () => false,
   execute: (connection, sql, values) =>
@@ -117,11 +134,11 @@ const mysql = (prepared: boolean): Driver => ({
  *
  * @throws Error naming the drivers that are supported
  */
-export const driverOf = (knex: Knex, { preparedStatements = true }: DriverOptions = {}): Driver => {
+export const driverOf = (knex: Knex, options: DriverOptions = {}): Driver => {
   const name = driverName(knex)
   if (name === 'better-sqlite3') return sqlite()
-  if (name === 'pg') return postgresql(preparedStatements)
-  if (name === 'mysql2') return mysql(preparedStatements)
+  if (name === 'pg') return postgresql(options)
+  if (name === 'mysql2') return mysql(options)
   const remedy =
     name === 'sqlite3'
       ? 'use better-sqlite3 in your whole app. Never open one file with both in one process: their locks do not see each other, and the process can crash'

@@ -118,13 +118,10 @@ const anyKey = query<Record<never, never>>((table) =>
   table('signing_keys').select('kid').limit(1, { skipBinding: true }),
 )
 
-/**
- * The same database for the host's own tables, with the names that the host uses. PostgreSQL does not prepare here: a
- * prepared `SELECT *` fails as soon as the host adds a column.
- */
+/** The same database for the host's own tables, with the names that the host uses. The host may change them. */
 export const hostTables = (database: Database, hostKnex: Knex): Database => ({
   knex: hostKnex,
-  driver: driverOf(hostKnex, { preparedStatements: database.driver.dialect !== 'postgresql' }),
+  driver: driverOf(hostKnex, { preparedStatements: database.driver.prepares, tablesMayChange: true }),
   prefix: '',
   compiled: new Map(),
   learned: database.learned,

@@ -23,6 +23,8 @@ export interface Statement {
 /** How one database driver runs a statement on a connection of Knex's pool. */
 export interface Driver {
   readonly dialect: Dialect
+  /** Whether the database prepares statements. */
+  readonly prepares: boolean
   /** Begins a write transaction. SQLite takes its lock immediately, because it cannot upgrade one later. */
   readonly begin: string
   /** Whether this connection can send a statement before the previous one is answered. */
@@ -46,6 +48,8 @@ export interface Driver {
 export interface DriverOptions {
   /** Whether the server prepares statements; SQLite always does. @default true */
   readonly preparedStatements?: boolean
+  /** Whether others may change the tables, so that a prepared `SELECT *` on PostgreSQL can fail. @default false */
+  readonly tablesMayChange?: boolean
 }
 
 /** A statement that is about to be sent. */

@@ -161,6 +161,44 @@ describeWith('postgresql', 'pg', () => {
     await close()
   })
 
+  describe('statements on tables of the host, which are prepared too,', () => {
+    const text = 'SELECT * FROM staff WHERE id = $1'
+    let knex: Knex
+    let connection: unknown
+    let driver: ReturnType<typeof driverOf>
+    const find = async () => (await driver.execute(connection, text, ['1'])).rows
+    const change = (sql: string) => knex.raw(sql).connection(connection)
+    beforeEach(async () => {
+      knex = open(pg)
+      connection = await acquireConnection(knex)
+      driver = driverOf(knex, { tablesMayChange: true })
+      await change("CREATE TEMPORARY TABLE staff AS SELECT 1 AS id, 'Ada' AS name")
+      for (let time = 0; time < 2; time += 1) expect(await find()).toEqual([{ id: 1, name: 'Ada' }])
+    })
+    afterEach(() => releaseConnection(knex, connection))
+
+    test.each([
+      ['gets a column', 'ALTER TABLE staff ADD COLUMN city text', { id: 1, name: 'Ada', city: null }],
+      ['loses a column', 'ALTER TABLE staff DROP COLUMN name', { id: 1 }],
+      ['has a column of another type', 'ALTER TABLE staff ALTER COLUMN id TYPE text', { id: '1', name: 'Ada' }],
+      [
+        'is made anew',
+        "DROP TABLE staff; CREATE TEMPORARY TABLE staff AS SELECT 'Bo' AS name, 1 AS id",
+        { name: 'Bo', id: 1 },
+      ],
+    ])('work after the table %s', async (_, sql, row) => {
+      await change(sql)
+      for (let time = 0; time < 3; time += 1) expect(await find()).toEqual([row])
+    })
+
+    test('fail while there is no table, and work when it is there again', async () => {
+      await change('ALTER TABLE staff RENAME TO people')
+      await expect(find()).rejects.toMatchObject({ code: '42P01' })
+      await change('ALTER TABLE people RENAME TO staff')
+      expect(await find()).toEqual([{ id: 1, name: 'Ada' }])
+    })
+  })
+
   test('a prepared statement returns the same the first time and later', async () => {
     const knex = open(pg)
     const run = createPgRun()
