@@ -15,6 +15,8 @@ export interface RunningServer {
   readonly contestant: Contestant
   readonly base: string
   readonly ask: Ask<ServerAnswers>
+  /** Gathers the statistics by which PostgreSQL plans statements, as its autovacuum does within a minute. */
+  analyze(): Promise<void>
   stop(): Promise<void>
 }
 
@@ -49,9 +51,9 @@ export const postgresProblem = async (): Promise<string | undefined> => {
   }
 }
 
-const dropSchema = async (schema: string): Promise<void> => {
+const onPostgres = async (sql: string, bindings: readonly string[] = []): Promise<void> => {
   const knex = createKnex({ client: 'pg', connection: postgresUrl })
-  await knex.raw('DROP SCHEMA IF EXISTS ?? CASCADE', [schema])
+  await knex.raw(sql, bindings)
   await knex.destroy()
 }
 
@@ -109,11 +111,16 @@ export const openBench = (checkout = thisCheckout, postgres = postgresUrl): Benc
       start: async (extra) => {
         const child = run(file, { ...settings, ...extra })
         const { base } = await firstMessage(child, contestant.name)
-        return { contestant, base, ask: asking<ServerAnswers>(child), stop: () => stop(child) }
+        return {
+          ...{ contestant, base, ask: asking<ServerAnswers>(child), stop: () => stop(child) },
+          analyze: async () => {
+            if (settings.postgres) await onPostgres('ANALYZE')
+          },
+        }
       },
       remove: async () => {
         rmSync(settings.directory, { recursive: true, force: true })
-        if (settings.postgres) await dropSchema(schema)
+        if (settings.postgres) await onPostgres('DROP SCHEMA IF EXISTS ?? CASCADE', [schema])
       },
     }
   }

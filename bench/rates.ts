@@ -93,7 +93,10 @@ export const measureOperation = async (
   const able = servers.filter(({ contestant }) => offers(contestant, operation))
   const rounds = new Map<RunningServer, Round[]>(able.map((server) => [server, []]))
   const warmUp = { ...settings, seconds: settings.seconds * 2 }
-  for (const server of able) await measureRound(server, ask, operation, warmUp)
+  for (const server of able) {
+    await measureRound(server, ask, operation, warmUp)
+    await server.analyze()
+  }
   for (let round = 0; round < settings.rounds; round += 1) {
     const first = round % able.length
     for (const server of [...able.slice(first), ...able.slice(0, first)]) {

@@ -30,6 +30,13 @@ const elsewhere = new Set([
 /** Whether this server cannot serve us, for example after a fail-over. A new connection may lead to another server. */
 export const needsReconnect = (error: unknown): boolean => elsewhere.has(String(codeOf(error) ?? ''))
 
+/**
+ * Whether PostgreSQL refused a statement and keeps the connection. Other errors do not say what was done.
+ * https://www.postgresql.org/docs/current/protocol-error-fields.html
+ */
+export const isRefusal = (error: unknown): boolean =>
+  error instanceof Error && 'severity' in error && error.severity === 'ERROR'
+
 /** Whether SQLite has already rolled back the transaction, as it does when the disk is full. */
 export const hasRolledBack = (error: unknown): boolean =>
   codeOf(error) === 'SQLITE_ERROR' && String(error).includes('no transaction is active')

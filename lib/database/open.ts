@@ -102,6 +102,7 @@ export const openDatabase = (
     compiled: new Map(),
     learned: {},
     kept: [],
+    gathered: [],
     ...(driver.dialect === 'sqlite' ? { writes: [] } : {}),
   }
   return {
@@ -126,6 +127,7 @@ export const hostTables = (database: Database, hostKnex: Knex): Database => ({
   compiled: new Map(),
   learned: database.learned,
   kept: database.kept,
+  gathered: [],
 })
 
 /** @throws OAuthError `temporarily_unavailable` unless the database answers and has the kit's tables */

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { executeAlone, withRetry } from './connection.ts'
-import { commitTogether, executeInTransaction, hasQueue } from './transaction.ts'
+import { commitTogether, executeInTransaction, executeWrite, hasQueue } from './transaction.ts'
 import type { Compiled, Database, Result, Row, Value } from './types.ts'
 
 /** Marks the place of a value in a statement that is being built. */
@@ -55,20 +55,21 @@ export const tableName = (db: Pick<Database, 'prefix'>, name: string): string =>
  *
  * @throws OAuthError `temporarily_unavailable` with the driver's error as its cause
  */
-const run = (db: Database, sql: string, bindings: readonly Value[]): Promise<Result> =>
-  db.transaction === undefined
-    ? withRetry(() => executeAlone(db, sql, bindings))
-    : executeInTransaction(db, db.transaction, sql, bindings)
+const run = (db: Database, sql: string, bindings: readonly Value[], writes: boolean): Promise<Result> => {
+  if (db.transaction !== undefined) return executeInTransaction(db, db.transaction, sql, bindings)
+  return withRetry(() => (writes ? executeWrite : executeAlone)(db, sql, bindings))
+}
 
 const prepared =
   <Values extends Readonly<Record<keyof Values, Value>>, T>(
     build: Build<Values>,
     pick: (result: Result) => T,
+    { writes }: { writes: boolean },
   ) =>
   async (db: Database, values: Values): Promise<T> => {
     const compiled = db.compiled.get(build) ?? compile(db, build)
     db.compiled.set(build, compiled)
-    return pick(await run(db, compiled.sql, bind(compiled, values)))
+    return pick(await run(db, compiled.sql, bind(compiled, values), writes))
   }
 
 /**
@@ -96,7 +97,8 @@ const writing =
  */
 export const query = <Values extends Readonly<Record<keyof Values, Value>>>(
   build: Build<Values>,
-): ((db: Database, values: Values) => Promise<readonly Row[]>) => prepared(build, ({ rows }) => rows)
+): ((db: Database, values: Values) => Promise<readonly Row[]>) =>
+  prepared(build, ({ rows }) => rows, { writes: false })
 
 /**
  * A statement that writes.
@@ -107,7 +109,7 @@ export const command = <Values extends Readonly<Record<keyof Values, Value>>>(
   build: Build<Values>,
 ): ((db: Database, values: Values) => Promise<number>) =>
   writing(
-    prepared(build, ({ count }) => count),
+    prepared(build, ({ count }) => count, { writes: true }),
     0,
   )
 
@@ -116,7 +118,7 @@ export const commandReturning = <Values extends Readonly<Record<keyof Values, Va
   build: Build<Values>,
 ): ((db: Database, values: Values) => Promise<readonly Row[]>) =>
   writing<Values, readonly Row[]>(
-    prepared(build, ({ rows }) => rows),
+    prepared(build, ({ rows }) => rows, { writes: true }),
     [],
   )
 

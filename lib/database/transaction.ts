@@ -1,6 +1,6 @@
-import { execute, inTime, onConnection, withRetry } from './connection.ts'
+import { execute, executeAlone, inTime, onConnection, withRetry } from './connection.ts'
 import { dispose, isDisposed } from './driver.ts'
-import { hasRolledBack, isRetryable, isUniqueViolation } from './errors.ts'
+import { hasRolledBack, isRefusal, isRetryable, isUniqueViolation } from './errors.ts'
 import type { Database, PendingWrite, Result, Statement, Transaction, Value } from './types.ts'
 
 /** Of two transactions that found no row and both insert it, the second finds it when it runs again. */
@@ -174,6 +174,53 @@ const rollBack = async (db: Database, { connection, begun, last }: Transaction):
     await execute(db, connection, 'ROLLBACK', [])
   } catch (error) {
     if (!hasRolledBack(error)) dispose(connection, error)
+  }
+}
+
+/**
+ * Runs a statement that writes, outside a transaction, together with others that come in the same turn of the event loop,
+ * where the database supports that: one message and one wait for the disk, as when a login and its session are stored.
+ * If one of them fails, each runs alone.
+ */
+export const executeWrite = (db: Database, sql: string, bindings: readonly Value[]): Promise<Result> => {
+  const { driver, gathered } = db
+  if (driver.executeTogether === undefined) return executeAlone(db, sql, bindings)
+  return new Promise((resolve, reject) => {
+    gathered.push({ sql, bindings, resolve, reject })
+    if (gathered.length === 1) process.nextTick(sendWrites, db)
+  })
+}
+
+const sendWrites = async (db: Database): Promise<void> => {
+  const writes = db.gathered.splice(0)
+  try {
+    const answers = writes.length === 1 ? undefined : await writeTogether(db, writes)
+    for (const [place, { sql, bindings, resolve, reject }] of writes.entries()) {
+      const answer = answers?.[place]
+      if (answer) resolve(answer)
+      else executeAlone(db, sql, bindings).then(resolve, reject)
+    }
+  } catch (error) {
+    for (const { reject } of writes) reject(error)
+  }
+}
+
+/**
+ * @returns undefined if nothing was written, and each has to run alone
+ * @throws the driver's error when it is unknown what was written
+ */
+const writeTogether = async (
+  db: Database,
+  writes: readonly Statement[],
+): Promise<readonly Result[] | undefined> => {
+  try {
+    return await onConnection(db, async (connection) => {
+      const answers = db.driver.executeTogether?.(connection, writes)
+      return answers && inTime(db, connection, answers)
+    })
+  } catch (error) {
+    if (isRefusal(error)) return undefined
+    throw error
   }
 }
 

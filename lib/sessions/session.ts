@@ -3,7 +3,7 @@ import session, { type Session, type SessionData } from 'express-session'
 import type { ServerSetup } from '../authorization-server.ts'
 import { withTimeout } from '../database/connection.ts'
 import type { BrowserSession, Incoming } from '../http/context.ts'
-import { cookieName, isSecure } from '../http/cookies.ts'
+import { cookieName, isSecure, readCookie } from '../http/cookies.ts'
 import { deriveKey, hashSecret } from '../keys/secrets.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { findSession, removeSession, saveSession, touchSession } from '../repositories/index.ts'
@@ -136,6 +136,27 @@ const holderFor = ({ headers, url, originalUrl, socket, secure }: Request): Requ
     ...{ session: undefined, sessionID: undefined, sessionStore: undefined },
   }) as unknown as Request
 
+/** Our own session of a browser that has none: empty until it begins. */
+const laterSession = (begin: () => Promise<BrowserSession>): BrowserSession => {
+  let begun: BrowserSession | undefined
+  return {
+    isOwn: true,
+    id: () => begun?.id(),
+    data: () => begun?.data() ?? Object.freeze({}),
+    regenerate: async () => {
+      if (begun) await begun.regenerate()
+      else begun = await begin()
+    },
+    save: async () => {
+      begun ??= await begin()
+      await begun.save()
+    },
+    clear: async () => {
+      await begun?.clear()
+    },
+  }
+}
+
 /** Our own session. */
 const ownSession = (server: ServerSetup): ((incoming: Incoming) => Promise<BrowserSession>) => {
   const middleware = session({
@@ -147,9 +168,12 @@ const ownSession = (server: ServerSetup): ((incoming: Incoming) => Promise<Brows
     cookie: { httpOnly: true, sameSite: 'lax', secure: isSecure(server), path: '/' },
   })
   return async ({ req, res }) => {
-    const holder = holderFor(req)
-    await runMiddleware(middleware, holder, res)
-    return sessionOn(holder, true)
+    const open = async (): Promise<BrowserSession> => {
+      const holder = holderFor(req)
+      await runMiddleware(middleware, holder, res)
+      return sessionOn(holder, true)
+    }
+    return readCookie(server, req, 'session') === undefined ? laterSession(open) : open()
   }
 }
 
