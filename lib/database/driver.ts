@@ -36,7 +36,6 @@ const sqlite = (): Driver => {
     dialect: 'sqlite',
     prepares: true,
     begin: 'BEGIN IMMEDIATE',
-    supportsPipelining: () => false,
     execute: async (connection, sql, bindings) => executeNow(connection, sql, bindings),
     executeNow,
     destroy: () => {},
@@ -45,8 +44,6 @@ const sqlite = (): Driver => {
 
 interface PostgresConnection {
   query(query: PgStatement): Promise<PgResult>
-  /** As the pool was configured: `connection: { pipeline: true }`. */
-  readonly pipeline?: boolean
 }
 
 /** A name of at most 63 bytes for a prepared statement. */
@@ -63,7 +60,10 @@ const control = /^(BEGIN|START TRANSACTION|COMMIT|ROLLBACK)$/
 const mayBeOutdated = (error: unknown): boolean =>
   /^(0A000|42...)$/.test(String((error as { code?: unknown }).code))
 
-const postgresql = ({ preparedStatements: prepared = true, tablesMayChange = false }: DriverOptions): Driver => {
+const postgresql = ({
+  preparedStatements: prepared = true,
+  tablesMayChange = false,
+}: DriverOptions): Driver => {
   const names = new Map<string, string>()
   const nameOf = (sql: string): string => {
     const name = names.get(sql) ?? statementName(sql)
@@ -84,7 +84,6 @@ const postgresql = ({ preparedStatements: prepared = true, tablesMayChange = fal
   return {
     dialect: 'postgresql',
     begin: 'BEGIN',
-    supportsPipelining: (connection) => (connection as PostgresConnection).pipeline === true,
     prepares: prepared,
     execute: (connection, sql, bindings) => {
       const answer = runAlone(connection, statementOf({ sql, bindings }))
@@ -116,7 +115,6 @@ const mysql = ({ preparedStatements: prepared = true }: DriverOptions): Driver =
   dialect: 'mysql',
   prepares: prepared,
   begin: 'START TRANSACTION',
-  supportsPipelining: () => false,
   execute: (connection, sql, values) =>
     new Promise((resolve, reject) => {
       const method = prepared && !control.test(sql) ? 'execute' : 'query'

@@ -29,19 +29,15 @@ const isSqlite = (config: Knex.Config): boolean => config.client === 'better-sql
 // Shorter than the timeout of the pool, so that the error names the right one of the two.
 const connectMilliseconds = 4000
 
-/**
- * Settings of a pool that we open, by Knex's name of the driver: a timeout for connecting, and pipelining. A pooler
- * that does not support prepared statements may not support pipelining either.
- */
-const settingsOf = ({ preparedStatements = true }: DriverOptions): Readonly<Record<string, object>> => ({
-  pg: { connectionTimeoutMillis: connectMilliseconds, pipeline: preparedStatements },
+/** Settings of a pool that we open, by Knex's name of the driver. */
+const connectTimeouts: Readonly<Record<string, object>> = {
+  pg: { connectionTimeoutMillis: connectMilliseconds },
   mysql2: { connectTimeout: connectMilliseconds },
-})
+}
 
-const openServer = (config: Knex.Config, options: DriverOptions): Knex => {
+const openServer = (config: Knex.Config): Knex => {
   const { connection } = config
-  const defaults = settingsOf(options)
-  const bounded = (settings: object): object => ({ ...defaults[driverName(knex)], ...settings })
+  const bounded = (settings: object): object => ({ ...connectTimeouts[driverName(knex)], ...settings })
   const knex = knexModule(
     typeof connection === 'function'
       ? { ...config, connection: async () => bounded(await connection()) }
@@ -52,9 +48,9 @@ const openServer = (config: Knex.Config, options: DriverOptions): Knex => {
   return knex
 }
 
-const open = (config: Knex.Config, options: DriverOptions): Knex => {
+const open = (config: Knex.Config): Knex => {
   const settings: Knex.Config = { acquireConnectionTimeout: 5000, ...config }
-  if (!isSqlite(config)) return openServer(settings, options)
+  if (!isSqlite(config)) return openServer(settings)
   return openSqlite({
     ...settings,
     useNullAsDefault: true,
@@ -92,7 +88,7 @@ export const openDatabase = (
 ): OpenedDatabase => {
   const client = isInstance(given) ? driverName(given) : given.client
   if (client === 'better-sqlite3') assertSqliteRuns()
-  const hostKnex = isInstance(given) ? given : open(given, options)
+  const hostKnex = isInstance(given) ? given : open(given)
   const handle = privateHandle(hostKnex)
   const driver = driverOf(handle, options)
   const database: Database = {

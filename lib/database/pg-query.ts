@@ -140,7 +140,11 @@ export const createPgRun = (): PgRun => {
       #isFirstDone = false
       #results: Map<string, object>
 
-      constructor(statements: readonly PgStatement[], first: string | undefined, results: Map<string, object>) {
+      constructor(
+        statements: readonly PgStatement[],
+        first: string | undefined,
+        results: Map<string, object>,
+      ) {
         const [only] = statements.length === 1 ? statements : []
         // Of an object pg would make a slow copy. Tracing tools show the text.
         super(statements.map(({ text }) => text).join(';\n'), only?.values ?? [])
@@ -155,8 +159,7 @@ export const createPgRun = (): PgRun => {
         this._accumulateRows = true
         const before = this.#first === undefined ? [] : [messagesFor(this.#first)]
         const binds = this.#statements.map(({ name = '', values }) => bindMessages(name, values))
-        if (messages.stream.writable)
-          messages.stream.write(Buffer.concat([...before, ...binds, syncMessage]))
+        if (messages.stream.writable) messages.stream.write(Buffer.concat([...before, ...binds, syncMessage]))
         return null
       }
 

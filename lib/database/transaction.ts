@@ -94,8 +94,7 @@ const sendAlone = (db: Database, transaction: Transaction, statement: Statement)
     transaction.begun = execute(db, connection, driver.begin, [])
     return sendAlone(db, transaction, statement)
   }
-  const before = driver.supportsPipelining(connection) ? begun : Promise.all([begun, last])
-  const answer = before.then(() => {
+  const answer = Promise.all([begun, last]).then(() => {
     assertOpen(transaction)
     return execute(db, connection, statement.sql, statement.bindings)
   })
@@ -106,7 +105,7 @@ const sendAlone = (db: Database, transaction: Transaction, statement: Statement)
 const sendGathered = async (db: Database, transaction: Transaction): Promise<void> => {
   const statements = transaction.gathered.splice(0)
   try {
-    await transaction.begun
+    await Promise.all([transaction.begun, transaction.last])
     assertOpen(transaction)
     const answers = statements.length === 1 ? undefined : sendTogether(db, transaction, statements)
     if (answers === undefined) {

@@ -27,8 +27,6 @@ export interface Driver {
   readonly prepares: boolean
   /** Begins a write transaction. SQLite takes its lock immediately, because it cannot upgrade one later. */
   readonly begin: string
-  /** Whether this connection can send a statement before the previous one is answered. */
-  supportsPipelining(connection: unknown): boolean
   execute(connection: unknown, sql: string, bindings: readonly Value[]): Promise<Result>
   /** The same for a database in this process, which has the result when the call returns. Undefined for servers. */
   executeNow?(connection: unknown, sql: string, bindings: readonly Value[]): Result

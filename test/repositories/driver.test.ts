@@ -16,9 +16,7 @@ import {
   releaseConnection,
   silence,
 } from '../../lib/database/driver.ts'
-import { openDatabase } from '../../lib/database/open.ts'
 import { createPgRun } from '../../lib/database/pg-query.ts'
-import type { DriverOptions } from '../../lib/database/types.ts'
 import { describeWith, services } from '../support/services.ts'
 
 // What lib/database/driver.ts takes for granted of Knex and of each driver, and neither documents.
@@ -148,19 +146,6 @@ describeWith('postgresql', 'pg', () => {
   contractOf(pg)
   brokenBySocket(pg)
 
-  test.each([
-    ['that the kit opens supports pipelining', {}, {}, true],
-    ['behind a pooler does not', { preparedStatements: false }, {}, false],
-    ['does not if its settings say so', {}, { pipeline: false }, false],
-  ] as [string, DriverOptions, object, boolean][])('a pool %s', async (_, options, more, expected) => {
-    const connection = { connectionString: services.postgresql, ...more }
-    const { database, close } = openDatabase({ client: 'pg', connection }, 'internals_', options)
-    const borrowed = await acquireConnection(database.knex)
-    expect(database.driver.supportsPipelining(borrowed)).toBe(expected)
-    await releaseConnection(database.knex, borrowed)
-    await close()
-  })
-
   describe('statements on tables of the host, which are prepared too,', () => {
     const text = 'SELECT * FROM staff WHERE id = $1'
     let knex: Knex
@@ -180,7 +165,11 @@ describeWith('postgresql', 'pg', () => {
     test.each([
       ['gets a column', 'ALTER TABLE staff ADD COLUMN city text', { id: 1, name: 'Ada', city: null }],
       ['loses a column', 'ALTER TABLE staff DROP COLUMN name', { id: 1 }],
-      ['has a column of another type', 'ALTER TABLE staff ALTER COLUMN id TYPE text', { id: '1', name: 'Ada' }],
+      [
+        'has a column of another type',
+        'ALTER TABLE staff ALTER COLUMN id TYPE text',
+        { id: '1', name: 'Ada' },
+      ],
       [
         'is made anew',
         "DROP TABLE staff; CREATE TEMPORARY TABLE staff AS SELECT 'Bo' AS name, 1 AS id",
@@ -261,7 +250,13 @@ describeWith('postgresql', 'pg', () => {
       const results = await run(connection, [insert(2, null), read, insert(3, 'ü'), count, read], 'BEGIN')
       expect(results?.map(({ rows, rowCount }) => [rowCount, rows])).toEqual([
         [1, []],
-        [2, [{ number: 1, note: 'a' }, { number: 2, note: null }]],
+        [
+          2,
+          [
+            { number: 1, note: 'a' },
+            { number: 2, note: null },
+          ],
+        ],
         [1, []],
         [1, [{ total: 3 }]],
         [3, expect.arrayContaining([{ number: 3, note: 'ü' }])],

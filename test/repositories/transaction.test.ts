@@ -36,7 +36,8 @@ const watched = (db: Database): { db: Database; statements: string[] } => {
       executeTogether &&
       (((connection, together, first) => {
         const answers = executeTogether(connection, together, first)
-        if (answers) statements.push(...(first === undefined ? [] : [first]), ...together.map(({ sql }) => sql))
+        if (answers)
+          statements.push(...(first === undefined ? [] : [first]), ...together.map(({ sql }) => sql))
         return answers
       }) as typeof executeTogether),
   }
@@ -210,6 +211,44 @@ const transactionsOn = (
     expect(await createReplay(opened.database, used)).toBe(true)
   })
 
+  test('is not needed for writes that come together: one that fails does not affect the others', async () => {
+    const { database } = opened
+    const [taken, used, unused] = [login(`alone-${client}`), replay(), replay()]
+    await createLogin(database, taken)
+    await createReplay(database, used)
+    const writes = [
+      createReplay(database, unused),
+      createLogin(database, taken),
+      createReplay(database, used),
+    ]
+    const [first, second, third] = await Promise.allSettled<unknown>(writes)
+    expect(first).toEqual({ status: 'fulfilled', value: true })
+    expect(second).toMatchObject({ status: 'rejected', reason: { status: 503 } })
+    expect(third).toEqual({ status: 'fulfilled', value: false })
+    expect(await createReplay(database, unused)).toBe(false)
+  })
+
+  test('is not needed for writes that come together: PostgreSQL gets one message', async () => {
+    const { driver } = opened.database
+    // A statement has to run alone before it can be sent together with others.
+    await createLogin(opened.database, login(`before-${client}`))
+    await createReplay(opened.database, replay())
+    const sent: number[] = []
+    const executeTogether: typeof driver.executeTogether = (connection, statements, first) => {
+      const answers = driver.executeTogether?.(connection, statements, first)
+      if (answers) sent.push(statements.length)
+      return answers
+    }
+    const db = {
+      ...opened.database,
+      driver: { ...driver, ...(driver.executeTogether && { executeTogether }) },
+    }
+    await Promise.all([createReplay(db, replay()), createLogin(db, login(`together-${client}`))])
+    const isOneMessage = client === 'pg' && options.preparedStatements !== false
+    expect(sent).toEqual(isOneMessage ? [2] : [])
+    expect(await standing(`together-${client}`)).toBeDefined()
+  })
+
   test('sends nothing without a statement', async () => {
     const { db, statements } = watched(opened.database)
     expect(await transaction(db, async () => 'nothing')).toBe('nothing')
@@ -224,11 +263,11 @@ describeWith('mariadb', 'a transaction on MariaDB', () => {
   transactionsOn('mysql2', {})
 })
 describeWith('postgresql', 'on PostgreSQL', () => {
-  describe('a transaction on a connection that supports pipelining', () => {
+  describe('a transaction with prepared statements', () => {
     transactionsOn('pg', {}, { isLast: false })
   })
-  describe('a transaction on one that does not', () => {
-    transactionsOn('pg', { pipeline: false }, { isLast: false })
+  describe('a transaction on connections that support pipelining', () => {
+    transactionsOn('pg', { pipeline: true }, { isLast: false })
   })
   describe('a transaction behind a pooler', () => {
     transactionsOn('pg', {}, { preparedStatements: false })

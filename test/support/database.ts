@@ -12,10 +12,6 @@ export interface TestDatabase {
 
 const clientOf = (url: string): string => (url.startsWith('postgres') ? 'pg' : 'mysql2')
 
-/** A connection as the kit opens one by itself: PostgreSQL is sent statements without waiting. */
-export const connectionTo = (url: string): string | Knex.PgConnectionConfig =>
-  url.startsWith('postgres') ? Object.assign({ connectionString: url }, { pipeline: true }) : url
-
 /** Drops every table of a server that has this prefix, which takes a moment; undoing each migration takes seconds. */
 export const dropTables = async (server: Knex, tablePrefix: string): Promise<void> => {
   const isPostgres = server.client.config.client === 'pg'
@@ -52,7 +48,7 @@ export const openTestDatabase = (url = process.env.DATABASE_URL, content?: Buffe
     return { knex: memory, tablePrefix: 'oauth_', close }
   }
   const tablePrefix = `t${randomBytes(4).toString('hex')}_`
-  const server = knex({ client: clientOf(url), connection: connectionTo(url), pool: { min: 0, max: 8 } })
+  const server = knex({ client: clientOf(url), connection: url, pool: { min: 0, max: 8 } })
   let closed: Promise<void> | undefined
   const drop = async (): Promise<void> => {
     await dropTables(server, tablePrefix)

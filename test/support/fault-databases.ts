@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import knex, { type Knex } from 'knex'
-import { connectionTo, dropTables, type TestDatabase } from './database.ts'
+import { dropTables, type TestDatabase } from './database.ts'
 import { faultSeed } from './fault-chance.ts'
 import { describeWith, services } from './services.ts'
 
@@ -54,7 +54,7 @@ export const openFaultDatabase = (
   const tablePrefix = `t${randomBytes(4).toString('hex')}_`
   const config: Knex.Config = {
     client: clients[kind],
-    connection: connectionTo(url ?? urls[kind]),
+    connection: url ?? urls[kind],
     pool: { min: 0, max: 5 },
   }
   const server = knex(own(config))

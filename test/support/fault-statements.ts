@@ -39,11 +39,11 @@ const watchMethod = (connection: Methods, name: string, watch: Watch): void => {
   const real = connection[name]!.bind(connection)
   connection[name] = (...parameters: unknown[]) => {
     // Of statements that are sent together, the first that fails decides.
-    const verdict = statementsOf(parameters[0]).map(watch).find((each) => each !== 'run')
+    const verdict = statementsOf(parameters[0])
+      .map(watch)
+      .find((each) => each !== 'run')
     if (verdict === undefined) return real(...parameters)
     const done = parameters.at(-1)
-    // What was sent after it is on its way already: the server has to know that something failed.
-    if ('fails' in verdict && connection.pipeline) real('SELECT 1 / 0', () => {})
     if ('fails' in verdict) {
       if (typeof done !== 'function') return Promise.reject(verdict.fails)
       return void setImmediate(() => done(verdict.fails))
