@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { PageContext } from '../http/context.ts'
 import type { ScopeOptions } from '../options/options.ts'
@@ -182,4 +182,4 @@ export const groupOf = (scope?: ScopeOptions): ConsentScope['group'] =>
 const selfOf = ({ metadata }: Client): string =>
   metadata.self_described === undefined ? '' : shortHash(JSON.stringify([...metadata.redirect_uris].sort()))
 
-const shortHash = (text: string): string => createHash('sha256').update(text).digest('base64url').slice(0, 16)
+const shortHash = (text: string): string => hash('sha256', text, 'base64url').slice(0, 16)

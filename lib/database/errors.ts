@@ -31,11 +31,11 @@ const elsewhere = new Set([
 export const needsReconnect = (error: unknown): boolean => elsewhere.has(String(codeOf(error) ?? ''))
 
 /**
- * Whether PostgreSQL refused a statement and keeps the connection. Other errors do not say what was done.
- * https://www.postgresql.org/docs/current/protocol-error-fields.html
+ * Whether PostgreSQL refused a statement, so that nothing was done. After other errors, such as a connection that breaks,
+ * that is unknown. The classes of codes: https://www.postgresql.org/docs/current/errcodes-appendix.html
  */
 export const isRefusal = (error: unknown): boolean =>
-  error instanceof Error && 'severity' in error && error.severity === 'ERROR'
+  /^(0A|2\d|4\d|5[345])[0-9A-Z]{3}$/.test(String(codeOf(error) ?? ''))
 
 /** Whether SQLite has already rolled back the transaction, as it does when the disk is full. */
 export const hasRolledBack = (error: unknown): boolean =>

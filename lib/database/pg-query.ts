@@ -42,6 +42,8 @@ interface Query {
 type QueryClass = new (text: string, values: readonly Value[]) => Query
 
 interface PgConnection {
+  /** Whether rows are to come in binary, which the server must be told for each statement. */
+  readonly binary?: boolean
   query(query: Query, done: Done): unknown
 }
 
@@ -117,8 +119,8 @@ export type PgRun = (
  *
  * A statement without parameters may go first, before the same Sync message.
  *
- * @returns a function that returns the results; undefined if the driver cannot do this, or if one of several statements
- *   has not run on the connection yet
+ * @returns a function that returns the results; undefined if the connection cannot do this, or if one of several
+ *   statements has not run on it yet
  */
 export const createPgRun = (): PgRun => {
   /** How the rows of statements that have a name are read, by connection. */
@@ -209,8 +211,9 @@ export const createPgRun = (): PgRun => {
   return (connection, statements, first) => {
     const PgQuery = queryClassOf(connection)
     if (PgQuery === undefined) return undefined
+    const { binary = false } = connection as PgConnection
     const results = resultsOf(connection as object)
-    const areKnown = statements.every(({ name = '' }) => results.has(name))
+    const areKnown = !binary && statements.every(({ name = '' }) => results.has(name))
     if (statements.length > 1 && !areKnown) return undefined
     const Statements = classes.get(PgQuery) ?? statementsClass(PgQuery)
     classes.set(PgQuery, Statements)

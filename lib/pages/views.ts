@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { extname, join, resolve } from 'node:path'
 import { Eta } from 'eta'
@@ -62,7 +62,7 @@ const initials = (name: string): string =>
     .toLocaleUpperCase('en')
 
 /** Picks one of the eight tints of the stylesheet; the same name always gets the same tint. */
-const tint = (name: string): number => (createHash('sha256').update(name).digest()[0] ?? 0) % 8
+const tint = (name: string): number => (hash('sha256', name, 'buffer')[0] ?? 0) % 8
 
 /** Finds templates by name; a file of the host takes precedence over Latchkey's. */
 const createEngine = (directories: readonly string[], cache: boolean): Eta => {

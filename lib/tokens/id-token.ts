@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { signJwt } from '../keys/jwt.ts'
 import type { Authorization } from '../protocol/authorization.ts'
@@ -10,9 +10,7 @@ import { idTokenUserClaims, sidFor, subjectFor } from './user-claims.ts'
 
 /** OIDC Core §3.1.3.6: the left half of the hash of the signature algorithm; Ed25519 uses SHA-512. */
 const leftHalfHash = (value: string, algorithm: SigningAlgorithm): string => {
-  const digest = createHash(algorithm === 'EdDSA' ? 'sha512' : 'sha256')
-    .update(value, 'ascii')
-    .digest()
+  const digest = hash(algorithm === 'EdDSA' ? 'sha512' : 'sha256', value, 'buffer')
   return digest.subarray(0, digest.length / 2).toString('base64url')
 }
 

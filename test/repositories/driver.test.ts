@@ -276,6 +276,17 @@ describeWith('postgresql', 'pg', () => {
     test('are not sent until each has run on the connection', () => {
       expect(run(connection, [read, { ...count, name: 'unknown' }])).toBeUndefined()
     })
+
+    test('are not sent on a connection whose rows are binary, where each statement alone works', async () => {
+      const settings = { connectionString: services.postgresql, binary: true }
+      const binary = open({ ...pg, connection: settings as Knex.PgConnectionConfig })
+      const other = await acquireConnection(binary)
+      const number = { name: 'number', text: 'SELECT 258::int AS number', values: [] }
+      for (let time = 0; time < 3; time += 1)
+        expect((await one(run(other, [number])))?.rows).toEqual([{ number: 258 }])
+      expect(run(other, [number, number])).toBeUndefined()
+      await releaseConnection(binary, other)
+    })
   })
 
   describe.each([
