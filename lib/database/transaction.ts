@@ -1,7 +1,7 @@
 import { execute, executeAlone, inTime, onConnection, withRetry } from './connection.ts'
 import { dispose, isDisposed } from './driver.ts'
 import { hasRolledBack, isRefusal, isRetryable, isUniqueViolation } from './errors.ts'
-import type { Database, PendingWrite, Result, Statement, Transaction, Value } from './types.ts'
+import type { Database, Driver, PendingWrite, Result, Statement, Transaction, Value } from './types.ts'
 
 /** Of two transactions that found no row and both insert it, the second finds it when it runs again. */
 const lostRace = (error: unknown): boolean => isRetryable(error) || isUniqueViolation(error)
@@ -101,6 +101,24 @@ const sendAlone = (db: Database, transaction: Transaction, statement: Statement)
   return note(transaction, answer)
 }
 
+/** Runs a statement in a database of this process: when the call returns, it has run. */
+const runNow = async (
+  transaction: Transaction,
+  executeNow: NonNullable<Driver['executeNow']>,
+  begin: string,
+  { sql, bindings }: Statement,
+): Promise<Result> => {
+  const { connection } = transaction
+  try {
+    if (transaction.begun === undefined) executeNow(connection, begin, [])
+    transaction.begun ??= Promise.resolve()
+    return executeNow(connection, sql, bindings)
+  } catch (error) {
+    transaction.isOver = true
+    throw error
+  }
+}
+
 /** Sends the statements of one turn of the event loop. */
 const sendGathered = async (db: Database, transaction: Transaction): Promise<void> => {
   const statements = transaction.gathered.splice(0)
@@ -133,7 +151,9 @@ export const executeInTransaction = (
   bindings: readonly Value[],
 ): Promise<Result> => {
   assertOpen(transaction)
-  if (db.driver.executeTogether === undefined) return sendAlone(db, transaction, { sql, bindings })
+  const { executeNow, executeTogether } = db.driver
+  if (executeNow) return runNow(transaction, executeNow, db.driver.begin, { sql, bindings })
+  if (executeTogether === undefined) return sendAlone(db, transaction, { sql, bindings })
   const { gathered } = transaction
   return new Promise((resolve, reject) => {
     gathered.push({ sql, bindings, resolve, reject })

@@ -23,6 +23,7 @@ import { decrementThrottles, incrementThrottles } from '../../lib/repositories/t
 import { createThrottle } from '../../lib/throttle/throttle.ts'
 import { describeWith, services } from '../support/services.ts'
 import { countStatements } from '../support/statement-count.ts'
+import { watchedDatabase } from '../support/watched-driver.ts'
 
 // Parallel calls on one schema of each database.
 
@@ -30,26 +31,6 @@ jest.setTimeout(30_000)
 
 const tablePrefix = `t${randomBytes(4).toString('hex')}_`
 const start = 1_700_000_000
-
-/** The same database with every statement noted that reaches the driver. */
-const watched = (db: Database, statements: string[]): Database => {
-  const { execute, executeTogether } = db.driver
-  const driver: Driver = {
-    ...db.driver,
-    execute: (connection, sql, bindings) => {
-      statements.push(sql)
-      return execute(connection, sql, bindings)
-    },
-    executeTogether:
-      executeTogether &&
-      ((connection, together, first = '') => {
-        const answers = executeTogether(connection, together, first || undefined)
-        if (answers) statements.push(first, ...together.map(({ sql }) => sql))
-        return answers
-      }),
-  }
-  return { ...db, driver }
-}
 
 /** A database that does not understand RETURNING, as MySQL does not. */
 const withoutReturning = (db: Database): Database => {
@@ -118,11 +99,10 @@ const countingOn = (opened: () => OpenedDatabase, { lacksReturning = false } = {
   test('a sign-in that succeeds costs two statements and no transaction; one that fails costs one, and two more when it locks', async () => {
     const control = /^(begin|commit|start|rollback)/i
     const ada = { subject: 'ada' }
-    const statements: string[] = []
+    const { db: database, statements } = watchedDatabase(db)
     /** How many statements an attempt costs. */
     const costOf = async (user?: typeof ada): Promise<number> => {
       statements.length = 0
-      const database = watched(db, statements)
       const { login } = createThrottle(checkedThrottle({}), [], { database, now: () => now })
       const attempt = { account: 'ada', address: '198.51.100.1' }
       const result = await login.attempt(attempt, async () => user)

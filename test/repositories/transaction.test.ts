@@ -3,10 +3,11 @@ import type { Knex } from 'knex'
 import { isRetryable } from '../../lib/database/errors.ts'
 import { type OpenedDatabase, openDatabase } from '../../lib/database/open.ts'
 import { rolledBack, transaction } from '../../lib/database/transaction.ts'
-import type { Database, DriverOptions } from '../../lib/database/types.ts'
+import type { DriverOptions } from '../../lib/database/types.ts'
 import { migrate, rollback } from '../../lib/index.ts'
 import { createLogin, createReplay, findLogin } from '../../lib/repositories/index.ts'
 import { describeWith, type Service, services } from '../support/services.ts'
+import { watchedDatabase } from '../support/watched-driver.ts'
 
 const sqlite: Knex.Config = { client: 'better-sqlite3', connection: { filename: ':memory:' } }
 const servers: Readonly<Record<string, Service>> = { pg: 'postgresql', mysql2: 'mariadb' }
@@ -20,28 +21,6 @@ const configOf = (client: string, more: object): Knex.Config => {
   if (service === undefined) return sqlite
   const connectionString = services[service]
   return { client, connection: client === 'pg' ? { connectionString, ...more } : connectionString }
-}
-
-/** The same database with every statement noted that reaches the driver, in order. */
-const watched = (db: Database): { db: Database; statements: string[] } => {
-  const statements: string[] = []
-  const { execute, executeTogether } = db.driver
-  const driver = {
-    ...db.driver,
-    execute: ((connection, sql, bindings) => {
-      statements.push(sql)
-      return execute(connection, sql, bindings)
-    }) as typeof execute,
-    executeTogether:
-      executeTogether &&
-      (((connection, together, first) => {
-        const answers = executeTogether(connection, together, first)
-        if (answers)
-          statements.push(...(first === undefined ? [] : [first]), ...together.map(({ sql }) => sql))
-        return answers
-      }) as typeof executeTogether),
-  }
-  return { db: { ...db, driver }, statements }
 }
 
 const removeTables = async (knex: Knex): Promise<void> => {
@@ -83,7 +62,7 @@ const transactionsOn = (
   })
 
   test('runs statements in the order in which they are given, also the first ones', async () => {
-    const { db, statements } = watched(opened.database)
+    const { db, statements } = watchedDatabase(opened.database)
     await transaction(db, async (tx) => {
       await Promise.all([createLogin(tx, login('in-order')), findLogin(tx, { sid: 'in-order', now })])
     })
@@ -164,7 +143,7 @@ const transactionsOn = (
     await createLogin(opened.database, login('taken')).catch(() => {})
     // Has been prepared on each connection.
     await transaction(opened.database, (tx) => createReplay(tx, replay()))
-    const { db, statements } = watched(opened.database)
+    const { db, statements } = watchedDatabase(opened.database)
     const work = transaction(db, async (tx) => {
       await findLogin(tx, { sid: 'any', now })
       await Promise.all([createLogin(tx, login('taken')), createReplay(tx, replay())])
@@ -250,7 +229,7 @@ const transactionsOn = (
   })
 
   test('sends nothing without a statement', async () => {
-    const { db, statements } = watched(opened.database)
+    const { db, statements } = watchedDatabase(opened.database)
     expect(await transaction(db, async () => 'nothing')).toBe('nothing')
     expect(statements).toEqual([])
   })
