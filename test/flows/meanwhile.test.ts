@@ -1,0 +1,114 @@
+import supertest from 'supertest'
+import { authorizeUrl, callback, clients, type Host, pkce, secret, startHost } from '../support/host.ts'
+import { codeOf, expectErrorRedirect, expectExpiredPage } from '../support/outcomes.ts'
+import { type Answer, RawBrowser } from '../support/raw-browser.ts'
+import { ada, answerOf, expectError, introspect, redeem, refresh, tokensFor, web } from '../support/tokens.ts'
+
+// What changes between reading a code, a token or a request and using it. The host's function that finds the user is
+// called in between, and changes it here.
+
+let host: Host
+/** What happens when a user is found the next time. */
+let meanwhile: (() => PromiseLike<unknown>) | undefined
+const table = (name: string) => host.database.knex(`${host.database.tablePrefix}${name}`)
+const kept = { client_id: 'kept', client_secret: secret }
+
+beforeAll(async () => {
+  const user = { id: 1, username: ada.email }
+  host = await startHost({
+    clients: [...clients, { ...kept, redirect_uris: [callback], refresh_token_rotation: false }],
+    options: {
+      features: { registration: true },
+      throttle: false,
+      users: {
+        find: async (id) => {
+          const change = meanwhile
+          meanwhile = undefined
+          await change?.()
+          return id === '1' ? user : undefined
+        },
+        authenticate: (_username, password) => (password === ada.password ? user : undefined),
+      },
+    },
+  })
+})
+afterAll(() => host.close())
+
+/** How many tokens and authorizations are stored. */
+const stored = async (): Promise<number[]> => {
+  const names = ['access_tokens', 'refresh_tokens', 'authorizations', 'consents', 'consent_receipts']
+  const rows = await Promise.all(names.map((name) => table(name)))
+  return rows.map(({ length }) => length)
+}
+
+const consentPage = async (browser: RawBrowser, parameters: Record<string, string>): Promise<Answer> => {
+  const page = await browser.open(authorizeUrl({ client_id: 'web', prompt: 'consent', ...parameters }))
+  return page.url.pathname.endsWith('/login') ? browser.signIn(page) : page
+}
+
+test('a code that another request redeems meanwhile ends every token', async () => {
+  const code = codeOf(await new RawBrowser(host.app).grant(authorizeUrl({ client_id: 'web' })))
+  const before = await stored()
+  let first = ''
+  meanwhile = async () => {
+    first = (await answerOf(redeem(host, code))).access_token
+  }
+  expectError(await redeem(host, code), 400, 'invalid_grant')
+  expect((await introspect(host, first)).body).toEqual({ active: false })
+  const [tokens = 0, refreshTokens = 0, ...others] = before
+  // Only those of the first request.
+  expect(await stored()).toEqual([tokens + 1, refreshTokens + 1, ...others])
+})
+
+test.each([
+  ['with rotation', web],
+  ['without rotation', kept],
+])('a refresh token %s that is used up meanwhile ends every token', async (_, client) => {
+  const tokens = await tokensFor(host, { client_id: client.client_id }, client)
+  const before = await stored()
+  meanwhile = () => table('refresh_tokens').update({ consumed_at: 1 })
+  expectError(await refresh(host, tokens.refresh_token, client), 400, 'invalid_grant')
+  expect(await stored()).toEqual(before)
+  expect((await introspect(host, tokens.access_token)).body).toEqual({ active: false })
+})
+
+test('a request that was answered meanwhile is finished', async () => {
+  const browser = new RawBrowser(host.app)
+  const page = await consentPage(browser, {})
+  const before = await stored()
+  meanwhile = () => table('pending_requests').update({ consumed_at: 1 })
+  expectExpiredPage(await browser.decide(page, 'allow'), 'finished')
+  expect(await stored()).toEqual(before)
+})
+
+test('a client that registered itself and was removed meanwhile gets no code', async () => {
+  const metadata = { token_endpoint_auth_method: 'none', redirect_uris: [callback], client_name: 'Notes' }
+  const { body } = await supertest(host.app).post('/oauth/register').send(metadata).expect(201)
+  const { client_id } = body
+  const browser = new RawBrowser(host.app)
+  const asked = { client_id, code_challenge: pkce().challenge, code_challenge_method: 'S256' }
+  const page = await consentPage(browser, asked)
+  const before = await stored()
+  meanwhile = () => table('client_registrations').where({ client_id }).delete()
+  expectExpiredPage(await browser.decide(page, 'allow'), 'expired')
+  expect(await stored()).toEqual(before)
+})
+
+test('with offline_access, a login that ended meanwhile grants nothing, and the person signs in again', async () => {
+  const browser = new RawBrowser(host.app)
+  const page = await consentPage(browser, { scope: 'openid offline_access' })
+  const before = await stored()
+  meanwhile = () => table('logins').whereNull('ended_at').update({ ended_at: 1 })
+  const answer = await browser.decide(page, 'allow')
+  expect([answer.status, answer.url.pathname]).toEqual([200, '/oauth/login'])
+  expect(await stored()).toEqual(before)
+})
+
+test('a consent that is removed meanwhile gives no code', async () => {
+  const browser = new RawBrowser(host.app)
+  codeOf(await browser.grant(authorizeUrl({ client_id: 'web' })))
+  const [tokens, refreshTokens, authorizations, , receipts] = await stored()
+  meanwhile = () => table('consents').delete()
+  expectErrorRedirect(await browser.get(authorizeUrl({ client_id: 'web' })), 'access_denied')
+  expect(await stored()).toEqual([tokens, refreshTokens, authorizations, 0, receipts])
+})
