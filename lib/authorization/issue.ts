@@ -191,9 +191,9 @@ const approveDevice = async (
 
 /**
  * Issues what the response type asks for: a code (RFC 6749 §4.1.2), and tokens if the host has enabled them. What a
- * device polls for is redeemed by its device code instead. Signatures
- * come first. Then one transaction consumes the pending request, locks the consent or stores it, and creates the
- * authorization. With an obstacle nothing of that is stored.
+ * device polls for is redeemed by its device code instead. Signatures come first. Then one transaction consumes the
+ * pending request, locks the consent or stores it, and creates the authorization. If an obstacle is found, it stores
+ * nothing.
  *
  * @throws EndedRequestError if the request was answered meanwhile, or its client was removed
  */
@@ -211,7 +211,7 @@ export const issueAuthorizationResponse = async (
   const { accessToken } = tokens
   const obstacle = await transaction<Obstacle | undefined>(server.database, async (tx) => {
     const { offline, sid, now } = authorization
-    // Its code is that of the device, so that a second authorization could not be stored.
+    // Before the authorization is stored: its code is that of the device, and must be unique.
     if (!(await approveDevice(tx, grant, now))) return rolledBack('used')
     const [isLoggedIn, isKept, found] = await Promise.all([
       // First, so that nothing is written under a login that has just ended. Without `offline_access` the authorization

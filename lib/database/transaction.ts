@@ -15,8 +15,8 @@ class RolledBack<T> {
 }
 
 /**
- * What the work of a transaction returns to roll it back. Statements that need not wait for each other can so run at the
- * same time, even if the answer to one of them decides whether the others count.
+ * What the work of a transaction returns to roll it back. With it, statements can run at the same time although the answer
+ * to one of them decides whether the others count.
  *
  * @param result what the transaction returns
  */
@@ -197,9 +197,9 @@ const rollBack = async (db: Database, { connection, begun, last }: Transaction):
 }
 
 /**
- * Runs a statement that writes, outside a transaction, together with others that come in the same turn of the event loop,
- * where the database supports that: one message and one wait for the disk, as when a login and its session are stored.
- * If one of them fails, each runs alone.
+ * Runs a statement that writes, outside a transaction. PostgreSQL gets all such statements of one turn of the event loop
+ * together, for example a login and its session: one message, and one wait for the disk. If one of them fails, each runs
+ * alone.
  */
 export const executeWrite = (db: Database, sql: string, bindings: readonly Value[]): Promise<Result> => {
   const { driver, gathered } = db
