@@ -248,17 +248,16 @@ const askedFor = (
 ): Pick<AuthorizationRequest, 'scopes' | 'prompt' | 'maxAge' | 'loginHint' | 'uiLocales' | 'resources'> => {
   const resources = known.length > 0 ? parseResources(parameters.all('resource'), known) : []
   const requested = parseScope(parameters.optional('scope'))
+  const grantable = resources.length === 0 ? allowed : scopesWithin(allowed, resources, known)
   const scopes =
-    requested.length > 0
-      ? grantableScopes(requested, scopesWithin(allowed, resources, known))
-      : defaultScopes(resources, allowed, known)
+    requested.length > 0 ? grantableScopes(requested, grantable) : defaultScopes(resources, allowed, known)
   return {
     scopes,
     prompt: promptOf(parameters),
     maxAge: maxAgeOf(parameters) ?? client.metadata.default_max_age,
     loginHint: parameters.optional('login_hint'),
     uiLocales: uiLocalesOf(parameters),
-    resources: scopesOfResources(scopes, resources, known),
+    resources: resources.length === 0 ? undefined : scopesOfResources(scopes, resources, known),
   }
 }
 
