@@ -56,8 +56,15 @@ export const transaction = async <T>(
   )
 }
 
-const assertOpen = (transaction: Transaction): void => {
-  if (transaction.isOver) throw new Error('latchkey: a statement was run after the end of its transaction')
+/** Statements beside one that failed fail with its error: of several errors, work reports the first that it hears of. */
+const assertOpen = ({ isOver, failure }: Transaction): void => {
+  if (failure !== undefined) throw failure
+  if (isOver) throw new Error('latchkey: a statement was run after the end of its transaction')
+}
+
+const fail = (transaction: Transaction, error: unknown): void => {
+  transaction.isOver = true
+  transaction.failure ??= error
 }
 
 /** Notes the answer to what was sent last. A statement that fails ends the transaction. */
@@ -65,9 +72,7 @@ const note = <T>(transaction: Transaction, answer: Promise<T>): Promise<T> => {
   transaction.begun ??= answer
   transaction.last = answer.then(
     () => undefined,
-    () => {
-      transaction.isOver = true
-    },
+    (error: unknown) => fail(transaction, error),
   )
   return answer
 }
@@ -114,7 +119,7 @@ const runNow = async (
     transaction.begun ??= Promise.resolve()
     return executeNow(connection, sql, bindings)
   } catch (error) {
-    transaction.isOver = true
+    fail(transaction, error)
     throw error
   }
 }
@@ -142,7 +147,7 @@ const sendGathered = async (db: Database, transaction: Transaction): Promise<voi
  * sent together if the database supports it, and else one after the other. A statement that fails ends the transaction:
  * MariaDB and SQLite may have rolled it back, and would commit a further statement by itself.
  *
- * @throws Error when the transaction is over, as for a statement beside one that has failed
+ * @throws the driver's error, also of another statement that has failed; Error when the transaction is over
  */
 export const executeInTransaction = (
   db: Database,

@@ -67,6 +67,8 @@ export interface Transaction {
   readonly gathered: GatheredStatement[]
   /** Whether no further statement may run. */
   isOver: boolean
+  /** The error of the statement that failed, if one did. */
+  failure?: unknown
 }
 
 /** A SQL statement that Knex has built, with placeholders for the values. */

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Knex } from 'knex'
-import { isRetryable } from '../../lib/database/errors.ts'
+import { isRetryable, isUniqueViolation } from '../../lib/database/errors.ts'
 import { type OpenedDatabase, openDatabase } from '../../lib/database/open.ts'
 import { rolledBack, transaction } from '../../lib/database/transaction.ts'
 import type { DriverOptions } from '../../lib/database/types.ts'
@@ -151,6 +151,17 @@ const transactionsOn = (
     await expect(work).rejects.toMatchObject({ status: 503 })
     const areSentTogether = client === 'pg' && options.preparedStatements !== false
     expect(statements.some((sql) => sql.includes('replays'))).toBe(areSentTogether)
+  })
+
+  test('fails with the error of the statement that failed, also if one beside it fails sooner', async () => {
+    const taken = login(`taken-${client}`)
+    await createLogin(opened.database, taken)
+    const work = transaction(opened.database, (tx) => {
+      const late = createLogin(tx, taken).finally(() => new Promise(setImmediate))
+      return Promise.all([late, createReplay(tx, replay()), findLogin(tx, { sid: 'any', now })])
+    })
+    const error: unknown = await work.catch((reason: unknown) => reason)
+    expect(isUniqueViolation(error)).toBe(true)
   })
 
   test('returns what is given to be rolled back, and writes nothing', async () => {

@@ -11,6 +11,8 @@ export interface Way {
   readonly after: (error: Error) => Verdict
   /** Whether the request then ends as if nothing had been. */
   readonly heals?: boolean
+  /** Whether the same statement fails again. PostgreSQL gets it alone after it has failed together with others. */
+  readonly lasts?: boolean
   /** Whether the statement has done its work all the same. */
   readonly loses?: boolean
   readonly codes: Readonly<Record<DatabaseKind, string>>
@@ -20,7 +22,7 @@ const ioErrors = { SQLite: 'SQLITE_IOERR', PostgreSQL: '53100', MariaDB: 'ER_DIS
 const losses = { SQLite: 'SQLITE_BUSY', PostgreSQL: '40001', MariaDB: 'ER_LOCK_DEADLOCK' }
 
 export const ways: Way[] = [
-  { name: 'fails', verdict: (fails) => ({ fails }), after: () => 'run', codes: ioErrors },
+  { name: 'fails', verdict: (fails) => ({ fails }), after: () => 'run', lasts: true, codes: ioErrors },
   {
     name: 'fails and so does all after it, the roll-back too',
     verdict: (fails) => ({ fails }),
@@ -88,7 +90,7 @@ export const createSaboteur = (kind: DatabaseKind): Saboteur => {
     const error = Object.assign(new Error(`${sql} - no space left on /var/lib/secret-place`), {
       code: way.codes[kind],
     })
-    if (toGo < 0) return way.after(error)
+    if (toGo < 0) return way.lasts && sql === observed.struck ? way.verdict(error) : way.after(error)
     observed.struck = sql
     return way.verdict(error)
   }
