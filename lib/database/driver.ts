@@ -87,7 +87,7 @@ const postgresql = ({
     prepares: prepared,
     execute: (connection, sql, bindings) => {
       const answer = runAlone(connection, statementOf({ sql, bindings }))
-      if (!tablesMayChange) return answer
+      if (!prepared || !tablesMayChange) return answer
       return answer.catch((error: unknown) => {
         if (!mayBeOutdated(error)) throw error
         // Under another name the connections prepare it anew.

@@ -56,7 +56,10 @@ export const transaction = async <T>(
   )
 }
 
-/** Statements beside one that failed fail with its error: of several errors, work reports the first that it hears of. */
+/**
+ * @throws the error of a statement that failed, because the work reports whichever of several errors comes first; Error if
+ *   the transaction has ended otherwise
+ */
 const assertOpen = ({ isOver, failure }: Transaction): void => {
   if (failure !== undefined) throw failure
   if (isOver) throw new Error('latchkey: a statement was run after the end of its transaction')
@@ -89,7 +92,7 @@ const sendTogether = (
   return answers && note(transaction, inTime(db, connection, answers))
 }
 
-/** Sends one statement when those before it allow it. */
+/** Sends one statement, after those before it have succeeded. */
 const sendAlone = (db: Database, transaction: Transaction, statement: Statement): Promise<Result> => {
   const { driver } = db
   const { begun, last, connection } = transaction
@@ -130,7 +133,7 @@ const sendGathered = async (db: Database, transaction: Transaction): Promise<voi
   try {
     await Promise.all([transaction.begun, transaction.last])
     assertOpen(transaction)
-    const answers = statements.length === 1 ? undefined : sendTogether(db, transaction, statements)
+    const answers = sendTogether(db, transaction, statements)
     if (answers === undefined) {
       for (const statement of statements)
         sendAlone(db, transaction, statement).then(statement.resolve, statement.reject)

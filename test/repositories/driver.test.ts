@@ -146,21 +146,30 @@ describeWith('postgresql', 'pg', () => {
   contractOf(pg)
   brokenBySocket(pg)
 
+  let knex: Knex
+  let connection: unknown
+  /** Borrows a connection for each test. */
+  const useConnection = (): void => {
+    beforeEach(async () => {
+      knex = open(pg)
+      connection = await acquireConnection(knex)
+    })
+    afterEach(() => releaseConnection(knex, connection))
+  }
+  const executeOnce = (sql: string) =>
+    driverOf(knex, { preparedStatements: false }).execute(connection, sql, [])
+
   describe('statements on tables of the host, which are prepared too,', () => {
+    useConnection()
     const text = 'SELECT * FROM staff WHERE id = $1'
-    let knex: Knex
-    let connection: unknown
     let driver: ReturnType<typeof driverOf>
     const find = async () => (await driver.execute(connection, text, ['1'])).rows
     const change = (sql: string) => knex.raw(sql).connection(connection)
     beforeEach(async () => {
-      knex = open(pg)
-      connection = await acquireConnection(knex)
       driver = driverOf(knex, { tablesMayChange: true })
       await change("CREATE TEMPORARY TABLE staff AS SELECT 1 AS id, 'Ada' AS name")
       for (let time = 0; time < 2; time += 1) expect(await find()).toEqual([{ id: 1, name: 'Ada' }])
     })
-    afterEach(() => releaseConnection(knex, connection))
 
     test.each([
       ['gets a column', 'ALTER TABLE staff ADD COLUMN city text', { id: 1, name: 'Ada', city: null }],
@@ -233,18 +242,13 @@ describeWith('postgresql', 'pg', () => {
     })
     const count = { name: 'counts', text: 'SELECT count(*)::int AS total FROM notes', values: [] }
 
-    let knex: Knex
-    let connection: unknown
+    useConnection()
     let run: ReturnType<typeof createPgRun>
     beforeEach(async () => {
-      knex = open(pg)
-      connection = await acquireConnection(knex)
-      const driver = driverOf(knex, { preparedStatements: false })
-      await driver.execute(connection, 'CREATE TEMPORARY TABLE notes (number int PRIMARY KEY, note text)', [])
+      await executeOnce('CREATE TEMPORARY TABLE notes (number int PRIMARY KEY, note text)')
       run = createPgRun()
       for (const statement of [insert(1, 'a'), read, count]) await run(connection, [statement])
     })
-    afterEach(() => releaseConnection(knex, connection))
 
     test('each have their own rows and count, in order', async () => {
       const results = await run(connection, [insert(2, null), read, insert(3, 'ü'), count, read], 'BEGIN')
@@ -298,15 +302,7 @@ describeWith('postgresql', 'pg', () => {
     const afterBegin = (connection: unknown, first = 'BEGIN') =>
       one(run(connection, [{ name, text, values: [5] }], first))
 
-    let knex: Knex
-    let connection: unknown
-    let driver: ReturnType<typeof driverOf>
-    beforeEach(async () => {
-      knex = open(pg)
-      connection = await acquireConnection(knex)
-      driver = driverOf(knex, { preparedStatements: false })
-    })
-    afterEach(() => releaseConnection(knex, connection))
+    useConnection()
 
     test('returns its own rows, again and again, inside the transaction that the other began', async () => {
       for (let time = 0; time < 3; time += 1) {
@@ -314,26 +310,26 @@ describeWith('postgresql', 'pg', () => {
         expect(result?.rows).toMatchObject([{ number: 5 }])
         expect(result?.rowCount).toBe(1)
         // Only a transaction knows savepoints.
-        await driver.execute(connection, 'SAVEPOINT inside', [])
-        await driver.execute(connection, 'COMMIT', [])
+        await executeOnce('SAVEPOINT inside')
+        await executeOnce('COMMIT')
       }
     })
 
     test('is skipped if the other fails, and runs the next time', async () => {
-      await driver.execute(connection, 'CREATE TEMPORARY TABLE written (number int)', [])
+      await executeOnce('CREATE TEMPORARY TABLE written (number int)')
       const insert = { name, text: 'INSERT INTO written VALUES ($1)', values: [5] }
       await expect(run(connection, [insert], 'BEGIN nothing')).rejects.toThrow('syntax')
-      expect((await driver.execute(connection, 'SELECT * FROM written', [])).rows).toEqual([])
+      expect((await executeOnce('SELECT * FROM written')).rows).toEqual([])
       expect(await run(connection, [insert], 'BEGIN')).toMatchObject([{ rowCount: 1 }])
-      await driver.execute(connection, 'COMMIT', [])
-      expect((await driver.execute(connection, 'SELECT * FROM written', [])).rows).toEqual([{ number: 5 }])
+      await executeOnce('COMMIT')
+      expect((await executeOnce('SELECT * FROM written')).rows).toEqual([{ number: 5 }])
     })
 
     test('that cannot be parsed fails, and the connection stays usable', async () => {
       const wrong = { name, text: 'SELECT missing_column', values: [] }
       for (let time = 0; time < 2; time += 1) {
         await expect(run(connection, [wrong], 'BEGIN')).rejects.toThrow('missing_column')
-        await driver.execute(connection, 'ROLLBACK', [])
+        await executeOnce('ROLLBACK')
       }
     })
   })
