@@ -90,7 +90,7 @@ const postgresql = ({
       if (!prepared || !tablesMayChange) return answer
       return answer.catch((error: unknown) => {
         if (!mayBeOutdated(error)) throw error
-        // Under another name the connections prepare it anew.
+        // Each connection prepares a statement with another name anew.
         names.set(sql, statementName(`${nameOf(sql)} ${sql}`))
         return runAlone(connection, statementOf({ sql, bindings }))
       })

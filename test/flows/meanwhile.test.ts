@@ -4,11 +4,11 @@ import { codeOf, expectErrorRedirect, expectExpiredPage } from '../support/outco
 import { type Answer, RawBrowser } from '../support/raw-browser.ts'
 import { ada, answerOf, expectError, introspect, redeem, refresh, tokensFor, web } from '../support/tokens.ts'
 
-// What changes between reading a code, a token or a request and using it. The host's function that finds the user is
-// called in between, and changes it here.
+// Something changes after a code, a token or a request was read, and before it is used. The host's function that finds
+// the user is called in between; here it makes the change.
 
 let host: Host
-/** What happens when a user is found the next time. */
+/** Makes the change when the host is next asked for a user. */
 let meanwhile: (() => PromiseLike<unknown>) | undefined
 const table = (name: string) => host.database.knex(`${host.database.tablePrefix}${name}`)
 const kept = { client_id: 'kept', client_secret: secret }

@@ -141,7 +141,7 @@ const transactionsOn = (
   // After a deadlock MariaDB has rolled back, and SQLite after a full disk: a further statement would commit by itself.
   test('sends nothing after a statement that has failed, unless both were sent together', async () => {
     await createLogin(opened.database, login('taken')).catch(() => {})
-    // Has been prepared on each connection.
+    // A statement has to run alone before it can be sent together with others.
     await transaction(opened.database, (tx) => createReplay(tx, replay()))
     const { db, statements } = watchedDatabase(opened.database)
     const work = transaction(db, async (tx) => {
