@@ -1,5 +1,5 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
-import { rolledBack, transaction } from '../database/transaction.ts'
+import { type Condition, writeIf } from '../database/transaction.ts'
 import type { Database } from '../database/types.ts'
 import { createSecret, hashSecret, randomId } from '../keys/secrets.ts'
 import type { AuthorizationDetails } from '../protocol/authorization.ts'
@@ -17,6 +17,7 @@ import {
   createAuthorization,
   createConsentReceipt,
   decideDevice,
+  keepConsent,
   keepUsedClient,
   lockConsent,
   lockLogin,
@@ -137,8 +138,13 @@ const rememberConsent = async (
 ): Promise<void> => {
   const { context, organization = noOrganization } = grant
   const answer = answerOf(grant)
-  if (answer === undefined || answer.organizationOnly) return
-  const { request, terms = {} } = context
+  if (answer === undefined) return
+  const { request, client, terms = {} } = context
+  if (answer.organizationOnly) {
+    // Nothing had to be allowed, but the chosen organization is remembered.
+    if (client.metadata.first_party) await keepConsent(tx, { subject, clientId, organization, now })
+    return
+  }
   const { receipt } = answer
   const entries = (receipt?.scopes ?? []).flatMap((line) =>
     entriesOf(line.name, request).map((name) => ({ ...line, name })),
@@ -152,48 +158,43 @@ const rememberConsent = async (
   ])
 }
 
-/** Consumes the pending request, and locks the consent that must still exist unless the user has just allowed it. */
-const settleConsent = async (
-  tx: Database,
+/** What must hold at the moment of issuing. Each condition locks its row until the end of the transaction. */
+const conditionsOf = (
   grant: AuthorizationGrant,
-  { subject, clientId, now }: NewAuthorization,
-): Promise<'used' | 'withdrawn' | undefined> => {
+  { offline, sid, subject, clientId, now }: NewAuthorization,
+): Condition<Obstacle>[] => {
   const { context, pendingId, organization = noOrganization } = grant
-  const answer = answerOf(grant)
-  const isFirstParty = context.client.metadata.first_party
-  const isSettled = answer === undefined ? isFirstParty : !answer.organizationOnly
-  const consent = { subject, clientId, organization, now }
-  const [isConsumed, isAllowed] = await Promise.all([
-    pendingId === undefined || consumePendingRequest(tx, { id: pendingId, now }),
-    isSettled || lockConsent(tx, consent),
-  ])
-  if (!isConsumed) return 'used'
-  if (isAllowed) return undefined
-  if (!isFirstParty) return 'withdrawn'
-  // Nothing had to be allowed, but the chosen organization is remembered.
-  await saveConsent(tx, { ...consent, terms: {} })
-  return undefined
-}
-
-/** A client that described itself and is used now stays; false if it has just been removed. */
-const keepClient = async (tx: Database, { context: { client } }: AuthorizationGrant): Promise<boolean> =>
-  !hasRegistration(client.metadata) || keepUsedClient(tx, { clientId: client.clientId })
-
-/** Of any number of browsers with the same user code, one approves the device. */
-const approveDevice = async (
-  tx: Database,
-  { context }: AuthorizationGrant,
-  now: number,
-): Promise<boolean> => {
+  const { metadata } = context.client
   const { device } = context.request
-  return !device || decideDevice(tx, { hash: device.hash, decision: 'approved', now })
+  const answer = answerOf(grant)
+  const isConsentNew = answer !== undefined && !answer.organizationOnly
+  const conditions: (Condition<Obstacle> | false)[] = [
+    // Of any number of browsers with the same user code, one approves the device. Its code is that of the authorization,
+    // and must be unique.
+    device !== undefined && [
+      'used',
+      (tx) => decideDevice(tx, { hash: device.hash, decision: 'approved', now }),
+    ],
+    // Nothing is written under a login that has just ended. Without `offline_access` the authorization ends with the
+    // login anyway.
+    offline && ['signed-out', (tx) => lockLogin(tx, { sid, now })],
+    // A client that described itself and is used now stays.
+    hasRegistration(metadata) && ['gone', (tx) => keepUsedClient(tx, { clientId })],
+    pendingId !== undefined && ['used', (tx) => consumePendingRequest(tx, { id: pendingId, now })],
+    !isConsentNew &&
+      !metadata.first_party && [
+        'withdrawn',
+        (tx) => lockConsent(tx, { subject, clientId, organization, now }),
+      ],
+  ]
+  return conditions.filter((condition) => condition !== false)
 }
 
 /**
  * Issues what the response type asks for: a code (RFC 6749 §4.1.2), and tokens if the host has enabled them. What a
  * device polls for is redeemed by its device code instead. Signatures come first. Then one transaction consumes the
- * pending request, locks the consent or stores it, and creates the authorization. If an obstacle is found, it stores
- * nothing.
+ * pending request, locks the consent or stores it, and creates the authorization. If a condition does not hold, it
+ * stores nothing.
  *
  * @throws EndedRequestError if the request was answered meanwhile, or its client was removed
  */
@@ -209,24 +210,13 @@ export const issueAuthorizationResponse = async (
     ? await frontChannelTokens(server, grant, authorization, shownCode)
     : { parameters: {} }
   const { accessToken } = tokens
-  const obstacle = await transaction<Obstacle | undefined>(server.database, async (tx) => {
-    const { offline, sid, now } = authorization
-    // Before the authorization is stored: its code is that of the device, and must be unique.
-    if (!(await approveDevice(tx, grant, now))) return rolledBack('used')
-    const [isLoggedIn, isKept, found] = await Promise.all([
-      // First, so that nothing is written under a login that has just ended. Without `offline_access` the authorization
-      // ends with the login anyway.
-      !offline || lockLogin(tx, { sid, now }),
-      keepClient(tx, grant),
-      settleConsent(tx, grant, authorization),
+  const obstacle = await writeIf(server.database, conditionsOf(grant, authorization), (tx) =>
+    Promise.all([
       rememberConsent(tx, grant, authorization),
       createAuthorization(tx, authorization),
       accessToken && storeAccessToken(tx, accessToken),
-    ])
-    if (!isLoggedIn) return rolledBack('signed-out')
-    if (!isKept) return rolledBack('gone')
-    return found && rolledBack(found)
-  })
+    ]),
+  )
   if (obstacle === 'gone') throw new EndedRequestError('unknown')
   if (obstacle === 'used') throw new EndedRequestError('finished', grant.context.client)
   const parameters = { ...(shownCode === undefined ? {} : { code: shownCode }), ...tokens.parameters }

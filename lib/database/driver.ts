@@ -60,6 +60,9 @@ const control = /^(BEGIN|START TRANSACTION|COMMIT|ROLLBACK)$/
 const mayBeOutdated = (error: unknown): boolean =>
   /^(0A000|42...)$/.test(String((error as { code?: unknown }).code))
 
+/** Division by zero: no row was touched. */
+const isUnmet = (error: unknown): boolean => (error as { code?: unknown } | undefined)?.code === '22012'
+
 const postgresql = ({
   preparedStatements: prepared = true,
   tablesMayChange = false,
@@ -69,6 +72,13 @@ const postgresql = ({
     const name = names.get(sql) ?? statementName(sql)
     names.set(sql, name)
     return name
+  }
+  const guards = new Map<string, string>()
+  const guarded = (sql: string): string => {
+    const text =
+      guards.get(sql) ?? `with "touched" as (${sql} returning 1) select 1 / count(*) as "count" from "touched"`
+    guards.set(sql, text)
+    return text
   }
   const run = createPgRun()
   const statementOf = ({ sql: text, bindings: values }: Statement): PgStatement =>
@@ -97,6 +107,7 @@ const postgresql = ({
     },
     executeTogether: (connection, statements, first) =>
       run(connection, statements.map(statementOf), first)?.then((answers) => answers.map(resultOf)),
+    guard: { guarded, isUnmet },
     destroy: destroySocket,
   }
 }

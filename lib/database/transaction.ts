@@ -80,6 +80,18 @@ const note = <T>(transaction: Transaction, answer: Promise<T>): Promise<T> => {
   return answer
 }
 
+/** Sends all statements of a transaction with one message; undefined if the driver cannot, or not yet. */
+const sendWhole = (
+  db: Database,
+  transaction: Transaction,
+  statements: readonly Statement[],
+): Promise<readonly Result[]> | undefined => {
+  const { connection } = transaction
+  const answers = db.driver.executeTogether?.(connection, statements)
+  if (answers) transaction.isOver = true
+  return answers && inTime(db, connection, answers)
+}
+
 /** Sends statements with one message, after BEGIN unless that was sent before; undefined if the driver cannot. */
 const sendTogether = (
   db: Database,
@@ -133,7 +145,8 @@ const sendGathered = async (db: Database, transaction: Transaction): Promise<voi
   try {
     await Promise.all([transaction.begun, transaction.last])
     assertOpen(transaction)
-    const answers = sendTogether(db, transaction, statements)
+    const send = transaction.isOneMessage && transaction.begun === undefined ? sendWhole : sendTogether
+    const answers = send(db, transaction, statements)
     if (answers === undefined) {
       for (const statement of statements)
         sendAlone(db, transaction, statement).then(statement.resolve, statement.reject)
@@ -164,7 +177,8 @@ export const executeInTransaction = (
   if (executeTogether === undefined) return sendAlone(db, transaction, { sql, bindings })
   const { gathered } = transaction
   return new Promise((resolve, reject) => {
-    gathered.push({ sql, bindings, resolve, reject })
+    const text = db.isGuarded && db.driver.guard ? db.driver.guard.guarded(sql) : sql
+    gathered.push({ sql: text, bindings, resolve, reject })
     if (gathered.length === 1) process.nextTick(sendGathered, db, transaction)
   })
 }
@@ -174,8 +188,9 @@ const inTransaction = async <T>(
   db: Database,
   connection: unknown,
   work: (tx: Database, transaction: Transaction) => Promise<T | RolledBack<T>>,
+  isOneMessage = false,
 ): Promise<T> => {
-  const transaction: Transaction = { connection, isOver: false, gathered: [] }
+  const transaction: Transaction = { connection, isOneMessage, isOver: false, gathered: [] }
   try {
     const result = await work({ ...db, transaction }, transaction)
     transaction.isOver = true
@@ -201,6 +216,57 @@ const rollBack = async (db: Database, { connection, begun, last }: Transaction):
     await execute(db, connection, 'ROLLBACK', [])
   } catch (error) {
     if (!hasRolledBack(error)) dispose(connection, error)
+  }
+}
+
+/** One statement that has to touch a row, by the obstacle that it is if it touches none. */
+export type Condition<Obstacle> = readonly [Obstacle, (tx: Database) => Promise<boolean>]
+
+/**
+ * Writes something if all conditions hold, and otherwise nothing. PostgreSQL gets all of it with one message: it needs
+ * neither BEGIN nor COMMIT for that, because it undoes the whole message if a statement fails. Which condition did not
+ * hold, is then found out in a transaction.
+ *
+ * @param write starts all of its statements at the same time
+ * @returns the first obstacle; undefined if everything is written
+ * @throws OAuthError `temporarily_unavailable` with the error of a statement as its cause
+ * @example
+ * const obstacle = await writeIf(db, [['used', (tx) => consume(tx, code)]], (tx) => insert(tx, token))
+ */
+export const writeIf = async <Obstacle extends string>(
+  db: Database,
+  conditions: readonly Condition<Obstacle>[],
+  write: (tx: Database) => Promise<unknown>,
+): Promise<Obstacle | undefined> => {
+  const isWritten =
+    db.driver.guard !== undefined &&
+    db.transaction === undefined &&
+    !db.isReadOnly &&
+    (await withRetry(() => writeInOneMessage(db, conditions, write), lostRace))
+  if (isWritten) return undefined
+  return transaction<Obstacle | undefined>(db, async (tx) => {
+    for (const [obstacle, holds] of conditions) if (!(await holds(tx))) return rolledBack(obstacle)
+    await write(tx)
+    return undefined
+  })
+}
+
+/** @returns whether all conditions held; otherwise nothing is written */
+const writeInOneMessage = async (
+  db: Database,
+  conditions: readonly Condition<string>[],
+  write: (tx: Database) => Promise<unknown>,
+): Promise<boolean> => {
+  const work = (tx: Database): Promise<unknown> => {
+    const guarded = { ...tx, isGuarded: true }
+    return Promise.all([...conditions.map(([, holds]) => holds(guarded)), write(tx)])
+  }
+  try {
+    await onConnection(db, (connection) => inTransaction(db, connection, work, true))
+    return true
+  } catch (error) {
+    if (db.driver.guard?.isUnmet(error)) return false
+    throw error
   }
 }
 

@@ -39,6 +39,11 @@ export interface Driver {
     statements: readonly Statement[],
     first?: string,
   ): Promise<readonly Result[]> | undefined
+  /**
+   * A form of a statement that fails unless it touches a row, and whether an error is that failure. For a database that
+   * undoes the whole of a message when one of its statements fails.
+   */
+  readonly guard?: { guarded(sql: string): string; isUnmet(error: unknown): boolean }
   /** Drops a connection that does not answer, without a farewell, which would wait behind the statement that hangs. */
   destroy(connection: unknown): void
 }
@@ -65,6 +70,8 @@ export interface Transaction {
   last?: Promise<unknown>
   /** Statements of this turn of the event loop, which are sent together. */
   readonly gathered: GatheredStatement[]
+  /** Whether all of its statements are one message, which the database does or undoes as a whole, without BEGIN. */
+  readonly isOneMessage?: boolean
   /** Whether no further statement may run. */
   isOver: boolean
   /** The error of the statement that failed, if one did. */
@@ -103,6 +110,8 @@ export interface Database {
   /** Writes to commit together, on SQLite, in order of arrival; undefined on servers, which do this themselves. */
   readonly writes?: PendingWrite[]
   readonly transaction?: Transaction
+  /** Whether each statement has to touch a row; see `guard` of the driver. */
+  readonly isGuarded?: boolean
   /** Discards writes: each statement that writes touches no row. For requests that only ask (RFC 9110 §9.2.1). */
   readonly isReadOnly?: boolean
 }

@@ -1,5 +1,5 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
-import { rolledBack, transaction } from '../database/transaction.ts'
+import { writeIf } from '../database/transaction.ts'
 import { hashSecret, isSecretOf } from '../keys/secrets.ts'
 import { assertRedeemable, type Redemption } from '../protocol/authorization.ts'
 import { allowedScopes, type Client, isPublic } from '../protocol/client.ts'
@@ -59,15 +59,13 @@ export const redeem = async (
   const bound = refreshTokenBinding(client, binding)
   const keeps = bound.binding && { details: { ...details, ...bound } }
   const tokens = await issueTokens(server, grant)
-  const isRedeemed = await transaction(server.database, async (tx) => {
-    const [isFirst] = await Promise.all([
-      consumeAuthorizationCode(tx, { id, now: server.now(), ...keeps }),
-      storeTokens(tx, tokens),
-    ])
-    return isFirst || rolledBack(false)
-  })
+  const obstacle = await writeIf(
+    server.database,
+    [['used', (tx) => consumeAuthorizationCode(tx, { id, now: server.now(), ...keeps })]],
+    (tx) => storeTokens(tx, tokens),
+  )
   // Another request redeemed it meanwhile, which is a replay too.
-  if (!isRedeemed) return revokeReplayed(server, authorization, request, reason)
+  if (obstacle) return revokeReplayed(server, authorization, request, reason)
   announceTokens(server, request, grantType, grant)
   return tokens.response
 }

@@ -1,5 +1,5 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
-import { rolledBack, transaction } from '../database/transaction.ts'
+import { writeIf } from '../database/transaction.ts'
 import { hashSecret, mayBeRefreshToken, openUnder, sealUnder } from '../keys/secrets.ts'
 import type { Authorization } from '../protocol/authorization.ts'
 import { allowedScopes, type Client, isPublic, rotatesRefreshTokens } from '../protocol/client.ts'
@@ -112,14 +112,12 @@ const rotate = async (
   const tokens = await issueTokens(server, grant)
   const { refreshToken: next, response } = tokens
   const successor = next && server.options.refreshTokenGracePeriod > 0 ? sealUnder(value, next.value) : null
-  const isRotated = await transaction(server.database, async (tx) => {
-    const [isFirst] = await Promise.all([
-      consumeRefreshToken(tx, { hash, successor, address, now: server.now() }),
-      storeTokens(tx, tokens),
-    ])
-    return isFirst || rolledBack(false)
-  })
-  return isRotated ? response : undefined
+  const obstacle = await writeIf(
+    server.database,
+    [['used', (tx) => consumeRefreshToken(tx, { hash, successor, address, now: server.now() })]],
+    (tx) => storeTokens(tx, tokens),
+  )
+  return obstacle ? undefined : response
 }
 
 /** Without rotation the client keeps its token, and its idle lifetime starts again. */
@@ -130,14 +128,12 @@ const keep = async (
 ): Promise<TokenResponse | undefined> => {
   const tokens = await issueTokens(server, { ...grant, refreshToken: value })
   const expiresAt = refreshTokenEnd(server, grant.client, grant.authorization)
-  const isKept = await transaction(server.database, async (tx) => {
-    const [isExtended] = await Promise.all([
-      extendRefreshToken(tx, { hash, now: server.now(), expiresAt }),
-      storeTokens(tx, tokens),
-    ])
-    return isExtended || rolledBack(false)
-  })
-  return isKept ? tokens.response : undefined
+  const obstacle = await writeIf(
+    server.database,
+    [['gone', (tx) => extendRefreshToken(tx, { hash, now: server.now(), expiresAt })]],
+    (tx) => storeTokens(tx, tokens),
+  )
+  return obstacle ? undefined : tokens.response
 }
 
 /** Returns the same successor again, unless it was used, and a new access token. */

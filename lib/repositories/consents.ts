@@ -126,20 +126,34 @@ interface Values extends Key {
   now: number
 }
 
+const rowOf = (v: { readonly [Name in keyof Values]: Knex.Value }): Record<string, Knex.Value> => ({
+  subject: v.subject,
+  client_id: v.clientId,
+  organization: v.organization,
+  scopes: v.scopes,
+  terms: v.terms,
+  created_at: v.now,
+  updated_at: v.now,
+})
+
 const save = command<Values>((table, v) =>
   table('consents')
-    .insert({
-      subject: v.subject,
-      client_id: v.clientId,
-      organization: v.organization,
-      scopes: v.scopes,
-      terms: v.terms,
-      created_at: v.now,
-      updated_at: v.now,
-    })
+    .insert(rowOf(v))
     .onConflict(['subject', 'client_id', 'organization'])
     .merge(['scopes', 'terms', 'updated_at']),
 )
+
+const keep = command<Values>((table, v) =>
+  table('consents')
+    .insert(rowOf(v))
+    .onConflict(['subject', 'client_id', 'organization'])
+    .merge(['updated_at']),
+)
+
+/** Keeps the consent of a user to a client as it is, or creates one that allows nothing: both remember the organization. */
+export const keepConsent = async (db: Database, values: Key & { now: number }): Promise<void> => {
+  await keep(db, { ...values, scopes: '', terms: '{}' })
+}
 
 /** Creates or replaces the consent of a user to a client. */
 export const saveConsent = async (
