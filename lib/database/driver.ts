@@ -76,7 +76,8 @@ const postgresql = ({
   const guards = new Map<string, string>()
   const guarded = (sql: string): string => {
     const text =
-      guards.get(sql) ?? `with "touched" as (${sql} returning 1) select 1 / count(*) as "count" from "touched"`
+      guards.get(sql) ??
+      `with "touched" as (${sql} returning 1) select 1 / count(*) as "count" from "touched"`
     guards.set(sql, text)
     return text
   }

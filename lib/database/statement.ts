@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
-import { executeAlone, withRetry } from './connection.ts'
-import { commitTogether, executeInTransaction, executeWrite, hasQueue } from './transaction.ts'
+import { withRetry } from './connection.ts'
+import { commitTogether, executeGathered, executeInTransaction, hasQueue } from './transaction.ts'
 import type { Compiled, Database, Result, Row, Value } from './types.ts'
 
 /** Marks the place of a value in a statement that is being built. */
@@ -55,21 +55,20 @@ export const tableName = (db: Pick<Database, 'prefix'>, name: string): string =>
  *
  * @throws OAuthError `temporarily_unavailable` with the driver's error as its cause
  */
-const run = (db: Database, sql: string, bindings: readonly Value[], writes: boolean): Promise<Result> => {
+const run = (db: Database, sql: string, bindings: readonly Value[]): Promise<Result> => {
   if (db.transaction !== undefined) return executeInTransaction(db, db.transaction, sql, bindings)
-  return withRetry(() => (writes ? executeWrite : executeAlone)(db, sql, bindings))
+  return withRetry(() => executeGathered(db, sql, bindings))
 }
 
 const prepared =
   <Values extends Readonly<Record<keyof Values, Value>>, T>(
     build: Build<Values>,
     pick: (result: Result) => T,
-    { writes }: { writes: boolean },
   ) =>
   async (db: Database, values: Values): Promise<T> => {
     const compiled = db.compiled.get(build) ?? compile(db, build)
     db.compiled.set(build, compiled)
-    return pick(await run(db, compiled.sql, bind(compiled, values), writes))
+    return pick(await run(db, compiled.sql, bind(compiled, values)))
   }
 
 /**
@@ -97,8 +96,7 @@ const writing =
  */
 export const query = <Values extends Readonly<Record<keyof Values, Value>>>(
   build: Build<Values>,
-): ((db: Database, values: Values) => Promise<readonly Row[]>) =>
-  prepared(build, ({ rows }) => rows, { writes: false })
+): ((db: Database, values: Values) => Promise<readonly Row[]>) => prepared(build, ({ rows }) => rows)
 
 /**
  * A statement that writes.
@@ -109,7 +107,7 @@ export const command = <Values extends Readonly<Record<keyof Values, Value>>>(
   build: Build<Values>,
 ): ((db: Database, values: Values) => Promise<number>) =>
   writing(
-    prepared(build, ({ count }) => count, { writes: true }),
+    prepared(build, ({ count }) => count),
     0,
   )
 
@@ -118,7 +116,7 @@ export const commandReturning = <Values extends Readonly<Record<keyof Values, Va
   build: Build<Values>,
 ): ((db: Database, values: Values) => Promise<readonly Row[]>) =>
   writing<Values, readonly Row[]>(
-    prepared(build, ({ rows }) => rows, { writes: true }),
+    prepared(build, ({ rows }) => rows),
     [],
   )
 

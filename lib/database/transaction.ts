@@ -271,44 +271,43 @@ const writeInOneMessage = async (
 }
 
 /**
- * Runs a statement that writes, outside a transaction. PostgreSQL gets all such statements of one turn of the event loop
- * together, for example a login and its session: one message, and one wait for the disk. If one of them fails, each runs
- * alone.
+ * Runs a statement outside a transaction. PostgreSQL gets all such statements of one turn of the event loop together, for
+ * example a login and its session: one message, and one wait for the disk. If one of them fails, each runs alone.
  */
-export const executeWrite = (db: Database, sql: string, bindings: readonly Value[]): Promise<Result> => {
+export const executeGathered = (db: Database, sql: string, bindings: readonly Value[]): Promise<Result> => {
   const { driver, gathered } = db
   if (driver.executeTogether === undefined) return executeAlone(db, sql, bindings)
   return new Promise((resolve, reject) => {
     gathered.push({ sql, bindings, resolve, reject })
-    if (gathered.length === 1) process.nextTick(sendWrites, db)
+    if (gathered.length === 1) process.nextTick(sendTurn, db)
   })
 }
 
-const sendWrites = async (db: Database): Promise<void> => {
-  const writes = db.gathered.splice(0)
+const sendTurn = async (db: Database): Promise<void> => {
+  const statements = db.gathered.splice(0)
   try {
-    const answers = writes.length === 1 ? undefined : await writeTogether(db, writes)
-    for (const [place, { sql, bindings, resolve, reject }] of writes.entries()) {
+    const answers = statements.length === 1 ? undefined : await executeTogether(db, statements)
+    for (const [place, { sql, bindings, resolve, reject }] of statements.entries()) {
       const answer = answers?.[place]
       if (answer) resolve(answer)
       else executeAlone(db, sql, bindings).then(resolve, reject)
     }
   } catch (error) {
-    for (const { reject } of writes) reject(error)
+    for (const { reject } of statements) reject(error)
   }
 }
 
 /**
- * @returns undefined if nothing was written, and each has to run alone
- * @throws the driver's error when it is unknown what was written
+ * @returns undefined if nothing was done, and each has to run alone
+ * @throws the driver's error when it is unknown what was done
  */
-const writeTogether = async (
+const executeTogether = async (
   db: Database,
-  writes: readonly Statement[],
+  statements: readonly Statement[],
 ): Promise<readonly Result[] | undefined> => {
   try {
     return await onConnection(db, async (connection) => {
-      const answers = db.driver.executeTogether?.(connection, writes)
+      const answers = db.driver.executeTogether?.(connection, statements)
       return answers && inTime(db, connection, answers)
     })
   } catch (error) {

@@ -105,7 +105,7 @@ export interface Database {
   readonly learned: { lacksReturning?: boolean }
   /** Connections that were borrowed in this turn of the event loop and are not in use; they go back to the pool at its end. */
   readonly kept: unknown[]
-  /** Writes outside transactions, of this turn of the event loop. */
+  /** Statements outside transactions, of this turn of the event loop. */
   readonly gathered: GatheredStatement[]
   /** Writes to commit together, on SQLite, in order of arrival; undefined on servers, which do this themselves. */
   readonly writes?: PendingWrite[]

@@ -1,5 +1,5 @@
 import { authenticateClient } from '../client-auth/index.ts'
-import { assertDetailsAreRead, assertGrantAllowed, grantFor } from '../grants/index.ts'
+import { assertDetailsAreRead, assertGrantAllowed, grantFor, presentedTo } from '../grants/index.ts'
 import type { Context } from '../http/context.ts'
 import { provedKey } from '../http/dpop.ts'
 import { tokenRequest } from '../http/form.ts'
@@ -10,13 +10,30 @@ import { aboutClient } from '../protocol/errors.ts'
 import { tokenBinding } from '../protocol/token-binding.ts'
 import type { TokenRequest, TokenResponse } from '../protocol/token-request.ts'
 
-const exchange = async (context: Context, client: Client, request: TokenRequest): Promise<TokenResponse> => {
+const exchange = async (
+  context: Context,
+  client: Client,
+  request: TokenRequest,
+  found: Promise<unknown>,
+): Promise<TokenResponse> => {
   const { server } = context
   const grant = grantFor(server, request.parameters.required('grant_type'))
   assertGrantAllowed(client, grant)
   assertDetailsAreRead(server, grant, request)
   const key = server.options.features.dpop && (await provedKey(context, client))
-  return grant.exchange(server, client, { ...request, binding: tokenBinding(client, request, key) })
+  return grant.exchange(
+    server,
+    client,
+    { ...request, binding: tokenBinding(client, request, key) },
+    await found,
+  )
+}
+
+/** Reads what the request presents while its client is read. An error is thrown where the result is awaited. */
+const findPresented = ({ server }: Context, request: TokenRequest): Promise<unknown> => {
+  const found = presentedTo(server, request)
+  found.catch(() => {})
+  return found
 }
 
 /** RFC 6749 §3.2. */
@@ -30,9 +47,10 @@ export const tokenEndpoint: Endpoint<Context> = {
     async POST(context) {
       const { server, endpoint, res } = context
       const request = tokenRequest(context)
+      const found = findPresented(context, request)
       const client = await authenticateClient(server, request, endpoint)
       try {
-        sendJson(res, await exchange(context, client, request), { headers: { Pragma: 'no-cache' } })
+        sendJson(res, await exchange(context, client, request, found), { headers: { Pragma: 'no-cache' } })
       } catch (error) {
         throw aboutClient(error, client.clientId)
       }

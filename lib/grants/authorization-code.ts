@@ -1,7 +1,7 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { writeIf } from '../database/transaction.ts'
 import { hashSecret, isSecretOf } from '../keys/secrets.ts'
-import { assertRedeemable, type Redemption } from '../protocol/authorization.ts'
+import { type Authorization, assertRedeemable, type Redemption } from '../protocol/authorization.ts'
 import { allowedScopes, type Client, isPublic } from '../protocol/client.ts'
 import type { GrantType } from '../protocol/client-metadata.ts'
 import { OAuthError } from '../protocol/errors.ts'
@@ -14,17 +14,19 @@ import { announceTokens, issueTokens, storeTokens } from '../tokens/issue-tokens
 import { activeUser, type Grant, revokeReplayed, targetOf } from './grant.ts'
 
 /** RFC 6749 §4.1.3, with PKCE (RFC 7636 §4.6) and OpenID Connect (OIDC Core §3.1.3). */
-export const authorizationCode: Grant = {
+export const authorizationCode: Grant<Authorization | undefined> = {
   grantType: 'authorization_code',
   readsDetails: true,
-  async exchange(server, client, request) {
-    const { parameters, binding } = request
+  async find({ database }, { parameters }) {
     const code = parameters.required('code')
+    return isSecretOf('authorizationCode', code)
+      ? findAuthorizationByCode(database, { codeHash: hashSecret(code) })
+      : undefined
+  },
+  async exchange(server, client, request, found) {
+    const { parameters, binding } = request
     const redirectUri = parameters.required('redirect_uri')
     const codeVerifier = parameters.optional('code_verifier')
-    const found = isSecretOf('authorizationCode', code)
-      ? await findAuthorizationByCode(server.database, { codeHash: hashSecret(code) })
-      : undefined
     const presented = { clientId: client.clientId, redirectUri, codeVerifier, binding }
     const redemption = assertRedeemable(found, presented, server.now())
     const { redirect_uris: redirectUris } = client.metadata

@@ -13,14 +13,28 @@ import { revokeAuthorization } from '../repositories/index.ts'
 import { belongsToOrganization, type User } from '../users/users.ts'
 
 /** A grant that the token endpoint exchanges for tokens (RFC 6749 §1.3), by its registered name. */
-export interface Grant {
+export interface Grant<Found = unknown> {
   readonly grantType: GrantType
   /** Whether the host has turned it on; absent for a grant that is always on. */
   isOn?(options: Options): boolean
   /** Whether it reads `authorization_details` (RFC 9396 §6); all other grants refuse the parameter. */
   readonly readsDetails?: true
-  /** @throws OAuthError if the grant is refused */
-  exchange(server: AuthorizationServer, client: Client, request: TokenRequest): Promise<TokenResponse>
+  /**
+   * Reads what the request presents, before its client is known: PostgreSQL gets the statement with the one for the client.
+   *
+   * @throws OAuthError for a malformed parameter
+   */
+  find?(server: AuthorizationServer, request: Pick<TokenRequest, 'parameters'>): Promise<Found>
+  /**
+   * @param found the result of `find`
+   * @throws OAuthError if the grant is refused
+   */
+  exchange(
+    server: AuthorizationServer,
+    client: Client,
+    request: TokenRequest,
+    found: Found,
+  ): Promise<TokenResponse>
 }
 
 /** What an access token is for. */

@@ -48,6 +48,16 @@ export const grantFor = (server: AuthorizationServer, grantType: string): Grant 
   return grant
 }
 
+/**
+ * What a request presents to its grant, which may be read before the client is authenticated.
+ *
+ * @throws OAuthError for a malformed parameter
+ */
+export const presentedTo = async (server: AuthorizationServer, request: TokenRequest): Promise<unknown> => {
+  const grantType = request.parameters.optional('grant_type')
+  return all.find((grant) => grant.grantType === grantType)?.find?.(server, request)
+}
+
 /** @throws OAuthError `unauthorized_client` if the client is not registered for it */
 export const assertGrantAllowed = (client: Client, grant: Grant): void => {
   if (!client.metadata.grant_types.includes(grant.grantType)) {

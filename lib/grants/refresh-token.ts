@@ -3,7 +3,7 @@ import { writeIf } from '../database/transaction.ts'
 import { hashSecret, mayBeRefreshToken, openUnder, sealUnder } from '../keys/secrets.ts'
 import type { Authorization } from '../protocol/authorization.ts'
 import { allowedScopes, type Client, isPublic, rotatesRefreshTokens } from '../protocol/client.ts'
-import { assertRefreshable, type Refresh } from '../protocol/refresh-token.ts'
+import { assertRefreshable, type Refresh, type RefreshToken } from '../protocol/refresh-token.ts'
 import { narrowedScopes, parseScope, scopesStillAllowed } from '../protocol/scope.ts'
 import type { TokenRequest, TokenResponse } from '../protocol/token-request.ts'
 import {
@@ -23,23 +23,29 @@ import {
 import { activeUser, type Grant, revokeReplayed, targetOf } from './grant.ts'
 
 /** RFC 6749 §6, with rotation and reuse detection (RFC 9700 §4.14.2). */
-export const refreshToken: Grant = {
+export const refreshToken: Grant<RefreshToken | undefined> = {
   grantType: 'refresh_token',
   readsDetails: true,
-  exchange: (server, client, request) => exchange(server, client, request, { mayRetry: true }),
+  find: (server, request) => find(server, request),
+  exchange: (server, client, request, found) => exchange(server, client, request, { found, mayRetry: true }),
+}
+
+const find = async (
+  { database }: AuthorizationServer,
+  { parameters }: Pick<TokenRequest, 'parameters'>,
+): Promise<RefreshToken | undefined> => {
+  const value = parameters.required('refresh_token')
+  return mayBeRefreshToken(value) ? findRefreshToken(database, { hash: hashSecret(value) }) : undefined
 }
 
 const exchange = async (
   server: AuthorizationServer,
   client: Client,
   request: TokenRequest,
-  { mayRetry }: { mayRetry: boolean },
+  { found, mayRetry }: { found: RefreshToken | undefined; mayRetry: boolean },
 ): Promise<TokenResponse> => {
   const value = request.parameters.required('refresh_token')
   const requested = parseScope(request.parameters.optional('scope'))
-  const found = mayBeRefreshToken(value)
-    ? await findRefreshToken(server.database, { hash: hashSecret(value) })
-    : undefined
   const rules = {
     clientId: client.clientId,
     rotation: rotatesRefreshTokens(client),
@@ -68,7 +74,8 @@ const exchange = async (
     return response
   }
   // Another request used the token meanwhile: read it again, once.
-  if (mayRetry) return exchange(server, client, request, { mayRetry: false })
+  if (mayRetry)
+    return exchange(server, client, request, { found: await find(server, request), mayRetry: false })
   return revokeReplayed(server, authorization, request, 'refresh_token_replayed')
 }
 
