@@ -1,6 +1,6 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { AuthorizationDetailsType, DetailField } from '../options/authorization-details-options.ts'
-import { createText, type Text } from '../pages/i18n/text.ts'
+import type { Text } from '../pages/i18n/text.ts'
 import type { ConsentDetail } from '../pages/page-models.ts'
 import { type AuthorizationDetail, detailEntry } from '../protocol/authorization-details.ts'
 import type { AuthorizationRequest } from '../protocol/authorization-request.ts'
@@ -63,7 +63,7 @@ const described = async (
   language: string,
 ): Promise<readonly DetailField[]> => {
   const { type: _, ...members } = detail
-  if (type?.describe === undefined) return fieldsOf(members, [], createText(languages.dictionary(language)))
+  if (type?.describe === undefined) return fieldsOf(members, [], languages.text(language))
   const fields: unknown = await callHost('authorizationDetails.describe', () =>
     type.describe?.(detail, { language }),
   )

@@ -1,4 +1,4 @@
-import { createText, type Text } from '../pages/i18n/text.ts'
+import type { Text } from '../pages/i18n/text.ts'
 import type { ConsentScope } from '../pages/page-models.ts'
 import { claimNames } from '../protocol/claims.ts'
 import { parseEntry } from '../protocol/consent.ts'
@@ -72,7 +72,7 @@ export const consentRows = (
   claims: Readonly<Record<string, unknown>>,
   language: string,
 ): ConsentScope[] => {
-  const text = createText(server.languages.dictionary(language))
+  const text = server.languages.text(language)
   const rows = withData(server, scopes, claims, text)
   const identity = rows.filter((row) => isPlainIdentity(server, row))
   const [first, ...more] = identity

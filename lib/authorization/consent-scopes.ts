@@ -1,6 +1,5 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { ScopeOptions } from '../options/options.ts'
-import { createText } from '../pages/i18n/text.ts'
 import type { ClientCard, ConsentScope } from '../pages/page-models.ts'
 import type { AuthorizationRequest } from '../protocol/authorization-request.ts'
 import type { Client } from '../protocol/client.ts'
@@ -42,7 +41,7 @@ type Words = Pick<ConsentScope, 'description' | 'details' | 'language' | 'group'
 export const scopeWords = (server: ScopeTexts, entry: string, language: string): Words => {
   const { scope: name, claim, resource, detail } = parseEntry(entry)
   if (detail !== undefined) return { ...detailWords(server, detail, language), group: 'change' }
-  const text = createText(server.languages.dictionary(language))
+  const text = server.languages.text(language)
   if (resource !== undefined) {
     const about = resourceName(server, resource)
     if (name !== undefined) return { ...scopeWords(server, name, language), resources: [about] }
@@ -64,6 +63,12 @@ export const scopeWords = (server: ScopeTexts, entry: string, language: string):
 /** The name of a resource; its identifier if the host no longer has it. */
 const resourceName = ({ options }: ScopeTexts, identifier: string): string =>
   options.resources[identifier]?.name ?? identifier
+
+/** The names of the resources for which an entry is a scope. */
+const resourcesOf = (server: ScopeTexts, entry: string): string[] => {
+  const { scope, resource } = parseEntry(entry)
+  return scope === undefined || resource === undefined ? [] : [resourceName(server, resource)]
+}
 
 /** The host's words for a scope, in the language of the page or else in the default language. */
 const hostWords = (
@@ -92,7 +97,7 @@ export const consentScopes = (
     const { optional = false, risk } = termsOf(server, client, name) ?? {}
     const entries = entriesOf(name, request)
     const isAllowed = entries.every((entry) => consent?.scopes.includes(entry) === true)
-    const resources = entries.flatMap((entry) => scopeWords(server, entry, language).resources ?? [])
+    const resources = entries.flatMap((entry) => resourcesOf(server, entry))
     return {
       name,
       ...scopeWords(server, name, language),

@@ -109,8 +109,8 @@ export const apiKind = (server: ServerSetup, checkProxy: RequestCheck): Endpoint
  * `X-Moz`.
  */
 const isPrefetch = ({ headers }: Request): boolean =>
-  ['sec-purpose', 'purpose', 'x-purpose', 'x-moz'].some((name) =>
-    /prefetch|prerender|preview/i.test(String(headers[name] ?? '')),
+  ['sec-purpose', 'purpose', 'x-purpose', 'x-moz'].some(
+    (name) => headers[name] !== undefined && /prefetch|prerender|preview/i.test(String(headers[name])),
   )
 
 /** Endpoints that browsers open: session, language, pages; errors as pages or, by redirect, to the client. */

@@ -14,8 +14,12 @@ export const cookieName = (server: ServerSetup, purpose: string): string =>
 export const sessionKey = (server: ServerSetup): string => `latchkey:${server.fingerprint}`
 
 /** The value of one of our cookies. */
-export const readCookie = (server: ServerSetup, req: Request, purpose: string): string | undefined =>
-  parse(req.headers.cookie ?? '')[cookieName(server, purpose)]
+export const readCookie = (server: ServerSetup, req: Request, purpose: string): string | undefined => {
+  const { cookie = '' } = req.headers
+  const name = cookieName(server, purpose)
+  // Most requests lack most of them.
+  return cookie.includes(name) ? parse(cookie)[name] : undefined
+}
 
 /** The value of one of our cookies that this response sets already. */
 export const cookieOfResponse = (server: ServerSetup, res: Response, purpose: string): string | undefined => {

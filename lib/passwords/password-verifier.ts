@@ -95,7 +95,7 @@ export const createPasswordVerifier = (options: PasswordVerifierOptions = {}): P
   }
 
   const dummyOf = (preference: PasswordCheck['preference']): Dummy => {
-    const [kind] = inOrder([...kinds.keys()], preference)
+    const [kind] = kinds.size > 1 ? inOrder([...kinds.keys()], preference) : kinds.keys()
     return kinds.get(kind ?? '') ?? ((password) => verify(password, ownDummyHash))
   }
 

@@ -9,7 +9,7 @@ import { en } from './locales/en.ts'
 import { es } from './locales/es.ts'
 import { fr } from './locales/fr.ts'
 import { ja } from './locales/ja.ts'
-import type { Dictionary } from './text.ts'
+import { createText, type Dictionary, type Text } from './text.ts'
 
 /** The enabled languages. */
 export interface Languages {
@@ -19,6 +19,8 @@ export interface Languages {
   readonly tags: readonly string[]
   /** The texts of a language; those of the default language if it is not enabled. */
   dictionary(tag: string): Dictionary
+  /** The functions that format the texts of a language. */
+  text(tag: string): Text
   /** The name of an enabled language in itself, such as “Français”. */
   nameOf(tag: string): string
 }
@@ -155,6 +157,8 @@ export const createLanguages = (options: LanguageOptions): Languages => {
   }
   const dictionaries = new Map(tags.map((tag) => [tag, build(tag)]))
   const standard = build(defaultLocale)
+  const formatters = new Map([...dictionaries].map(([tag, dictionary]) => [tag, createText(dictionary)]))
+  const standardFormatters = createText(standard)
   // On first use, because it loads data of Intl that pages in one language do not need.
   const names = new Map<string, string>()
   const nameOf = (tag: string): string => {
@@ -166,6 +170,7 @@ export const createLanguages = (options: LanguageOptions): Languages => {
     default: defaultLocale,
     tags,
     dictionary: (tag) => dictionaries.get(tag) ?? standard,
+    text: (tag) => formatters.get(tag) ?? standardFormatters,
     nameOf,
   }
 }

@@ -82,9 +82,18 @@ export const createText = ({ language, texts }: Dictionary): Text => {
     if (Number.isNaN(time.getTime())) return iso
     return new Intl.DateTimeFormat(language, { ...style, timeZone: 'UTC' }).format(time)
   }
+  const html = (key: string, values: Readonly<Record<string, TextValue>> = {}): string =>
+    fill(escapeHtml(sentence(key)), values, htmlValue)
+  // Most texts have no values. Keys that are unknown are not kept, because their number is not limited.
+  const kept = new Map<string, string>()
+  const htmlWithoutValues = (key: string): string => {
+    const text = kept.get(key) ?? html(key)
+    if (has(key)) kept.set(key, text)
+    return text
+  }
   return {
     has,
-    html: (key, values = {}) => fill(escapeHtml(sentence(key)), values, htmlValue),
+    html: (key, values) => (values === undefined ? htmlWithoutValues(key) : html(key, values)),
     plain: (key, values = {}) => fill(sentence(key), values, plainValue),
     duration: (seconds) => {
       if (seconds <= 90) return unit(Math.max(1, Math.ceil(seconds)), 'second')
