@@ -40,7 +40,6 @@ export const loginLocation = (
   { isFirstVisit = false, replaces }: LoginLocationOptions = {},
 ): string => {
   const named = { [requestParameter]: secret }
-  const path = ownPath(server, '/login', named)
   const { url } = server.options.login
   if (url === undefined) {
     return ownPath(server, '/login', {
@@ -52,7 +51,7 @@ export const loginLocation = (
   const asksAgain = request.maxAge !== undefined || request.acrValues !== undefined
   const prompt = asksAgain ? [...new Set([...request.prompt, 'login'])] : request.prompt
   const asked = prompt.length > 0 ? prompt.join(' ') : undefined
-  return hostPage(server, url, path, {
+  return hostPage(server, url, ownPath(server, '/login', named), {
     prompt: asked,
     login_hint: request.loginHint,
     acr_values: request.acrValues?.join(' '),
