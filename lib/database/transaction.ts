@@ -290,7 +290,8 @@ const sendTurn = async (db: Database): Promise<void> => {
     for (const [place, { sql, bindings, resolve, reject }] of statements.entries()) {
       const answer = answers?.[place]
       if (answer) resolve(answer)
-      else executeAlone(db, sql, bindings).then(resolve, reject)
+      // One after the other: the connection that this one gives back has then prepared all of them.
+      else await executeAlone(db, sql, bindings).then(resolve, reject)
     }
   } catch (error) {
     for (const { reject } of statements) reject(error)

@@ -48,6 +48,8 @@ export interface LoginPage {
   readonly clientId?: string
   /** Whether the browser is known to have no login of any user, which saves a statement. */
   readonly isFirstLogin?: boolean
+  /** Starts a read about the user, which PostgreSQL gets together with the writes of the login. */
+  readonly alsoRead?: (user: User) => Promise<void>
   /** The account that must log in again, if it is fixed. */
   readonly account?: Pick<User, 'username' | 'subject'> | undefined
 }
@@ -111,7 +113,8 @@ const proceed = async (
   const { about, clientId, acrValues = [] } = page
   const factor = await findSecondFactor(context, user, acrValues)
   if (factor === undefined) {
-    return completeLogin(context, { username, clientId, user, isFirst: page.isFirstLogin })
+    const { isFirstLogin: isFirst, alsoRead } = page
+    return completeLogin(context, { username, clientId, user, isFirst, alsoRead })
   }
   const pending = await keepPendingLogin(context, about, { username, subject: user.subject })
   announceSecondFactor(context, { username, clientId, subject: user.subject })
@@ -140,7 +143,7 @@ const attempt = async (
 /** Checks a passkey and records the login, which needs no further factor. */
 const attemptByPasskey = async (
   context: PageContext,
-  { about, browser, account, clientId, isFirstLogin }: LoginPage,
+  { about, browser, account, clientId, isFirstLogin: isFirst, alsoRead }: LoginPage,
   response: string,
 ): Promise<ActiveLogin | Notice> => {
   const { server } = context
@@ -150,7 +153,7 @@ const attemptByPasskey = async (
   if (result.outcome === 'refused') return { kind: 'throttled', retryAt: server.now() + result.retryAfter }
   const { user, amr } = result
   const proof = { amr, acr: server.options.passkeys?.acr }
-  return completeLogin(context, { username: user.username, clientId, user, isFirst: isFirstLogin, proof })
+  return completeLogin(context, { username: user.username, clientId, user, isFirst, proof, alsoRead })
 }
 
 /**

@@ -7,9 +7,11 @@ import { formParameters, queryParameters } from '../http/form.ts'
 import type { Endpoint } from '../http/route.ts'
 import { ownPath } from '../http/urls.ts'
 import type { Parameters } from '../protocol/parameters.ts'
+import { findConsents, type KeptConsent } from '../repositories/index.ts'
 import { assertCsrf, csrfToken, type FormPurpose } from '../sessions/csrf.ts'
 import { type ActiveLogin, activeLogin } from '../sessions/login.ts'
 import { subjectFor } from '../tokens/user-claims.ts'
+import type { User } from '../users/users.ts'
 import { hasTypedNames, type LoginPage, logIn, showLogin } from './login-form.ts'
 import { passkeyPrompt } from './passkey-prompt.ts'
 
@@ -106,8 +108,17 @@ const submit = async (context: PageContext, pending: PendingRequest, form: Param
   assertCsrf(context, form, purposeOf(pending))
   const before = await activeLogin(context, { login: pending.known?.login })
   const page = pageFor(context, pending, before, form.optional(replacesParameter))
-  const active = await logIn(context, form, page)
-  if (active) await continueRequest(context, toDecide(pending), { active })
+  const { database } = context.server
+  const { clientId } = pending.client
+  let consents: Promise<readonly KeptConsent[]> | undefined
+  const alsoRead = async ({ subject }: User): Promise<void> => {
+    consents = findConsents(database, { subject, clientId })
+    await consents
+  }
+  const active = await logIn(context, form, { ...page, alsoRead })
+  if (active === undefined) return
+  const known = consents && { login: active.login, consents: await consents }
+  await continueRequest(context, { ...toDecide(pending), known }, { active })
 }
 
 export const loginEndpoint: Endpoint<PageContext> = {

@@ -91,17 +91,24 @@ interface NewLogin extends Omit<Login, 'sid' | 'fromHost'> {
   readonly hostLoginHash?: string
 }
 
+interface StoreLoginOptions {
+  readonly known: LoginRecord | undefined
+  readonly isFirst?: boolean
+  readonly alsoRead?: (() => Promise<void>) | undefined
+}
+
 /**
  * Stores a new login and moves the session on to it. A session without a stored login names none that is valid.
  *
  * @param known the login that the session named before, if it is valid
  * @param isFirst whether the browser is known to have no other login
+ * @param alsoRead starts a read that PostgreSQL gets together with what is written
  * @returns the login; for a login of the host the one that a parallel request has just stored
  */
 export const storeLogin = async (
   context: PageContext,
   { hostLoginHash, ...details }: NewLogin,
-  { known, isFirst = false }: { known: LoginRecord | undefined; isFirst?: boolean },
+  { known, isFirst = false, alsoRead }: StoreLoginOptions,
 ): Promise<LoginRecord> => {
   const { server, session } = context
   const { database, options } = server
@@ -114,7 +121,11 @@ export const storeLogin = async (
       ? created
       : await createHostLogin(database, { login: created, hostLoginHash, now })
   Object.assign(session.data(), { [sessionKey(server)]: { sid: login.sid } })
-  await Promise.all([hostLoginHash === undefined && createLogin(database, created), session.save()])
+  await Promise.all([
+    hostLoginHash === undefined && createLogin(database, created),
+    session.save(),
+    alsoRead?.(),
+  ])
   if (known || !(isFirst || browser.isNew)) await settleOthers(context, login, known, browser)
   return login
 }

@@ -87,6 +87,8 @@ export interface CompletedLogin extends Pick<Credentials, 'username' | 'clientId
   /** Whether the browser is known to have no login of any user, which saves a statement. */
   readonly isFirst?: boolean | undefined
   readonly proof?: Proof
+  /** Starts a read about the user that PostgreSQL gets together with what is written. */
+  readonly alsoRead?: ((user: User) => Promise<void>) | undefined
 }
 
 /**
@@ -96,10 +98,13 @@ export interface CompletedLogin extends Pick<Credentials, 'username' | 'clientId
  */
 export const completeLogin = async (
   context: PageContext,
-  { username, clientId, user, isFirst, proof }: CompletedLogin,
+  { username, clientId, user, isFirst, proof, alsoRead }: CompletedLogin,
 ): Promise<ActiveLogin> => {
   const { server, info } = context
-  const active = await startLogin(context, user, { isFirst, proof })
+  const active = await startLogin(context, user, {
+    ...{ isFirst, proof },
+    alsoRead: alsoRead && (() => alsoRead(user)),
+  })
   const details = detailsOf(context, { username, clientId })
   server.events.announce('login.succeeded', info, { ...details, subject: user.subject })
   if (server.options.throttle) rememberDevice(context, username, user.subject)

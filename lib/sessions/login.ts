@@ -125,17 +125,24 @@ export interface Proof {
   readonly acr?: string | undefined
 }
 
+interface StartLoginOptions {
+  readonly isFirst?: boolean
+  readonly proof?: Proof
+  readonly alsoRead?: (() => Promise<void>) | undefined
+}
+
 /**
  * Records that a user has just authenticated, under a new session id.
  *
  * @param isFirst whether the browser is known to have no login of any user
  * @param proof how the user has authenticated; without it, with the password alone
+ * @param alsoRead starts a read that PostgreSQL gets together with what is written
  * @throws OAuthError `temporarily_unavailable` if session or database cannot store it; the user is then not logged in
  */
 export const startLogin = async (
   context: PageContext,
   user: User,
-  { isFirst = false, proof }: { isFirst?: boolean; proof?: Proof } = {},
+  { isFirst = false, proof, alsoRead }: StartLoginOptions = {},
 ): Promise<ActiveLogin> => {
   const { server, session, req, res } = context
   const { login: options } = server.options
@@ -150,7 +157,7 @@ export const startLogin = async (
   const authTime = Math.max(Math.floor(theirs?.authTime ?? 0), server.now())
   // The level that the host reports counts: a later request would replace a login of another one.
   const login = { subject, authTime, amr, acr: theirs?.acr ?? acr }
-  return { login: await storeLogin(context, login, { known, isFirst }), user }
+  return { login: await storeLogin(context, login, { known, isFirst, alsoRead }), user }
 }
 
 /**
