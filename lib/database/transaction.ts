@@ -6,8 +6,9 @@ import type { Database, Driver, PendingWrite, Result, Statement, Transaction, Va
 /** Of two transactions that found no row and both insert it, the second finds it when it runs again. */
 const lostRace = (error: unknown): boolean => isRetryable(error) || isUniqueViolation(error)
 
-/** The result of a transaction that is to be rolled back. */
+/** What the work of a transaction returns to roll it back. */
 class RolledBack<T> {
+  /** What the transaction returns. */
   readonly result: T
   constructor(result: T) {
     this.result = result
@@ -15,27 +16,16 @@ class RolledBack<T> {
 }
 
 /**
- * What the work of a transaction returns to roll it back. With it, statements can run at the same time although the answer
- * to one of them decides whether the others count.
- *
- * @param result what the transaction returns
- */
-export const rolledBack = <T>(result: T): RolledBack<T> => new RolledBack(result)
-
-/**
  * Does all of the work or nothing of it. Work that loses against other work is rolled back and runs again, so it must
  * consist of statements only; host code and signatures come before it. Statements that do not depend on each other can
  * run under one `Promise.all`: they are sent together where the database supports it.
  *
  * @param work gets the database to run its statements on; in a transaction that is already open, it joins that one
- * @returns what the work returns, or what is in its {@link rolledBack}
+ * @returns what the work returns
  * @throws OAuthError `temporarily_unavailable` with the error of the work as its cause, or the OAuthError that the work
  *   throws
  * @example
- * const isFirst = await transaction(db, async (tx) => {
- *   const [isFirst] = await Promise.all([consume(tx, code), insert(tx, token)])
- *   return isFirst || rolledBack(false)
- * })
+ * await transaction(db, (tx) => Promise.all([insert(tx, user), insert(tx, event)]))
  */
 export const transaction = async <T>(
   db: Database,
@@ -245,7 +235,7 @@ export const writeIf = async <Obstacle extends string>(
     (await withRetry(() => writeInOneMessage(db, conditions, write), lostRace))
   if (isWritten) return undefined
   return transaction<Obstacle | undefined>(db, async (tx) => {
-    for (const [obstacle, holds] of conditions) if (!(await holds(tx))) return rolledBack(obstacle)
+    for (const [obstacle, holds] of conditions) if (!(await holds(tx))) return new RolledBack(obstacle)
     await write(tx)
     return undefined
   })

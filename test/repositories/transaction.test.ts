@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto'
 import type { Knex } from 'knex'
 import { isRetryable, isUniqueViolation } from '../../lib/database/errors.ts'
 import { type OpenedDatabase, openDatabase } from '../../lib/database/open.ts'
-import { rolledBack, transaction } from '../../lib/database/transaction.ts'
+import { transaction, writeIf } from '../../lib/database/transaction.ts'
 import type { DriverOptions } from '../../lib/database/types.ts'
 import { migrate, rollback } from '../../lib/index.ts'
-import { createLogin, createReplay, findLogin } from '../../lib/repositories/index.ts'
+import { createLogin, createReplay, endLogin, findLogin, lockLogin } from '../../lib/repositories/index.ts'
 import { describeWith, type Service, services } from '../support/services.ts'
 import { watchedDatabase } from '../support/watched-driver.ts'
 
@@ -164,36 +164,87 @@ const transactionsOn = (
     expect(isUniqueViolation(error)).toBe(true)
   })
 
-  test('returns what is given to be rolled back, and writes nothing', async () => {
+  test('writes something if all conditions hold, and otherwise nothing', async () => {
+    const { database } = opened
+    const [present, missing] = [`present-${client}`, `missing-${client}`]
+    await createLogin(database, login(present)).catch(() => {})
+    const attempt = (sid: string, used: ReturnType<typeof replay>) =>
+      writeIf(
+        database,
+        [
+          ['ended', (tx) => endLogin(tx, { sid: present, now })],
+          ['missing', (tx) => lockLogin(tx, { sid, now })],
+        ],
+        (tx) => createReplay(tx, used),
+      )
+    // The first time each statement is new to the connection, later PostgreSQL gets all with one message.
+    for (const refused of [replay(), replay(), replay()]) {
+      expect(await attempt(missing, refused)).toBe('missing')
+      expect(await standing(present)).toBeDefined()
+      expect(await createReplay(database, refused)).toBe(true)
+    }
     const used = replay()
-    const result = await transaction<string>(opened.database, async (tx) => {
-      const [isFirst] = await Promise.all([createReplay(tx, used), createLogin(tx, login('undone'))])
-      return rolledBack(`decided after ${isFirst}`)
-    })
-    expect(result).toBe('decided after true')
-    expect(await standing('undone')).toBeUndefined()
-    expect(await createReplay(opened.database, used)).toBe(true)
+    await createLogin(database, login(missing))
+    expect(await attempt(missing, used)).toBeUndefined()
+    expect(await standing(present)).toBeUndefined()
+    expect(await createReplay(database, used)).toBe(false)
+    expect(await attempt(missing, replay())).toBe('ended')
   })
 
-  test('rolls back one of several that come at the same time, and not the others', async () => {
-    const results = await Promise.all(
-      ['one', 'two', 'three'].map((name) =>
-        transaction<string>(opened.database, async (tx) => {
-          await createLogin(tx, login(`beside-${name}`))
-          return name === 'two' ? rolledBack('undone') : 'done'
-        }),
+  test('writes nothing if what it writes fails, whatever the conditions have done', async () => {
+    const { database } = opened
+    const [sid, taken] = [`kept-${client}`, `taken-if-${client}`]
+    await createLogin(database, login(sid))
+    await createLogin(database, login(taken))
+    for (let attempt = 0; attempt < 3; attempt += 1) {
+      const used = replay()
+      const work = writeIf(database, [['ended', (tx) => endLogin(tx, { sid, now })]], (tx) =>
+        Promise.all([createReplay(tx, used), createLogin(tx, login(taken))]),
+      )
+      await expect(work).rejects.toMatchObject({ status: 503 })
+      expect(await standing(sid)).toBeDefined()
+      expect(await createReplay(database, used)).toBe(true)
+    }
+  })
+
+  test('lets one of several through that come at the same time', async () => {
+    const { database } = opened
+    const sid = `once-${client}`
+    await createLogin(database, login(sid))
+    const written = ['one', 'two', 'three', 'four'].map((name) => `${name}-of-${client}`)
+    const outcomes = await Promise.all(
+      written.map((name) =>
+        writeIf(database, [['used', (tx) => endLogin(tx, { sid, now })]], (tx) =>
+          createLogin(tx, login(name)),
+        ),
       ),
     )
-    expect(results).toEqual(['done', 'undone', 'done'])
-    const stored = await Promise.all(['one', 'two', 'three'].map((name) => standing(`beside-${name}`)))
-    expect(stored.map((found) => found !== undefined)).toEqual([true, false, true])
+    expect(outcomes.filter((outcome) => outcome === undefined)).toHaveLength(1)
+    const stored = await Promise.all(written.map(standing))
+    expect(stored.map((found) => found !== undefined)).toEqual(
+      outcomes.map((outcome) => outcome === undefined),
+    )
   })
 
-  test('cannot roll back a part of itself', async () => {
+  test('needs neither BEGIN nor COMMIT on PostgreSQL, which gets conditions and writes with one message', async () => {
+    const [first, second] = [`first-${client}`, `second-${client}`]
+    for (const sid of [first, second]) await createLogin(opened.database, login(sid))
+    const { db, statements } = watchedDatabase(opened.database)
+    const write = (sid: string) =>
+      writeIf(db, [['ended', (tx) => endLogin(tx, { sid, now })]], (tx) => createReplay(tx, replay()))
+    expect(await write(first)).toBeUndefined()
+    statements.length = 0
+    expect(await write(second)).toBeUndefined()
+    const isOneMessage = client === 'pg' && options.preparedStatements !== false
+    expect(statements).toHaveLength(isOneMessage ? 2 : 4)
+    expect(statements.some((sql) => sql === 'COMMIT')).toBe(!isOneMessage)
+  })
+
+  test('cannot undo a part of a transaction', async () => {
     const used = replay()
     const work = transaction(opened.database, async (tx) => {
       await createReplay(tx, used)
-      await transaction<string>(tx, async () => rolledBack('inner'))
+      await writeIf(tx, [['missing', (inner) => lockLogin(inner, { sid: 'nowhere', now })]], async () => {})
     })
     await expect(work).rejects.toMatchObject({
       cause: { message: 'latchkey: only a whole transaction can be rolled back' },
