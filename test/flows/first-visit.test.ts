@@ -1,6 +1,10 @@
-import { authorizeUrl, type Host, startHost } from '../support/host.ts'
+import { stopClock } from '../support/clock.ts'
+import { openTestDatabase } from '../support/database.ts'
+import { type FaultProxy, openFaultProxy } from '../support/fault-proxy.ts'
+import { authorizeUrl, createUsers, type Host, startHost } from '../support/host.ts'
 import { codeOf } from '../support/outcomes.ts'
 import { type Answer, fieldsOf, RawBrowser } from '../support/raw-browser.ts'
+import { describeWith, services } from '../support/services.ts'
 import { countStatements, type StatementCount } from '../support/statement-count.ts'
 
 // The way of a person who was never here: from the client to the login page, the consent page and back. Each request is
@@ -19,23 +23,20 @@ beforeAll(async () => {
 afterAll(() => host.close())
 
 interface Step {
-  readonly request: string
+  readonly request: Request
   readonly statements: readonly string[]
   readonly transactions: readonly string[]
 }
 
-/** Walks from the authorization request to the code, and notes what each request cost. */
-const visit = async (): Promise<Step[]> => {
-  const { knex, tablePrefix } = host.database
+type Request = 'GET /authorize' | 'GET /login' | 'POST /login' | 'GET /consent' | 'POST /consent'
+
+/** Walks from the authorization request to the code. @param noted is called with each request */
+const walk = async (
+  { app, database: { knex, tablePrefix } }: Host,
+  noted: (request: Request, answer: Promise<Answer>) => Promise<Answer>,
+): Promise<void> => {
   await knex(`${tablePrefix}consents`).delete()
-  const browser = new RawBrowser(host.app)
-  const steps: Step[] = []
-  const noted = async (request: string, answer: Promise<Answer>): Promise<Answer> => {
-    count.reset()
-    const received = await answer
-    steps.push({ request, statements: [...count.ours], transactions: [...count.transactions] })
-    return received
-  }
+  const browser = new RawBrowser(app)
   const next = (answer: Answer): string => answer.location?.pathname.concat(answer.location.search) ?? ''
 
   const url = authorizeUrl({ client_id: 'web', scope: 'openid profile email' })
@@ -47,6 +48,17 @@ const visit = async (): Promise<Step[]> => {
   const consent = await noted('GET /consent', browser.get(next(signedIn)))
   const allow = { ...fieldsOf(consent, 'value="allow"'), decision: 'allow' }
   codeOf(await noted('POST /consent', browser.post('/oauth/consent', allow)))
+}
+
+/** Visits, and notes the statements of each request. */
+const visit = async (): Promise<Step[]> => {
+  const steps: Step[] = []
+  await walk(host, async (request, answer) => {
+    count.reset()
+    const received = await answer
+    steps.push({ request, statements: [...count.ours], transactions: [...count.transactions] })
+    return received
+  })
   return steps
 }
 
@@ -71,4 +83,44 @@ test('on SQLite, login, session and the end of the attempt are stored with one w
   const { transactions = [] } = signedIn ?? {}
   expect(transactions.filter((sql) => sql.startsWith('SAVEPOINT'))).toHaveLength(3)
   expect(transactions.filter((sql) => sql === 'COMMIT')).toHaveLength(1)
+})
+
+describeWith('postgresql', 'messages to PostgreSQL', () => {
+  let counter: FaultProxy
+  let host: Host
+
+  beforeAll(async () => {
+    counter = await openFaultProxy(services.postgresql)
+    const database = openTestDatabase(counter.url)
+    await createUsers(database, `${database.tablePrefix}people`)
+    host = await startHost({ database, options: { prune: false } })
+    stopClock()
+  })
+  afterAll(async () => {
+    jest.restoreAllMocks()
+    await host.close()
+    await counter.close()
+  })
+
+  test('are fewer than the statements of a first visit', async () => {
+    const messages: Partial<Record<Request, number>> = {}
+    const visit = (): Promise<void> =>
+      walk(host, async (request, answer) => {
+        const received = await answer
+        messages[request] = counter.takeTurns()
+        return received
+      })
+    // Until then statements are new to a connection, and go alone.
+    for (let time = 0; time < 3; time += 1) await visit()
+    counter.takeTurns()
+    await visit()
+    // The consents are deleted by the test itself.
+    expect({ ...messages, 'GET /authorize': Number(messages['GET /authorize']) - 1 }).toEqual({
+      'GET /authorize': 2,
+      'GET /login': 1,
+      'POST /login': 4,
+      'GET /consent': 3,
+      'POST /consent': 4,
+    })
+  })
 })
