@@ -60,8 +60,12 @@ const control = /^(BEGIN|START TRANSACTION|COMMIT|ROLLBACK)$/
 const mayBeOutdated = (error: unknown): boolean =>
   /^(0A000|42...)$/.test(String((error as { code?: unknown }).code))
 
-/** Division by zero: no row was touched. */
-const isUnmet = (error: unknown): boolean => (error as { code?: unknown } | undefined)?.code === '22012'
+/** A form of a statement that fails if it touches no row: then a text is not a number. The server logs the text. */
+const failing = (sql: string): string =>
+  `with "touched" as (${sql} returning 1) select (case count(*) when 0 then 'latchkey: it is used or gone' else '1' end)::integer as "count" from "touched"`
+
+/** Invalid text representation: no row was touched. */
+const isUnmet = (error: unknown): boolean => (error as { code?: unknown } | undefined)?.code === '22P02'
 
 const postgresql = ({
   preparedStatements: prepared = true,
@@ -75,9 +79,7 @@ const postgresql = ({
   }
   const guards = new Map<string, string>()
   const guarded = (sql: string): string => {
-    const text =
-      guards.get(sql) ??
-      `with "touched" as (${sql} returning 1) select 1 / count(*) as "count" from "touched"`
+    const text = guards.get(sql) ?? failing(sql)
     guards.set(sql, text)
     return text
   }

@@ -96,6 +96,18 @@ describe('client authentication', () => {
     }
   })
 
+  // What the request presents is read at the same time.
+  test('fails first, also if the request is malformed', async () => {
+    const unhandled = jest.fn()
+    process.on('unhandledRejection', unhandled)
+    const wrong = 'client_id=web&client_secret=wrong'
+    for (const grant of ['authorization_code', 'refresh_token'])
+      expectError(await post(host, `grant_type=${grant}&${wrong}`), 401, 'invalid_client')
+    expectError(await post(host, wrong), 401, 'invalid_client')
+    process.off('unhandledRejection', unhandled)
+    expect(unhandled).not.toHaveBeenCalled()
+  })
+
   test('introspection is refused to a public client, with a challenge where it used the header', async () => {
     const none = { client_id: undefined, client_secret: undefined }
     const refused = await introspect(host, 'x', none).auth('native', '')

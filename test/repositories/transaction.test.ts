@@ -240,6 +240,26 @@ const transactionsOn = (
     expect(statements.some((sql) => sql === 'COMMIT')).toBe(!isOneMessage)
   })
 
+  test('refuses a statement that comes after the others, where all of them were one message', async () => {
+    const outcomes: string[] = []
+    for (const time of [1, 2, 3]) {
+      const sid = `time-${time}-${client}`
+      await createLogin(opened.database, login(sid))
+      const work = writeIf(opened.database, [['ended', (tx) => endLogin(tx, { sid, now })]], async (tx) => {
+        await createReplay(tx, replay())
+        await createReplay(tx, replay())
+      })
+      outcomes.push(
+        await work.then(
+          () => 'written',
+          () => 'refused',
+        ),
+      )
+    }
+    const isOneMessage = client === 'pg' && options.preparedStatements !== false
+    expect(outcomes.at(-1)).toBe(isOneMessage ? 'refused' : 'written')
+  })
+
   test('cannot undo a part of a transaction', async () => {
     const used = replay()
     const work = transaction(opened.database, async (tx) => {
