@@ -49,7 +49,7 @@ export interface LoginPage {
   /** Whether the browser is known to have no login of any user, which saves a statement. */
   readonly isFirstLogin?: boolean
   /** Starts a read about the user, which PostgreSQL gets together with the writes of the login. */
-  readonly alsoRead?: (user: User) => Promise<void>
+  readonly alsoRead?: (user: User) => void
   /** The account that must log in again, if it is fixed. */
   readonly account?: Pick<User, 'username' | 'subject'> | undefined
 }

@@ -94,7 +94,7 @@ interface NewLogin extends Omit<Login, 'sid' | 'fromHost'> {
 interface StoreLoginOptions {
   readonly known: LoginRecord | undefined
   readonly isFirst?: boolean
-  readonly alsoRead?: (() => Promise<void>) | undefined
+  readonly alsoRead?: (() => void) | undefined
 }
 
 /**
@@ -121,11 +121,8 @@ export const storeLogin = async (
       ? created
       : await createHostLogin(database, { login: created, hostLoginHash, now })
   Object.assign(session.data(), { [sessionKey(server)]: { sid: login.sid } })
-  await Promise.all([
-    hostLoginHash === undefined && createLogin(database, created),
-    session.save(),
-    alsoRead?.(),
-  ])
+  alsoRead?.()
+  await Promise.all([hostLoginHash === undefined && createLogin(database, created), session.save()])
   if (known || !(isFirst || browser.isNew)) await settleOthers(context, login, known, browser)
   return login
 }

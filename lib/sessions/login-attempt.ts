@@ -88,7 +88,7 @@ export interface CompletedLogin extends Pick<Credentials, 'username' | 'clientId
   readonly isFirst?: boolean | undefined
   readonly proof?: Proof
   /** Starts a read about the user that PostgreSQL gets together with what is written. */
-  readonly alsoRead?: ((user: User) => Promise<void>) | undefined
+  readonly alsoRead?: ((user: User) => void) | undefined
 }
 
 /**

@@ -128,7 +128,7 @@ export interface Proof {
 interface StartLoginOptions {
   readonly isFirst?: boolean
   readonly proof?: Proof
-  readonly alsoRead?: (() => Promise<void>) | undefined
+  readonly alsoRead?: (() => void) | undefined
 }
 
 /**

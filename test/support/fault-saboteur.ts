@@ -34,7 +34,8 @@ export const ways: Way[] = [
     verdict: (error) => ({ loses: () => error }),
     after: () => 'run',
     loses: true,
-    codes: ioErrors,
+    // A connection that breaks has no code of PostgreSQL's.
+    codes: { ...ioErrors, PostgreSQL: 'ECONNRESET' },
   },
   {
     name: 'loses against other work, once',

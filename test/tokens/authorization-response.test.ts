@@ -71,6 +71,25 @@ test('a valid login gets both', async () => {
   ])
 })
 
+test('a client that needs no consent leaves what was allowed in an organization, and the choice of another', async () => {
+  const chosen = async (organization: string, isFirstParty: boolean): Promise<void> => {
+    const grant = await grantUnder(`${organization}-${isFirstParty}`, ['openid'])
+    const { client, decision } = grant.context
+    const metadata = { ...client.metadata, first_party: isFirstParty }
+    const answer = { ...decision!, organization, ...(isFirstParty && { organizationOnly: true }) }
+    const context = { ...grant.context, client: { ...client, metadata }, decision: answer }
+    await issueAuthorizationResponse(server, { ...grant, context, organization })
+  }
+  await chosen('acme', false)
+  await chosen('acme', true)
+  await chosen('globex', true)
+  const consents = await findConsents(server.database, { subject, clientId })
+  expect(consents.find(({ organization }) => organization === 'acme')?.terms).toEqual({
+    'client.example.com': { openid: 'm' },
+  })
+  expect(consents.find(({ organization }) => organization === 'globex')?.terms).toEqual({})
+})
+
 test('of the request just that is kept which is asked for later: no state, no hint, no language', async () => {
   const grant = await grantUnder('forgetful', ['openid'])
   const codeChallenge = { value: 'c'.repeat(43), method: 'S256' } as const
