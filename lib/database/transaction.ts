@@ -1,7 +1,16 @@
 import { execute, executeAlone, inTime, onConnection, withRetry } from './connection.ts'
 import { dispose, isDisposed } from './driver.ts'
 import { hasRolledBack, isRefusal, isRetryable, isUniqueViolation } from './errors.ts'
-import type { Database, Driver, PendingWrite, Result, Statement, Transaction, Value } from './types.ts'
+import type {
+  Database,
+  Driver,
+  GatheredStatement,
+  PendingWrite,
+  Result,
+  Statement,
+  Transaction,
+  Value,
+} from './types.ts'
 
 /** Of two transactions that found no row and both insert it, the second finds it when it runs again. */
 const lostRace = (error: unknown): boolean => isRetryable(error) || isUniqueViolation(error)
@@ -129,7 +138,7 @@ const runNow = async (
   }
 }
 
-/** Sends the statements of one turn of the event loop. */
+/** Sends the statements of a transaction that started in one turn of the event loop. */
 const sendGathered = async (db: Database, transaction: Transaction): Promise<void> => {
   const statements = transaction.gathered.splice(0)
   try {
@@ -273,10 +282,17 @@ export const executeGathered = (db: Database, sql: string, bindings: readonly Va
   })
 }
 
-const sendTurn = async (db: Database): Promise<void> => {
+/** Sends the statements of one turn of the event loop. */
+const sendTurn = (db: Database): void => {
   const statements = db.gathered.splice(0)
+  const [only, another] = statements
+  if (only && !another) executeAlone(db, only.sql, only.bindings).then(only.resolve, only.reject)
+  else void sendSeveral(db, statements)
+}
+
+const sendSeveral = async (db: Database, statements: readonly GatheredStatement[]): Promise<void> => {
   try {
-    const answers = statements.length === 1 ? undefined : await executeTogether(db, statements)
+    const answers = await executeTogether(db, statements)
     for (const [place, { sql, bindings, resolve, reject }] of statements.entries()) {
       const answer = answers?.[place]
       if (answer) resolve(answer)

@@ -81,11 +81,11 @@ const loginPage = (
   const isReplacing = path === '/account' && active !== undefined
   const replaces: Record<string, string> = isReplacing ? { [replacesParameter]: active.login.sid } : {}
   return {
-    form: {
+    form: () => ({
       action: url,
       hidden: { ...replaces, csrf_token: csrfToken(server, purposeOf(path, browser)) },
       ...(isReplacing && { signedIn: { username: active.user.username, url } }),
-    },
+    }),
     browser,
     about,
     acrValues,
@@ -112,7 +112,7 @@ export const showAccountLogin = async (
   if (url === undefined) {
     const page = loginPage(context, path, bindBrowser(context), active, query)
     const passkey = await passkeyPrompt(context, page)
-    return showLogin(context, { ...page, form: { ...page.form, passkey } })
+    return showLogin(context, { ...page, form: () => ({ ...page.form(), passkey }) })
   }
   const asksAgain = path !== '/account' && active !== undefined
   const location = accountLoginLocation(server, url, { path, query, asksAgain })

@@ -28,10 +28,8 @@ export const hasTypedNames = ({ options: { users } }: AuthorizationServer): bool
 
 /** The login form in one place: for a pending request, or for the user alone. */
 export interface LoginPage {
-  readonly form: Pick<
-    PageModels['login'],
-    'action' | 'hidden' | 'client' | 'switchUrl' | 'signedIn' | 'passkey'
-  >
+  /** Makes what only the form shows. */
+  form(): Pick<PageModels['login'], 'action' | 'hidden' | 'client' | 'switchUrl' | 'signedIn' | 'passkey'>
   readonly browser: Browser
   /** What notices for this page are about: the id of the pending request, or `account`. */
   readonly about: string
@@ -76,14 +74,14 @@ const saidBy = (notice: Notice | undefined, now: number): Said => {
  */
 export const showLogin = (context: PageContext, page: LoginPage, username = ''): void => {
   const { server } = context
-  const { form, about, redirectUri, account } = page
+  const { about, redirectUri, account } = page
   const notice = readNotice(context, about)
   const said = saidBy(notice, server.now())
   const { error } = said
   const retryAfter = error === 'unavailable' ? 1 : said.retryAfter
   const name = account?.username ?? (error && notice?.username) ?? username
   const model = {
-    ...{ ...form, ...said, username: name, confirm: account !== undefined },
+    ...{ ...page.form(), ...said, username: name, confirm: account !== undefined },
     ...loginWays(server, page.returnPath, name),
     identifier: server.options.login.identifier,
   }

@@ -50,7 +50,7 @@ const pageFor = (
   const account = isReplacing ? undefined : accountToConfirm(context, pending, active)
   const loginUrl = (replaces?: string): string => loginLocation(server, secret, request, { replaces })
   return {
-    form: {
+    form: () => ({
       action: ownPath(server, '/login'),
       hidden: {
         [requestParameter]: secret,
@@ -59,7 +59,7 @@ const pageFor = (
       },
       client: clientCard(server, client, request.redirectUri, language),
       ...(account !== undefined && { switchUrl: loginUrl(active?.login.sid) }),
-    },
+    }),
     about: id,
     browser: pending.browser,
     returnPath: ownPath(server, '/login', { [requestParameter]: secret, [returnedParameter]: '1' }),
@@ -90,13 +90,14 @@ const show = async (context: PageContext, pending: PendingRequest, query: Parame
   }
   const active = await activeLogin(context, { login: pending.known?.login })
   const replaced = query.optional(replacesParameter)
-  const bare = pageFor(context, pending, active, replaced)
-  const page = { ...bare, form: { ...bare.form, passkey: await passkeyPrompt(context, bare) } }
+  const page = pageFor(context, pending, active, replaced)
+  const passkey = await passkeyPrompt(context, page)
   const showForm = (mayContinue = false): boolean => {
     if (mayContinue && active?.login.sid !== replaced) return false
     const url = loginLocation(server, pending.secret, pending.request)
     const signedIn = mayContinue && active ? { username: active.user.username, url } : undefined
-    showLogin(context, { ...page, form: { ...page.form, signedIn } }, pending.request.loginHint)
+    const form = () => ({ ...page.form(), passkey, signedIn })
+    showLogin(context, { ...page, form }, pending.request.loginHint)
     return true
   }
   if (active === undefined) showForm()

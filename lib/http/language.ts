@@ -20,7 +20,7 @@ export interface LanguagePreference {
 
 /** The languages that a request asks for by `ui_locales` in its own query. */
 export const uiLocalesOf = (req: Request): readonly string[] =>
-  parseUiLocales(queryOf(req).get('ui_locales') ?? undefined)
+  req.url.includes('?') ? parseUiLocales(queryOf(req).get('ui_locales') ?? undefined) : []
 
 /**
  * The language of the answer: that of the form, the one that the person chose in this browser, `ui_locales`
@@ -132,7 +132,7 @@ const isOwnChoice = (site: string | string[] | undefined): boolean =>
  */
 export const chooseLanguage = (incoming: Incoming): boolean => {
   const { server, endpoint, req, res } = incoming
-  if (req.method !== 'GET' && !isReadOnly(req)) return false
+  if ((req.method !== 'GET' && !isReadOnly(req)) || !req.url.includes('?')) return false
   const query = queryOf(req)
   const chosen = query.get(languageParameter)
   const tag = chosen === null ? undefined : server.languages.tags.find((each) => each === chosen)

@@ -7,8 +7,9 @@ export const ownPath = (
   path: string,
   query: Readonly<Record<string, string>> = {},
 ): string => {
-  const search = new URLSearchParams(query).toString()
-  return `${server.options.basePath}${path}${search === '' ? '' : `?${search}`}`
+  const names = Object.keys(query)
+  const search = names.length === 0 ? '' : `?${new URLSearchParams(query)}`
+  return `${server.options.basePath}${path}${search}`
 }
 
 /** Where a page leads that has no other way on: the product's home page, or the user's connected apps. */

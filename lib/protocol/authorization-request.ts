@@ -338,8 +338,7 @@ export const stillAuthorizedRequest = (
     const scopes = tokenScopes(left, targets, request.resources, resources)
     const resourceScopes = scopesOfResources(scopes, targets, resources)
     if (returnsPart(responseType, 'id_token')) assertIdTokenRequest(scopes, request.nonce)
-    const known = claimNames(allowed, scopeClaims)
-    const claimsLeft = narrowedClaims(claims, (name) => known.includes(name))
+    const claimsLeft = narrowedClaims(claims, (name) => claimNames(allowed, scopeClaims).includes(name))
     return withoutUndefined({
       ...{ ...request, scopes, claims: claimsLeft },
       resources: resourceScopes,
