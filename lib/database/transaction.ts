@@ -223,8 +223,8 @@ export type Condition<Obstacle> = readonly [Obstacle, (tx: Database) => Promise<
 
 /**
  * Writes something if all conditions hold, and otherwise nothing. PostgreSQL gets all of it with one message: it needs
- * neither BEGIN nor COMMIT for that, because it undoes the whole message if a statement fails. Which condition did not
- * hold, is then found out in a transaction.
+ * neither BEGIN nor COMMIT for that, because it undoes the whole message if a statement fails. A
+ * transaction then finds out which condition did not hold.
  *
  * @param write starts all of its statements at the same time
  * @returns the first obstacle; undefined if everything is written

@@ -14,7 +14,7 @@ const exchange = async (
   context: Context,
   client: Client,
   request: TokenRequest,
-  found: Promise<unknown>,
+  found: Promise<unknown> | undefined,
 ): Promise<TokenResponse> => {
   const { server } = context
   const grant = grantFor(server, request.parameters.required('grant_type'))
@@ -25,12 +25,16 @@ const exchange = async (
     server,
     client,
     { ...request, binding: tokenBinding(client, request, key) },
-    await found,
+    await (found ?? presentedTo(server, request)),
   )
 }
 
-/** Reads what the request presents while its client is read. An error is thrown where the result is awaited. */
-const findPresented = ({ server }: Context, request: TokenRequest): Promise<unknown> => {
+/**
+ * Reads what the request presents while its client is read. An error is thrown where the result is awaited. To verify an
+ * assertion may take as long as another server needs to answer; then what was read before would be too old.
+ */
+const findPresented = ({ server }: Context, request: TokenRequest): Promise<unknown> | undefined => {
+  if (request.parameters.has('client_assertion')) return undefined
   const found = presentedTo(server, request)
   found.catch(() => {})
   return found
