@@ -60,7 +60,7 @@ const control = /^(BEGIN|START TRANSACTION|COMMIT|ROLLBACK)$/
 const mayBeOutdated = (error: unknown): boolean =>
   /^(0A000|42...)$/.test(String((error as { code?: unknown }).code))
 
-/** A form of a statement that fails if it touches no row: these words are not a number. The server logs them. */
+/** A form of a statement that fails if it touches no row, because these words are not a number. The server logs them. */
 const failing = (sql: string): string =>
   `with "touched" as (${sql} returning 1) select (case count(*) when 0 then 'latchkey: it is used or gone' else '1' end)::integer as "count" from "touched"`
 

@@ -14,7 +14,7 @@ const exchange = async (
   context: Context,
   client: Client,
   request: TokenRequest,
-  found: Promise<unknown> | undefined,
+  find: () => Promise<unknown>,
 ): Promise<TokenResponse> => {
   const { server } = context
   const grant = grantFor(server, request.parameters.required('grant_type'))
@@ -25,19 +25,24 @@ const exchange = async (
     server,
     client,
     { ...request, binding: tokenBinding(client, request, key) },
-    await (found ?? presentedTo(server, request)),
+    await find(),
   )
 }
 
+/** Seconds for which a read counts that came before the client was authenticated. */
+const maxAge = 1
+
 /**
- * Reads what the request presents while its client is read. An error is thrown where the result is awaited. To verify an
- * assertion may take as long as another server needs to answer; then what was read before would be too old.
+ * Starts to read what the request presents, so that it is read together with the client. If authentication takes long,
+ * because another server has the keys of the client, it is read again.
+ *
+ * @returns a function that returns what was read, and throws its error
  */
-const findPresented = ({ server }: Context, request: TokenRequest): Promise<unknown> | undefined => {
-  if (request.parameters.has('client_assertion')) return undefined
+const startFinding = ({ server }: Context, request: TokenRequest): (() => Promise<unknown>) => {
+  const startedAt = server.now()
   const found = presentedTo(server, request)
   found.catch(() => {})
-  return found
+  return () => (server.now() - startedAt <= maxAge ? found : presentedTo(server, request))
 }
 
 /** RFC 6749 §3.2. */
@@ -51,10 +56,10 @@ export const tokenEndpoint: Endpoint<Context> = {
     async POST(context) {
       const { server, endpoint, res } = context
       const request = tokenRequest(context)
-      const found = findPresented(context, request)
+      const find = startFinding(context, request)
       const client = await authenticateClient(server, request, endpoint)
       try {
-        sendJson(res, await exchange(context, client, request, found), { headers: { Pragma: 'no-cache' } })
+        sendJson(res, await exchange(context, client, request, find), { headers: { Pragma: 'no-cache' } })
       } catch (error) {
         throw aboutClient(error, client.clientId)
       }

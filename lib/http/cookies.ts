@@ -17,7 +17,7 @@ export const sessionKey = (server: ServerSetup): string => `latchkey:${server.fi
 export const readCookie = (server: ServerSetup, req: Request, purpose: string): string | undefined => {
   const { cookie = '' } = req.headers
   const name = cookieName(server, purpose)
-  // Most requests lack most of them.
+  // Most requests have only a few of them.
   return cookie.includes(name) ? parse(cookie)[name] : undefined
 }
 

@@ -7,8 +7,7 @@ export const ownPath = (
   path: string,
   query: Readonly<Record<string, string>> = {},
 ): string => {
-  const names = Object.keys(query)
-  const search = names.length === 0 ? '' : `?${new URLSearchParams(query)}`
+  const search = Object.keys(query).length === 0 ? '' : `?${new URLSearchParams(query)}`
   return `${server.options.basePath}${path}${search}`
 }
 

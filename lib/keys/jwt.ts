@@ -29,7 +29,7 @@ const signatures: Readonly<Record<SigningAlgorithm, (data: Buffer, key: KeyObjec
       padding: constants.RSA_PKCS1_PSS_PADDING,
       saltLength: constants.RSA_PSS_SALTLEN_DIGEST,
     }),
-  // As a property of the key itself. Of an object around the key Node 24 first finds out, by an exception, that it is no key.
+  // The option is a property of the key itself. With an object around the key, Node 24 throws and catches an exception.
   ES256: (data, key) => sign('sha256', data, Object.assign(key, { dsaEncoding: 'ieee-p1363' as const })),
   EdDSA: (data, key) => sign(null, data, key),
 }

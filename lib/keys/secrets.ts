@@ -31,8 +31,8 @@ export const secretPrefixes = {
 export type SecretKind = keyof typeof secretPrefixes
 
 /**
- * Draws random bytes, in base64url. They come from the system many at a time, as Node does it for randomUUID: a call for a
- * few bytes takes as long as one for many. What was drawn is erased.
+ * Returns a function that draws random bytes, in base64url. They are read in blocks, as Node does for randomUUID, because a
+ * call for a few bytes takes as long as one for many. Bytes that were drawn are erased.
  */
 const randomSource = (): ((length: number) => string) => {
   const bytes = Buffer.alloc(4096)

@@ -338,7 +338,8 @@ export const stillAuthorizedRequest = (
     const scopes = tokenScopes(left, targets, request.resources, resources)
     const resourceScopes = scopesOfResources(scopes, targets, resources)
     if (returnsPart(responseType, 'id_token')) assertIdTokenRequest(scopes, request.nonce)
-    const claimsLeft = narrowedClaims(claims, (name) => claimNames(allowed, scopeClaims).includes(name))
+    const known = claims ? claimNames(allowed, scopeClaims) : []
+    const claimsLeft = narrowedClaims(claims, (name) => known.includes(name))
     return withoutUndefined({
       ...{ ...request, scopes, claims: claimsLeft },
       resources: resourceScopes,

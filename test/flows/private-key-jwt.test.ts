@@ -256,6 +256,24 @@ describe('keys at jwks_uri', () => {
     expect(await status('second')).toBe(200)
   })
 
+  test('that take long to fetch: a token that is revoked meanwhile gives no other', async () => {
+    const clock = stopClock()
+    const fields = async (): Promise<Fields> => ({
+      ...{ client_id: undefined, client_secret: undefined },
+      ...asserted(await assertion(clientId, keyOf('ES256'))),
+    })
+    const code = await codeFor(host, { client_id: clientId })
+    const tokens = await answerOf(redeem(host, code, await fields()))
+    clock.travel(601)
+    publisher.answer = (res) => {
+      clock.travel(2)
+      const { knex, tablePrefix } = host.database
+      const revoked = knex(`${tablePrefix}authorizations`).where({ client_id: clientId })
+      void revoked.update({ revoked_at: clock.now() }).then(() => usualAnswer(res))
+    }
+    expectError(await refresh(host, tokens.refresh_token, await fields()), 400, 'invalid_grant')
+  })
+
   test('that are known are used for a day while the client is unavailable', async () => {
     const clock = stopClock()
     expect(await status('ES256')).toBe(200)

@@ -84,7 +84,7 @@ export const createText = ({ language, texts }: Dictionary): Text => {
   }
   const html = (key: string, values: Readonly<Record<string, TextValue>> = {}): string =>
     fill(escapeHtml(sentence(key)), values, htmlValue)
-  // Most texts have no values. Keys that are unknown are not kept, because their number is not limited.
+  // Most texts have no values. Unknown keys are not kept, because there may be any number of them.
   const kept = new Map<string, string>()
   const htmlWithoutValues = (key: string): string => {
     const text = kept.get(key) ?? html(key)
