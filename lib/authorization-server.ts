@@ -1,12 +1,13 @@
 import { createHash, type KeyObject } from 'node:crypto'
 import { databaseLocation } from './database/location.ts'
-import { migrateDatabase } from './database/migrate.ts'
+import { type Migrations, migrateDatabase } from './database/migrate.ts'
 import { type OpenedDatabase, openDatabase } from './database/open.ts'
 import { schemaVersion } from './database/schema-version.ts'
 import type { Database } from './database/types.ts'
 import type { EventDetails } from './events/event.ts'
 import { createEventLog, type EventLog } from './events/event-log.ts'
 import { createEvents, type Events } from './events/events.ts'
+import type { ActiveFeature, Feature } from './feature.ts'
 import { type KeyRing, openKeyRing } from './keys/key-ring.ts'
 import { openPairwiseSalt } from './keys/pairwise-salt.ts'
 import { openPasskeyVerifier, type PasskeyVerifier } from './keys/passkey-verifier.ts'
@@ -51,6 +52,10 @@ export interface ServerSetup {
   /** Short and stable for one issuer, so that two routers of one process or host share neither cookies nor session data. */
   readonly fingerprint: string
   readonly endpoints: readonly EndpointDescription[]
+  /** Every feature, on or off: what they store outlives their options. */
+  readonly installed: readonly Feature[]
+  /** What the features that are on add to the server. */
+  readonly features: readonly ActiveFeature[]
   readonly database: Database
   readonly users: Users
   /** Checks slow hashes, a few at a time: of passwords, and of secrets that were imported. */
@@ -113,8 +118,11 @@ export interface AuthorizationServer extends ServerSetup {
  * @returns migrations that only a newer version knows: during a deployment, old code runs on the new schema
  * @throws Error naming what the database lacks and the command to run, or that this version is too old for it
  */
-export const assertSchema = async (database: Database): Promise<readonly string[]> => {
-  const { pending, newer } = await schemaVersion(database)
+export const assertSchema = async (
+  database: Database,
+  migrations: Migrations,
+): Promise<readonly string[]> => {
+  const { pending, newer } = await schemaVersion(database, migrations)
   if (pending.length > 0) {
     throw new Error(`latchkey: the database lacks ${pending.join(', ')}; run: npx latchkey migrate`)
   }
@@ -142,9 +150,10 @@ const assertResourcesAreNoClients = async (
 const migrateInDevelopment = async (
   { production, logger }: Options,
   { database, hostKnex }: OpenedDatabase,
+  migrations: Migrations,
 ): Promise<void> => {
   if (production) return
-  const names = await migrateDatabase(database)
+  const names = await migrateDatabase(database, migrations)
   // The first one makes the first table.
   if (!names.some((name) => name.startsWith('001_'))) return
   logger.info(
@@ -152,22 +161,27 @@ const migrateInDevelopment = async (
   )
 }
 
+/** What a server is composed of. */
+export interface ServerParts extends Pick<ServerSetup, 'endpoints' | 'installed' | 'features'> {
+  readonly migrations: Migrations
+}
+
 /**
  * Composes the server. It reads nothing from the database before {@link ServerSetup.ready}.
  *
- * @param endpoints what the router mounts
+ * @param parts what the router mounts, and the features
  * @throws Error when the database driver is missing or not supported
  */
 export const createAuthorizationServer = (
   options: Options,
-  endpoints: readonly EndpointDescription[],
+  { endpoints, installed, features, migrations }: ServerParts,
 ): ServerSetup => {
   const opened = openDatabase(options.database, options.tablePrefix, options)
   const { database, hostKnex, close } = opened
   const now = (): number => Math.floor(Date.now() / 1000)
   const events = createEvents(options.logger, now)
   const outbound = createOutbound(options.outbound)
-  const languages = createLanguages(options)
+  const languages = createLanguages(options, installed)
   const closing = new AbortController()
   const background = new Set<Promise<void>>()
   const passwords = createPasswordVerifier()
@@ -191,8 +205,8 @@ export const createAuthorizationServer = (
   if (eventLog) events.listeners.on('*', eventLog.add)
 
   const start = async (): Promise<AuthorizationServer> => {
-    await migrateInDevelopment(options, opened)
-    const newer = await assertSchema(database)
+    await migrateInDevelopment(options, opened, migrations)
+    const newer = await assertSchema(database, migrations)
     if (newer.length > 0) {
       options.logger.info(`latchkey: the database is newer than this version, by ${newer.join(', ')}`)
     }
@@ -212,6 +226,8 @@ export const createAuthorizationServer = (
     issuer: options.issuer,
     fingerprint: createHash('sha256').update(options.issuer).digest('hex').slice(0, 8),
     endpoints,
+    installed,
+    features,
     database,
     passwords,
     users: createUsers({ ...options, secret: options.secrets[0], knex: hostKnex, database, passwords }),

@@ -10,17 +10,20 @@ import { createEndpoints, type Endpoints } from './endpoints/index.ts'
 import { apiKind, fileKind, pageKind, proxyCheck, rootKind } from './endpoints/kinds.ts'
 import { protectedResources } from './endpoints/protected-resources.ts'
 import type { EventListeners } from './events/events.ts'
+import type { ActiveFeature, HostApi } from './feature.ts'
+import { features } from './features/index.ts'
 import { requireTokenOf, type TokenVerifierMaker, tokenVerifierOf } from './guards/require-token.ts'
 import type { RequireToken } from './guards/types.ts'
 import type { Incoming } from './http/context.ts'
 import { createRequestInfo, type EndpointKind, route } from './http/route.ts'
 import { type KeyAdministration, keyAdministration } from './keys/key-administration.ts'
 import type { AuthRouterOptions } from './options/options.ts'
-import { resolveOptions } from './options/resolve.ts'
+import { type Options, resolveOptions } from './options/resolve.ts'
 import { keepPruning, type PruningContext } from './repositories/pruning/schedule.ts'
+import { expired, migrations } from './schema.ts'
 
 /** An Express router that is a whole authorization server, and what a host needs beside it. */
-export interface AuthRouter extends Router {
+export interface AuthRouter extends Router, Partial<HostApi> {
   /** Discovery and the documents about resources, at the root (RFC 8414 §3.1, RFC 9728 §3): `app.use(oauth.wellKnown)`. */
   readonly wellKnown: Router
   /** Guards your own API by access token. */
@@ -107,10 +110,32 @@ const serverOf = Symbol.for('latchkey.authorization-server')
 export const serverBehind = (oauth: AuthRouter): ServerSetup | undefined =>
   Reflect.get(Object(oauth), serverOf)
 
+/** The features that are on. */
+const activeFeatures = (options: Options): ActiveFeature[] =>
+  features.flatMap((feature) => {
+    const option = feature.option(options)
+    return option === undefined ? [] : [feature.activate(option)]
+  })
+
+/** Composes the server and its endpoints from the core and the features that are on. */
+export const compose = (
+  options: Options,
+): { readonly server: ServerSetup; readonly endpoints: Endpoints } => {
+  const active = activeFeatures(options)
+  const endpoints = createEndpoints(options, active)
+  const server = createAuthorizationServer(options, {
+    endpoints: Object.values(endpoints).flat(),
+    installed: features,
+    features: active,
+    migrations,
+  })
+  return { server, endpoints }
+}
+
 const pruningContext = (server: ServerSetup): PruningContext => {
   const { database, options, closing, now, ready } = server
   const { logger, refreshTokenGracePeriod } = options
-  return { database, logger, refreshTokenGracePeriod, signal: closing, now, ready }
+  return { database, expired, logger, refreshTokenGracePeriod, signal: closing, now, ready }
 }
 
 /**
@@ -125,15 +150,14 @@ const pruningContext = (server: ServerSetup): PruningContext => {
  */
 export const authRouter = (options: AuthRouterOptions = {}): AuthRouter => {
   const resolved = resolveOptions(options)
-  const endpoints = createEndpoints(resolved)
-  const server = createAuthorizationServer(resolved, Object.values(endpoints).flat())
+  const { server, endpoints } = compose(resolved)
   const router = mount(server, endpoints)
   // Starts at once, so that the first request need not wait. A failure is logged here and reported to each request.
   server.ready().catch((error: unknown) => server.options.logger.error('latchkey: not ready', error))
   if (server.options.prune) server.runInBackground(keepPruning(pruningContext(server)))
   if (server.options.checksAtStart) server.runInBackground(warnAtStart(server))
   Object.defineProperty(router, serverOf, { value: server })
-  return Object.assign(router, {
+  return Object.assign(router, ...server.features.map((feature) => feature.hostApi?.(server)), {
     wellKnown: mountWellKnown(server, endpoints),
     requireToken: requireTokenOf(server),
     tokenVerifier: tokenVerifierOf(server),

@@ -4,6 +4,7 @@ import { applyClients, type ClientSeed, checkedClient } from './clients/plan.ts'
 import type { CheckedRegistration, ClientCredentials } from './clients/register.ts'
 import { openDatabase } from './database/open.ts'
 import type { Database } from './database/types.ts'
+import { features } from './features/index.ts'
 import type { AuthRouterOptions, Logger } from './options/options.ts'
 import { registrableOf } from './options/registrable.ts'
 import { hashPassword, isPasswordHash, verifyPassword } from './passwords/passwords.ts'
@@ -69,7 +70,7 @@ export const seedClients = async (
   const { database } = openDatabase(knex, tablePrefix, config)
   const registrations = clients.map((seed) => checkedSeed(seed, config))
   const how = { unlisted: 'ignore', keepPreviousFor: 0 } as const
-  const { credentials } = await applyClients({ database, now }, registrations, how)
+  const { credentials } = await applyClients({ database, now, installed: features }, registrations, how)
   for (const seeded of credentials) showSecret(seeded, logger)
   return [...credentials]
 }

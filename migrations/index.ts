@@ -17,7 +17,6 @@ import { loginsAcr } from './logins-acr.ts'
 import type { SchemaChange } from './migration.ts'
 import { passkeys } from './passkeys.ts'
 import { pendingRequests } from './pending-requests.ts'
-import { personalTokens } from './personal-tokens.ts'
 import { refreshTokens } from './refresh-tokens.ts'
 import { replays } from './replays.ts'
 import { salts } from './salts.ts'
@@ -57,6 +56,5 @@ export const migrations: ReadonlyMap<string, SchemaChange> = new Map([
   ['023_second_factors', secondFactors],
   ['024_passkeys', passkeys],
   ['025_client_owners', clientOwners],
-  ['026_personal_tokens', personalTokens],
   ['027_imported_secrets', importedSecrets],
 ])

@@ -18,7 +18,11 @@ const floors = [
   ['authorization'],
   ['account'],
   ['endpoints'],
-  ['guards', 'seed', 'doctor'],
+  ['command'],
+  ['feature'],
+  ['features'],
+  ['guards', 'schema'],
+  ['seed', 'doctor'],
   ['router'],
   ['cli', 'testing'],
   ['index'],
@@ -79,8 +83,15 @@ const importsOf = (code: string) =>
     .flatMap((pattern) => [...code.matchAll(pattern)])
     .map(([, type, name = '']) => ({ name, typeOnly: Boolean(type) }))
 
-const placeOf = (path: string) => /^(?:lib\/)?([^/]+?)(?:\.ts)?(?:\/|$)/.exec(path)?.[1] ?? path
+/** Tools of a feature, which the server never loads: they stand beside the command line. */
+const featureTools = /^lib\/features\/[^/]+\/(?:tools|commands|samples|checks)\.ts$/
+const placeOf = (path: string) =>
+  featureTools.test(path) ? 'cli' : (/^(?:lib\/)?([^/]+?)(?:\.ts)?(?:\/|$)/.exec(path)?.[1] ?? path)
 const floorOf = (path: string) => floors.findIndex((floor) => floor.includes(placeOf(path)))
+const featureOf = (path: string) => /^lib\/features\/([^/]+)\//.exec(path)?.[1]
+
+/** Server and features describe each other, in types only. */
+const contract = { file: 'lib/authorization-server.ts', target: 'lib/feature.ts' }
 const packageOf = (name: string) => /^(?:@[^/]+\/)?[^/]+/.exec(name)?.[0] ?? name
 
 function importViolation(file: string, { name, typeOnly }: { name: string; typeOnly: boolean }) {
@@ -88,6 +99,11 @@ function importViolation(file: string, { name, typeOnly }: { name: string; typeO
   if (name === 'latchkey' || /^\.\.?\//.test(name)) {
     const target = name === 'latchkey' ? 'lib/index.ts' : posix.join(posix.dirname(file), name)
     if (!/^(lib|migrations)\//.test(target)) return `${file} imports ${name}, outside lib and migrations`
+    if (file === contract.file && target === contract.target && typeOnly) return undefined
+    const [feature, other] = [featureOf(file), featureOf(target)]
+    if (feature && other && feature !== other) return `${file} imports ${name}, of another feature`
+    // A feature loads its tools for those that ask for them.
+    if (feature && featureTools.test(target)) return undefined
     if (placeOf(target) === placeOf(file) || floorOf(target) < floorOf(file)) return undefined
     return `${file} imports ${name}, which is not on a floor above it`
   }
@@ -117,7 +133,7 @@ function importGraph(files: ReadonlyMap<string, string>): Graph {
   const targets = (file: string, source: string) =>
     importsOf(withoutComments(source))
       .map(({ name }) => (name.startsWith('.') ? posix.join(posix.dirname(file), name) : name))
-      .filter((target) => files.has(target))
+      .filter((target) => files.has(target) && !(file === contract.file && target === contract.target))
   return new Map([...files].map(([file, source]) => [file, targets(file, source)]))
 }
 
@@ -228,6 +244,19 @@ describe('the checker refuses', () => {
     ['lib/router.ts', `import { authRouter } from 'latchkey'`, 'latchkey'],
     ['migrations/clients.ts', `import { now } from '../lib/protocol/time.ts'`, '../lib/protocol/time.ts'],
     ['lib/http/send.ts', `import { x } from '../../test/support/services.ts'`, 'outside lib'],
+    [
+      'lib/account/user-records.ts',
+      `import { a } from '../features/passkeys/table.ts'`,
+      '../features/passkeys',
+    ],
+    ['lib/endpoints/login.ts', `import { features } from '../features/index.ts'`, '../features/index.ts'],
+    ['lib/features/device/pages.ts', `import { a } from '../admin/table.ts'`, 'of another feature'],
+    [
+      'lib/features/device/pages.ts',
+      `import { print } from '../../cli/terminal.ts'`,
+      '../../cli/terminal.ts',
+    ],
+    ['lib/authorization-server.ts', `import { a } from './feature.ts'`, './feature.ts'],
     ['lib/strings/split.ts', '', 'stands on no floor'],
     ['lib/strings.ts', '', 'stands on no floor'],
     ['lib/endpoints/token.ts', `import knex from 'knex'`, 'knex, which belongs to'],

@@ -1,6 +1,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { removeExpiredRows } from '../../lib/repositories/pruning/schedule.ts'
 import { type AuthRouter, serverBehind } from '../../lib/router.ts'
+import { expired } from '../../lib/schema.ts'
 
 export interface Pruned {
   readonly removed: number
@@ -16,7 +17,11 @@ export const pruneWith = (oauth: AuthRouter) => async (): Promise<Pruned> => {
   const delays = monitorEventLoopDelay({ resolution: 1 })
   const begun = performance.now()
   delays.enable()
-  const counts = await removeExpiredRows(server.database, { now: server.now(), refreshTokenGracePeriod: 10 })
+  const counts = await removeExpiredRows(server.database, {
+    now: server.now(),
+    expired,
+    refreshTokenGracePeriod: 10,
+  })
   delays.disable()
   return {
     removed: [...counts.values()].reduce((sum, count) => sum + count, 0),

@@ -3,7 +3,6 @@ import type { AuthorizationServer, ServerSetup } from '../authorization-server.t
 import type { RequestInfo } from '../protocol/request-info.ts'
 import {
   removePendingLoginsOfSubject,
-  removePersonalTokensOfSubject,
   removeSecondFactor,
   revokeAuthorizationsOfSubject,
 } from '../repositories/index.ts'
@@ -87,11 +86,15 @@ export const revokeAllOf = async (
   subject: string,
   { reason, actor, info }: Revocation = {},
 ): Promise<void> => {
-  // What could become a login first, then logins: a valid one could be granted something more in between.
+  const revokeFeatures = async (): Promise<void> => {
+    for (const { userData } of server.installed) await userData?.revoke(server.database, subject)
+  }
+  // First what could still become a login, and last what an active login could still have created.
+  await revokeFeatures()
   await removePendingLoginsOfSubject(server.database, { subject })
   await endLoginsOf(server, subject, { actor, info })
   await revokeAuthorizationsOfSubject(server.database, { subject, now: server.now() })
-  await removePersonalTokensOfSubject(server.database, { subject })
+  await revokeFeatures()
   const why = { ...(reason !== undefined && { reason }), ...(actor !== undefined && { actor }) }
   server.events.announce('user.revoked', info, { subject, ...why })
   const because = reason === undefined ? '' : `: ${reason}`

@@ -14,14 +14,12 @@ import {
   listLoginHistory,
   listLogins,
   listPasskeys,
-  listPersonalTokens,
   removeConsentReceipts,
   removeConsentsOfSubject,
   removeEventsOfSubject,
   removeLoginsOfSubject,
   removePasskeysOfSubject,
   removePendingLoginsOfSubject,
-  removePersonalTokensOfSubject,
   removeSecondFactor,
   removeUser,
   revokeAuthorizationsOfSubject,
@@ -77,16 +75,6 @@ export interface UserExport {
   }[]
   /** The second factor that Latchkey keeps, if the user has one (`login.totp`). */
   readonly secondFactor?: { readonly createdAt: number; readonly recoveryCodesLeft: number }
-  /** Personal access tokens that are not revoked; absent without any. */
-  readonly personalTokens?: readonly {
-    readonly id: string
-    readonly name: string
-    readonly scopes: readonly string[]
-    readonly organization?: string
-    readonly createdAt: number
-    readonly lastUsedAt: number | null
-    readonly expiresAt: number
-  }[]
   /** What happened, with the option `storeEvents`. */
   readonly events?: readonly EventRecord[]
 }
@@ -113,12 +101,12 @@ export const exportUser = async (server: AuthorizationServer, subject: string): 
   const passkeys = await listPasskeys(database, { subject })
   const secondFactor = await exportSecondFactor(server, subject)
   const events = server.eventLog && (await listEventsOfSubject(database, { subject }))
-  const personalTokens = (await listPersonalTokens(database, { subject })).map(
-    ({ subject: _, ...token }) => token,
-  )
+  let ofFeatures: object = {}
+  for (const { userData } of server.installed)
+    ofFeatures = { ...ofFeatures, ...(await userData?.export(database, subject)) }
   return {
     ...(events && { events }),
-    ...(personalTokens.length > 0 && { personalTokens }),
+    ...ofFeatures,
     ...(clients.length > 0 && { clients }),
     ...(secondFactor && { secondFactor }),
     consents,
@@ -159,7 +147,7 @@ export const eraseUser = async (server: AuthorizationServer, subject: string): P
   for (const { sid, clients } of notices)
     server.runInBackground(notifyClients(server, { sid, subject }, clients))
   await revokeAuthorizationsOfSubject(database, { subject, now })
-  await removePersonalTokensOfSubject(database, { subject })
+  for (const { userData } of server.installed) await userData?.erase(server, subject)
   for await (const _ of removeFamiliesOfSubject(database, { subject }));
   await removeSecondFactor(database, { subject })
   await removeConsentsOfSubject(database, { subject })

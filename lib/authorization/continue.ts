@@ -1,3 +1,4 @@
+import type { AuthorizationServer } from '../authorization-server.ts'
 import type { PageContext } from '../http/context.ts'
 import { isReadOnly } from '../http/route.ts'
 import { redirectToPage, sendEmpty } from '../http/send.ts'
@@ -67,8 +68,12 @@ const authorizeKind: PendingRequestKind = {
   },
 }
 
-/** Every kind of request that a user can be asked about. A new kind is one entry here. */
-const kinds: readonly PendingRequestKind[] = [authorizeKind, deviceKind]
+/** Every kind of request that a user can be asked about. */
+const kindsOf = ({ features }: AuthorizationServer): readonly PendingRequestKind[] => [
+  authorizeKind,
+  deviceKind,
+  ...features.flatMap(({ requestKinds = [] }) => requestKinds),
+]
 
 /** A pending request, to be decided. */
 export const toDecide = (pending: PendingRequest): RequestToDecide => ({
@@ -163,7 +168,7 @@ export const continueRequest = async (
   const { returned = false, showLogin } = options
   const asked = { ...incoming, request: withSettledLevel(incoming.request, returned) }
   const name = asked.pending?.kind ?? options.kind ?? 'authorize'
-  const kind = kinds.find((each) => each.name === name)
+  const kind = kindsOf(server).find((each) => each.name === name)
   // A kind that this version does not know was stored by a newer process.
   if (kind === undefined) throw new EndedRequestError('unknown')
   const authorization = await authorizationContext(context, asked, changes)

@@ -1,6 +1,6 @@
 import type { RegisteredClient } from '../clients/administration.ts'
+import type { Command } from '../command.ts'
 import { clientsOf } from './client.ts'
-import type { Command } from './command.ts'
 import { note, print, table, titledTable } from './terminal.ts'
 
 const headings = ['CLIENT ID', 'NAME', 'KIND', 'REDIRECT URIS']

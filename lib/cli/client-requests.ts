@@ -1,10 +1,9 @@
-import { assertSchema } from '../authorization-server.ts'
 import {
   type DeveloperAdministration,
   type DeveloperClient,
   developerAdministration,
 } from '../clients/developer-requests.ts'
-import type { Command, CommandContext } from './command.ts'
+import type { Command, CommandContext } from '../command.ts'
 import { note, print, titledTable } from './terminal.ts'
 
 /** The same administration as `oauth.developers`, without a running server. */
@@ -13,7 +12,7 @@ const developersOf = ({ database, options, now }: CommandContext): DeveloperAdmi
     database,
     options,
     now,
-    ready: () => assertSchema(database),
+    ready: async () => {},
     // No host listens in this process.
     events: { announce: () => {} },
   })

@@ -1,5 +1,5 @@
+import { type Command, UsageError } from '../command.ts'
 import { clientsOf } from './client.ts'
-import { type Command, UsageError } from './command.ts'
 import { note } from './terminal.ts'
 
 /** `latchkey client disable` */

@@ -1,17 +1,17 @@
-import { assertSchema } from '../authorization-server.ts'
 import { type ClientAdministration, clientAdministration } from '../clients/administration.ts'
 import type { ClientCredentials, ClientRegistration } from '../clients/register.ts'
+import { type Command, type CommandContext, type Invocation, UsageError } from '../command.ts'
 import type { ClientChanges } from '../protocol/client-metadata.ts'
-import { type Command, type CommandContext, type Invocation, UsageError } from './command.ts'
 import { note, print, readSecret, table } from './terminal.ts'
 
 /** The same administration as `oauth.clients`, without a running server. */
-export const clientsOf = ({ database, options, now }: CommandContext): ClientAdministration =>
+export const clientsOf = ({ database, options, installed, now }: CommandContext): ClientAdministration =>
   clientAdministration({
     database,
     options,
+    installed,
     now,
-    ready: () => assertSchema(database),
+    ready: async () => {},
     // No host listens in this process.
     events: { announce: () => {} },
   })

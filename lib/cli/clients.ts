@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs'
-import { assertSchema } from '../authorization-server.ts'
 import {
   applyClients,
   type ClientDifference,
@@ -8,9 +7,9 @@ import {
   planClients,
 } from '../clients/plan.ts'
 import type { CheckedRegistration } from '../clients/register.ts'
+import type { Command, CommandContext, Invocation } from '../command.ts'
 import { registrableOf } from '../options/registrable.ts'
 import { printCredentials } from './client.ts'
-import type { Command, CommandContext, Invocation } from './command.ts'
 import { loadDefaultExport } from './config.ts'
 import { withProgress } from './progress.ts'
 import { secondsOf } from './seconds.ts'
@@ -67,7 +66,6 @@ const report = (differences: readonly ClientDifference[], invocation: Invocation
 const read = async (context: CommandContext, invocation: Invocation) => {
   const file = clientFile(invocation)
   const registrations = await clientsIn(file, context)
-  await assertSchema(context.database)
   const unlisted = invocation.flag('remove') ? 'remove' : 'keep'
   return { file, registrations, unlisted } as const
 }

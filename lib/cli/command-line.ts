@@ -1,6 +1,6 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util'
 import { closest, distance } from 'fastest-levenshtein'
-import { type Command, globalOptions, type Invocation, UsageError } from './command.ts'
+import { type Command, globalOptions, type Invocation, UsageError } from '../command.ts'
 
 /** A parsed command line. */
 export type CommandLine =

@@ -1,11 +1,11 @@
 import { existsSync, realpathSync } from 'node:fs'
 import { relative, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import type { Command } from '../command.ts'
 import { OptionsError } from '../options/check.ts'
 import { defaultFilename } from '../options/development.ts'
 import type { AuthRouterOptions } from '../options/options.ts'
 import { type Options, resolveOptions } from '../options/resolve.ts'
-import type { Command } from './command.ts'
 
 const names = ['latchkey.config.js', 'latchkey.config.mjs', 'latchkey.config.ts']
 

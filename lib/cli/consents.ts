@@ -1,9 +1,8 @@
 import { disconnectClient } from '../account/disconnect-client.ts'
-import { assertSchema } from '../authorization-server.ts'
+import type { Command } from '../command.ts'
 import { isLive } from '../protocol/authorization.ts'
 import { parseEntry, shownEntries } from '../protocol/consent.ts'
 import { listAuthorizations, listConsents } from '../repositories/index.ts'
-import type { Command } from './command.ts'
 import { note, print, titledTable } from './terminal.ts'
 
 const day = (time: number): string => new Date(time * 1000).toISOString().slice(0, 10)
@@ -27,7 +26,6 @@ export const listConsentsCommand: Command = {
   example: 'latchkey consents list 42',
   async run({ database, now }, invocation) {
     const [subject = ''] = invocation.arguments
-    await assertSchema(database)
     const authorizations = await listAuthorizations(database, { subject })
     const consents = (await listConsents(database, { subject })).map((consent) => ({
       ...consent,
@@ -60,7 +58,6 @@ export const revokeConsentCommand: Command = {
   example: 'latchkey consents revoke 42 shop',
   async run(context, invocation) {
     const [subject = '', clientId = ''] = invocation.arguments
-    await assertSchema(context.database)
     const organization = invocation.text('organization')
     const connection = { subject, clientId, ...(organization !== undefined && { organization }) }
     if (!(await disconnectClient(context, connection))) {

@@ -1,3 +1,4 @@
+import { type Command, type Invocation, UsageError } from '../command.ts'
 import { silenceAll } from '../database/driver.ts'
 import { databaseLocation, lacksFile } from '../database/location.ts'
 import { type OpenedDatabase, openDatabase } from '../database/open.ts'
@@ -14,7 +15,6 @@ import {
 } from '../doctor/index.ts'
 import type { Options } from '../options/resolve.ts'
 import { OAuthError } from '../protocol/errors.ts'
-import { type Command, type Invocation, UsageError } from './command.ts'
 import { loadOptions } from './config.ts'
 import { note, print, styled } from './terminal.ts'
 

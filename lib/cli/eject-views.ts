@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, dirname, extname, join } from 'node:path'
-import { copiedFiles, originOf, ownViews, runningVersion, withOrigin } from '../pages/template-version.ts'
-import { type Command, type Invocation, UsageError } from './command.ts'
+import { type Command, type Invocation, UsageError } from '../command.ts'
+import { copiedFiles, originOf, ownFile, runningVersion, withOrigin } from '../pages/template-version.ts'
 import { suggest } from './command-line.ts'
 import { loadHostOptions } from './config.ts'
 import { note, print } from './terminal.ts'
@@ -59,7 +59,7 @@ export const ejectViewsCommand: Command = {
     const left: string[] = []
     for (const file of filesCalled(invocation.arguments)) {
       const path = join(folder, file)
-      const own = readFileSync(join(ownViews, file), 'utf8')
+      const own = readFileSync(ownFile(file), 'utf8')
       const copy = withOrigin(file, own, runningVersion())
       const text = existsSync(path) ? readFileSync(path, 'utf8') : undefined
       if (text === copy) continue

@@ -1,6 +1,5 @@
-import { assertSchema } from '../authorization-server.ts'
+import type { Command } from '../command.ts'
 import { type EventRecord, listEventsOfRequest } from '../repositories/events.ts'
-import type { Command } from './command.ts'
 import { heading, print, table } from './terminal.ts'
 
 const time = (seconds: number): string => new Date(seconds * 1000).toISOString().replace('.000Z', 'Z')
@@ -30,7 +29,6 @@ export const explainCommand: Command = {
   example: 'latchkey explain 7F3C-91A2-B4',
   async run({ database, options }, invocation) {
     const [id = ''] = invocation.arguments
-    await assertSchema(database)
     const events = await listEventsOfRequest(database, { requestId: id.trim().toUpperCase() })
     if (events.length === 0) {
       const remedy = options.storeEvents

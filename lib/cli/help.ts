@@ -1,4 +1,4 @@
-import { type Command, type CommandOption, globalOptions } from './command.ts'
+import { type Command, type CommandOption, globalOptions } from '../command.ts'
 import { commandsOf, findCommand, refuseCommand } from './command-line.ts'
 import { heading, table } from './terminal.ts'
 

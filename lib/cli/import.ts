@@ -1,11 +1,10 @@
-import { assertSchema } from '../authorization-server.ts'
 import { type ClientImport, importClients, type Remark } from '../clients/import/import-clients.ts'
 import { importRefreshTokens, type TokenImport } from '../clients/import/import-refresh-tokens.ts'
 import type { HexMeaning, Peer } from '../clients/import/imported.ts'
 import { peers } from '../clients/import/peers.ts'
+import { type Command, type CommandContext, type Invocation, UsageError } from '../command.ts'
 import { registrableOf } from '../options/registrable.ts'
 import { printDifferences } from './clients.ts'
-import { type Command, type CommandContext, type Invocation, UsageError } from './command.ts'
 import { suggest } from './command-line.ts'
 import { type OpenedSource, openSource } from './import-source.ts'
 import { type Say, withProgress } from './progress.ts'
@@ -43,7 +42,7 @@ interface Imported extends ClientImport {
 }
 
 const runImport = async (
-  { database, options, now }: CommandContext,
+  { database, options, installed, now }: CommandContext,
   source: OpenedSource,
   peer: Peer,
   invocation: Invocation,
@@ -53,7 +52,7 @@ const runImport = async (
   const scopes = scopesOf(invocation)
   const settings = { table: invocation.text('table'), scopes }
   const how = { dryRun: invocation.flag('dry-run'), hex: hexOf(invocation) }
-  const clients = await importClients({ database, now }, await peer.clients(source, settings), {
+  const clients = await importClients({ database, now, installed }, await peer.clients(source, settings), {
     ...{ registrable, scopes: scopes ?? registrable.scopes, ...how },
     progress: (done) => say(`imported ${done} clients`),
   })
@@ -137,7 +136,6 @@ export const importCommand: Command = {
   },
   async run(context, invocation) {
     const peer = peerOf(invocation)
-    await assertSchema(context.database)
     const source = openSource(fromOf(invocation))
     try {
       note(`reading: ${source.location}`)

@@ -1,7 +1,7 @@
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import knex from 'knex'
+import { type Command, type Invocation, UsageError } from '../command.ts'
 import { databaseLocation } from '../database/location.ts'
-import { type Command, type Invocation, UsageError } from './command.ts'
 import { type NamedDatabase, namedDatabase } from './named-database.ts'
 import { heading, note, print } from './terminal.ts'
 import { findUserTable, type UserTable } from './user-table.ts'

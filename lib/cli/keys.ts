@@ -1,12 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { assertSchema } from '../authorization-server.ts'
+import { type Command, type CommandContext, type Invocation, UsageError } from '../command.ts'
 import { secondsUntilRead } from '../keys/key-administration.ts'
 import { revokeKey } from '../keys/key-revocation.ts'
 import { replaceKeys, rotateKeys } from '../keys/key-rotation.ts'
 import { freshnessOf, withStates } from '../keys/key-schedule.ts'
 import { type SigningAlgorithm, signingAlgorithms } from '../protocol/client-metadata.ts'
 import { listSigningKeys, type SigningKeyRecord } from '../repositories/signing-keys.ts'
-import { type Command, type CommandContext, type Invocation, UsageError } from './command.ts'
 import { withProgress } from './progress.ts'
 import { note, print, titledTable } from './terminal.ts'
 
@@ -39,7 +38,6 @@ export const listKeysCommand: Command = {
   options: { json: { type: 'boolean', help: 'print JSON' } },
   example: 'latchkey keys list',
   async run(context, invocation) {
-    await assertSchema(context.database)
     await printKeys(context, invocation.flag('json'))
   },
 }
@@ -76,7 +74,6 @@ export const rotateKeysCommand: Command = {
   async run(context, invocation) {
     const { database, options } = context
     const request = { algorithms: algorithmsOf(invocation), now: context.now() }
-    await assertSchema(database)
     if (invocation.flag('now')) await replaceKeys(database, options, request)
     else await rotateKeys(database, options, request)
     await printKeys(context, invocation.flag('json'))
@@ -101,7 +98,6 @@ export const revokeKeyCommand: Command = {
   async run(context, invocation) {
     const { database, options } = context
     const [kid = ''] = invocation.arguments
-    await assertSchema(database)
     if ((await revokeKey(database, options, { kid, now: context.now() })) === undefined)
       throw new Error(`no signing key has the id ${kid}; see: latchkey keys list`)
     note(`key ${kid} is withdrawn`)

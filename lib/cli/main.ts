@@ -1,14 +1,17 @@
+import { assertSchema } from '../authorization-server.ts'
+import { Cancelled, type Command, type Invocation, UsageError } from '../command.ts'
 import { silenceAll } from '../database/driver.ts'
 import { databaseLocation, lacksFile } from '../database/location.ts'
 import { openDatabase } from '../database/open.ts'
+import { features } from '../features/index.ts'
 import { runningVersion } from '../pages/template-version.ts'
 import { OAuthError } from '../protocol/errors.ts'
+import { migrations } from '../schema.ts'
 import { createClientCommand, updateClientCommand } from './client.ts'
 import { listClientsCommand, showClientCommand } from './client-list.ts'
 import { approveClientCommand, clientRequestsCommand, refuseClientCommand } from './client-requests.ts'
 import { deleteClientCommand, disableClientCommand, enableClientCommand } from './client-state.ts'
 import { applyClientsCommand, driftOfClientsCommand, planClientsCommand } from './clients.ts'
-import { Cancelled, type Command, type Invocation, UsageError } from './command.ts'
 import { readCommandLine } from './command-line.ts'
 import { loadOptions } from './config.ts'
 import { listConsentsCommand, revokeConsentCommand } from './consents.ts'
@@ -20,16 +23,17 @@ import { importCommand } from './import.ts'
 import { initCommand } from './init.ts'
 import { listKeysCommand, revokeKeyCommand, rotateKeysCommand } from './keys.ts'
 import { migrateCommand, rollbackCommand } from './migrate.ts'
-import { listPersonalTokensCommand, revokePersonalTokenCommand } from './personal-tokens.ts'
 import { previewCommand } from './preview.ts'
 import { pruneCommand } from './prune.ts'
 import { rotateSecretCommand } from './rotate-secret.ts'
 import { note, print, printError } from './terminal.ts'
 import { inspectTokenCommand, revokeTokenCommand } from './token.ts'
+import { loadTools } from './tools.ts'
 import { createUserCommand } from './user.ts'
 import { disableUserCommand, enableUserCommand } from './user-state.ts'
 
-const commands: readonly Command[] = [
+/** The commands of the core. */
+const own: readonly Command[] = [
   initCommand,
   migrateCommand,
   rollbackCommand,
@@ -52,8 +56,6 @@ const commands: readonly Command[] = [
   revokeConsentCommand,
   inspectTokenCommand,
   revokeTokenCommand,
-  listPersonalTokensCommand,
-  revokePersonalTokenCommand,
   createUserCommand,
   disableUserCommand,
   enableUserCommand,
@@ -82,7 +84,8 @@ const perform = async (command: Command, invocation: Invocation): Promise<void> 
     if (!command.createsDatabase && lacksFile(opened.hostKnex)) {
       throw new Error(`${location} does not exist; start your app first, or run: npx latchkey migrate`)
     }
-    await command.run({ ...opened, options, now }, invocation)
+    if (command.needsSchema !== false) await assertSchema(opened.database, migrations)
+    await command.run({ ...opened, options, installed: features, now }, invocation)
   } finally {
     // Even if the configuration opened the pool: the process ends here.
     await opened.hostKnex.destroy()
@@ -90,6 +93,8 @@ const perform = async (command: Command, invocation: Invocation): Promise<void> 
 }
 
 const answer = async (args: string[]): Promise<void> => {
+  const tools = await loadTools()
+  const commands = [...own, ...tools.flatMap((each) => each.commands ?? [])]
   const line = readCommandLine(args, commands)
   if (line.wants === 'version') return print(runningVersion())
   if (line.wants === 'help') return print(helpOn(commands, line.words))

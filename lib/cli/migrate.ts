@@ -1,6 +1,7 @@
-import { migrateDatabase, rollback } from '../database/migrate.ts'
+import { type Command, UsageError } from '../command.ts'
+import { migrateDatabase } from '../database/migrate.ts'
 import { schemaVersion } from '../database/schema-version.ts'
-import { type Command, UsageError } from './command.ts'
+import { migrations, rollback } from '../schema.ts'
 import { withProgress } from './progress.ts'
 import { note, print } from './terminal.ts'
 
@@ -15,13 +16,14 @@ export const migrateCommand: Command = {
   details: 'Prints the migrations that ran. You can run it again, and in several processes at once.',
   options: {},
   createsDatabase: true,
+  needsSchema: false,
   example: 'latchkey migrate',
   async run({ database }) {
     const names = await withProgress((say) =>
-      migrateDatabase(database, { starting: (name) => say(`running ${name}`) }),
+      migrateDatabase(database, migrations, { starting: (name) => say(`running ${name}`) }),
     )
     list(names)
-    const { newer } = await schemaVersion(database)
+    const { newer } = await schemaVersion(database, migrations)
     if (newer.length > 0)
       note(`the database has migrations that this version does not know: ${newer.join(', ')}`)
     else if (names.length === 0) note('the tables are up to date')
@@ -33,6 +35,7 @@ export const rollbackCommand: Command = {
   name: 'rollback',
   summary: 'removes the tables with all their rows',
   usage: '--yes',
+  needsSchema: false,
   options: {
     yes: {
       type: 'boolean',

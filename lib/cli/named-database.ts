@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { UsageError } from './command.ts'
+import { UsageError } from '../command.ts'
 
 /** A database as the configuration names it. A URL may contain a password, so the file only names its variable. */
 export interface NamedDatabase {

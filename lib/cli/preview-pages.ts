@@ -2,6 +2,8 @@ import type { RequestListener } from 'node:http'
 import { parse } from 'cookie'
 import { consentRows } from '../authorization/consent-rows.ts'
 import { type ScopeTexts, scopeWords } from '../authorization/consent-scopes.ts'
+import type { FeatureTools } from '../feature.ts'
+import { features } from '../features/index.ts'
 import { providerIcons } from '../options/branding.ts'
 import type { Options } from '../options/resolve.ts'
 import { adminSamples } from '../pages/admin-samples.ts'
@@ -78,13 +80,15 @@ const loginOf = (
  * overview, `/<language>/<state>` a page. Files are read anew for each request. Forms are not answered.
  *
  * @param options checked options of `authRouter()`
+ * @param tools of the features, which have samples of their pages
  * @throws OptionsError for texts that no page has, Error when the folder of the views does not exist
  * @example
- * createServer(previewPages(resolveOptions({ branding: { name: 'Acme' } }))).listen(4111, '127.0.0.1')
+ * createServer(previewPages(resolveOptions({ branding: { name: 'Acme' } }), [])).listen(4111, '127.0.0.1')
  */
-export const previewPages = (options: PreviewOptions): RequestListener => {
+export const previewPages = (options: PreviewOptions, tools: readonly FeatureTools[]): RequestListener => {
   const { branding, login, views: directory, scopes } = options
-  const languages = createLanguages(options)
+  const languages = createLanguages(options, features)
+  const states = [...samples, ...tools.flatMap((each) => each.samples ?? []), ...adminSamples]
   const views = createViews({
     ...{ directory, branding, basePath: '', languages, cache: false },
     pictures: providerIcons(login),
@@ -96,10 +100,9 @@ export const previewPages = (options: PreviewOptions): RequestListener => {
   }
   const statesIn = (language: string): readonly Sample[] =>
     Object.keys(scopes).length === 0
-      ? [...samples, ...adminSamples]
+      ? states
       : [
-          ...samples,
-          ...adminSamples,
+          ...states,
           {
             name: 'consent-your-scopes',
             page: 'consent',

@@ -2,12 +2,13 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { type Command, type Invocation, UsageError } from '../command.ts'
 import type { AuthRouterOptions } from '../options/options.ts'
 import { resolveOptions } from '../options/resolve.ts'
-import { type Command, type Invocation, UsageError } from './command.ts'
 import { loadHostOptions } from './config.ts'
 import { previewPages } from './preview-pages.ts'
 import { note, print } from './terminal.ts'
+import { loadTools } from './tools.ts'
 
 /** What production requires, and development would write to a file. */
 const unused: AuthRouterOptions = {
@@ -43,7 +44,7 @@ export const previewCommand: Command = {
     // resolveOptions checks every field. The pages depend on neither the secret nor the database nor the issuer.
     const options = resolveOptions({ ...unused, ...(given as AuthRouterOptions | undefined) })
     const port = portOf(invocation)
-    const server = createServer(previewPages(options)).listen(port, '127.0.0.1')
+    const server = createServer(previewPages(options, await loadTools())).listen(port, '127.0.0.1')
     try {
       await once(server, 'listening')
     } catch (cause) {

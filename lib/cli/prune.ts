@@ -1,6 +1,6 @@
-import { assertSchema } from '../authorization-server.ts'
+import type { Command } from '../command.ts'
 import { removeExpiredRows } from '../repositories/pruning/schedule.ts'
-import type { Command } from './command.ts'
+import { expired } from '../schema.ts'
 import { withProgress } from './progress.ts'
 import { note, print, titledTable } from './terminal.ts'
 
@@ -18,11 +18,12 @@ export const pruneCommand: Command = {
   options: { json: { type: 'boolean', help: 'print JSON' } },
   example: 'latchkey prune',
   async run({ database, options, now }, invocation) {
-    await assertSchema(database)
     const { refreshTokenGracePeriod } = options
     const counts = await withProgress((say) =>
       removeExpiredRows(database, {
-        ...{ now: now(), refreshTokenGracePeriod },
+        now: now(),
+        expired,
+        refreshTokenGracePeriod,
         progress: (removed) => say(`removed ${sumOf(removed)} rows`),
       }),
     )

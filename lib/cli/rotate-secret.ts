@@ -1,5 +1,5 @@
+import type { Command } from '../command.ts'
 import { clientsOf, printCredentials } from './client.ts'
-import type { Command } from './command.ts'
 import { secondsOf } from './seconds.ts'
 import { note } from './terminal.ts'
 

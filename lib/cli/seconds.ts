@@ -1,4 +1,4 @@
-import { type Invocation, UsageError } from './command.ts'
+import { type Invocation, UsageError } from '../command.ts'
 
 const day = 86_400
 

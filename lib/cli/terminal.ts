@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline'
 import { text as textOf } from 'node:stream/consumers'
 import { styleText } from 'node:util'
-import { Cancelled } from './command.ts'
+import { Cancelled } from '../command.ts'
 
 type Style = Parameters<typeof styleText>[0]
 

@@ -1,4 +1,5 @@
-import { assertSchema } from '../authorization-server.ts'
+import type { Command, CommandContext, InspectedToken } from '../command.ts'
+import type { TokenCommands } from '../feature.ts'
 import { createJwtVerifier } from '../keys/jwt-verifier.ts'
 import { isPublished } from '../keys/key-schedule.ts'
 import { publicPart } from '../keys/sealed-jwk.ts'
@@ -12,39 +13,18 @@ import {
 import { openKey } from '../keys/signing-key.ts'
 import { type Family, isLive } from '../protocol/authorization.ts'
 import { accessTokenType, parseJwtAccessToken } from '../protocol/jwt-access-token.ts'
-import { formatBinding, type TokenBinding } from '../protocol/token-binding.ts'
+import { formatBinding } from '../protocol/token-binding.ts'
 import {
   type AccessToken,
   findGrantOfToken,
-  findPersonalToken,
   findRefreshToken,
-  removePersonalToken,
   revokeAccessToken,
   revokeAuthorization,
 } from '../repositories/index.ts'
 import { listSigningKeys } from '../repositories/signing-keys.ts'
 import { findOpaqueAccessToken, isOpaqueAccessToken } from '../tokens/opaque-access-token.ts'
-import { personalClientId } from '../tokens/personal-token.ts'
-import type { Command, CommandContext } from './command.ts'
 import { note, print, readSecret, table } from './terminal.ts'
-
-/** What an operator may know of a token. */
-interface Inspected {
-  readonly type: 'access token' | 'JWT access token' | 'refresh token' | 'personal access token'
-  /** The id of a personal access token, and the name that its user gave it. */
-  readonly personal?: { readonly id: string; readonly name: string }
-  /** `active`, or why it is refused. */
-  readonly state: string
-  readonly clientId: string
-  readonly subject: string | undefined
-  readonly scopes: readonly string[]
-  readonly resources: readonly string[]
-  readonly binding: TokenBinding | undefined
-  readonly issuedAt: number | undefined
-  readonly expiresAt: number
-  /** The grant that it belongs to; absent if the client acts for itself. */
-  readonly authorizationId?: string
-}
+import { loadTools } from './tools.ts'
 
 const stateOf = (family: Family | undefined, now: number): string => {
   if (family === undefined) return 'its authorization was removed'
@@ -63,7 +43,7 @@ const stateOfAccessToken = (token: AccessToken, now: number): string => {
 const inspectOpaque = async (
   { database, now }: CommandContext,
   value: string,
-): Promise<Inspected | undefined> => {
+): Promise<InspectedToken | undefined> => {
   const token = await findOpaqueAccessToken(database, value, { hasResources: true })
   if (token === undefined) return undefined
   return {
@@ -77,7 +57,7 @@ const inspectOpaque = async (
 const inspectRefreshToken = async (
   { database, now }: CommandContext,
   value: string,
-): Promise<Inspected | undefined> => {
+): Promise<InspectedToken | undefined> => {
   const token = await findRefreshToken(database, { hash: hashSecret(value) })
   if (token === undefined) return undefined
   const { authorization, expiresAt, consumedAt } = token
@@ -100,25 +80,25 @@ const inspectRefreshToken = async (
   }
 }
 
-const inspectPersonal = async (
-  { database, now }: CommandContext,
+const tokenTools = async (): Promise<readonly TokenCommands[]> =>
+  (await loadTools()).flatMap(({ tokens }) => tokens ?? [])
+
+const inspectOfFeature = async (
+  context: CommandContext,
   value: string,
-): Promise<Inspected | undefined> => {
-  const token = await findPersonalToken(database, { hash: hashSecret(value) })
-  if (token === undefined) return undefined
-  const { id, name, subject, scopes, createdAt, expiresAt } = token
-  return {
-    ...{ type: 'personal access token', personal: { id, name }, clientId: personalClientId(token), subject },
-    ...{ scopes, resources: [], binding: undefined, issuedAt: createdAt, expiresAt },
-    state: expiresAt <= now() ? 'expired' : 'active',
+): Promise<InspectedToken | undefined> => {
+  for (const tokens of await tokenTools()) {
+    const found = await tokens.inspect(context, value)
+    if (found) return found
   }
+  return undefined
 }
 
 /** A JWT counts only if one of the published keys signed it. */
 const inspectJwt = async (
   { database, options, now }: CommandContext,
   value: string,
-): Promise<Inspected | undefined> => {
+): Promise<InspectedToken | undefined> => {
   const published = (await listSigningKeys(database)).filter((key) => isPublished(key, now()))
   const keys = await Promise.all(published.map((key) => openKey(database, options, key)))
   const claims = createJwtVerifier({ keys: keys.map(publicPart) }).open(value, accessTokenType)
@@ -142,15 +122,14 @@ const otherKind = (value: string): SecretKind | undefined =>
 
 const words = (kind: SecretKind): string => kind.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
 
-const inspect = async (context: CommandContext): Promise<Inspected & { readonly value: string }> => {
+const inspect = async (context: CommandContext): Promise<InspectedToken & { readonly value: string }> => {
   const value = (await readSecret('Token: ')).trim()
-  await assertSchema(context.database)
   const kind = otherKind(value)
   const isAccessToken = isOpaqueAccessToken(value)
   if (kind !== undefined && !isAccessToken && kind !== 'refreshToken') {
     throw new Error(`this is not a token, but has the form of this secret: ${words(kind)}`)
   }
-  const ofOtherForm = value.includes('.') ? inspectJwt : inspectPersonal
+  const ofOtherForm = value.includes('.') ? inspectJwt : inspectOfFeature
   const find = isAccessToken ? inspectOpaque : kind === 'refreshToken' ? inspectRefreshToken : ofOtherForm
   const imported = kind === undefined && mayBeRefreshToken(value) ? inspectRefreshToken : undefined
   const found = (await find(context, value)) ?? (await imported?.(context, value))
@@ -176,7 +155,7 @@ export const inspectTokenCommand: Command = {
     const fields = {
       type: token.type,
       state: token.state,
-      ...(token.personal && { id: token.personal.id, name: token.personal.name }),
+      ...token.more,
       client_id: token.clientId,
       sub: token.subject ?? '',
       scope: token.scopes.join(' '),
@@ -199,14 +178,14 @@ export const revokeTokenCommand: Command = {
   options: {},
   example: 'latchkey token revoke < token.txt',
   async run(context) {
-    const { type, value, clientId, authorizationId, personal, subject = '' } = await inspect(context)
+    const { type, value, clientId, authorizationId } = await inspect(context)
     const { database, now } = context
     if (type === 'JWT access token') {
       throw new Error('a JWT access token cannot be revoked; see: latchkey consents revoke --help')
     }
-    if (personal) {
-      await removePersonalToken(database, { id: personal.id, subject })
-      return note(`the personal access token ${personal.id} of user ${subject} is revoked`)
+    for (const tokens of await tokenTools()) {
+      const revoked = await tokens.revoke(context, value)
+      if (revoked !== undefined) return note(revoked)
     }
     if (authorizationId === undefined) {
       await revokeAccessToken(database, { hash: hashSecret(value), clientId, now: now() })

@@ -1,6 +1,5 @@
-import { assertSchema } from '../authorization-server.ts'
+import type { Command, CommandContext } from '../command.ts'
 import { setUserDisabled } from '../repositories/users.ts'
-import type { Command, CommandContext } from './command.ts'
 import { note } from './terminal.ts'
 import { assertOwnUsers } from './user.ts'
 
@@ -10,7 +9,6 @@ const setDisabled = async (
   isDisabled: boolean,
 ): Promise<void> => {
   assertOwnUsers(options, isDisabled ? 'disable' : 'enable')
-  await assertSchema(database)
   const isKnown = await setUserDisabled(database, { username, isDisabled, now: now() })
   if (!isKnown) throw new Error(`user ${username} does not exist`)
   note(`user ${username} is ${isDisabled ? 'disabled' : 'enabled'}`)

@@ -1,10 +1,9 @@
-import { assertSchema } from '../authorization-server.ts'
+import { type Command, type Invocation, UsageError } from '../command.ts'
 import type { Options } from '../options/resolve.ts'
 import { isUserMapping } from '../options/users.ts'
 import { isPassword, maxPasswordLength } from '../passwords/passwords.ts'
 import { findUserByUsername } from '../repositories/users.ts'
 import { seedUsers } from '../seed.ts'
-import { type Command, type Invocation, UsageError } from './command.ts'
 import { askInSilence, isInteractive, print, readInput, table } from './terminal.ts'
 
 /** NIST SP 800-63B §5.1.1.2. */
@@ -73,7 +72,6 @@ export const createUserCommand: Command = {
   check: assertAccount,
   async run({ database, hostKnex, options }, invocation) {
     assertOwnUsers(options, 'create')
-    await assertSchema(database)
     const username = invocation.text('username') ?? ''
     if (await findUserByUsername(database, { username })) throw new Error(`user ${username} already exists`)
     const account = {

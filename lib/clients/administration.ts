@@ -155,7 +155,7 @@ type ClientEvent = `client.${'created' | 'updated' | 'disabled' | 'enabled' | 'd
   keyof EventDetails
 
 /** The part of the server that the administration needs. */
-export interface AdministrationContext extends Pick<ClientRegistry, 'database' | 'now'> {
+export interface AdministrationContext extends Pick<ClientRegistry, 'database' | 'now' | 'installed'> {
   readonly options: Parameters<typeof registrableOf>[0]
   readonly events: Pick<Events, 'announce'>
   /** Resolves when the schema is ready. */
@@ -236,8 +236,8 @@ const rotate = async (
 
 /** @param context the server; the CLI has no running server and passes the parts it has */
 export const clientAdministration = (context: AdministrationContext): ClientAdministration => {
-  const { database, now, options, events, ready } = context
-  const registry = { database, now, registrable: registrableOf(options) }
+  const { database, now, installed, options, events, ready } = context
+  const registry = { database, now, installed, registrable: registrableOf(options) }
   const { actor, info } = context.by ?? {}
   const announce = (type: ClientEvent, clientId: string): void =>
     events.announce(type, info, { clientId, ...(actor !== undefined && { actor }) })
@@ -312,7 +312,7 @@ export const clientAdministration = (context: AdministrationContext): ClientAdmi
     },
     delete: async (clientId) => {
       await ready()
-      await eraseClient({ database, now }, clientId)
+      await eraseClient(registry, clientId)
       announce('client.deleted', clientId)
     },
     rotateSecret: async (clientId, options = {}) => {

@@ -21,9 +21,10 @@ import {
   findClientRecords,
   setClientDisabled,
 } from '../repositories/clients.ts'
+import { freeSlot } from '../repositories/slots.ts'
 import { isLookup } from '../users/users.ts'
 import { type RegisteredClient, registeredClient } from './administration.ts'
-import { changedMetadata, type DeveloperContext, freeSlot } from './developers.ts'
+import { changedMetadata, type DeveloperContext } from './developers.ts'
 import { keepLogo, type LogoContext } from './logo.ts'
 import { refuseUnknownClient, storeClient } from './register.ts'
 

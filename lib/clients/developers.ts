@@ -1,4 +1,3 @@
-import { randomInt } from 'node:crypto'
 import { transaction } from '../database/transaction.ts'
 import type { Database } from '../database/types.ts'
 import type { Events } from '../events/events.ts'
@@ -22,6 +21,7 @@ import {
   updateClientOwner,
 } from '../repositories/client-owners.ts'
 import { findClient, setClientDisabled } from '../repositories/clients.ts'
+import { freeSlot } from '../repositories/slots.ts'
 import type { Throttle } from '../throttle/throttle.ts'
 import { developerRules } from './developer-rules.ts'
 import {
@@ -51,13 +51,6 @@ export interface Developer {
   /** Whether what they send waits for approval. */
   readonly needsApproval: boolean
   readonly info: RequestInfo
-}
-
-/** A number that no client of a user has. One of several, so that parallel requests seldom choose the same. */
-export const freeSlot = (taken: readonly number[], max: number): number | undefined => {
-  const most = Math.min(max, taken.length + 16)
-  const free = Array.from({ length: most }, (_, slot) => slot).filter((slot) => !taken.includes(slot))
-  return taken.length >= max || free.length === 0 ? undefined : free[randomInt(free.length)]
 }
 
 const checked = (

@@ -200,7 +200,7 @@ const store = async (
  * @param options.progress is called after each client with how many are done
  */
 export const applyClients = async (
-  { database, now }: Pick<ClientRegistry, 'database' | 'now'>,
+  { database, now, installed }: Pick<ClientRegistry, 'database' | 'now' | 'installed'>,
   registrations: readonly CheckedRegistration[],
   {
     unlisted,
@@ -230,6 +230,6 @@ export const applyClients = async (
     return { credentials, differences: [...changed, ...others] }
   })
   for (const { client_id, action } of applied.differences)
-    if (action === 'remove') await eraseClient({ database, now }, client_id)
+    if (action === 'remove') await eraseClient({ database, now, installed }, client_id)
   return applied
 }

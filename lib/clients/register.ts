@@ -60,7 +60,15 @@ export interface ClientCredentials {
 }
 
 /** What registration needs to know. */
+/** What a feature stores about clients. */
+export interface ClientData {
+  /** Removes every row about a client that is being deleted. It can be repeated after an error. */
+  erase(database: Database, clientId: string): Promise<void>
+}
+
 export interface ClientRegistry {
+  /** The features, which may store something about clients. */
+  readonly installed: readonly { readonly clientData: ClientData | undefined }[]
   readonly database: Database
   /** What clients may be registered for. */
   readonly registrable: Registrable
@@ -239,13 +247,14 @@ export const changeClient = (
  * @throws OAuthError `invalid_client` for an unknown client
  */
 export const eraseClient = async (
-  { database, now }: Pick<ClientRegistry, 'database' | 'now'>,
+  { database, now, installed }: Pick<ClientRegistry, 'database' | 'now' | 'installed'>,
   clientId: string,
 ): Promise<void> => {
   const time = now()
   if (!(await setClientDisabled(database, { clientId, disabledAt: time, now: time })))
     refuseUnknownClient(clientId)
   await removeDataOfClient(database, { clientId })
+  for (const { clientData } of installed) await clientData?.erase(database, clientId)
   await deleteClientRegistration(database, { clientId })
   await deleteClientOwner(database, { clientId })
   await removeImportedSecret(database, { clientId })

@@ -15,11 +15,11 @@ import {
 import { type ClientRecord, findClient, findClientRecord } from '../repositories/clients.ts'
 import { removeUnusedClients } from '../repositories/pruning/unused-clients.ts'
 import type { Throttle } from '../throttle/throttle.ts'
-import { type ClientCredentials, eraseClient, storeClient } from './register.ts'
+import { type ClientCredentials, type ClientRegistry, eraseClient, storeClient } from './register.ts'
 import { describedClient, type SelfDescriptionContext } from './self-described.ts'
 
 /** The part of the server that registration needs. */
-export interface RegistrationContext extends SelfDescriptionContext {
+export interface RegistrationContext extends SelfDescriptionContext, Pick<ClientRegistry, 'installed'> {
   readonly options: SelfDescriptionContext['options'] & Pick<Options, 'lifetimes'>
   readonly database: Database
   readonly throttle: Pick<Throttle, 'takeQuota'>

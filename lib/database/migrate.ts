@@ -1,15 +1,12 @@
 import type { Knex } from 'knex'
-import { migrations } from '../../migrations/index.ts'
-import { exactCollations, type Schema } from '../../migrations/migration.ts'
-import type { AuthRouterOptions } from '../options/options.ts'
+import { exactCollations, type Schema, type SchemaChange } from '../../migrations/migration.ts'
 import { driverName, privateClient, privateSchema, silence } from './driver.ts'
 import { isUniqueViolation } from './errors.ts'
-import { openDatabase } from './open.ts'
 import { schemaVersion } from './schema-version.ts'
 import type { Database } from './types.ts'
 
-/** The options for migrating: `tablePrefix`. The whole configuration of the router is accepted too. */
-export type MigrateOptions = AuthRouterOptions
+/** Migrations by name, in order. */
+export type Migrations = ReadonlyMap<string, SchemaChange>
 
 /** The first of {@link exactCollations} that the server has; undefined on SQLite and PostgreSQL. */
 const collationOf = async (knex: Knex): Promise<string | undefined> => {
@@ -18,14 +15,8 @@ const collationOf = async (knex: Knex): Promise<string | undefined> => {
   return exactCollations.find((name) => rows.some(({ Collation }) => Collation === name))
 }
 
-/**
- * The kit's schema as a Knex migration source, for hosts that run all their migrations with one command.
- *
- * @example await knex.migrate.latest({ migrationSource: migrationSource(), tableName: 'oauth_migrations' })
- */
-export const migrationSource = ({
-  tablePrefix = 'oauth_',
-}: MigrateOptions = {}): Knex.MigrationSource<string> => ({
+/** Migrations as a source for Knex. */
+export const sourceOf = (migrations: Migrations, tablePrefix: string): Knex.MigrationSource<string> => ({
   getMigrations: async () => [...migrations.keys()],
   getMigrationName: (name) => name,
   getMigration: async (name) => {
@@ -62,40 +53,31 @@ const announcing = (
 })
 
 /** @param starting is called with the name of each migration before it runs */
-const configuration = (prefix: string, starting?: (name: string) => void): Knex.MigratorConfig => ({
-  migrationSource: announcing(migrationSource({ tablePrefix: prefix }), starting),
+const configuration = (
+  migrations: Migrations,
+  prefix: string,
+  starting?: (name: string) => void,
+): Knex.MigratorConfig => ({
+  migrationSource: announcing(sourceOf(migrations, prefix), starting),
   tableName: `${prefix}migrations`,
   // schemaVersion checks the names that only a newer version knows.
   disableMigrationsListValidation: true,
 })
 
 /**
- * Creates the kit's tables or brings them up to date. Several processes can do this at the same time.
- *
- * @returns the names of the migrations that ran
- * @example await migrate(knex)
- */
-export const migrate = (knex: Knex, { tablePrefix = 'oauth_' }: MigrateOptions = {}): Promise<string[]> =>
-  migrateDatabase(openDatabase(knex, tablePrefix).database)
-
-/**
- * Removes the kit's tables, newest first, with everything in them.
+ * Removes all tables, newest first, with everything in them.
  *
  * @returns the names of the migrations that were rolled back
  * @throws Error when the database is newer than this version, which cannot remove all of it
  */
-export const rollback = async (
-  knex: Knex,
-  { tablePrefix = 'oauth_' }: MigrateOptions = {},
-): Promise<string[]> => {
-  const { database } = openDatabase(knex, tablePrefix)
-  const { newer } = await schemaVersion(database)
+export const rollbackDatabase = async (db: Database, migrations: Migrations): Promise<string[]> => {
+  const { newer } = await schemaVersion(db, migrations)
   if (newer.length > 0) {
     throw new Error(
       `latchkey: the database is newer than this version, by ${newer.join(', ')}; roll back with the version that made it`,
     )
   }
-  const [, names] = await database.knex.migrate.rollback(configuration(tablePrefix), true)
+  const [, names] = await db.knex.migrate.rollback(configuration(migrations, db.prefix), true)
   return names
 }
 
@@ -136,23 +118,26 @@ const withoutPrinting = (knex: Knex): Knex => {
 }
 
 /**
- * Like {@link migrate}, on a database that is already open. While another process migrates, this one waits.
+ * Creates the tables or brings them up to date. While another process migrates, this one waits.
  *
  * @param starting is called with the name of each migration before it runs
+ * @returns the names of the migrations that ran
  */
 export const migrateDatabase = async (
   db: Database,
+  migrations: Migrations,
   { attempts = 100, starting }: { attempts?: number; starting?: (name: string) => void } = {},
 ): Promise<string[]> => {
   try {
-    if ((await schemaVersion(db)).pending.length === 0) return []
+    if ((await schemaVersion(db, migrations)).pending.length === 0) return []
     await prepareLock(db)
-    const [, names] = await withoutPrinting(db.knex).migrate.latest(configuration(db.prefix, starting))
+    const settings = configuration(migrations, db.prefix, starting)
+    const [, names] = await withoutPrinting(db.knex).migrate.latest(settings)
     return names
   } catch (error) {
     if (attempts === 0 && isLocked(error)) throw stillLocked(db, error)
     if (attempts === 0 || !(isLocked(error) || isCreationRace(error))) throw error
     await new Promise((resolve) => setTimeout(resolve, 100))
-    return migrateDatabase(db, { attempts: attempts - 1, ...(starting && { starting }) })
+    return migrateDatabase(db, migrations, { attempts: attempts - 1, ...(starting && { starting }) })
   }
 }

@@ -1,4 +1,3 @@
-import { migrations } from '../../migrations/index.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { isMissingTable } from './errors.ts'
 import { query, text } from './statement.ts'
@@ -37,7 +36,10 @@ const knows = (names: readonly string[], number: string): boolean =>
  * @throws Error when the schema no longer has what this version needs; the driver's error when the database is
  *   unavailable
  */
-export const schemaVersion = async (db: Database): Promise<SchemaVersion> => {
+export const schemaVersion = async (
+  db: Database,
+  migrations: ReadonlyMap<string, unknown>,
+): Promise<SchemaVersion> => {
   const known = [...migrations.keys()]
   const ran = (await rowsOf(db)).map((row) => text(row, 'name'))
   const newer = ran.filter((name) => !known.includes(name))

@@ -5,6 +5,7 @@ import { isSuccessorDue } from '../keys/key-schedule.ts'
 import type { UserMapping } from '../options/options.ts'
 import { isUserMapping } from '../options/users.ts'
 import { listSigningKeys } from '../repositories/signing-keys.ts'
+import { migrations } from '../schema.ts'
 import { hostTable } from '../users/mapped-users.ts'
 import { type Check, error, type Finding, type StoredSubject, warning } from './check.ts'
 
@@ -12,7 +13,7 @@ const mappingOf = ({ options: { users } }: StoredSubject): UserMapping | undefin
   users !== undefined && isUserMapping(users) ? users : undefined
 
 const migrationFindings = async ({ database, options }: StoredSubject): Promise<Finding[]> => {
-  const { pending } = await schemaVersion(database)
+  const { pending } = await schemaVersion(database, migrations)
   if (pending.length === 0) return []
   const message = `the database lacks ${pending.join(', ')}`
   // In development the server migrates when it starts.

@@ -1,4 +1,5 @@
 import { schemaVersion } from '../database/schema-version.ts'
+import { migrations } from '../schema.ts'
 import type { Check, Finding, MountedSubject, StoredSubject, Subject } from './check.ts'
 import { clientChecks } from './clients.ts'
 import { configurationChecks } from './configuration.ts'
@@ -33,7 +34,7 @@ export const diagnoseConfiguration = (subject: Subject): Promise<Diagnosis[]> =>
  * @throws OAuthError `temporarily_unavailable` if the database does not answer
  */
 export const diagnoseDatabase = async (subject: StoredSubject): Promise<Diagnosis[]> => {
-  const { pending } = await schemaVersion(subject.database)
+  const { pending } = await schemaVersion(subject.database, migrations)
   const ofSchema = await runAll(schemaChecks, subject)
   return pending.length > 0
     ? ofSchema

@@ -24,16 +24,17 @@ const accountPaths = [
   '/account',
   '/account/passkeys',
   '/account/second-factor',
-  '/account/tokens',
-  '/account/tokens/new',
   '/developer',
   '/developer/new',
   '/developer/client',
   '/developer/edit',
   '/developer/rotate',
   '/developer/delete',
-] as const
-export type AccountPath = (typeof accountPaths)[number]
+]
+
+/** A page of the account, as a feature describes it. */
+const accountPageAt = ({ features }: AuthorizationServer, path: string | undefined) =>
+  features.flatMap(({ accountPages = [] }) => accountPages).find((page) => page.path === path)
 
 /** The parameters of such a page that its sign-in form keeps. */
 type Query = Readonly<Record<string, string>>
@@ -42,9 +43,23 @@ type Query = Readonly<Record<string, string>>
 const pageParameter = 'page'
 const clientParameter = 'client_id'
 
+/** The named parameters, as far as they are set. */
+const queryOf = (parameters: Parameters, names: readonly string[] = []): Query =>
+  Object.fromEntries(
+    names.flatMap((name) => {
+      const value = parameters.optional(name)
+      return value === undefined ? [] : [[name, value]]
+    }),
+  )
+
 /** The page of the account that a URL or form names. */
-export const namedAccountPage = (parameters: Parameters): { path: AccountPath; query: Query } => {
+export const namedAccountPage = (
+  server: AuthorizationServer,
+  parameters: Parameters,
+): { path: string; query: Query } => {
   const named = parameters.optional(pageParameter)
+  const added = accountPageAt(server, named)
+  if (added) return { path: added.path, query: queryOf(parameters, added.parameters) }
   const path = accountPaths.find((each) => each === named) ?? '/account'
   const clientId = path.startsWith('/developer/') ? parameters.optional(clientParameter) : undefined
   return { path, query: clientId === undefined ? {} : { [clientParameter]: clientId } }
@@ -52,17 +67,18 @@ export const namedAccountPage = (parameters: Parameters): { path: AccountPath; q
 
 /** A sign-in to a page of the account, in URLs and forms, and with the levels that it should have. */
 export const accountSignIn = (
-  { options }: AuthorizationServer,
-  path: AccountPath,
+  server: AuthorizationServer,
+  path: string,
   query: Query = {},
 ): { about: string; parameters: Query; acrValues: readonly string[] } => {
   if (path === '/account') return { about: 'account', parameters: {}, acrValues: [] }
   // What the user adds there signs in at every level.
-  const acrValues = path === '/account/passkeys' ? options.acrValues : []
+  const isHighest = path === '/account/passkeys' || accountPageAt(server, path)?.needsEveryLevel
+  const acrValues = isHighest ? server.options.acrValues : []
   return { about: path, parameters: { [pageParameter]: path, ...query }, acrValues }
 }
 
-const purposeOf = (path: AccountPath, browser: Browser): FormPurpose => ({
+const purposeOf = (path: string, browser: Browser): FormPurpose => ({
   action: 'account',
   about: path === '/account' ? 'sign in' : `sign in to ${path}`,
   browser,
@@ -71,7 +87,7 @@ const purposeOf = (path: AccountPath, browser: Browser): FormPurpose => ({
 /** @param active the login that the user replaces on the page `/account`, or confirms on another */
 const loginPage = (
   { server }: PageContext,
-  path: AccountPath,
+  path: string,
   browser: Browser,
   active: ActiveLogin | undefined,
   query: Query,
@@ -103,7 +119,7 @@ const loginPage = (
  */
 export const showAccountLogin = async (
   context: PageContext,
-  path: AccountPath,
+  path: string,
   active?: ActiveLogin,
   query: Query = {},
 ): Promise<void> => {
@@ -124,7 +140,7 @@ export const showAccountLogin = async (
 /** Logs the user in, and shows the page. */
 export const submitAccountLogin = async (
   context: PageContext,
-  path: AccountPath,
+  path: string,
   query: Query = {},
 ): Promise<void> => {
   const { server, req, res } = context

@@ -3,23 +3,20 @@ import { ownPath } from '../http/urls.ts'
 import type { AccountPage } from '../pages/account-page-model.ts'
 
 /**
- * The pages on which users look after their account, in display order, for the links between them.
+ * Links to the other pages on which users look after their account, in display order.
  *
  * @param present the page that is shown, which needs no link to itself
- * @returns those that the options turn on, without `present`; empty if there are no others
+ * @returns empty if there are no others
  */
-export const otherAccountPages = (
-  server: AuthorizationServer,
-  present: AccountPage['page'] | 'developer',
-): readonly AccountPage[] => {
-  const { login, features } = server.options
+export const otherAccountPages = (server: AuthorizationServer, present: string): readonly AccountPage[] => {
+  const { login } = server.options
   const pages = [
-    { page: 'account', path: '/account', isOn: true },
-    { page: 'passkeys', path: '/account/passkeys', isOn: server.options.passkeys !== undefined },
-    { page: 'second-factor-settings', path: '/account/second-factor', isOn: login.totp !== undefined },
-    { page: 'personal-tokens', path: '/account/tokens', isOn: features.personalAccessTokens !== undefined },
-  ] as const
+    { page: 'account', path: '/account', isLinked: true },
+    { page: 'passkeys', path: '/account/passkeys', isLinked: server.options.passkeys !== undefined },
+    { page: 'second-factor-settings', path: '/account/second-factor', isLinked: login.totp !== undefined },
+    ...server.features.flatMap(({ accountPages = [] }) => accountPages),
+  ]
   return pages
-    .filter(({ page, isOn }) => isOn && page !== present)
+    .filter(({ page, isLinked = true }) => isLinked && page !== present)
     .map(({ page, path }) => ({ page, url: ownPath(server, path) }))
 }

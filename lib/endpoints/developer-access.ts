@@ -16,7 +16,7 @@ import { bindBrowser, boundBrowser } from '../sessions/browser-binding.ts'
 import { assertCsrf, csrfToken, type FormPurpose } from '../sessions/csrf.ts'
 import { type ActiveLogin, activeLogin, recentLogin } from '../sessions/login.ts'
 import { callHost } from '../users/host-function.ts'
-import { type AccountPath, showAccountLogin, submitAccountLogin } from './account-login.ts'
+import { showAccountLogin, submitAccountLogin } from './account-login.ts'
 import { otherAccountPages } from './account-pages.ts'
 
 /**
@@ -27,7 +27,7 @@ const hour = 3600
 
 /** A page of the developer area. */
 export interface DeveloperPage {
-  readonly path: AccountPath
+  readonly path: string
   /** The client in its URL. */
   readonly clientId?: string | undefined
   /** Whether only a user who has signed in lately may open it. */

@@ -108,6 +108,7 @@ const metadataOf = (server: ServerSetup): Record<string, unknown> => {
       dpop_signing_alg_values_supported: profileAlgorithms(profile, proofAlgorithms),
     }),
     ...(options.features.clientMetadataDocuments && { client_id_metadata_document_supported: true }),
+    ...Object.assign({}, ...server.features.map(({ metadata }) => metadata)),
   }
 }
 

@@ -30,8 +30,6 @@ import { logosEndpoint } from './logos.ts'
 import { logoutEndpoint } from './logout.ts'
 import { parEndpoint } from './par.ts'
 import { passkeysEndpoint } from './passkeys.ts'
-import { personalTokenFormEndpoint } from './personal-token-form.ts'
-import { personalTokensEndpoint } from './personal-tokens.ts'
 import { registerEndpoint, registrationEndpoint } from './register.ts'
 import { revokeEndpoint } from './revoke.ts'
 import { secondFactorEndpoint } from './second-factor.ts'
@@ -74,19 +72,27 @@ const adminEndpoints: readonly Endpoint<PageContext>[] = [
   adminEventsEndpoint,
 ]
 
-/** The endpoints of one router; the documents that they keep belong to it. */
-export const createEndpoints = ({
-  admin,
-  features,
-  login,
-  passkeys,
-  developers,
-}: Pick<Options, 'admin' | 'features' | 'login' | 'passkeys' | 'developers'>): Endpoints => ({
+/**
+ * The endpoints of one router; the documents that they keep belong to it.
+ *
+ * @param added what the features add
+ */
+export const createEndpoints = (
+  {
+    admin,
+    features,
+    login,
+    passkeys,
+    developers,
+  }: Pick<Options, 'admin' | 'features' | 'login' | 'passkeys' | 'developers'>,
+  added: readonly Partial<Pick<Endpoints, 'api' | 'pages' | 'files'>>[],
+): Endpoints => ({
   api: [
     ...[tokenEndpoint, userinfoEndpoint, introspectEndpoint, revokeEndpoint, createJwksEndpoint()],
     ...(features.pushedRequests ? [parEndpoint] : []),
     ...(features.registration ? [registerEndpoint, registrationEndpoint] : []),
     ...(features.deviceAuthorization ? [deviceAuthorizationEndpoint] : []),
+    ...added.flatMap(({ api = [] }) => api),
   ],
   pages: [
     authorizeEndpoint,
@@ -97,14 +103,14 @@ export const createEndpoints = ({
     consentEndpoint,
     accountEndpoint,
     ...(passkeys ? [passkeysEndpoint] : []),
-    ...(features.personalAccessTokens ? [personalTokensEndpoint, personalTokenFormEndpoint] : []),
     logoutEndpoint,
     ...(features.deviceAuthorization ? [deviceEndpoint] : []),
     ...(developers ? developerEndpoints : []),
     ...(admin ? adminEndpoints : []),
     ...(admin && developers ? [adminRequestsEndpoint] : []),
+    ...added.flatMap(({ pages = [] }) => pages),
   ],
   discovery: createDiscoveryEndpoints(),
-  files: [assetsEndpoint, logosEndpoint],
+  files: [assetsEndpoint, logosEndpoint, ...added.flatMap(({ files = [] }) => files)],
   operators: [selfReportEndpoint],
 })

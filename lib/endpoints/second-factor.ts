@@ -238,7 +238,9 @@ const at = (
     ? withPending(context, parameters, async (about, pending) =>
         work(about, await placeOfRequest(about, pending), parameters),
       )
-    : placeOfAccount(context, namedAccountPage(parameters)).then((place) => work(context, place, parameters))
+    : placeOfAccount(context, namedAccountPage(context.server, parameters)).then((place) =>
+        work(context, place, parameters),
+      )
 
 /** Asks for the code of a second factor (`login.secondFactor`) between the password and the login. */
 export const secondFactorEndpoint: Endpoint<PageContext> = {

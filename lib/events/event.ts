@@ -132,18 +132,6 @@ export interface EventDetails {
    */
   'token.repeated': AuthorizationFields & { readonly firstAddress?: string }
   'token.revoked': { readonly clientId: string }
-  /** A user made a personal access token. */
-  'token.personal.created': {
-    readonly subject: string
-    /** Names the token; it is not a secret. */
-    readonly tokenId: string
-    readonly name: string
-    readonly scopes: readonly string[]
-    /** Epoch seconds. */
-    readonly expiresAt: number
-  }
-  /** A personal access token was revoked. */
-  'token.personal.revoked': { readonly subject: string; readonly tokenId: string }
   'client.created': ClientFields
   'client.updated': ClientFields
   'client.disabled': ClientFields

@@ -22,23 +22,27 @@ const all: readonly Grant[] = [
   tokenExchange,
 ]
 
-type Configured = Pick<AuthorizationServer, 'options'>
+type Configured = Pick<AuthorizationServer, 'options' | 'features'>
 
 const isOn = ({ options }: Configured, grant: Grant): boolean => grant.isOn?.(options) ?? true
 
-const definedGrants = ({ options }: Configured): Grant[] => options.grants.map(definedGrant)
+/** The grants that features and the host add. */
+const addedGrants = ({ features, options }: Configured): Grant[] => [
+  ...features.flatMap(({ grants = [] }) => grants),
+  ...options.grants.map(definedGrant),
+]
 
 /** Every grant that the host has turned on or defined; discovery publishes their names. */
 export const grantsOf = (server: Configured): Grant[] => [
   ...all.filter((grant) => isOn(server, grant)),
-  ...definedGrants(server),
+  ...addedGrants(server),
 ]
 
 /** @throws OAuthError `unsupported_grant_type` (RFC 6749 §5.2) */
 export const grantFor = (server: AuthorizationServer, grantType: string): Grant => {
   const isNamed = (grant: Grant): boolean => grant.grantType === grantType
   const own = all.find((grant) => isNamed(grant) && isOn(server, grant))
-  const grant = own ?? definedGrants(server).find(isNamed)
+  const grant = own ?? addedGrants(server).find(isNamed)
   if (grant === undefined) {
     const supported = grantsOf(server).map((each) => each.grantType)
     throw new OAuthError('unsupported_grant_type', 'grant_type is not supported', {

@@ -59,8 +59,9 @@ const receivedToken = async (
     throw error instanceof OAuthError && error.code === 'invalid_token' ? refusal : error
   })
   const visible = visiblePart(server, client, verified.token)
-  // A personal token has no authorization that a new token could belong to.
-  if (visible === undefined || verified.token.personalToken) throw refusal
+  // A new token of a user belongs to the authorization of the received one.
+  const lacksAuthorization = verified.token.subject !== undefined && verified.details === undefined
+  if (visible === undefined || lacksAuthorization) throw refusal
   const { binding } = verified
   if (binding.type !== 'bearer' && !isSameBinding(binding, request.binding)) {
     throw invalidRequest(`${name} is bound to a key, and the request does not prove that the client has it`)

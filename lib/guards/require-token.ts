@@ -33,7 +33,7 @@ const claimsOf = ({ token, binding, details }: TokenWithUser, issuer: string): T
     ...(details?.acr !== undefined && { acr: details.acr }),
     ...confirmationClaim(binding),
     ...(token.act && { act: token.act }),
-    ...(token.personalToken && { personal_token: token.personalToken }),
+    ...token.claims,
     ...(token.authorizationDetails && { authorization_details: token.authorizationDetails }),
   }
 }

@@ -59,9 +59,13 @@ const urlParameters = [
 const pathsOf = (server: ServerSetup): Partial<Record<PageName, string>> => ({
   account: ownPath(server, '/account'),
   developer: ownPath(server, '/developer'),
-  'personal-tokens': ownPath(server, '/account/tokens'),
   'account-sign-in': ownPath(server, '/account', { returned: '1' }),
   'signed-out': ownPath(server, '/logout'),
+  ...Object.fromEntries(
+    server.features
+      .flatMap(({ accountPages = [] }) => accountPages)
+      .map(({ page, path }) => [page, ownPath(server, path)]),
+  ),
 })
 
 /**

@@ -68,8 +68,8 @@ export const pictureName = (file: URL): string =>
   `${createHash('sha256').update(file.href).digest('hex').slice(0, 16)}${extname(file.pathname).toLowerCase()}`
 
 export interface AssetSources {
-  /** Our folder, which contains `assets`. */
-  readonly own: string
+  /** Our folders; those that contain `assets` count. */
+  readonly own: readonly string[]
   /** The host's, whose files replace ours. */
   readonly host?: string
   /** The host's colour, `#rgb` or `#rrggbb`; the colours of buttons and links derive from it. */
@@ -81,7 +81,8 @@ export interface AssetSources {
 /** Reads the assets: ours, those of the host, and its pictures. */
 export const readAssets = ({ own, host, accent, pictures }: AssetSources): Map<string, Asset> => {
   const bodies = new Map<string, Buffer>()
-  for (const [name, body] of filesIn(join(own, 'assets'))) bodies.set(name, minified(name, body))
+  for (const folder of own)
+    for (const [name, body] of filesIn(join(folder, 'assets'))) bodies.set(name, minified(name, body))
   if (host !== undefined) for (const [name, body] of filesIn(join(host, 'assets'))) bodies.set(name, body)
   for (const picture of pictures) bodies.set(pictureName(picture), readFileSync(picture))
   // The host's theme.css is appended, so that a host can change colours without copying the stylesheet.

@@ -2,7 +2,6 @@ import type { Organization } from '../protocol/organization.ts'
 import type { AccountPage } from './account-page-model.ts'
 import type { AdminPageModels } from './admin-page-models.ts'
 import type { DeveloperPageModels } from './developer-models.ts'
-import type { PersonalTokenPageModels } from './personal-token-models.ts'
 
 /** A client on the pages. */
 export interface ClientCard {
@@ -107,7 +106,7 @@ export interface PasskeyCard {
 }
 
 /** The model of each page. A page shows only its model and the branding. */
-export interface PageModels extends AdminPageModels, DeveloperPageModels, PersonalTokenPageModels {
+export interface PageModels extends AdminPageModels, DeveloperPageModels {
   login: {
     /** Path the form posts to. */
     action: string

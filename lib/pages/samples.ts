@@ -5,7 +5,6 @@ import { deviceSamples } from './device-samples.ts'
 import { errorSamples } from './error-samples.ts'
 import { loginSamples } from './login-samples.ts'
 import { passkeySamples } from './passkey-samples.ts'
-import { personalTokenSamples } from './personal-token-samples.ts'
 import { frames, type Sample } from './sample.ts'
 import { secondFactorSamples } from './second-factor-samples.ts'
 import { signOutSamples } from './sign-out-samples.ts'
@@ -19,7 +18,6 @@ export const samples: readonly Sample[] = [
   ...accountSamples,
   ...passkeySamples,
   ...developerSamples,
-  ...personalTokenSamples,
   ...errorSamples,
   ...signOutSamples,
   {

@@ -5,16 +5,40 @@ import { extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Logger } from '../options/options.ts'
 
-/** The folder with Latchkey's own templates and assets. */
+/** The folder with the templates and assets of the core. */
 export const ownViews = fileURLToPath(new URL('../../views/', import.meta.url))
+
+const featureFolder = fileURLToPath(new URL('../features/', import.meta.url))
+
+/** Every folder with our templates and assets: that of the core, then those of the features. */
+export const viewFolders: readonly string[] = [
+  ownViews,
+  ...readdirSync(featureFolder)
+    .map((name) => join(featureFolder, name, 'views'))
+    .filter(existsSync),
+]
+
+const filesIn = (folder: string): string[] =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => name.replaceAll('\\', '/'))
+
+/** Our file of this name. */
+export const ownFile = (name: string): string =>
+  viewFolders.map((folder) => join(folder, name)).find(existsSync) ?? join(ownViews, name)
+
+/** The names of our templates. */
+export const ownTemplates = (): string[] =>
+  viewFolders
+    .flatMap(filesIn)
+    .filter((name) => extname(name) === '.eta')
+    .map((file) => file.slice(0, -'.eta'.length))
 
 /** The version of this package, such as `0.1.0`. */
 export const runningVersion = (): string => createRequire(import.meta.url)('latchkey/package.json').version
 
 /** Paths of the files that a host may copy: the templates and the stylesheet. */
 export const copiedFiles = (): string[] =>
-  readdirSync(ownViews, { recursive: true, encoding: 'utf8' })
-    .map((name) => name.replaceAll('\\', '/'))
+  viewFolders
+    .flatMap(filesIn)
     .filter((name) => extname(name) === '.eta' || name === 'assets/style.css')
     .sort()
 

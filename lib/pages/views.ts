@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
-import { existsSync, readdirSync, statSync } from 'node:fs'
-import { extname, join, resolve } from 'node:path'
+import { existsSync, statSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import { Eta } from 'eta'
 import type { Branding, LogoPair, Picture } from '../options/options.ts'
 import { helpLink, hostLink, httpsLink, ownPathOf, ownUrl, webLink } from '../protocol/links.ts'
@@ -9,7 +9,7 @@ import { adminDictionary } from './i18n/admin.ts'
 import { createLanguages, type Languages } from './i18n/languages.ts'
 import { createText, type Dictionary, escapeHtml } from './i18n/text.ts'
 import { isAdminPage, type PageModels, type PageName } from './page-models.ts'
-import { ownViews } from './template-version.ts'
+import { ownTemplates, viewFolders } from './template-version.ts'
 
 /** A language that the footer of a page offers. */
 export interface LanguageChoice {
@@ -83,12 +83,6 @@ const createEngine = (directories: readonly string[], cache: boolean): Eta => {
   }
   return engine
 }
-
-/** The names of our templates. */
-const ownTemplates = (): string[] =>
-  readdirSync(ownViews, { recursive: true, encoding: 'utf8' })
-    .filter((name) => extname(name) === '.eta')
-    .map((file) => file.slice(0, -'.eta'.length))
 
 /** Compiles templates at start-up, so that a mistake of the host in one does not first appear during a login. */
 const compileAll = (engine: Eta, names: readonly string[]): void => {
@@ -184,12 +178,13 @@ export const createViews = (options: {
   const { directory, branding, basePath, partials = [] } = options
   if (directory !== undefined && !statSync(directory, { throwIfNoEntry: false })?.isDirectory())
     throw new Error(`views: folder ${directory} does not exist`)
-  const directories = directory === undefined ? [ownViews] : [resolve(directory), ownViews]
+  const directories = directory === undefined ? viewFolders : [resolve(directory), ...viewFolders]
   const cache = options.cache ?? directory === undefined
   const engine = createEngine(directories, cache)
   const { light, dark } = logoPair(branding)
   const files = [light, dark, ...(options.pictures ?? [])].filter((picture) => picture instanceof URL)
-  const read = () => readAssets({ own: ownViews, host: directory, accent: branding.accent, pictures: files })
+  const read = () =>
+    readAssets({ own: viewFolders, host: directory, accent: branding.accent, pictures: files })
   const kept = read()
   const asset = (name: string): Asset | undefined => (cache ? kept : read()).get(name)
   const assetPath = (name: string): string =>

@@ -14,7 +14,6 @@ import { belongsToOrganization, type User } from '../users/users.ts'
 import type { AccessTokenFormat, AccessTokenGrant, IssuedAccessToken } from './access-token-format.ts'
 import { jwtAccessToken } from './jwt-access-token.ts'
 import { opaqueAccessToken } from './opaque-access-token.ts'
-import { isPersonalToken, verifyPersonalToken } from './personal-token.ts'
 
 export type { AccessTokenGrant, IssuedAccessToken } from './access-token-format.ts'
 
@@ -72,8 +71,8 @@ export interface VerifiedToken {
   readonly organization?: string
   /** Who acts for the user, after a token exchange (RFC 8693 §4.1). */
   readonly act?: ActClaim
-  /** Set if the user made the token: its id and the name that the user gave it. */
-  readonly personalToken?: { readonly id: string; readonly name: string }
+  /** Further claims of a kind of its own. */
+  readonly claims?: Readonly<Record<string, unknown>>
   /** What it allows in detail (RFC 9396); absent for nothing. */
   readonly authorizationDetails?: readonly AuthorizationDetail[]
   /** Epoch seconds. */
@@ -110,7 +109,7 @@ const findToken = async (server: AuthorizationServer, value: string): Promise<Ac
 }
 
 /**
- * Verifies an access token, or a personal access token: it is neither expired nor revoked, its authorization and client
+ * Verifies an access token of any kind: it is neither expired nor revoked, its authorization and client
  * are still valid, and its user is active and still belongs to its organization.
  *
  * It does not check who sends the token: pass the binding to `assertSender()`.
@@ -124,10 +123,13 @@ export const verifyAccessToken = async (
   value: string,
   resource?: string,
 ): Promise<TokenWithUser> => {
-  if (isPersonalToken(server, value)) {
-    const personal = await verifyPersonalToken(server, value)
-    if (personal === undefined || !isFor([], resource)) throw invalidToken()
-    return personal
+  const kind = server.features
+    .flatMap(({ tokenKinds = [] }) => tokenKinds)
+    .find((each) => each.matches(value))
+  if (kind) {
+    const verified = await kind.verify(server, value)
+    if (verified === undefined || !isFor([], resource)) throw invalidToken()
+    return verified
   }
   const found = await findToken(server, value)
   const now = server.now()

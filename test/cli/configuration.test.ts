@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { cpSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import knex from 'knex'
-import { rollback } from '../../lib/database/migrate.ts'
+import { rollback } from '../../lib/schema.ts'
 import { openCommandLine, program, rowsOf, stack } from '../support/command-line.ts'
 import { compiledPackage } from '../support/compiled.ts'
 

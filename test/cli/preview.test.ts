@@ -7,8 +7,8 @@ import request from 'supertest'
 import { previewPages } from '../../lib/cli/preview-pages.ts'
 import { resolveOptions } from '../../lib/options/resolve.ts'
 import { adminSamples } from '../../lib/pages/admin-samples.ts'
-import { samples } from '../../lib/pages/samples.ts'
 import { openCommandLine, program } from '../support/command-line.ts'
+import { featureSamples, samples } from '../support/views.ts'
 
 jest.setTimeout(60_000)
 
@@ -40,6 +40,7 @@ describe('latchkey preview', () => {
           'notes:delete': { description: 'Delete your notes', risk: 'high', optional: true },
         },
       }),
+      [{ samples: featureSamples }],
     ),
   )
 

@@ -1,4 +1,5 @@
-import { issuePersonalToken } from '../../lib/account/personal-tokens.ts'
+import { personalTokens } from '../../lib/features/personal-tokens/index.ts'
+import { issuePersonalToken } from '../../lib/features/personal-tokens/issue.ts'
 import { serverBehind } from '../../lib/router.ts'
 import { openCommandLine } from '../support/command-line.ts'
 import { createUsers, type Host, issuer } from '../support/host.ts'
@@ -104,8 +105,12 @@ test.each([
 test('a personal access token is inspected, listed and revoked, by itself and by its id', async () => {
   const server = await serverBehind(host.oauth)!.ready()
   const expiresAt = server.now() + 86_400
+  const option = personalTokens.option(server.options)!
   const choice = { subject: '1', name: 'Backup\u001b[2J', scopes: ['notes:read'], expiresAt }
-  const [one, other] = [await issuePersonalToken(server, choice), await issuePersonalToken(server, choice)]
+  const [one, other] = [
+    await issuePersonalToken(server, option, choice),
+    await issuePersonalToken(server, option, choice),
+  ]
   expect(await inspect(one?.value ?? '')).toMatchObject({
     ...{ type: 'personal access token', state: 'active', id: one?.id, name: choice.name },
     ...{ sub: '1', scope: 'notes:read', expires: new Date(expiresAt * 1000).toISOString() },

@@ -4,6 +4,7 @@ import { createLocalJWKSet, decodeProtectedHeader, type JSONWebKeySet, jwtVerify
 import { openDatabase } from '../../lib/database/open.ts'
 import { hashSecret } from '../../lib/keys/secrets.ts'
 import { removeExpiredRows } from '../../lib/repositories/pruning/schedule.ts'
+import { expired } from '../../lib/schema.ts'
 import { listen, type TestServer } from '../support/client-server.ts'
 import { type Clock, stopClock } from '../support/clock.ts'
 import { createChance } from '../support/fault-chance.ts'
@@ -204,7 +205,7 @@ describeOnTried('a clock that is set', (kind: DatabaseKind) => {
       clock.travel(step)
       const before = await living(clock.now())
       const { database: handle } = openDatabase(database.knex, database.tablePrefix)
-      await removeExpiredRows(handle, { now: clock.now(), refreshTokenGracePeriod })
+      await removeExpiredRows(handle, { now: clock.now(), expired, refreshTokenGracePeriod })
       expect(await living(clock.now())).toEqual(before)
       clock.travel(-step)
       if (step < hour) expect(await userinfoStatus(listener.origin, access_token)).toBe(200)

@@ -51,7 +51,7 @@ const opened = () => openDatabase(host.database.knex, host.database.tablePrefix)
 const registrable = registrableOf({ scopes: { 'notes:read': true, 'notes:write': true } })
 
 const take = (clients: readonly ImportedClient[], meaning?: 'plain' | 'sha256') =>
-  importClients({ database: opened().database, now: clock.now }, clients, {
+  importClients({ database: opened().database, now: clock.now, installed: [] }, clients, {
     ...{ registrable, scopes: registrable.scopes, hex: meaning, dryRun: false },
   })
 

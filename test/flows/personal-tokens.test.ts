@@ -1,10 +1,12 @@
 import { crc32 } from 'node:zlib'
-import { issuePersonalToken, revokePersonalToken } from '../../lib/account/personal-tokens.ts'
+import { personalTokens } from '../../lib/features/personal-tokens/index.ts'
+import { issuePersonalToken, revokePersonalToken } from '../../lib/features/personal-tokens/issue.ts'
+import { isPersonalTokenValue } from '../../lib/features/personal-tokens/value.ts'
 import type { AuthEvent, AuthRouterOptions } from '../../lib/index.ts'
-import { isPersonalTokenValue } from '../../lib/keys/personal-token.ts'
 import { tokenExchangeGrantType } from '../../lib/protocol/token-exchange.ts'
 import { removeExpiredRows } from '../../lib/repositories/pruning/schedule.ts'
 import { serverBehind } from '../../lib/router.ts'
+import { expired } from '../../lib/schema.ts'
 import { type Clock, stopClock } from '../support/clock.ts'
 import { clients, type Host, type HostSettings, secret, startHost } from '../support/host.ts'
 import { fieldsOf, RawBrowser } from '../support/raw-browser.ts'
@@ -44,11 +46,12 @@ afterEach(() => jest.restoreAllMocks())
 /** Another router on the same database, with these options. */
 const another = (options: HostSettings['options'] = {}): Promise<Host> =>
   startHost({ database: host.database, clients: [], options: { features, ...options } })
+const optionOf = (of: Host) => personalTokens.option(serverBehind(of.oauth)!.options)!
 const server = async (of = host) => serverBehind(of.oauth)!.ready()
 const make = async (given: { subject?: string; scopes?: string[]; days?: number } = {}, of = host) => {
   const { subject = '1', scopes = ['notes:read'], days = 30 } = given
   const choice = { subject, name: 'Backup script', scopes, expiresAt: clock.now() + days * day }
-  const made = await issuePersonalToken(await server(of), choice)
+  const made = await issuePersonalToken(await server(of), optionOf(of), choice)
   if (made === undefined) throw new Error('no token was made')
   return made
 }
@@ -186,7 +189,9 @@ describe('a personal access token', () => {
     await make({ subject: '2' })
     const choice = { subject: '1', name: 'x', scopes: ['notes:read'], expiresAt: clock.now() + day }
     const context = await server()
-    const made = await Promise.all([1, 2, 3, 4, 5, 6].map(() => issuePersonalToken(context, choice)))
+    const made = await Promise.all(
+      [1, 2, 3, 4, 5, 6].map(() => issuePersonalToken(context, optionOf(host), choice)),
+    )
     expect(made.filter((one) => one !== undefined)).toHaveLength(3)
     clock.travel(day)
     await make()
@@ -207,7 +212,7 @@ describe('a personal access token', () => {
     expect(await rows()).toEqual([expect.objectContaining({ subject: '2' })])
     const prune = async () => {
       const { database } = await server()
-      await removeExpiredRows(database, { now: clock.now(), refreshTokenGracePeriod: 10 })
+      await removeExpiredRows(database, { now: clock.now(), expired, refreshTokenGracePeriod: 10 })
       return (await rows()).length
     }
     clock.travel(60 * day + 59)
@@ -223,7 +228,8 @@ describe('a personal access token', () => {
     many.app.get('/org', many.oauth.requireToken('notes:read'), ({ auth }, res) => void res.json(auth))
     const choice = { subject: '1', name: 'x', scopes: ['notes:read'], expiresAt: clock.now() + day }
     const { value = '' } =
-      (await issuePersonalToken(await server(many), { ...choice, organization: 'acme' })) ?? {}
+      (await issuePersonalToken(await server(many), optionOf(many), { ...choice, organization: 'acme' })) ??
+      {}
     expect((await guarded(many, value, '/org')).body.organization).toBe('acme')
     members.delete('acme')
     expect((await guarded(many, value, '/org')).status).toBe(401)

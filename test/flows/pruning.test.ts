@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { openDatabase } from '../../lib/database/open.ts'
 import { removeEndedFamilies } from '../../lib/repositories/pruning/authorizations.ts'
 import { removeExpiredRows } from '../../lib/repositories/pruning/schedule.ts'
+import { expired } from '../../lib/schema.ts'
 import { type Clock, stopClock } from '../support/clock.ts'
 import { withoutIdleConnections } from '../support/database.ts'
 import { clients, type Host, type HostSettings, startHost } from '../support/host.ts'
@@ -52,7 +53,11 @@ const families = async () => ({
 
 const clean = (now = clock.now()) => {
   const { knex, tablePrefix } = host.database
-  return removeExpiredRows(openDatabase(knex, tablePrefix).database, { now, refreshTokenGracePeriod: 10 })
+  return removeExpiredRows(openDatabase(knex, tablePrefix).database, {
+    now,
+    expired,
+    refreshTokenGracePeriod: 10,
+  })
 }
 
 const accessToken = (expiresAt: number) => ({
@@ -121,7 +126,7 @@ describe('each table', () => {
     }
     await removeExpiredRows(
       { ...database, driver: { ...driver, execute: renewing } },
-      { now: clock.now(), refreshTokenGracePeriod: 10 },
+      { now: clock.now(), expired, refreshTokenGracePeriod: 10 },
     )
     expect(await table('sessions').pluck('id')).toEqual(['s1'])
   })

@@ -3,6 +3,7 @@ import supertest from 'supertest'
 import { openDatabase } from '../../lib/database/open.ts'
 import { type AuthRouterOptions, OAuthError } from '../../lib/index.ts'
 import { removeExpiredRows } from '../../lib/repositories/pruning/schedule.ts'
+import { expired } from '../../lib/schema.ts'
 import { stopClock } from '../support/clock.ts'
 import { authorizeUrl, callback, type Host, issuer, pkce, startHost } from '../support/host.ts'
 import { codeOf, expectErrorPage } from '../support/outcomes.ts'
@@ -268,7 +269,8 @@ describe('open registration', () => {
     await grantTo(used.client_id!)
     await host.oauth.clients.disable(disabled.client_id!)
     const { database } = openDatabase(host.database.knex, host.database.tablePrefix)
-    const prune = () => removeExpiredRows(database, { now: clock.now(), refreshTokenGracePeriod: 10 })
+    const prune = () =>
+      removeExpiredRows(database, { now: clock.now(), expired, refreshTokenGracePeriod: 10 })
     const left = async () =>
       (await table('client_registrations').orderBy('created_at').pluck('client_id')).sort()
     const before = await left()

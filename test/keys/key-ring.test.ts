@@ -25,6 +25,7 @@ import {
   listSigningKeys,
   type SigningKeyRecord,
 } from '../../lib/repositories/index.ts'
+import { migrations } from '../../lib/schema.ts'
 import { openTestDatabase, type TestDatabase } from '../support/database.ts'
 
 const [first, second] = ['the first secret of at least 32 bytes', 'the second secret of at least 32 bytes']
@@ -39,7 +40,7 @@ let problems: unknown[][]
 const openEmpty = async () => {
   server = openTestDatabase()
   db = openDatabase(server.knex, server.tablePrefix).database
-  await migrateDatabase(db)
+  await migrateDatabase(db, migrations)
 }
 
 // RSA keys take their time: most tests begin with the same ones.

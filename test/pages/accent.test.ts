@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { clampChroma, wcagContrast as contrast, converter, differenceEuclidean, formatHex } from 'culori'
 import { accentColours, accentRules, surfaces } from '../../lib/pages/theme/accent.ts'
-import { createViews } from '../../lib/pages/views.ts'
 import { fc, runs } from '../support/property.ts'
+import { createViews } from '../support/views.ts'
 
 const oklch = converter('oklch')
 const differenceOf = differenceEuclidean('oklab')

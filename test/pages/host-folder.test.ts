@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { PageModels } from '../../lib/pages/page-models.ts'
-import { createViews } from '../../lib/pages/views.ts'
+import { createViews } from '../support/views.ts'
 
 const client = { name: 'Order Desk', host: 'desk.example.com', unverified: false }
 const login: PageModels['login'] = { action: '/login', hidden: {}, client, username: '', confirm: false }

@@ -4,11 +4,10 @@ import type { Browser, Page } from 'playwright-core'
 import { adminSamples } from '../../lib/pages/admin-samples.ts'
 import type { PageModels, PageName } from '../../lib/pages/page-models.ts'
 import type { Sample } from '../../lib/pages/sample.ts'
-import { samples as userSamples } from '../../lib/pages/samples.ts'
-import { createViews } from '../../lib/pages/views.ts'
 import { launchBrowser, newPage } from '../support/browser.ts'
 import { openServer, type TestServer } from '../support/client-server.ts'
 import { describeWith } from '../support/services.ts'
+import { createViews, samples as userSamples } from '../support/views.ts'
 
 jest.setTimeout(120_000)
 

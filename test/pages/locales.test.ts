@@ -1,17 +1,22 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { LocaleOptions, ScopeOptions } from '../../lib/options/options.ts'
-import { createLanguages } from '../../lib/pages/i18n/languages.ts'
-import { ar } from '../../lib/pages/i18n/locales/ar.ts'
-import { de } from '../../lib/pages/i18n/locales/de.ts'
-import { en, type Translation } from '../../lib/pages/i18n/locales/en.ts'
-import { es } from '../../lib/pages/i18n/locales/es.ts'
-import { fr } from '../../lib/pages/i18n/locales/fr.ts'
-import { ja } from '../../lib/pages/i18n/locales/ja.ts'
+import * as arabic from '../../lib/pages/i18n/locales/ar.ts'
+import * as german from '../../lib/pages/i18n/locales/de.ts'
+import * as english from '../../lib/pages/i18n/locales/en.ts'
+import * as spanish from '../../lib/pages/i18n/locales/es.ts'
+import * as french from '../../lib/pages/i18n/locales/fr.ts'
+import * as japanese from '../../lib/pages/i18n/locales/ja.ts'
 import { createText } from '../../lib/pages/i18n/text.ts'
-import { samples } from '../../lib/pages/samples.ts'
-import { createViews } from '../../lib/pages/views.ts'
+import { createLanguages, createViews, samples, withFeatures } from '../support/views.ts'
 
+type Translation = english.Translation
+const ar: Translation = withFeatures(arabic.ar)
+const de: Translation = withFeatures(german.de)
+const en: Translation = withFeatures(english.en)
+const es: Translation = withFeatures(spanish.es)
+const fr: Translation = withFeatures(french.fr)
+const ja: Translation = withFeatures(japanese.ja)
 const translations: Translation[] = [ar, de, es, fr, ja]
 const all: Translation[] = [en, ...translations]
 const keys = Object.keys(en.texts)

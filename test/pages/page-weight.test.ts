@@ -1,6 +1,4 @@
-import { createLanguages } from '../../lib/pages/i18n/languages.ts'
-import { samples } from '../../lib/pages/samples.ts'
-import { createViews } from '../../lib/pages/views.ts'
+import { createLanguages, createViews, samples } from '../support/views.ts'
 
 jest.setTimeout(60_000)
 

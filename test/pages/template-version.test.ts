@@ -1,17 +1,19 @@
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { createAuthorizationServer } from '../../lib/authorization-server.ts'
 import { resolveOptions } from '../../lib/options/resolve.ts'
 import {
   copiedFiles,
   originOf,
+  ownFile,
   ownViews,
   runningVersion,
   warnOfOldCopies,
   withOrigin,
 } from '../../lib/pages/template-version.ts'
-import { createViews, type Views } from '../../lib/pages/views.ts'
+import type { Views } from '../../lib/pages/views.ts'
+import { compose } from '../../lib/router.ts'
+import { createViews } from '../support/views.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'origin-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -21,7 +23,7 @@ const copies = (name: string, version: string): string => {
   const target = join(folder, name)
   for (const file of copiedFiles()) {
     mkdirSync(dirname(join(target, file)), { recursive: true })
-    writeFileSync(join(target, file), withOrigin(file, readFileSync(join(ownViews, file), 'utf8'), version))
+    writeFileSync(join(target, file), withOrigin(file, readFileSync(ownFile(file), 'utf8'), version))
   }
   return target
 }
@@ -87,7 +89,7 @@ describe('copies of our templates', () => {
       { NODE_ENV: environment },
     )
     const told: string[] = []
-    createAuthorizationServer(options, [])
+    compose(options)
     expect(told.filter((text) => text.includes('copies from another version'))).toHaveLength(times)
   })
 

@@ -5,8 +5,8 @@ import { pathToFileURL } from 'node:url'
 import { en } from '../../lib/pages/i18n/locales/en.ts'
 import { createText } from '../../lib/pages/i18n/text.ts'
 import type { ConsentScope, PageModels } from '../../lib/pages/page-models.ts'
-import { createViews } from '../../lib/pages/views.ts'
 import { withoutOwnScript } from '../support/outcomes.ts'
+import { createViews } from '../support/views.ts'
 
 const client = { name: 'Order Desk', host: 'desk.example.com', unverified: false }
 const hidden = { request: 'lk_ar_1', csrf: 'token-1' }

@@ -1,6 +1,7 @@
 import supertest from 'supertest'
 import { openDatabase } from '../../lib/database/open.ts'
 import { removeExpiredRows } from '../../lib/repositories/pruning/schedule.ts'
+import { expired } from '../../lib/schema.ts'
 import { operationNames, operationsAt } from '../support/counted-operations.ts'
 import { authorizeUrl, type Host } from '../support/host.ts'
 import { codeOf } from '../support/outcomes.ts'
@@ -76,6 +77,7 @@ const everything = async (): Promise<void> => {
   await operationsAt(host)
   await removeExpiredRows(openDatabase(database.knex, database.tablePrefix).database, {
     now: Math.floor(Date.now() / 1000) + 10 ** 9,
+    expired,
     refreshTokenGracePeriod: 10,
   })
 }

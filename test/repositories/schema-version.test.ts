@@ -11,7 +11,7 @@ import {
   seedUsers,
 } from '../../lib/index.ts'
 import { removeExpiredRows } from '../../lib/repositories/pruning/schedule.ts'
-import { migrations } from '../../migrations/index.ts'
+import { expired, migrations } from '../../lib/schema.ts'
 import { openTestDatabase, type TestDatabase } from '../support/database.ts'
 import { authorizeUrl, type Host, startHost } from '../support/host.ts'
 import { codeOf } from '../support/outcomes.ts'
@@ -48,7 +48,7 @@ afterEach(async () => {
 
 const table = (name: string) => database.knex(`${database.tablePrefix}${name}`)
 const migrated = () => migrate(database.knex, { tablePrefix: database.tablePrefix })
-const version = () => schemaVersion(openDatabase(database.knex, database.tablePrefix).database)
+const version = () => schemaVersion(openDatabase(database.knex, database.tablePrefix).database, migrations)
 
 /** Records a migration as a newer version does. */
 const run = async (name: string): Promise<void> => {
@@ -159,7 +159,11 @@ test('running old code and old code that starts both work on an expanded schema'
     await host.oauth.users.export((await table('users').first()).id)
     await agent.submit(await agent.open('/oauth/logout'), 'csrf_token')
     expectError(await redeem(host, code), 400, 'invalid_grant')
-    await removeExpiredRows(openDatabase(knex, tablePrefix).database, { now: 1, refreshTokenGracePeriod: 10 })
+    await removeExpiredRows(openDatabase(knex, tablePrefix).database, {
+      now: 1,
+      expired,
+      refreshTokenGracePeriod: 10,
+    })
   }
   await everything(running)
 
@@ -203,7 +207,7 @@ test('reports a lock that a killed process left, with the statement that release
   await table('migrations').where({ name: last }).delete()
   await table('migrations_lock').update({ is_locked: 1 })
   const opened = openDatabase(database.knex, database.tablePrefix).database
-  await expect(migrateDatabase(opened, { attempts: 0 })).rejects.toThrow(
+  await expect(migrateDatabase(opened, migrations, { attempts: 0 })).rejects.toThrow(
     `another process is migrating; if it was killed, this releases its lock: update ${database.tablePrefix}migrations_lock set is_locked = 0`,
   )
   await table('migrations_lock').update({ is_locked: 0 })
@@ -238,12 +242,15 @@ test('an unavailable database causes the driver’s own error', async () => {
   await expect(version()).rejects.toBe(fault)
 })
 
-test('migrations are numbered consecutively, and each removal needs an earlier one', () => {
-  const names = [...migrations.keys()]
-  for (const [index, name] of names.entries()) {
+test('migrations of the core are numbered from 1, those of features from 101; each number is unique, and each removal needs an earlier one', () => {
+  const numbers = [...migrations.keys()].map((name) => {
     expect(name).toMatch(/^\d{3}_[a-z_]+?(_needs_\d{3})?$/)
-    expect(Number(name.slice(0, 3))).toBe(index + 1)
+    const number = Number(name.slice(0, 3))
     const [, needed] = /_needs_(\d+)$/.exec(name) ?? []
-    if (needed !== undefined) expect(Number(needed)).toBeLessThan(index + 1)
-  }
+    if (needed !== undefined) expect(Number(needed)).toBeLessThan(number)
+    return number
+  })
+  const ofCore = numbers.filter((number) => number <= 100)
+  expect(ofCore).toEqual(ofCore.map((_, index) => index + 1))
+  expect(new Set(numbers).size).toBe(numbers.length)
 })

@@ -2,10 +2,8 @@ import type { RequestListener } from 'node:http'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { adminSamples } from '../../lib/pages/admin-samples.ts'
-import { createLanguages } from '../../lib/pages/i18n/languages.ts'
-import { samples } from '../../lib/pages/samples.ts'
-import { createViews } from '../../lib/pages/views.ts'
 import { openServer } from './client-server.ts'
+import { createLanguages, createViews, samples } from './views.ts'
 
 /** Every page in every state, without a server behind it. */
 export interface Gallery {

@@ -1,9 +1,10 @@
 import { issueAuthorizationResponse } from '../../lib/authorization/issue.ts'
-import { type AuthorizationServer, createAuthorizationServer } from '../../lib/authorization-server.ts'
+import type { AuthorizationServer } from '../../lib/authorization-server.ts'
 import { resolveOptions } from '../../lib/options/resolve.ts'
 import type { ConsentReceipt } from '../../lib/protocol/consent.ts'
 import type { AuthorizationContext } from '../../lib/protocol/next-step.ts'
 import { createLogin, endLogin, findClient, findConsents } from '../../lib/repositories/index.ts'
+import { compose } from '../../lib/router.ts'
 import { callback, type Host, startHost } from '../support/host.ts'
 
 let host: Host
@@ -12,7 +13,7 @@ beforeAll(async () => {
   host = await startHost()
   const { knex: database, tablePrefix } = host.database
   const secrets = ['a secret of the tests that is long enough']
-  server = await createAuthorizationServer(resolveOptions({ database, tablePrefix, secrets }), []).ready()
+  server = await compose(resolveOptions({ database, tablePrefix, secrets })).server.ready()
 })
 afterAll(async () => {
   await server.close()

@@ -4,6 +4,7 @@ import type { UserMapping, UserRow } from '../../lib/options/options.ts'
 import { hashPassword } from '../../lib/passwords/passwords.ts'
 import { OAuthError } from '../../lib/protocol/errors.ts'
 import { createUser } from '../../lib/repositories/users.ts'
+import { migrations } from '../../lib/schema.ts'
 import { bcrypt, mapping, observed, req, sqlite } from '../support/observed-users.ts'
 import { countStatements } from '../support/statement-count.ts'
 
@@ -354,7 +355,7 @@ describe("the kit's own table", () => {
   const withAccounts = async () => {
     const knex = sqlite()
     const own = observed(knex, undefined)
-    await migrateDatabase(own.database)
+    await migrateDatabase(own.database, migrations)
     const passwordHash = await hashPassword('secret')
     await createUser(own.database, { ...account, passwordHash })
     await createUser(own.database, {

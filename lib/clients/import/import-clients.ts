@@ -31,7 +31,7 @@ export interface ClientImport {
  * @param options.progress is called after each client with how many are done
  */
 export const importClients = async (
-  registry: Pick<ClientRegistry, 'database' | 'now'>,
+  registry: Pick<ClientRegistry, 'database' | 'now' | 'installed'>,
   clients: readonly ImportedClient[],
   {
     dryRun,

@@ -28,7 +28,23 @@ export interface Languages {
 type LanguageOptions = Pick<Options, 'defaultLocale' | 'locales' | 'scopes'> &
   Partial<Pick<Options, 'logger'>>
 
-const ours: Readonly<Record<string, Dictionary>> = { ar, de, en, es, fr, ja }
+const ofCore: Readonly<Record<string, Dictionary>> = { ar, de, en, es, fr, ja }
+
+type Texts = Dictionary['texts']
+
+/** A feature that has texts. */
+export interface Texted {
+  readonly texts: Readonly<Record<string, Texts>>
+}
+
+/** The built-in languages with the texts of the core and of the features. */
+const builtIn = (features: readonly Texted[]): Readonly<Record<string, Dictionary>> =>
+  Object.fromEntries(
+    Object.entries(ofCore).map(([tag, dictionary]) => {
+      const added = features.map(({ texts }) => texts[tag])
+      return [tag, { ...dictionary, texts: Object.assign({}, dictionary.texts, ...added) }]
+    }),
+  )
 
 const rightToLeft = ['Adlm', 'Arab', 'Hebr', 'Mand', 'Nkoo', 'Rohg', 'Samr', 'Syrc', 'Thaa', 'Yezi']
 
@@ -47,10 +63,10 @@ const isClaimText = (key: string): boolean => key.startsWith('claim.')
 const placeholdersOf = (text: string): string[] =>
   [...text.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
 
-const assertTexts = (where: string, texts: LocaleOptions['texts']): void => {
-  const keys = Object.keys(en.texts)
+const assertTexts = (english: Texts, where: string, texts: LocaleOptions['texts']): void => {
+  const keys = Object.keys(english)
   for (const [key, text] of Object.entries(texts)) {
-    const original = Object.entries(en.texts).find(([name]) => name === key)?.[1]
+    const original = Object.entries(english).find(([name]) => name === key)?.[1]
     if (original === undefined && !isClaimText(key)) {
       refuse(`${where}['${key}'] is not a key of the pages’ texts; did you mean '${closest(key, keys)}'?`)
     }
@@ -65,7 +81,7 @@ const assertTexts = (where: string, texts: LocaleOptions['texts']): void => {
 
 /** Refuses scope texts in an unknown language, because no page would show them. */
 const assertScopeLanguages = ({ scopes }: LanguageOptions, tags: readonly string[]): void => {
-  const known = [...new Set([...tags, ...Object.keys(ours)])]
+  const known = [...new Set([...tags, ...Object.keys(ofCore)])]
   for (const [name, { locales = {} }] of Object.entries(scopes)) {
     for (const tag of Object.keys(locales).filter((each) => !known.includes(each))) {
       refuse(
@@ -94,12 +110,13 @@ const enabledTags = ({ defaultLocale, locales, scopes, logger }: LanguageOptions
     }
     return false
   }
-  return [...new Set([...Object.keys(ours), ...Object.keys(locales)])].filter(isEnabled).sort()
+  return [...new Set([...Object.keys(ofCore), ...Object.keys(locales)])].filter(isEnabled).sort()
 }
 
 /** Names the texts that a language of the host lacks: pages show them in another language. */
 const warnOfMissingTexts = (
   { locales, logger }: LanguageOptions,
+  english: Texts,
   tag: string,
   tags: readonly string[],
 ): void => {
@@ -108,8 +125,8 @@ const warnOfMissingTexts = (
     [tag],
     tags.filter((each) => each !== tag),
   )
-  if (typeof own !== 'object' || Object.hasOwn(ours, tag) || parent !== undefined) return
-  const missing = Object.keys(en.texts).filter((key) => !Object.hasOwn(own.texts, key))
+  if (typeof own !== 'object' || Object.hasOwn(ofCore, tag) || parent !== undefined) return
+  const missing = Object.keys(english).filter((key) => !Object.hasOwn(own.texts, key))
   if (missing.length === 0) return
   const some = missing.slice(0, 3).join(', ')
   logger?.warn(
@@ -121,14 +138,17 @@ const warnOfMissingTexts = (
  * Prepares the languages of a host. Texts that are missing in one of its languages come from the parent language (`de`
  * for `de-AT`), then from the default language, then from English, so that a new text in an update breaks nothing.
  *
+ * @param features add their texts to those of the core
  * @throws OptionsError for an unknown text or placeholder, and for a default language that is not enabled
  */
-export const createLanguages = (options: LanguageOptions): Languages => {
+export const createLanguages = (options: LanguageOptions, features: readonly Texted[] = []): Languages => {
+  const ours = builtIn(features)
+  const english = ours.en?.texts ?? en.texts
   const { defaultLocale, locales } = options
   const hosts = Object.entries(locales)
   for (const [tag, locale] of hosts) {
-    if (typeof locale === 'object') assertTexts(`locales['${tag}'].texts`, locale.texts)
-    else if (locale && !Object.hasOwn(ours, tag))
+    if (typeof locale === 'object') assertTexts(english, `locales['${tag}'].texts`, locale.texts)
+    else if (locale && !Object.hasOwn(ofCore, tag))
       refuse(`locales['${tag}'] must have texts: it is not a built-in language`)
   }
   const tags = enabledTags(options)
@@ -139,7 +159,7 @@ export const createLanguages = (options: LanguageOptions): Languages => {
   }
   assertScopeLanguages(options, tags)
 
-  for (const tag of tags) warnOfMissingTexts(options, tag, tags)
+  for (const tag of tags) warnOfMissingTexts(options, english, tag, tags)
 
   const wordsOf = (tag: string): LocaleOptions['texts'] => {
     const own = locales[tag]
@@ -152,7 +172,7 @@ export const createLanguages = (options: LanguageOptions): Languages => {
     const own = locales[tag]
     const known = Object.hasOwn(ours, tag) ? ours[tag]?.direction : undefined
     const direction = (typeof own === 'object' ? own.direction : undefined) ?? known ?? directionOf(tag)
-    const texts = { ...en.texts, ...wordsOf(defaultLocale), ...(parent && wordsOf(parent)), ...wordsOf(tag) }
+    const texts = { ...english, ...wordsOf(defaultLocale), ...(parent && wordsOf(parent)), ...wordsOf(tag) }
     return { language: tag, direction, texts }
   }
   const dictionaries = new Map(tags.map((tag) => [tag, build(tag)]))

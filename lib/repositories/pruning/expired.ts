@@ -29,8 +29,14 @@ const expiredIn = (name: string, key: string) => {
   return { name, find, remove, keyOf: (row: Row): string => text(row, key) }
 }
 
-/** @param retention seconds that rows stay after their expiry */
-const removeFrom = (name: string, key: string, retention = 0): RemoveExpired => {
+/**
+ * Removes the rows of a table with a column `expires_at`.
+ *
+ * @param key the column that names a row
+ * @param retention seconds that rows stay after their expiry
+ * @example removeFrom('replays', 'hash')
+ */
+export const removeFrom = (name: string, key: string, retention = 0): RemoveExpired => {
   const expired = expiredIn(name, key)
   return async function* (db, { before: now }) {
     const before = now - retention
@@ -56,8 +62,6 @@ export const removeExpiredPendingLogins = removeFrom('pending_logins', 'id')
 /** Second factors that their users have not confirmed in time; the others do not expire. */
 export const removeUnconfirmedSecondFactors = removeFrom('second_factors', 'subject')
 export const removeExpiredEvents = removeFrom('events', 'id')
-/** A month later, so that users see which of their tokens has expired. */
-export const removeExpiredPersonalTokens = removeFrom('personal_tokens', 'hash', 30 * day)
 
 const logins = expiredIn('logins', 'sid')
 
@@ -86,6 +90,5 @@ export const removals: readonly RemoveExpired[] = [
   removeExpiredPendingLogins,
   removeUnconfirmedSecondFactors,
   removeExpiredEvents,
-  removeExpiredPersonalTokens,
   removeUnusedClients,
 ]

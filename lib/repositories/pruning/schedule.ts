@@ -1,7 +1,7 @@
 import type { Database } from '../../database/types.ts'
 import type { Logger } from '../../options/options.ts'
 import { removeSuccessors } from '../refresh-tokens.ts'
-import { removals } from './expired.ts'
+import type { RemoveExpired } from './expired.ts'
 
 /** Seconds that a row stays after its expiry, because the clocks of processes differ and requests take time. */
 const grace = 60
@@ -30,6 +30,7 @@ const wait = (milliseconds: number, signal?: AbortSignal, { ref = true } = {}): 
  * that requests come first. Several processes can do this at the same time.
  *
  * @param now epoch seconds
+ * @param expired how the expired rows of each table are removed
  * @param refreshTokenGracePeriod seconds in which a refresh may be repeated; successors are kept for that long
  * @param signal stops the work early
  * @param progress is called after each batch with the numbers of rows removed so far
@@ -39,18 +40,20 @@ export const removeExpiredRows = async (
   database: Database,
   {
     now,
+    expired,
     refreshTokenGracePeriod,
     signal,
     progress,
   }: {
     now: number
+    expired: readonly RemoveExpired[]
     refreshTokenGracePeriod: number
     signal?: AbortSignal
     progress?: (removed: ReadonlyMap<string, number>) => void
   },
 ): Promise<ReadonlyMap<string, number>> => {
   const removed = new Map<string, number>()
-  for (const remove of removals) {
+  for (const remove of expired) {
     let begun = performance.now()
     for await (const { table, count } of remove(database, { before: now - grace })) {
       removed.set(table, (removed.get(table) ?? 0) + count)
@@ -71,6 +74,7 @@ export const removeExpiredRows = async (
 
 export interface PruningContext {
   readonly database: Database
+  readonly expired: readonly RemoveExpired[]
   readonly logger: Pick<Logger, 'error'>
   /** Seconds in which a refresh may be repeated. */
   readonly refreshTokenGracePeriod: number
@@ -84,12 +88,12 @@ export interface PruningContext {
 
 /** Removes expired rows about every ten minutes until the signal is aborted. Logs the first of several failures. */
 export const keepPruning = async (context: PruningContext): Promise<void> => {
-  const { database, logger, refreshTokenGracePeriod, signal } = context
+  const { database, expired, logger, refreshTokenGracePeriod, signal } = context
   let isFailing = false
   const run = async (): Promise<void> => {
     try {
       await context.ready()
-      await removeExpiredRows(database, { now: context.now(), refreshTokenGracePeriod, signal })
+      await removeExpiredRows(database, { now: context.now(), expired, refreshTokenGracePeriod, signal })
       isFailing = false
     } catch (error) {
       if (!isFailing) logger.error('latchkey: expired rows could not be removed', error)

@@ -1,21 +1,22 @@
-import { issuePersonalToken } from '../account/personal-tokens.ts'
-import { scopeWords } from '../authorization/consent-scopes.ts'
-import type { PageContext } from '../http/context.ts'
-import { formParameters } from '../http/form.ts'
-import type { Endpoint } from '../http/route.ts'
-import { redirectToPage } from '../http/send.ts'
-import { ownPath } from '../http/urls.ts'
-import type { PersonalTokenFormError } from '../pages/personal-token-models.ts'
-import type { Organization } from '../protocol/organization.ts'
-import type { Parameters } from '../protocol/parameters.ts'
-import { parseTokenDays, parseTokenName } from '../protocol/personal-token.ts'
-import { bindBrowser, boundBrowser } from '../sessions/browser-binding.ts'
-import { assertCsrf, csrfToken, type FormPurpose } from '../sessions/csrf.ts'
-import { type ActiveLogin, activeLogin, recentLogin } from '../sessions/login.ts'
-import { leaveOutcome } from '../sessions/notice.ts'
-import { findOrganizations } from '../users/users.ts'
-import { showAccountLogin, submitAccountLogin } from './account-login.ts'
-import { aboutTokensOf, personalTokenFormPath, personalTokensPath } from './personal-tokens.ts'
+import { scopeWords } from '../../authorization/consent-scopes.ts'
+import { showAccountLogin, submitAccountLogin } from '../../endpoints/account-login.ts'
+import type { PageContext } from '../../http/context.ts'
+import { formParameters } from '../../http/form.ts'
+import type { Endpoint } from '../../http/route.ts'
+import { redirectToPage } from '../../http/send.ts'
+import { ownPath } from '../../http/urls.ts'
+import type { Organization } from '../../protocol/organization.ts'
+import type { Parameters } from '../../protocol/parameters.ts'
+import { bindBrowser, boundBrowser } from '../../sessions/browser-binding.ts'
+import { assertCsrf, csrfToken, type FormPurpose } from '../../sessions/csrf.ts'
+import { type ActiveLogin, activeLogin, recentLogin } from '../../sessions/login.ts'
+import { leaveOutcome } from '../../sessions/notice.ts'
+import { findOrganizations } from '../../users/users.ts'
+import { issuePersonalToken } from './issue.ts'
+import { aboutTokensOf, personalTokenFormPath, personalTokensPath } from './list-page.ts'
+import type { PersonalTokenFormError } from './models.ts'
+import type { PersonalTokenOption } from './option.ts'
+import { parseTokenDays, parseTokenName } from './rules.ts'
 
 const day = 86_400
 /** Characters that are read of each field. */
@@ -29,12 +30,7 @@ interface Typed {
   readonly organization: string | undefined
 }
 
-const optionOf = ({ server }: PageContext) => {
-  const own = server.options.features.personalAccessTokens
-  // The endpoint exists only with the option.
-  if (own === undefined) throw new Error('features.personalAccessTokens is off')
-  return { ...own, maxDays: Math.floor(own.maxLifetime / day) }
-}
+const maxDaysOf = ({ maxLifetime }: PersonalTokenOption): number => Math.floor(maxLifetime / day)
 
 /** A form is for one user. */
 const purposeOf = ({ login }: ActiveLogin, browser: FormPurpose['browser']): FormPurpose => ({
@@ -45,12 +41,14 @@ const purposeOf = ({ login }: ActiveLogin, browser: FormPurpose['browser']): For
 
 const showForm = (
   context: PageContext,
+  option: PersonalTokenOption,
   active: ActiveLogin,
   organizations: readonly Organization[] | undefined,
   refused?: { readonly typed: Typed; readonly error: PersonalTokenFormError },
 ): void => {
   const { server, language } = context
-  const { scopes, maxDays } = optionOf(context)
+  const { scopes } = option
+  const maxDays = maxDaysOf(option)
   const initial: Typed = {
     name: '',
     days: String(Math.min(30, maxDays)),
@@ -61,15 +59,20 @@ const showForm = (
   const model = {
     action: ownPath(server, personalTokenFormPath),
     hidden: { decision: 'create', csrf_token: csrfToken(server, purposeOf(active, bindBrowser(context))) },
-    ...{ name: typed.name, days: typed.days, maxDays },
+    name: typed.name,
+    days: typed.days,
+    maxDays,
     ...(organizations !== undefined &&
       organizations.length > 1 && {
         organizations: organizations.map(({ id, name }) => ({
-          ...{ id, name, isChosen: id === refused?.typed.organization },
+          id,
+          name,
+          isChosen: id === refused?.typed.organization,
         })),
       }),
     scopes: scopes.map((name) => ({
-      ...{ ...scopeWords(server, name, language), name },
+      ...scopeWords(server, name, language),
+      name,
       isHighRisk: server.options.scopes[name]?.risk === 'high',
       checked: typed.scopes.includes(name),
     })),
@@ -124,13 +127,13 @@ const choiceOf = (
   return days === undefined ? 'days' : { name, days, ...(organization !== undefined && { organization }) }
 }
 
-const show = async (context: PageContext): Promise<void> => {
+const show = async (context: PageContext, option: PersonalTokenOption): Promise<void> => {
   const admitted = await admit(context)
-  if (admitted) showForm(context, admitted.active, admitted.organizations)
+  if (admitted) showForm(context, option, admitted.active, admitted.organizations)
 }
 
 /** Creates a token, which the list then shows once. Without `decision` it is the sign-in form. */
-const submit = async (context: PageContext): Promise<void> => {
+const submit = async (context: PageContext, option: PersonalTokenOption): Promise<void> => {
   const { server, req, res, info } = context
   const form = formParameters(req)
   if (!form.has('decision')) return submitAccountLogin(context, personalTokenFormPath)
@@ -139,15 +142,17 @@ const submit = async (context: PageContext): Promise<void> => {
   const { active, organizations } = admitted
   const browser = boundBrowser(context)
   assertCsrf(context, form, browser && purposeOf(active, browser))
-  const { scopes: offered, maxDays } = optionOf(context)
-  const typed = typedIn(form, offered)
+  const maxDays = maxDaysOf(option)
+  const typed = typedIn(form, option.scopes)
   const choice = choiceOf(typed, organizations, maxDays)
-  if (typeof choice === 'string') return showForm(context, active, organizations, { typed, error: choice })
+  if (typeof choice === 'string')
+    return showForm(context, option, active, organizations, { typed, error: choice })
   const { days, ...chosen } = choice
   const expiresAt = server.now() + days * day
   const { subject } = active.login
   const created = await issuePersonalToken(
     server,
+    option,
     { ...chosen, subject, scopes: typed.scopes, expiresAt },
     info,
   )
@@ -159,8 +164,8 @@ const submit = async (context: PageContext): Promise<void> => {
   redirectToPage(res, ownPath(server, personalTokensPath))
 }
 
-/** The form of a new personal access token: `features.personalAccessTokens`. */
-export const personalTokenFormEndpoint: Endpoint<PageContext> = {
+/** The form of a new personal access token. */
+export const personalTokenFormPage = (option: PersonalTokenOption): Endpoint<PageContext> => ({
   path: personalTokenFormPath,
-  methods: { GET: show, POST: submit },
-}
+  methods: { GET: (context) => show(context, option), POST: (context) => submit(context, option) },
+})

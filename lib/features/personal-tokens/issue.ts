@@ -1,17 +1,35 @@
-import type { AuthorizationServer } from '../authorization-server.ts'
-import { freeSlot } from '../clients/developers.ts'
-import { isUniqueViolation } from '../database/errors.ts'
-import { transaction } from '../database/transaction.ts'
-import { createPersonalTokenValue } from '../keys/personal-token.ts'
-import { hashSecret, randomId } from '../keys/secrets.ts'
-import type { RequestInfo } from '../protocol/request-info.ts'
+import type { AuthorizationServer } from '../../authorization-server.ts'
+import { isUniqueViolation } from '../../database/errors.ts'
+import { transaction } from '../../database/transaction.ts'
+import { hashSecret, randomId } from '../../keys/secrets.ts'
+import type { RequestInfo } from '../../protocol/request-info.ts'
+import { freeSlot } from '../../repositories/slots.ts'
+import type { PersonalTokenOption } from './option.ts'
 import {
   createPersonalToken,
   listPersonalTokenSlots,
   type PersonalToken,
   removeEndedPersonalTokens,
   removePersonalToken,
-} from '../repositories/index.ts'
+} from './table.ts'
+import { createPersonalTokenValue } from './value.ts'
+
+declare module '../../events/event.ts' {
+  interface EventDetails {
+    /** A user made a personal access token. */
+    'token.personal.created': {
+      readonly subject: string
+      /** Names the token; it is not a secret. */
+      readonly tokenId: string
+      readonly name: string
+      readonly scopes: readonly string[]
+      /** Epoch seconds. */
+      readonly expiresAt: number
+    }
+    /** A personal access token was revoked. */
+    'token.personal.revoked': { readonly subject: string; readonly tokenId: string }
+  }
+}
 
 /** What a user chooses for a personal access token. */
 export type PersonalTokenChoice = Pick<
@@ -19,7 +37,7 @@ export type PersonalTokenChoice = Pick<
   'subject' | 'name' | 'scopes' | 'organization' | 'expiresAt'
 >
 
-type Context = Pick<AuthorizationServer, 'database' | 'options' | 'events' | 'now'>
+type Context = Pick<AuthorizationServer, 'database' | 'events' | 'now'>
 
 /**
  * Creates a personal access token. The caller has checked what the user chose.
@@ -28,18 +46,17 @@ type Context = Pick<AuthorizationServer, 'database' | 'options' | 'events' | 'no
  */
 export const issuePersonalToken = async (
   context: Context,
+  option: Pick<PersonalTokenOption, 'prefix' | 'maxPerUser'>,
   choice: PersonalTokenChoice,
   info?: RequestInfo,
 ): Promise<{ readonly id: string; readonly value: string } | undefined> => {
-  const { database, options, events, now: clock } = context
-  const own = options.features.personalAccessTokens
-  if (own === undefined) return undefined
+  const { database, events, now: clock } = context
   const { subject, name, scopes, expiresAt } = choice
-  const [id, value, now] = [randomId(), createPersonalTokenValue(own.prefix), clock()]
+  const [id, value, now] = [randomId(), createPersonalTokenValue(option.prefix), clock()]
   try {
     const isStored = await transaction(database, async (tx) => {
       await removeEndedPersonalTokens(tx, { subject, now })
-      const slot = freeSlot(await listPersonalTokenSlots(tx, { subject }), own.maxPerUser)
+      const slot = freeSlot(await listPersonalTokenSlots(tx, { subject }), option.maxPerUser)
       if (slot === undefined) return false
       await createPersonalToken(tx, { ...choice, hash: hashSecret(value), id, slot, now })
       return true
@@ -47,7 +64,7 @@ export const issuePersonalToken = async (
     if (!isStored) return undefined
   } catch (error) {
     // A parallel request of the same user has taken the slot.
-    if (isUniqueViolation(error)) return issuePersonalToken(context, choice, info)
+    if (isUniqueViolation(error)) return issuePersonalToken(context, option, choice, info)
     throw error
   }
   events.announce('token.personal.created', info, { subject, tokenId: id, name, scopes, expiresAt })

@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib'
-import { randomString } from './secrets.ts'
+import { randomString } from '../../keys/secrets.ts'
 
 // The form of the tokens of GitHub: a prefix, random letters and digits, and a checksum, so that a scanner recognises a
 // leaked token without asking anyone.

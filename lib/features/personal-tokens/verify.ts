@@ -1,11 +1,12 @@
-import type { AuthorizationServer } from '../authorization-server.ts'
-import { isPersonalTokenValue } from '../keys/personal-token.ts'
-import { hashSecret } from '../keys/secrets.ts'
-import { parseClientMetadata } from '../protocol/client-metadata.ts'
-import { intersectScopes } from '../protocol/scope.ts'
-import { bearer } from '../protocol/token-binding.ts'
-import { findPersonalToken, type PersonalToken, touchPersonalToken } from '../repositories/index.ts'
-import { belongsToOrganization } from '../users/users.ts'
+import type { AuthorizationServer } from '../../authorization-server.ts'
+import { hashSecret } from '../../keys/secrets.ts'
+import { parseClientMetadata } from '../../protocol/client-metadata.ts'
+import { intersectScopes } from '../../protocol/scope.ts'
+import { bearer } from '../../protocol/token-binding.ts'
+import type { TokenWithUser } from '../../tokens/access-token.ts'
+import { belongsToOrganization } from '../../users/users.ts'
+import type { PersonalTokenOption } from './option.ts'
+import { findPersonalToken, type PersonalToken, touchPersonalToken } from './table.ts'
 
 /** Seconds within which the last use is not stored again: users see the day, and most requests need no write. */
 const usedWithin = 3600
@@ -15,15 +16,6 @@ const noClient = parseClientMetadata({ grant_types: [] })
 
 /** What APIs see as the client of a personal token. No client has such an id, because that of the token is random. */
 export const personalClientId = ({ id }: Pick<PersonalToken, 'id'>): string => `personal:${id}`
-
-/** Whether a value is a personal access token of this host; false if it has none. */
-export const isPersonalToken = (
-  { options }: Pick<AuthorizationServer, 'options'>,
-  value: string,
-): boolean => {
-  const { personalAccessTokens: own } = options.features
-  return own !== undefined && isPersonalTokenValue(own.prefix, value)
-}
 
 const noteUse = (server: AuthorizationServer, { id, lastUsedAt }: PersonalToken, now: number): void => {
   const before = now - usedWithin
@@ -37,20 +29,27 @@ const noteUse = (server: AuthorizationServer, { id, lastUsedAt }: PersonalToken,
  *
  * @returns undefined if it is not valid
  */
-export const verifyPersonalToken = async (server: AuthorizationServer, value: string) => {
-  const { personalAccessTokens: own } = server.options.features
+export const verifyPersonalToken = async (
+  server: AuthorizationServer,
+  option: Pick<PersonalTokenOption, 'scopes'>,
+  value: string,
+): Promise<TokenWithUser | undefined> => {
   const found = await findPersonalToken(server.database, { hash: hashSecret(value) })
   const now = server.now()
-  if (own === undefined || found === undefined || found.expiresAt <= now) return undefined
+  if (found === undefined || found.expiresAt <= now) return undefined
   const { id, name, subject, organization, expiresAt } = found
   const user = await server.users.find(subject)
   if (user === undefined) return undefined
   if (!(await belongsToOrganization(server.options.organizations, user, organization))) return undefined
   noteUse(server, found, now)
   const token = {
-    ...{ subject, clientId: personalClientId(found), resources: [], issuedAt: found.createdAt, expiresAt },
-    scopes: intersectScopes(found.scopes, own.scopes),
-    personalToken: { id, name },
+    subject,
+    clientId: personalClientId(found),
+    resources: [],
+    issuedAt: found.createdAt,
+    expiresAt,
+    scopes: intersectScopes(found.scopes, option.scopes),
+    claims: { personal_token: { id, name } },
     ...(organization !== undefined && { organization }),
   }
   return { token, binding: bearer, user, client: noClient, details: undefined }

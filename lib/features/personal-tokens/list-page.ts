@@ -1,20 +1,21 @@
-import { revokePersonalToken } from '../account/personal-tokens.ts'
-import { scopeWords } from '../authorization/consent-scopes.ts'
-import type { PageContext } from '../http/context.ts'
-import { formParameters, queryParameters } from '../http/form.ts'
-import type { Endpoint } from '../http/route.ts'
-import { redirectToPage } from '../http/send.ts'
-import { ownPath } from '../http/urls.ts'
-import type { PersonalTokenCard } from '../pages/personal-token-models.ts'
-import { listPersonalTokens, type PersonalToken } from '../repositories/index.ts'
-import { bindBrowser, boundBrowser } from '../sessions/browser-binding.ts'
-import { assertCsrf, csrfToken, type FormPurpose } from '../sessions/csrf.ts'
-import { type ActiveLogin, activeLogin } from '../sessions/login.ts'
-import { leaveOutcome, takeOutcome } from '../sessions/notice.ts'
-import { findOrganizations } from '../users/users.ts'
-import { showAccountLogin, submitAccountLogin } from './account-login.ts'
-import { otherAccountPages } from './account-pages.ts'
-import { iso } from './page-values.ts'
+import { scopeWords } from '../../authorization/consent-scopes.ts'
+import { showAccountLogin, submitAccountLogin } from '../../endpoints/account-login.ts'
+import { otherAccountPages } from '../../endpoints/account-pages.ts'
+import { iso } from '../../endpoints/page-values.ts'
+import type { PageContext } from '../../http/context.ts'
+import { formParameters, queryParameters } from '../../http/form.ts'
+import type { Endpoint } from '../../http/route.ts'
+import { redirectToPage } from '../../http/send.ts'
+import { ownPath } from '../../http/urls.ts'
+import { bindBrowser, boundBrowser } from '../../sessions/browser-binding.ts'
+import { assertCsrf, csrfToken, type FormPurpose } from '../../sessions/csrf.ts'
+import { type ActiveLogin, activeLogin } from '../../sessions/login.ts'
+import { leaveOutcome, takeOutcome } from '../../sessions/notice.ts'
+import { findOrganizations } from '../../users/users.ts'
+import { revokePersonalToken } from './issue.ts'
+import type { PersonalTokenCard } from './models.ts'
+import type { PersonalTokenOption } from './option.ts'
+import { listPersonalTokens, type PersonalToken } from './table.ts'
 
 /** The list of a user's personal access tokens. */
 export const personalTokensPath = '/account/tokens'
@@ -47,6 +48,7 @@ const cardOf = (
 
 const showTokens = async (
   context: PageContext,
+  { maxPerUser }: PersonalTokenOption,
   active: ActiveLogin,
   tokens: readonly PersonalToken[],
 ): Promise<void> => {
@@ -56,14 +58,15 @@ const showTokens = async (
   const outcome = takeOutcome(context, aboutTokensOf(active))
   const value = outcome?.secret
   const created = tokens.find(({ id }) => id === outcome?.about)
-  const max = server.options.features.personalAccessTokens?.maxPerUser ?? 0
-  const isFull = tokens.filter(({ expiresAt }) => expiresAt > server.now()).length >= max
+  const isFull = tokens.filter(({ expiresAt }) => expiresAt > server.now()).length >= maxPerUser
   context.send('personal-tokens', {
     username: active.user.username,
     tokens: tokens.map((token) => cardOf(context, token, names)),
     ...(created && value !== undefined && { created: { name: created.name, value } }),
     ...(outcome?.act === 'revoked' && { notice: 'revoked' as const }),
-    ...(isFull ? { max } : organizations?.length !== 0 && { newUrl: ownPath(server, personalTokenFormPath) }),
+    ...(isFull
+      ? { max: maxPerUser }
+      : organizations?.length !== 0 && { newUrl: ownPath(server, personalTokenFormPath) }),
     otherPages: otherAccountPages(server, 'personal-tokens'),
   })
 }
@@ -86,7 +89,7 @@ const showRevocation = (context: PageContext, active: ActiveLogin, { id, name }:
 }
 
 /** The user's tokens; with `id` the page that asks whether to revoke that one. */
-const show = async (context: PageContext): Promise<void> => {
+const show = async (context: PageContext, option: PersonalTokenOption): Promise<void> => {
   const { server, req } = context
   const active = await activeLogin(context)
   if (active === undefined) return showAccountLogin(context, personalTokensPath)
@@ -94,7 +97,7 @@ const show = async (context: PageContext): Promise<void> => {
   const named = queryParameters(req).optional(idParameter)
   const token = tokens.find(({ id }) => id === named)
   if (token) showRevocation(context, active, token)
-  else await showTokens(context, active, tokens)
+  else await showTokens(context, option, active, tokens)
 }
 
 /** The revocation of one token; without `id` the sign-in form. */
@@ -113,8 +116,8 @@ const submit = async (context: PageContext): Promise<void> => {
   redirectToPage(res, ownPath(server, personalTokensPath))
 }
 
-/** The personal access tokens of the user: `features.personalAccessTokens`. */
-export const personalTokensEndpoint: Endpoint<PageContext> = {
+/** The list of the user's personal access tokens. */
+export const personalTokensPage = (option: PersonalTokenOption): Endpoint<PageContext> => ({
   path: personalTokensPath,
-  methods: { GET: show, POST: submit },
-}
+  methods: { GET: (context) => show(context, option), POST: submit },
+})

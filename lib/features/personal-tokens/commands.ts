@@ -1,12 +1,11 @@
-import { assertSchema } from '../authorization-server.ts'
+import { note, print, titledTable } from '../../cli/terminal.ts'
+import type { Command } from '../../command.ts'
 import {
   findPersonalTokenById,
   listPersonalTokens,
   type PersonalToken,
   removePersonalToken,
-} from '../repositories/index.ts'
-import type { Command } from './command.ts'
-import { note, print, titledTable } from './terminal.ts'
+} from './table.ts'
 
 const day = (time: number | null): string =>
   time === null ? 'never' : new Date(time * 1000).toISOString().slice(0, 10)
@@ -30,7 +29,6 @@ export const listPersonalTokensCommand: Command = {
   example: 'latchkey personal-tokens list 42',
   async run({ database }, invocation) {
     const [subject = ''] = invocation.arguments
-    await assertSchema(database)
     const tokens = await listPersonalTokens(database, { subject })
     if (invocation.flag('json')) return print(JSON.stringify(tokens, null, 2))
     if (tokens.length === 0) return note(`user ${subject} has no personal access token`)
@@ -49,7 +47,6 @@ export const revokePersonalTokenCommand: Command = {
   example: 'latchkey personal-tokens revoke Zt3yAqX0mS1Vh6cJ9kLw2Q',
   async run({ database }, invocation) {
     const [id = ''] = invocation.arguments
-    await assertSchema(database)
     const token = await findPersonalTokenById(database, { id })
     if (token === undefined || !(await removePersonalToken(database, token)))
       throw new Error(`no personal access token has the id ${id}`)

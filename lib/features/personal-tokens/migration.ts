@@ -1,4 +1,4 @@
-import { byteForByte, hashLength, type SchemaChange } from './migration.ts'
+import { byteForByte, hashLength, type SchemaChange } from '../../../migrations/migration.ts'
 
 /** Personal access tokens, which users make for themselves. */
 export const personalTokens: SchemaChange = {

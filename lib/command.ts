@@ -1,5 +1,7 @@
-import type { OpenedDatabase } from '../database/open.ts'
-import type { Options } from '../options/resolve.ts'
+import type { ClientRegistry } from './clients/register.ts'
+import type { OpenedDatabase } from './database/open.ts'
+import type { Options } from './options/resolve.ts'
+import type { TokenBinding } from './protocol/token-binding.ts'
 
 /** An option of a command, with its help text. */
 export interface CommandOption {
@@ -23,6 +25,8 @@ export interface Invocation {
 /** What a command works with. The database is closed afterwards. */
 export interface CommandContext extends OpenedDatabase {
   readonly options: Options
+  /** The features, which may store something about clients. */
+  readonly installed: ClientRegistry['installed']
   /** Epoch seconds. */
   now(): number
 }
@@ -44,6 +48,8 @@ interface Description {
   readonly example: string
   /** Whether it may create an SQLite file. @default false, so that no command works on a new, empty database */
   readonly createsDatabase?: boolean
+  /** Whether it runs only if the tables are those of this version. @default true */
+  readonly needsSchema?: boolean
   /** Checks the invocation before the database is opened. */
   check?(invocation: Invocation): void
 }
@@ -74,4 +80,24 @@ export class UsageError extends Error {
 /** The user pressed Ctrl-C: exit code 130. */
 export class Cancelled extends Error {
   override readonly name = 'Cancelled'
+}
+
+/** What an operator may know of a token. */
+export interface InspectedToken {
+  readonly type: string
+  /** `active`, or why it is refused. */
+  readonly state: string
+  readonly clientId: string
+  readonly subject: string | undefined
+  readonly scopes: readonly string[]
+  readonly resources: readonly string[]
+  readonly binding: TokenBinding | undefined
+  /** Epoch seconds. */
+  readonly issuedAt: number | undefined
+  /** Epoch seconds. */
+  readonly expiresAt: number
+  /** The grant that it belongs to; absent if the client acts for itself. */
+  readonly authorizationId?: string
+  /** Further lines to print, by their heading. */
+  readonly more?: Readonly<Record<string, string>>
 }

@@ -1,5 +1,5 @@
-import { command, number, numberOrNull, query, scopes, text, textOrNull } from '../database/statement.ts'
-import type { Database, Row } from '../database/types.ts'
+import { command, number, numberOrNull, query, scopes, text, textOrNull } from '../../database/statement.ts'
+import type { Database, Row } from '../../database/types.ts'
 
 /** A personal access token, which a user made. Times are epoch seconds. */
 export interface PersonalToken {
@@ -165,4 +165,23 @@ export const removeEndedPersonalTokens = async (
   values: { subject: string; now: number },
 ): Promise<void> => {
   await removeEnded(db, values)
+}
+
+/** What is exported about a personal access token. */
+export type PersonalTokenExport = Omit<PersonalToken, 'subject'>
+
+declare module '../../account/user-records.ts' {
+  interface UserExport {
+    /** Personal access tokens that are not revoked; absent without any. */
+    readonly personalTokens?: readonly PersonalTokenExport[]
+  }
+}
+
+/** The part of `oauth.users.export()` about a user's personal access tokens. */
+export const exportPersonalTokens = async (
+  db: Database,
+  subject: string,
+): Promise<{ readonly personalTokens?: readonly PersonalTokenExport[] }> => {
+  const tokens = (await listPersonalTokens(db, { subject })).map(({ subject: _, ...token }) => token)
+  return tokens.length === 0 ? {} : { personalTokens: tokens }
 }

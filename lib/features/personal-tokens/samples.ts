@@ -1,5 +1,6 @@
-import type { PersonalTokenCard, PersonalTokenPageModels } from './personal-token-models.ts'
-import { long, type Sample } from './sample.ts'
+import type { PageModels } from '../../pages/page-models.ts'
+import { long, type Sample } from '../../pages/sample.ts'
+import type { PersonalTokenCard } from './models.ts'
 
 const read = { name: 'orders:read', description: 'See your orders', group: 'read' } as const
 const write = {
@@ -18,7 +19,7 @@ const token: PersonalTokenCard = {
   isExpired: false,
   removeUrl: '/account/tokens?id=one',
 }
-const list: PersonalTokenPageModels['personal-tokens'] = {
+const list: PageModels['personal-tokens'] = {
   username: 'alice@example.com',
   tokens: [
     token,
@@ -33,7 +34,7 @@ const list: PersonalTokenPageModels['personal-tokens'] = {
   newUrl: '/account/tokens/new',
   otherPages: [{ page: 'account', url: '/account' }],
 }
-const form: PersonalTokenPageModels['personal-token-form'] = {
+const form: PageModels['personal-token-form'] = {
   action: '/account/tokens/new',
   hidden: { decision: 'create', csrf_token: 'sample' },
   name: '',
@@ -45,7 +46,7 @@ const form: PersonalTokenPageModels['personal-token-form'] = {
   ],
   cancelUrl: '/account/tokens',
 }
-const revoking: PersonalTokenPageModels['revoke-token'] = {
+const revoking: PageModels['revoke-token'] = {
   action: '/account/tokens',
   hidden: { id: 'one', csrf_token: 'sample' },
   name: 'Backup script',
@@ -53,7 +54,7 @@ const revoking: PersonalTokenPageModels['revoke-token'] = {
 }
 
 /** Every state of the pages of personal access tokens. */
-export const personalTokenSamples: readonly Sample[] = [
+export const samples: readonly Sample[] = [
   { name: 'personal-tokens', page: 'personal-tokens', model: list },
   { name: 'personal-tokens-empty', page: 'personal-tokens', model: { ...list, tokens: [] } },
   {

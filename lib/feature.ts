@@ -1,0 +1,147 @@
+import type { SchemaChange } from '../migrations/migration.ts'
+import type { PendingRequestKind } from './authorization/context.ts'
+import type { AuthorizationServer, ServerSetup } from './authorization-server.ts'
+import type { ClientData } from './clients/register.ts'
+import type { Command, CommandContext, InspectedToken } from './command.ts'
+import type { Database } from './database/types.ts'
+import type { LoginPage } from './endpoints/login-form.ts'
+import type { Grant } from './grants/grant.ts'
+import type { Context, Incoming, PageContext } from './http/context.ts'
+import type { Endpoint } from './http/route.ts'
+import type { Options } from './options/resolve.ts'
+import type { Sample } from './pages/sample.ts'
+import type { RemoveExpired } from './repositories/pruning/expired.ts'
+import type { ActiveLogin } from './sessions/login.ts'
+import type { Notice } from './sessions/notice.ts'
+import type { TokenWithUser } from './tokens/access-token.ts'
+import type { User } from './users/users.ts'
+
+// The contract of a feature. A feature is a folder in lib/features: its option, rules, table, endpoints, pages, texts and
+// templates. The core reads the lists below and knows no feature by name; lib/features/index.ts lists them all.
+//
+// A feature adds its own names to interfaces of the core by declaration merging: its option to `Features`, its events to
+// `EventDetails`, its pages to `PageModels`, and what it gives the host to `AuthRouter`.
+
+/** What a feature stores about users. What is stored outlives the option, so this also runs while the feature is off. */
+export interface UserData {
+  /** Returns what is stored about a user: fields of `UserExport`, without secrets. */
+  export(database: Database, subject: string): Promise<object>
+  /** Ends what the user could still use without a login. It runs before and after the user's logins end. */
+  revoke(database: Database, subject: string): Promise<void>
+  /** Removes every row about a user. It can be repeated after an error. */
+  erase(server: ServerSetup, subject: string): Promise<void>
+}
+
+/** Access tokens of a form of their own. */
+export interface TokenKind {
+  /** Whether a value has the form of such a token. It decides alone: no other kind is asked. */
+  matches(value: string): boolean
+  /** Verifies a token for no resource. @returns undefined if it is not valid */
+  verify(server: AuthorizationServer, value: string): Promise<TokenWithUser | undefined>
+}
+
+/** A page on which users look after their account. */
+export interface AccountPage {
+  /** Its name in `PageModels`; the text `<name>.title` is the link to it. */
+  readonly page: string
+  /** Path below the mount. */
+  readonly path: string
+  /** Whether the pages of the account link to it. @default true */
+  readonly isLinked?: boolean
+  /** The parameters of its URL that the sign-in form keeps. @default none */
+  readonly parameters?: readonly string[]
+  /** Whether a sign-in there must have the highest level, because what the user adds signs in at every level. */
+  readonly needsEveryLevel?: boolean
+}
+
+/** A way to sign in beside the password: a button on the login page. */
+export interface SignInMethod {
+  /** The field of the login form that it fills in, and the name of its partial template. */
+  readonly field: string
+  /** What the template shows; undefined if this account cannot use it. */
+  prompt(context: PageContext, page: LoginPage): Promise<string | undefined>
+  /** Signs the user in with the value of the field, or says why not. */
+  attempt(context: PageContext, page: LoginPage, value: string): Promise<ActiveLogin | Notice>
+}
+
+/** A step between the right password and the login. */
+export interface SignInStep {
+  /**
+   * Begins the step if this user needs it.
+   *
+   * @param page the login page, which names the levels that the request asks for
+   * @returns the URL of the page that goes on; undefined if the password is enough
+   */
+  begin(
+    context: PageContext,
+    page: LoginPage,
+    attempt: { readonly username: string; readonly user: User },
+  ): Promise<string | undefined>
+}
+
+/** What a feature that is on adds to the server. */
+export interface ActiveFeature {
+  /** Endpoints that programs call. */
+  readonly api?: readonly Endpoint<Context>[]
+  /** Endpoints that browsers open. */
+  readonly pages?: readonly Endpoint<PageContext>[]
+  /** Endpoints that need neither schema nor keys. */
+  readonly files?: readonly Endpoint<Incoming>[]
+  /** Grants of the token endpoint. */
+  readonly grants?: readonly Grant[]
+  /** Access tokens of a form of their own. */
+  readonly tokenKinds?: readonly TokenKind[]
+  /** Kinds of request that a user can be asked about. */
+  readonly requestKinds?: readonly PendingRequestKind[]
+  readonly signInMethods?: readonly SignInMethod[]
+  readonly signInSteps?: readonly SignInStep[]
+  /** Pages of the account. */
+  readonly accountPages?: readonly AccountPage[]
+  /** Fields of the discovery document (RFC 8414 §2). */
+  readonly metadata?: Readonly<Record<string, unknown>>
+  /** What the host gets on the router, such as `oauth.developers`. */
+  hostApi?(server: ServerSetup): Partial<HostApi>
+}
+
+/** What features give the host on the router. Each feature adds its own members. */
+// biome-ignore lint/suspicious/noEmptyInterface: features add the members by declaration merging.
+export interface HostApi {}
+
+/** The texts of a feature, by language tag. */
+export type FeatureTexts = Readonly<Record<string, Readonly<Record<string, string>>>>
+
+/** What operators do with tokens of a feature: `latchkey token inspect` and `latchkey token revoke`. */
+export interface TokenCommands {
+  inspect(context: CommandContext, value: string): Promise<InspectedToken | undefined>
+  /** @returns what was revoked, in words; undefined if this feature has no such token */
+  revoke(context: CommandContext, value: string): Promise<string | undefined>
+}
+
+/** What the command line, `latchkey preview` and the tests need of a feature. The server never loads it. */
+export interface FeatureTools {
+  readonly commands?: readonly Command[]
+  readonly tokens?: TokenCommands
+  /** Every state of its pages. */
+  readonly samples?: readonly Sample[]
+}
+
+/** A feature. Every member is required, so that a feature cannot forget to erase what it stores. */
+export interface Feature<Option = unknown> {
+  /** The name of its folder in lib/features, where its templates are. */
+  readonly name: string
+  /** Finds its option, which is undefined while the feature is off. */
+  option(options: Options): Option | undefined
+  /** Its tables. They exist in every database, whether the feature is on or off. */
+  readonly migrations: ReadonlyMap<string, SchemaChange>
+  readonly texts: FeatureTexts
+  /** Undefined if it stores nothing about users. */
+  readonly userData: UserData | undefined
+  /** Undefined if it stores nothing about clients. */
+  readonly clientData: ClientData | undefined
+  /** Removes its expired rows. */
+  readonly expired: readonly RemoveExpired[]
+  /** Loads its tools. */
+  readonly tools: (() => Promise<FeatureTools>) | undefined
+  /** Called once per server if the option is on. */
+  activate(option: Option): ActiveFeature
+}

@@ -1,0 +1,46 @@
+import type { ActiveFeature, Feature } from '../../feature.ts'
+import { removeFrom } from '../../repositories/pruning/expired.ts'
+import { personalTokenFormPage } from './form-page.ts'
+import { personalTokenFormPath, personalTokensPage, personalTokensPath } from './list-page.ts'
+import { personalTokens as migration } from './migration.ts'
+import type { PersonalTokenOption } from './option.ts'
+import { exportPersonalTokens, removePersonalTokensOfSubject } from './table.ts'
+import { texts } from './texts/index.ts'
+import { isPersonalTokenValue } from './value.ts'
+import { verifyPersonalToken } from './verify.ts'
+
+export type { PersonalTokenExport } from './table.ts'
+
+const day = 86_400
+
+const activate = (option: PersonalTokenOption): ActiveFeature => ({
+  pages: [personalTokensPage(option), personalTokenFormPage(option)],
+  accountPages: [
+    { page: 'personal-tokens', path: personalTokensPath },
+    { page: 'personal-token-form', path: personalTokenFormPath, isLinked: false },
+  ],
+  tokenKinds: [
+    {
+      matches: (value) => isPersonalTokenValue(option.prefix, value),
+      verify: (server, value) => verifyPersonalToken(server, option, value),
+    },
+  ],
+})
+
+/** Access tokens that users make for themselves at `/account/tokens`, for scripts and tools. */
+export const personalTokens: Feature<PersonalTokenOption> = {
+  name: 'personal-tokens',
+  option: ({ features }) => features.personalAccessTokens,
+  migrations: new Map([['101_personal_tokens', migration]]),
+  texts,
+  userData: {
+    export: exportPersonalTokens,
+    revoke: (database, subject) => removePersonalTokensOfSubject(database, { subject }),
+    erase: ({ database }, subject) => removePersonalTokensOfSubject(database, { subject }),
+  },
+  clientData: undefined,
+  // A month later, so that users see which of their tokens has expired.
+  expired: [removeFrom('personal_tokens', 'hash', 30 * day)],
+  tools: () => import('./tools.ts').then(({ tools }) => tools),
+  activate,
+}

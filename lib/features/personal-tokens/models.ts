@@ -1,0 +1,78 @@
+import type { AccountPage } from '../../pages/account-page-model.ts'
+
+/** A permission, as on the consent page. */
+interface TokenScope {
+  /** One sentence, such as “See your orders”. */
+  description: string
+  /** Its language (BCP 47), if it differs from the page. */
+  language?: string
+  group: 'identity' | 'read' | 'change' | 'other' | 'offline'
+}
+
+/** A personal access token in the list. */
+export interface PersonalTokenCard {
+  /** As its user called it. */
+  name: string
+  scopes: readonly TokenScope[]
+  /** The name of the organization that it is for. */
+  organization?: string
+  /** ISO 8601. */
+  since: string
+  /** ISO 8601, at most an hour old; absent if it was never used. */
+  lastUsed?: string
+  /** ISO 8601. */
+  expires: string
+  isExpired: boolean
+  /** The page that asks whether to revoke it. */
+  removeUrl: string
+}
+
+/** What is wrong in the form of a new token: the first of its fields. */
+export type PersonalTokenFormError = 'name' | 'organization' | 'scopes' | 'days'
+
+declare module '../../pages/page-models.ts' {
+  interface PageModels {
+    /** The user's tokens. */
+    'personal-tokens': {
+      /** The user who is signed in. */
+      username: string
+      /** The newest first. */
+      tokens: readonly PersonalTokenCard[]
+      /** The token that was just created. It is shown once. */
+      created?: { readonly name: string; readonly value: string }
+      /** A token was just revoked. */
+      notice?: 'revoked'
+      /** The form for another token; absent if the user cannot create one. */
+      newUrl?: string
+      /** Set if the user has as many tokens as the host allows: how many that is. */
+      max?: number
+      otherPages: readonly AccountPage[]
+    }
+    /** The form of a new token. */
+    'personal-token-form': {
+      /** Path the form posts to. */
+      action: string
+      hidden: Readonly<Record<string, string>>
+      /** As it was typed. */
+      name: string
+      /** As it was typed. */
+      days: string
+      /** The most days. */
+      maxDays: number
+      /** Absent unless the user belongs to several. The id posts as `organization`. */
+      organizations?: readonly { readonly id: string; readonly name: string; readonly isChosen: boolean }[]
+      /** What a token can have; posts as `scope:<name>`. */
+      scopes: readonly (TokenScope & { name: string; isHighRisk?: boolean; checked: boolean })[]
+      error?: PersonalTokenFormError
+      cancelUrl: string
+    }
+    /** Asks whether to revoke a token. */
+    'revoke-token': {
+      /** Path the form posts to. */
+      action: string
+      hidden: Readonly<Record<string, string>>
+      name: string
+      cancelUrl: string
+    }
+  }
+}

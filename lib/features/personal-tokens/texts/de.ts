@@ -1,0 +1,31 @@
+export const de = {
+  'personal-tokens.title': 'Zugriffstoken',
+  'personal-tokens.text':
+    'Mit einem Zugriffstoken können Skripte und Programme Ihr Konto bei {product} verwenden. Behandeln Sie es wie ein Passwort.',
+  'personal-tokens.created': 'Ihr neues Token „{name}“',
+  'personal-tokens.created.text':
+    'Kopieren Sie es jetzt und bewahren Sie es sicher auf. Es wird nicht noch einmal angezeigt.',
+  'personal-tokens.revoked': 'Das Token funktioniert nicht mehr.',
+  'personal-tokens.empty': 'Sie haben noch keine Zugriffstoken.',
+  'personal-tokens.full':
+    'Sie haben die Höchstzahl von {count} Token erreicht. Widerrufen Sie eines, um ein weiteres zu erstellen.',
+  'personal-tokens.new': 'Neues Token',
+  'personal-tokens.expires': 'Läuft ab: {date}',
+  'personal-tokens.expired': 'Abgelaufen: {date}',
+  'personal-tokens.since': 'Erstellt',
+  'personal-tokens.last-used': 'Zuletzt verwendet',
+  'personal-tokens.never': 'Nie',
+  'personal-tokens.revoke': 'Widerrufen',
+  'personal-tokens.revoke.of': '(Token {name})',
+  'personal-token-form.name.hint': 'Wofür es ist, zum Beispiel „Backup-Skript“.',
+  'personal-token-form.days': 'Gültig für (Tage)',
+  'personal-token-form.days.hint': 'Höchstens {days}.',
+  'personal-token-form.submit': 'Token erstellen',
+  'personal-token-form.error.name': 'Geben Sie einen Namen mit höchstens 60 Zeichen ein.',
+  'personal-token-form.error.scopes': 'Wählen Sie mindestens eine Berechtigung aus.',
+  'personal-token-form.error.days': 'Geben Sie eine Anzahl von Tagen zwischen 1 und {days} ein.',
+  'personal-token-form.error.organization': 'Wählen Sie einen Arbeitsbereich aus.',
+  'revoke-token.title': 'Token „{name}“ widerrufen?',
+  'revoke-token.text':
+    'Skripte und Programme, die es verwenden, verlieren sofort den Zugriff. Das lässt sich nicht rückgängig machen.',
+}

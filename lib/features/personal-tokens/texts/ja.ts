@@ -1,0 +1,30 @@
+export const ja = {
+  'personal-tokens.title': 'アクセストークン',
+  'personal-tokens.text':
+    'アクセストークンを使うと、スクリプトやツールが {product} アカウントを利用できます。パスワードと同じように扱ってください。',
+  'personal-tokens.created': '新しいトークン「{name}」',
+  'personal-tokens.created.text': '今すぐコピーして安全に保管してください。再び表示されることはありません。',
+  'personal-tokens.revoked': 'このトークンは使えなくなりました。',
+  'personal-tokens.empty': 'アクセストークンはまだありません。',
+  'personal-tokens.full':
+    'トークン数の上限（{count}）に達しました。別のトークンを作成するには、1つ取り消してください。',
+  'personal-tokens.new': '新しいトークン',
+  'personal-tokens.expires': '有効期限：{date}',
+  'personal-tokens.expired': '期限切れ：{date}',
+  'personal-tokens.since': '作成日',
+  'personal-tokens.last-used': '最終利用日',
+  'personal-tokens.never': 'なし',
+  'personal-tokens.revoke': '取り消す',
+  'personal-tokens.revoke.of': '（トークン {name}）',
+  'personal-token-form.name.hint': '用途（例：「バックアップ用スクリプト」）。',
+  'personal-token-form.days': '有効日数',
+  'personal-token-form.days.hint': '最大 {days} 日。',
+  'personal-token-form.submit': 'トークンを作成',
+  'personal-token-form.error.name': '60文字以内の名前を入力してください。',
+  'personal-token-form.error.scopes': '権限を1つ以上選択してください。',
+  'personal-token-form.error.days': '1から {days} までの日数を入力してください。',
+  'personal-token-form.error.organization': 'ワークスペースを選択してください。',
+  'revoke-token.title': 'トークン「{name}」を取り消しますか？',
+  'revoke-token.text':
+    'このトークンを使うスクリプトやツールは、すぐにアクセスできなくなります。この操作は元に戻せません。',
+}

@@ -1,0 +1,36 @@
+import type { FeatureTools } from '../../feature.ts'
+import { hashSecret } from '../../keys/secrets.ts'
+import { listPersonalTokensCommand, revokePersonalTokenCommand } from './commands.ts'
+import { samples } from './samples.ts'
+import { findPersonalToken, removePersonalToken } from './table.ts'
+import { personalClientId } from './verify.ts'
+
+export const tools: FeatureTools = {
+  commands: [listPersonalTokensCommand, revokePersonalTokenCommand],
+  samples,
+  tokens: {
+    async inspect({ database, now }, value) {
+      const token = await findPersonalToken(database, { hash: hashSecret(value) })
+      if (token === undefined) return undefined
+      const { id, name, subject, scopes, createdAt, expiresAt } = token
+      return {
+        type: 'personal access token',
+        more: { id, name },
+        clientId: personalClientId(token),
+        subject,
+        scopes,
+        resources: [],
+        binding: undefined,
+        issuedAt: createdAt,
+        expiresAt,
+        state: expiresAt <= now() ? 'expired' : 'active',
+      }
+    },
+    async revoke({ database }, value) {
+      const token = await findPersonalToken(database, { hash: hashSecret(value) })
+      if (token === undefined) return undefined
+      await removePersonalToken(database, token)
+      return `the personal access token ${token.id} of user ${token.subject} is revoked`
+    },
+  },
+}

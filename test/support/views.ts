@@ -1,0 +1,38 @@
+import { existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { features } from '../../lib/features/index.ts'
+import { createLanguages as createFor } from '../../lib/pages/i18n/languages.ts'
+import type { Sample } from '../../lib/pages/sample.ts'
+import { samples as ofCore } from '../../lib/pages/samples.ts'
+import { createViews as create } from '../../lib/pages/views.ts'
+
+type Options = Parameters<typeof create>[0]
+
+/** Languages with the texts of the core and of every feature. */
+export const createLanguages = (options: Parameters<typeof createFor>[0]) => createFor(options, features)
+
+/** A translation of the core together with those of the features. */
+export const withFeatures = <T extends { language: string; texts: object }>(translation: T): T => ({
+  ...translation,
+  texts: Object.assign({}, translation.texts, ...features.map(({ texts }) => texts[translation.language])),
+})
+
+/** The pages of the core and of every feature. */
+export const createViews = (options: Options) =>
+  create({
+    languages: createLanguages({ defaultLocale: 'en', locales: {}, scopes: {} }),
+    ...options,
+  })
+
+const folder = join(__dirname, '../../lib/features')
+
+const samplesOf = (feature: string): readonly Sample[] => {
+  const file = join(folder, feature, 'samples.ts')
+  return existsSync(file) ? require(file).samples : []
+}
+
+/** Every state of the pages of features. */
+export const featureSamples: readonly Sample[] = readdirSync(folder).flatMap(samplesOf)
+
+/** Every state of every page of the core and of every feature, but the admin pages. */
+export const samples: readonly Sample[] = [...ofCore, ...featureSamples]
