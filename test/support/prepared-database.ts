@@ -10,8 +10,9 @@ const root = join(__dirname, '../..')
 /** Changes with the day, with the schema, and with what makes keys. */
 const version = (): string => {
   const hash = createHash('sha256').update(String(Math.floor(performance.timeOrigin / 86_400_000)))
-  for (const folder of ['migrations', 'lib/keys', 'lib/database']) {
-    for (const name of readdirSync(join(root, folder)).sort())
+  for (const folder of ['migrations', 'lib/keys', 'lib/database', 'lib/features']) {
+    const files = readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    for (const name of files.filter((file) => file.endsWith('.ts')).sort())
       hash.update(readFileSync(join(root, folder, name)))
   }
   return hash.digest('hex').slice(0, 16)
