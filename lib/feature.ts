@@ -4,14 +4,13 @@ import type { AuthorizationServer, ServerSetup } from './authorization-server.ts
 import type { ClientData } from './clients/register.ts'
 import type { Command, CommandContext, InspectedToken } from './command.ts'
 import type { Database } from './database/types.ts'
-import type { LoginPage } from './endpoints/login-form.ts'
+import type { LoginPage, ProvenUser } from './endpoints/login-form.ts'
 import type { Grant } from './grants/grant.ts'
 import type { Context, Incoming, PageContext } from './http/context.ts'
 import type { Endpoint } from './http/route.ts'
 import type { Options } from './options/resolve.ts'
 import type { Sample } from './pages/sample.ts'
 import type { RemoveExpired } from './repositories/pruning/expired.ts'
-import type { ActiveLogin } from './sessions/login.ts'
 import type { Notice } from './sessions/notice.ts'
 import type { TokenWithUser } from './tokens/access-token.ts'
 import type { User } from './users/users.ts'
@@ -56,16 +55,20 @@ export interface AccountPage {
 
 /** A way to sign in beside the password: a button on the login page. */
 export interface SignInMethod {
-  /** The field of the login form that it fills in, and the name of its partial template. */
+  /** Its name: the field of the login form that it fills in, its partial template, and `login.<name>` in its texts. */
   readonly field: string
-  /** What the template shows; undefined if this account cannot use it. */
+  /** What it adds to the `autocomplete` of the field before it, such as `webauthn`. */
+  readonly autocomplete?: string
+  /** What the script of the template needs; undefined if this account cannot use it. */
   prompt(context: PageContext, page: LoginPage): Promise<string | undefined>
-  /** Signs the user in with the value of the field, or says why not. */
-  attempt(context: PageContext, page: LoginPage, value: string): Promise<ActiveLogin | Notice>
+  /** Finds the user whom the value of the field proves, or says why there is none. */
+  attempt(context: PageContext, page: LoginPage, value: string): Promise<ProvenUser | Notice>
 }
 
 /** A step between the right password and the login. */
 export interface SignInStep {
+  /** Whether a user needs the step for a login that should have one of these levels. */
+  isNeeded(context: PageContext, user: User, acrValues: readonly string[]): Promise<boolean>
   /**
    * Begins the step if this user needs it.
    *
@@ -81,6 +84,8 @@ export interface SignInStep {
 
 /** What a feature that is on adds to the server. */
 export interface ActiveFeature {
+  /** Prepares what requests need, when the server starts. The server is not ready if it throws. */
+  start?(): Promise<void>
   /** Endpoints that programs call. */
   readonly api?: readonly Endpoint<Context>[]
   /** Endpoints that browsers open. */

@@ -15,7 +15,6 @@ import { importedSecrets } from './imported-secrets.ts'
 import { logins } from './logins.ts'
 import { loginsAcr } from './logins-acr.ts'
 import type { SchemaChange } from './migration.ts'
-import { passkeys } from './passkeys.ts'
 import { pendingRequests } from './pending-requests.ts'
 import { refreshTokens } from './refresh-tokens.ts'
 import { replays } from './replays.ts'
@@ -54,7 +53,6 @@ export const migrations: ReadonlyMap<string, SchemaChange> = new Map([
   ['021_access_tokens_context', accessTokensContext],
   ['022_events', events],
   ['023_second_factors', secondFactors],
-  ['024_passkeys', passkeys],
   ['025_client_owners', clientOwners],
   ['027_imported_secrets', importedSecrets],
 ])

@@ -9,7 +9,6 @@ import {
 import { accountOf } from '../sessions/device-cookie.ts'
 import { endLoginsOf, hostSignedOut } from '../sessions/login.ts'
 import { isLookup } from '../users/users.ts'
-import { removePasskeysOf } from './passkeys.ts'
 import { eraseUser, exportUser, type UserExport } from './user-records.ts'
 
 /** What you report about your users. */
@@ -23,13 +22,6 @@ export interface UserLifecycle {
    * @example await oauth.users.revokeAll(user.id, 'password changed')
    */
   revokeAll(id: string | number, reason?: string): Promise<void>
-  /**
-   * Removes every passkey of a user. Call it besides `revokeAll()` if another person may have added one; a changed password
-   * alone keeps them.
-   *
-   * @example await oauth.users.removePasskeys(user.id)
-   */
-  removePasskeys(id: string | number): Promise<void>
   /**
    * Ends the login of this browser and notifies clients. Call it before you destroy your own session.
    *
@@ -107,10 +99,6 @@ export const userLifecycle = (setup: ServerSetup): UserLifecycle => ({
     const subject = String(id)
     if (!isLookup(subject)) return
     await revokeAllOf(server, subject, { reason })
-  },
-  removePasskeys: async (id) => {
-    const server = await setup.ready()
-    if (isLookup(String(id))) await removePasskeysOf(server, String(id))
   },
   signedOut: async (req) => {
     const server = await setup.ready()

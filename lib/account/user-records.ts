@@ -13,12 +13,10 @@ import {
   listEventsOfSubject,
   listLoginHistory,
   listLogins,
-  listPasskeys,
   removeConsentReceipts,
   removeConsentsOfSubject,
   removeEventsOfSubject,
   removeLoginsOfSubject,
-  removePasskeysOfSubject,
   removePendingLoginsOfSubject,
   removeSecondFactor,
   removeUser,
@@ -66,13 +64,6 @@ export interface UserExport {
   }[]
   /** The ids of the clients that the user registered, if there are any. */
   readonly clients?: readonly string[]
-  /** The user's passkeys. */
-  readonly passkeys: readonly {
-    readonly name: string
-    readonly isBackedUp: boolean
-    readonly createdAt: number
-    readonly lastUsedAt: number | null
-  }[]
   /** The second factor that Latchkey keeps, if the user has one (`login.totp`). */
   readonly secondFactor?: { readonly createdAt: number; readonly recoveryCodesLeft: number }
   /** What happened, with the option `storeEvents`. */
@@ -91,14 +82,13 @@ const exportSecondFactor = async (
 
 /** Reads everything that is stored about a user, without hashes and secrets. */
 export const exportUser = async (server: AuthorizationServer, subject: string): Promise<UserExport> => {
-  if (!isLookup(subject)) return { consents: [], receipts: [], authorizations: [], logins: [], passkeys: [] }
+  if (!isLookup(subject)) return { consents: [], receipts: [], authorizations: [], logins: [] }
   const { database } = server
   const consents = await listConsents(database, { subject })
   const receipts = await listConsentReceipts(database, { subject })
   const authorizations = await listAuthorizations(database, { subject })
   const logins = await listLoginHistory(database, { subject })
   const clients = await listClientIdsOfOwner(database, { subject })
-  const passkeys = await listPasskeys(database, { subject })
   const secondFactor = await exportSecondFactor(server, subject)
   const events = server.eventLog && (await listEventsOfSubject(database, { subject }))
   let ofFeatures: object = {}
@@ -123,9 +113,6 @@ export const exportUser = async (server: AuthorizationServer, subject: string): 
       ...{ authTime, amr, expiresAt, endedAt },
       ...(acr !== undefined && { acr }),
     })),
-    passkeys: passkeys.map(({ name, isBackedUp, createdAt, lastUsedAt }) => ({
-      ...{ name, isBackedUp, createdAt, lastUsedAt },
-    })),
   }
 }
 
@@ -142,7 +129,6 @@ export const eraseUser = async (server: AuthorizationServer, subject: string): P
   for (const sid of sids) notices.push({ sid, clients: await findClientsOfLogin(database, { sid }) })
 
   await removePendingLoginsOfSubject(database, { subject })
-  await removePasskeysOfSubject(database, { subject })
   await removeLoginsOfSubject(database, { subject })
   for (const { sid, clients } of notices)
     server.runInBackground(notifyClients(server, { sid, subject }, clients))

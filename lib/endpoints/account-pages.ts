@@ -12,7 +12,6 @@ export const otherAccountPages = (server: AuthorizationServer, present: string):
   const { login } = server.options
   const pages = [
     { page: 'account', path: '/account', isLinked: true },
-    { page: 'passkeys', path: '/account/passkeys', isLinked: server.options.passkeys !== undefined },
     { page: 'second-factor-settings', path: '/account/second-factor', isLinked: login.totp !== undefined },
     ...server.features.flatMap(({ accountPages = [] }) => accountPages),
   ]

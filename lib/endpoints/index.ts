@@ -29,7 +29,6 @@ import { loginEndpoint } from './login.ts'
 import { logosEndpoint } from './logos.ts'
 import { logoutEndpoint } from './logout.ts'
 import { parEndpoint } from './par.ts'
-import { passkeysEndpoint } from './passkeys.ts'
 import { registerEndpoint, registrationEndpoint } from './register.ts'
 import { revokeEndpoint } from './revoke.ts'
 import { secondFactorEndpoint } from './second-factor.ts'
@@ -78,13 +77,7 @@ const adminEndpoints: readonly Endpoint<PageContext>[] = [
  * @param added what the features add
  */
 export const createEndpoints = (
-  {
-    admin,
-    features,
-    login,
-    passkeys,
-    developers,
-  }: Pick<Options, 'admin' | 'features' | 'login' | 'passkeys' | 'developers'>,
+  { admin, features, login, developers }: Pick<Options, 'admin' | 'features' | 'login' | 'developers'>,
   added: readonly Partial<Pick<Endpoints, 'api' | 'pages' | 'files'>>[],
 ): Endpoints => ({
   api: [
@@ -102,7 +95,6 @@ export const createEndpoints = (
     selectAccountEndpoint,
     consentEndpoint,
     accountEndpoint,
-    ...(passkeys ? [passkeysEndpoint] : []),
     logoutEndpoint,
     ...(features.deviceAuthorization ? [deviceEndpoint] : []),
     ...(developers ? developerEndpoints : []),

@@ -8,10 +8,9 @@ import type { PageModels } from '../pages/page-models.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 import type { Browser } from '../sessions/browser-binding.ts'
-import type { ActiveLogin } from '../sessions/login.ts'
+import type { ActiveLogin, Proof } from '../sessions/login.ts'
 import { announceSecondFactor, attemptLogin, completeLogin } from '../sessions/login-attempt.ts'
 import { clearNotice, leaveNotice, type Notice, readNotice } from '../sessions/notice.ts'
-import { attemptPasskey } from '../sessions/passkey-attempt.ts'
 import { keepPendingLogin, sendCode } from '../sessions/pending-login.ts'
 import { findSecondFactor } from '../sessions/second-factor.ts'
 import type { User } from '../users/users.ts'
@@ -29,7 +28,7 @@ export const hasTypedNames = ({ options: { users } }: AuthorizationServer): bool
 /** The login form in one place: for a pending request, or for the user alone. */
 export interface LoginPage {
   /** Makes what only the form shows. */
-  form(): Pick<PageModels['login'], 'action' | 'hidden' | 'client' | 'switchUrl' | 'signedIn' | 'passkey'>
+  form(): Pick<PageModels['login'], 'action' | 'hidden' | 'client' | 'switchUrl' | 'signedIn' | 'methods'>
   readonly browser: Browser
   /** What notices for this page are about: the id of the pending request, or `account`. */
   readonly about: string
@@ -52,14 +51,42 @@ export interface LoginPage {
   readonly account?: Pick<User, 'username' | 'subject'> | undefined
 }
 
-const statuses = { credentials: 400, passkey: 400, throttled: 429, unavailable: 503 }
+/** A user who has proved who they are, and how. */
+export interface ProvenUser {
+  /** As it was typed, or as the host knows it. */
+  readonly username: string
+  readonly user: User
+  readonly proof: Proof
+}
 
-type Said = Pick<PageModels['login'], 'error' | 'errorId' | 'isLastTry' | 'notice' | 'retryAfter'>
+const methodsOf = ({ server }: PageContext) =>
+  server.features.flatMap(({ signInMethods = [] }) => signInMethods)
+
+/** What the form shows of each way to sign in beside the password. */
+export const methodPrompts = async (
+  context: PageContext,
+  page: LoginPage,
+): Promise<PageModels['login']['methods']> => {
+  const shown: NonNullable<PageModels['login']['methods']>[number][] = []
+  for (const method of methodsOf(context)) {
+    const { field: name, autocomplete } = method
+    const prompt = await method.prompt(context, page)
+    if (prompt !== undefined) shown.push({ name, prompt, autocomplete })
+  }
+  return shown
+}
+
+const statuses = { credentials: 400, method: 400, throttled: 429, unavailable: 503 }
+
+type Said = Pick<
+  PageModels['login'],
+  'error' | 'errorId' | 'failedMethod' | 'isLastTry' | 'notice' | 'retryAfter'
+>
 
 /** What the page says about what happened before it. A lock that is over is not mentioned. */
 const saidBy = (notice: Notice | undefined, now: number): Said => {
   if (notice?.kind === 'signed-out' || notice?.kind === 'start-again') return { notice: notice.kind }
-  if (notice?.kind === 'passkey') return { error: notice.kind }
+  if (notice?.kind === 'method') return { error: notice.kind, failedMethod: notice.method }
   if (notice?.kind === 'credentials') return { error: notice.kind, isLastTry: notice.isLastTry }
   if (notice?.kind === 'unavailable') return { error: notice.kind, errorId: notice.errorId }
   const retryAfter = notice?.kind === 'throttled' ? (notice.retryAt ?? now) - now : 0
@@ -102,6 +129,17 @@ const refuse = (context: PageContext, { about, url }: LoginPage, notice: Notice)
 export const codeNotices = (about: string, isRecovery = false): string =>
   `${isRecovery ? 'recovery-code' : 'second-factor'} ${about}`
 
+/** Whether a password alone is not enough for a user, at a sign-in with these levels. */
+export const needsStep = async (
+  context: PageContext,
+  user: User,
+  acrValues: readonly string[],
+): Promise<boolean> => {
+  for (const step of context.server.features.flatMap(({ signInSteps = [] }) => signInSteps))
+    if (await step.isNeeded(context, user, acrValues)) return true
+  return (await findSecondFactor(context, user, acrValues)) !== undefined
+}
+
 /** Records the login of a user whose password is right, unless the user needs a second factor. */
 const proceed = async (
   context: PageContext,
@@ -138,25 +176,26 @@ const attempt = async (
   return next
 }
 
-/** Checks a passkey and records the login, which needs no further factor. */
-const attemptByPasskey = async (
+/** Tries the way to sign in that the browser used instead of the password. @returns undefined if it used none */
+const attemptByMethod = async (
   context: PageContext,
-  { about, browser, account, clientId, isFirstLogin: isFirst, alsoRead }: LoginPage,
-  response: string,
-): Promise<ActiveLogin | Notice> => {
-  const { server } = context
-  const purpose = { action: 'sign in', about, browser } as const
-  const result = await attemptPasskey(context, { response, purpose, subject: account?.subject, clientId })
-  if (result.outcome === 'failed') return { kind: 'passkey' }
-  if (result.outcome === 'refused') return { kind: 'throttled', retryAt: server.now() + result.retryAfter }
-  const { user, amr } = result
-  const proof = { amr, acr: server.options.passkeys?.acr }
-  return completeLogin(context, { username: user.username, clientId, user, isFirst, proof, alsoRead })
+  page: LoginPage,
+  form: Parameters,
+): Promise<ActiveLogin | Notice | undefined> => {
+  for (const method of methodsOf(context)) {
+    const value = form.verbatim(method.field, maxFieldLength)
+    if (!value) continue
+    const proven = await method.attempt(context, page, value)
+    if ('kind' in proven) return proven
+    const { clientId, isFirstLogin: isFirst, alsoRead } = page
+    return completeLogin(context, { ...proven, clientId, isFirst, alsoRead })
+  }
+  return undefined
 }
 
 /**
- * Checks what the user typed, or the passkey that the browser used instead, and records the login, or redirects to the form
- * or to that for a second factor. Spaces around the username are ignored,
+ * Checks what the user typed, or what the browser used instead, and records the login, or redirects to the form or to that
+ * for a second factor. Spaces around the username are ignored,
  * because some keyboards add one; those around a password are part of it.
  *
  * @returns the login; undefined when the request has been answered
@@ -168,11 +207,9 @@ export const logIn = async (
 ): Promise<ActiveLogin | undefined> => {
   const username = page.account?.username ?? form.verbatim('username', maxFieldLength)?.trim() ?? ''
   const password = form.verbatim('password', maxFieldLength) ?? ''
-  const passkey = context.server.passkeys && form.verbatim('passkey', maxFieldLength)
   try {
-    const result = passkey
-      ? await attemptByPasskey(context, page, passkey)
-      : await attempt(context, page, { username, password })
+    const result =
+      (await attemptByMethod(context, page, form)) ?? (await attempt(context, page, { username, password }))
     if (result === 'second-factor') {
       redirectToPage(context.res, page.codeUrl)
       return undefined

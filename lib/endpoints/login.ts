@@ -12,8 +12,7 @@ import { assertCsrf, csrfToken, type FormPurpose } from '../sessions/csrf.ts'
 import { type ActiveLogin, activeLogin } from '../sessions/login.ts'
 import { subjectFor } from '../tokens/user-claims.ts'
 import type { User } from '../users/users.ts'
-import { hasTypedNames, type LoginPage, logIn, showLogin } from './login-form.ts'
-import { passkeyPrompt } from './passkey-prompt.ts'
+import { hasTypedNames, type LoginPage, logIn, methodPrompts, showLogin } from './login-form.ts'
 
 const purposeOf = ({ id, browser }: PendingRequest): FormPurpose => ({ action: 'login', about: id, browser })
 
@@ -91,12 +90,12 @@ const show = async (context: PageContext, pending: PendingRequest, query: Parame
   const active = await activeLogin(context, { login: pending.known?.login })
   const replaced = query.optional(replacesParameter)
   const page = pageFor(context, pending, active, replaced)
-  const passkey = await passkeyPrompt(context, page)
+  const methods = await methodPrompts(context, page)
   const showForm = (mayContinue = false): boolean => {
     if (mayContinue && active?.login.sid !== replaced) return false
     const url = loginLocation(server, pending.secret, pending.request)
     const signedIn = mayContinue && active ? { username: active.user.username, url } : undefined
-    const form = () => ({ ...page.form(), passkey, signedIn })
+    const form = () => ({ ...page.form(), methods, signedIn })
     showLogin(context, { ...page, form }, pending.request.loginHint)
     return true
   }

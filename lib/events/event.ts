@@ -1,5 +1,4 @@
 import type { Explanation } from '../protocol/explanation.ts'
-import type { PasskeyFailure } from '../protocol/passkey.ts'
 
 /** Why all tokens of an authorization were revoked. */
 export type RevocationReason =
@@ -77,21 +76,6 @@ export interface EventDetails {
    * administrator ended it.
    */
   'login.ended': ActorFields & { readonly subject: string }
-  /** A user added a passkey. */
-  'passkey.added': { readonly subject: string }
-  /** A user removed a passkey; `users.removePasskeys()` announces one event for each. */
-  'passkey.removed': { readonly subject: string }
-  /** A user signed in with a passkey. `login.succeeded` is announced, too. */
-  'passkey.used': { readonly subject: string; readonly clientId?: string }
-  /**
-   * A passkey was not accepted, at a sign-in or when it was added. `login.failed` is announced, too, if it was a sign-in.
-   * `subject` is undefined if the passkey is not stored here.
-   */
-  'passkey.failed': {
-    readonly reason: PasskeyFailure
-    readonly subject?: string
-    readonly clientId?: string
-  }
   'consent.allowed': OrganizationFields & {
     readonly subject: string
     readonly clientId: string

@@ -4,7 +4,6 @@ import { developerSamples } from './developer-samples.ts'
 import { deviceSamples } from './device-samples.ts'
 import { errorSamples } from './error-samples.ts'
 import { loginSamples } from './login-samples.ts'
-import { passkeySamples } from './passkey-samples.ts'
 import { frames, type Sample } from './sample.ts'
 import { secondFactorSamples } from './second-factor-samples.ts'
 import { signOutSamples } from './sign-out-samples.ts'
@@ -16,7 +15,6 @@ export const samples: readonly Sample[] = [
   ...secondFactorSamples,
   ...deviceSamples,
   ...accountSamples,
-  ...passkeySamples,
   ...developerSamples,
   ...errorSamples,
   ...signOutSamples,

@@ -3,8 +3,6 @@ import { readCookie, setCookie } from '../http/cookies.ts'
 import { authenticationCode, openUnder, sealUnder } from '../keys/secrets.ts'
 import { boundBrowser } from './browser-binding.ts'
 
-/** What has become of a passkey on the page of the user's passkeys. */
-export type PasskeysNotice = 'added' | 'not-added' | 'renamed' | 'removed'
 /** What the forms for a second factor have led to: a wrong code, another code, or no more codes; a new one, or none. */
 export type CodeNotice = 'wrong' | 'sent' | 'not-sent' | 'recovery-codes' | 'removed'
 
@@ -12,7 +10,7 @@ export type CodeNotice = 'wrong' | 'sent' | 'not-sent' | 'recovery-codes' | 'rem
 export interface Notice {
   readonly kind:
     | 'credentials'
-    | 'passkey'
+    | 'method'
     | 'throttled'
     | 'unavailable'
     | 'signed-out'
@@ -20,9 +18,10 @@ export interface Notice {
     | 'account'
     | 'changed'
     | CodeNotice
-    | PasskeysNotice
   /** The name that was typed. */
   readonly username?: string
+  /** With `method`: the name of the way to sign in that failed. */
+  readonly method?: string
   /** With `credentials` and `wrong`: one more failure pauses the sign-in. */
   readonly isLastTry?: boolean
   /** With `throttled`: when the next attempt is checked, in epoch seconds. */
