@@ -1,6 +1,7 @@
 import type { SchemaChange } from '../migrations/migration.ts'
 import type { PendingRequestKind } from './authorization/context.ts'
 import type { AuthorizationServer, ServerSetup } from './authorization-server.ts'
+import type { Check, StoredSubject } from './check.ts'
 import type { ClientData } from './clients/register.ts'
 import type { Command, CommandContext, InspectedToken } from './command.ts'
 import type { Database } from './database/types.ts'
@@ -126,6 +127,8 @@ export interface TokenCommands {
 export interface FeatureTools {
   readonly commands?: readonly Command[]
   readonly tokens?: TokenCommands
+  /** What `latchkey doctor` checks in the database, whether the feature is on or off. */
+  readonly checks?: readonly Check<StoredSubject>[]
   /** Every state of its pages. */
   readonly samples?: readonly Sample[]
 }

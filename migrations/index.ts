@@ -19,7 +19,6 @@ import { pendingRequests } from './pending-requests.ts'
 import { refreshTokens } from './refresh-tokens.ts'
 import { replays } from './replays.ts'
 import { salts } from './salts.ts'
-import { secondFactors } from './second-factors.ts'
 import { sessions } from './sessions.ts'
 import { signingKeys } from './signing-keys.ts'
 import { throttles } from './throttles.ts'
@@ -52,7 +51,6 @@ export const migrations: ReadonlyMap<string, SchemaChange> = new Map([
   ['020_device_codes', deviceCodes],
   ['021_access_tokens_context', accessTokensContext],
   ['022_events', events],
-  ['023_second_factors', secondFactors],
   ['025_client_owners', clientOwners],
   ['027_imported_secrets', importedSecrets],
 ])

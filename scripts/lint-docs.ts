@@ -3,7 +3,7 @@ import { deepStrictEqual, ok } from 'node:assert'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { parseSync } from '@swc/core'
-import { checks as doctorChecks } from '../lib/doctor/index.ts'
+import { allChecks } from '../lib/doctor/index.ts'
 import { createEndpoints } from '../lib/endpoints/index.ts'
 import { resolveOptions } from '../lib/options/resolve.ts'
 import { clientMetadataNames } from '../lib/protocol/client-metadata.ts'
@@ -158,6 +158,8 @@ const checkTitles = (page: string): number => {
   }
   return named.length
 }
+
+const doctorChecks = await allChecks()
 
 /** A database that does not answer is found before any check. */
 const checkDoctor = (): void => {

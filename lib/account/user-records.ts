@@ -2,10 +2,8 @@ import type { AuthorizationServer } from '../authorization-server.ts'
 import { releaseClientsOf } from '../clients/developers.ts'
 import type { ConsentReceiptRecord } from '../repositories/consent-receipts.ts'
 import {
-  countRecoveryCodes,
   type EventRecord,
   findClientsOfLogin,
-  findSecondFactorRecord,
   listAuthorizations,
   listClientIdsOfOwner,
   listConsentReceipts,
@@ -17,8 +15,6 @@ import {
   removeConsentsOfSubject,
   removeEventsOfSubject,
   removeLoginsOfSubject,
-  removePendingLoginsOfSubject,
-  removeSecondFactor,
   removeUser,
   revokeAuthorizationsOfSubject,
 } from '../repositories/index.ts'
@@ -64,20 +60,16 @@ export interface UserExport {
   }[]
   /** The ids of the clients that the user registered, if there are any. */
   readonly clients?: readonly string[]
-  /** The second factor that Latchkey keeps, if the user has one (`login.totp`). */
-  readonly secondFactor?: { readonly createdAt: number; readonly recoveryCodesLeft: number }
   /** What happened, with the option `storeEvents`. */
   readonly events?: readonly EventRecord[]
 }
 
-const exportSecondFactor = async (
-  { database }: AuthorizationServer,
+/** Ends what features still let a user do without a login. */
+export const revokeInFeatures = async (
+  { installed, database }: Pick<AuthorizationServer, 'installed' | 'database'>,
   subject: string,
-): Promise<UserExport['secondFactor']> => {
-  const record = await findSecondFactorRecord(database, { subject })
-  if (record === undefined) return undefined
-  const recoveryCodesLeft = await countRecoveryCodes(database, { subject })
-  return { createdAt: record.createdAt, recoveryCodesLeft }
+): Promise<void> => {
+  for (const { userData } of installed) await userData?.revoke(database, subject)
 }
 
 /** Reads everything that is stored about a user, without hashes and secrets. */
@@ -89,7 +81,6 @@ export const exportUser = async (server: AuthorizationServer, subject: string): 
   const authorizations = await listAuthorizations(database, { subject })
   const logins = await listLoginHistory(database, { subject })
   const clients = await listClientIdsOfOwner(database, { subject })
-  const secondFactor = await exportSecondFactor(server, subject)
   const events = server.eventLog && (await listEventsOfSubject(database, { subject }))
   let ofFeatures: object = {}
   for (const { userData } of server.installed)
@@ -98,7 +89,6 @@ export const exportUser = async (server: AuthorizationServer, subject: string): 
     ...(events && { events }),
     ...ofFeatures,
     ...(clients.length > 0 && { clients }),
-    ...(secondFactor && { secondFactor }),
     consents,
     receipts,
     authorizations: authorizations.map((authorization) => {
@@ -117,8 +107,8 @@ export const exportUser = async (server: AuthorizationServer, subject: string): 
 }
 
 /**
- * Removes every row about a user: first the logins, so that nothing more can be issued, then the rest in batches. It can
- * stop anywhere and be called again.
+ * Removes every row about a user: first the logins and what could become one, so that nothing more can be issued, then the
+ * rest in batches. It can stop anywhere and be called again.
  */
 export const eraseUser = async (server: AuthorizationServer, subject: string): Promise<void> => {
   const { database } = server
@@ -128,14 +118,13 @@ export const eraseUser = async (server: AuthorizationServer, subject: string): P
   const notices: { sid: string; clients: Awaited<ReturnType<typeof findClientsOfLogin>> }[] = []
   for (const sid of sids) notices.push({ sid, clients: await findClientsOfLogin(database, { sid }) })
 
-  await removePendingLoginsOfSubject(database, { subject })
+  await revokeInFeatures(server, subject)
   await removeLoginsOfSubject(database, { subject })
   for (const { sid, clients } of notices)
     server.runInBackground(notifyClients(server, { sid, subject }, clients))
   await revokeAuthorizationsOfSubject(database, { subject, now })
   for (const { userData } of server.installed) await userData?.erase(server, subject)
   for await (const _ of removeFamiliesOfSubject(database, { subject }));
-  await removeSecondFactor(database, { subject })
   await removeConsentsOfSubject(database, { subject })
   await removeConsentReceipts(database, { subject })
   await releaseClientsOf(server, subject)

@@ -23,8 +23,8 @@ import {
 } from '../repositories/index.ts'
 import { listSigningKeys } from '../repositories/signing-keys.ts'
 import { findOpaqueAccessToken, isOpaqueAccessToken } from '../tokens/opaque-access-token.ts'
+import { loadTools } from '../tools.ts'
 import { note, print, readSecret, table } from './terminal.ts'
-import { loadTools } from './tools.ts'
 
 const stateOf = (family: Family | undefined, now: number): string => {
   if (family === undefined) return 'its authorization was removed'

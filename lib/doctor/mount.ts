@@ -1,3 +1,4 @@
+import type { Subject } from '../check.ts'
 import type { SelfReport } from '../endpoints/self-report.ts'
 import { createOperatorCode } from '../keys/operator-code.ts'
 import type { Options } from '../options/resolve.ts'
@@ -100,4 +101,9 @@ export const openMount = async (
     get: (path) => request(path),
     post: (path, form) => request(path, { method: 'POST', body: new URLSearchParams(form) }),
   }
+}
+
+/** A subject with the running server. */
+export interface MountedSubject extends Subject {
+  readonly mount: Mount
 }

@@ -1,6 +1,6 @@
-import { type Check, error, type Finding, type MountedSubject, note, warning } from './check.ts'
+import { type Check, error, type Finding, note, warning } from '../check.ts'
 import { clockTolerance } from './database.ts'
-import { isOurError, secondsAhead } from './mount.ts'
+import { isOurError, type MountedSubject, secondsAhead } from './mount.ts'
 
 /** What the fixes call the path of the mount. */
 const pathOf = ({ options: { basePath } }: MountedSubject): string => basePath || '/'

@@ -21,7 +21,6 @@ import { hasTypedNames, type LoginPage, logIn, methodPrompts, showLogin } from '
 /** The pages of the user's own account, below the mount, which sign the user in themselves. */
 const accountPaths = [
   '/account',
-  '/account/second-factor',
   '/developer',
   '/developer/new',
   '/developer/client',
@@ -104,7 +103,7 @@ const loginPage = (
     about,
     acrValues,
     returnPath: url,
-    codeUrl: ownPath(server, '/second-factor', parameters),
+    parameters,
     url: ownPath(server, path, { ...query, ...replaces }),
     account: isReplacing || !hasTypedNames(server) ? undefined : active?.user,
   }

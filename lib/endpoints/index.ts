@@ -31,8 +31,6 @@ import { logoutEndpoint } from './logout.ts'
 import { parEndpoint } from './par.ts'
 import { registerEndpoint, registrationEndpoint } from './register.ts'
 import { revokeEndpoint } from './revoke.ts'
-import { secondFactorEndpoint } from './second-factor.ts'
-import { secondFactorSettingsEndpoint } from './second-factor-settings.ts'
 import { selectAccountEndpoint } from './select-account.ts'
 import { selfReportEndpoint } from './self-report.ts'
 import { tokenEndpoint } from './token.ts'
@@ -77,7 +75,7 @@ const adminEndpoints: readonly Endpoint<PageContext>[] = [
  * @param added what the features add
  */
 export const createEndpoints = (
-  { admin, features, login, developers }: Pick<Options, 'admin' | 'features' | 'login' | 'developers'>,
+  { admin, features, developers }: Pick<Options, 'admin' | 'features' | 'developers'>,
   added: readonly Partial<Pick<Endpoints, 'api' | 'pages' | 'files'>>[],
 ): Endpoints => ({
   api: [
@@ -90,8 +88,6 @@ export const createEndpoints = (
   pages: [
     authorizeEndpoint,
     loginEndpoint,
-    ...(login.secondFactor || login.totp ? [secondFactorEndpoint] : []),
-    ...(login.totp ? [secondFactorSettingsEndpoint] : []),
     selectAccountEndpoint,
     consentEndpoint,
     accountEndpoint,

@@ -9,10 +9,8 @@ import { OAuthError } from '../protocol/errors.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 import type { Browser } from '../sessions/browser-binding.ts'
 import type { ActiveLogin, Proof } from '../sessions/login.ts'
-import { announceSecondFactor, attemptLogin, completeLogin } from '../sessions/login-attempt.ts'
+import { attemptLogin, completeLogin } from '../sessions/login-attempt.ts'
 import { clearNotice, leaveNotice, type Notice, readNotice } from '../sessions/notice.ts'
-import { keepPendingLogin, sendCode } from '../sessions/pending-login.ts'
-import { findSecondFactor } from '../sessions/second-factor.ts'
 import type { User } from '../users/users.ts'
 
 /** The password is never trimmed. The body bounds both fields; a value too long to be right is simply wrong. */
@@ -36,8 +34,8 @@ export interface LoginPage {
   readonly url: string
   /** Where pages of the host send the browser when the user has signed in, signed up or set a new password there. */
   readonly returnPath: string
-  /** The page that asks for a second factor. */
-  readonly codeUrl: string
+  /** Names what the user signs in for, in the URLs and forms of a further step. */
+  readonly parameters: Readonly<Record<string, string>>
   /** The levels of which the login needs one. @default [] */
   readonly acrValues?: readonly string[]
   /** Where the pending request will end. */
@@ -61,6 +59,8 @@ export interface ProvenUser {
 
 const methodsOf = ({ server }: PageContext) =>
   server.features.flatMap(({ signInMethods = [] }) => signInMethods)
+
+const stepsOf = ({ server }: PageContext) => server.features.flatMap(({ signInSteps = [] }) => signInSteps)
 
 /** What the form shows of each way to sign in beside the password. */
 export const methodPrompts = async (
@@ -125,39 +125,32 @@ const refuse = (context: PageContext, { about, url }: LoginPage, notice: Notice)
   redirectToPage(context.res, url)
 }
 
-/** What the notices of the page for a second factor are about. Those of its form for recovery codes are their own. */
-export const codeNotices = (about: string, isRecovery = false): string =>
-  `${isRecovery ? 'recovery-code' : 'second-factor'} ${about}`
-
 /** Whether a password alone is not enough for a user, at a sign-in with these levels. */
 export const needsStep = async (
   context: PageContext,
   user: User,
   acrValues: readonly string[],
 ): Promise<boolean> => {
-  for (const step of context.server.features.flatMap(({ signInSteps = [] }) => signInSteps))
-    if (await step.isNeeded(context, user, acrValues)) return true
-  return (await findSecondFactor(context, user, acrValues)) !== undefined
+  for (const step of stepsOf(context)) if (await step.isNeeded(context, user, acrValues)) return true
+  return false
 }
 
-/** Records the login of a user whose password is right, unless the user needs a second factor. */
+/**
+ * Records the login of a user whose password is right, unless the user needs a further step.
+ *
+ * @returns the login, or the URL of the page that goes on
+ */
 const proceed = async (
   context: PageContext,
   page: LoginPage,
   { username, user }: { username: string; user: User },
-): Promise<ActiveLogin | 'second-factor'> => {
-  const { about, clientId, acrValues = [] } = page
-  const factor = await findSecondFactor(context, user, acrValues)
-  if (factor === undefined) {
-    const { isFirstLogin: isFirst, alsoRead } = page
-    return completeLogin(context, { username, clientId, user, isFirst, alsoRead })
+): Promise<ActiveLogin | string> => {
+  for (const step of stepsOf(context)) {
+    const url = await step.begin(context, page, { username, user })
+    if (url !== undefined) return url
   }
-  const pending = await keepPendingLogin(context, about, { username, subject: user.subject })
-  announceSecondFactor(context, { username, clientId, subject: user.subject })
-  if (factor.send && !(await sendCode(context, pending, factor)))
-    leaveNotice(context, codeNotices(about), { kind: 'not-sent' })
-  else clearNotice(context)
-  return 'second-factor'
+  const { clientId, isFirstLogin: isFirst, alsoRead } = page
+  return completeLogin(context, { username, clientId, user, isFirst, alsoRead })
 }
 
 /** Checks the password. What follows is stored together with the end of the attempt. */
@@ -165,7 +158,7 @@ const attempt = async (
   context: PageContext,
   page: LoginPage,
   { username, password }: { username: string; password: string },
-): Promise<ActiveLogin | Notice | 'second-factor'> => {
+): Promise<ActiveLogin | Notice | string> => {
   const result = await attemptLogin(context, { username, password, clientId: page.clientId })
   if (result.outcome === 'failed') return { kind: 'credentials', username, isLastTry: result.isLastTry }
   if (result.outcome === 'refused') {
@@ -194,8 +187,8 @@ const attemptByMethod = async (
 }
 
 /**
- * Checks what the user typed, or what the browser used instead, and records the login, or redirects to the form or to that
- * for a second factor. Spaces around the username are ignored,
+ * Checks what the user typed, or what the browser used instead, and records the login, or redirects to the form or to
+ * a further step. Spaces around the username are ignored,
  * because some keyboards add one; those around a password are part of it.
  *
  * @returns the login; undefined when the request has been answered
@@ -210,8 +203,8 @@ export const logIn = async (
   try {
     const result =
       (await attemptByMethod(context, page, form)) ?? (await attempt(context, page, { username, password }))
-    if (result === 'second-factor') {
-      redirectToPage(context.res, page.codeUrl)
+    if (typeof result === 'string') {
+      redirectToPage(context.res, result)
       return undefined
     }
     if ('kind' in result) return refuse(context, page, result)

@@ -64,7 +64,7 @@ const pageFor = (
     returnPath: ownPath(server, '/login', { [requestParameter]: secret, [returnedParameter]: '1' }),
     // After a failure a user who is signed in must read why, and not go on with a login that they did not ask for.
     url: loginUrl(account === undefined ? active?.login.sid : undefined),
-    codeUrl: ownPath(server, '/second-factor', { [requestParameter]: secret }),
+    parameters: { [requestParameter]: secret },
     acrValues: request.acrValues,
     redirectUri: request.redirectUri,
     clientId: client.clientId,
@@ -103,7 +103,7 @@ const show = async (context: PageContext, pending: PendingRequest, query: Parame
   else await continueRequest(context, toDecide(pending), { active }, { showLogin: showForm })
 }
 
-/** Checks the password, records the login, and continues the request; or asks for the second factor. */
+/** Checks the password, records the login, and continues the request; or goes on to a further step. */
 const submit = async (context: PageContext, pending: PendingRequest, form: Parameters): Promise<void> => {
   assertCsrf(context, form, purposeOf(pending))
   const before = await activeLogin(context, { login: pending.known?.login })

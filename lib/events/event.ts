@@ -28,7 +28,7 @@ interface AuthorizationFields {
   readonly authorizationId: string
 }
 
-interface LoginAttempt {
+export interface LoginAttempt {
   /** A keyed hash of the login name that was typed, because people sometimes type passwords there. */
   readonly account: string
   /** The client that asked for the login; undefined when the user opened the account page. */
@@ -61,16 +61,6 @@ export interface EventDetails {
   'login.locked': LoginAttempt & { readonly seconds: number }
   /** The attempt was not checked, because a limit had been reached before. */
   'login.refused': LoginAttempt & { readonly seconds: number }
-  /** The password was right, and the page asks for the second factor. There is no login yet. */
-  'second_factor.requested': LoginAttempt & { readonly subject: string }
-  /** A code was wrong, or had been used before. */
-  'second_factor.failed': LoginAttempt & { readonly subject: string }
-  /** A user has set up a second factor at Latchkey (`login.totp`). */
-  'second_factor.added': { readonly subject: string }
-  /** The second factor was removed, by the user or by `users.removeSecondFactor()`. */
-  'second_factor.removed': { readonly subject: string }
-  /** A recovery code was used in place of a code; `left` is the number of those that are left. */
-  'second_factor.recovery_code_used': { readonly subject: string; readonly left: number }
   /**
    * A login ended: the user signed out, another user signed in, the host called `users.revokeAll()` or `erase()`, or an
    * administrator ended it.

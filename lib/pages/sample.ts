@@ -25,7 +25,6 @@ export const long = 'Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauun
 /** The pages of an account with every feature. */
 export const accountPages: readonly AccountPage[] = [
   { page: 'account', url: '/account' },
-  { page: 'second-factor-settings', url: '/account/second-factor' },
   { page: 'personal-tokens', url: '/account/tokens' },
 ]
 /** Pages of clients that a logout opens (OIDC Front-Channel Logout §3). */

@@ -5,14 +5,12 @@ import { deviceSamples } from './device-samples.ts'
 import { errorSamples } from './error-samples.ts'
 import { loginSamples } from './login-samples.ts'
 import { frames, type Sample } from './sample.ts'
-import { secondFactorSamples } from './second-factor-samples.ts'
 import { signOutSamples } from './sign-out-samples.ts'
 
 /** Every state of every page: for pictures, and for what must hold in each. */
 export const samples: readonly Sample[] = [
   ...loginSamples,
   ...consentSamples,
-  ...secondFactorSamples,
   ...deviceSamples,
   ...accountSamples,
   ...developerSamples,

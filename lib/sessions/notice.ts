@@ -3,33 +3,31 @@ import { readCookie, setCookie } from '../http/cookies.ts'
 import { authenticationCode, openUnder, sealUnder } from '../keys/secrets.ts'
 import { boundBrowser } from './browser-binding.ts'
 
-/** What the forms for a second factor have led to: a wrong code, another code, or no more codes; a new one, or none. */
-export type CodeNotice = 'wrong' | 'sent' | 'not-sent' | 'recovery-codes' | 'removed'
+/** What a form can lead to. Features add their own by declaration merging. */
+export interface NoticeKinds {
+  readonly credentials: true
+  readonly method: true
+  readonly throttled: true
+  readonly unavailable: true
+  readonly 'signed-out': true
+  readonly 'start-again': true
+  readonly account: true
+  readonly changed: true
+}
 
 /** What a form has led to. The page that the browser is redirected to says it, so that a reload sends no form again. */
 export interface Notice {
-  readonly kind:
-    | 'credentials'
-    | 'method'
-    | 'throttled'
-    | 'unavailable'
-    | 'signed-out'
-    | 'start-again'
-    | 'account'
-    | 'changed'
-    | CodeNotice
+  readonly kind: keyof NoticeKinds
   /** The name that was typed. */
   readonly username?: string
   /** With `method`: the name of the way to sign in that failed. */
   readonly method?: string
-  /** With `credentials` and `wrong`: one more failure pauses the sign-in. */
+  /** With a wrong password or code: one more failure pauses the sign-in. */
   readonly isLastTry?: boolean
   /** With `throttled`: when the next attempt is checked, in epoch seconds. */
   readonly retryAt?: number
   /** With `unavailable`: the id in the log. */
   readonly errorId?: string
-  /** With `recovery-codes`: the codes. Only their hashes are stored. */
-  readonly codes?: readonly string[]
 }
 
 /** Seconds. */

@@ -58,9 +58,6 @@ export const removeExpiredAccessTokens = removeFrom('access_tokens', 'hash')
 export const removeExpiredSessions = removeFrom('sessions', 'id')
 export const removeExpiredReplays = removeFrom('replays', 'hash')
 export const removeExpiredThrottles = removeFrom('throttles', 'key')
-export const removeExpiredPendingLogins = removeFrom('pending_logins', 'id')
-/** Second factors that their users have not confirmed in time; the others do not expire. */
-export const removeUnconfirmedSecondFactors = removeFrom('second_factors', 'subject')
 export const removeExpiredEvents = removeFrom('events', 'id')
 
 const logins = expiredIn('logins', 'sid')
@@ -87,8 +84,6 @@ export const removals: readonly RemoveExpired[] = [
   removeExpiredSessions,
   removeExpiredReplays,
   removeExpiredThrottles,
-  removeExpiredPendingLogins,
-  removeUnconfirmedSecondFactors,
   removeExpiredEvents,
   removeUnusedClients,
 ]

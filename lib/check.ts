@@ -1,7 +1,6 @@
 import type { Knex } from 'knex'
-import type { Database } from '../database/types.ts'
-import type { Options } from '../options/resolve.ts'
-import type { Mount } from './mount.ts'
+import type { Database } from './database/types.ts'
+import type { Options } from './options/resolve.ts'
 
 /**
  * How bad a finding is: an `error` makes requests fail or is a hole, a `warning` is probably one of the two, and a `note`
@@ -39,11 +38,6 @@ export interface StoredSubject extends Subject {
   readonly database: Database
   /** The same pool with the names of the host, for its user table. */
   readonly hostKnex: Knex
-}
-
-/** The same with the running server. */
-export interface MountedSubject extends Subject {
-  readonly mount: Mount
 }
 
 /** One question about a server. */

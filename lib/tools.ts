@@ -1,5 +1,5 @@
-import type { FeatureTools } from '../feature.ts'
-import { features } from '../features/index.ts'
+import type { FeatureTools } from './feature.ts'
+import { features } from './features/index.ts'
 
 /** The tools of all features. */
 export const loadTools = async (): Promise<readonly FeatureTools[]> =>
