@@ -4,9 +4,9 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { AuthRouterOptions } from '../options/options.ts'
 import { resolveOptions } from '../options/resolve.ts'
+import { previewPages } from '../preview/pages.ts'
 import { type Command, type Invocation, UsageError } from './command.ts'
 import { loadHostOptions } from './config.ts'
-import { previewPages } from './preview-pages.ts'
 import { note, print } from './terminal.ts'
 
 /** What production requires, and development would write to a file. */

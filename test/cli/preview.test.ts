@@ -4,10 +4,10 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import request from 'supertest'
-import { previewPages } from '../../lib/cli/preview-pages.ts'
 import { resolveOptions } from '../../lib/options/resolve.ts'
-import { adminSamples } from '../../lib/pages/admin-samples.ts'
-import { samples } from '../../lib/pages/samples.ts'
+import { previewPages } from '../../lib/preview/pages.ts'
+import { adminSamples } from '../../lib/samples/admin.ts'
+import { samples } from '../../lib/samples/index.ts'
 import { openCommandLine, program } from '../support/command-line.ts'
 
 jest.setTimeout(60_000)

@@ -9,8 +9,8 @@ import { es } from '../../lib/pages/i18n/locales/es.ts'
 import { fr } from '../../lib/pages/i18n/locales/fr.ts'
 import { ja } from '../../lib/pages/i18n/locales/ja.ts'
 import { createText } from '../../lib/pages/i18n/text.ts'
-import { samples } from '../../lib/pages/samples.ts'
 import { createViews } from '../../lib/pages/views.ts'
+import { samples } from '../../lib/samples/index.ts'
 
 const translations: Translation[] = [ar, de, es, fr, ja]
 const all: Translation[] = [en, ...translations]

@@ -1,6 +1,6 @@
 import { createLanguages } from '../../lib/pages/i18n/languages.ts'
-import { samples } from '../../lib/pages/samples.ts'
 import { createViews } from '../../lib/pages/views.ts'
+import { samples } from '../../lib/samples/index.ts'
 
 jest.setTimeout(60_000)
 

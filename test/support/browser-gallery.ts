@@ -1,10 +1,10 @@
 import type { RequestListener } from 'node:http'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
-import { adminSamples } from '../../lib/pages/admin-samples.ts'
 import { createLanguages } from '../../lib/pages/i18n/languages.ts'
-import { samples } from '../../lib/pages/samples.ts'
 import { createViews } from '../../lib/pages/views.ts'
+import { adminSamples } from '../../lib/samples/admin.ts'
+import { samples } from '../../lib/samples/index.ts'
 import { openServer } from './client-server.ts'
 
 /** Every page in every state, without a server behind it. */

@@ -1,5 +1,5 @@
-import type { AdminForm, AdminPageModels, AdminSection } from './admin-page-models.ts'
-import type { ClientForm } from './client-form-models.ts'
+import type { AdminForm, AdminPageModels, AdminSection } from '../pages/admin-page-models.ts'
+import type { ClientForm } from '../pages/client-form-models.ts'
 import { long, type Sample } from './sample.ts'
 
 const sections = (present: AdminSection['kind']): AdminSection[] =>

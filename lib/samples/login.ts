@@ -1,4 +1,4 @@
-import type { PageModels } from './page-models.ts'
+import type { PageModels } from '../pages/page-models.ts'
 import { client, hidden, logo, passkeyOptions, type Sample, unverified } from './sample.ts'
 
 const back = 'return_to=%2Flogin%3Fauthorization_request%3Dlk_ar_sample%26returned%3D1'

@@ -1,4 +1,4 @@
-import type { PageModels } from './page-models.ts'
+import type { PageModels } from '../pages/page-models.ts'
 import { accountPages, hidden, long, passkeyOptions, type Sample } from './sample.ts'
 
 const passkeys: PageModels['passkeys'] = {

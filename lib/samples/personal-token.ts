@@ -1,4 +1,4 @@
-import type { PersonalTokenCard, PersonalTokenPageModels } from './personal-token-models.ts'
+import type { PersonalTokenCard, PersonalTokenPageModels } from '../pages/personal-token-models.ts'
 import { long, type Sample } from './sample.ts'
 
 const read = { name: 'orders:read', description: 'See your orders', group: 'read' } as const

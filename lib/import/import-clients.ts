@@ -1,6 +1,6 @@
-import type { ClientMetadata } from '../../protocol/client-metadata.ts'
-import { applyClients, type ClientDifference, planClients } from '../plan.ts'
-import type { ClientRegistry } from '../register.ts'
+import { applyClients, type ClientDifference, planClients } from '../clients/plan.ts'
+import type { ClientRegistry } from '../clients/register.ts'
+import type { ClientMetadata } from '../protocol/client-metadata.ts'
 import { type ClientRules, checkedImport } from './checked-client.ts'
 import type { ImportedClient } from './imported.ts'
 

@@ -1,4 +1,4 @@
-import type { PageModels } from './page-models.ts'
+import type { PageModels } from '../pages/page-models.ts'
 import { client, hidden, long, type Sample } from './sample.ts'
 
 const device: PageModels['device'] = { action: '/device', hidden: { csrf_token: 'sample' }, userCode: '' }

@@ -1,11 +1,15 @@
-import { hashSecret } from '../../keys/secrets.ts'
-import type { Registrable } from '../../options/registrable.ts'
-import { isPasswordHash } from '../../passwords/passwords.ts'
-import { usesSecret } from '../../protocol/client.ts'
-import { OAuthError } from '../../protocol/errors.ts'
-import { assertRegistrableRedirectUri } from '../../protocol/redirect-uri.ts'
-import { type CheckedRegistration, type ClientRegistration, checkedRegistration } from '../register.ts'
-import type { HashedSecret } from '../secret-change.ts'
+import {
+  type CheckedRegistration,
+  type ClientRegistration,
+  checkedRegistration,
+} from '../clients/register.ts'
+import type { HashedSecret } from '../clients/secret-change.ts'
+import { hashSecret } from '../keys/secrets.ts'
+import type { Registrable } from '../options/registrable.ts'
+import { isPasswordHash } from '../passwords/passwords.ts'
+import { usesSecret } from '../protocol/client.ts'
+import { OAuthError } from '../protocol/errors.ts'
+import { assertRegistrableRedirectUri } from '../protocol/redirect-uri.ts'
 import type { HexMeaning, ImportedClient } from './imported.ts'
 
 /** What the operator says about all clients. */

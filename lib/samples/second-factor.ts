@@ -1,5 +1,5 @@
-import type { PageModels } from './page-models.ts'
-import { qrCode } from './qr-code.ts'
+import type { PageModels } from '../pages/page-models.ts'
+import { qrCode } from '../pages/qr-code.ts'
 import { accountPages, hidden, long, type Sample } from './sample.ts'
 
 const secondFactor: PageModels['second-factor'] = {

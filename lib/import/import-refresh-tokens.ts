@@ -1,14 +1,14 @@
-import { transaction } from '../../database/transaction.ts'
-import type { Database } from '../../database/types.ts'
-import { createSecret, hashSecret, mayBeRefreshToken, randomId } from '../../keys/secrets.ts'
-import type { Lifetimes } from '../../options/options.ts'
-import type { ClientMetadata } from '../../protocol/client-metadata.ts'
+import { transaction } from '../database/transaction.ts'
+import type { Database } from '../database/types.ts'
+import { createSecret, hashSecret, mayBeRefreshToken, randomId } from '../keys/secrets.ts'
+import type { Lifetimes } from '../options/options.ts'
+import type { ClientMetadata } from '../protocol/client-metadata.ts'
 import {
   consumeAuthorizationCode,
   createAuthorization,
   createRefreshToken,
   findExistingRefreshTokens,
-} from '../../repositories/index.ts'
+} from '../repositories/index.ts'
 import { fromHex, isHexHash } from './checked-client.ts'
 import type { HexMeaning, ImportedToken } from './imported.ts'
 

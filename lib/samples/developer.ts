@@ -1,5 +1,5 @@
-import type { ClientForm } from './client-form-models.ts'
-import type { DeveloperPageModels } from './developer-models.ts'
+import type { ClientForm } from '../pages/client-form-models.ts'
+import type { DeveloperPageModels } from '../pages/developer-models.ts'
 import { long, type Sample } from './sample.ts'
 
 const clientId = '6b1f0c1e-8a53-4a1e-9d5c-0c7f3a3f2b11'

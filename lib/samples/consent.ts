@@ -1,4 +1,4 @@
-import type { PageModels } from './page-models.ts'
+import type { PageModels } from '../pages/page-models.ts'
 import { client, hidden, logo, long, type Sample, scope, scopes, unverified } from './sample.ts'
 
 const consent: PageModels['consent'] = {

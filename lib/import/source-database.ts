@@ -1,8 +1,6 @@
-import { existsSync } from 'node:fs'
 import knex, { type Knex } from 'knex'
-import type { Rows, Source, SourceRow } from '../clients/import/source.ts'
 import { databaseLocation } from '../database/location.ts'
-import { namedDatabase } from './named-database.ts'
+import type { Rows, Source, SourceRow } from './source.ts'
 
 /** The most rows that are in memory at once. */
 const pageSize = 1000
@@ -83,12 +81,9 @@ export interface OpenedSource extends Source {
 /**
  * Opens the database of another server to read it.
  *
- * @param from an SQLite file, or a URL that begins with postgres: or mysql:
- * @throws UsageError for another URL; Error if the file does not exist
+ * @param settings the client and connection of Knex; other settings are ignored
  */
-export const openSource = (from: string): OpenedSource => {
-  const { settings } = namedDatabase(from, '--from')
-  if (settings.client === 'better-sqlite3' && !existsSync(from)) throw new Error(`${from} does not exist`)
+export const openSource = (settings: Knex.Config): OpenedSource => {
   const db = knex(settingsFor(settings))
   const typesOf = async (table: string): Promise<ColumnTypes> => ({ ...(await db(table).columnInfo()) })
   return {

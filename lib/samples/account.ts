@@ -1,4 +1,4 @@
-import type { PageModels } from './page-models.ts'
+import type { PageModels } from '../pages/page-models.ts'
 import { accountPages, client, hidden, logo, long, type Sample, scope, scopes } from './sample.ts'
 
 const account: PageModels['account'] = {

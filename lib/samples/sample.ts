@@ -1,5 +1,5 @@
-import type { AccountPage } from './account-page-model.ts'
-import type { ClientCard, ConsentScope, PageModels, PageName } from './page-models.ts'
+import type { AccountPage } from '../pages/account-page-model.ts'
+import type { ClientCard, ConsentScope, PageModels, PageName } from '../pages/page-models.ts'
 
 /** A page in one of its states. */
 export type Sample = { [Name in PageName]: { name: string; page: Name; model: PageModels[Name] } }[PageName]
