@@ -22,7 +22,8 @@ export const pruneCommand: Command = {
     const { refreshTokenGracePeriod } = options
     const counts = await withProgress((say) =>
       removeExpiredRows(database, {
-        ...{ now: now(), refreshTokenGracePeriod },
+        now: now(),
+        refreshTokenGracePeriod,
         progress: (removed) => say(`removed ${sumOf(removed)} rows`),
       }),
     )

@@ -85,15 +85,13 @@ const inspectRefreshToken = async (
   const used = consumedAt === null ? 'expired' : 'used'
   const isOver = consumedAt !== null || expiresAt <= now()
   return {
-    ...{
-      type: 'refresh token',
-      clientId,
-      subject,
-      scopes,
-      expiresAt,
-      authorizationId: id,
-      issuedAt: undefined,
-    },
+    type: 'refresh token',
+    clientId,
+    subject,
+    scopes,
+    expiresAt,
+    authorizationId: id,
+    issuedAt: undefined,
     state: isOver ? used : stateOf(authorization, now()),
     resources: Object.keys(details.resources ?? {}),
     binding: details.binding,
@@ -108,8 +106,15 @@ const inspectPersonal = async (
   if (token === undefined) return undefined
   const { id, name, subject, scopes, createdAt, expiresAt } = token
   return {
-    ...{ type: 'personal access token', personal: { id, name }, clientId: personalClientId(token), subject },
-    ...{ scopes, resources: [], binding: undefined, issuedAt: createdAt, expiresAt },
+    type: 'personal access token',
+    personal: { id, name },
+    clientId: personalClientId(token),
+    subject,
+    scopes,
+    resources: [],
+    binding: undefined,
+    issuedAt: createdAt,
+    expiresAt,
     state: expiresAt <= now() ? 'expired' : 'active',
   }
 }

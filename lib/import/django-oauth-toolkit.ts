@@ -30,8 +30,14 @@ const grants: Readonly<Record<string, Readonly<Record<string, readonly string[]>
 }
 
 const optional = [
-  ...['post_logout_redirect_uris', 'hash_client_secret', 'algorithm', 'token_endpoint_auth_method'],
-  ...['client_jwks', 'client_jwks_uri', 'require_pushed_authorization_requests', 'registration_source'],
+  'post_logout_redirect_uris',
+  'hash_client_secret',
+  'algorithm',
+  'token_endpoint_auth_method',
+  'client_jwks',
+  'client_jwks_uri',
+  'require_pushed_authorization_requests',
+  'registration_source',
 ]
 
 const authMethod = (row: SourceRow): string | undefined =>
@@ -101,8 +107,14 @@ export const djangoOauthToolkit: Peer = {
   async clients(source) {
     const columns = await knownColumns(source, applications, {
       required: [
-        ...['id', 'client_id', 'client_secret', 'client_type', 'authorization_grant_type', 'name'],
-        ...['redirect_uris', 'skip_authorization'],
+        'id',
+        'client_id',
+        'client_secret',
+        'client_type',
+        'authorization_grant_type',
+        'name',
+        'redirect_uris',
+        'skip_authorization',
       ],
       optional,
     })

@@ -52,8 +52,13 @@ export const doorkeeper: Peer = {
     const clientIds = new Map(ids.map((row) => [textIn(row, 'id'), textIn(row, 'uid')]))
     const columns = await knownColumns(source, tokens, {
       required: [
-        ...['id', 'application_id', 'resource_owner_id', 'refresh_token', 'scopes'],
-        ...['created_at', 'revoked_at'],
+        'id',
+        'application_id',
+        'resource_owner_id',
+        'refresh_token',
+        'scopes',
+        'created_at',
+        'revoked_at',
       ],
       optional: ['resource_owner_type'],
     })

@@ -90,10 +90,17 @@ const store = async (
   const { clientId, subject, scopes, createdAt = now, authTime = 0 } = token
   const id = randomId()
   await createAuthorization(tx, {
-    ...{ id, sid: randomId(), clientId, subject, scopes },
+    id,
+    sid: randomId(),
+    clientId,
+    subject,
+    scopes,
     // It depends on no login here, and has no code that anyone knows.
-    ...{ offline: true, codeHash: hashSecret(createSecret('authorizationCode')), codeExpiresAt: createdAt },
-    ...{ now: createdAt, expiresAt: familyEnd },
+    offline: true,
+    codeHash: hashSecret(createSecret('authorizationCode')),
+    codeExpiresAt: createdAt,
+    now: createdAt,
+    expiresAt: familyEnd,
     details: { authTime, amr: [] },
   })
   await consumeAuthorizationCode(tx, { id, now: createdAt })

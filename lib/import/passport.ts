@@ -52,14 +52,12 @@ export const passport: Peer = {
     const columns = await knownColumns(source, clients, {
       required: ['id', 'name', 'secret', 'revoked'],
       optional: [
-        ...[
-          'redirect',
-          'redirect_uris',
-          'grant_types',
-          'personal_access_client',
-          'password_client',
-          'scopes',
-        ],
+        'redirect',
+        'redirect_uris',
+        'grant_types',
+        'personal_access_client',
+        'password_client',
+        'scopes',
       ],
     })
     return (await allRows(source, { table: clients, key: 'id', columns })).map(passportClient)

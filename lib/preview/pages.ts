@@ -43,8 +43,12 @@ const hostScopes = (server: ScopeTexts, language: string): ConsentScope[] => {
     const scope = Object.hasOwn(server.options.scopes, name) ? server.options.scopes[name] : undefined
     const isHighRisk = scope?.risk === 'high'
     return {
-      ...{ name, ...scopeWords(server, name, language), optional: scope?.optional ?? false },
-      ...{ isNew: false, checked: !isHighRisk, isHighRisk },
+      name,
+      ...scopeWords(server, name, language),
+      optional: scope?.optional ?? false,
+      isNew: false,
+      checked: !isHighRisk,
+      isHighRisk,
     }
   })
   return consentRows(server, rows, person, language)
@@ -86,7 +90,11 @@ export const previewPages = (options: PreviewOptions): RequestListener => {
   const { branding, login, views: directory, scopes } = options
   const languages = createLanguages(options)
   const views = createViews({
-    ...{ directory, branding, basePath: '', languages, cache: false },
+    directory,
+    branding,
+    basePath: '',
+    languages,
+    cache: false,
     pictures: providerIcons(login),
   })
   const texts: ScopeTexts = {

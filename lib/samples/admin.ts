@@ -44,18 +44,31 @@ const clients: AdminPageModels['admin-clients'] = {
   action: '/admin',
   clients: [
     ...[{ name: 'Order Desk', id: 'desk', url: '/admin/client?client_id=desk' }].map((each) => ({
-      ...{ ...each, disabled: false, selfDescribed: false, firstParty: true },
+      ...each,
+      disabled: false,
+      selfDescribed: false,
+      firstParty: true,
     })),
     {
-      ...{ name: 'Inbox Helper 3000', id: 'https://inbox-helper.example.net/client.json' },
-      ...{ url: '/admin/client?client_id=inbox', disabled: true, selfDescribed: true, firstParty: false },
+      name: 'Inbox Helper 3000',
+      id: 'https://inbox-helper.example.net/client.json',
+      url: '/admin/client?client_id=inbox',
+      disabled: true,
+      selfDescribed: true,
+      firstParty: false,
     },
   ],
   newUrl: '/admin/new-client',
 }
 const client: AdminPageModels['admin-client'] = {
-  ...{ sections: sections('clients'), name: 'Order Desk', id: 'desk', since: earlier, usesSecret: true },
-  ...{ disabled: false, selfDescribed: false, firstParty: true },
+  sections: sections('clients'),
+  name: 'Order Desk',
+  id: 'desk',
+  since: earlier,
+  usesSecret: true,
+  disabled: false,
+  selfDescribed: false,
+  firstParty: true,
   form: { inputs },
   save: form('save'),
   rotate: form('rotate'),
@@ -80,22 +93,29 @@ const request: AdminPageModels['admin-requests']['requests'][number] = {
   refuse: form('refuse'),
 }
 const removal: AdminPageModels['admin-delete-client'] = {
-  ...{ sections: sections('clients'), name: 'Order Desk', id: 'desk', disabled: false },
-  ...{ users: 1204, authorizations: 3117, remove: form('delete'), cancelUrl: '/admin/client?client_id=desk' },
+  sections: sections('clients'),
+  name: 'Order Desk',
+  id: 'desk',
+  disabled: false,
+  users: 1204,
+  authorizations: 3117,
+  remove: form('delete'),
+  cancelUrl: '/admin/client?client_id=desk',
 }
 const user: NonNullable<AdminPageModels['admin-users']['user']> = {
   id: '10032',
   username: 'alice@example.com',
   clients: [
     {
-      ...{ name: 'Order Desk', id: 'desk', url: '/admin/client?client_id=desk', organization: 'ws-1' },
-      ...{
-        scopes: ['openid', 'orders:read'],
-        since: earlier,
-        lastUsed: time,
-        sessions: 2,
-        end: form('remove'),
-      },
+      name: 'Order Desk',
+      id: 'desk',
+      url: '/admin/client?client_id=desk',
+      organization: 'ws-1',
+      scopes: ['openid', 'orders:read'],
+      since: earlier,
+      lastUsed: time,
+      sessions: 2,
+      end: form('remove'),
     },
   ],
   authorizations: [
@@ -109,12 +129,19 @@ const user: NonNullable<AdminPageModels['admin-users']['user']> = {
   eventsUrl: '/admin/events?user=10032',
 }
 const users: AdminPageModels['admin-users'] = {
-  ...{ sections: sections('users'), query: '', action: '/admin/users', findsNames: true },
+  sections: sections('users'),
+  query: '',
+  action: '/admin/users',
+  findsNames: true,
 }
 const keys: AdminPageModels['admin-keys'] = {
   sections: sections('keys'),
   keys: (['verifying', 'signing', 'next'] as const).map((kind, index) => ({
-    ...{ id: `key-${index}`, algorithm: 'RS256', kind, published: earlier, signsFrom: time },
+    id: `key-${index}`,
+    algorithm: 'RS256',
+    kind,
+    published: earlier,
+    signsFrom: time,
     ...(kind === 'verifying' && { publishedUntil: time }),
   })),
   rotate: form('rotate'),
@@ -127,12 +154,10 @@ const events: AdminPageModels['admin-events'] = {
   filter,
   events: [
     {
-      ...{
-        type: 'request.refused',
-        time,
-        errorId: '7F3C-91A2-B4',
-        url: '/admin/events?error_id=7F3C-91A2-B4',
-      },
+      type: 'request.refused',
+      time,
+      errorId: '7F3C-91A2-B4',
+      url: '/admin/events?error_id=7F3C-91A2-B4',
       facts: [
         ['code', 'invalid_redirect_uri'],
         ['expected', 'one of: https://desk.example.com/callback'],
@@ -154,7 +179,8 @@ export const adminSamples: readonly Sample[] = [
       query: long,
       deleted: long,
       clients: clients.clients.map((each) => ({ ...each, name: long, id: `https://${long}.example/` })),
-      ...{ previousUrl: '/admin', nextUrl: '/admin?after=desk' },
+      previousUrl: '/admin',
+      nextUrl: '/admin?after=desk',
     },
   },
   { name: 'admin-clients-empty', page: 'admin-clients', model: { ...clients, clients: [] } },
@@ -164,7 +190,8 @@ export const adminSamples: readonly Sample[] = [
     model: {
       sections: sections('clients'),
       form: { inputs: [{ name: 'client_id', kind: 'text', value: '' }, ...inputs] },
-      ...{ save: form('create'), cancelUrl: '/admin' },
+      save: form('create'),
+      cancelUrl: '/admin',
     },
   },
   {
@@ -176,9 +203,11 @@ export const adminSamples: readonly Sample[] = [
         inputs: inputs.map((field) =>
           field.name === 'redirect_uris' ? { ...field, error: refused } : field,
         ),
-        ...{ error: refused, refused: 'redirect_uris' },
+        error: refused,
+        refused: 'redirect_uris',
       },
-      ...{ save: form('create'), cancelUrl: '/admin' },
+      save: form('create'),
+      cancelUrl: '/admin',
     },
   },
   { name: 'admin-client', page: 'admin-client', model: client },
@@ -186,7 +215,10 @@ export const adminSamples: readonly Sample[] = [
     name: 'admin-client-secret',
     page: 'admin-client',
     model: {
-      ...{ ...client, secretExpires: time, notice: 'rotated', previousUntil: time },
+      ...client,
+      secretExpires: time,
+      notice: 'rotated',
+      previousUntil: time,
       secret: 'lk_cs_sample-sample-sample-sample-sample-sample-sample',
     },
   },
@@ -194,8 +226,15 @@ export const adminSamples: readonly Sample[] = [
     name: 'admin-client-refused',
     page: 'admin-client',
     model: {
-      ...{ ...client, name: long, id: long, disabled: true, selfDescribed: true, usesSecret: false },
-      ...{ rotate: undefined, eventsUrl: undefined, toggle: form('enable') },
+      ...client,
+      name: long,
+      id: long,
+      disabled: true,
+      selfDescribed: true,
+      usesSecret: false,
+      rotate: undefined,
+      eventsUrl: undefined,
+      toggle: form('enable'),
       form: {
         inputs: inputs.map((field) =>
           /^(other|first_party|grant_types|token_endpoint_auth_method)$/.test(field.name)
@@ -212,7 +251,8 @@ export const adminSamples: readonly Sample[] = [
     name: 'admin-requests',
     page: 'admin-requests',
     model: {
-      ...{ sections: sections('requests'), requests: [request, { ...request, isChange: true }] },
+      sections: sections('requests'),
+      requests: [request, { ...request, isChange: true }],
       notice: 'stale',
     },
   },
@@ -222,7 +262,8 @@ export const adminSamples: readonly Sample[] = [
     model: {
       sections: sections('requests'),
       requests: [{ ...request, name: long, id: long, owner: long, facts: [['redirect_uris', long]] }],
-      ...{ previousUrl: '/admin/requests', nextUrl: '/admin/requests?after=sample' },
+      previousUrl: '/admin/requests',
+      nextUrl: '/admin/requests?after=sample',
     },
   },
   {
@@ -240,10 +281,17 @@ export const adminSamples: readonly Sample[] = [
     name: 'admin-users-unknown',
     page: 'admin-users',
     model: {
-      ...{ ...users, query: long, findsNames: false },
+      ...users,
+      query: long,
+      findsNames: false,
       user: {
-        ...{ ...user, id: long, username: undefined, eventsUrl: undefined },
-        ...{ clients: [], authorizations: [], logins: [] },
+        ...user,
+        id: long,
+        username: undefined,
+        eventsUrl: undefined,
+        clients: [],
+        authorizations: [],
+        logins: [],
       },
     },
   },

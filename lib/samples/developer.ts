@@ -10,7 +10,9 @@ const list: DeveloperPageModels['developer'] = {
   username: 'alice@example.com',
   clients: states.map((state, number) => ({
     name: `Order Desk ${number + 1}`,
-    ...{ clientId, state, url: `/developer/client?client_id=${number}` },
+    clientId,
+    state,
+    url: `/developer/client?client_id=${number}`,
   })),
   newUrl: '/developer/new',
   signOutUrl: '/logout',
@@ -51,7 +53,11 @@ const refused: ClientForm = {
 }
 
 const newForm: DeveloperPageModels['developer-form'] = {
-  ...{ action: '/developer/new', hidden, form, needsApproval: false, cancelUrl: '/developer' },
+  action: '/developer/new',
+  hidden,
+  form,
+  needsApproval: false,
+  cancelUrl: '/developer',
 }
 const shown: DeveloperPageModels['developer-client'] = {
   client: { name: 'Order Desk', clientId, state: 'active' },
@@ -82,7 +88,10 @@ export const developerSamples: readonly Sample[] = [
       ...list,
       username: `${long}@example.com`,
       clients: list.clients.map((client) => ({ ...client, name: long })),
-      ...{ newUrl: undefined, max: 6, previousUrl: '/developer', nextUrl: '/developer?page=3' },
+      newUrl: undefined,
+      max: 6,
+      previousUrl: '/developer',
+      nextUrl: '/developer?page=3',
     },
   },
   {
@@ -100,7 +109,11 @@ export const developerSamples: readonly Sample[] = [
     name: 'developer-edit-stale',
     page: 'developer-form',
     model: {
-      ...{ ...newForm, client: { name: long }, needsApproval: true, isApproved: true, notice: 'stale' },
+      ...newForm,
+      client: { name: long },
+      needsApproval: true,
+      isApproved: true,
+      notice: 'stale',
     },
   },
   {
@@ -121,7 +134,10 @@ export const developerSamples: readonly Sample[] = [
     model: {
       ...shown,
       client: { name: long, clientId: long, state: 'refused' },
-      ...{ isPublic: true, rotateUrl: undefined, reason: long, scopes: [long, long] },
+      isPublic: true,
+      rotateUrl: undefined,
+      reason: long,
+      scopes: [long, long],
       redirectUris: [`https://${long}.example/${long}`],
     },
   },

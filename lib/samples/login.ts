@@ -58,7 +58,9 @@ export const loginSamples: readonly Sample[] = [
     name: 'login-another',
     page: 'login',
     model: {
-      ...{ ...login, username: 'ben@example.com', error: 'credentials' },
+      ...login,
+      username: 'ben@example.com',
+      error: 'credentials',
       signedIn: { username: 'alice@example.com', url: '/login?request=sample' },
     },
   },

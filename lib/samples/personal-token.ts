@@ -89,7 +89,9 @@ export const personalTokenSamples: readonly Sample[] = [
       name: `personal-token-form-${error}`,
       page: 'personal-token-form',
       model: {
-        ...{ ...form, error, name: 'Backup script' },
+        ...form,
+        error,
+        name: 'Backup script',
         organizations: [
           { id: 'ws-1', name: 'Initech', isChosen: false },
           { id: 'ws-2', name: long, isChosen: true },

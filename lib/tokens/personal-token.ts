@@ -48,7 +48,11 @@ export const verifyPersonalToken = async (server: AuthorizationServer, value: st
   if (!(await belongsToOrganization(server.options.organizations, user, organization))) return undefined
   noteUse(server, found, now)
   const token = {
-    ...{ subject, clientId: personalClientId(found), resources: [], issuedAt: found.createdAt, expiresAt },
+    subject,
+    clientId: personalClientId(found),
+    resources: [],
+    issuedAt: found.createdAt,
+    expiresAt,
     scopes: intersectScopes(found.scopes, own.scopes),
     personalToken: { id, name },
     ...(organization !== undefined && { organization }),
