@@ -191,7 +191,7 @@ const isIn = (sources: readonly (readonly string[])[], message: string): boolean
   )
 }
 
-/** Whether a source has this message, perhaps in two texts of which one is inserted into the other. */
+/** Whether a source has this message, perhaps in two texts, one inserted into the other. */
 const isSaid = (sources: readonly (readonly string[])[], message: string): boolean =>
   isIn(sources, message) ||
   sources.some((parts) => {

@@ -19,7 +19,7 @@ const collationOf = async (knex: Knex): Promise<string | undefined> => {
 }
 
 /**
- * The kit's schema as a Knex migration source, for hosts that run all their migrations with one command.
+ * Latchkey's schema as a Knex migration source, for hosts that run all their migrations with one command.
  *
  * @example await knex.migrate.latest({ migrationSource: migrationSource(), tableName: 'oauth_migrations' })
  */
@@ -70,7 +70,7 @@ const configuration = (prefix: string, starting?: (name: string) => void): Knex.
 })
 
 /**
- * Creates the kit's tables or brings them up to date. Several processes can do this at the same time.
+ * Creates Latchkey's tables or brings them up to date. Several processes can do this at the same time.
  *
  * @returns the names of the migrations that ran
  * @example await migrate(knex)
@@ -79,7 +79,7 @@ export const migrate = (knex: Knex, { tablePrefix = 'oauth_' }: MigrateOptions =
   migrateDatabase(openDatabase(knex, tablePrefix).database)
 
 /**
- * Removes the kit's tables, newest first, with everything in them.
+ * Removes Latchkey's tables, newest first, with everything in them.
  *
  * @returns the names of the migrations that were rolled back
  * @throws Error when the database is newer than this version, which cannot remove all of it
@@ -114,7 +114,7 @@ const isCreationRace = (error: unknown): boolean =>
 
 /**
  * Knex inserts its lock row if it finds none. Two processes that start together would insert two, which Knex takes for a
- * lock that is never released. We insert it under a fixed key instead.
+ * lock that is never released. Latchkey inserts it under a fixed key instead.
  */
 const prepareLock = async (db: Database): Promise<void> => {
   const table = `${db.prefix}migrations_lock`

@@ -29,7 +29,7 @@ export type CheckedImport =
 
 const hexHash = /^[0-9a-f]{64}$/
 
-/** SHA-256 in hexadecimal digits, as we store it. */
+/** SHA-256 in hexadecimal digits, as Latchkey stores it. */
 export const fromHex = (hash: string): string => Buffer.from(hash, 'hex').toString('base64url')
 
 /** Whether a stored value is a SHA-256, rather than what was hashed. */

@@ -25,7 +25,7 @@ export interface ClientImport {
 
 /**
  * Imports clients of another server with their ids and secrets, in one transaction. Clients that it has imported before and
- * that are the same are not written; clients of this server that the other does not have stay.
+ * that are the same are not written; clients that only Latchkey has stay.
  *
  * @param options.dryRun only says what it would do
  * @param options.progress is called after each client with how many are done

@@ -57,7 +57,7 @@ export interface ConsentDetail {
   /** Language of the heading (BCP 47), if it differs from the page. */
   language?: string
   fields: readonly { readonly label: string; readonly value: string }[]
-  /** The host's template, in place of the fields. */
+  /** The host's template, which replaces the fields. */
   partial?: string
 }
 
@@ -159,7 +159,7 @@ export interface PageModels extends AdminPageModels, DeveloperPageModels, Person
     isSent: boolean
     /** The field is for a recovery code. */
     isRecovery: boolean
-    /** Why the last code did not lead on. `not-sent`: no more codes are sent for now. */
+    /** Why the last code was rejected. `not-sent`: no more codes are sent for now. */
     error?: 'wrong' | 'not-sent' | 'unavailable'
     /** With `wrong`: one more failure ends this sign-in. */
     isLastTry?: boolean
@@ -236,7 +236,7 @@ export interface PageModels extends AdminPageModels, DeveloperPageModels, Person
     hidden: Readonly<Record<string, string>>
     /** As a link said it, or as it was typed before. */
     userCode: string
-    /** Why the last code did not lead on. */
+    /** Why the last code was rejected. */
     error?: 'wrong' | 'throttled'
     /** With `throttled`: seconds until the next code is looked up. */
     retryAfter?: number
@@ -342,7 +342,7 @@ export interface PageModels extends AdminPageModels, DeveloperPageModels, Person
     detail?: string
     /** The client whose request has ended, and its page where the user can go on. */
     client?: { name: string; uri?: string }
-    /** The product's home page, where no client leads on. */
+    /** The product's home page, if there is no client to return to. */
     homeUrl?: string
   }
   /** Asks for confirmation before signing out, if the request does not prove that the user wants it. */

@@ -51,7 +51,7 @@ const countOf = ({ points, expiresAt }: Throttle, now: number): Count => ({
   seconds: Math.max(1, expiresAt - now),
 })
 
-/** Counters in the kit's own table, on every database. */
+/** Counters in Latchkey's own table, on every database. */
 const databaseCounters = ({ database, now }: CountersContext): Counters => ({
   read: async (counters) => {
     const found = await readThrottles(database, counters.map(keyOf), { now: now() })

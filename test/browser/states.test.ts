@@ -73,7 +73,7 @@ const signInForm = (label: string) => [
   password,
   ...buttons,
 ]
-/** States of which users type an e-mail address or a username only. */
+/** States in which users type only an e-mail address or a username. */
 const labels: Readonly<Record<string, string>> = {
   'login-providers': 'Email',
   'login-providers-wrong': 'Username',

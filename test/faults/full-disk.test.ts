@@ -44,7 +44,7 @@ const openedAt = (folder: string): FaultDatabase => {
   return { kind: 'SQLite', knex: database, tablePrefix: 'oauth_', config, close: () => database.destroy() }
 }
 
-/** @param isAlone whether the kit is the only one that has the file open */
+/** @param isAlone whether Latchkey is the only one that has the file open */
 const onDisk = (openDisk: () => Disk, cause: RegExp, isAlone: boolean): void => {
   let disk: Disk | undefined
   let company: FaultDatabase | undefined

@@ -1,4 +1,4 @@
-// A Galera cluster of two nodes that both take writes, with the kit on each: what is used once is used once in all.
+// A Galera cluster of two nodes that both take writes, with Latchkey on each: what is used once is used once in all.
 import knex, { type Knex } from 'knex'
 import { type FaultDatabase, isExhaustive, openFaultDatabase, silence } from '../support/fault-databases.ts'
 import {
@@ -26,7 +26,7 @@ const rounds = isExhaustive ? 50 : 3
 describeUnless(missingGalera(), 'a Galera cluster that is written to at both ends', () => {
   let cluster: Cluster | undefined
   let database: FaultDatabase | undefined
-  /** Beside the kit's own connections to the second node. */
+  /** Beside Latchkey's own connections to the second node. */
   let second: Knex
   const kits: FaultServer[] = []
   let origins: string[]

@@ -84,7 +84,7 @@ const onDatabase = (kind: DatabaseKind): void => {
     database = openFaultDatabase(kind, {
       own: (config) => ({ ...watched(config, saboteur.watch, pragmas), log: silence }),
     })
-    // A table of the host's, which the kit reads through the host's own Knex instance.
+    // A table of the host's, which Latchkey reads through the host's own Knex instance.
     await createUsers(database, `${database.tablePrefix}people`)
     const unrotated = { ...faultClients[0]!, client_id: 'steady', refresh_token_rotation: false }
     const { client_secret: _, ...signing } = { ...faultClients[0]!, client_id: 'signing' }

@@ -115,7 +115,7 @@ export const tokensOf = ({ status, body, text }: supertest.Response): TokenAnswe
   return body
 }
 
-/** A host of which everything is found by its metadata. */
+/** A host whose endpoints are all found through its metadata. */
 export const startDiscoveredHost = async (
   site: ClientSite,
   features: NonNullable<AuthRouterOptions['features']>,

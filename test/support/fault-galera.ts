@@ -14,7 +14,7 @@ export const missingGalera = (): string | undefined => {
   return programOf('rsync') ? undefined : 'rsync is not installed: apt-get install rsync'
 }
 
-/** Several servers, each of which holds everything and takes writes. */
+/** Several servers that each hold everything and take writes. */
 export interface Cluster {
   readonly nodes: readonly Instance[]
   /** The first founds the cluster, the others join it. */

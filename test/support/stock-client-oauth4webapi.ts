@@ -66,9 +66,9 @@ const refresh = async (
   return tokens
 }
 
-/** Everything that oauth4webapi does with the kit, which is strict about each answer. */
+/** Everything that oauth4webapi does with Latchkey, which is strict about each answer. */
 export const describeOauth4webapi = (express: string, start: Start = startProvider): void => {
-  describe.each(['/oauth', '/'])(`oauth4webapi in ${express}, the kit mounted at %s`, (mount) => {
+  describe.each(['/oauth', '/'])(`oauth4webapi in ${express}, Latchkey mounted at %s`, (mount) => {
     let provider: Provider
     let as: oauth.AuthorizationServer
     beforeAll(async () => {

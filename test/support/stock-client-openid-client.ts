@@ -37,9 +37,9 @@ const signIn = async (
   return { tokens, nonce }
 }
 
-/** Everything that openid-client does with the kit, which verifies each answer; in whatever Express the file has. */
+/** Everything that openid-client does with Latchkey, which verifies each answer; in whatever Express the file has. */
 export const describeOpenidClient = (express: string, start: Start = startProvider): void => {
-  describe.each(['/oauth', '/'])(`openid-client in ${express}, the kit mounted at %s`, (mount) => {
+  describe.each(['/oauth', '/'])(`openid-client in ${express}, Latchkey mounted at %s`, (mount) => {
     let provider: Provider
     beforeAll(async () => {
       provider = await start({ mount })
