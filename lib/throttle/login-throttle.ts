@@ -101,7 +101,7 @@ export const createLoginThrottle = (
     const [count] = await counters.increment([locksOf(counter)])
     const { seconds: base } = counter.limit
     const seconds = Math.min(base * 2 ** ((count?.failures ?? 1) - 1), Math.max(base, maxLock))
-    await counters.block(counter, seconds)
+    await counters.lock(counter, seconds)
     return seconds
   }
 
