@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseSync } from '@swc/core'
-import { slowShape } from './support/regexp-shape.ts'
+import { slowShape } from './regexp-shape.ts'
 
 const lib = join(__dirname, '../lib')
 // `latchkey/testing` and the preview read only what the host itself answers, and only the package's

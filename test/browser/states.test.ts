@@ -1,8 +1,8 @@
 import type { Browser, Page } from 'playwright-core'
 import { launchBrowser, withPage } from '../support/browser.ts'
 import { barriersOf } from '../support/browser-barriers.ts'
-import { type Gallery, openGallery } from '../support/browser-gallery.ts'
 import { describeWith } from '../support/services.ts'
+import { type Gallery, openGallery } from './gallery.ts'
 
 // Many pages, each examined in many ways: a busy machine takes its time.
 jest.setTimeout(180_000)

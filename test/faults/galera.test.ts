@@ -13,10 +13,10 @@ import {
   signIn,
   userinfoStatus,
 } from '../support/fault-family.ts'
-import { type Cluster, missingGalera, openCluster } from '../support/fault-galera.ts'
 import { type Answer, successesOf, tally } from '../support/fault-load.ts'
 import { describeUnless, until } from '../support/fault-programs.ts'
 import { type FaultServer, startServer } from '../support/fault-servers.ts'
+import { type Cluster, missingGalera, openCluster } from './galera.ts'
 
 jest.setTimeout(120_000)
 

@@ -14,13 +14,13 @@ import {
 } from '../support/fault-databases.ts'
 import { faultClients, type SignedIn, signIn } from '../support/fault-family.ts'
 import { sqlitePragmas } from '../support/fault-pragmas.ts'
-import { createSaboteur, ways } from '../support/fault-saboteur.ts'
-import { createScenarios, ok, type Scenario } from '../support/fault-scenarios.ts'
 import { watched } from '../support/fault-statements.ts'
 import { authorizeUrl, createUsers, type Host, startHost } from '../support/host.ts'
 import { expectErrorPage, expectUnavailable as expectFormUnavailable } from '../support/outcomes.ts'
 import type { Answer } from '../support/raw-browser.ts'
 import { type ClientKey, createClientKey } from '../support/signing-client.ts'
+import { createSaboteur, ways } from './saboteur.ts'
+import { createScenarios, ok, type Scenario } from './scenarios.ts'
 
 jest.setTimeout(300_000)
 

@@ -1,5 +1,5 @@
 import express from 'express'
-import { describeOauth4webapi } from '../support/stock-client-oauth4webapi.ts'
+import { describeOauth4webapi } from './oauth4webapi.ts'
 
 // Latchkey and the host both import `express`, as in an app that has not moved to Express 5.
 jest.mock('express', () => jest.requireActual('express-4'))

@@ -1,5 +1,5 @@
 import express from 'express'
-import { describeOpenidClient } from '../support/stock-client-openid-client.ts'
+import { describeOpenidClient } from './openid-client.ts'
 
 // Latchkey and the host both import `express`, as in an app that has not moved to Express 5.
 jest.mock('express', () => jest.requireActual('express-4'))

@@ -1,7 +1,7 @@
 import type { AuthEvent, AuthRouterOptions } from '../../lib/index.ts'
-import { type Host, startHost, clients as testClients } from './host.ts'
-import { type Answer, RawBrowser } from './raw-browser.ts'
-import { ada, tokensFor } from './tokens.ts'
+import { type Host, startHost, clients as testClients } from '../support/host.ts'
+import { type Answer, RawBrowser } from '../support/raw-browser.ts'
+import { ada, tokensFor } from '../support/tokens.ts'
 
 // The guard of this host: the header says who it is.
 export const admin: AuthRouterOptions['admin'] = async (req) => req.get('x-admin') ?? false

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import knex, { type Knex } from 'knex'
-import { services } from './services.ts'
+import { services } from '../support/services.ts'
 
 const clients = { postgresql: 'pg', mariadb: 'mysql2' } as const
 
@@ -35,7 +35,7 @@ export const createPeerDatabase = async (service: PeerService): Promise<PeerData
 
 const execute = promisify(execFile)
 
-/** Runs a program of `test/support` that fills the database of another server, and returns the JSON that it prints. */
+/** Runs a program of this folder that fills the database of another server, and returns the JSON that it prints. */
 export const fill = async <T>(command: string, program: string, url: string): Promise<T> => {
   const { stdout } = await execute(command, [join(__dirname, program), url])
   return JSON.parse(stdout)

@@ -5,7 +5,7 @@ import { createLanguages } from '../../lib/pages/i18n/languages.ts'
 import { createViews } from '../../lib/pages/views.ts'
 import { adminSamples } from '../../lib/samples/admin.ts'
 import { samples } from '../../lib/samples/index.ts'
-import { openServer } from './client-server.ts'
+import { openServer } from '../support/client-server.ts'
 
 /** Every page in every state, without a server behind it. */
 export interface Gallery {
@@ -88,7 +88,7 @@ const cover = (all: readonly State[]): string[] => {
   return chosen
 }
 
-/** Serves the states of all pages, with `inPage` (support/in-page.js) in each of them. */
+/** Serves the states of all pages, with `inPage` (in-page.js) in each of them. */
 export const openGallery = async (): Promise<Gallery> => {
   const server = await openServer()
   const { listener, documentOf } = serveStates()

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { MemoryStore, type SessionData } from 'express-session'
 import { createClient } from 'redis'
-import { freePort } from './free-ports.ts'
+import { freePort } from '../support/free-ports.ts'
 
 /** How a session store is: well, slow, failing, throwing, silent, or silent for all that writes. */
 export type StoreState = 'well' | 'slow' | 'failing' | 'throwing' | 'silent' | 'silent for writes'

@@ -1,4 +1,4 @@
-import { fc } from './property.ts'
+import { fc } from '../support/property.ts'
 
 /** A request in which `$NAME` stands for something that is only known while a server runs, such as a live code. */
 export interface MalformedRequest {

@@ -2,7 +2,7 @@ import * as second from '@modelcontextprotocol/client'
 import { auth } from '@modelcontextprotocol/sdk/client/auth.js'
 import { Client as FirstClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as FirstTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
-import { locationOf, type RawBrowser } from './raw-browser.ts'
+import { locationOf, type RawBrowser } from '../support/raw-browser.ts'
 
 /** The loopback address of a desktop app. */
 export const appCallback = 'http://127.0.0.1:33418/callback'

@@ -1,11 +1,11 @@
 import { createLocalJWKSet, type JWTPayload, jwtVerify } from 'jose'
 import supertest from 'supertest'
 import type { ClientSeed, ScopeOptions } from '../../lib/index.ts'
-import { authorizeUrl, callback, type Host, issuer, secret, startHost } from './host.ts'
-import { codeOf } from './outcomes.ts'
-import { everyClaim, grace, onePerson } from './person.ts'
-import { type Answer, RawBrowser } from './raw-browser.ts'
-import { answerOf, redeem, type TokenAnswer, userinfo } from './tokens.ts'
+import { authorizeUrl, callback, type Host, issuer, secret, startHost } from '../support/host.ts'
+import { codeOf } from '../support/outcomes.ts'
+import { everyClaim, grace, onePerson } from '../support/person.ts'
+import { type Answer, RawBrowser } from '../support/raw-browser.ts'
+import { answerOf, redeem, type TokenAnswer, userinfo } from '../support/tokens.ts'
 
 export const confidential = { client_secret: secret, redirect_uris: [callback] }
 export const everyScope = 'openid profile email address phone'

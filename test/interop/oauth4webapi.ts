@@ -1,6 +1,6 @@
 import * as oauth from 'oauth4webapi'
-import { callback, secret } from './host.ts'
-import { ada, answer, type Provider, type Start, startProvider } from './stock-client.ts'
+import { callback, secret } from '../support/host.ts'
+import { ada, answer, type Provider, type Start, startProvider } from '../support/stock-client.ts'
 
 const http = { [oauth.allowInsecureRequests]: true }
 const scope = 'openid profile email notes:read'

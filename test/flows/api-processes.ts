@@ -2,7 +2,7 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import supertest from 'supertest'
 import type { ResourceServerOptions } from '../../lib/index.ts'
-import { compiledProgram } from './compiled.ts'
+import { compiledProgram } from '../support/compiled.ts'
 
 /** An API in a process of its own. */
 export interface ApiProcess {

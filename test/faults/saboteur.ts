@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { RequestHandler } from 'express'
-import type { DatabaseKind } from './fault-databases.ts'
-import type { Verdict, Watch } from './fault-statements.ts'
+import type { DatabaseKind } from '../support/fault-databases.ts'
+import type { Verdict, Watch } from '../support/fault-statements.ts'
 
 /** A way for a statement to fail. */
 export interface Way {

@@ -1,11 +1,11 @@
 import type { Knex } from 'knex'
-import { askedBy, createAuthenticator, passkeyForm } from './authenticator.ts'
-import { other, redemption, refreshing, type SignedIn } from './fault-family.ts'
-import { authorizeUrl } from './host.ts'
-import { codeOf, expectExpiredPage } from './outcomes.ts'
-import { type Answer, formOf, RawBrowser } from './raw-browser.ts'
-import { asserted, assertion, type ClientKey } from './signing-client.ts'
-import { web } from './tokens.ts'
+import { askedBy, createAuthenticator, passkeyForm } from '../support/authenticator.ts'
+import { other, redemption, refreshing, type SignedIn } from '../support/fault-family.ts'
+import { authorizeUrl } from '../support/host.ts'
+import { codeOf, expectExpiredPage } from '../support/outcomes.ts'
+import { type Answer, formOf, RawBrowser } from '../support/raw-browser.ts'
+import { asserted, assertion, type ClientKey } from '../support/signing-client.ts'
+import { web } from '../support/tokens.ts'
 
 type Fields = Readonly<Record<string, string>>
 
