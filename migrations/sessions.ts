@@ -1,6 +1,6 @@
 import { byteForByte, hashLength, type SchemaChange } from './migration.ts'
 
-/** The kit's browser sessions, by hash of their id. */
+/** Latchkey's browser sessions, by hash of their id. */
 export const sessions: SchemaChange = {
   up: ({ schema, name, collation }) =>
     schema.createTable(name('sessions'), (table) => {

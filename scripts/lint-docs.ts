@@ -136,7 +136,12 @@ const checkErrors = (): void => {
 }
 
 const checkCommands = (): void => {
-  const sources = readdirSync(join(root, 'lib/cli')).map((name) => read(`lib/cli/${name}`))
+  const files = ['lib/cli', 'lib/features'].flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.ts'))
+      .map((name) => `${folder}/${name}`),
+  )
+  const sources = files.map(read)
   const names = sources.flatMap((source) => all(source, /^ {2}name: '([^']+)',\n {2}summary:/gm))
   ok(names.includes('client create'))
   const commands = section('docs/cli.md', 'Command line')
@@ -191,7 +196,7 @@ const isIn = (sources: readonly (readonly string[])[], message: string): boolean
   )
 }
 
-/** Whether a source has this message, perhaps in two texts of which one is inserted into the other. */
+/** Whether a source has this message, perhaps in two texts, one inserted into the other. */
 const isSaid = (sources: readonly (readonly string[])[], message: string): boolean =>
   isIn(sources, message) ||
   sources.some((parts) => {

@@ -24,13 +24,19 @@ const floors = [
   ['guards', 'schema'],
   ['seed', 'doctor'],
   ['router'],
+  ['import', 'samples'],
+  ['preview'],
   ['cli', 'testing'],
   ['index'],
 ]
 
+/** Tools beside the server, which never loads them. Of doctor it loads only what warns at the start. */
+const tools = ['cli', 'testing', 'import', 'samples', 'preview']
+const loadedOfDoctor = ['check', 'clients', 'configuration', 'database', 'diagnosis', 'start']
+
 /** Packages that one part of the code owns, each with the beginnings of the paths that may import it. */
 const owners: Readonly<Record<string, readonly string[]>> = {
-  knex: ['lib/database/', 'lib/repositories/', 'lib/users/', 'migrations/', 'lib/cli/'],
+  knex: ['lib/database/', 'lib/repositories/', 'lib/users/', 'migrations/', 'lib/cli/', 'lib/import/'],
   jose: ['lib/keys/'],
   express: ['lib/http/', 'lib/endpoints/', 'lib/router'],
   eta: ['lib/pages/views'],
@@ -128,10 +134,11 @@ function violations(files: ReadonlyMap<string, string>): string[] {
 
 type Graph = ReadonlyMap<string, readonly string[]>
 
-/** Which of these files each file imports; importing a type counts too. */
-function importGraph(files: ReadonlyMap<string, string>): Graph {
+/** Which of these files each file imports. Without `types`, imports of types do not count. */
+function importGraph(files: ReadonlyMap<string, string>, { types }: { types: boolean }): Graph {
   const targets = (file: string, source: string) =>
     importsOf(withoutComments(source))
+      .filter(({ typeOnly }) => types || !typeOnly)
       .map(({ name }) => (name.startsWith('.') ? posix.join(posix.dirname(file), name) : name))
       .filter((target) => files.has(target) && !(file === contract.file && target === contract.target))
   return new Map([...files].map(([file, source]) => [file, targets(file, source)]))
@@ -153,7 +160,7 @@ function circleThrough(file: string, graph: Graph): readonly string[] | undefine
 
 /** Import circles, one for each group of files that import each other. */
 function circles(files: ReadonlyMap<string, string>): string[] {
-  const graph = importGraph(files)
+  const graph = importGraph(files, { types: true })
   const reported = new Set<string>()
   return [...files.keys()].sort().flatMap((file) => {
     const circle = reported.has(file) ? undefined : circleThrough(file, graph)
@@ -161,6 +168,27 @@ function circles(files: ReadonlyMap<string, string>): string[] {
     return circle ? [circle.join(' → ')] : []
   })
 }
+
+/** Every file that loading this one loads, itself included. */
+function loadedBy(file: string, files: ReadonlyMap<string, string>): string[] {
+  const graph = importGraph(files, { types: false })
+  const loaded = new Set([file])
+  for (const each of loaded)
+    for (const target of graph.get(each) ?? []) if (!isLoadedOnDemand(each, target)) loaded.add(target)
+  return [...loaded]
+}
+
+/** A feature loads its tools only when the command line asks for them. */
+const isLoadedOnDemand = (file: string, target: string) =>
+  /^lib\/features\/[^/]+\/index\.ts$/.test(file) && target.endsWith('/tools.ts')
+
+/** The files of tools that a host loads with `latchkey`. */
+const loadedTools = (files: ReadonlyMap<string, string>): string[] =>
+  loadedBy('lib/index.ts', files).filter(
+    (file) =>
+      tools.includes(placeOf(file)) ||
+      (placeOf(file) === 'doctor' && !loadedOfDoctor.some((name) => file === `lib/doctor/${name}.ts`)),
+  )
 
 const root = join(__dirname, '..')
 const paths = ['lib', 'migrations'].flatMap((folder) =>
@@ -173,6 +201,27 @@ const sources = new Map(paths.map((path) => [path, readFileSync(join(root, path)
 test('lib and migrations keep to the floors', () => {
   expect(paths).toContain('lib/options/options.ts')
   expect(violations(sources)).toEqual([])
+})
+
+test('the server loads no tool that stands beside it', () => {
+  expect(loadedBy('lib/index.ts', sources)).toContain('lib/endpoints/token.ts')
+  expect(loadedTools(sources)).toEqual([])
+})
+
+test('a tool that the server loads through another file is found', () => {
+  const files = {
+    'lib/index.ts': `export { authRouter } from './router.ts'`,
+    'lib/router.ts': `import type { Sample } from './samples/sample.ts'\nimport './doctor/start.ts'`,
+    'lib/doctor/start.ts': `import './requests.ts'\nimport './check.ts'`,
+    'lib/doctor/requests.ts': `const load = () => import('../import/peers.ts')`,
+    'lib/doctor/check.ts': '',
+    'lib/import/peers.ts': '',
+    'lib/samples/sample.ts': '',
+  }
+  expect(loadedTools(new Map(Object.entries(files)))).toEqual([
+    'lib/doctor/requests.ts',
+    'lib/import/peers.ts',
+  ])
 })
 
 test('the token type is written in one place, so that another binding is one line', () => {

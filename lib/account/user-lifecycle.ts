@@ -24,8 +24,8 @@ export interface UserLifecycle {
    */
   revokeAll(id: string | number, reason?: string): Promise<void>
   /**
-   * Removes every passkey of a user. Call it besides `revokeAll()` if another person may have added one; a changed password
-   * alone keeps them.
+   * Removes every passkey of a user. Changing the password keeps passkeys, so call this as well as `revokeAll()` if someone
+   * else may have added one.
    *
    * @example await oauth.users.removePasskeys(user.id)
    */
@@ -53,8 +53,8 @@ export interface UserLifecycle {
    */
   erase(id: string | number): Promise<void>
   /**
-   * Removes the second factor that Latchkey keeps for a user (`login.totp`), who has lost it with its recovery codes. Check
-   * first who asks for it. It does not end logins.
+   * Removes the second factor that Latchkey keeps for a user (`login.totp`), who has lost it with its recovery codes. Verify
+   * the identity of the person first. It does not end logins.
    *
    * @returns whether the user had one
    * @example await oauth.users.removeSecondFactor(user.id)

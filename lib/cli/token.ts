@@ -65,15 +65,13 @@ const inspectRefreshToken = async (
   const used = consumedAt === null ? 'expired' : 'used'
   const isOver = consumedAt !== null || expiresAt <= now()
   return {
-    ...{
-      type: 'refresh token',
-      clientId,
-      subject,
-      scopes,
-      expiresAt,
-      authorizationId: id,
-      issuedAt: undefined,
-    },
+    type: 'refresh token',
+    clientId,
+    subject,
+    scopes,
+    expiresAt,
+    authorizationId: id,
+    issuedAt: undefined,
     state: isOver ? used : stateOf(authorization, now()),
     resources: Object.keys(details.resources ?? {}),
     binding: details.binding,

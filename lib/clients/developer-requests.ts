@@ -121,7 +121,11 @@ const described = (client: ClientRecord, owner: ClientOwner): DeveloperClient =>
   const { decidedAt, decidedBy, reason } = owner
   return {
     client: registeredClient(client),
-    ...{ subject, status, requestedAt, approved: approvedAt !== null, revision },
+    subject,
+    status,
+    requestedAt,
+    approved: approvedAt !== null,
+    revision,
     ...(proposed && { changes: changesOf(developerFields(client.metadata, client.clientId), proposed) }),
     ...(decidedAt !== null && { decidedAt }),
     ...(decidedBy !== null && { decidedBy }),
@@ -196,7 +200,8 @@ export const developerAdministration = (context: DeveloperAdministrationContext)
       })
       const { by } = decision
       events.announce('client.approved', undefined, {
-        ...{ clientId, subject },
+        clientId,
+        subject,
         ...(by !== undefined && { by }),
       })
       const record = context.logos && (await findClientRecord(database, { clientId, now: clock() }))

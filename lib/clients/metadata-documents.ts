@@ -73,7 +73,9 @@ const fetchDocument = async (
     const { headers, body, ...response } = await outbound.request(clientId)
     status = response.status
     const document = parseMetadataDocument(clientId, {
-      ...{ status, contentType: headers.get('content-type'), body },
+      status,
+      contentType: headers.get('content-type'),
+      body,
     })
     const request = { kind: 'document', clientId, ...(address !== undefined && { address }) } as const
     const { policy } = options.features.clientMetadataDocuments ?? {}

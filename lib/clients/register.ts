@@ -80,7 +80,7 @@ export interface ClientRegistry {
 export interface CheckedRegistration {
   readonly clientId: string
   readonly secret: string | undefined
-  /** In place of the secret, if only its hash is known. */
+  /** Set instead of the secret if only its hash is known. */
   readonly hashedSecret?: HashedSecret
   readonly metadata: ClientMetadata
   /** Undefined keeps the logo; null removes it. */

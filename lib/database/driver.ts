@@ -3,7 +3,7 @@ import type { Knex } from 'knex'
 import { createPgRun, type PgResult, type PgStatement } from './pg-query.ts'
 import type { Driver, DriverOptions, Result, Row, Statement, Value } from './types.ts'
 
-/** The parts of better-sqlite3 that are used; we cannot import types of drivers that the host may not have. */
+/** The parts of better-sqlite3 that are used. Types of drivers that the host may not have cannot be imported. */
 interface SqliteStatement {
   readonly reader: boolean
   all(...bindings: Value[]): Row[]

@@ -96,7 +96,7 @@ const isCreationRace = (error: unknown): boolean =>
 
 /**
  * Knex inserts its lock row if it finds none. Two processes that start together would insert two, which Knex takes for a
- * lock that is never released. We insert it under a fixed key instead.
+ * lock that is never released. Latchkey inserts it under a fixed key instead.
  */
 const prepareLock = async (db: Database): Promise<void> => {
   const table = `${db.prefix}migrations_lock`

@@ -146,7 +146,7 @@ export const text = (row: Row, column: string): string => String(notNull(row, co
 export const textOrNull = (row: Row, column: string): string | null =>
   columnOf(row, column) === null ? null : text(row, column)
 
-/** A value that we stored as JSON. */
+/** A value that was stored as JSON. */
 export const json = <T>(row: Row, column: string): T => JSON.parse(text(row, column))
 
 export const jsonOrUndefined = <T>(row: Row, column: string): T | undefined =>

@@ -12,7 +12,7 @@ import type {
   Value,
 } from './types.ts'
 
-/** Of two transactions that found no row and both insert it, the second finds it when it runs again. */
+/** If two transactions insert the same row, the loser retries and finds it. */
 const lostRace = (error: unknown): boolean => isRetryable(error) || isUniqueViolation(error)
 
 /** What the work of a transaction returns to roll it back. */

@@ -44,7 +44,7 @@ export interface Driver {
    * undoes the whole of a message when one of its statements fails.
    */
   readonly guard?: { guarded(sql: string): string; isUnmet(error: unknown): boolean }
-  /** Drops a connection that does not answer, without a farewell, which would wait behind the statement that hangs. */
+  /** Destroys the socket; a clean close would queue behind the hung statement. */
   destroy(connection: unknown): void
 }
 
@@ -101,7 +101,7 @@ export interface Database {
   readonly prefix: string
   /** Statements that are already built, by the function that builds them. */
   readonly compiled: Map<object, Compiled>
-  /** What we have learned about the server: whether it has no RETURNING, as MySQL. */
+  /** What is known about the database server: whether it lacks RETURNING, like MySQL. */
   readonly learned: { lacksReturning?: boolean }
   /** Connections that were borrowed in this turn of the event loop and are not in use; they go back to the pool at its end. */
   readonly kept: unknown[]

@@ -1,32 +1,16 @@
 import { schemaVersion } from '../database/schema-version.ts'
 import { migrations } from '../schema.ts'
-import type { Check, Finding, MountedSubject, StoredSubject, Subject } from './check.ts'
+import type { Check, MountedSubject, StoredSubject } from './check.ts'
 import { clientChecks } from './clients.ts'
 import { configurationChecks } from './configuration.ts'
 import { databaseChecks, schemaChecks } from './database.ts'
+import { type Diagnosis, diagnoseStart, runAll } from './diagnosis.ts'
 import { reportChecks } from './report.ts'
 import { requestChecks } from './requests.ts'
 
 export type { Finding, Level, StoredSubject, Subject, Versions } from './check.ts'
+export { type Diagnosis, diagnoseConfiguration } from './diagnosis.ts'
 export { type Mount, openMount, UnreachableError } from './mount.ts'
-
-/** A finding with the id of its check. */
-export interface Diagnosis extends Finding {
-  readonly check: string
-}
-
-/** Runs checks one after another. */
-const runAll = async <S extends Subject>(checks: readonly Check<S>[], subject: S): Promise<Diagnosis[]> => {
-  const found: Diagnosis[] = []
-  for (const { id, run } of checks) {
-    for (const finding of await run(subject)) found.push({ check: id, ...finding })
-  }
-  return found
-}
-
-/** Checks the options and the machine. */
-export const diagnoseConfiguration = (subject: Subject): Promise<Diagnosis[]> =>
-  runAll(configurationChecks, subject)
 
 /**
  * Checks what is stored. Without a current schema, only the schema is checked.
@@ -36,18 +20,12 @@ export const diagnoseConfiguration = (subject: Subject): Promise<Diagnosis[]> =>
 export const diagnoseDatabase = async (subject: StoredSubject): Promise<Diagnosis[]> => {
   const { pending } = await schemaVersion(subject.database, migrations)
   const ofSchema = await runAll(schemaChecks, subject)
-  return pending.length > 0
-    ? ofSchema
-    : [...ofSchema, ...(await runAll([...databaseChecks, ...clientChecks], subject))]
+  return pending.length > 0 ? ofSchema : [...ofSchema, ...(await diagnoseStart(subject))]
 }
 
 /** Checks a running server with requests. */
 export const diagnoseMount = (subject: MountedSubject): Promise<Diagnosis[]> =>
   runAll([...requestChecks, ...reportChecks], subject)
-
-/** The checks of the database that a server does not make itself when it starts. */
-export const diagnoseStart = (subject: StoredSubject): Promise<Diagnosis[]> =>
-  runAll([...databaseChecks, ...clientChecks], subject)
 
 /** Every check; the documentation lists them. */
 export const checks: readonly Pick<Check<never>, 'id' | 'title'>[] = [

@@ -113,7 +113,7 @@ const loginPage = (
 }
 
 /**
- * Shows the sign-in form in place of a page of the account, or sends the browser to the login page of the host.
+ * Shows the sign-in form instead of an account page, or sends the browser to the login page of the host.
  *
  * @param active as for the form
  */

@@ -63,7 +63,7 @@ const openDevice = async (
   await continueRequest(context, { client, request, known: undefined }, { active }, { kind: 'device' })
 }
 
-/** Looks the typed code up. A code that cannot be one is a slip and no guess, so it is not counted. */
+/** Looks up the typed code. Malformed codes are typos, not guesses, and do not count. */
 const submitCode = async (context: PageContext, form: Parameters): Promise<void> => {
   const { server, info } = context
   const browser = boundBrowser(context)

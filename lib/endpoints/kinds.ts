@@ -38,7 +38,7 @@ const secureCheck = (server: ServerSetup): ((req: Request) => void) => {
 }
 
 /**
- * Refuses requests that arrive elsewhere than at the issuer that we guessed in development, and says what to set.
+ * Refuses requests that arrive elsewhere than at the issuer that was guessed in development, and says what to set.
  *
  * @returns a function that throws OAuthError `temporarily_unavailable` for such a request
  */

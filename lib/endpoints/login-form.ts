@@ -20,7 +20,7 @@ import type { User } from '../users/users.ts'
 const maxFieldLength = 16_384
 
 /**
- * Whether the name that we show is the one that the user types. With users behind functions it need not be, so the field
+ * Whether the displayed name is the one that the user types. With users behind functions it need not be, so the field
  * stays open.
  */
 export const hasTypedNames = ({ options: { users } }: AuthorizationServer): boolean =>
@@ -39,7 +39,7 @@ export interface LoginPage {
   readonly returnPath: string
   /** The page that asks for a second factor. */
   readonly codeUrl: string
-  /** The levels of which the login needs one. @default [] */
+  /** The login needs one of these levels. @default [] */
   readonly acrValues?: readonly string[]
   /** Where the pending request will end. */
   readonly redirectUri?: string

@@ -70,7 +70,7 @@ export interface EventDetails {
   'second_factor.added': { readonly subject: string }
   /** The second factor was removed, by the user or by `users.removeSecondFactor()`. */
   'second_factor.removed': { readonly subject: string }
-  /** A recovery code was used in place of a code; `left` is the number of those that are left. */
+  /** The user typed a recovery code instead of a code; `left` says how many remain. */
   'second_factor.recovery_code_used': { readonly subject: string; readonly left: number }
   /**
    * A login ended: the user signed out, another user signed in, the host called `users.revokeAll()` or `erase()`, or an

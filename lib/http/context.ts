@@ -45,7 +45,7 @@ export interface PageOptions {
   readonly frames?: readonly string[]
 }
 
-/** What the handler of a page gets besides. */
+/** Extra context for page handlers. */
 export interface PageContext extends Context {
   /** The language of the page (BCP 47). */
   readonly language: string

@@ -51,8 +51,13 @@ const lifetime = 31_536_000
 
 /** Form fields that are also parameters in the URL of the page. */
 const urlParameters = [
-  ...['authorization_request', 'replaces', 'client_id', 'organization'],
-  ...['post_logout_redirect_uri', 'state', 'id_token_hint'],
+  'authorization_request',
+  'replaces',
+  'client_id',
+  'organization',
+  'post_logout_redirect_uri',
+  'state',
+  'id_token_hint',
 ]
 
 /** Pages without a form whose URL needs no check. */

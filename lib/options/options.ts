@@ -279,7 +279,7 @@ export interface Limits {
   loginAccount: Limit | false
   /**
    * Codes typed at `/device` that no device waits with, from one address. Within these three limits anyone may try; a
-   * user who is signed in has `userCodeUser` besides. @default 20 in 15 minutes
+   * signed-in user also has `userCodeUser`. @default 20 in 15 minutes
    */
   userCodeAddress: Limit | false
   /** The same from one /48 of IPv6 addresses. @default 200 in 15 minutes */

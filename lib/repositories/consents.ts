@@ -12,7 +12,7 @@ interface Pair {
   clientId: string
 }
 
-/** Stored in place of an organization if the host has none, because a key cannot be null. */
+/** Stored if the host has no organizations, because a key cannot be null. */
 export const noOrganization = ''
 
 /** A consent is for one organization, or for {@link noOrganization}. */

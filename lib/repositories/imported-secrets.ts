@@ -22,7 +22,7 @@ const save = command<{ clientId: string; hash: string }>((table, v) =>
     .merge(['hash']),
 )
 
-/** Stores the hash of a client, in place of the one before. */
+/** Stores the hash of a client's secret. It replaces the previous one. */
 export const saveImportedSecret = async (
   db: Database,
   values: { clientId: string; hash: string },

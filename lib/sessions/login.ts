@@ -68,7 +68,7 @@ export const currentLogin = async (
   // With another level the user has authenticated again, or no longer counts as having done so.
   const isSameLevel = known?.acr === host.acr || (host.acr === undefined && !known?.fromHost)
   const earlier = known?.subject === subject && isSameLevel ? known : undefined
-  // A host that does not know the time: that of the first request in which we saw this login.
+  // A host that does not know the time: that of the first request with this login.
   const authTime = Math.floor(host.authTime ?? earlier?.authTime ?? server.now())
   // On our own page the user may have logged in after the host's login.
   if (earlier && (earlier.fromHost ? earlier.authTime === authTime : earlier.authTime >= authTime))

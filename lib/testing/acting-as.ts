@@ -149,11 +149,18 @@ export const actingAs = async (
   if (unknown) refuse(`${unknown.type} is not a type of authorization details that the client may request`)
   const login = { sid: randomId(), subject, authTime: server.now(), amr: ['pwd'], acr }
   const authorization = authorizationOf(client, login, {
-    ...{ scopes: granted, organization, authorizationDetails },
+    scopes: granted,
+    organization,
+    authorizationDetails,
     resources: scopesOfResources(granted, resources, server.resources),
   })
   const accessToken = await issueAccessToken(server, {
-    ...{ client, user: found, scopes: granted, resources, authorization, binding: bearer },
+    client,
+    user: found,
+    scopes: granted,
+    resources,
+    authorization,
+    binding: bearer,
   })
   await transaction(server.database, async (tx) => {
     await createLogin(tx, { ...login, expiresAt: authorization.expiresAt })

@@ -38,8 +38,7 @@ export interface LoginThrottle {
    * Checks the credentials if the limits allow one more failure. It reserves that failure first, and gives it back if
    * the credentials are right, so that concurrent attempts cannot exceed the limit.
    *
-   * A known device has a count of its own besides: while the limits for everyone refuse, it lets in the user that the
-   * device knows, and no other, so that failures elsewhere cannot lock that user out.
+   * Known devices have their own counter, so attacks from elsewhere cannot lock out the device's user.
    *
    * @param authenticate checks the credentials; if it throws, the attempt does not count
    */
@@ -102,11 +101,11 @@ export const createLoginThrottle = (
     const [count] = await counters.increment([locksOf(counter)])
     const { seconds: base } = counter.limit
     const seconds = Math.min(base * 2 ** ((count?.failures ?? 1) - 1), Math.max(base, maxLock))
-    await counters.block(counter, seconds)
+    await counters.lock(counter, seconds)
     return seconds
   }
 
-  /** Locks those of which this failure was the last that is allowed. */
+  /** Locks every counter that this failure filled. */
   const lockFull = async (group: Group, counts: Counts): Promise<number | undefined> => {
     const full = group.filter(
       (counter) => locking.includes(counter.name) && counts.get(counter)?.failures === counter.limit.failures,

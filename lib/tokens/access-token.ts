@@ -49,7 +49,10 @@ export const issueAccessToken = (
   const expiresAt = Math.min(now + lifetime, authorization?.expiresAt ?? notAfter, notAfter)
   const { resources, context } = grant
   const authorizationDetails = tokenDetails(server, {
-    ...{ client: client.metadata, resources, details: authorization?.details, context },
+    client: client.metadata,
+    resources,
+    details: authorization?.details,
+    context,
   })
   return formats[format].issue(server, grant, { now, expiresAt, authorizationDetails })
 }

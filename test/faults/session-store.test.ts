@@ -13,13 +13,6 @@ import {
   silence,
 } from '../support/fault-databases.ts'
 import { redemption, refreshing, type SignedIn, signIn, startSharedHost } from '../support/fault-family.ts'
-import {
-  describeWithRedisServer,
-  FickleStore,
-  openRedisServer,
-  type RedisServer,
-  type StoreState,
-} from '../support/fault-stores.ts'
 import { authorizeUrl, type Host, startHost } from '../support/host.ts'
 import {
   codeOf,
@@ -30,6 +23,13 @@ import {
 import { type Answer, RawBrowser } from '../support/raw-browser.ts'
 import { shortenTimeouts } from '../support/short-timeouts.ts'
 import { web } from '../support/tokens.ts'
+import {
+  describeWithRedisServer,
+  FickleStore,
+  openRedisServer,
+  type RedisServer,
+  type StoreState,
+} from './session-stores.ts'
 
 jest.setTimeout(120_000)
 

@@ -14,13 +14,13 @@ import {
 } from '../support/fault-databases.ts'
 import { faultClients, type SignedIn, signIn } from '../support/fault-family.ts'
 import { sqlitePragmas } from '../support/fault-pragmas.ts'
-import { createSaboteur, ways } from '../support/fault-saboteur.ts'
-import { createScenarios, ok, type Scenario } from '../support/fault-scenarios.ts'
 import { watched } from '../support/fault-statements.ts'
 import { authorizeUrl, createUsers, type Host, startHost } from '../support/host.ts'
 import { expectErrorPage, expectUnavailable as expectFormUnavailable } from '../support/outcomes.ts'
 import type { Answer } from '../support/raw-browser.ts'
 import { type ClientKey, createClientKey } from '../support/signing-client.ts'
+import { createSaboteur, ways } from './saboteur.ts'
+import { createScenarios, ok, type Scenario } from './scenarios.ts'
 
 jest.setTimeout(300_000)
 
@@ -84,7 +84,7 @@ const onDatabase = (kind: DatabaseKind): void => {
     database = openFaultDatabase(kind, {
       own: (config) => ({ ...watched(config, saboteur.watch, pragmas), log: silence }),
     })
-    // A table of the host's, which the kit reads through the host's own Knex instance.
+    // A table of the host's, which Latchkey reads through the host's own Knex instance.
     await createUsers(database, `${database.tablePrefix}people`)
     const unrotated = { ...faultClients[0]!, client_id: 'steady', refresh_token_rotation: false }
     const { client_secret: _, ...signing } = { ...faultClients[0]!, client_id: 'signing' }
