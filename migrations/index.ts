@@ -22,7 +22,6 @@ import { refreshTokens } from './refresh-tokens.ts'
 import { replays } from './replays.ts'
 import { salts } from './salts.ts'
 import { secondFactors } from './second-factors.ts'
-import { sessions } from './sessions.ts'
 import { signingKeys } from './signing-keys.ts'
 import { throttles } from './throttles.ts'
 import { users } from './users.ts'
@@ -40,7 +39,6 @@ export const migrations: ReadonlyMap<string, SchemaChange> = new Map([
   ['006_access_tokens', accessTokens],
   ['007_refresh_tokens', refreshTokens],
   ['008_consents', consents],
-  ['009_sessions', sessions],
   ['010_signing_keys', signingKeys],
   ['011_replays', replays],
   ['012_salts', salts],

@@ -10,7 +10,6 @@ import { redirectToPage } from '../http/send.ts'
 import { ownPath } from '../http/urls.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 import { pushedSecret } from '../protocol/pushed-request.ts'
-import { rememberedSid } from '../sessions/login.ts'
 
 /** Our own pages name a pending request; a request with a client_id is a new one. */
 const isResumed = (parameters: Parameters): boolean =>
@@ -26,7 +25,7 @@ const authorize = async (context: PageContext): Promise<void> => {
   if (!isResumed(parameters)) {
     return continueRequest(
       context,
-      await readIncomingRequest(server, parameters, { sid: rememberedSid(context), info }),
+      await readIncomingRequest(server, parameters, { sessionHash: context.session.secretHash(), info }),
     )
   }
   const returned = parameters.has(returnedParameter)
