@@ -112,13 +112,13 @@ const namedClient = async ({ server }: PageContext, parameters: Parameters): Pro
  * @throws AuthorizationResponseError if its client is no longer registered for it
  */
 const openPending = async (context: PageContext, parameters: Parameters): Promise<PendingRequest> => {
-  const { server } = context
+  const { server, session } = context
   const secret = parameters.optional(requestParameter) ?? ''
   const browser = boundBrowser(context)
   if (!isSecretOf('authorizationRequest', secret)) throw new EndedRequestError('unknown')
   if (browser === undefined) throw new EndedRequestError('no-cookie', await namedClient(context, parameters))
   const now = server.now()
-  const lookup = { id: hashSecret(secret), sessionHash: context.session.secretHash(), now }
+  const lookup = { id: hashSecret(secret), sessionHash: session.secretHash(), now }
   const found = await findPendingRequest(server.database, lookup)
   if (found?.pending.browserHash !== browser.hash) throw new EndedRequestError('unknown')
   const { pending, client, known } = found

@@ -69,7 +69,7 @@ export interface OpenedRequest {
  * @throws AuthorizationResponseError if its client is no longer registered for it
  */
 export const openPushed = async (context: PageContext, parameters: Parameters): Promise<OpenedRequest> => {
-  const { server, req } = context
+  const { server, req, session } = context
   const { database } = server
   parameters.required('request_uri')
   const clientId = parameters.required('client_id')
@@ -77,7 +77,7 @@ export const openPushed = async (context: PageContext, parameters: Parameters): 
   if (!isSecretOf('authorizationRequest', secret)) throw ended('unknown')
   const now = server.now()
   const id = hashSecret(secret)
-  const found = await findPendingRequest(database, { id, sessionHash: context.session.secretHash(), now })
+  const found = await findPendingRequest(database, { id, sessionHash: session.secretHash(), now })
   if (found?.client.clientId !== clientId) throw ended('unknown')
   const { pending, client, known } = found
   if (pending.createdAt + lifetimeOf(server, client) <= now) throw ended('expired', client)

@@ -16,7 +16,7 @@ const isResumed = (parameters: Parameters): boolean =>
   parameters.has(requestParameter) && !parameters.has('client_id')
 
 const authorize = async (context: PageContext): Promise<void> => {
-  const { server, req, info } = context
+  const { server, req, session, info } = context
   const parameters = queryParameters(req)
   if (server.options.features.pushedRequests && pushedSecret(parameters) !== undefined) {
     const { asked, changes } = await openPushed(context, parameters)
@@ -25,7 +25,7 @@ const authorize = async (context: PageContext): Promise<void> => {
   if (!isResumed(parameters)) {
     return continueRequest(
       context,
-      await readIncomingRequest(server, parameters, { sessionHash: context.session.secretHash(), info }),
+      await readIncomingRequest(server, parameters, { sessionHash: session.secretHash(), info }),
     )
   }
   const returned = parameters.has(returnedParameter)

@@ -93,7 +93,7 @@ const share = 1 / 30
 
 /** When a session ends without a further visit, in epoch seconds. A session of the host has an idle end of its own. */
 const idleEnd = (server: AuthorizationServer, expiresAt: number): number =>
-  isOwnSession(server) ? Math.min(server.now() + server.options.lifetimes.sessionIdle, expiresAt) : expiresAt
+  isOwnSession(server) ? server.now() + server.options.lifetimes.sessionIdle : expiresAt
 
 /** Postpones the idle end of a login's session at a visit, in the background. A failure is only logged. */
 export const noteVisit = (server: AuthorizationServer, login: LoginRecord): void => {

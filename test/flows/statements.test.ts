@@ -24,8 +24,8 @@ beforeAll(async () => {
       authorizationDetails: { payment: { description: 'Make a payment' } },
     },
   })
-  const { knex, tablePrefix } = host.database
-  count = await countStatements(knex, [`${tablePrefix}sessions`, host.usersTable])
+  const { knex } = host.database
+  count = await countStatements(knex, [host.usersTable])
   operations = await operationsAt(host)
 })
 afterAll(() => host.close())

@@ -27,7 +27,6 @@ const growing = [
   'logins',
   'refresh_tokens',
   'replays',
-  'sessions',
   'throttles',
 ]
 
