@@ -315,6 +315,7 @@ describe("in the host's session", () => {
     hosted = await startHost({
       clients: [{ ...site, client_id: 'shop', post_logout_redirect_uris: [bye] }],
       before: [session({ secret: 'of the host', resave: false, saveUninitialized: false, name: 'host.sid' })],
+      options: { session: 'host' },
     })
     hosted.app.get('/cart', (req, res) => {
       Object.assign(req.session, { cart: 'a book' })

@@ -266,15 +266,13 @@ describe('Latchkey’s own session', () => {
   })
 
   test('belongs to one issuer: two routers in one process share no cookie', async () => {
-    const other = await start({
-      database: host.database,
-      options: { issuer: 'http://localhost:3000/other', secrets: [...secrets] },
-    })
+    const issuer = 'http://localhost:3000/other'
+    const other = await start({ database: host.database, mount: '/other', options: { issuer, secrets } })
     const [agent, elsewhere] = [await signedIn(host), new RawBrowser(other.app)]
     for (const [name, value] of agent.cookies) elsewhere.cookies.set(name, value)
-    const login = await elsewhere.open(request)
+    const login = await elsewhere.open(authorizeUrl(web, '/other'))
     expect(login.url.pathname).toBe('/other/login')
-    await elsewhere.signIn(login)
+    codeOf(await elsewhere.signIn(login), { iss: issuer })
     const names = [...elsewhere.cookies.keys()].filter((name) => name.endsWith('_session'))
     expect(new Set(names).size).toBe(2)
     expect(elsewhere.cookies.get(nameOf(agent, 'session'))).toBe(secretOf(agent))
