@@ -21,7 +21,6 @@ import { refreshTokens } from './refresh-tokens.ts'
 import { replays } from './replays.ts'
 import { salts } from './salts.ts'
 import { secondFactors } from './second-factors.ts'
-import { sessions } from './sessions.ts'
 import { signingKeys } from './signing-keys.ts'
 import { throttles } from './throttles.ts'
 import { users } from './users.ts'
@@ -39,22 +38,21 @@ export const migrations: ReadonlyMap<string, SchemaChange> = new Map([
   ['006_access_tokens', accessTokens],
   ['007_refresh_tokens', refreshTokens],
   ['008_consents', consents],
-  ['009_sessions', sessions],
-  ['010_signing_keys', signingKeys],
-  ['011_replays', replays],
-  ['012_salts', salts],
-  ['013_throttles', throttles],
-  ['014_consent_receipts', consentReceipts],
-  ['015_logins_acr', loginsAcr],
-  ['016_access_tokens_resources', accessTokensResources],
-  ['017_client_registrations', clientRegistrations],
-  ['018_client_logos', clientLogos],
-  ['019_access_tokens_binding', accessTokensBinding],
-  ['020_device_codes', deviceCodes],
-  ['021_access_tokens_context', accessTokensContext],
-  ['022_events', events],
-  ['023_second_factors', secondFactors],
-  ['024_passkeys', passkeys],
-  ['025_client_owners', clientOwners],
-  ['027_imported_secrets', importedSecrets],
+  ['009_signing_keys', signingKeys],
+  ['010_replays', replays],
+  ['011_salts', salts],
+  ['012_throttles', throttles],
+  ['013_consent_receipts', consentReceipts],
+  ['014_logins_acr', loginsAcr],
+  ['015_access_tokens_resources', accessTokensResources],
+  ['016_client_registrations', clientRegistrations],
+  ['017_client_logos', clientLogos],
+  ['018_access_tokens_binding', accessTokensBinding],
+  ['019_device_codes', deviceCodes],
+  ['020_access_tokens_context', accessTokensContext],
+  ['021_events', events],
+  ['022_second_factors', secondFactors],
+  ['023_passkeys', passkeys],
+  ['024_client_owners', clientOwners],
+  ['025_imported_secrets', importedSecrets],
 ])

@@ -11,14 +11,14 @@ import { type EndpointKind, isReadOnly, withoutWrites } from '../http/route.ts'
 import { sendEmpty } from '../http/send.ts'
 import { sendPage } from '../http/send-page.ts'
 import { OAuthError } from '../protocol/errors.ts'
-import { noSession, readOnlySession, sessionOpener } from '../sessions/session.ts'
+import { noSession, sessionOpener } from '../sessions/session.ts'
 
 const misplaced = (description: string): OAuthError =>
   new OAuthError('temporarily_unavailable', description, { headers: { 'Retry-After': '60' } })
 
 /**
- * Refuses plain-http requests under an https issuer. They come through a proxy that Express does not trust, where
- * express-session silently drops its Secure cookie and no login would last. The log says which line to set, once.
+ * Refuses plain-http requests under an https issuer. They come through a proxy that Express does not trust, or over http,
+ * where browsers drop Secure cookies and no login would last. The log says which line to set, once.
  *
  * @returns a function that throws OAuthError `temporarily_unavailable` for such a request
  */
@@ -127,8 +127,7 @@ export const pageKind = (server: ServerSetup, checkProxy: RequestCheck): Endpoin
       const context = await open(incoming, maxForm)
       if (chooseLanguage(context)) return undefined
       const { req } = incoming
-      const opened = usesSession(req) ? await openSession(incoming) : noSession
-      const session = isReadOnly(req) ? readOnlySession(opened) : opened
+      const session = usesSession(req) ? await openSession(incoming) : noSession
       const language = languageOf(server, req)
       return {
         ...context,

@@ -26,6 +26,7 @@ export const secretPrefixes = {
   clientSecret: 'lk_cs_',
   registrationToken: 'lk_rg_',
   browser: 'lk_br_',
+  session: 'lk_se_',
 } as const
 
 export type SecretKind = keyof typeof secretPrefixes

@@ -198,7 +198,7 @@ export const removeConsentsOfSubject = async (db: Database, values: { subject: s
   await removeOfSubject(db, values)
 }
 
-/** The login that a session remembers, and what its user allows the client. */
+/** The login of a session, and what its user allows the client. */
 export interface KnownLogin {
   readonly login: LoginRecord
   readonly consents: readonly KeptConsent[]
@@ -223,11 +223,15 @@ export const lookupColumns = [
 export const joinLoginAndConsents = (
   rows: Knex.QueryBuilder,
   name: (table: string) => string,
-  v: { readonly sid: Knex.Value; readonly now: Knex.Value },
+  v: { readonly sessionHash: Knex.Value; readonly now: Knex.Value },
 ): Knex.QueryBuilder =>
   rows
     .leftJoin(name('logins as logins'), (on) =>
-      on.onVal('logins.sid', v.sid).andOnNull('logins.ended_at').andOnVal('logins.expires_at', '>', v.now),
+      on
+        .onVal('logins.session_hash', v.sessionHash)
+        .andOnNull('logins.ended_at')
+        .andOnVal('logins.expires_at', '>', v.now)
+        .andOnVal('logins.idle_ends_at', '>', v.now),
     )
     .leftJoin(name('consents as consents'), (on) =>
       on.on('consents.subject', 'logins.subject').andOn('consents.client_id', 'clients.client_id'),
@@ -240,7 +244,7 @@ export const lookupOf = (row: Row, rows: readonly Row[], now: number): Authorize
   return { client: clientOf(row, now), known: login && { login, consents: keptConsentsOf(theirs) } }
 }
 
-const lookup = query<{ clientId: string; sid: string | null; now: number }>((table, v, name) =>
+const lookup = query<{ clientId: string; sessionHash: string | null; now: number }>((table, v, name) =>
   joinLoginAndConsents(table('clients as clients'), name, v)
     .select(lookupColumns)
     .where('clients.client_id', v.clientId),
@@ -249,13 +253,13 @@ const lookup = query<{ clientId: string; sid: string | null; now: number }>((tab
 /**
  * Reads client, login and consents in one statement: all that a silent authorization request needs.
  *
- * @param values.sid the login that the session remembers, if any
+ * @param values.sessionHash of what the session of the browser holds, if it has one
  */
 export const findForAuthorize = async (
   db: Database,
-  { clientId, sid, now }: { clientId: string; sid: string | undefined; now: number },
+  { clientId, sessionHash, now }: { clientId: string; sessionHash: string | undefined; now: number },
 ): Promise<AuthorizeLookup | undefined> => {
-  const rows = await lookup(db, { clientId, sid: sid ?? null, now })
+  const rows = await lookup(db, { clientId, sessionHash: sessionHash ?? null, now })
   const [row] = rows
   // MariaDB compares strings as if padded with spaces.
   if (row === undefined || text(row, 'client_id') !== clientId) return undefined

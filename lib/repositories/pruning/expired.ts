@@ -55,7 +55,6 @@ export const removeExpiredPendingRequests = removeFrom('pending_requests', 'id',
 /** A day later, so that a device learns that its code has expired. */
 export const removeExpiredDeviceCodes = removeFrom('device_codes', 'hash', day)
 export const removeExpiredAccessTokens = removeFrom('access_tokens', 'hash')
-export const removeExpiredSessions = removeFrom('sessions', 'id')
 export const removeExpiredReplays = removeFrom('replays', 'hash')
 export const removeExpiredThrottles = removeFrom('throttles', 'key')
 export const removeExpiredPendingLogins = removeFrom('pending_logins', 'id')
@@ -84,7 +83,6 @@ export const removals: readonly RemoveExpired[] = [
   removeExpiredAccessTokens,
   removeEndedFamilies,
   removeExpiredLogins,
-  removeExpiredSessions,
   removeExpiredReplays,
   removeExpiredThrottles,
   removeExpiredPendingLogins,
