@@ -1,7 +1,4 @@
 import { accessTokens } from './access-tokens.ts'
-import { accessTokensBinding } from './access-tokens-binding.ts'
-import { accessTokensContext } from './access-tokens-context.ts'
-import { accessTokensResources } from './access-tokens-resources.ts'
 import { authorizations } from './authorizations.ts'
 import { clientLogos } from './client-logos.ts'
 import { clientOwners } from './client-owners.ts'
@@ -13,7 +10,6 @@ import { deviceCodes } from './device-codes.ts'
 import { events } from './events.ts'
 import { importedSecrets } from './imported-secrets.ts'
 import { logins } from './logins.ts'
-import { loginsAcr } from './logins-acr.ts'
 import type { SchemaChange } from './migration.ts'
 import { passkeys } from './passkeys.ts'
 import { pendingRequests } from './pending-requests.ts'
@@ -46,17 +42,13 @@ export const migrations: ReadonlyMap<string, SchemaChange> = new Map([
   ['012_salts', salts],
   ['013_throttles', throttles],
   ['014_consent_receipts', consentReceipts],
-  ['015_logins_acr', loginsAcr],
-  ['016_access_tokens_resources', accessTokensResources],
-  ['017_client_registrations', clientRegistrations],
-  ['018_client_logos', clientLogos],
-  ['019_access_tokens_binding', accessTokensBinding],
-  ['020_device_codes', deviceCodes],
-  ['021_access_tokens_context', accessTokensContext],
-  ['022_events', events],
-  ['023_second_factors', secondFactors],
-  ['024_passkeys', passkeys],
-  ['025_client_owners', clientOwners],
-  ['026_personal_tokens', personalTokens],
-  ['027_imported_secrets', importedSecrets],
+  ['015_client_registrations', clientRegistrations],
+  ['016_client_logos', clientLogos],
+  ['017_device_codes', deviceCodes],
+  ['018_events', events],
+  ['019_second_factors', secondFactors],
+  ['020_passkeys', passkeys],
+  ['021_client_owners', clientOwners],
+  ['022_personal_tokens', personalTokens],
+  ['023_imported_secrets', importedSecrets],
 ])

@@ -2,7 +2,8 @@ import { byteForByte, hashLength, type SchemaChange } from './migration.ts'
 
 /**
  * Logins. Ending one ends everything granted under it without `offline_access`. `host_login_hash` is unique, so that
- * parallel requests record a login of the host once; it is null for our own logins and for those that have ended.
+ * parallel requests record a login of the host once; it is null for our own logins and for those that have ended. `acr` is the
+ * authentication level; it is null if the host declares none.
  */
 export const logins: SchemaChange = {
   up: ({ schema, name, collation }) =>
@@ -15,6 +16,7 @@ export const logins: SchemaChange = {
         .index(`${name('logins')}_subject`)
       table.bigInteger('auth_time').notNullable()
       table.string('amr', 255).notNullable()
+      table.string('acr', 255).nullable()
       table
         .string('browser_hash', hashLength)
         .nullable()
