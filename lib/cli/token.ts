@@ -15,6 +15,7 @@ import { accessTokenType, parseJwtAccessToken } from '../protocol/jwt-access-tok
 import { formatBinding, type TokenBinding } from '../protocol/token-binding.ts'
 import {
   type AccessToken,
+  findAccessToken,
   findGrantOfToken,
   findPersonalToken,
   findRefreshToken,
@@ -23,7 +24,6 @@ import {
   revokeAuthorization,
 } from '../repositories/index.ts'
 import { listSigningKeys } from '../repositories/signing-keys.ts'
-import { findOpaqueAccessToken, isOpaqueAccessToken } from '../tokens/opaque-access-token.ts'
 import { personalClientId } from '../tokens/personal-token.ts'
 import type { Command, CommandContext } from './command.ts'
 import { note, print, readSecret, table } from './terminal.ts'
@@ -64,7 +64,7 @@ const inspectOpaque = async (
   { database, now }: CommandContext,
   value: string,
 ): Promise<Inspected | undefined> => {
-  const token = await findOpaqueAccessToken(database, value, { hasResources: true })
+  const token = await findAccessToken(database, { hash: hashSecret(value) })
   if (token === undefined) return undefined
   return {
     ...token,
@@ -146,7 +146,7 @@ const inspect = async (context: CommandContext): Promise<Inspected & { readonly 
   const value = (await readSecret('Token: ')).trim()
   await assertSchema(context.database)
   const kind = otherKind(value)
-  const isAccessToken = isOpaqueAccessToken(value)
+  const isAccessToken = isSecretOf('accessToken', value)
   if (kind !== undefined && !isAccessToken && kind !== 'refreshToken') {
     throw new Error(`this is not a token, but has the form of this secret: ${words(kind)}`)
   }

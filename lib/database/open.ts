@@ -1,8 +1,8 @@
 import knexModule, { type Knex } from 'knex'
 import { connectionSettings, driverName, driverOf, privateHandle } from './driver.ts'
+import { writesSettled } from './group-commit.ts'
 import { assertSqliteRuns } from './sqlite-version.ts'
 import { query } from './statement.ts'
-import { writesSettled } from './transaction.ts'
 import type { Database, DriverOptions } from './types.ts'
 
 /** A database that is open. */
@@ -10,7 +10,7 @@ export interface OpenedDatabase {
   readonly database: Database
   /** The same pool as the host sees it, for the host's own tables. */
   readonly hostKnex: Knex
-  /** Closes the pool if the kit opened it, and leaves the host's pool open. */
+  /** Closes the pool if Latchkey opened it, and leaves the host's pool open. */
   close(): Promise<void>
 }
 
@@ -77,7 +77,7 @@ const openSqlite = (config: Knex.Config): Knex => {
 }
 
 /**
- * Opens a database for the kit's tables: the host's Knex instance, or a new one from a configuration.
+ * Opens a database for Latchkey's tables: the host's Knex instance, or a new one from a configuration.
  *
  * @throws Error when the driver is missing or not supported, or cannot run on this version of Node
  */
@@ -97,8 +97,6 @@ export const openDatabase = (
     prefix,
     compiled: new Map(),
     learned: {},
-    kept: [],
-    gathered: [],
     ...(driver.dialect === 'sqlite' ? { writes: [] } : {}),
   }
   return {
@@ -122,11 +120,9 @@ export const hostTables = (database: Database, hostKnex: Knex): Database => ({
   prefix: '',
   compiled: new Map(),
   learned: database.learned,
-  kept: database.kept,
-  gathered: [],
 })
 
-/** @throws OAuthError `temporarily_unavailable` unless the database answers and has the kit's tables */
+/** @throws OAuthError `temporarily_unavailable` unless the database answers and has Latchkey's tables */
 export const assertDatabaseAnswers = async (db: Database): Promise<void> => {
   await anyKey(db, {})
 }

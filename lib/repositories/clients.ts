@@ -72,7 +72,8 @@ const first = query<Record<never, never>>((table) =>
   table('clients').select(recordColumns).orderBy('client_id').limit(1000, { skipBinding: true }),
 )
 
-interface Lookup {
+/** Which client, and the time that decides which of its secrets are valid. */
+export interface ClientLookup {
   clientId: string
   /** Epoch seconds. */
   now: number
@@ -83,7 +84,10 @@ const exact = ([row]: readonly Row[], clientId: string): Row | undefined =>
   row && text(row, 'client_id') === clientId ? row : undefined
 
 /** The client with this id; which of its secrets are valid depends on the time. */
-export const findClient = async (db: Database, { clientId, now }: Lookup): Promise<Client | undefined> => {
+export const findClient = async (
+  db: Database,
+  { clientId, now }: ClientLookup,
+): Promise<Client | undefined> => {
   const row = exact(await byId(db, { clientId }), clientId)
   return row && clientOf(row, now)
 }
@@ -91,7 +95,7 @@ export const findClient = async (db: Database, { clientId, now }: Lookup): Promi
 /** The same client as its administrators see it. */
 export const findClientRecord = async (
   db: Database,
-  { clientId, now }: Lookup,
+  { clientId, now }: ClientLookup,
 ): Promise<ClientRecord | undefined> => {
   const row = exact(await recordById(db, { clientId }), clientId)
   return row && recordOf(row, now)

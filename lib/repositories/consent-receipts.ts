@@ -1,4 +1,4 @@
-import { command, json, number, query, text } from '../database/statement.ts'
+import { command, json, number, query, text, type Write } from '../database/statement.ts'
 import type { Database } from '../database/types.ts'
 import type { ConsentReceipt } from '../protocol/consent.ts'
 import { type BatchParams, keysIn } from './pruning/batch.ts'
@@ -33,9 +33,8 @@ export interface NewConsentReceipt {
 }
 
 /** Stores what a user was shown when they allowed a client. A receipt never changes, and stays when the consent is removed. */
-export const createConsentReceipt = async (db: Database, values: NewConsentReceipt): Promise<void> => {
-  await insert(db, { ...values, receipt: JSON.stringify(values.receipt) })
-}
+export const createConsentReceipt = (values: NewConsentReceipt): Write =>
+  insert.with({ ...values, receipt: JSON.stringify(values.receipt) })
 
 /** A stored receipt. */
 export interface ConsentReceiptRecord extends ConsentReceipt {

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { command, json, number, query, scopes, text, textOrNull } from '../database/statement.ts'
+import { command, json, number, query, scopes, text, textOrNull, type Write } from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
 import type { Client } from '../protocol/client.ts'
 import { agreedEntries, type ConsentTerms } from '../protocol/consent.ts'
@@ -114,11 +114,8 @@ const touch = command<Key & { now: number }>((table, v) =>
 /**
  * Locks a consent until the end of the transaction. Call it first in the transaction that issues a code: a removal at the
  * same moment happens either before, and no code is issued, or after, and finds the code to revoke.
- *
- * @returns whether the consent exists
  */
-export const lockConsent = async (db: Database, values: Key & { now: number }): Promise<boolean> =>
-  (await touch(db, values)) === 1
+export const lockConsent = (values: Key & { now: number }): Write => touch.with(values)
 
 interface Values extends Key {
   scopes: string
@@ -151,18 +148,12 @@ const keep = command<Values>((table, v) =>
 )
 
 /** Keeps the consent of a user to a client as it is, or creates one that allows nothing: both remember the organization. */
-export const keepConsent = async (db: Database, values: Key & { now: number }): Promise<void> => {
-  await keep(db, { ...values, scopes: '', terms: '{}' })
-}
+export const keepConsent = (values: Key & { now: number }): Write =>
+  keep.with({ ...values, scopes: '', terms: '{}' })
 
 /** Creates or replaces the consent of a user to a client. */
-export const saveConsent = async (
-  db: Database,
-  { terms, ...key }: Key & { terms: ConsentTerms; now: number },
-): Promise<void> => {
-  const values = { ...key, scopes: agreedEntries(terms).join(' '), terms: JSON.stringify(terms) }
-  await save(db, values)
-}
+export const saveConsent = ({ terms, ...key }: Key & { terms: ConsentTerms; now: number }): Write =>
+  save.with({ ...key, scopes: agreedEntries(terms).join(' '), terms: JSON.stringify(terms) })
 
 const remove = command<Pair>((table, v) =>
   table('consents').where({ subject: v.subject, client_id: v.clientId }).delete(),

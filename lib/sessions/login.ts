@@ -2,7 +2,7 @@ import type { Request } from 'express'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { PageContext } from '../http/context.ts'
 import { sessionKey } from '../http/cookies.ts'
-import { createRequestInfo, isReadOnly } from '../http/route.ts'
+import { createRequestInfo } from '../http/route.ts'
 import { findLogin, type LoginRecord, listLogins } from '../repositories/index.ts'
 import { callHost } from '../users/host-function.ts'
 import type { User } from '../users/users.ts'
@@ -169,9 +169,8 @@ export const startLogin = async (
 export const endLogin = async (
   context: PageContext,
 ): Promise<{ ended: readonly LoginRecord[]; isAtHost: boolean }> => {
-  const { server, session, req } = context
+  const { server, session } = context
   const nothing = { ended: [], isAtHost: false }
-  if (isReadOnly(req)) return nothing
   const sid = rememberedSid(context)
   // A session without our login belongs to the host only: a link of another site must not end it.
   if (sid === undefined && !(await hostLogin(context))) return nothing

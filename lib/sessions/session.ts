@@ -110,15 +110,6 @@ export const noSession: BrowserSession = {
   clear: () => Promise.reject(unavailable()),
 }
 
-/** The same session for a request that changes nothing: it can be read, and changes are discarded. */
-export const readOnlySession = (session: BrowserSession): BrowserSession => ({
-  ...session,
-  data: () => ({ ...session.data() }),
-  regenerate: async () => {},
-  save: async () => {},
-  clear: async () => {},
-})
-
 const warnOfMemory = (server: ServerSetup, req: Request): void => {
   if (req.sessionStore?.constructor?.name !== 'MemoryStore') return
   server.options.logger.error(

@@ -106,7 +106,7 @@ describe('each table', () => {
     await table('sessions').insert(['s0', 's1', 's2'].map((id) => ({ id, ...row })))
     const { knex, tablePrefix } = host.database
     const { database } = openDatabase(knex, tablePrefix)
-    const { executeNow: _, ...driver } = database.driver
+    const { driver } = database
     const { execute } = driver
     const renewing: typeof execute = async (connection, sql, bindings) => {
       const result = await execute(connection, sql, bindings)
