@@ -11,11 +11,18 @@ import type { Database } from './types.ts'
 /** The options for migrating: `tablePrefix`. The whole configuration of the router is accepted too. */
 export type MigrateOptions = AuthRouterOptions
 
-/** The first of {@link exactCollations} that the server has; undefined on SQLite and PostgreSQL. */
+/**
+ * The first of {@link exactCollations} that the server has; undefined on SQLite and PostgreSQL.
+ *
+ * @throws Error if MariaDB or MySQL is too old to have one
+ */
 const collationOf = async (knex: Knex): Promise<string | undefined> => {
   if (driverName(knex) !== 'mysql2') return undefined
   const [rows]: [{ Collation: string }[]] = await privateClient(knex).raw("show collation like 'utf8mb4%bin'")
-  return exactCollations.find((name) => rows.some(({ Collation }) => Collation === name))
+  const found = exactCollations.find((name) => rows.some(({ Collation }) => Collation === name))
+  if (found === undefined)
+    throw new Error('latchkey: the database must be MariaDB 10.2, MySQL 8.0.17, or newer')
+  return found
 }
 
 /**

@@ -133,9 +133,7 @@ const attempt = async (
   if (result.outcome === 'refused') {
     return { kind: 'throttled', username, retryAt: context.server.now() + result.retryAfter }
   }
-  const next = await proceed(context, page, { username, user: result.user })
-  await result.released
-  return next
+  return proceed(context, page, { username, user: result.user })
 }
 
 /** Checks a passkey and records the login, which needs no further factor. */

@@ -43,8 +43,11 @@ const grantColumns = [
   ...familyColumns,
 ]
 
+const familyOrUndefined = (row: Row): Family | undefined =>
+  textOrNull(row, 'authorization_request') === null ? undefined : familyOf(row)
+
 const grantOf = (row: Row): Pick<AccessToken, 'family' | 'client'> => ({
-  family: textOrNull(row, 'authorization_request') === null ? undefined : familyOf(row),
+  family: familyOrUndefined(row),
   client:
     textOrNull(row, 'client_disabled_at') === null ? jsonOrUndefined(row, 'client_metadata') : undefined,
 })
@@ -59,11 +62,14 @@ const byHash = query<{ hash: string }>((table, v, name) =>
   table('access_tokens as tokens')
     .leftJoin(name('authorizations as authorizations'), 'authorizations.id', 'tokens.authorization_id')
     .leftJoin(name('logins as logins'), 'logins.sid', 'authorizations.sid')
-    .leftJoin(name('clients as clients'), 'clients.client_id', 'tokens.client_id')
-    .leftJoin(name('clients as owners'), 'owners.client_id', 'authorizations.client_id')
+    .leftJoin(name('clients as clients'), (on) =>
+      on.on('clients.client_id', 'tokens.client_id').andOnNull('clients.disabled_at'),
+    )
+    .leftJoin(name('clients as owners'), (on) =>
+      on.on('owners.client_id', 'authorizations.client_id').andOnNull('owners.disabled_at'),
+    )
     .select([
       'tokens.client_id',
-      'tokens.authorization_id as token_authorization_id',
       'tokens.subject',
       'tokens.scopes',
       'tokens.resources',
@@ -72,13 +78,14 @@ const byHash = query<{ hash: string }>((table, v, name) =>
       'tokens.created_at',
       'tokens.expires_at',
       'tokens.revoked_at',
-      ...ownerColumns,
-      ...grantColumns,
+      'clients.metadata as client_metadata',
+      'owners.client_id as owner_client_id',
+      ...familyColumns,
     ])
     .where('tokens.hash', v.hash),
 )
 
-/** An opaque access token, valid or not. */
+/** An opaque access token, valid or not. After a token exchange its authorization is that of another client. */
 export const findAccessToken = async (
   db: Database,
   values: { hash: string },
@@ -87,7 +94,8 @@ export const findAccessToken = async (
   if (row === undefined) return undefined
   const binding = textOrNull(row, 'binding')
   const context = jsonOrUndefined<TokenContext>(row, 'context')
-  const isOwnersGone = textOrNull(row, 'token_authorization_id') !== null && !ownerStands(row)
+  const family = familyOrUndefined(row)
+  const stands = family === undefined || textOrNull(row, 'owner_client_id') !== null
   return {
     clientId: text(row, 'client_id'),
     subject: textOrNull(row, 'subject') ?? undefined,
@@ -97,8 +105,8 @@ export const findAccessToken = async (
     createdAt: number(row, 'created_at'),
     expiresAt: number(row, 'expires_at'),
     revokedAt: numberOrNull(row, 'revoked_at'),
-    ...grantOf(row),
-    ...(isOwnersGone && { client: undefined }),
+    family,
+    client: stands ? jsonOrUndefined(row, 'client_metadata') : undefined,
     ...(context && { context }),
   }
 }
@@ -124,8 +132,7 @@ export const findGrantOfToken = async (
   values: { clientId: string; authorizationId: string | null },
 ): Promise<Pick<AccessToken, 'subject' | 'family' | 'client'> | undefined> => {
   const [row] = await grant(db, values)
-  // MariaDB compares strings as if padded with spaces.
-  if (row === undefined || text(row, 'client_id') !== values.clientId) return undefined
+  if (row === undefined) return undefined
   return { subject: textOrNull(row, 'subject') ?? undefined, ...grantOf(row) }
 }
 
@@ -150,7 +157,7 @@ export const findGrantOfExchangedToken = async (
   values: { clientId: string; authorizationId: string; ownerId: string },
 ): Promise<Pick<AccessToken, 'subject' | 'family' | 'client'> | undefined> => {
   const [row] = await exchanged(db, values)
-  if (row === undefined || text(row, 'client_id') !== values.clientId || !ownerStands(row)) return undefined
+  if (row === undefined || !ownerStands(row)) return undefined
   return { subject: text(row, 'subject'), ...grantOf(row) }
 }
 

@@ -31,8 +31,7 @@ export const findClientRegistration = async (
   { clientId }: { clientId: string },
 ): Promise<ClientRegistrationRecord | undefined> => {
   const [row] = await byId(db, { clientId })
-  // MySQL before 8.0.17 ignores trailing spaces when it compares.
-  return row && text(row, 'client_id') === clientId ? recordOf(row) : undefined
+  return row && recordOf(row)
 }
 
 export interface NewClientRegistration extends ClientRegistrationRecord {

@@ -79,16 +79,12 @@ export interface ClientLookup {
   now: number
 }
 
-/** MySQL before 8.0.17 ignores trailing spaces when it compares: 'web ' would find 'web'. */
-const exact = ([row]: readonly Row[], clientId: string): Row | undefined =>
-  row && text(row, 'client_id') === clientId ? row : undefined
-
 /** The client with this id; which of its secrets are valid depends on the time. */
 export const findClient = async (
   db: Database,
   { clientId, now }: ClientLookup,
 ): Promise<Client | undefined> => {
-  const row = exact(await byId(db, { clientId }), clientId)
+  const [row] = await byId(db, { clientId })
   return row && clientOf(row, now)
 }
 
@@ -97,7 +93,7 @@ export const findClientRecord = async (
   db: Database,
   { clientId, now }: ClientLookup,
 ): Promise<ClientRecord | undefined> => {
-  const row = exact(await recordById(db, { clientId }), clientId)
+  const [row] = await recordById(db, { clientId })
   return row && recordOf(row, now)
 }
 

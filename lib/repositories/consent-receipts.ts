@@ -61,17 +61,12 @@ export const listConsentReceipts = async (
   values: { subject: string },
 ): Promise<ConsentReceiptRecord[]> => {
   const ids = (await idsOfSubject(db, values)).map((row) => text(row, 'id'))
-  return (
-    (await readInBatches(db, ids, byIds))
-      // MySQL before 8.0.17 ignores trailing spaces when it compares.
-      .filter((row) => text(row, 'subject') === values.subject)
-      .map((row) => ({
-        clientId: text(row, 'client_id'),
-        authorizationId: text(row, 'authorization_id'),
-        createdAt: number(row, 'created_at'),
-        ...json<ConsentReceipt>(row, 'receipt'),
-      }))
-  )
+  return (await readInBatches(db, ids, byIds)).map((row) => ({
+    clientId: text(row, 'client_id'),
+    authorizationId: text(row, 'authorization_id'),
+    createdAt: number(row, 'created_at'),
+    ...json<ConsentReceipt>(row, 'receipt'),
+  }))
 }
 
 const removeOfSubject = command<{ subject: string }>((table, v) =>

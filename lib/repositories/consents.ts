@@ -47,8 +47,7 @@ export const keptConsentsOf = (rows: readonly Row[]): KeptConsent[] =>
 
 /** What a user allows a client, in every organization, the last used first. */
 export const findConsents = async (db: Database, pair: Pair): Promise<KeptConsent[]> =>
-  // MySQL before 8.0.17 ignores trailing spaces when it compares.
-  keptConsentsOf((await byPair(db, pair)).filter((row) => text(row, 'subject') === pair.subject))
+  keptConsentsOf(await byPair(db, pair))
 
 /** A consent, for the user and for the host's records. */
 export interface ConsentRecord {
@@ -91,18 +90,13 @@ export const listConsents = async (
   const rows = clientIds
     ? await ofClients(db, batchParams(clientIds, { subject }))
     : await ofSubject(db, { subject })
-  return (
-    rows
-      // MySQL before 8.0.17 ignores trailing spaces when it compares.
-      .filter((row) => text(row, 'subject') === subject)
-      .map((row) => ({
-        clientId: text(row, 'client_id'),
-        ...(text(row, 'organization') === noOrganization ? {} : { organization: text(row, 'organization') }),
-        scopes: scopes(row),
-        createdAt: number(row, 'created_at'),
-        updatedAt: number(row, 'updated_at'),
-      }))
-  )
+  return rows.map((row) => ({
+    clientId: text(row, 'client_id'),
+    ...(text(row, 'organization') === noOrganization ? {} : { organization: text(row, 'organization') }),
+    scopes: scopes(row),
+    createdAt: number(row, 'created_at'),
+    updatedAt: number(row, 'updated_at'),
+  }))
 }
 
 const touch = command<Key & { now: number }>((table, v) =>
@@ -248,7 +242,5 @@ export const findForAuthorize = async (
 ): Promise<AuthorizeLookup | undefined> => {
   const rows = await lookup(db, { clientId, sid: sid ?? null, now })
   const [row] = rows
-  // MariaDB compares strings as if padded with spaces.
-  if (row === undefined || text(row, 'client_id') !== clientId) return undefined
-  return lookupOf(row, rows, now)
+  return row && lookupOf(row, rows, now)
 }

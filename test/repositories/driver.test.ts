@@ -62,7 +62,7 @@ const ofServer = (config: Knex.Config): void => {
     const knex = open(config)
     const connection = await acquire(knex)
     const driver = driverOf(knex, { preparedStatements: false })
-    const sql = config.client === 'pg' ? 'SELECT pg_sleep(60)' : 'SELECT SLEEP(60)'
+    const sql = config.client === 'pg' ? 'SELECT pg_sleep(2)' : 'SELECT SLEEP(2)'
     const hanging = driver.execute(connection, sql, [])
     hanging.catch(() => {})
     await driver.close(connection)
