@@ -91,7 +91,7 @@ const insert = command<NewRefreshToken>((table, v) =>
 /** Stores a refresh token. */
 export const createRefreshToken = (token: NewRefreshToken): Write => insert.with(token)
 
-/** A token that nobody has used, and whose authorization nobody has revoked since it was read. */
+/** A token that is not used up, and whose authorization is not revoked. */
 const unused = (
   table: (name: string) => Knex.QueryBuilder,
   hash: Knex.Value,
