@@ -5,7 +5,6 @@ import { accessTokensResources } from './access-tokens-resources.ts'
 import { authorizations } from './authorizations.ts'
 import { clientLogos } from './client-logos.ts'
 import { clientOwners } from './client-owners.ts'
-import { clientRegistrations } from './client-registrations.ts'
 import { clients } from './clients.ts'
 import { consentReceipts } from './consent-receipts.ts'
 import { consents } from './consents.ts'
@@ -45,7 +44,6 @@ export const migrations: ReadonlyMap<string, SchemaChange> = new Map([
   ['013_consent_receipts', consentReceipts],
   ['014_logins_acr', loginsAcr],
   ['015_access_tokens_resources', accessTokensResources],
-  ['016_client_registrations', clientRegistrations],
   ['017_client_logos', clientLogos],
   ['018_access_tokens_binding', accessTokensBinding],
   ['019_device_codes', deviceCodes],

@@ -4,7 +4,7 @@ import type { Database } from '../database/types.ts'
 import { createSecret, hashSecret, randomId } from '../keys/secrets.ts'
 import type { AuthorizationDetails } from '../protocol/authorization.ts'
 import type { ClaimsRequest } from '../protocol/claims-request.ts'
-import { hasRegistration, profileLifetime } from '../protocol/client.ts'
+import { profileLifetime } from '../protocol/client.ts'
 import { agreedTerms, entriesOf } from '../protocol/consent.ts'
 import { EndedRequestError } from '../protocol/ended-request.ts'
 import type { Login } from '../protocol/login.ts'
@@ -18,7 +18,6 @@ import {
   createConsentReceipt,
   decideDevice,
   keepConsent,
-  keepUsedClient,
   lockConsent,
   lockLogin,
   type NewAuthorization,
@@ -160,11 +159,12 @@ const rememberConsent = async (
 
 /** What must hold at the moment of issuing. Each condition locks its row until the end of the transaction. */
 const conditionsOf = (
+  { installed }: AuthorizationServer,
   grant: AuthorizationGrant,
   { offline, sid, subject, clientId, now }: NewAuthorization,
 ): Condition<Obstacle>[] => {
   const { context, pendingId, organization = noOrganization } = grant
-  const { metadata } = context.client
+  const { client } = context
   const { device } = context.request
   const answer = answerOf(grant)
   const isConsentNew = answer !== undefined && !answer.organizationOnly
@@ -178,11 +178,13 @@ const conditionsOf = (
     // Nothing is written under a login that has just ended. Without `offline_access` the authorization ends with the
     // login anyway.
     offline && ['signed-out', (tx) => lockLogin(tx, { sid, now })],
-    // A client that described itself and is used now stays.
-    hasRegistration(metadata) && ['gone', (tx) => keepUsedClient(tx, { clientId })],
+    ...installed.map(({ clientData }): Condition<Obstacle> | false => {
+      const condition = clientData?.whenAllowed?.(client)
+      return condition !== undefined && ['gone', condition]
+    }),
     pendingId !== undefined && ['used', (tx) => consumePendingRequest(tx, { id: pendingId, now })],
     !isConsentNew &&
-      !metadata.first_party && [
+      !client.metadata.first_party && [
         'withdrawn',
         (tx) => lockConsent(tx, { subject, clientId, organization, now }),
       ],
@@ -210,7 +212,7 @@ export const issueAuthorizationResponse = async (
     ? await frontChannelTokens(server, grant, authorization, shownCode)
     : { parameters: {} }
   const { accessToken } = tokens
-  const obstacle = await writeIf(server.database, conditionsOf(grant, authorization), (tx) =>
+  const obstacle = await writeIf(server.database, conditionsOf(server, grant, authorization), (tx) =>
     Promise.all([
       rememberConsent(tx, grant, authorization),
       createAuthorization(tx, authorization),

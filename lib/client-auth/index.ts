@@ -1,7 +1,6 @@
 import type { AuthorizationServer, EndpointDescription } from '../authorization-server.ts'
-import { ensureDocumentClient } from '../clients/metadata-documents.ts'
 import type { Options } from '../options/resolve.ts'
-import { type Client, isServed } from '../protocol/client.ts'
+import type { Client } from '../protocol/client.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import type { Explanation } from '../protocol/explanation.ts'
 import type { TokenRequest } from '../protocol/token-request.ts'
@@ -9,6 +8,7 @@ import { findClient } from '../repositories/index.ts'
 import type { ClientAuthMethod, ClientCredentials } from './client-auth-method.ts'
 import { clientSecretBasic, clientSecretPost, ExpiredSecretError, none } from './client-secret.ts'
 import { privateKeyJwt } from './private-key-jwt.ts'
+import { isServed, refreshClient } from './served-client.ts'
 import { selfSignedTlsClientAuth, tlsClientAuth } from './tls-client-auth.ts'
 
 /** Methods whose credentials are in the request, or are not needed. */
@@ -94,17 +94,16 @@ const explanationFor = (client: Client | undefined, methods: readonly ClientAuth
     : { expected: `the registered method ${registered}`, received: used }
 }
 
-/** The client as it is now; undefined also if its metadata document is gone. */
+/** The client as it is now; undefined also if it described itself elsewhere and is gone there. */
 const currentClient = async (server: AuthorizationServer, clientId: string): Promise<Client | undefined> => {
-  const { clientMetadataDocuments: documents } = server.options.features
   try {
-    if (documents) await ensureDocumentClient(server, documents, clientId)
+    await refreshClient(server, clientId)
   } catch (error) {
     if (error instanceof OAuthError && error.code === 'unauthorized_client') return undefined
     throw error
   }
   const client = await findClient(server.database, { clientId, now: server.now() })
-  return client && isServed(client, server.options) ? client : undefined
+  return client && isServed(server, client) ? client : undefined
 }
 
 /**

@@ -19,7 +19,7 @@ import {
   type ClientRegistry,
   checkedRegistration,
   eraseClient,
-  storeClient,
+  storeHostClient,
 } from './register.ts'
 import { secretChange } from './secret-change.ts'
 
@@ -179,16 +179,18 @@ export interface AppliedClients {
 const store = async (
   tx: Database,
   { registration, existing }: Comparison,
-  { keepPreviousFor, now }: { readonly keepPreviousFor: number; readonly now: number },
+  registry: Pick<ClientRegistry, 'installed' | 'now'>,
+  keepPreviousFor: number,
 ): Promise<ClientCredentials> => {
   const [current] = existing?.secretHashes ?? []
   const rotates =
     keepPreviousFor > 0 && current !== undefined && secretChange(registration, existing) === 'set'
-  if (!rotates) return storeClient(tx, registration, existing, now)
+  if (!rotates) return storeHostClient(tx, registry, registration, existing)
   const { clientId, secret = '' } = registration
+  const now = registry.now()
   const rotation = { current, next: hashSecret(secret), currentExpiresAt: now + keepPreviousFor }
   await rotateClientSecret(tx, { clientId, now, ...rotation })
-  return storeClient(tx, { ...registration, secret: undefined }, existing, now)
+  return storeHostClient(tx, registry, { ...registration, secret: undefined }, existing)
 }
 
 /**
@@ -220,7 +222,7 @@ export const applyClients = async (
     const credentials: ClientCredentials[] = []
     for (const one of compared) {
       const { clientId } = one.registration
-      const stored = isChanged(one) && (await store(tx, one, { keepPreviousFor, now: time }))
+      const stored = isChanged(one) && (await store(tx, one, { now, installed }, keepPreviousFor))
       credentials.push(stored || { client_id: clientId })
       progress?.(credentials.length)
     }

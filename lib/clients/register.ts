@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { transaction } from '../database/transaction.ts'
+import { type Condition, transaction } from '../database/transaction.ts'
 import type { Database } from '../database/types.ts'
 import { isImportedMark } from '../keys/secrets.ts'
 import { type Registrable, unregistrable } from '../options/registrable.ts'
@@ -15,7 +15,6 @@ import { isUnpredictable } from '../protocol/entropy.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { type LogoImage, setLogo } from '../repositories/client-logos.ts'
 import { deleteClientOwner } from '../repositories/client-owners.ts'
-import { deleteClientRegistration } from '../repositories/client-registrations.ts'
 import {
   createClient,
   deleteClient,
@@ -59,13 +58,21 @@ export interface ClientCredentials {
   readonly client_secret?: string
 }
 
-/** What registration needs to know. */
-/** What a feature stores about clients. */
+/** What a feature stores about clients. What is stored outlives the option, so this also runs while the feature is off. */
 export interface ClientData {
   /** Removes every row about a client that is being deleted. It can be repeated after an error. */
   erase(database: Database, clientId: string): Promise<void>
+  /** Runs in the transaction in which the host stores a client that described itself, which then is the host's. */
+  adopt?(tx: Database, clientId: string): Promise<void>
+  /**
+   * What must hold, and what is stored, when a user allows this client something.
+   *
+   * @returns a condition, which does not hold if the client has been removed; undefined if there is none
+   */
+  whenAllowed?(client: Pick<Client, 'clientId' | 'metadata'>): Condition<'gone'>[1] | undefined
 }
 
+/** What registration needs to know. */
 export interface ClientRegistry {
   /** The features, which may store something about clients. */
   readonly installed: readonly { readonly clientData: ClientData | undefined }[]
@@ -155,8 +162,7 @@ export const checkedRegistration = (
 }
 
 /**
- * Stores a client in a transaction. A client that described itself becomes one of the host, unless it is stored as
- * described again in the same way: its registration access token then is worthless, and its document is not read any more.
+ * Stores a client in a transaction.
  *
  * @param existing the client that has this id
  */
@@ -168,9 +174,6 @@ export const storeClient = async (
 ): Promise<ClientCredentials> => {
   const { clientId, metadata, logo } = registration
   const { hash, created, foreign } = chooseSecret(registration, existing)
-  const before = existing?.metadata.self_described
-  if (before !== undefined && metadata.self_described !== before)
-    await deleteClientRegistration(tx, { clientId })
   if (existing) await updateClient(tx, { clientId, metadata, now, secretHash: hash })
   else await createClient(tx, { clientId, metadata, now, secretHash: hash ?? null })
   const isReplaced = hash !== undefined && existing?.secretHashes.some(isImportedMark)
@@ -179,6 +182,22 @@ export const storeClient = async (
   if (logo) await setLogo(tx, { clientId, logo: { hash: logo.hash, checkedAt: now }, image: logo })
   else if (logo === null) await setLogo(tx, { clientId })
   return { client_id: clientId, ...(created !== undefined && { client_secret: created }) }
+}
+
+/**
+ * Stores a client of the host in a transaction. One that described itself is the host's from then on.
+ *
+ * @param existing the client that has this id
+ */
+export const storeHostClient = async (
+  tx: Database,
+  { installed, now }: Pick<ClientRegistry, 'installed' | 'now'>,
+  registration: CheckedRegistration,
+  existing: Client | undefined,
+): Promise<ClientCredentials> => {
+  if (existing?.metadata.self_described !== undefined)
+    for (const { clientData } of installed) await clientData?.adopt?.(tx, existing.clientId)
+  return storeClient(tx, registration, existing, now())
 }
 
 /**
@@ -222,11 +241,12 @@ export const lockUnchanged = async (
  *   as {@link registerClient}
  */
 export const changeClient = (
-  { database, registrable, now }: ClientRegistry,
+  registry: ClientRegistry,
   clientId: string,
   { logo, ...changes }: ClientUpdate,
   { unchanged }: ChangeCondition = {},
 ): Promise<ClientCredentials> => {
+  const { database, registrable, now } = registry
   const image = checkedLogo(logo)
   return transaction(database, async (tx) => {
     if (unchanged) await lockUnchanged(tx, clientId, { metadata: unchanged, now: now() })
@@ -236,7 +256,7 @@ export const changeClient = (
       { ...withoutInternals(existing.metadata), ...Object.fromEntries(given) },
       registrable,
     )
-    return storeClient(tx, { clientId, secret: undefined, metadata, logo: image }, existing, now())
+    return storeHostClient(tx, registry, { clientId, secret: undefined, metadata, logo: image }, existing)
   })
 }
 
@@ -255,7 +275,6 @@ export const eraseClient = async (
     refuseUnknownClient(clientId)
   await removeDataOfClient(database, { clientId })
   for (const { clientData } of installed) await clientData?.erase(database, clientId)
-  await deleteClientRegistration(database, { clientId })
   await deleteClientOwner(database, { clientId })
   await removeImportedSecret(database, { clientId })
   await deleteClient(database, { clientId })

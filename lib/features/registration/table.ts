@@ -1,5 +1,5 @@
-import { command, number, numberOrNull, query, text, textOrNull } from '../database/statement.ts'
-import type { Database, Row } from '../database/types.ts'
+import { command, number, numberOrNull, query, text, textOrNull } from '../../database/statement.ts'
+import type { Database, Row } from '../../database/types.ts'
 
 /** What is kept about a client that described itself, beside its metadata. */
 export interface ClientRegistrationRecord {
