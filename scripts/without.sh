@@ -13,7 +13,7 @@ copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
 (cd "$root" && git ls-files -z --cached --others --exclude-standard | tar --null --files-from=- --create --ignore-failed-read --file=-) |
   tar --extract --file=- --directory "$copy"
-ln -s "$root/node_modules" "$copy/node_modules"
+ln -sfn "$root/node_modules" "$copy/node_modules"
 
 cd "$copy"
 feature=$(sed -nE "s#^import \{ ([A-Za-z]+) \} from '\./$name/index\.ts'#\1#p" lib/features/index.ts)

@@ -1,5 +1,5 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
-import type { Client } from '../protocol/client.ts'
+import { type Client, describedAt } from '../protocol/client.ts'
 
 /**
  * Lets the features store or renew a client that describes itself elsewhere. Call it before the client is looked up.
@@ -15,18 +15,16 @@ export const refreshClient = async (
   for (const feature of server.features) await feature.refreshClient?.(server, clientId, from)
 }
 
-/** Whether the client of a document is renewed here. */
-const isRenewed = ({ features }: AuthorizationServer): boolean =>
-  features.some((feature) => feature.refreshClient !== undefined)
-
 /**
- * Whether a stored client may be used: with the profile that the server requires, and one that a document describes only
- * while a feature reads such documents. An API that only introspects gets no tokens, and is not a client in the sense of
- * the profile.
+ * Whether a stored client may be used: with the profile that the server requires, and one that describes itself elsewhere
+ * only while a feature renews it. An API that only introspects gets no tokens, and is not a client in the sense of the
+ * profile.
  */
-export const isServed = (server: AuthorizationServer, { metadata }: Pick<Client, 'metadata'>): boolean => {
-  const { securityProfile: required } = server.options
+export const isServed = ({ options, features }: AuthorizationServer, client: Client): boolean => {
+  const { securityProfile: required } = options
+  const { metadata } = client
   const hasProfile =
     required === undefined || metadata.security_profile === required || metadata.grant_types.length === 0
-  return hasProfile && (metadata.self_described !== 'document' || isRenewed(server))
+  const isRenewed = features.some((feature) => feature.refreshClient !== undefined)
+  return hasProfile && (isRenewed || describedAt(client) === undefined)
 }

@@ -19,7 +19,7 @@ import {
   type ClientRegistry,
   checkedRegistration,
   eraseClient,
-  storeHostClient,
+  storeClient,
 } from './register.ts'
 import { secretChange } from './secret-change.ts'
 
@@ -179,18 +179,17 @@ export interface AppliedClients {
 const store = async (
   tx: Database,
   { registration, existing }: Comparison,
-  registry: Pick<ClientRegistry, 'installed' | 'now'>,
-  keepPreviousFor: number,
+  registry: Pick<ClientRegistry, 'installed'>,
+  { keepPreviousFor, now }: { readonly keepPreviousFor: number; readonly now: number },
 ): Promise<ClientCredentials> => {
   const [current] = existing?.secretHashes ?? []
   const rotates =
     keepPreviousFor > 0 && current !== undefined && secretChange(registration, existing) === 'set'
-  if (!rotates) return storeHostClient(tx, registry, registration, existing)
+  if (!rotates) return storeClient(tx, registry, registration, existing, now)
   const { clientId, secret = '' } = registration
-  const now = registry.now()
   const rotation = { current, next: hashSecret(secret), currentExpiresAt: now + keepPreviousFor }
   await rotateClientSecret(tx, { clientId, now, ...rotation })
-  return storeHostClient(tx, registry, { ...registration, secret: undefined }, existing)
+  return storeClient(tx, registry, { ...registration, secret: undefined }, existing, now)
 }
 
 /**
@@ -222,7 +221,7 @@ export const applyClients = async (
     const credentials: ClientCredentials[] = []
     for (const one of compared) {
       const { clientId } = one.registration
-      const stored = isChanged(one) && (await store(tx, one, { now, installed }, keepPreviousFor))
+      const stored = isChanged(one) && (await store(tx, one, { installed }, { keepPreviousFor, now: time }))
       credentials.push(stored || { client_id: clientId })
       progress?.(credentials.length)
     }

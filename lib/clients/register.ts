@@ -62,8 +62,8 @@ export interface ClientCredentials {
 export interface ClientData {
   /** Removes every row about a client that is being deleted. It can be repeated after an error. */
   erase(database: Database, clientId: string): Promise<void>
-  /** Runs in the transaction in which the host stores a client that described itself, which then is the host's. */
-  adopt?(tx: Database, clientId: string): Promise<void>
+  /** Runs in the transaction in which the host, or a developer, takes over a client that described itself. */
+  takeOver?(tx: Database, clientId: string): Promise<void>
   /**
    * What must hold, and what is stored, when a user allows this client something.
    *
@@ -162,18 +162,23 @@ export const checkedRegistration = (
 }
 
 /**
- * Stores a client in a transaction.
+ * Stores a client in a transaction. One that described itself is taken over, unless it is stored as described again in the
+ * same way.
  *
  * @param existing the client that has this id
  */
 export const storeClient = async (
   tx: Database,
+  { installed }: Pick<ClientRegistry, 'installed'>,
   registration: CheckedRegistration,
   existing: Client | undefined,
   now: number,
 ): Promise<ClientCredentials> => {
   const { clientId, metadata, logo } = registration
   const { hash, created, foreign } = chooseSecret(registration, existing)
+  const before = existing?.metadata.self_described
+  if (before !== undefined && metadata.self_described !== before)
+    for (const { clientData } of installed) await clientData?.takeOver?.(tx, clientId)
   if (existing) await updateClient(tx, { clientId, metadata, now, secretHash: hash })
   else await createClient(tx, { clientId, metadata, now, secretHash: hash ?? null })
   const isReplaced = hash !== undefined && existing?.secretHashes.some(isImportedMark)
@@ -185,36 +190,21 @@ export const storeClient = async (
 }
 
 /**
- * Stores a client of the host in a transaction. One that described itself is the host's from then on.
- *
- * @param existing the client that has this id
- */
-export const storeHostClient = async (
-  tx: Database,
-  { installed, now }: Pick<ClientRegistry, 'installed' | 'now'>,
-  registration: CheckedRegistration,
-  existing: Client | undefined,
-): Promise<ClientCredentials> => {
-  if (existing?.metadata.self_described !== undefined)
-    for (const { clientData } of installed) await clientData?.adopt?.(tx, existing.clientId)
-  return storeClient(tx, registration, existing, now())
-}
-
-/**
  * Registers a new client.
  *
  * @throws OAuthError `invalid_client_metadata` or `invalid_redirect_uri`, also if the id is taken
  * @example await registerClient(registry, { redirect_uris: ['https://shop.example.com/callback'] })
  */
 export const registerClient = (
-  { database, registrable, now }: ClientRegistry,
+  registry: ClientRegistry,
   input: ClientRegistration,
 ): Promise<ClientCredentials> => {
+  const { database, registrable, now } = registry
   const registration = checkedRegistration(input, registrable)
   const { clientId } = registration
   return transaction(database, async (tx) => {
     if (await findClient(tx, { clientId, now: now() })) refuse(`client_id: ${clientId} is already registered`)
-    return storeClient(tx, registration, undefined, now())
+    return storeClient(tx, registry, registration, undefined, now())
   })
 }
 
@@ -256,7 +246,7 @@ export const changeClient = (
       { ...withoutInternals(existing.metadata), ...Object.fromEntries(given) },
       registrable,
     )
-    return storeHostClient(tx, registry, { clientId, secret: undefined, metadata, logo: image }, existing)
+    return storeClient(tx, registry, { clientId, secret: undefined, metadata, logo: image }, existing, now())
   })
 }
 

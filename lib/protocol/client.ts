@@ -57,6 +57,13 @@ export const rotatesRefreshTokens = (client: Client): boolean =>
 export const clientName = (client: Client, language?: string): string =>
   inLanguage(client.metadata, 'client_name', language) ?? client.clientId
 
+/** Where the client describes itself: its id is the URL of that document. Undefined if its description is only stored. */
+export const describedAt = ({
+  clientId,
+  metadata,
+}: Pick<Client, 'clientId' | 'metadata'>): URL | undefined =>
+  metadata.self_described === 'document' ? new URL(clientId) : undefined
+
 /** Whether pages may link to the client. A client that describes itself gets no link: nothing is known about it. */
 const mayBeLinked = ({ metadata }: Client): boolean => metadata.self_described === undefined
 

@@ -81,19 +81,20 @@ const isSame = (one: ClientMetadata, other: ClientMetadata): boolean =>
 
 /** Stores a valid document, unless the host has adopted the client meanwhile. */
 const storeDocument = async (
-  { database, now: clock }: AuthorizationServer,
+  server: AuthorizationServer,
   clientId: string,
   { metadata, lifetime }: ReadDocument,
 ): Promise<void> => {
-  const now = clock()
+  const { database } = server
+  const now = server.now()
   const read = { clientId, readAt: now, freshUntil: now + lifetime }
   await transaction(database, async (tx) => {
     if (await setDocumentRead(tx, read)) {
       const existing = await findClient(tx, { clientId, now })
       if (existing === undefined || isSame(existing.metadata, metadata)) return
-      await storeClient(tx, { clientId, secret: undefined, metadata }, existing, now)
+      await storeClient(tx, server, { clientId, secret: undefined, metadata }, existing, now)
     } else if ((await findClient(tx, { clientId, now })) === undefined) {
-      await storeClient(tx, { clientId, secret: undefined, metadata }, undefined, now)
+      await storeClient(tx, server, { clientId, secret: undefined, metadata }, undefined, now)
       const expiresAt = now + unusedLifetime
       await createClientRegistration(tx, { ...read, tokenHash: null, now, expiresAt })
     }

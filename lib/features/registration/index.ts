@@ -25,7 +25,7 @@ export const registration: Feature<RegistrationOption> = {
   clientData: {
     erase: (database, clientId) => deleteClientRegistration(database, { clientId }),
     // Its registration access token then is worthless, and its document is not read any more.
-    adopt: (tx, clientId) => deleteClientRegistration(tx, { clientId }),
+    takeOver: (tx, clientId) => deleteClientRegistration(tx, { clientId }),
     // A client that is used now stays.
     whenAllowed: ({ clientId, metadata: { self_described: by } }) =>
       by === 'registration' || by === 'document' ? (tx) => keepUsedClient(tx, { clientId }) : undefined,

@@ -58,7 +58,7 @@ export const registerSelf = async (
     freshUntil: null,
   }
   const credentials = await transaction(database, async (tx) => {
-    const stored = await storeClient(tx, { clientId, secret: undefined, metadata }, undefined, now)
+    const stored = await storeClient(tx, server, { clientId, secret: undefined, metadata }, undefined, now)
     await createClientRegistration(tx, registration)
     return stored
   })
@@ -140,7 +140,7 @@ export const replaceRegistration = async (
     if (existing?.metadata.self_described !== 'registration') {
       throw new OAuthError('invalid_token', 'the registration access token is not valid for this client')
     }
-    return storeClient(tx, { clientId, secret: undefined, metadata }, existing, now())
+    return storeClient(tx, server, { clientId, secret: undefined, metadata }, existing, now())
   })
   return { ...credentials, issuedAt: client.createdAt, metadata, token }
 }
