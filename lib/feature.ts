@@ -97,6 +97,17 @@ export interface ActiveFeature {
   readonly signInSteps?: readonly SignInStep[]
   /** Pages of the account. */
   readonly accountPages?: readonly AccountPage[]
+  /**
+   * Stores or renews a client that describes itself elsewhere, before it is looked up. Any other id costs no statement.
+   *
+   * @param from.address of a request that may introduce a new client; without one only a known client is renewed
+   * @throws OAuthError `unauthorized_client` if the client cannot be used
+   */
+  refreshClient?(
+    server: AuthorizationServer,
+    clientId: string,
+    from: { readonly address?: string },
+  ): Promise<void>
   /** Fields of the discovery document (RFC 8414 §2). */
   readonly metadata?: Readonly<Record<string, unknown>>
   /** What the host gets on the router, such as `oauth.developers`. */

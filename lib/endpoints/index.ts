@@ -30,7 +30,6 @@ import { logosEndpoint } from './logos.ts'
 import { logoutEndpoint } from './logout.ts'
 import { parEndpoint } from './par.ts'
 import { passkeysEndpoint } from './passkeys.ts'
-import { registerEndpoint, registrationEndpoint } from './register.ts'
 import { revokeEndpoint } from './revoke.ts'
 import { secondFactorEndpoint } from './second-factor.ts'
 import { secondFactorSettingsEndpoint } from './second-factor-settings.ts'
@@ -90,7 +89,6 @@ export const createEndpoints = (
   api: [
     ...[tokenEndpoint, userinfoEndpoint, introspectEndpoint, revokeEndpoint, createJwksEndpoint()],
     ...(features.pushedRequests ? [parEndpoint] : []),
-    ...(features.registration ? [registerEndpoint, registrationEndpoint] : []),
     ...(features.deviceAuthorization ? [deviceAuthorizationEndpoint] : []),
     ...added.flatMap(({ api = [] }) => api),
   ],

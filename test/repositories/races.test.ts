@@ -180,7 +180,11 @@ const racingOn = (config: Knex.Config): void => {
     const { database } = opened
     const now = () => start
     const context = {
-      ...{ database, options, now, events: { announce: () => {} } },
+      database,
+      options,
+      installed: [],
+      now,
+      events: { announce: () => {} },
       throttle: { takeQuota: async () => {} },
     }
     for (const subject of ['ada', 'bob']) {
