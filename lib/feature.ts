@@ -10,7 +10,7 @@ import type { Grant } from './grants/grant.ts'
 import type { Context, Incoming, PageContext } from './http/context.ts'
 import type { Endpoint } from './http/route.ts'
 import type { Options } from './options/resolve.ts'
-import type { Sample } from './pages/sample.ts'
+import type { Sample } from './pages/page-models.ts'
 import type { RemoveExpired } from './repositories/pruning/expired.ts'
 import type { Notice } from './sessions/notice.ts'
 import type { TokenWithUser } from './tokens/access-token.ts'
@@ -103,6 +103,17 @@ export interface ActiveFeature {
   readonly signInSteps?: readonly SignInStep[]
   /** Pages of the account. */
   readonly accountPages?: readonly AccountPage[]
+  /**
+   * Stores or renews a client that describes itself elsewhere, before it is looked up. Any other id costs no statement.
+   *
+   * @param from.address of a request that may introduce a new client; without one only a known client is renewed
+   * @throws OAuthError `unauthorized_client` if the client cannot be used
+   */
+  refreshClient?(
+    server: AuthorizationServer,
+    clientId: string,
+    from: { readonly address?: string },
+  ): Promise<void>
   /** Fields of the discovery document (RFC 8414 §2). */
   readonly metadata?: Readonly<Record<string, unknown>>
   /** What the host gets on the router, such as `oauth.developers`. */
@@ -127,8 +138,6 @@ export interface TokenCommands {
 export interface FeatureTools {
   readonly commands?: readonly Command[]
   readonly tokens?: TokenCommands
-  /** What `latchkey doctor` checks in the database, whether the feature is on or off. */
-  readonly checks?: readonly Check<StoredSubject>[]
   /** Every state of its pages. */
   readonly samples?: readonly Sample[]
 }
@@ -150,6 +159,8 @@ export interface Feature<Option = unknown> {
   readonly expired: readonly RemoveExpired[]
   /** Loads its tools. */
   readonly tools: (() => Promise<FeatureTools>) | undefined
+  /** Loads what the start and `latchkey doctor` check in the database, whether the feature is on or off. */
+  checks?(): Promise<readonly Check<StoredSubject>[]>
   /** Called once per server if the option is on. */
   activate(option: Option): ActiveFeature
 }

@@ -1,6 +1,6 @@
 import { byteForByte, type SchemaChange } from './migration.ts'
 
-/** The kit's own accounts; empty if the host has its own users. */
+/** Latchkey's own accounts; empty if the host has its own users. */
 export const users: SchemaChange = {
   up: ({ schema, name, collation }) =>
     schema.createTable(name('users'), (table) => {

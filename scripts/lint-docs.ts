@@ -5,6 +5,7 @@ import { dirname, join, resolve } from 'node:path'
 import { parseSync } from '@swc/core'
 import { allChecks } from '../lib/doctor/index.ts'
 import { createEndpoints } from '../lib/endpoints/index.ts'
+import { features } from '../lib/features/index.ts'
 import { resolveOptions } from '../lib/options/resolve.ts'
 import { clientMetadataNames } from '../lib/protocol/client-metadata.ts'
 import { errorStatuses } from '../lib/protocol/errors.ts'
@@ -136,7 +137,12 @@ const checkErrors = (): void => {
 }
 
 const checkCommands = (): void => {
-  const sources = readdirSync(join(root, 'lib/cli')).map((name) => read(`lib/cli/${name}`))
+  const files = ['lib/cli', 'lib/features'].flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.ts'))
+      .map((name) => `${folder}/${name}`),
+  )
+  const sources = files.map(read)
   const names = sources.flatMap((source) => all(source, /^ {2}name: '([^']+)',\n {2}summary:/gm))
   ok(names.includes('client create'))
   const commands = section('docs/cli.md', 'Command line')
@@ -193,7 +199,7 @@ const isIn = (sources: readonly (readonly string[])[], message: string): boolean
   )
 }
 
-/** Whether a source has this message, perhaps in two texts of which one is inserted into the other. */
+/** Whether a source has this message, perhaps in two texts, one inserted into the other. */
 const isSaid = (sources: readonly (readonly string[])[], message: string): boolean =>
   isIn(sources, message) ||
   sources.some((parts) => {
@@ -252,17 +258,23 @@ const membersOf = (file: string, name: string): string[] => {
   return members
 }
 
+/** What features give the host on the router. */
+const membersOfFeatures = (): string[] =>
+  features.flatMap(({ name }) => {
+    const [, body = ''] =
+      /^ {2}interface HostApi {\n([\s\S]*?)^ {2}}/m.exec(read(`lib/features/${name}/index.ts`)) ?? []
+    return all(body, /^ {4}readonly (\w+):/gm)
+  })
+
 /** The router and the objects on it, by the sections of the page about them. */
 const checkApi = (): void => {
   const parts = [
-    ['authRouter', 'lib/router.ts', 'AuthRouter'],
-    ['users', 'lib/account/user-lifecycle.ts', 'UserLifecycle'],
-    ['clients', 'lib/clients/administration.ts', 'ClientAdministration'],
+    ['authRouter', [...membersOf('lib/router.ts', 'AuthRouter'), ...membersOfFeatures()]],
+    ['users', membersOf('lib/account/user-lifecycle.ts', 'UserLifecycle')],
+    ['clients', membersOf('lib/clients/administration.ts', 'ClientAdministration')],
   ] as const
-  for (const [heading, file, name] of parts) {
-    const text = section('docs/api.md', heading)
-    sameSet(all(text, /^\| `(\w+)/gm), membersOf(file, name))
-  }
+  for (const [heading, members] of parts)
+    sameSet(all(section('docs/api.md', heading), /^\| `(\w+)/gm), members)
 }
 
 /** Every page is in the index, except the recipes, which have their own. */

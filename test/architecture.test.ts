@@ -21,20 +21,26 @@ const floors = [
   ['command', 'check'],
   ['feature'],
   ['features'],
-  ['guards', 'schema', 'tools'],
+  ['guards', 'schema'],
   ['seed', 'doctor'],
   ['router'],
+  ['import', 'samples'],
+  ['preview'],
   ['cli', 'testing'],
   ['index'],
 ]
 
+/** Tools beside the server, which never loads them. Of doctor it loads only what warns at the start. */
+const tools = ['cli', 'testing', 'import', 'samples', 'preview']
+const loadedOfDoctor = ['clients', 'configuration', 'database', 'diagnosis', 'start']
+
 /** Packages that one part of the code owns, each with the beginnings of the paths that may import it. */
 const owners: Readonly<Record<string, readonly string[]>> = {
-  knex: ['lib/database/', 'lib/repositories/', 'lib/users/', 'migrations/', 'lib/cli/'],
+  knex: ['lib/database/', 'lib/repositories/', 'lib/users/', 'migrations/', 'lib/cli/', 'lib/import/'],
   jose: ['lib/keys/'],
   express: ['lib/http/', 'lib/endpoints/', 'lib/router'],
   eta: ['lib/pages/views'],
-  'express-session': ['lib/sessions/'],
+  'express-session': ['no file: only hosts have it'],
 }
 
 /** It writes programs of the host, which import `latchkey` and have a default export. */
@@ -42,11 +48,16 @@ const writer = 'lib/cli/init.ts'
 
 /** What a line of code may not do, and where it may after all. */
 const forbidden: readonly { what: string; pattern: RegExp; unless?: RegExp }[] = [
-  { what: 'touches req.session', pattern: /(?<!\boptions\??)\.session\b/, unless: /^lib\/sessions\// },
   {
     what: 'touches req.session',
-    pattern: /\{[^{}]*\bsession\b[^{}]*\}\s*=\s*req/,
-    unless: /^lib\/sessions\//,
+    pattern: /(?<!\boptions\??)\.session\b/,
+    unless: /^lib\/sessions\/host-session\.ts$/,
+  },
+  { what: 'touches req.session', pattern: /\{[^{}]*\bsession\b[^{}]*\}\s*=\s*req/ },
+  {
+    what: 'touches req.session',
+    pattern: /Reflect\.get\(req, /,
+    unless: /^lib\/sessions\/host-session\.ts$/,
   },
   { what: 'keeps module-level state', pattern: /^(export )?(let|var) /m },
   { what: 'keeps module-level state', pattern: /^(export )?const .*=\s*new (Map|Set)(<.*>)?\(\)/m },
@@ -128,10 +139,11 @@ function violations(files: ReadonlyMap<string, string>): string[] {
 
 type Graph = ReadonlyMap<string, readonly string[]>
 
-/** Which of these files each file imports; importing a type counts too. */
-function importGraph(files: ReadonlyMap<string, string>): Graph {
+/** Which of these files each file imports. Without `types`, imports of types do not count. */
+function importGraph(files: ReadonlyMap<string, string>, { types }: { types: boolean }): Graph {
   const targets = (file: string, source: string) =>
     importsOf(withoutComments(source))
+      .filter(({ typeOnly }) => types || !typeOnly)
       .map(({ name }) => (name.startsWith('.') ? posix.join(posix.dirname(file), name) : name))
       .filter((target) => files.has(target) && !(file === contract.file && target === contract.target))
   return new Map([...files].map(([file, source]) => [file, targets(file, source)]))
@@ -153,7 +165,7 @@ function circleThrough(file: string, graph: Graph): readonly string[] | undefine
 
 /** Import circles, one for each group of files that import each other. */
 function circles(files: ReadonlyMap<string, string>): string[] {
-  const graph = importGraph(files)
+  const graph = importGraph(files, { types: true })
   const reported = new Set<string>()
   return [...files.keys()].sort().flatMap((file) => {
     const circle = reported.has(file) ? undefined : circleThrough(file, graph)
@@ -161,6 +173,27 @@ function circles(files: ReadonlyMap<string, string>): string[] {
     return circle ? [circle.join(' → ')] : []
   })
 }
+
+/** Every file that loading this one loads, itself included. */
+function loadedBy(file: string, files: ReadonlyMap<string, string>): string[] {
+  const graph = importGraph(files, { types: false })
+  const loaded = new Set([file])
+  for (const each of loaded)
+    for (const target of graph.get(each) ?? []) if (!isLoadedOnDemand(each, target)) loaded.add(target)
+  return [...loaded]
+}
+
+/** A feature loads its tools only when the command line asks for them. */
+const isLoadedOnDemand = (file: string, target: string) =>
+  /^lib\/features\/[^/]+\/index\.ts$/.test(file) && target.endsWith('/tools.ts')
+
+/** The files of tools that a host loads with `latchkey`. */
+const loadedTools = (files: ReadonlyMap<string, string>): string[] =>
+  loadedBy('lib/index.ts', files).filter(
+    (file) =>
+      tools.includes(placeOf(file)) ||
+      (placeOf(file) === 'doctor' && !loadedOfDoctor.some((name) => file === `lib/doctor/${name}.ts`)),
+  )
 
 const root = join(__dirname, '..')
 const paths = ['lib', 'migrations'].flatMap((folder) =>
@@ -173,6 +206,27 @@ const sources = new Map(paths.map((path) => [path, readFileSync(join(root, path)
 test('lib and migrations keep to the floors', () => {
   expect(paths).toContain('lib/options/options.ts')
   expect(violations(sources)).toEqual([])
+})
+
+test('the server loads no tool that stands beside it', () => {
+  expect(loadedBy('lib/index.ts', sources)).toContain('lib/endpoints/token.ts')
+  expect(loadedTools(sources)).toEqual([])
+})
+
+test('a tool that the server loads through another file is found', () => {
+  const files = {
+    'lib/index.ts': `export { authRouter } from './router.ts'`,
+    'lib/router.ts': `import type { Sample } from './samples/sample.ts'\nimport './doctor/start.ts'`,
+    'lib/doctor/start.ts': `import './requests.ts'\nimport './check.ts'`,
+    'lib/doctor/requests.ts': `const load = () => import('../import/peers.ts')`,
+    'lib/doctor/check.ts': '',
+    'lib/import/peers.ts': '',
+    'lib/samples/sample.ts': '',
+  }
+  expect(loadedTools(new Map(Object.entries(files)))).toEqual([
+    'lib/doctor/requests.ts',
+    'lib/import/peers.ts',
+  ])
 })
 
 test('the token type is written in one place, so that another binding is one line', () => {
@@ -266,10 +320,11 @@ describe('the checker refuses', () => {
     ['lib/seed.ts', `import { sign } from 'jose/jwt/sign'`, 'jose/jwt/sign, which belongs to'],
     ['lib/grants/grant.ts', `import express, { Router } from 'express'`, 'express, which belongs to'],
     ['lib/http/send.ts', `import { Eta } from 'eta'`, 'eta, which belongs to'],
-    ['lib/router.ts', `import session from 'express-session'`, 'express-session, which belongs to'],
+    ['lib/sessions/session.ts', `import session from 'express-session'`, 'express-session, which belongs to'],
     ['lib/endpoints/login.ts', 'const id = (req) => req.session.id', 'touches req.session'],
     ['lib/endpoints/login.ts', 'f(req?.session)', 'touches req.session'],
     ['lib/http/form.ts', '  const { session } = req', 'touches req.session'],
+    ['lib/sessions/session.ts', `Reflect.get(req, 'session')`, 'touches req.session'],
     ['lib/router.ts', 'export let started = false', 'keeps module-level state'],
     ['lib/router.ts', 'const seen = new Map<string, number>()', 'keeps module-level state'],
     ['lib/router.ts', 'const seen = new WeakMap<object, string>()', 'keeps module-level state'],
@@ -302,7 +357,7 @@ describe('the checker refuses', () => {
         `// never req.session\nconst hint = 'a MemoryStore in req.session'\n/** let x */`,
       ],
       ['lib/options/options.ts', `import type { Knex } from 'knex'\nexport type * from 'express'`],
-      ['lib/sessions/session.ts', `import session from 'express-session'\nconst f = (req) => req.session.id`],
+      ['lib/sessions/host-session.ts', `const f = (req) => Reflect.get(req, 'session')`],
       ['lib/pages/views.ts', `import { Eta } from 'eta'\nimport { render } from './assets.ts'`],
       [
         'lib/router.ts',

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { hash } from '@node-rs/bcrypt'
 import knex from 'knex'
 import * as openid from 'openid-client'
-import { freePort } from './support/free-ports.ts'
-import { authorizeUrl, callback, pkce, secret } from './support/host.ts'
+import { describeOauth4webapi } from './interop/oauth4webapi.ts'
+import { describeOpenidClient } from './interop/openid-client.ts'
 
 import {
   describeVersions,
@@ -17,12 +17,12 @@ import {
   packPackage,
   root,
   run,
-} from './support/packed-package.ts'
+} from './packed-package.ts'
+import { freePort } from './support/free-ports.ts'
+import { authorizeUrl, callback, pkce, secret } from './support/host.ts'
 import { RawBrowser } from './support/raw-browser.ts'
 import { describeWith, services } from './support/services.ts'
 import { ada, answer, type Start } from './support/stock-client.ts'
-import { describeOauth4webapi } from './support/stock-client-oauth4webapi.ts'
-import { describeOpenidClient } from './support/stock-client-openid-client.ts'
 
 /** A host as a team would write it; only the imports differ between the module systems. */
 const host = (imports: string) => `${imports}
@@ -335,7 +335,7 @@ const compile = async (
   resolution: string,
   ...flags: string[]
 ) => {
-  const names = ['express', 'express-serve-static-core', 'express-session', 'node']
+  const names = ['express', 'express-serve-static-core', 'node']
   const types = names.map((each) => [`@types/${each}`, `@types/${each}`])
   const path = packed.hostFolder(name, Object.fromEntries(types))
   const isPerFile = module.startsWith('node')

@@ -1,12 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseSync } from '@swc/core'
-import { slowShape } from './support/regexp-shape.ts'
+import { slowShape } from './regexp-shape.ts'
 
 const lib = join(__dirname, '../lib')
-// The kit for the host's own tests and the preview read only what the host itself answers, and only the package's
+// `latchkey/testing` and the preview read only what the host itself answers, and only the package's
 // own assets are minified.
-const trusted = /^(?:testing.*|pages\/minify|cli\/preview-pages)\.ts$/
+const trusted = /^(?:testing.*|pages\/minify|preview\/pages)\.ts$/
 const files = readdirSync(lib, { recursive: true, encoding: 'utf8' }).filter(
   (name) => name.endsWith('.ts') && !trusted.test(name),
 )

@@ -7,10 +7,11 @@ import type { Command, CommandContext } from '../command.ts'
 import { note, print, titledTable } from './terminal.ts'
 
 /** The same administration as `oauth.developers`, without a running server. */
-const developersOf = ({ database, options, now }: CommandContext): DeveloperAdministration =>
+const developersOf = ({ database, options, installed, now }: CommandContext): DeveloperAdministration =>
   developerAdministration({
     database,
     options,
+    installed,
     now,
     ready: async () => {},
     // No host listens in this process.

@@ -120,7 +120,8 @@ export const applyClientsCommand: Command = {
     const keepPreviousFor = secondsOf(invocation, 'keep')
     const { differences, credentials } = await withProgress((say) =>
       applyClients(context, registrations, {
-        ...{ unlisted, keepPreviousFor },
+        unlisted,
+        keepPreviousFor,
         progress: (done) => say(`stored ${done} of ${registrations.length} clients`),
       }),
     )

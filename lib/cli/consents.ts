@@ -40,7 +40,11 @@ export const listConsentsCommand: Command = {
     if (invocation.flag('json')) return print(JSON.stringify(consents, null, 2))
     if (consents.length === 0) return note(`user ${subject} allows no client anything`)
     const rows = consents.map(({ clientId, organization, scopes, createdAt, active }) => [
-      ...[clientId, organization ?? '', scopes.join(', '), day(createdAt), String(active)],
+      clientId,
+      organization ?? '',
+      scopes.join(', '),
+      day(createdAt),
+      String(active),
     ])
     print(titledTable([['CLIENT', 'ORGANIZATION', 'SCOPES', 'SINCE', 'ACTIVE'], ...rows]))
   },

@@ -8,8 +8,10 @@ import { note, print } from './terminal.ts'
 
 /** The accepted spellings of a file: with or without its folder and its extension. */
 const namesOf = (file: string): string[] => [
-  ...[file.replace(/\.eta$/, ''), file],
-  ...[basename(file, extname(file)), basename(file)],
+  file.replace(/\.eta$/, ''),
+  file,
+  basename(file, extname(file)),
+  basename(file),
 ]
 
 /** @throws UsageError for an unknown name, with the nearest known one */

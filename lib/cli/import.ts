@@ -1,13 +1,16 @@
-import { type ClientImport, importClients, type Remark } from '../clients/import/import-clients.ts'
-import { importRefreshTokens, type TokenImport } from '../clients/import/import-refresh-tokens.ts'
-import type { HexMeaning, Peer } from '../clients/import/imported.ts'
-import { peers } from '../clients/import/peers.ts'
-import { type Command, type CommandContext, type Invocation, UsageError } from '../command.ts'
+import { existsSync } from 'node:fs'
+import { type Command, type Invocation, UsageError } from '../command.ts'
+import type { Remark } from '../import/import-clients.ts'
+import type { TokenImport } from '../import/import-refresh-tokens.ts'
+import { type ImportSettings, importServer, type ServerImport } from '../import/import-server.ts'
+import type { HexMeaning, Peer } from '../import/imported.ts'
+import { peers } from '../import/peers.ts'
+import { type OpenedSource, openSource } from '../import/source-database.ts'
 import { registrableOf } from '../options/registrable.ts'
 import { printDifferences } from './clients.ts'
 import { suggest } from './command-line.ts'
-import { type OpenedSource, openSource } from './import-source.ts'
-import { type Say, withProgress } from './progress.ts'
+import { namedDatabase } from './named-database.ts'
+import { withProgress } from './progress.ts'
 import { note, print } from './terminal.ts'
 
 const names = peers.map(({ name }) => name)
@@ -36,35 +39,20 @@ const hexOf = (invocation: Invocation): HexMeaning | undefined => {
   throw new UsageError('--hex must be plain or sha256')
 }
 
-/** What an import did, or would do. */
-interface Imported extends ClientImport {
-  readonly refreshTokens?: TokenImport
+const sourceOf = (invocation: Invocation): OpenedSource => {
+  const from = fromOf(invocation)
+  const { settings } = namedDatabase(from, '--from')
+  if (settings.client === 'better-sqlite3' && !existsSync(from)) throw new Error(`${from} does not exist`)
+  return openSource(settings)
 }
 
-const runImport = async (
-  { database, options, installed, now }: CommandContext,
-  source: OpenedSource,
-  peer: Peer,
-  invocation: Invocation,
-  say: Say,
-): Promise<Imported> => {
-  const registrable = registrableOf(options)
-  const scopes = scopesOf(invocation)
-  const settings = { table: invocation.text('table'), scopes }
-  const how = { dryRun: invocation.flag('dry-run'), hex: hexOf(invocation) }
-  const clients = await importClients({ database, now, installed }, await peer.clients(source, settings), {
-    ...{ registrable, scopes: scopes ?? registrable.scopes, ...how },
-    progress: (done) => say(`imported ${done} clients`),
-  })
-  if (!invocation.flag('refresh-tokens') || peer.refreshTokens === undefined) return clients
-  const { lifetimes } = options
-  const tokens = peer.refreshTokens(source, settings)
-  const refreshTokens = await importRefreshTokens({ database, now }, tokens, {
-    ...{ clients: clients.clients, lifetimes, ...how },
-    progress: (done) => say(`read ${done} refresh tokens`),
-  })
-  return { ...clients, refreshTokens }
-}
+const settingsOf = (invocation: Invocation): ImportSettings => ({
+  table: invocation.text('table'),
+  scopes: scopesOf(invocation),
+  hex: hexOf(invocation),
+  refreshTokens: invocation.flag('refresh-tokens'),
+  dryRun: invocation.flag('dry-run'),
+})
 
 const printRemarks = (sign: string, remarks: readonly Remark[]): void => {
   for (const { client_id, remark } of remarks) print(`${sign} ${client_id}: ${remark}`)
@@ -75,7 +63,7 @@ const printTokens = ({ imported, known, refused }: TokenImport): void => {
   for (const [reason, count] of Object.entries(refused)) print(`! ${count} refresh tokens: ${reason}`)
 }
 
-const asJson = ({ differences, refused, ignored, notes, refreshTokens }: Imported): string =>
+const asJson = ({ differences, refused, ignored, notes, refreshTokens }: ServerImport): string =>
   JSON.stringify(
     {
       clients: differences,
@@ -88,7 +76,7 @@ const asJson = ({ differences, refused, ignored, notes, refreshTokens }: Importe
     2,
   )
 
-const printImport = (imported: Imported, invocation: Invocation): void => {
+const printImport = (imported: ServerImport, invocation: Invocation): void => {
   if (invocation.flag('json')) {
     print(asJson(imported))
     return
@@ -134,12 +122,21 @@ export const importCommand: Command = {
     fromOf(invocation)
     hexOf(invocation)
   },
-  async run(context, invocation) {
+  async run({ database, options, installed, now }, invocation) {
     const peer = peerOf(invocation)
-    const source = openSource(fromOf(invocation))
+    const source = sourceOf(invocation)
+    const target = {
+      database,
+      now,
+      installed,
+      registrable: registrableOf(options),
+      lifetimes: options.lifetimes,
+    }
     try {
       note(`reading: ${source.location}`)
-      const imported = await withProgress((say) => runImport(context, source, peer, invocation, say))
+      const imported = await withProgress((progress) =>
+        importServer({ ...target, progress }, peer, source, settingsOf(invocation)),
+      )
       printImport(imported, invocation)
       if (invocation.flag('refresh-tokens') && peer.keepsTokens) note(peer.keepsTokens)
       const { length } = imported.refused

@@ -11,8 +11,12 @@ import { note, print, titledTable } from './terminal.ts'
 
 const described = (keys: readonly SigningKeyRecord[], now: number) =>
   withStates(keys, now).map(({ kid, algorithm, state, createdAt, activeAt, retiredAt }) => ({
-    ...{ kid, alg: algorithm, state },
-    ...{ published_at: createdAt, active_at: activeAt, retired_at: retiredAt },
+    kid,
+    alg: algorithm,
+    state,
+    published_at: createdAt,
+    active_at: activeAt,
+    retired_at: retiredAt,
   }))
 
 const time = (seconds: number | null): string =>

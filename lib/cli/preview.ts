@@ -5,10 +5,10 @@ import type { AddressInfo } from 'node:net'
 import { type Command, type Invocation, UsageError } from '../command.ts'
 import type { AuthRouterOptions } from '../options/options.ts'
 import { resolveOptions } from '../options/resolve.ts'
-import { loadTools } from '../tools.ts'
+import { previewPages } from '../preview/pages.ts'
 import { loadHostOptions } from './config.ts'
-import { previewPages } from './preview-pages.ts'
 import { note, print } from './terminal.ts'
+import { loadTools } from './tools.ts'
 
 /** What production requires, and development would write to a file. */
 const unused: AuthRouterOptions = {

@@ -12,7 +12,11 @@ const usualNames = {
   id: ['id', 'user_id', 'uuid', 'userId'],
   username: ['email', 'username', 'login', 'email_address', 'user_name', 'userName'],
   password: [
-    ...['password_hash', 'password', 'encrypted_password', 'hashed_password', 'password_digest'],
+    'password_hash',
+    'password',
+    'encrypted_password',
+    'hashed_password',
+    'password_digest',
     'passwordHash',
   ],
   name: ['name', 'full_name', 'display_name', 'fullName', 'displayName'],

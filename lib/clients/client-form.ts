@@ -194,7 +194,9 @@ export const clientForm = ({
     const offered = [...new Set([...(choices[name] ?? []), ...chosen])]
     const kind = kinds[name]
     return {
-      ...{ name, kind, value },
+      name,
+      kind,
+      value,
       ...((kind === 'choice' || kind === 'choices') && {
         choices: offered.map((each) => ({
           value: each,

@@ -121,7 +121,11 @@ const described = (client: ClientRecord, owner: ClientOwner): DeveloperClient =>
   const { decidedAt, decidedBy, reason } = owner
   return {
     client: registeredClient(client),
-    ...{ subject, status, requestedAt, approved: approvedAt !== null, revision },
+    subject,
+    status,
+    requestedAt,
+    approved: approvedAt !== null,
+    revision,
     ...(proposed && { changes: changesOf(developerFields(client.metadata, client.clientId), proposed) }),
     ...(decidedAt !== null && { decidedAt }),
     ...(decidedBy !== null && { decidedBy }),
@@ -190,13 +194,14 @@ export const developerAdministration = (context: DeveloperAdministrationContext)
         const metadata = withoutInternals(changedMetadata(context, client.metadata, fields))
         const approval = { status: 'active', approvedAt: approvedAt ?? now, reason: null } as const
         const decided = await decide(tx, owner, decision, approval)
-        await storeClient(tx, { clientId, secret: undefined, metadata }, client, now)
+        await storeClient(tx, context, { clientId, secret: undefined, metadata }, client, now)
         if (approvedAt === null) await setClientDisabled(tx, { clientId, disabledAt: null, now })
         return decided
       })
       const { by } = decision
       events.announce('client.approved', undefined, {
-        ...{ clientId, subject },
+        clientId,
+        subject,
         ...(by !== undefined && { by }),
       })
       const record = context.logos && (await findClientRecord(database, { clientId, now: clock() }))

@@ -3,8 +3,8 @@ import { type Client, usesSecret } from '../protocol/client.ts'
 import type { ClientMetadata } from '../protocol/client-metadata.ts'
 
 /**
- * A secret of which only a hash is known: ours, or one that another server made with bcrypt, argon2, scrypt or PBKDF2. The
- * client's first use of the secret replaces the second.
+ * A secret that is known only by its hash: Latchkey's own, or one that another server made with bcrypt, argon2, scrypt or
+ * PBKDF2. When the client first uses the secret, Latchkey replaces the foreign hash with its own.
  */
 export type HashedSecret = { readonly own: string } | { readonly foreign: string }
 

@@ -1,8 +1,8 @@
 import knexModule, { type Knex } from 'knex'
 import { connectionSettings, driverName, driverOf, privateHandle } from './driver.ts'
+import { writesSettled } from './group-commit.ts'
 import { assertSqliteRuns } from './sqlite-version.ts'
 import { query } from './statement.ts'
-import { writesSettled } from './transaction.ts'
 import type { Database, DriverOptions } from './types.ts'
 
 /** A database that is open. */
@@ -10,14 +10,14 @@ export interface OpenedDatabase {
   readonly database: Database
   /** The same pool as the host sees it, for the host's own tables. */
   readonly hostKnex: Knex
-  /** Closes the pool if the kit opened it, and leaves the host's pool open. */
+  /** Closes the pool if Latchkey opened it, and leaves the host's pool open. */
   close(): Promise<void>
 }
 
 /** Whether this is a Knex instance and not a configuration for one. */
 const isInstance = (database: Knex | Knex.Config): database is Knex => typeof database === 'function'
 
-// For several processes, safe against power failure; after `busy_timeout` milliseconds we wait asynchronously.
+// For several processes, safe against power failure; after `busy_timeout` milliseconds Latchkey waits asynchronously.
 const sqlitePragmas = ['journal_mode = WAL', 'synchronous = FULL', 'foreign_keys = ON', 'busy_timeout = 250']
 
 interface Pragmas {
@@ -29,7 +29,7 @@ const isSqlite = (config: Knex.Config): boolean => config.client === 'better-sql
 // Shorter than the timeout of the pool, so that the error names the right one of the two.
 const connectMilliseconds = 4000
 
-/** Settings of a pool that we open, by Knex's name of the driver. */
+/** Settings of a pool that Latchkey opens, by Knex's name of the driver. */
 const connectTimeouts: Readonly<Record<string, object>> = {
   pg: { connectionTimeoutMillis: connectMilliseconds },
   mysql2: { connectTimeout: connectMilliseconds },
@@ -77,7 +77,7 @@ const openSqlite = (config: Knex.Config): Knex => {
 }
 
 /**
- * Opens a database for the kit's tables: the host's Knex instance, or a new one from a configuration.
+ * Opens a database for Latchkey's tables: the host's Knex instance, or a new one from a configuration.
  *
  * @throws Error when the driver is missing or not supported, or cannot run on this version of Node
  */
@@ -97,8 +97,6 @@ export const openDatabase = (
     prefix,
     compiled: new Map(),
     learned: {},
-    kept: [],
-    gathered: [],
     ...(driver.dialect === 'sqlite' ? { writes: [] } : {}),
   }
   return {
@@ -122,11 +120,9 @@ export const hostTables = (database: Database, hostKnex: Knex): Database => ({
   prefix: '',
   compiled: new Map(),
   learned: database.learned,
-  kept: database.kept,
-  gathered: [],
 })
 
-/** @throws OAuthError `temporarily_unavailable` unless the database answers and has the kit's tables */
+/** @throws OAuthError `temporarily_unavailable` unless the database answers and has Latchkey's tables */
 export const assertDatabaseAnswers = async (db: Database): Promise<void> => {
   await anyKey(db, {})
 }

@@ -70,7 +70,7 @@ export const openMount = async (
   now: () => number,
 ): Promise<Mount> => {
   const url = given.replace(/\/$/, '')
-  // Asked past the proxy, we say what the proxy would say.
+  // A request that bypasses the proxy gets the answer that the proxy would give.
   const isBehindProxy = url.startsWith('http:') && issuer.startsWith('https:')
   const forwarded: Record<string, string> = isBehindProxy ? { 'X-Forwarded-Proto': 'https' } : {}
 

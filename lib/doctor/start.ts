@@ -1,6 +1,6 @@
 import type { ServerSetup } from '../authorization-server.ts'
 import { installedSqlite } from '../database/sqlite-version.ts'
-import { diagnoseConfiguration, diagnoseStart } from './index.ts'
+import { diagnoseConfiguration, diagnoseStart } from './diagnosis.ts'
 
 /**
  * Logs what the checks find that need no request, each as one line, when the server has started. It reads a few rows, once.

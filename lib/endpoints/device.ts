@@ -63,7 +63,7 @@ const openDevice = async (
   await continueRequest(context, { client, request, known: undefined }, { active }, { kind: 'device' })
 }
 
-/** Looks the typed code up. A code that cannot be one is a slip and no guess, so it is not counted. */
+/** Looks up the typed code. Malformed codes are typos, not guesses, and do not count. */
 const submitCode = async (context: PageContext, form: Parameters): Promise<void> => {
   const { server, info } = context
   const browser = boundBrowser(context)
@@ -86,7 +86,7 @@ const showConfirm = async (context: PageContext, pending: PendingRequest): Promi
   const { server, info, language } = context
   const { client, request, secret, browser } = pending
   const device = waitingDevice(request, server.now())
-  const active = await activeLogin(context, { login: pending.known?.login })
+  const active = await activeLogin(context, pending)
   if (active === undefined) return signInAgain(context, pending)
   const model = {
     action: ownPath(server, '/device'),
@@ -113,7 +113,7 @@ const submitConfirm = async (
   const { server, res } = context
   assertCsrf(context, form, confirmPurpose(pending))
   waitingDevice(pending.request, server.now())
-  const active = await activeLogin(context, { login: pending.known?.login })
+  const active = await activeLogin(context, pending)
   if (active === undefined) return signInAgain(context, pending)
   const { sid } = active.login
   // Another user has since logged in, in another tab: the page showed another account.

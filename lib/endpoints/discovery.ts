@@ -66,7 +66,7 @@ const metadataOf = (server: ServerSetup): Record<string, unknown> => {
     token_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
     revocation_endpoint_auth_methods_supported: authMethods,
     revocation_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
-    // A public client cannot prove who asks.
+    // A public client cannot prove its identity.
     introspection_endpoint_auth_methods_supported: authMethods.filter((name) => name !== 'none'),
     introspection_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
     code_challenge_methods_supported: options.codeChallengeMethods,
@@ -107,7 +107,6 @@ const metadataOf = (server: ServerSetup): Record<string, unknown> => {
     ...(options.features.dpop && {
       dpop_signing_alg_values_supported: profileAlgorithms(profile, proofAlgorithms),
     }),
-    ...(options.features.clientMetadataDocuments && { client_id_metadata_document_supported: true }),
     ...Object.assign({}, ...server.features.map(({ metadata }) => metadata)),
   }
 }

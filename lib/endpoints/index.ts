@@ -29,7 +29,6 @@ import { loginEndpoint } from './login.ts'
 import { logosEndpoint } from './logos.ts'
 import { logoutEndpoint } from './logout.ts'
 import { parEndpoint } from './par.ts'
-import { registerEndpoint, registrationEndpoint } from './register.ts'
 import { revokeEndpoint } from './revoke.ts'
 import { selectAccountEndpoint } from './select-account.ts'
 import { selfReportEndpoint } from './self-report.ts'
@@ -81,7 +80,6 @@ export const createEndpoints = (
   api: [
     ...[tokenEndpoint, userinfoEndpoint, introspectEndpoint, revokeEndpoint, createJwksEndpoint()],
     ...(features.pushedRequests ? [parEndpoint] : []),
-    ...(features.registration ? [registerEndpoint, registrationEndpoint] : []),
     ...(features.deviceAuthorization ? [deviceAuthorizationEndpoint] : []),
     ...added.flatMap(({ api = [] }) => api),
   ],

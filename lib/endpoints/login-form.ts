@@ -17,7 +17,7 @@ import type { User } from '../users/users.ts'
 const maxFieldLength = 16_384
 
 /**
- * Whether the name that we show is the one that the user types. With users behind functions it need not be, so the field
+ * Whether the displayed name is the one that the user types. With users behind functions it need not be, so the field
  * stays open.
  */
 export const hasTypedNames = ({ options: { users } }: AuthorizationServer): boolean =>
@@ -36,25 +36,20 @@ export interface LoginPage {
   readonly returnPath: string
   /** Names what the user signs in for, in the URLs and forms of a further step. */
   readonly parameters: Readonly<Record<string, string>>
-  /** The levels of which the login needs one. @default [] */
+  /** The login needs one of these levels. @default [] */
   readonly acrValues?: readonly string[]
   /** Where the pending request will end. */
   readonly redirectUri?: string
   readonly clientId?: string
-  /** Whether the browser is known to have no login of any user, which saves a statement. */
-  readonly isFirstLogin?: boolean
-  /** Starts a read about the user, which PostgreSQL gets together with the writes of the login. */
-  readonly alsoRead?: (user: User) => void
   /** The account that must log in again, if it is fixed. */
   readonly account?: Pick<User, 'username' | 'subject'> | undefined
 }
 
 /** A user who has proved who they are, and how. */
 export interface ProvenUser {
-  /** As it was typed, or as the host knows it. */
-  readonly username: string
   readonly user: User
-  readonly proof: Proof
+  /** Without it, by the password alone. */
+  readonly proof?: Proof
 }
 
 const methodsOf = ({ server }: PageContext) =>
@@ -86,7 +81,7 @@ type Said = Pick<
 /** What the page says about what happened before it. A lock that is over is not mentioned. */
 const saidBy = (notice: Notice | undefined, now: number): Said => {
   if (notice?.kind === 'signed-out' || notice?.kind === 'start-again') return { notice: notice.kind }
-  if (notice?.kind === 'method') return { error: notice.kind, failedMethod: notice.method }
+  if (notice?.kind === 'method') return { error: notice.kind, failedMethod: notice.about }
   if (notice?.kind === 'credentials') return { error: notice.kind, isLastTry: notice.isLastTry }
   if (notice?.kind === 'unavailable') return { error: notice.kind, errorId: notice.errorId }
   const retryAfter = notice?.kind === 'throttled' ? (notice.retryAt ?? now) - now : 0
@@ -135,38 +130,17 @@ export const needsStep = async (
   return false
 }
 
-/**
- * Records the login of a user whose password is right, unless the user needs a further step.
- *
- * @returns the login, or the URL of the page that goes on
- */
-const proceed = async (
+/** Checks the password. */
+const attemptByPassword = async (
   context: PageContext,
-  page: LoginPage,
-  { username, user }: { username: string; user: User },
-): Promise<ActiveLogin | string> => {
-  for (const step of stepsOf(context)) {
-    const url = await step.begin(context, page, { username, user })
-    if (url !== undefined) return url
-  }
-  const { clientId, isFirstLogin: isFirst, alsoRead } = page
-  return completeLogin(context, { username, clientId, user, isFirst, alsoRead })
-}
-
-/** Checks the password. What follows is stored together with the end of the attempt. */
-const attempt = async (
-  context: PageContext,
-  page: LoginPage,
+  { clientId }: LoginPage,
   { username, password }: { username: string; password: string },
-): Promise<ActiveLogin | Notice | string> => {
-  const result = await attemptLogin(context, { username, password, clientId: page.clientId })
-  if (result.outcome === 'failed') return { kind: 'credentials', username, isLastTry: result.isLastTry }
-  if (result.outcome === 'refused') {
-    return { kind: 'throttled', username, retryAt: context.server.now() + result.retryAfter }
-  }
-  const next = await proceed(context, page, { username, user: result.user })
-  await result.released
-  return next
+): Promise<ProvenUser | Notice> => {
+  const result = await attemptLogin(context, { username, password, clientId })
+  if (result.outcome === 'succeeded') return { user: result.user }
+  return result.outcome === 'failed'
+    ? { kind: 'credentials', username, isLastTry: result.isLastTry }
+    : { kind: 'throttled', username, retryAt: context.server.now() + result.retryAfter }
 }
 
 /** Tries the way to sign in that the browser used instead of the password. @returns undefined if it used none */
@@ -174,22 +148,31 @@ const attemptByMethod = async (
   context: PageContext,
   page: LoginPage,
   form: Parameters,
-): Promise<ActiveLogin | Notice | undefined> => {
+): Promise<ProvenUser | Notice | undefined> => {
   for (const method of methodsOf(context)) {
     const value = form.verbatim(method.field, maxFieldLength)
-    if (!value) continue
-    const proven = await method.attempt(context, page, value)
-    if ('kind' in proven) return proven
-    const { clientId, isFirstLogin: isFirst, alsoRead } = page
-    return completeLogin(context, { ...proven, clientId, isFirst, alsoRead })
+    if (value) return method.attempt(context, page, value)
+  }
+  return undefined
+}
+
+/** Begins the step that a user needs after the password. @returns the URL of its page; undefined if the password is enough */
+const beginStep = async (
+  context: PageContext,
+  page: LoginPage,
+  attempt: { readonly username: string; readonly user: User },
+): Promise<string | undefined> => {
+  for (const step of stepsOf(context)) {
+    const url = await step.begin(context, page, attempt)
+    if (url !== undefined) return url
   }
   return undefined
 }
 
 /**
- * Checks what the user typed, or what the browser used instead, and records the login, or redirects to the form or to
- * a further step. Spaces around the username are ignored,
- * because some keyboards add one; those around a password are part of it.
+ * Checks what the user typed, or what the browser used instead, and records the login, or redirects to the form or to a
+ * further step. Spaces around the username are ignored, because some keyboards add one; those around a password are part of
+ * it.
  *
  * @returns the login; undefined when the request has been answered
  */
@@ -202,14 +185,19 @@ export const logIn = async (
   const password = form.verbatim('password', maxFieldLength) ?? ''
   try {
     const result =
-      (await attemptByMethod(context, page, form)) ?? (await attempt(context, page, { username, password }))
-    if (typeof result === 'string') {
-      redirectToPage(context.res, result)
+      (await attemptByMethod(context, page, form)) ??
+      (await attemptByPassword(context, page, { username, password }))
+    if ('kind' in result) return refuse(context, page, result)
+    const { user, proof } = result
+    const next = proof ? undefined : await beginStep(context, page, { username, user })
+    if (next !== undefined) {
+      redirectToPage(context.res, next)
       return undefined
     }
-    if ('kind' in result) return refuse(context, page, result)
+    const name = proof ? user.username : username
+    const active = await completeLogin(context, { username: name, clientId: page.clientId, user, proof })
     clearNotice(context)
-    return result
+    return active
   } catch (error) {
     if (!(error instanceof OAuthError) || error.status !== 503) throw error
     reportServerError(context, error)

@@ -7,14 +7,10 @@ import { formParameters, queryParameters } from '../http/form.ts'
 import type { Endpoint } from '../http/route.ts'
 import { ownPath } from '../http/urls.ts'
 import type { Parameters } from '../protocol/parameters.ts'
-import { findConsents, type KeptConsent } from '../repositories/index.ts'
-import { assertCsrf, csrfToken, type FormPurpose } from '../sessions/csrf.ts'
+import { formToken, submittedForm } from '../sessions/csrf.ts'
 import { type ActiveLogin, activeLogin } from '../sessions/login.ts'
 import { subjectFor } from '../tokens/user-claims.ts'
-import type { User } from '../users/users.ts'
 import { hasTypedNames, type LoginPage, logIn, methodPrompts, showLogin } from './login-form.ts'
-
-const purposeOf = ({ id, browser }: PendingRequest): FormPurpose => ({ action: 'login', about: id, browser })
 
 /**
  * The account that must log in again, if the request asks for a renewed login and for no other account.
@@ -54,7 +50,7 @@ const pageFor = (
       hidden: {
         [requestParameter]: secret,
         ...(isReplacing && { [replacesParameter]: replaced }),
-        csrf_token: csrfToken(server, purposeOf(pending)),
+        csrf_token: formToken(context, [pending.id]),
       },
       client: clientCard(server, client, request.redirectUri, language),
       ...(account !== undefined && { switchUrl: loginUrl(active?.login.sid) }),
@@ -68,7 +64,6 @@ const pageFor = (
     acrValues: request.acrValues,
     redirectUri: request.redirectUri,
     clientId: client.clientId,
-    isFirstLogin: !pending.browserHasLogins,
     account,
   }
 }
@@ -87,7 +82,7 @@ const show = async (context: PageContext, pending: PendingRequest, query: Parame
     const url = ownPath(server, '/authorize', { [requestParameter]: pending.secret, ...returned })
     return context.send('return', { url }, { redirectUri: pending.request.redirectUri })
   }
-  const active = await activeLogin(context, { login: pending.known?.login })
+  const active = await activeLogin(context, pending)
   const replaced = query.optional(replacesParameter)
   const page = pageFor(context, pending, active, replaced)
   const methods = await methodPrompts(context, page)
@@ -105,21 +100,11 @@ const show = async (context: PageContext, pending: PendingRequest, query: Parame
 
 /** Checks the password, records the login, and continues the request; or goes on to a further step. */
 const submit = async (context: PageContext, pending: PendingRequest, form: Parameters): Promise<void> => {
-  assertCsrf(context, form, purposeOf(pending))
-  const before = await activeLogin(context, { login: pending.known?.login })
+  submittedForm(context, [pending.id])
+  const before = await activeLogin(context, pending)
   const page = pageFor(context, pending, before, form.optional(replacesParameter))
-  const { database } = context.server
-  const { clientId } = pending.client
-  let consents: Promise<readonly KeptConsent[]> | undefined
-  const alsoRead = ({ subject }: User): void => {
-    consents = findConsents(database, { subject, clientId })
-    // The login counts all the same; the error is thrown where they are awaited.
-    consents.catch(() => {})
-  }
-  const active = await logIn(context, form, { ...page, alsoRead })
-  if (active === undefined) return
-  const known = consents && { login: active.login, consents: await consents }
-  await continueRequest(context, { ...toDecide(pending), known }, { active })
+  const active = await logIn(context, form, page)
+  if (active) await continueRequest(context, toDecide(pending), { active })
 }
 
 export const loginEndpoint: Endpoint<PageContext> = {

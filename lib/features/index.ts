@@ -1,6 +1,7 @@
 import type { Feature } from '../feature.ts'
 import { passkeys } from './passkeys/index.ts'
 import { personalTokens } from './personal-tokens/index.ts'
+import { registration } from './registration/index.ts'
 import { secondFactor } from './second-factor/index.ts'
 
 export type * from './passkeys/index.ts'
@@ -8,4 +9,4 @@ export type * from './personal-tokens/index.ts'
 export type * from './second-factor/index.ts'
 
 /** Every feature. Remove a feature's lines here and its folder, and the rest still works. */
-export const features: readonly Feature[] = [passkeys, secondFactor, personalTokens]
+export const features: readonly Feature[] = [passkeys, secondFactor, personalTokens, registration]

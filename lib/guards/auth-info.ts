@@ -68,9 +68,13 @@ export const authInfoOf = (token: string, claims: TokenClaims, resource?: Guarde
     throw invalidToken()
   }
   return {
-    ...{ token, clientId, scopes: parseScope(text(claims.scope)), expiresAt: claims.exp },
+    token,
+    clientId,
+    scopes: parseScope(text(claims.scope)),
+    expiresAt: claims.exp,
     ...(resource !== undefined && {
-      ...{ resource: new URL(resource.identifier), resourceMetadataUrl: resource.metadataUrl },
+      resource: new URL(resource.identifier),
+      resourceMetadataUrl: resource.metadataUrl,
     }),
     ...(subject !== undefined && { subject }),
     ...(organization !== undefined && { organization }),

@@ -104,7 +104,7 @@ export const knownResource = (where: string, resource: string, { options }: Serv
  *
  * @param scope one scope, or several separated by spaces
  * @param options.user false also accepts tokens that a client requested for itself; by default a user is required
- * @param options.acr levels of authentication, separated by spaces, of which one is required
+ * @param options.acr authentication levels, separated by spaces; one of them is required
  * @param options.maxAge the most seconds since the user's login
  * @param options.resource accepts only tokens for this resource; by default only tokens for none
  * @returns middleware that answers 401 `invalid_token`, 401 `insufficient_user_authentication` or 403

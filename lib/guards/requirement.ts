@@ -8,11 +8,11 @@ import type { AuthInfo, RequireTokenOptions } from './types.ts'
 export interface Requirement {
   readonly scopes: readonly string[]
   readonly user: boolean
-  /** Authentication levels, of which the login must have had one; empty if any will do. */
+  /** The login must have one of these authentication levels; empty if any will do. */
   readonly acrValues: readonly string[]
   /** Seconds. */
   readonly maxAge?: number
-  /** A type of details of which the token must have one. */
+  /** The token must have details of this type. */
   readonly authorizationDetails?: string
   /** Undefined if the token must be for no resource. */
   readonly resource?: string

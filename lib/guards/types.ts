@@ -55,12 +55,12 @@ export interface RequireTokenOptions {
   /** Whether the token must belong to a user. `false` also accepts a client's own token (`client_credentials`). @default true */
   user?: boolean
   /**
-   * Authentication levels, separated by spaces, of which the user's login must have had one (RFC 9470). @default any
+   * Authentication levels, separated by spaces; the user's login must have one of them (RFC 9470). @default any
    */
   acr?: string
   /** The most seconds since the user's login (RFC 9470). @default any time */
   maxAge?: number
-  /** A type of `authorization_details` of which the token must have an object (RFC 9396). @default none */
+  /** The token must have an object of this type in `authorization_details` (RFC 9396). @default none */
   authorizationDetails?: string
   /** The resource that the token must be for (RFC 8707). @default the token must be for no resource */
   resource?: string

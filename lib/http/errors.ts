@@ -30,7 +30,7 @@ export const oauthErrorOf = (error: unknown): OAuthError => {
 /** Logs and announces a server error under the id of the request. */
 export const reportServerError = ({ server, info }: Incoming, error: OAuthError): void => {
   if (error.status < 500) return
-  // A request that we turn away under load needs a line and no stack.
+  // A request that is turned away under load needs a line and no stack.
   const reason = error.cause ?? (error.status === 503 ? error.message : error)
   server.options.logger.error(`latchkey: ${error.code} ${info.requestId}`, reason)
   server.events.announce('request.failed', info, { code: error.code, status: error.status })
@@ -96,7 +96,7 @@ export const sendApiError: Renderer = (incoming, error) => {
 
 type ErrorModel = PageModels['error']
 
-/** Pages of requests that have ended are not about an error; each leads on. */
+/** Pages about requests that have ended show no error; each offers a way on. */
 const endedKinds: Readonly<Record<EndedReason, ErrorModel['kind']>> = {
   unknown: 'expired',
   expired: 'expired',

@@ -27,7 +27,7 @@ export interface ChallengeFields {
   readonly error_description?: string
   /** The scopes that the request needs (RFC 6750 §3). */
   readonly scope?: string
-  /** Levels of authentication, of which the request needs one (RFC 9470 §3). */
+  /** The login must have one of these authentication levels (RFC 9470 §3). */
   readonly acr_values?: string
   /** Seconds since the login that the request needs at most (RFC 9470 §3). */
   readonly max_age?: string

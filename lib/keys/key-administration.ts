@@ -66,8 +66,12 @@ export const keyAdministration = (setup: KeyAdministrationContext): KeyAdministr
     const { database, now } = await setup.ready()
     const keys = withStates(await listSigningKeys(database), now())
     return keys.map(({ kid, algorithm, state, createdAt, activeAt, retiredAt }) => ({
-      ...{ keyId: kid, algorithm, state },
-      ...{ publishedAt: createdAt, signsFrom: activeAt, publishedUntil: retiredAt },
+      keyId: kid,
+      algorithm,
+      state,
+      publishedAt: createdAt,
+      signsFrom: activeAt,
+      publishedUntil: retiredAt,
     }))
   },
   revoke: async (keyId, reason) => {

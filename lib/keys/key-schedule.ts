@@ -44,7 +44,7 @@ export const isSuccessorDue = (
   { signingKey }: Pick<Lifetimes, 'signingKey'>,
 ): boolean => keys.length > 0 && keys.every((key) => key.activeAt + signingKey <= now)
 
-/** When the next key starts to sign in place of this one; undefined if none exists. */
+/** When the next key takes over signing from this one; undefined if there is none. */
 export const succeededAt = (key: KeyTimes, keys: readonly KeyTimes[]): number | undefined => {
   const later = keys.filter((other) => other.generation > key.generation).map((other) => other.activeAt)
   return later.length === 0 ? undefined : Math.min(...later)

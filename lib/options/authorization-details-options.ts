@@ -33,7 +33,7 @@ export interface AuthorizationDetailsType {
     page: { readonly language: string },
   ): readonly DetailField[] | Promise<readonly DetailField[]>
   /**
-   * The name of a template in `views` that shows an object in place of its lines, such as `'partials/payment'`.
+   * The name of a template in `views` that shows an object instead of its lines, such as `'partials/payment'`.
    * @default a list of labels and values
    */
   partial?: string

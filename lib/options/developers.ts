@@ -9,7 +9,7 @@ export interface Developers extends DeveloperOptions {
   readonly scopes: readonly string[]
 }
 
-/** What the check of the option reads besides. */
+/** Other options that this check reads. */
 interface OtherOptions {
   readonly scopes?: Readonly<Record<string, unknown>>
   readonly securityProfile?: string

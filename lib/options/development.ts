@@ -10,7 +10,7 @@ const isLoopback = (issuer: unknown): boolean =>
   typeof issuer === 'string' && URL.canParse(issuer) && isLoopbackHost(new URL(issuer).hostname)
 
 /**
- * Whether the rules of production apply: with NODE_ENV=production, and with any name that we do not know, such as
+ * Whether the rules of production apply: with NODE_ENV=production, and with any name that Latchkey does not know, such as
  * `staging`, unless the issuer is on this machine.
  */
 export const isProduction = ({ NODE_ENV = '' }: NodeJS.ProcessEnv, issuer: unknown): boolean =>

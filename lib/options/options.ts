@@ -113,8 +113,8 @@ export interface AuthRouterOptions {
   /** The host's own login page, or hooks around the built-in one. @default the built-in login page */
   login?: LoginOptions
   /**
-   * The session that the pages use: Latchkey's own, the host's `req.session`, or a session middleware to run.
-   * @default 'own', until a request first carries a `req.session` with `regenerate()`, and 'host' from then on
+   * Where the pages keep their login: in a cookie of Latchkey's own, in the host's `req.session` as express-session makes
+   * it, or in the session of a middleware to run. @default 'own'
    */
   session?: 'own' | 'host' | RequestHandler
   /** Scopes beyond the standard ones, each with the sentence that the consent page shows. @default {} */
@@ -279,7 +279,7 @@ export interface Limits {
   loginAccount: Limit | false
   /**
    * Codes typed at `/device` that no device waits with, from one address. Within these three limits anyone may try; a
-   * user who is signed in has `userCodeUser` besides. @default 20 in 15 minutes
+   * signed-in user also has `userCodeUser`. @default 20 in 15 minutes
    */
   userCodeAddress: Limit | false
   /** The same from one /48 of IPv6 addresses. @default 200 in 15 minutes */

@@ -24,7 +24,7 @@ export interface Passkeys {
   readonly acr: string | undefined
 }
 
-/** A suffix that anyone can register names below, such as `com`, is refused by browsers; we see only that it has no dot. */
+/** A suffix that anyone can register names below, such as `com`, is refused by browsers; Latchkey only sees that it has no dot. */
 const isDomainOf = (rpId: string, host: string): boolean =>
   rpId === host || (host.endsWith(`.${rpId}`) && rpId.includes('.'))
 

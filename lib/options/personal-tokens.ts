@@ -3,7 +3,7 @@ import { assertNames, assertRecord, refuse } from './check.ts'
 import type { PersonalTokenOptions } from './personal-token-options.ts'
 import { assertKnownScopes } from './scopes.ts'
 
-/** What the check of the option reads besides. */
+/** Other options that this check reads. */
 interface OtherOptions {
   readonly scopes?: Readonly<Record<string, unknown>>
   readonly securityProfile?: string

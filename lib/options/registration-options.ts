@@ -1,6 +1,6 @@
 import type { ClientChanges, ClientMetadata } from '../protocol/client-metadata.ts'
 
-/** Who asks to be accepted as a client, as a policy sees it. */
+/** The applicant for a registration, as a policy sees it. */
 export interface RegistrationRequest {
   /** How the client describes itself: by dynamic registration, or by a metadata document. */
   kind: 'registration' | 'document'

@@ -113,7 +113,7 @@ export interface TotpLoginOptions {
 
 /** What the request that a user signs in for asks of the login. */
 export interface SecondFactorRequest {
-  /** The levels of which the login needs one; empty if the request names none. */
+  /** The login needs one of these levels; empty if the request names none. */
   readonly acrValues: readonly string[]
 }
 

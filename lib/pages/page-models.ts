@@ -56,7 +56,7 @@ export interface ConsentDetail {
   /** Language of the heading (BCP 47), if it differs from the page. */
   language?: string
   fields: readonly { readonly label: string; readonly value: string }[]
-  /** The host's template, in place of the fields. */
+  /** The host's template, which replaces the fields. */
   partial?: string
 }
 
@@ -179,7 +179,7 @@ export interface PageModels extends AdminPageModels, DeveloperPageModels {
     hidden: Readonly<Record<string, string>>
     /** As a link said it, or as it was typed before. */
     userCode: string
-    /** Why the last code did not lead on. */
+    /** Why the last code was rejected. */
     error?: 'wrong' | 'throttled'
     /** With `throttled`: seconds until the next code is looked up. */
     retryAfter?: number
@@ -257,7 +257,7 @@ export interface PageModels extends AdminPageModels, DeveloperPageModels {
     detail?: string
     /** The client whose request has ended, and its page where the user can go on. */
     client?: { name: string; uri?: string }
-    /** The product's home page, where no client leads on. */
+    /** The product's home page, if there is no client to return to. */
     homeUrl?: string
   }
   /** Asks for confirmation before signing out, if the request does not prove that the user wants it. */
@@ -301,3 +301,6 @@ export type PageName = keyof PageModels
 
 /** Whether a page is one of the admin pages, whose texts are in English only. */
 export const isAdminPage = (page: PageName): page is keyof AdminPageModels => page.startsWith('admin-')
+
+/** A page in one of its states. */
+export type Sample = { [Name in PageName]: { name: string; page: Name; model: PageModels[Name] } }[PageName]

@@ -159,7 +159,7 @@ const templateGlobals = (
  *
  * @param options.directory a folder whose templates, partials and assets replace Latchkey's files of the same name;
  *   its `assets/theme.css` is appended to the stylesheet instead
- * @param options.pictures files that pages show besides the logo
+ * @param options.pictures other files that pages show, apart from the logo
  * @param options.partials names of the host's own templates that pages include
  * @param options.basePath path of the mount, `''` for the root
  * @param options.languages languages of the pages; by default Latchkey's own

@@ -103,7 +103,7 @@ export const assertDetailTypes = (
 }
 
 /**
- * The objects of a token request, each of which must have been granted (RFC 9396 §6).
+ * The objects of a token request. Each must have been granted (RFC 9396 §6).
  *
  * @throws OAuthError `invalid_authorization_details`
  */

@@ -55,7 +55,7 @@ export interface AuthorizationRequest {
   readonly prompt: readonly Prompt[]
   /** Seconds; by default the client's `default_max_age`. */
   readonly maxAge?: number
-  /** The authentication levels of which the login must have one; only supported ones (RFC 9470 §4). */
+  /** The login must have one of these authentication levels; only supported ones are listed (RFC 9470 §4). */
   readonly acrValues?: readonly string[]
   /** A login without such a level is accepted after all (OIDC Core §5.5.1.1). */
   readonly acrIsVoluntary?: boolean
@@ -130,7 +130,7 @@ export interface VerifiedTarget {
  * The client of a request, if it may make one.
  *
  * @param client the client that `client_id` names, if any
- * @param known the resources of the host, none of which can be a client
+ * @param known the resources of the host; none can be a client
  * @param presented the `client_id` of the request, for the log
  * @throws OAuthError `unauthorized_client`
  */
@@ -158,7 +158,7 @@ export const parseClient = (
  * Verifies the client and its redirect URI. Until then an error cannot be returned to the client and ends on a page.
  *
  * @param named the client that `client_id` names, if any
- * @param known the resources of the host, none of which can be a client
+ * @param known the resources of the host; none can be a client
  * @throws OAuthError `invalid_request` or `unauthorized_client`, also for a `state` that is too long to be returned
  */
 export const parseAuthorizationTarget = (

@@ -28,7 +28,7 @@ export interface RequestedClaims {
   readonly values: RequestedValues | undefined
 }
 
-/** Authentication levels, of which the login must have one (OIDC Core §5.5.1.1). */
+/** The login must have one of these authentication levels (OIDC Core §5.5.1.1). */
 export interface RequestedAcr {
   readonly values: readonly unknown[]
   readonly essential: boolean
@@ -103,7 +103,7 @@ const valuesOf = (claim: unknown): unknown[] => {
   ]
 }
 
-/** OIDC Core §5.5.1: the response must be about this user. A value that we ignored would name another one. */
+/** OIDC Core §5.5.1: the response must be about this user. Ignoring the value could answer for another user. */
 const onlySubject = (subjects: readonly unknown[]): string | undefined => {
   const [subject] = subjects
   if (subjects.some((other) => typeof other !== 'string' || other !== subject)) {

@@ -37,7 +37,7 @@ const claimsOf = (jwt: string): Readonly<Record<string, unknown>> | undefined =>
 export interface AssertionRules {
   readonly clientId: string
   readonly issuer: string
-  /** URLs of this server's endpoints, which are accepted besides or instead of the issuer. */
+  /** Endpoint URLs that are also accepted as the audience. */
   readonly endpoints: readonly string[]
   /** Accept only the issuer, as a string (FAPI 2.0 Security Profile §5.3.2.1). */
   readonly issuerOnly: boolean

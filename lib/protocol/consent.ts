@@ -83,7 +83,7 @@ export interface ReceiptScope {
   readonly meaning: string
 }
 
-/** One authorization detail of a consent page (RFC 9396), all of which the user allowed. */
+/** One authorization detail of a consent page (RFC 9396). The user allowed all of them. */
 export interface ReceiptDetail {
   /** As an entry of the consent. */
   readonly name: string
@@ -116,7 +116,7 @@ export interface ConsentReceipt {
   readonly organization?: Organization
 }
 
-/** What terms name in place of a host for a request without a redirect URI. No host contains a space. */
+/** What terms name for a request without a redirect URI. Hosts contain no space, so it cannot be mistaken for one. */
 const devicePlace = 'a device'
 
 /** The host of a redirect URI as terms name it, without the port of a loopback address, which varies (RFC 8252 §7.3). */

@@ -24,7 +24,7 @@ export interface DeveloperRules {
 }
 
 /**
- * Refuses what developers must not register. The rules for all clients apply besides.
+ * Refuses what developers must not register, beyond the rules for all clients.
  *
  * @param existing of a client that is changed; it keeps the scopes that the host gave it
  * @throws OAuthError `invalid_client_metadata` or `invalid_redirect_uri`

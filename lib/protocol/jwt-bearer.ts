@@ -30,7 +30,7 @@ export const claimedIssuer = (jwt: string): string | undefined => {
 }
 
 export interface JwtBearerRules {
-  /** Audiences, of which the assertion must have exactly one. */
+  /** The assertion must have exactly one of these audiences. */
   readonly audiences: readonly string[]
   /** The client that presents it: the claim `client_id` must name it. Undefined for an assertion about a workload. */
   readonly clientId?: string

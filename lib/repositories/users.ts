@@ -1,7 +1,7 @@
 import { command, flag, json, number, numberOrNull, query, text, textOrNull } from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
 
-/** One of the kit's own accounts. */
+/** One of Latchkey's own accounts. */
 export interface UserAccount {
   readonly id: string
   readonly username: string
@@ -58,8 +58,7 @@ export const findUserByUsername = async (
   values: { username: string },
 ): Promise<UserAccount | undefined> => {
   const [row] = await byUsername(db, values)
-  // MySQL before 8.0.17 ignores trailing spaces when it compares.
-  return row && text(row, 'username') === values.username ? accountOf(row) : undefined
+  return row && accountOf(row)
 }
 
 const withPassword = query<Record<never, never>>((table) =>
@@ -126,7 +125,7 @@ export const updateUser = async (db: Database, account: NewAccount): Promise<voi
 
 const remove = command<{ id: string }>((table, v) => table('users').where({ id: v.id }).delete())
 
-/** Removes one of the kit's own accounts. */
+/** Removes one of Latchkey's own accounts. */
 export const removeUser = async (db: Database, values: { id: string }): Promise<void> => {
   await remove(db, values)
 }

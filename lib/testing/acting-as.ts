@@ -1,5 +1,5 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
-import { transaction } from '../database/transaction.ts'
+import { transaction, writeAll } from '../database/transaction.ts'
 import { createSecret, hashSecret, randomId } from '../keys/secrets.ts'
 import { knownScopes } from '../options/scopes.ts'
 import { isUserMapping } from '../options/users.ts'
@@ -149,16 +149,22 @@ export const actingAs = async (
   if (unknown) refuse(`${unknown.type} is not a type of authorization details that the client may request`)
   const login = { sid: randomId(), subject, authTime: server.now(), amr: ['pwd'], acr }
   const authorization = authorizationOf(client, login, {
-    ...{ scopes: granted, organization, authorizationDetails },
+    scopes: granted,
+    organization,
+    authorizationDetails,
     resources: scopesOfResources(granted, resources, server.resources),
   })
   const accessToken = await issueAccessToken(server, {
-    ...{ client, user: found, scopes: granted, resources, authorization, binding: bearer },
+    client,
+    user: found,
+    scopes: granted,
+    resources,
+    authorization,
+    binding: bearer,
   })
   await transaction(server.database, async (tx) => {
     await createLogin(tx, { ...login, expiresAt: authorization.expiresAt })
-    await createAuthorization(tx, authorization)
-    await storeAccessToken(tx, accessToken)
+    await writeAll(tx, [createAuthorization(authorization), ...storeAccessToken(accessToken)])
   })
   return acting(accessToken.value)
 }

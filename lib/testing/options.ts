@@ -48,7 +48,14 @@ export interface AttackOptions {
 }
 
 const names = [
-  ...['issuer', 'client', 'user', 'login', 'headers', 'otherClient', 'api', 'wrongPasswords'],
+  'issuer',
+  'client',
+  'user',
+  'login',
+  'headers',
+  'otherClient',
+  'api',
+  'wrongPasswords',
 ] as const
 const clientNames = ['client_id', 'client_secret', 'redirect_uri', 'redirect_uris', 'scope']
 

@@ -34,8 +34,8 @@ export interface Counters {
   increment(counters: readonly Counter[]): Promise<readonly Count[]>
   /** Counts one less in each counter, and resets others to zero. */
   decrement(counters: readonly Counter[], reset?: readonly Counter[]): Promise<void>
-  /** Fills a counter above its limit for so many seconds. */
-  block(counter: Counter, seconds: number): Promise<void>
+  /** Locks a counter for so many seconds. Decrements do not open it. */
+  lock(counter: Counter, seconds: number): Promise<void>
 }
 
 export interface CountersContext {
@@ -44,6 +44,9 @@ export interface CountersContext {
   now(): number
 }
 
+/** Far above every limit, because attempts that are refused during a burst take back their failures after the lock. */
+const locked = 1_000_000_000
+
 const keyOf = ({ name, key }: Counter): string => `${name}:${key}`
 
 const countOf = ({ points, expiresAt }: Throttle, now: number): Count => ({
@@ -51,7 +54,7 @@ const countOf = ({ points, expiresAt }: Throttle, now: number): Count => ({
   seconds: Math.max(1, expiresAt - now),
 })
 
-/** Counters in the kit's own table, on every database. */
+/** Counters in Latchkey's own table, on every database. */
 const databaseCounters = ({ database, now }: CountersContext): Counters => ({
   read: async (counters) => {
     const found = await readThrottles(database, counters.map(keyOf), { now: now() })
@@ -68,12 +71,8 @@ const databaseCounters = ({ database, now }: CountersContext): Counters => ({
   },
   decrement: (counters, reset = []) =>
     decrementThrottles(database, { decrement: counters.map(keyOf), reset: reset.map(keyOf) }),
-  block: (counter, seconds) =>
-    setThrottle(database, {
-      key: keyOf(counter),
-      points: counter.limit.failures + 1,
-      expiresAt: now() + seconds,
-    }),
+  lock: (counter, seconds) =>
+    setThrottle(database, { key: keyOf(counter), points: locked, expiresAt: now() + seconds }),
 })
 
 /** In the memory of this process. */
@@ -109,8 +108,8 @@ const limiterCounters = (createLimiter: CreateLimiter): Counters => {
       for (const counter of counters) await limiterOf(counter).reward(counter.key)
       for (const counter of reset) await limiterOf(counter).delete(counter.key)
     },
-    block: async (counter, seconds) => {
-      await limiterOf(counter).block(counter.key, seconds)
+    lock: async (counter, seconds) => {
+      await limiterOf(counter).set(counter.key, locked, seconds)
     },
   }
 }

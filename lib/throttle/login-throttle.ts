@@ -19,12 +19,7 @@ export interface LoginAttempt {
 
 /** The result of an attempt; times are seconds until the next attempt is allowed. */
 export type LoginOutcome<User> =
-  | {
-      readonly outcome: 'succeeded'
-      readonly user: User
-      /** Settles when the reserved failure is given back. Await it before you answer; a database can store more with it. */
-      readonly released: Promise<void>
-    }
+  | { readonly outcome: 'succeeded'; readonly user: User }
   | {
       readonly outcome: 'failed'
       readonly lockedFor: number | undefined
@@ -38,8 +33,7 @@ export interface LoginThrottle {
    * Checks the credentials if the limits allow one more failure. It reserves that failure first, and gives it back if
    * the credentials are right, so that concurrent attempts cannot exceed the limit.
    *
-   * A known device has a count of its own besides: while the limits for everyone refuse, it lets in the user that the
-   * device knows, and no other, so that failures elsewhere cannot lock that user out.
+   * Known devices have their own counter, so attacks from elsewhere cannot lock out the device's user.
    *
    * @param authenticate checks the credentials; if it throws, the attempt does not count
    */
@@ -102,11 +96,11 @@ export const createLoginThrottle = (
     const [count] = await counters.increment([locksOf(counter)])
     const { seconds: base } = counter.limit
     const seconds = Math.min(base * 2 ** ((count?.failures ?? 1) - 1), Math.max(base, maxLock))
-    await counters.block(counter, seconds)
+    await counters.lock(counter, seconds)
     return seconds
   }
 
-  /** Locks those of which this failure was the last that is allowed. */
+  /** Locks every counter that this failure filled. */
   const lockFull = async (group: Group, counts: Counts): Promise<number | undefined> => {
     const full = group.filter(
       (counter) => locking.includes(counter.name) && counts.get(counter)?.failures === counter.limit.failures,
@@ -123,9 +117,7 @@ export const createLoginThrottle = (
       const groups = [everyone, device].filter((group) => group.length > 0 && everyone.length > 0)
       if (groups.length === 0) {
         const user = await authenticate()
-        return user
-          ? { outcome: 'succeeded', user, released: Promise.resolve() }
-          : { outcome: 'failed', lockedFor: undefined }
+        return user ? { outcome: 'succeeded', user } : { outcome: 'failed', lockedFor: undefined }
       }
       const { open, counts, reserved, beyond, retryAfter } = await reserve(groups)
       if (open.length === 0) {
@@ -145,13 +137,11 @@ export const createLoginThrottle = (
       }
       // Only the browser's own count: others may have failed in the rest.
       const reset = isKnown ? device.flatMap((counter) => [counter, locksOf(counter)]) : []
-      const released = counters.decrement(
+      await counters.decrement(
         reserved.filter((counter) => !reset.includes(counter)),
         reset,
       )
-      // It may fail before the caller awaits it.
-      released.catch(() => {})
-      return { outcome: 'succeeded', user, released }
+      return { outcome: 'succeeded', user }
     },
   }
 }

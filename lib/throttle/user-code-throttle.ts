@@ -18,8 +18,8 @@ export type UserCodeOutcome<Found> =
 
 /**
  * Looks a user code up if the limits allow one more wrong one. Like the login throttle, it reserves that failure first,
- * so that concurrent guesses cannot exceed a limit. A signed-in user has a count of their own besides, so that guesses
- * elsewhere cannot lock them out.
+ * so that concurrent guesses cannot exceed a limit. A signed-in user has a separate counter, so guesses from elsewhere
+ * cannot lock them out.
  */
 export type UserCodeThrottle = <Found>(
   attempt: UserCodeAttempt,

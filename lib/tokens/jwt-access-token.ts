@@ -31,7 +31,9 @@ const hostClaims = async (
 ): Promise<Record<string, unknown>> => {
   const organization = authorization?.details.organization
   const request = {
-    ...{ clientId: client.clientId, scopes, resources },
+    clientId: client.clientId,
+    scopes,
+    resources,
     ...(organization !== undefined && { organization }),
   }
   const found: Record<string, unknown> = {}

@@ -13,11 +13,11 @@ import type { Users } from './users.ts'
 export type { User, Users } from './users.ts'
 
 export interface UsersContext {
-  /** The host's option; undefined for the kit's own table. */
+  /** The host's option; undefined for Latchkey's own table. */
   readonly users: UserMapping | UserFunctions | undefined
   /** The host's Knex instance, for its table. */
   readonly knex: Knex
-  /** The kit's database, for its own table. */
+  /** Latchkey's database, for its own table. */
   readonly database: Database
   readonly logger: Logger
   /** Decides what unknown login names cost; the same in every process. */

@@ -4,7 +4,7 @@ import { once } from './once.ts'
 import { definedClaims, isLookup, preferredUsername, type User, type Users } from './users.ts'
 import { type VerificationContext, verifiedUser } from './verified-user.ts'
 
-/** A user of the kit's own table. */
+/** A user of Latchkey's own table. */
 export interface OwnUser extends User {
   readonly account: UserAccount
 }
@@ -13,7 +13,7 @@ export interface OwnUsersContext extends VerificationContext {
   readonly database: Database
 }
 
-/** Users in the kit's own table, for a host without users. */
+/** Users in Latchkey's own table, for a host without users. */
 export const createOwnUsers = (context: OwnUsersContext): Users<OwnUser> => {
   const { database, passwords } = context
   const learnCosts = once(async () => {

@@ -13,7 +13,7 @@ export interface User {
   readonly record: HostUser
 }
 
-/** The users of the server: in the host's table, behind the host's functions, or in the kit's own table. */
+/** The users of the server: in the host's table, behind the host's functions, or in Latchkey's own table. */
 export interface Users<Kind extends User = User> {
   /**
    * Checks the host's table once, when the server starts. Absent for other users.

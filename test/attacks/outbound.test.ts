@@ -160,7 +160,7 @@ underAttack(
       ],
       ['a key with a private part', '/private', () => [{ ...key.publicJwk, d: 'AAAA' }]],
       [
-        'a hundred keys, of which the last is right (RFC 6819 §4.4.1.11)',
+        'a hundred keys, and only the last is right (RFC 6819 §4.4.1.11)',
         '/many',
         () => [...Array(99).fill(stranger.publicJwk), key.publicJwk],
       ],

@@ -1,8 +1,8 @@
 import type { Browser, Page } from 'playwright-core'
 import { launchBrowser, withPage } from '../support/browser.ts'
 import { barriersOf } from '../support/browser-barriers.ts'
-import { type Gallery, openGallery } from '../support/browser-gallery.ts'
 import { describeWith } from '../support/services.ts'
+import { type Gallery, openGallery } from './gallery.ts'
 
 // Many pages, each examined in many ways: a busy machine takes its time.
 jest.setTimeout(180_000)
@@ -73,7 +73,7 @@ const signInForm = (label: string) => [
   password,
   ...buttons,
 ]
-/** States of which users type an e-mail address or a username only. */
+/** States in which users type only an e-mail address or a username. */
 const labels: Readonly<Record<string, string>> = {
   'login-providers': 'Email',
   'login-providers-wrong': 'Username',

@@ -20,7 +20,7 @@ const bytesOf = (folder: string): string =>
     .join('\n')
 
 describe('help', () => {
-  test('lists the commands, each of which explains itself with an example', async () => {
+  test('lists the commands, and each explains itself with an example', async () => {
     const folder = cli.folder()
     const { stdout } = await cli.succeed(folder, ['--help'])
     const groups = {

@@ -25,7 +25,7 @@ describe('with a configuration', () => {
     secrets: ['a secret of the tests that is long enough'],
     tablePrefix: '${prefix}',
     scopes: { 'orders:read': 'See your orders' },`
-  // The kit's tables are gone when the test below passes; Knex keeps its own bookkeeping.
+  // Latchkey's tables are gone when the test below passes; Knex keeps its own bookkeeping.
   afterAll(async () => {
     if (url === undefined) return
     const host = knex(settings)

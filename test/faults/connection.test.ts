@@ -1,4 +1,4 @@
-// A network between the kit and its database that resets connections, refuses them, loses answers and falls silent.
+// A network between Latchkey and its database that resets connections, refuses them, loses answers and falls silent.
 // Chains of 8 refreshes have a cut every few of them, each day on the other server; with TEST_ALL=1 chains of 200 on both.
 
 import express from 'express'
@@ -48,7 +48,7 @@ const through = (kind: Exclude<DatabaseKind, 'SQLite'>): void => {
   let host: Host
   let ada: SignedIn
   let proxy: FaultProxy
-  /** The kit under test, which sees the database through the proxy alone; codes come from a host that sees it itself. */
+  /** Latchkey under test, which sees the database through the proxy alone; codes come from a host that sees it itself. */
   let oauth: AuthRouter
   let listener: TestServer
   let app: express.Express

@@ -8,7 +8,6 @@ import knex, { type Knex } from 'knex'
 import supertest from 'supertest'
 import { isRetryable, needsReconnect, temporarilyUnavailable } from '../../lib/database/errors.ts'
 import { type FaultDatabase, isExhaustive, openFaultDatabase, silence } from '../support/fault-databases.ts'
-import { type Disk, missingMount, openLimitedFolder, openSmallDisk } from '../support/fault-disks.ts'
 import {
   familyOf,
   isActive,
@@ -29,6 +28,7 @@ import { authorizeUrl } from '../support/host.ts'
 import { codeOf, expectErrorPage, expectUnavailable } from '../support/outcomes.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
 import { web } from '../support/tokens.ts'
+import { type Disk, missingMount, openLimitedFolder, openSmallDisk } from './disks.ts'
 
 jest.setTimeout(60_000)
 
@@ -44,7 +44,7 @@ const openedAt = (folder: string): FaultDatabase => {
   return { kind: 'SQLite', knex: database, tablePrefix: 'oauth_', config, close: () => database.destroy() }
 }
 
-/** @param isAlone whether the kit is the only one that has the file open */
+/** @param isAlone whether Latchkey is the only one that has the file open */
 const onDisk = (openDisk: () => Disk, cause: RegExp, isAlone: boolean): void => {
   let disk: Disk | undefined
   let company: FaultDatabase | undefined

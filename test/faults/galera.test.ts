@@ -1,4 +1,4 @@
-// A Galera cluster of two nodes that both take writes, with the kit on each: what is used once is used once in all.
+// A Galera cluster of two nodes that both take writes, with Latchkey on each: what is used once is used once in all.
 import knex, { type Knex } from 'knex'
 import { type FaultDatabase, isExhaustive, openFaultDatabase, silence } from '../support/fault-databases.ts'
 import {
@@ -13,10 +13,10 @@ import {
   signIn,
   userinfoStatus,
 } from '../support/fault-family.ts'
-import { type Cluster, missingGalera, openCluster } from '../support/fault-galera.ts'
 import { type Answer, successesOf, tally } from '../support/fault-load.ts'
 import { describeUnless, until } from '../support/fault-programs.ts'
 import { type FaultServer, startServer } from '../support/fault-servers.ts'
+import { type Cluster, missingGalera, openCluster } from './galera.ts'
 
 jest.setTimeout(120_000)
 
@@ -26,7 +26,7 @@ const rounds = isExhaustive ? 50 : 3
 describeUnless(missingGalera(), 'a Galera cluster that is written to at both ends', () => {
   let cluster: Cluster | undefined
   let database: FaultDatabase | undefined
-  /** Beside the kit's own connections to the second node. */
+  /** Beside Latchkey's own connections to the second node. */
   let second: Knex
   const kits: FaultServer[] = []
   let origins: string[]

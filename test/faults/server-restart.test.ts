@@ -42,7 +42,7 @@ type Kind = 'PostgreSQL' | 'MariaDB'
 /** What must be gone in the end, however that comes; the last that was opened first. */
 const opened: (() => Promise<void>)[] = []
 
-/** The kit on a server of its own, and a form that is posted to it. */
+/** Latchkey on a server of its own, and a form that is posted to it. */
 interface Place {
   readonly instance: Instance
   readonly database: FaultDatabase

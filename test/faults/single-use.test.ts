@@ -84,7 +84,7 @@ describeOnEach(`${crowd} requests at once`, (kind) => {
       })
     })
 
-    test('of which all but one redeem one code wrongly: one success, and a living family', async () => {
+    test('redeem one code, all but one of them wrongly: one success, and a living family', async () => {
       const { verifier, challenge } = pkce()
       const code = await place.ada.code({ code_challenge: challenge, code_challenge_method: 'S256' })
       const right = redemption(code, { code_verifier: verifier })
@@ -121,7 +121,7 @@ describeOnEach(`${crowd} requests at once`, (kind) => {
       expect((await postToken(first(place), refreshing(successor))).status).toBe(200)
     })
 
-    test('of which all but one are another client’s refresh one token once, and the family lives', async () => {
+    test('refresh one token, all but one of them with another client: it works once, and the family lives', async () => {
       const code = await place.ada.code()
       const { body: tokens } = await postToken(first(place), redemption(code))
       const right = refreshing(tokens.refresh_token)

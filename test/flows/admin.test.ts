@@ -1,5 +1,11 @@
 import type { AuthEvent } from '../../lib/index.ts'
 import { serverBehind } from '../../lib/router.ts'
+import { stopClock } from '../support/clock.ts'
+import { callback, startHost } from '../support/host.ts'
+import { expectErrorPage } from '../support/outcomes.ts'
+import { type Answer, fieldsOf, formOf, RawBrowser } from '../support/raw-browser.ts'
+import { countStatements } from '../support/statement-count.ts'
+import { guarded, post, userinfo, web } from '../support/tokens.ts'
 import {
   acts,
   as,
@@ -12,13 +18,7 @@ import {
   textOf,
   withAdministrators,
   withHost,
-} from '../support/administrators.ts'
-import { stopClock } from '../support/clock.ts'
-import { callback, startHost } from '../support/host.ts'
-import { expectErrorPage } from '../support/outcomes.ts'
-import { type Answer, fieldsOf, formOf, RawBrowser } from '../support/raw-browser.ts'
-import { countStatements } from '../support/statement-count.ts'
-import { guarded, post, userinfo, web } from '../support/tokens.ts'
+} from './administrators.ts'
 
 withAdministrators()
 

@@ -200,7 +200,7 @@ test('clients register only types that exist, and the metadata lists them', asyn
   await expect(host.oauth.clients.create(seed)).rejects.toThrow('did you mean payment?')
 })
 
-test('a template of the host shows an object in place of its lines', async () => {
+test('a template of the host shows an object instead of its lines', async () => {
   const views = mkdtempSync(join(tmpdir(), 'views-'))
   mkdirSync(join(views, 'partials'))
   writeFileSync(join(views, 'partials/payment.eta'), '<p id="own">Pay <%= it.detail.amount %> now</p>')

@@ -1,5 +1,11 @@
 import { decodeProtectedHeader } from 'jose'
 import supertest from 'supertest'
+import { clientAnswer } from '../support/client-answer.ts'
+import { authorizeUrl, issuer, secret } from '../support/host.ts'
+import { codeOf } from '../support/outcomes.ts'
+import { everyClaim, grace } from '../support/person.ts'
+import { type Answer, fieldsOf, type RawBrowser } from '../support/raw-browser.ts'
+import { answerOf, expectError, introspect, redeem, refresh, userinfo } from '../support/tokens.ts'
 import {
   algorithms,
   asking,
@@ -14,13 +20,7 @@ import {
   signedIn,
   sub,
   withClaims,
-} from '../support/claims-host.ts'
-import { clientAnswer } from '../support/client-answer.ts'
-import { authorizeUrl, issuer, secret } from '../support/host.ts'
-import { codeOf } from '../support/outcomes.ts'
-import { everyClaim, grace } from '../support/person.ts'
-import { type Answer, fieldsOf, type RawBrowser } from '../support/raw-browser.ts'
-import { answerOf, expectError, introspect, redeem, refresh, userinfo } from '../support/tokens.ts'
+} from './claims-host.ts'
 
 withClaims()
 

@@ -1,6 +1,10 @@
 import supertest from 'supertest'
 import { certificate } from '../support/certificate.ts'
 import { clientAnswer } from '../support/client-answer.ts'
+import { callback, type Host, issuer, pkce, secret, startHost } from '../support/host.ts'
+import { grace } from '../support/person.ts'
+import { RawBrowser } from '../support/raw-browser.ts'
+import { expectError } from '../support/tokens.ts'
 import {
   assertionAlgorithms,
   authMethods,
@@ -13,11 +17,7 @@ import {
   signingAlgorithms,
   startDiscoveredHost,
   tokensOf,
-} from '../support/discovered-host.ts'
-import { callback, type Host, issuer, pkce, secret, startHost } from '../support/host.ts'
-import { grace } from '../support/person.ts'
-import { RawBrowser } from '../support/raw-browser.ts'
-import { expectError } from '../support/tokens.ts'
+} from './discovered-host.ts'
 
 type Fields = Readonly<Record<string, string>>
 

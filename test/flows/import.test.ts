@@ -3,10 +3,10 @@ import { hash as argon2 } from '@node-rs/argon2'
 import { hash as bcrypt } from '@node-rs/bcrypt'
 import supertest from 'supertest'
 import { verifySecrets } from '../../lib/client-auth/client-secret.ts'
-import { importClients } from '../../lib/clients/import/import-clients.ts'
-import { importRefreshTokens } from '../../lib/clients/import/import-refresh-tokens.ts'
-import type { ImportedClient, ImportedToken } from '../../lib/clients/import/imported.ts'
 import { openDatabase } from '../../lib/database/open.ts'
+import { importClients } from '../../lib/import/import-clients.ts'
+import { importRefreshTokens } from '../../lib/import/import-refresh-tokens.ts'
+import type { ImportedClient, ImportedToken } from '../../lib/import/imported.ts'
 import { seedClients } from '../../lib/index.ts'
 import { hashSecret } from '../../lib/keys/secrets.ts'
 import { registrableOf } from '../../lib/options/registrable.ts'
@@ -96,13 +96,13 @@ test.each([
   ['bcrypt of Django', async () => `bcrypt$${await slow()}`],
   ['scrypt', async () => scrypt],
   ['PBKDF2 of Django', async () => pbkdf2],
-])('a secret of which %s is known works', async (_name, make) => {
+])('a secret known only by %s works', async (_name, make) => {
   await take([{ ...shop, secret: await make() }])
   expect([await statusOf(wrong), await statusOf()]).toEqual([401, 200])
   expect(await storedHash()).toEqual({ secret_hash: hashSecret(secret) })
 })
 
-test('the first use of a secret of which a slow hash is known stores our hash, once', async () => {
+test('the first use of a secret known by a slow hash stores Latchkey’s own hash, once', async () => {
   const client = { ...shop, secret: await slow() }
   expect(await take([client])).toMatchObject({ refused: [], differences: [{ client_id: 'shop' }] })
   expect((await take([client])).differences).toEqual([])
@@ -153,7 +153,7 @@ test('an imported secret survives changes of its client, and ends with a rotatio
   expect(await table('imported_secrets').select()).toEqual([])
 })
 
-test('a seeded secret replaces an imported one, of which nothing stays stored', async () => {
+test('a seeded secret replaces an imported one, and nothing of the old one stays stored', async () => {
   await take([{ ...shop, secret: await slow() }])
   const { knex, tablePrefix } = host.database
   const seed = { client_id: 'shop', client_secret: wrong, redirect_uris: [callback] }

@@ -2,12 +2,12 @@ import { Agent, type IncomingHttpHeaders, request } from 'node:http'
 import type { AuthRouterOptions, ClientSeed } from '../../lib/index.ts'
 import { openServer, type TestServer } from '../support/client-server.ts'
 import { authorizeUrl, callback, clients, type Host, pkce, secret, startHost } from '../support/host.ts'
-import { type MalformedRequest, malformedRequest } from '../support/malformed-requests.ts'
 import { codeOf } from '../support/outcomes.ts'
 import { fc } from '../support/property.ts'
 import { type Answer, fieldsOf, formOf, RawBrowser } from '../support/raw-browser.ts'
 import { assertion, type ClientKey, createClientKey } from '../support/signing-client.ts'
 import { answerOf, redeem, userinfo } from '../support/tokens.ts'
+import { type MalformedRequest, malformedRequest } from './malformed-requests.ts'
 
 const count = process.env.TEST_ALL === '1' ? 20_000 : 400
 /** After so many requests there is a new login with new codes and tokens, since some requests use the old ones up. */

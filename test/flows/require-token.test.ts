@@ -14,10 +14,10 @@ import { type SigningKey, signJwt } from '../../lib/keys/jwt.ts'
 import { rotateKeys } from '../../lib/keys/key-rotation.ts'
 import { signingAlgorithms } from '../../lib/protocol/client-metadata.ts'
 import { serverBehind } from '../../lib/router.ts'
-import { type ApiProcess, startApi } from '../support/api-processes.ts'
 import { stopClock } from '../support/clock.ts'
 import { clients, type Host, secret, startHost } from '../support/host.ts'
 import { answerOf, expectError, type Fields, post, tokensFor, web } from '../support/tokens.ts'
+import { type ApiProcess, startApi } from './api-processes.ts'
 
 // Guards in the process of the server, and in APIs elsewhere, which use the issuer's keys or introspection.
 

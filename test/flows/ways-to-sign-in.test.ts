@@ -41,7 +41,7 @@ const choose = (agent: RawBrowser, page: Answer, decision: 'continue' | 'another
 
 const subjectIn = async (answer: Answer): Promise<unknown> =>
   claimsOf((await answerOf(redeem(host, codeOf(answer)))).id_token).sub
-/** Follows the page that leads on after a page of the host. */
+/** Follows the page that continues after a page of the host. */
 const goOn = (agent: RawBrowser, page: Answer): Promise<Answer> => {
   const [, url = ''] = /http-equiv="refresh" content="0; url=([^"]+)"/.exec(page.html) ?? []
   return agent.open(url.replaceAll('&amp;', '&'))

@@ -11,9 +11,9 @@ import {
   startImportHost,
 } from '../support/import-host.ts'
 import { claimsOf } from '../support/outcomes.ts'
-import { createPeerDatabase, fill, type PeerDatabase, type PeerService } from '../support/peer-database.ts'
 import { describeWith, services } from '../support/services.ts'
 import { answerOf, post } from '../support/tokens.ts'
+import { createPeerDatabase, fill, type PeerDatabase, type PeerService } from './peer-database.ts'
 
 jest.setTimeout(60_000)
 

@@ -1,4 +1,4 @@
-// @auth/core signs in at an `oidc` provider of which it knows the issuer alone: PKCE, state and nonce, its
+// @auth/core signs in at an `oidc` provider and knows only its issuer: PKCE, state and nonce, its
 // credentials by Basic, and the ID token verified.
 
 import { Auth, type AuthConfig } from '@auth/core'

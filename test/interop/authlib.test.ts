@@ -36,7 +36,7 @@ describeWith('authlib', 'Authlib', () => {
     ['private_key_jwt', 'key', pem],
     ['none', 'public', ''],
   ])('signs a user in, refreshes and revokes with %s', async (method, client_id, client_secret) => {
-    program = startProgram(services.authlib, [join(__dirname, '../support/authlib-client.py')])
+    program = startProgram(services.authlib, [join(__dirname, 'authlib-client.py')])
     const { issuer } = provider
     const url = await program.say({ issuer, method, client_id, client_secret, redirect_uri: callback })
     const back = await answer(provider.browser(), String(url))

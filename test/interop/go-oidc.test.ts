@@ -23,7 +23,7 @@ describeWith('go-oidc', 'go-oidc', () => {
 
   test('signs a user in', async () => {
     const environment = { GO111MODULE: 'off', GOPATH: services['go-oidc'], GOCACHE: compiled }
-    program = startProgram('go', ['run', join(__dirname, '../support/go-oidc-client.go')], environment)
+    program = startProgram('go', ['run', join(__dirname, 'go-oidc-client.go')], environment)
     const { issuer } = provider
     const url = await program.say({ issuer, client_id: 'web', client_secret: secret, redirect_uri: callback })
     const back = await answer(provider.browser(), String(url))

@@ -15,8 +15,8 @@ import { openServer, type TestServer } from '../support/client-server.ts'
 import { freePort } from '../support/free-ports.ts'
 import { type Host, startHost } from '../support/host.ts'
 import { openHostFolder } from '../support/host-folder.ts'
-import { appMetadata, createMcpApp, mcpClients } from '../support/mcp-client.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
+import { appMetadata, createMcpApp, mcpClients } from './mcp-client.ts'
 
 let server: TestServer
 let host: Host

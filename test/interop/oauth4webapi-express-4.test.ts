@@ -1,7 +1,7 @@
 import express from 'express'
-import { describeOauth4webapi } from '../support/stock-client-oauth4webapi.ts'
+import { describeOauth4webapi } from './oauth4webapi.ts'
 
-// The kit and the host both import `express`, as in an app that has not moved to Express 5.
+// Latchkey and the host both import `express`, as in an app that has not moved to Express 5.
 jest.mock('express', () => jest.requireActual('express-4'))
 
 test('this file has Express 4', () => expect('query' in express).toBe(true))

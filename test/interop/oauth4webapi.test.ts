@@ -3,7 +3,7 @@ import * as oauth from 'oauth4webapi'
 import { callback } from '../support/host.ts'
 import { createClientKey } from '../support/signing-client.ts'
 import { answer, messageSigningClient, startProvider } from '../support/stock-client.ts'
-import { describeOauth4webapi } from '../support/stock-client-oauth4webapi.ts'
+import { describeOauth4webapi } from './oauth4webapi.ts'
 
 test('this file has Express 5', () => expect('query' in express).toBe(false))
 

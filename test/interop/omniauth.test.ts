@@ -23,7 +23,7 @@ describeWith('omniauth', 'OmniAuth', () => {
   })
 
   test('signs a user in, and sends the user to a page that signs out', async () => {
-    program = startProgram(services.omniauth, [join(__dirname, '../support/omniauth-client.rb')])
+    program = startProgram(services.omniauth, [join(__dirname, 'omniauth-client.rb')])
     const browser = provider.browser()
     const url = await program.say({
       issuer: provider.issuer,

@@ -3,7 +3,7 @@ import * as openid from 'openid-client'
 import { callback } from '../support/host.ts'
 import { createClientKey } from '../support/signing-client.ts'
 import { answer, messageSigningClient, type Provider, startProvider } from '../support/stock-client.ts'
-import { describeOpenidClient } from '../support/stock-client-openid-client.ts'
+import { describeOpenidClient } from './openid-client.ts'
 
 test('this file has Express 5', () => expect('query' in express).toBe(false))
 

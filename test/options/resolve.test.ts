@@ -126,7 +126,7 @@ test('secrets keep their order, newest first; unset ones are left out, and bytes
 test.each([
   ['31 bytes', ['x'.repeat(31)], 'at least 32 bytes'],
   ['a number', [1e40], 'at least 32 bytes'],
-  ['a string in place of the list', secret, 'must be a list'],
+  ['a string instead of the list', secret, 'must be a list'],
 ])('secrets must not hold %s, and the message does not contain it', (_case, secrets, message) => {
   const attempt = (): Options => resolve({ secrets }, production)
   expect(attempt).toThrow(message)
@@ -415,7 +415,7 @@ test.each<Refused>([
   expect(() => resolve(options)).toThrow(message)
 })
 
-test.each([[null], ['config'], [[]], [5]])('refused is %j in place of the options', (options) => {
+test.each([[null], ['config'], [[]], [5]])('refuses %j instead of the options', (options) => {
   expect(() => resolveOptions(options as never, {})).toThrow('latchkey: options must be an object')
 })
 

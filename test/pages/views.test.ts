@@ -365,7 +365,7 @@ describe('other pages', () => {
     ['expired', undefined, 'Go to Acme'],
     ['finished', 'javascript:alert(1)', 'Go to Acme'],
     ['cookies', 'http://desk.example.com/start', 'Go to Acme'],
-  ] as const)('error: a request that is %s leads on: %s', (kind, uri, words) => {
+  ] as const)('error: a request that is %s has a way on: %s', (kind, uri, words) => {
     const html = views.render('error', {
       ...error,
       kind,

@@ -152,7 +152,7 @@ describe('refused is', () => {
   })
 
   test.each([[null], [undefined], ['redirect_uris'], [7], [true], [[redirect_uris]]])(
-    '%j in place of an object',
+    '%j instead of an object',
     (input) => {
       expect(() => parseClientMetadata(input as never)).toThrow(refused(''))
     },

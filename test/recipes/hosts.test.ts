@@ -126,7 +126,7 @@ const web: ClientSeed = {
   first_party: true,
 }
 
-/** The app of the page with the users of a module in place of its own. */
+/** The app of the page, with the users of a module instead of its own. */
 const appWith = (module: string): string =>
   `import { users } from './${module}'\n${app.replace(/ {2}users: \{[\s\S]*?\n {2}\},\n/, '  users,\n')}`
 

@@ -61,7 +61,7 @@ const expandConsents = async (): Promise<void> => {
   await run(newer)
 }
 
-/** The names of the kit's tables. */
+/** The names of Latchkey's tables. */
 const tablesOf = async (knex: Knex, prefix: string): Promise<string[]> => {
   const sqlite = knex.client.driverName === 'better-sqlite3'
   const names: string[] = sqlite

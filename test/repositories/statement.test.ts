@@ -98,7 +98,7 @@ for (const [service, client] of kinds) {
     }
 
     describe.each([
-      ['that the kit opened', () => config(single)],
+      ['that Latchkey opened', () => config(single)],
       ['of the host’s', () => hostKnex({ ...config(single), acquireConnectionTimeout: 60_000 })],
     ])('a pool %s', (_, given) => {
       test('with a silent connection answers 503 once, closes it and uses a new one', async () => {

@@ -31,7 +31,7 @@ export interface Lies {
   readonly challenge?: string
   readonly type?: string
   readonly crossOrigin?: boolean
-  /** Flags besides that of attested data. */
+  /** Flags to set, apart from the one for attested data. */
   readonly flags?: number
   readonly counter?: number
   readonly userHandle?: string

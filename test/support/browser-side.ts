@@ -68,7 +68,7 @@ export const browserSide = (target: () => Target) => {
     return [...new URLSearchParams(location.slice(start.length))]
   }
   /** `state` and `iss`, once each, as every answer has them. */
-  const besides = (place: Place): string[][] => {
+  const stateAndIssuer = (place: Place): string[][] => {
     const state = 'state' in place ? place.state : 's'
     return [...(state === undefined ? [] : [['state', state]]), ['iss', target().issuer]]
   }
@@ -80,7 +80,7 @@ export const browserSide = (target: () => Target) => {
     })
   const code = (answer: Answer, place: Place = {}): string => {
     const pairs = answerOf(answer, place)
-    expect(pairs).toEqual([['code', expect.stringMatching(/^lk_ac_[\w-]{43}$/)], ...besides(place)])
+    expect(pairs).toEqual([['code', expect.stringMatching(/^lk_ac_[\w-]{43}$/)], ...stateAndIssuer(place)])
     expectUnkept(answer)
     return pairs[0]?.[1] ?? ''
   }
@@ -100,7 +100,7 @@ export const browserSide = (target: () => Target) => {
     expect(answerOf(answer, place)).toEqual([
       ['error', error],
       ['error_description', expect.stringMatching(/^[ -~]+$/)],
-      ...besides(place),
+      ...stateAndIssuer(place),
     ])
     expectUnkept(answer)
   }

@@ -1,4 +1,4 @@
-/** The kit's clock, standing still until a test moves it; only `Date.now` is replaced, timers run as ever. */
+/** Latchkey's clock, which stands still until a test moves it. Only `Date.now` is replaced; timers run as usual. */
 export interface Clock {
   /** Epoch seconds. */
   now(): number

@@ -39,7 +39,7 @@ export const openTestDatabase = (url = process.env.DATABASE_URL, content?: Buffe
   if (url === undefined) {
     const memory = knex({
       client: 'better-sqlite3',
-      // better-sqlite3 takes the content of a database in place of its name.
+      // better-sqlite3 also takes the content of a database instead of its name.
       connection: { filename: (content as unknown as string) ?? ':memory:' },
       useNullAsDefault: true,
     })

@@ -7,7 +7,7 @@ import { dropTables, type TestDatabase } from './database.ts'
 import { faultSeed } from './fault-chance.ts'
 import { describeWith, services } from './services.ts'
 
-/** The three databases that the kit promises to work alike on. */
+/** The three databases that Latchkey promises to work alike on. */
 export type DatabaseKind = 'SQLite' | 'PostgreSQL' | 'MariaDB'
 
 /** Knex prints each connection that breaks; here they all do. Give it as `log`. */
@@ -16,7 +16,7 @@ export const silence = { warn: () => {}, error: () => {}, debug: () => {}, depre
 /** A database that several processes can open. */
 export interface FaultDatabase extends TestDatabase {
   readonly kind: DatabaseKind
-  /** What another process, or the kit itself, opens it with. */
+  /** What another process, or Latchkey itself, opens it with. */
   readonly config: Knex.Config
 }
 

@@ -29,7 +29,7 @@ export const sharedOptions = (
   tablePrefix,
 })
 
-/** A host in this process on the kit's own users, who exist in every process: Ada signs in here. */
+/** A host in this process on Latchkey's own users, who exist in every process: Ada signs in here. */
 export const startSharedHost = async (
   database: FaultDatabase,
   options: Omit<AuthRouterOptions, 'database'> = {},

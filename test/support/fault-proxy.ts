@@ -40,7 +40,7 @@ const reset = (socket: Socket): void => {
   else socket.resetAndDestroy()
 }
 
-/** @param target the URL of the server, of which host and port matter */
+/** @param target the URL of the server; only its host and port matter */
 export const openFaultProxy = async (target: string, defaultPort = 0): Promise<FaultProxy> => {
   const { hostname, port } = new URL(target)
   const sockets = new Set<Socket>()

@@ -1,4 +1,4 @@
-// The kit in a process of its own, as a host runs it. It can be killed at any statement.
+// Latchkey in a process of its own, as a host runs it. It can be killed at any statement.
 // It loads everything, says so, and starts a server each time the parent asks.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -11,7 +11,7 @@ import { type Verdict, watched } from './fault-statements.ts'
 /** Options as they can be sent: no functions. */
 export interface StartFaultServer extends Omit<AuthRouterOptions, 'database'> {
   readonly database: Knex.Config
-  /** Whether it counts statements, for `dieAt`; else the kit opens the database by itself, as in production. */
+  /** Whether it counts statements, for `dieAt`; else Latchkey opens the database by itself, as in production. */
   readonly counting?: boolean
   /** Whether it prints what it logs. */
   readonly printing?: boolean

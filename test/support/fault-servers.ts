@@ -36,7 +36,7 @@ const ask = async (child: ChildProcess, message: FaultServerMessage): Promise<Fa
   return report
 }
 
-/** A process that has loaded the kit and waits. */
+/** A process that has loaded Latchkey and waits. */
 interface Loaded extends Pick<FaultServer, 'printed' | 'kill' | 'ended'> {
   readonly child: ChildProcess
 }
@@ -125,7 +125,7 @@ export const openServers = (spare = 0): FaultServers => {
   }
 }
 
-/** Processes that have loaded the kit. A start begins a server in each of them at the same moment, and gives their origins. */
+/** Processes that have loaded Latchkey. A start begins a server in each of them at the same moment, and gives their origins. */
 export const forkServers = async (count: number) => {
   const loaded = await Promise.all(Array.from({ length: count }, load))
   return {

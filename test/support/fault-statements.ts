@@ -11,7 +11,7 @@ export type Verdict = 'run' | { readonly fails: Error } | { readonly loses: () =
 /** Is shown every statement before it reaches the database. */
 export type Watch = (sql: string) => Verdict
 
-// biome-ignore lint/suspicious/noExplicitAny: drivers are called as Knex and the kit call them, in every form.
+// biome-ignore lint/suspicious/noExplicitAny: drivers are called as Knex and Latchkey call them, in every form.
 type AnyFunction = (...parameters: any[]) => unknown
 type Methods = Record<string, AnyFunction>
 

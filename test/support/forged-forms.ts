@@ -3,7 +3,7 @@ import type { RawBrowser } from './raw-browser.ts'
 
 type Fields = Readonly<Record<string, string>>
 
-/** What another site, or a user who edits the page, sends in place of a form. */
+/** What another site, or a user who edits the page, sends instead of the form. */
 export interface ForgedForm {
   readonly fields: Record<string, string>
   readonly headers?: Fields

@@ -95,7 +95,7 @@ const locales = { ar: true, de: true, en: true, es: true, fr: true, ja: true }
 
 const silent: Logger = { info: () => {}, warn: () => {}, error: () => {} }
 
-/** An app with a user table of its own and the kit mounted in it, on a database of this test file. */
+/** An app with a user table of its own and Latchkey mounted in it, on a database of this test file. */
 export const startHost = async (settings: HostSettings = {}): Promise<Host> => {
   const { mount = '/oauth', before = [] } = settings
   const database = settings.database ?? (await openDatabase(settings.options))

@@ -69,7 +69,7 @@ class Cookies implements Iterable<[string, string]> {
     return [...this].map(([, value]) => value)
   }
 
-  /** Plants a cookie in place of any that the server set under this name. */
+  /** Plants a cookie. It replaces any that the server set under this name. */
   set(name: string, value: string): void {
     this.jar.delete(name)
     this.#planted.set(name, value)

@@ -4,7 +4,7 @@ import { openServer } from './client-server.ts'
 import { callback, type HostSettings, people, startHost } from './host.ts'
 import { type Answer, locationOf, RawBrowser } from './raw-browser.ts'
 
-/** A host with the kit mounted, on a real port, so that a stock client can discover it and talk to it. */
+/** A host with Latchkey mounted, on a real port, so that a stock client can discover it and talk to it. */
 export interface Provider {
   readonly issuer: string
   /** A browser of a new user. */
@@ -12,7 +12,7 @@ export interface Provider {
   close(): Promise<void>
 }
 
-/** Starts a host with the clients and people of ./host.ts and the kit at this mount. */
+/** Starts a host with the clients and people of ./host.ts and Latchkey at this mount. */
 export type Start = (settings: { mount: string }) => Promise<Provider>
 
 export const ada = people[0]!

@@ -8,7 +8,7 @@ export interface StockProgram {
   stop(): void
 }
 
-/** Starts a program of `test/support` with an interpreter or a compiler. */
+/** Starts a program of a test with an interpreter or a compiler. */
 export const startProgram = (
   command: string,
   parameters: readonly string[],

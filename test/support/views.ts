@@ -2,9 +2,9 @@ import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { features } from '../../lib/features/index.ts'
 import { createLanguages as createFor } from '../../lib/pages/i18n/languages.ts'
-import type { Sample } from '../../lib/pages/sample.ts'
-import { samples as ofCore } from '../../lib/pages/samples.ts'
 import { createViews as create } from '../../lib/pages/views.ts'
+import { samples as ofCore } from '../../lib/samples/index.ts'
+import type { Sample } from '../../lib/samples/sample.ts'
 
 type Options = Parameters<typeof create>[0]
 

@@ -346,7 +346,7 @@ describe("the host's table", () => {
   })
 })
 
-describe("the kit's own table", () => {
+describe("Latchkey's own table", () => {
   const account = {
     ...{ id: 'u-1', username: 'ada', name: 'Ada Lovelace', email: 'ada@example.com', emailVerified: true },
     claims: { locale: 'en', name: 'not this one' },

@@ -179,5 +179,5 @@ const submit = async (context: AdminContext): Promise<void> => {
   redirectToPage(context.res, ownPath(context.server, path, { subject }))
 }
 
-/** A user's clients, authorizations and logins, each of which can be ended. */
+/** A user's clients, authorizations and logins. Each can be ended. */
 export const adminUsersEndpoint = adminEndpoint(path, { GET: show, POST: submit })

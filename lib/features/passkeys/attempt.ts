@@ -92,10 +92,9 @@ export const attemptPasskey = async (
   if (result.outcome === 'refused') return { kind: 'throttled', retryAt: server.now() + result.retryAfter }
   if (result.outcome === 'failed') {
     if (failure !== undefined) server.events.announce('passkey.failed', info, { reason: failure, ...about })
-    return { kind: 'method', method: 'passkey' }
+    return { kind: 'method', about: 'passkey' }
   }
-  await result.released
   const { user } = result
   server.events.announce('passkey.used', info, { subject: user.subject, ...about })
-  return { username: user.username, user, proof: { amr, acr: option.acr } }
+  return { user, proof: { amr, acr: option.acr } }
 }

@@ -12,7 +12,7 @@ import type { Parameters } from '../../protocol/parameters.ts'
 import { bindBrowser, boundBrowser } from '../../sessions/browser-binding.ts'
 import { assertCsrf, csrfToken, type FormPurpose } from '../../sessions/csrf.ts'
 import { type ActiveLogin, activeLogin, recentLogin } from '../../sessions/login.ts'
-import { leaveOutcome, takeOutcome } from '../../sessions/notice.ts'
+import { leaveNotice, takeNotice } from '../../sessions/notice.ts'
 import { addPasskey, passkeyCreation } from './add.ts'
 import type { PasskeyCard, PasskeysNotice } from './models.ts'
 import type { PasskeyOption } from './option.ts'
@@ -57,11 +57,11 @@ const cardOf = (
   url: ownPath(server, passkeysPath, { id: hash }),
 })
 
-const acts = ['added', 'not-added', 'renamed', 'removed'] as const
+const kinds = ['added', 'not-added', 'renamed', 'removed'] as const
 
 const noticeFor = (context: PageContext): PasskeysNotice | undefined => {
-  const act = takeOutcome(context, about)?.act
-  return acts.find((each) => each === act)
+  const kind = takeNotice(context, about)?.kind
+  return kinds.find((each) => each === kind)
 }
 
 const showPasskeys = (
@@ -147,7 +147,7 @@ const submit = async (context: PageContext, option: PasskeyOption): Promise<void
   if (signedIn) {
     assertCsrf(context, form, browser && purposeOf(signedIn, browser))
     const notice = browser && (await change(context, option, signedIn, form, browser))
-    if (notice) leaveOutcome(context, about, { act: notice })
+    if (notice) leaveNotice(context, about, { kind: notice })
   }
   redirectToPage(res, ownPath(server, passkeysPath))
 }

@@ -1,6 +1,6 @@
-import { login } from '../../pages/login-samples.ts'
 import type { PageModels } from '../../pages/page-models.ts'
-import { accountPages, hidden, long, type Sample } from '../../pages/sample.ts'
+import { login } from '../../samples/login.ts'
+import { accountPages, hidden, long, type Sample } from '../../samples/sample.ts'
 
 /** What the script of a page gives the browser. */
 const prompt = JSON.stringify({

@@ -69,7 +69,7 @@ export const openPasskeyVerifier = async (): Promise<PasskeyVerifier> => {
     )
   })
 
-  /** We ask for no attestation. A certificate in one would be checked with requests to hosts that it names. */
+  /** Latchkey asks for no attestation. A certificate in one would be checked with requests to hosts that it names. */
   const hasCertificate = (attestationObject: string): boolean => {
     const bytes = webauthn.isoBase64URL.toBuffer(attestationObject)
     const decoded = webauthn.decodeAttestationObject(bytes)

@@ -16,7 +16,12 @@ const headings = ['ID', 'NAME', 'SCOPES', 'CREATED', 'LAST USED', 'EXPIRES']
 const plain = (name: string): string => name.replaceAll(/\p{C}/gu, '?')
 
 const rowOf = ({ id, name, scopes, createdAt, lastUsedAt, expiresAt }: PersonalToken): string[] => [
-  ...[id, plain(name), scopes.join(' '), day(createdAt), day(lastUsedAt), day(expiresAt)],
+  id,
+  plain(name),
+  scopes.join(' '),
+  day(createdAt),
+  day(lastUsedAt),
+  day(expiresAt),
 ]
 
 /** `latchkey personal-tokens list` */

@@ -42,7 +42,7 @@ type Context = Pick<AuthorizationServer, 'database' | 'events' | 'now'>
 /**
  * Creates a personal access token. The caller has checked what the user chose.
  *
- * @returns its value, of which only the hash is stored; undefined if the user has as many as the option allows
+ * @returns its value, which is not stored, only its hash; undefined if the user has as many as the option allows
  */
 export const issuePersonalToken = async (
   context: Context,

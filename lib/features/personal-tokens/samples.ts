@@ -1,5 +1,6 @@
 import type { PageModels } from '../../pages/page-models.ts'
-import { long, type Sample } from '../../pages/sample.ts'
+
+import { long, type Sample } from '../../samples/sample.ts'
 import type { PersonalTokenCard } from './models.ts'
 
 const read = { name: 'orders:read', description: 'See your orders', group: 'read' } as const
@@ -90,7 +91,9 @@ export const samples: readonly Sample[] = [
       name: `personal-token-form-${error}`,
       page: 'personal-token-form',
       model: {
-        ...{ ...form, error, name: 'Backup script' },
+        ...form,
+        error,
+        name: 'Backup script',
         organizations: [
           { id: 'ws-1', name: 'Initech', isChosen: false },
           { id: 'ws-2', name: long, isChosen: true },

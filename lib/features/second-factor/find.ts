@@ -124,7 +124,6 @@ export const checkCode = async (
     { account: codeAccount(server, subject), address: info.address, device },
     async () => ((await isRightCode(server, user, factor, code)) ? user : undefined),
   )
-  if (result.outcome === 'succeeded') await result.released
   const details = detailsOf(context, { username, clientId })
   if (result.outcome === 'failed') {
     events.announce('second_factor.failed', info, { ...details, subject })

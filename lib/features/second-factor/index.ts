@@ -75,5 +75,6 @@ export const secondFactor: Feature<SecondFactorOption> = {
   // Of the second factors, those expire that their users have not confirmed.
   expired: [removeFrom('pending_logins', 'id'), removeFrom('second_factors', 'subject')],
   tools: () => import('./tools.ts').then(({ tools }) => tools),
+  checks: () => import('./checks.ts').then(({ checks }) => checks),
   activate,
 }

@@ -26,20 +26,6 @@ import {
 /** The page that asks for the code. */
 export const codePath = '/second-factor'
 
-declare module '../../sessions/notice.ts' {
-  interface NoticeKinds {
-    readonly wrong: true
-    readonly sent: true
-    readonly 'not-sent': true
-    readonly 'recovery-codes': true
-    readonly removed: true
-  }
-  interface Notice {
-    /** With `recovery-codes`: the codes. Only their hashes are stored. */
-    readonly codes?: readonly string[]
-  }
-}
-
 /** Seconds that a user has for the code. */
 const lifetime = 600
 /** Codes that are checked after one password. */

@@ -38,7 +38,7 @@ const put = command<{
     .merge(['attempt', 'subject', 'username', 'tries', 'sends', 'expires_at']),
 )
 
-/** Stores a pending login in place of an earlier one of the same browser for the same page. */
+/** Stores a pending login. It replaces an earlier one of the same browser for the same page. */
 export const putPendingLogin = async (
   db: Database,
   login: Omit<PendingLogin, 'tries' | 'sends'>,

@@ -1,5 +1,5 @@
 import type { PageModels } from '../../pages/page-models.ts'
-import { accountPages, hidden, long, type Sample } from '../../pages/sample.ts'
+import { accountPages, hidden, long, type Sample } from '../../samples/sample.ts'
 import { qrCode } from './qr-code.ts'
 
 const secondFactor: PageModels['second-factor'] = {

@@ -1,5 +1,4 @@
 import type { FeatureTools } from '../../feature.ts'
-import { checks } from './checks.ts'
 import { samples } from './samples.ts'
 
-export const tools: FeatureTools = { checks, samples }
+export const tools: FeatureTools = { samples }

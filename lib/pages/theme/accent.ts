@@ -56,8 +56,12 @@ const colourFunctions = () => {
   /** Black becomes white, and white black. */
   const inverted = (hex: string): string => lighter(hex, 1 - 2 * (toOklch(hex)?.l ?? 0))
   return {
-    ...{ contrast: wcagContrast, distance: differenceEuclidean('oklab'), normalized, lighter },
-    ...{ isGrey, inverted },
+    contrast: wcagContrast,
+    distance: differenceEuclidean('oklab'),
+    normalized,
+    lighter,
+    isGrey,
+    inverted,
   }
 }
 type ColourFunctions = ReturnType<typeof colourFunctions>

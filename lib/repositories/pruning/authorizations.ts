@@ -158,7 +158,7 @@ const removeEnded = async function* (
   } while (!isLast(rows))
 }
 
-/** Removes families of which nothing can be used any more. */
+/** Removes families in which nothing is usable any more. */
 export const removeEndedFamilies = async function* (
   db: Database,
   { before }: { readonly before: number },

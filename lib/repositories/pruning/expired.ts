@@ -2,7 +2,6 @@ import { command, query, text } from '../../database/statement.ts'
 import type { Database, Row } from '../../database/types.ts'
 import { removeEndedFamilies, removeFamiliesOfLogins } from './authorizations.ts'
 import { type BatchParams, batchParams, batchSize, isLast, keysIn, type Removal } from './batch.ts'
-import { removeUnusedClients } from './unused-clients.ts'
 
 /** Removes rows that expired at `before`, in epoch seconds, or earlier. */
 export type RemoveExpired = (db: Database, values: { readonly before: number }) => Removal
@@ -55,7 +54,6 @@ export const removeExpiredPendingRequests = removeFrom('pending_requests', 'id',
 /** A day later, so that a device learns that its code has expired. */
 export const removeExpiredDeviceCodes = removeFrom('device_codes', 'hash', day)
 export const removeExpiredAccessTokens = removeFrom('access_tokens', 'hash')
-export const removeExpiredSessions = removeFrom('sessions', 'id')
 export const removeExpiredReplays = removeFrom('replays', 'hash')
 export const removeExpiredThrottles = removeFrom('throttles', 'key')
 export const removeExpiredEvents = removeFrom('events', 'id')
@@ -81,9 +79,7 @@ export const removals: readonly RemoveExpired[] = [
   removeExpiredAccessTokens,
   removeEndedFamilies,
   removeExpiredLogins,
-  removeExpiredSessions,
   removeExpiredReplays,
   removeExpiredThrottles,
   removeExpiredEvents,
-  removeUnusedClients,
 ]

@@ -1,0 +1,36 @@
+import type { Check, Finding, StoredSubject, Subject } from '../check.ts'
+import { features } from '../features/index.ts'
+import { clientChecks } from './clients.ts'
+import { configurationChecks } from './configuration.ts'
+import { databaseChecks } from './database.ts'
+
+/** A finding with the id of its check. */
+export interface Diagnosis extends Finding {
+  readonly check: string
+}
+
+/** Runs checks one after another. */
+export const runAll = async <S extends Subject>(
+  checks: readonly Check<S>[],
+  subject: S,
+): Promise<Diagnosis[]> => {
+  const found: Diagnosis[] = []
+  for (const { id, run } of checks) {
+    for (const finding of await run(subject)) found.push({ check: id, ...finding })
+  }
+  return found
+}
+
+/** Checks the options and the machine. */
+export const diagnoseConfiguration = (subject: Subject): Promise<Diagnosis[]> =>
+  runAll(configurationChecks, subject)
+
+/** The checks of what is stored, of the core and of the features. */
+export const storedChecks = async (): Promise<readonly Check<StoredSubject>[]> => {
+  const ofFeatures = await Promise.all(features.map((feature) => feature.checks?.() ?? []))
+  return [...databaseChecks, ...ofFeatures.flat(), ...clientChecks]
+}
+
+/** The checks of the database that a server does not make itself when it starts. */
+export const diagnoseStart = async (subject: StoredSubject): Promise<Diagnosis[]> =>
+  runAll(await storedChecks(), subject)

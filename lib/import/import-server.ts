@@ -1,0 +1,70 @@
+import type { ClientRegistry } from '../clients/register.ts'
+import type { Database } from '../database/types.ts'
+import type { Lifetimes } from '../options/options.ts'
+import type { Registrable } from '../options/registrable.ts'
+import { type ClientImport, importClients } from './import-clients.ts'
+import { importRefreshTokens, type TokenImport } from './import-refresh-tokens.ts'
+import type { HexMeaning, Peer } from './imported.ts'
+import type { Source } from './source.ts'
+
+/** What an import did, or would do. */
+export interface ServerImport extends ClientImport {
+  readonly refreshTokens?: TokenImport
+}
+
+/** What the operator wants imported, and how. */
+export interface ImportSettings {
+  /** The table of models, if it has an unusual name. */
+  readonly table?: string | undefined
+  /** Scopes of clients without a list of their own. @default every scope of the options */
+  readonly scopes?: readonly string[] | undefined
+  readonly hex?: HexMeaning | undefined
+  readonly refreshTokens: boolean
+  /** Only says what it would do. */
+  readonly dryRun: boolean
+}
+
+interface Target {
+  readonly database: Database
+  readonly installed: ClientRegistry['installed']
+  readonly registrable: Registrable
+  readonly lifetimes: Lifetimes
+  /** Epoch seconds. */
+  now(): number
+  /** Is called with how far the import is. */
+  progress?(text: string): void
+}
+
+/**
+ * Imports the clients of another server, and its refresh tokens if they are wanted and its tables have them.
+ *
+ * @throws Error that names the table or the column that the other server lacks
+ */
+export const importServer = async (
+  { database, installed, registrable, lifetimes, now, progress }: Target,
+  peer: Peer,
+  source: Source,
+  { table, scopes, hex, refreshTokens, dryRun }: ImportSettings,
+): Promise<ServerImport> => {
+  const clients = await importClients(
+    { database, installed, now },
+    await peer.clients(source, { table, scopes }),
+    {
+      registrable,
+      scopes: scopes ?? registrable.scopes,
+      dryRun,
+      hex,
+      progress: (done) => progress?.(`imported ${done} clients`),
+    },
+  )
+  if (!refreshTokens || peer.refreshTokens === undefined) return clients
+  const tokens = peer.refreshTokens(source, { table, scopes })
+  const imported = await importRefreshTokens({ database, now }, tokens, {
+    clients: clients.clients,
+    lifetimes,
+    dryRun,
+    hex,
+    progress: (done) => progress?.(`read ${done} refresh tokens`),
+  })
+  return { ...clients, refreshTokens: imported }
+}

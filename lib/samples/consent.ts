@@ -1,0 +1,169 @@
+import type { PageModels } from '../pages/page-models.ts'
+import { client, hidden, logo, long, type Sample, scope, scopes, unverified } from './sample.ts'
+
+const consent: PageModels['consent'] = {
+  action: '/consent',
+  hidden,
+  client: {
+    ...client,
+    policyUri: 'https://desk.example.com/privacy',
+    tosUri: 'https://desk.example.com/terms',
+  },
+  username: 'alice@example.com',
+  scopes,
+  redirectTo: 'desk.example.com',
+  accountUrl: '/account',
+}
+const workspaces = [
+  { id: 'ws-1', name: 'Initech' },
+  { id: 'ws-2', name: 'Globex' },
+  { id: 'ws-3', name: 'Globex' },
+]
+const select: PageModels['select-account'] = {
+  action: '/select-account',
+  hidden,
+  client,
+  username: 'alice@example.com',
+}
+
+/** The consent page, and the one that asks for the account. */
+export const consentSamples: readonly Sample[] = [
+  { name: 'consent', page: 'consent', model: consent },
+  {
+    name: 'consent-logo',
+    page: 'consent',
+    model: { ...consent, client: { ...consent.client, logoUrl: logo } },
+  },
+  {
+    name: 'consent-simple',
+    page: 'consent',
+    model: {
+      ...consent,
+      scopes: [
+        scope('openid', 'See who you are', 'identity', { data: ['Alice Liddell', 'alice@example.com'] }),
+      ],
+    },
+  },
+  {
+    name: 'consent-first',
+    page: 'consent',
+    model: { ...consent, scopes: consent.scopes.map((each) => ({ ...each, isNew: false })) },
+  },
+  {
+    name: 'consent-app',
+    page: 'consent',
+    model: { ...consent, client: { ...client, host: '' }, redirectTo: undefined },
+  },
+  {
+    name: 'consent-small',
+    page: 'consent',
+    model: {
+      ...consent,
+      client: unverified,
+      scopes: consent.scopes.slice(0, 1),
+      accountUrl: undefined,
+    },
+  },
+  {
+    name: 'consent-details',
+    page: 'consent',
+    model: {
+      ...consent,
+      scopes: consent.scopes.slice(0, 1),
+      details: [
+        {
+          detail: { type: 'payment' },
+          description: 'Make a payment from your account',
+          fields: [
+            { label: 'Amount', value: '€123.50' },
+            { label: 'To', value: 'Merchant A, DE02 1001 0010 9307 1186 03' },
+            { label: 'Reference', value: 'Ref Number Merchant '.repeat(6) },
+          ],
+        },
+        {
+          detail: { type: 'account_information' },
+          description: 'See your account',
+          language: 'en',
+          fields: [{ label: 'actions', value: 'list_accounts, read_balances, read_transactions' }],
+        },
+      ],
+    },
+  },
+  {
+    name: 'consent-resources',
+    page: 'consent',
+    model: {
+      ...consent,
+      client: unverified,
+      scopes: [
+        scope('notes:read', 'Read your notes', 'read', {
+          resources: ['Notes MCP server', 'app.example.com/v1'],
+        }),
+        scope('notes:write', 'Change your notes', 'change', {
+          resources: ['Notes MCP server'],
+          optional: true,
+        }),
+        scope('resource', 'Use Calendar', 'other'),
+      ],
+    },
+  },
+  {
+    name: 'consent-long',
+    page: 'consent',
+    model: {
+      ...consent,
+      client: { ...client, name: long, host: `${long}.example` },
+      username: `${long}@example.com`,
+      scopes: [
+        scope('x', long, 'read', {
+          optional: true,
+          isNew: true,
+          isHighRisk: true,
+          details: long,
+          data: [long],
+          resources: [long],
+        }),
+        scope('y', long, 'change', { isNew: true, isHighRisk: true, language: 'de', details: long }),
+      ],
+      redirectTo: `${long}.example`,
+    },
+  },
+  { name: 'consent-account', page: 'consent', model: { ...consent, notice: 'account' } },
+  { name: 'consent-changed', page: 'consent', model: { ...consent, notice: 'changed' } },
+  {
+    name: 'consent-organization',
+    page: 'consent',
+    model: { ...consent, organizations: { choices: workspaces.slice(0, 1) } },
+  },
+  {
+    name: 'consent-organizations',
+    page: 'consent',
+    model: { ...consent, organizations: { choices: workspaces, chosen: 'ws-2' } },
+  },
+  {
+    name: 'consent-organizations-gone',
+    page: 'consent',
+    model: { ...consent, organizations: { choices: workspaces, error: 'gone' } },
+  },
+  {
+    name: 'consent-organizations-long',
+    page: 'consent',
+    model: {
+      ...consent,
+      client: { ...client, name: long },
+      organizations: { choices: ['a', 'b'].map((id) => ({ id: long + id, name: long })), error: 'missing' },
+    },
+  },
+  {
+    name: 'consent-organizations-only',
+    page: 'consent',
+    model: { ...consent, scopes: [], organizations: { choices: workspaces, only: true } },
+  },
+  { name: 'select-account', page: 'select-account', model: select },
+  {
+    name: 'select-account-long',
+    page: 'select-account',
+    model: { ...select, client: unverified, username: `${long}@example.com` },
+  },
+  { name: 'consent-device', page: 'consent', model: { ...consent, redirectTo: undefined, device: true } },
+]
