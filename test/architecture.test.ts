@@ -183,9 +183,9 @@ function loadedBy(file: string, files: ReadonlyMap<string, string>): string[] {
   return [...loaded]
 }
 
-/** A feature loads its tools only when the command line asks for them. */
+/** A feature loads its tools only for the command line, and its checks only after the start. */
 const isLoadedOnDemand = (file: string, target: string) =>
-  /^lib\/features\/[^/]+\/index\.ts$/.test(file) && target.endsWith('/tools.ts')
+  /^lib\/features\/[^/]+\/index\.ts$/.test(file) && /\/(?:tools|checks)\.ts$/.test(target)
 
 /** The files of tools that a host loads with `latchkey`. */
 const loadedTools = (files: ReadonlyMap<string, string>): string[] =>
@@ -217,9 +217,9 @@ test('a tool that the server loads through another file is found', () => {
   const files = {
     'lib/index.ts': `export { authRouter } from './router.ts'`,
     'lib/router.ts': `import type { Sample } from './samples/sample.ts'\nimport './doctor/start.ts'`,
-    'lib/doctor/start.ts': `import './requests.ts'\nimport './check.ts'`,
+    'lib/doctor/start.ts': `import './requests.ts'\nimport './clients.ts'`,
     'lib/doctor/requests.ts': `const load = () => import('../import/peers.ts')`,
-    'lib/doctor/check.ts': '',
+    'lib/doctor/clients.ts': '',
     'lib/import/peers.ts': '',
     'lib/samples/sample.ts': '',
   }

@@ -1,3 +1,4 @@
+import { passkeysPath } from '../../lib/features/passkeys/passkeys-page.ts'
 import type { AuthEvent } from '../../lib/index.ts'
 import {
   type Authenticator,
@@ -12,7 +13,7 @@ import { claimsOf, codeOf } from '../support/outcomes.ts'
 import { type Answer, RawBrowser } from '../support/raw-browser.ts'
 import { ada, answerOf, bob, redeem } from '../support/tokens.ts'
 
-const page = '/oauth/account/passkeys'
+const page = `/oauth${passkeysPath}`
 const failed = 'That passkey didn’t work'
 
 let host: Host

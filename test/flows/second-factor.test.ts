@@ -1,4 +1,5 @@
 import supertest from 'supertest'
+import { codePath } from '../../lib/features/second-factor/pending-login.ts'
 import type { AuthEvent, SecondFactor } from '../../lib/index.ts'
 import { stopClock } from '../support/clock.ts'
 import { codesFor, deviceClients, openCode, poll } from '../support/device.ts'
@@ -63,7 +64,7 @@ describe('a second factor of the host', () => {
   /** The page that asks for the code, after the right password. */
   const codePage = async (agent = new RawBrowser(host.app), path = url(), user = ada): Promise<Answer> => {
     const page = await agent.signIn(await agent.open(path), user.email, user.password)
-    expect(page.url.pathname).toBe('/oauth/second-factor')
+    expect(page.url.pathname).toBe(`/oauth${codePath}`)
     return page
   }
   const unavailable = (): Promise<never> => Promise.reject(Object.assign(new Error('away'), { status: 503 }))

@@ -1,4 +1,5 @@
 import { Secret, TOTP } from 'otpauth'
+import { settingsPath } from '../../lib/features/second-factor/settings-page.ts'
 import type { AuthEvent, AuthRouterOptions } from '../../lib/index.ts'
 import { type Clock, stopClock } from '../support/clock.ts'
 import { authorizeUrl, type Host, startHost } from '../support/host.ts'
@@ -40,7 +41,7 @@ beforeEach(async () => {
 })
 afterEach(() => jest.restoreAllMocks())
 
-const settings = '/oauth/account/second-factor'
+const settings = `/oauth${settingsPath}`
 const send = (agent: RawBrowser, page: Answer, fields: Record<string, string>): Promise<Answer> =>
   agent.submit(page, 'name="code"', fields)
 const codeAt = (secret: string): string =>
