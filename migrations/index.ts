@@ -39,6 +39,6 @@ export const migrations: ReadonlyMap<string, SchemaChange> = new Map([
   ['014_client_logos', clientLogos],
   ['015_device_codes', deviceCodes],
   ['016_events', events],
-  ['019_client_owners', clientOwners],
-  ['020_imported_secrets', importedSecrets],
+  ['017_client_owners', clientOwners],
+  ['018_imported_secrets', importedSecrets],
 ])
