@@ -1,10 +1,12 @@
 import type { SchemaChange } from '../migrations/migration.ts'
 import type { PendingRequestKind } from './authorization/context.ts'
 import type { AuthorizationServer, ServerSetup } from './authorization-server.ts'
+import type { Check, MountedSubject } from './check.ts'
 import type { ClientData } from './clients/register.ts'
 import type { Command, CommandContext, InspectedToken } from './command.ts'
 import type { Database } from './database/types.ts'
 import type { LoginPage } from './endpoints/login-form.ts'
+import type { OperatorPage } from './endpoints/operator-page.ts'
 import type { Grant } from './grants/grant.ts'
 import type { Context, Incoming, PageContext } from './http/context.ts'
 import type { Endpoint } from './http/route.ts'
@@ -97,6 +99,15 @@ export interface ActiveFeature {
   readonly signInSteps?: readonly SignInStep[]
   /** Pages of the account. */
   readonly accountPages?: readonly AccountPage[]
+  /** Pages for the people who operate the server. They are served if a feature lets operators in. */
+  readonly operatorPages?: readonly OperatorPage[]
+  /**
+   * Lets operators in.
+   *
+   * @param others the pages of the other features
+   * @returns the endpoints of these and its own pages
+   */
+  operatorArea?(others: readonly OperatorPage[]): readonly Endpoint<PageContext>[]
   /** Fields of the discovery document (RFC 8414 §2). */
   readonly metadata?: Readonly<Record<string, unknown>>
   /** What the host gets on the router, such as `oauth.developers`. */
@@ -121,6 +132,8 @@ export interface TokenCommands {
 export interface FeatureTools {
   readonly commands?: readonly Command[]
   readonly tokens?: TokenCommands
+  /** What `latchkey doctor` asks the running server. */
+  readonly checks?: readonly Check<MountedSubject>[]
   /** Every state of its pages. */
   readonly samples?: readonly Sample[]
 }
@@ -134,6 +147,8 @@ export interface Feature<Option = unknown> {
   /** Its tables. They exist in every database, whether the feature is on or off. */
   readonly migrations: ReadonlyMap<string, SchemaChange>
   readonly texts: FeatureTexts
+  /** The texts of its pages for operators, which are in English and whose names begin with `operator-`. @default none */
+  readonly operatorTexts?: Readonly<Record<string, string>>
   /** Undefined if it stores nothing about users. */
   readonly userData: UserData | undefined
   /** Undefined if it stores nothing about clients. */

@@ -3,7 +3,8 @@ import { deepStrictEqual, ok } from 'node:assert'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { parseSync } from '@swc/core'
-import { checks as doctorChecks } from '../lib/doctor/index.ts'
+import { loadTools } from '../lib/cli/tools.ts'
+import { checks as checksOfCore } from '../lib/doctor/index.ts'
 import { createEndpoints } from '../lib/endpoints/index.ts'
 import { resolveOptions } from '../lib/options/resolve.ts'
 import { clientMetadataNames } from '../lib/protocol/client-metadata.ts'
@@ -165,6 +166,8 @@ const checkTitles = (page: string): number => {
 }
 
 /** A database that does not answer is found before any check. */
+const doctorChecks = [...checksOfCore, ...(await loadTools()).flatMap(({ checks = [] }) => checks)]
+
 const checkDoctor = (): void => {
   const rows = all(section('docs/doctor.md', 'Checks'), /^\| (`[^|]+) \|/gm)
   const shown = rows.flatMap((cell) => all(cell, /`([\w-]+)`/g))

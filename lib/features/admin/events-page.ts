@@ -1,3 +1,5 @@
+import type { OperatorContext, OperatorPage } from '../../endpoints/operator-page.ts'
+import { iso } from '../../endpoints/page-values.ts'
 import { queryParameters } from '../../http/form.ts'
 import { ownPath } from '../../http/urls.ts'
 import {
@@ -9,8 +11,6 @@ import {
   type PlacedEvent,
 } from '../../repositories/index.ts'
 import { isLookup } from '../../users/users.ts'
-import { iso } from '../page-values.ts'
-import { type AdminContext, adminEndpoint, sectionsOf } from './admin-endpoint.ts'
 
 const path = '/admin/events'
 
@@ -46,7 +46,7 @@ interface FoundEvents {
 
 /** Searches a thousand events at most, so that a filter that finds few does not read the whole table. */
 const search = async (
-  { server }: AdminContext,
+  { server }: OperatorContext,
   filter: Filter,
   before: EventPlace | undefined,
 ): Promise<FoundEvents> => {
@@ -65,7 +65,7 @@ const search = async (
 
 const shown = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
-const show = async (context: AdminContext): Promise<void> => {
+const show = async (context: OperatorContext): Promise<void> => {
   const { server, req } = context
   const parameters = queryParameters(req)
   const filter: Filter = {
@@ -80,8 +80,8 @@ const show = async (context: AdminContext): Promise<void> => {
   const { errorId, ...others } = filter
   const given = Object.entries({ ...others, error_id: errorId }).filter(([, value]) => value !== '')
   const query = Object.fromEntries(given)
-  context.send('admin-events', {
-    sections: sectionsOf(context, 'events'),
+  context.send('operator-events', {
+    sections: context.sections,
     isOn,
     action: ownPath(server, path),
     filter,
@@ -100,4 +100,8 @@ const show = async (context: AdminContext): Promise<void> => {
 }
 
 /** The stored events, newest first. */
-export const adminEventsEndpoint = adminEndpoint(path, { GET: show })
+export const eventsPage: OperatorPage = {
+  path,
+  section: 'events',
+  GET: show,
+}

@@ -1,7 +1,7 @@
 import { clientAuthMethodsOf } from '../../client-auth/index.ts'
 import type { ClientFieldChoices, ClientFieldNames } from '../../clients/client-form.ts'
+import type { OperatorContext } from '../../endpoints/operator-page.ts'
 import { grantsOf } from '../../grants/index.ts'
-import type { AdminContext } from './admin-endpoint.ts'
 
 /** The fields of a registered client. */
 export const editFields: ClientFieldNames = [
@@ -15,7 +15,7 @@ export const newFields: ClientFieldNames = ['client_id', ...editFields]
 
 /** What a client may be registered for: what is turned on, and what it has already. */
 export const choicesFor = (
-  { server }: AdminContext,
+  { server }: OperatorContext,
   registered: readonly string[] = [],
 ): ClientFieldChoices => ({
   token_endpoint_auth_method: ['', ...clientAuthMethodsOf(server).map(({ name }) => name)],

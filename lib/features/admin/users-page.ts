@@ -1,10 +1,21 @@
 import { connectedClientsPage } from '../../account/connected-clients.ts'
 import { disconnectClient } from '../../account/disconnect-client.ts'
 import { revokeAllOf } from '../../account/user-lifecycle.ts'
+import {
+  leaveOperatorOutcome,
+  noticeOf,
+  type OperatorContext,
+  type OperatorPage,
+  type OperatorSubmission,
+  operatorForm,
+  submittedForm,
+  takeOperatorOutcome,
+} from '../../endpoints/operator-page.ts'
+import { iso, pageNumberOf } from '../../endpoints/page-values.ts'
 import { queryParameters } from '../../http/form.ts'
 import { redirectToPage } from '../../http/send.ts'
 import { ownPath } from '../../http/urls.ts'
-import type { AdminPageModels } from '../../pages/admin-page-models.ts'
+import type { PageModels } from '../../pages/page-models.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
 import {
   findAuthorization,
@@ -15,23 +26,11 @@ import {
 } from '../../repositories/index.ts'
 import { end } from '../../sessions/browser-logins.ts'
 import { isLookup, type User } from '../../users/users.ts'
-import { iso, pageNumberOf } from '../page-values.ts'
-import {
-  type AdminContext,
-  type AdminSubmission,
-  adminEndpoint,
-  adminForm,
-  leaveAdminOutcome,
-  noticeOf,
-  sectionsOf,
-  submittedForm,
-  takeAdminOutcome,
-} from './admin-endpoint.ts'
 
 const path = '/admin/users'
 const notices = ['removed', 'revoked', 'signed-out', 'ended'] as const
 
-type ShownUser = NonNullable<AdminPageModels['admin-users']['user']>
+type ShownUser = NonNullable<PageModels['operator-users']['user']>
 
 /** Whom the page is about: a link names the subject, a search an id or a login name. */
 interface Asked {
@@ -39,7 +38,7 @@ interface Asked {
   readonly user: User | undefined
 }
 
-const find = async ({ server }: AdminContext, parameters: Parameters): Promise<Asked | undefined> => {
+const find = async ({ server }: OperatorContext, parameters: Parameters): Promise<Asked | undefined> => {
   const subject = parameters.optional('subject', 255)
   const query = parameters.optional('q', 255)?.trim()
   const asked = subject ?? query
@@ -50,7 +49,7 @@ const find = async ({ server }: AdminContext, parameters: Parameters): Promise<A
 }
 
 const clientsOf = async (
-  context: AdminContext,
+  context: OperatorContext,
   subject: string,
   asked: number,
 ): Promise<Pick<ShownUser, 'clients' | 'previousUrl' | 'nextUrl'>> => {
@@ -63,7 +62,7 @@ const clientsOf = async (
       url: ownPath(server, '/admin/client', { client_id: clientId }),
       since: iso(since),
       lastUsed: iso(lastUsed),
-      end: adminForm(context, path, 'remove', {
+      end: operatorForm(context, path, 'remove', {
         subject,
         client_id: clientId,
         ...(organization !== undefined && { organization }),
@@ -75,7 +74,7 @@ const clientsOf = async (
 }
 
 const overview = async (
-  context: AdminContext,
+  context: OperatorContext,
   { subject, user }: Asked,
   parameters: Parameters,
 ): Promise<ShownUser> => {
@@ -90,7 +89,7 @@ const overview = async (
     authorizations: authorizations.map(({ id, clientId, scopes, createdAt, lastUsedAt }) => ({
       ...{ id, client: clientId, scopes, since: iso(createdAt) },
       lastUsed: lastUsedAt === null ? undefined : iso(lastUsedAt),
-      end: adminForm(context, path, 'revoke', { subject, authorization: id }),
+      end: operatorForm(context, path, 'revoke', { subject, authorization: id }),
     })),
     logins: logins.map(({ sid, authTime, amr, expiresAt, endedAt }) => ({
       since: iso(authTime),
@@ -99,37 +98,37 @@ const overview = async (
       ended: endedAt === null ? undefined : iso(endedAt),
       end:
         endedAt === null && expiresAt > now()
-          ? adminForm(context, path, 'sign-out', { subject, sid })
+          ? operatorForm(context, path, 'sign-out', { subject, sid })
           : undefined,
     })),
-    endAll: adminForm(context, path, 'end', { subject }),
+    endAll: operatorForm(context, path, 'end', { subject }),
     eventsUrl: server.eventLog && ownPath(server, '/admin/events', { user: subject }),
   }
 }
 
-const show = async (context: AdminContext): Promise<void> => {
+const show = async (context: OperatorContext): Promise<void> => {
   const { server, req } = context
   const parameters = queryParameters(req)
   const asked = await find(context, parameters)
-  context.send('admin-users', {
-    sections: sectionsOf(context, 'users'),
+  context.send('operator-users', {
+    sections: context.sections,
     query: parameters.optional('q', 255) ?? asked?.subject ?? '',
     action: ownPath(server, path),
     findsNames: server.users.findByUsername !== undefined,
     user: asked && (await overview(context, asked, parameters)),
-    notice: asked && noticeOf(takeAdminOutcome(context, `user ${asked.subject}`), notices),
+    notice: asked && noticeOf(takeOperatorOutcome(context, `user ${asked.subject}`), notices),
   })
 }
 
-type About = AdminSubmission<'subject' | 'client_id' | 'organization' | 'authorization' | 'sid'>['about']
+type About = OperatorSubmission<'subject' | 'client_id' | 'organization' | 'authorization' | 'sid'>['about']
 
 /** One act on a user: what it ends, and the notice that it has. What has ended meanwhile is no error. */
 interface UserAct {
   readonly notice: (typeof notices)[number]
-  run(context: AdminContext, subject: string, about: About): Promise<void>
+  run(context: OperatorContext, subject: string, about: About): Promise<void>
 }
 
-const by = ({ actor }: AdminContext) => (actor === undefined ? {} : { actor })
+const by = ({ actor }: OperatorContext) => (actor === undefined ? {} : { actor })
 
 const acts = {
   remove: {
@@ -168,16 +167,21 @@ const acts = {
 
 type ActName = keyof typeof acts
 
-const submit = async (context: AdminContext): Promise<void> => {
+const submit = async (context: OperatorContext): Promise<void> => {
   const names = ['subject', 'client_id', 'organization', 'authorization', 'sid'] as const
   const { act, about } = submittedForm(context, names)
   const { subject = '' } = about
   // The CSRF token allows no other act.
   const { notice, run }: UserAct = acts[act as ActName]
   await run(context, subject, about)
-  leaveAdminOutcome(context, `user ${subject}`, { act: notice })
+  leaveOperatorOutcome(context, `user ${subject}`, { act: notice })
   redirectToPage(context.res, ownPath(context.server, path, { subject }))
 }
 
 /** A user's clients, authorizations and logins. Each can be ended. */
-export const adminUsersEndpoint = adminEndpoint(path, { GET: show, POST: submit })
+export const usersPage: OperatorPage = {
+  path,
+  section: 'users',
+  GET: show,
+  POST: submit,
+}

@@ -7,38 +7,37 @@ import {
   typedClient,
 } from '../../clients/client-form.ts'
 import type { ClientRegistration } from '../../clients/register.ts'
+import {
+  leaveOperatorOutcome,
+  type OperatorContext,
+  type OperatorPage,
+  operatorForm,
+  submittedForm,
+} from '../../endpoints/operator-page.ts'
 import { redirectToPage } from '../../http/send.ts'
 import { ownPath } from '../../http/urls.ts'
 import type { OAuthError } from '../../protocol/errors.ts'
-import {
-  type AdminContext,
-  adminEndpoint,
-  adminForm,
-  clientsFor,
-  leaveAdminOutcome,
-  sectionsOf,
-  submittedForm,
-} from './admin-endpoint.ts'
+import { clientsFor } from './area.ts'
 import { choicesFor, newFields as names } from './client-fields.ts'
 
 const path = '/admin/new-client'
 
-const showForm = (context: AdminContext, typed: TypedClient, error?: OAuthError): void => {
+const showForm = (context: OperatorContext, typed: TypedClient, error?: OAuthError): void => {
   const choices = choicesFor(context)
   const model = {
-    sections: sectionsOf(context, 'clients'),
+    sections: context.sections,
     form: clientForm({ names, typed, choices, error }),
-    save: adminForm(context, path, 'create'),
+    save: operatorForm(context, path, 'create'),
     cancelUrl: ownPath(context.server, '/admin'),
   }
-  context.send('admin-new-client', model, { status: error?.status ?? 200 })
+  context.send('operator-new-client', model, { status: error?.status ?? 200 })
 }
 
 const usual = { grant_types: ['authorization_code', 'refresh_token'] }
 
-const show = (context: AdminContext): void => showForm(context, { ...typedAs(usual, names), other: '' })
+const show = (context: OperatorContext): void => showForm(context, { ...typedAs(usual, names), other: '' })
 
-const create = async (context: AdminContext): Promise<void> => {
+const create = async (context: OperatorContext): Promise<void> => {
   const { form } = submittedForm(context, [])
   const typed = typedClient(form, names, choicesFor(context))
   try {
@@ -47,7 +46,7 @@ const create = async (context: AdminContext): Promise<void> => {
     const given = { ...members, ...(client_id && { client_id }) } as ClientRegistration
     const client = await clientsFor(context).create(given)
     const outcome = { act: 'created', secret: client.client_secret }
-    leaveAdminOutcome(context, `client ${client.client_id}`, outcome)
+    leaveOperatorOutcome(context, `client ${client.client_id}`, outcome)
     redirectToPage(context.res, ownPath(context.server, '/admin/client', { client_id: client.client_id }))
   } catch (error) {
     if (!isFormError(error)) throw error
@@ -56,4 +55,9 @@ const create = async (context: AdminContext): Promise<void> => {
 }
 
 /** Registers a client. */
-export const adminNewClientEndpoint = adminEndpoint(path, { GET: show, POST: create })
+export const newClientPage: OperatorPage = {
+  path,
+  section: 'clients',
+  GET: show,
+  POST: create,
+}

@@ -1,28 +1,27 @@
+import {
+  leaveOperatorOutcome,
+  noticeOf,
+  type OperatorContext,
+  type OperatorPage,
+  operatorForm,
+  submittedForm,
+  takeOperatorOutcome,
+} from '../../endpoints/operator-page.ts'
+import { iso } from '../../endpoints/page-values.ts'
 import { redirectToPage } from '../../http/send.ts'
 import { ownPath } from '../../http/urls.ts'
 import { rotateKeys } from '../../keys/key-rotation.ts'
 import { withStates } from '../../keys/key-schedule.ts'
 import { signingAlgorithms } from '../../protocol/client-metadata.ts'
 import { listSigningKeys } from '../../repositories/index.ts'
-import { iso } from '../page-values.ts'
-import {
-  type AdminContext,
-  adminEndpoint,
-  adminForm,
-  leaveAdminOutcome,
-  noticeOf,
-  sectionsOf,
-  submittedForm,
-  takeAdminOutcome,
-} from './admin-endpoint.ts'
 
 const path = '/admin/keys'
 
-const show = async (context: AdminContext): Promise<void> => {
+const show = async (context: OperatorContext): Promise<void> => {
   const { database, now } = context.server
   const keys = withStates(await listSigningKeys(database), now())
-  context.send('admin-keys', {
-    sections: sectionsOf(context, 'keys'),
+  context.send('operator-keys', {
+    sections: context.sections,
     keys: keys.map(({ kid, algorithm, state, createdAt, activeAt, retiredAt }) => ({
       id: kid,
       algorithm,
@@ -31,12 +30,12 @@ const show = async (context: AdminContext): Promise<void> => {
       signsFrom: iso(activeAt),
       publishedUntil: retiredAt === null ? undefined : iso(retiredAt),
     })),
-    rotate: adminForm(context, path, 'rotate'),
-    notice: noticeOf(takeAdminOutcome(context, 'keys'), ['rotated']),
+    rotate: operatorForm(context, path, 'rotate'),
+    notice: noticeOf(takeOperatorOutcome(context, 'keys'), ['rotated']),
   })
 }
 
-const rotate = async (context: AdminContext): Promise<void> => {
+const rotate = async (context: OperatorContext): Promise<void> => {
   submittedForm(context, [])
   const { server, info, actor } = context
   const options = {
@@ -45,9 +44,14 @@ const rotate = async (context: AdminContext): Promise<void> => {
       server.events.announce('key.published', info, { ...key, ...(actor !== undefined && { actor }) }),
   }
   await rotateKeys(server.database, options, { algorithms: signingAlgorithms, now: server.now() })
-  leaveAdminOutcome(context, 'keys', { act: 'rotated' })
+  leaveOperatorOutcome(context, 'keys', { act: 'rotated' })
   redirectToPage(context.res, ownPath(server, path))
 }
 
 /** The signing keys; publishes the next ones. */
-export const adminKeysEndpoint = adminEndpoint(path, { GET: show, POST: rotate })
+export const keysPage: OperatorPage = {
+  path,
+  section: 'keys',
+  GET: show,
+  POST: rotate,
+}

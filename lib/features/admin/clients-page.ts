@@ -1,14 +1,13 @@
 import type { RegisteredClient } from '../../clients/administration.ts'
+import {
+  type OperatorContext,
+  type OperatorPage,
+  takeOperatorOutcome,
+} from '../../endpoints/operator-page.ts'
 import { queryParameters } from '../../http/form.ts'
 import { ownPath } from '../../http/urls.ts'
-import type { ClientMarks } from '../../pages/admin-page-models.ts'
-import {
-  type AdminContext,
-  adminEndpoint,
-  clientsFor,
-  sectionsOf,
-  takeAdminOutcome,
-} from './admin-endpoint.ts'
+import { clientsFor } from './area.ts'
+import type { ClientMarks } from './models.ts'
 
 /** Clients on one page. */
 const pageSize = 50
@@ -20,7 +19,7 @@ export const marksOf = ({ disabled, self_described, first_party }: RegisteredCli
   firstParty: first_party,
 })
 
-const show = async (context: AdminContext): Promise<void> => {
+const show = async (context: OperatorContext): Promise<void> => {
   const { server, req } = context
   const parameters = queryParameters(req)
   const search = parameters.optional('q', 255)?.trim()
@@ -29,9 +28,9 @@ const show = async (context: AdminContext): Promise<void> => {
   const clients = found.slice(0, pageSize)
   const query: Record<string, string> = search ? { q: search } : {}
   const last = found.length > pageSize ? clients.at(-1)?.client_id : undefined
-  const outcome = takeAdminOutcome(context, 'clients')
-  context.send('admin-clients', {
-    sections: sectionsOf(context, 'clients'),
+  const outcome = takeOperatorOutcome(context, 'clients')
+  context.send('operator-clients', {
+    sections: context.sections,
     query: search ?? '',
     action: ownPath(server, '/admin'),
     clients: clients.map((client) => ({
@@ -48,4 +47,8 @@ const show = async (context: AdminContext): Promise<void> => {
 }
 
 /** The registered clients. */
-export const adminClientsEndpoint = adminEndpoint('/admin', { GET: show })
+export const clientsPage: OperatorPage = {
+  path: '/admin',
+  section: 'clients',
+  GET: show,
+}

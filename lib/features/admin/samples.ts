@@ -1,15 +1,16 @@
-import type { AdminForm, AdminPageModels, AdminSection } from '../pages/admin-page-models.ts'
-import type { ClientForm } from '../pages/client-form-models.ts'
-import { long, type Sample } from './sample.ts'
+import type { ClientForm } from '../../pages/client-form-models.ts'
+import type { OperatorForm, OperatorSection } from '../../pages/operator-page-model.ts'
+import type { PageModels } from '../../pages/page-models.ts'
+import { long, type Sample } from '../../samples/sample.ts'
 
-const sections = (present: AdminSection['kind']): AdminSection[] =>
-  (['clients', 'requests', 'users', 'keys', 'events'] as const).map((kind) => ({
-    kind,
-    url: kind === 'clients' ? '/admin' : `/admin/${kind}`,
-    isCurrent: kind === present,
+const sections = (present: string): OperatorSection[] =>
+  ['clients', 'requests', 'users', 'keys', 'events'].map((name) => ({
+    name,
+    url: name === 'clients' ? '/admin' : `/admin/${name}`,
+    isCurrent: name === present,
   }))
 
-const form = (act: string): AdminForm => ({ action: '/admin', hidden: { act, csrf_token: 'sample' } })
+const form = (act: string): OperatorForm => ({ action: '/admin', hidden: { act, csrf_token: 'sample' } })
 const time = '2026-11-21T09:41:00.000Z'
 const earlier = '2026-03-02T08:00:00.000Z'
 
@@ -38,7 +39,7 @@ const inputs: ClientForm['inputs'] = [
 const refused = 'redirect_uri must not have a fragment'
 const wrong = 'other must be JSON'
 
-const clients: AdminPageModels['admin-clients'] = {
+const clients: PageModels['operator-clients'] = {
   sections: sections('clients'),
   query: '',
   action: '/admin',
@@ -60,7 +61,7 @@ const clients: AdminPageModels['admin-clients'] = {
   ],
   newUrl: '/admin/new-client',
 }
-const client: AdminPageModels['admin-client'] = {
+const client: PageModels['operator-client'] = {
   sections: sections('clients'),
   name: 'Order Desk',
   id: 'desk',
@@ -76,7 +77,7 @@ const client: AdminPageModels['admin-client'] = {
   removeUrl: '/admin/delete-client?client_id=desk',
   eventsUrl: '/admin/events?client=desk',
 }
-const request: AdminPageModels['admin-requests']['requests'][number] = {
+const request: PageModels['operator-requests']['requests'][number] = {
   name: 'Order Desk',
   id: '6b1f0c1e-8a53-4a1e-9d5c-0c7f3a3f2b11',
   url: '/admin/client?client_id=desk',
@@ -92,7 +93,7 @@ const request: AdminPageModels['admin-requests']['requests'][number] = {
   approve: form('approve'),
   refuse: form('refuse'),
 }
-const removal: AdminPageModels['admin-delete-client'] = {
+const removal: PageModels['operator-delete-client'] = {
   sections: sections('clients'),
   name: 'Order Desk',
   id: 'desk',
@@ -102,7 +103,7 @@ const removal: AdminPageModels['admin-delete-client'] = {
   remove: form('delete'),
   cancelUrl: '/admin/client?client_id=desk',
 }
-const user: NonNullable<AdminPageModels['admin-users']['user']> = {
+const user: NonNullable<PageModels['operator-users']['user']> = {
   id: '10032',
   username: 'alice@example.com',
   clients: [
@@ -128,13 +129,13 @@ const user: NonNullable<AdminPageModels['admin-users']['user']> = {
   endAll: form('end'),
   eventsUrl: '/admin/events?user=10032',
 }
-const users: AdminPageModels['admin-users'] = {
+const users: PageModels['operator-users'] = {
   sections: sections('users'),
   query: '',
   action: '/admin/users',
   findsNames: true,
 }
-const keys: AdminPageModels['admin-keys'] = {
+const keys: PageModels['operator-keys'] = {
   sections: sections('keys'),
   keys: (['verifying', 'signing', 'next'] as const).map((kind, index) => ({
     id: `key-${index}`,
@@ -147,7 +148,7 @@ const keys: AdminPageModels['admin-keys'] = {
   rotate: form('rotate'),
 }
 const filter = { user: '', client: 'desk', type: '', errorId: '' }
-const events: AdminPageModels['admin-events'] = {
+const events: PageModels['operator-events'] = {
   sections: sections('events'),
   isOn: true,
   action: '/admin/events',
@@ -169,11 +170,11 @@ const events: AdminPageModels['admin-events'] = {
 }
 
 /** Every state of every admin page. */
-export const adminSamples: readonly Sample[] = [
-  { name: 'admin-clients', page: 'admin-clients', model: clients },
+export const samples: readonly Sample[] = [
+  { name: 'operator-clients', page: 'operator-clients', model: clients },
   {
-    name: 'admin-clients-long',
-    page: 'admin-clients',
+    name: 'operator-clients-long',
+    page: 'operator-clients',
     model: {
       ...clients,
       query: long,
@@ -183,10 +184,10 @@ export const adminSamples: readonly Sample[] = [
       nextUrl: '/admin?after=desk',
     },
   },
-  { name: 'admin-clients-empty', page: 'admin-clients', model: { ...clients, clients: [] } },
+  { name: 'operator-clients-empty', page: 'operator-clients', model: { ...clients, clients: [] } },
   {
-    name: 'admin-new-client',
-    page: 'admin-new-client',
+    name: 'operator-new-client',
+    page: 'operator-new-client',
     model: {
       sections: sections('clients'),
       form: { inputs: [{ name: 'client_id', kind: 'text', value: '' }, ...inputs] },
@@ -195,8 +196,8 @@ export const adminSamples: readonly Sample[] = [
     },
   },
   {
-    name: 'admin-new-client-refused',
-    page: 'admin-new-client',
+    name: 'operator-new-client-refused',
+    page: 'operator-new-client',
     model: {
       sections: sections('clients'),
       form: {
@@ -210,10 +211,10 @@ export const adminSamples: readonly Sample[] = [
       cancelUrl: '/admin',
     },
   },
-  { name: 'admin-client', page: 'admin-client', model: client },
+  { name: 'operator-client', page: 'operator-client', model: client },
   {
-    name: 'admin-client-secret',
-    page: 'admin-client',
+    name: 'operator-client-secret',
+    page: 'operator-client',
     model: {
       ...client,
       secretExpires: time,
@@ -223,8 +224,8 @@ export const adminSamples: readonly Sample[] = [
     },
   },
   {
-    name: 'admin-client-refused',
-    page: 'admin-client',
+    name: 'operator-client-refused',
+    page: 'operator-client',
     model: {
       ...client,
       name: long,
@@ -245,11 +246,11 @@ export const adminSamples: readonly Sample[] = [
       },
     },
   },
-  { name: 'admin-client-stale', page: 'admin-client', model: { ...client, notice: 'stale' } },
-  { name: 'admin-delete-client', page: 'admin-delete-client', model: removal },
+  { name: 'operator-client-stale', page: 'operator-client', model: { ...client, notice: 'stale' } },
+  { name: 'operator-delete-client', page: 'operator-delete-client', model: removal },
   {
-    name: 'admin-requests',
-    page: 'admin-requests',
+    name: 'operator-requests',
+    page: 'operator-requests',
     model: {
       sections: sections('requests'),
       requests: [request, { ...request, isChange: true }],
@@ -257,8 +258,8 @@ export const adminSamples: readonly Sample[] = [
     },
   },
   {
-    name: 'admin-requests-long',
-    page: 'admin-requests',
+    name: 'operator-requests-long',
+    page: 'operator-requests',
     model: {
       sections: sections('requests'),
       requests: [{ ...request, name: long, id: long, owner: long, facts: [['redirect_uris', long]] }],
@@ -267,19 +268,19 @@ export const adminSamples: readonly Sample[] = [
     },
   },
   {
-    name: 'admin-requests-none',
-    page: 'admin-requests',
+    name: 'operator-requests-none',
+    page: 'operator-requests',
     model: { sections: sections('requests'), requests: [] },
   },
-  { name: 'admin-users', page: 'admin-users', model: users },
+  { name: 'operator-users', page: 'operator-users', model: users },
   {
-    name: 'admin-users-user',
-    page: 'admin-users',
+    name: 'operator-users-user',
+    page: 'operator-users',
     model: { ...users, query: 'alice@example.com', user, notice: 'revoked' },
   },
   {
-    name: 'admin-users-unknown',
-    page: 'admin-users',
+    name: 'operator-users-unknown',
+    page: 'operator-users',
     model: {
       ...users,
       query: long,
@@ -295,12 +296,12 @@ export const adminSamples: readonly Sample[] = [
       },
     },
   },
-  { name: 'admin-keys', page: 'admin-keys', model: { ...keys, notice: 'rotated' } },
-  { name: 'admin-events', page: 'admin-events', model: events },
+  { name: 'operator-keys', page: 'operator-keys', model: { ...keys, notice: 'rotated' } },
+  { name: 'operator-events', page: 'operator-events', model: events },
   {
-    name: 'admin-events-none',
-    page: 'admin-events',
+    name: 'operator-events-none',
+    page: 'operator-events',
     model: { ...events, events: [], previousUrl: '/admin/events' },
   },
-  { name: 'admin-events-off', page: 'admin-events', model: { ...events, isOn: false } },
+  { name: 'operator-events-off', page: 'operator-events', model: { ...events, isOn: false } },
 ]

@@ -8,6 +8,17 @@ import {
   typedAs,
   typedClient,
 } from '../../clients/client-form.ts'
+import {
+  leaveOperatorOutcome,
+  noticeOf,
+  type OperatorContext,
+  type OperatorPage,
+  type OperatorSubmission,
+  operatorForm,
+  submittedForm,
+  takeOperatorOutcome,
+} from '../../endpoints/operator-page.ts'
+import { iso } from '../../endpoints/page-values.ts'
 import { queryParameters } from '../../http/form.ts'
 import { redirectToPage } from '../../http/send.ts'
 import { ownPath } from '../../http/urls.ts'
@@ -16,28 +27,16 @@ import { withoutInternals } from '../../protocol/client-metadata.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
 import type { Outcome } from '../../sessions/notice.ts'
-import { iso } from '../page-values.ts'
-import {
-  type AdminContext,
-  type AdminSubmission,
-  adminEndpoint,
-  adminForm,
-  clientsFor,
-  leaveAdminOutcome,
-  noticeOf,
-  sectionsOf,
-  submittedForm,
-  takeAdminOutcome,
-} from './admin-endpoint.ts'
+import { clientsFor } from './area.ts'
 import { choicesFor, editFields as names } from './client-fields.ts'
-import { marksOf } from './clients.ts'
+import { marksOf } from './clients-page.ts'
 
 const path = '/admin/client'
 const notices = ['created', 'saved', 'rotated', 'disabled', 'enabled', 'stale'] as const
 
 /** @throws OAuthError `invalid_request` with status 404 if no client has this id */
 export const existing = async (
-  context: AdminContext,
+  context: OperatorContext,
   clientId: string | undefined,
 ): Promise<RegisteredClient> => {
   const client = clientId === undefined ? undefined : await clientsFor(context).get(clientId)
@@ -52,7 +51,7 @@ const versionOf = (client: RegisteredClient): string =>
     .digest('base64url')
 
 const showClient = (
-  context: AdminContext,
+  context: OperatorContext,
   client: RegisteredClient,
   {
     outcome,
@@ -66,7 +65,7 @@ const showClient = (
   const metadata = withoutInternals(metadataOf(client))
   const model = {
     ...marksOf(client),
-    sections: sectionsOf(context, 'clients'),
+    sections: context.sections,
     name: client_name ?? client_id,
     id: client_id,
     since: iso(client_id_issued_at),
@@ -76,27 +75,27 @@ const showClient = (
       ...{ names, error, choices: choicesFor(context, client.grant_types) },
       typed: typed ?? typedAs({ ...metadata }, names),
     }),
-    save: adminForm(context, path, 'save', { ...about, version: versionOf(client) }),
-    rotate: usesSecret(client) ? adminForm(context, path, 'rotate', about) : undefined,
+    save: operatorForm(context, path, 'save', { ...about, version: versionOf(client) }),
+    rotate: usesSecret(client) ? operatorForm(context, path, 'rotate', about) : undefined,
     toggle: client.disabled
-      ? adminForm(context, path, 'enable', { ...about, version: versionOf(client) })
-      : adminForm(context, path, 'disable', about),
+      ? operatorForm(context, path, 'enable', { ...about, version: versionOf(client) })
+      : operatorForm(context, path, 'disable', about),
     removeUrl: ownPath(server, '/admin/delete-client', about),
     eventsUrl: server.eventLog && ownPath(server, '/admin/events', { client: client_id }),
     notice: noticeOf(outcome, notices),
     secret: outcome?.secret,
     previousUntil: outcome?.previousUntil === undefined ? undefined : iso(outcome.previousUntil),
   }
-  context.send('admin-client', model, { status: error?.status ?? 200 })
+  context.send('operator-client', model, { status: error?.status ?? 200 })
 }
 
-const show = async (context: AdminContext): Promise<void> => {
+const show = async (context: OperatorContext): Promise<void> => {
   const client = await existing(context, queryParameters(context.req).optional('client_id'))
-  showClient(context, client, { outcome: takeAdminOutcome(context, `client ${client.client_id}`) })
+  showClient(context, client, { outcome: takeOperatorOutcome(context, `client ${client.client_id}`) })
 }
 
 const save = async (
-  context: AdminContext,
+  context: OperatorContext,
   client: RegisteredClient,
   { form, version }: { readonly form: Parameters; readonly version: string | undefined },
 ): Promise<Outcome | undefined> => {
@@ -116,7 +115,7 @@ const save = async (
 
 /** Enabling also approves a client of a user, who may have changed it since the page was shown. */
 const enable = async (
-  context: AdminContext,
+  context: OperatorContext,
   client: RegisteredClient,
   version: string | undefined,
 ): Promise<Outcome> => {
@@ -130,11 +129,11 @@ const enable = async (
   }
 }
 
-type Submission = AdminSubmission<'client_id' | 'version'>
+type Submission = OperatorSubmission<'client_id' | 'version'>
 
 /** @returns what the act has led to; undefined if the request is answered */
 const done = async (
-  context: AdminContext,
+  context: OperatorContext,
   client: RegisteredClient,
   { act, about, form }: Submission,
 ): Promise<Outcome | undefined> => {
@@ -151,14 +150,19 @@ const done = async (
   return { act: 'disabled' }
 }
 
-const submit = async (context: AdminContext): Promise<void> => {
+const submit = async (context: OperatorContext): Promise<void> => {
   const submission = submittedForm(context, ['client_id', 'version'])
   const client = await existing(context, submission.about.client_id)
   const outcome = await done(context, client, submission)
   if (outcome === undefined) return
-  leaveAdminOutcome(context, `client ${client.client_id}`, outcome)
+  leaveOperatorOutcome(context, `client ${client.client_id}`, outcome)
   redirectToPage(context.res, ownPath(context.server, path, { client_id: client.client_id }))
 }
 
 /** One client: shows and changes it. */
-export const adminClientEndpoint = adminEndpoint(path, { GET: show, POST: submit })
+export const clientPage: OperatorPage = {
+  path,
+  section: 'clients',
+  GET: show,
+  POST: submit,
+}

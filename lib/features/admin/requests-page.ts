@@ -1,27 +1,26 @@
 import { type DeveloperClient, developerAdministration } from '../../clients/developer-requests.ts'
+import {
+  leaveOperatorOutcome,
+  noticeOf,
+  type OperatorContext,
+  type OperatorPage,
+  operatorForm,
+  submittedForm,
+  takeOperatorOutcome,
+} from '../../endpoints/operator-page.ts'
+import { iso } from '../../endpoints/page-values.ts'
 import { queryParameters } from '../../http/form.ts'
 import { redirectToPage } from '../../http/send.ts'
 import { ownPath } from '../../http/urls.ts'
 import { developerFields } from '../../protocol/developer-client.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import { ownersPerPage } from '../../repositories/index.ts'
-import { iso } from '../page-values.ts'
-import {
-  type AdminContext,
-  adminEndpoint,
-  adminForm,
-  leaveAdminOutcome,
-  noticeOf,
-  sectionsOf,
-  submittedForm,
-  takeAdminOutcome,
-} from './admin-endpoint.ts'
 
 const path = '/admin/requests'
 const notices = ['approved', 'refused', 'stale'] as const
 
 /** The clients of users, whose events have the address of this administrator. */
-const developersFor = ({ server, info }: AdminContext) =>
+const developersFor = ({ server, info }: OperatorContext) =>
   developerAdministration({
     ...server,
     logos: server,
@@ -34,14 +33,14 @@ const factsOf = ({ client, changes }: DeveloperClient): [string, string][] =>
     .filter(([, value]) => value !== null || changes !== undefined)
     .map(([name, value]) => [name, [value ?? '—'].flat().join('\n')])
 
-const show = async (context: AdminContext): Promise<void> => {
+const show = async (context: OperatorContext): Promise<void> => {
   const { server, req } = context
   const after = queryParameters(req).optional('after', 255) ?? ''
   const waiting = await developersFor(context).list({ status: 'waiting', after })
   const last = waiting.at(-1)?.client.client_id
-  const outcome = takeAdminOutcome(context, 'requests')
-  context.send('admin-requests', {
-    sections: sectionsOf(context, 'requests'),
+  const outcome = takeOperatorOutcome(context, 'requests')
+  context.send('operator-requests', {
+    sections: context.sections,
     requests: waiting.map((request) => {
       const { client, subject, requestedAt, changes, revision } = request
       const { client_id, client_name = client_id } = client
@@ -52,8 +51,8 @@ const show = async (context: AdminContext): Promise<void> => {
         ownerUrl: ownPath(server, '/admin/users', { q: subject }),
         isChange: changes !== undefined,
         facts: factsOf(request),
-        approve: adminForm(context, path, 'approve', about),
-        refuse: adminForm(context, path, 'refuse', about),
+        approve: operatorForm(context, path, 'approve', about),
+        refuse: operatorForm(context, path, 'refuse', about),
       }
     }),
     previousUrl: after === '' ? undefined : ownPath(server, path),
@@ -62,7 +61,7 @@ const show = async (context: AdminContext): Promise<void> => {
   })
 }
 
-const submit = async (context: AdminContext): Promise<void> => {
+const submit = async (context: OperatorContext): Promise<void> => {
   const { act, about, form } = submittedForm(context, ['client_id', 'revision'])
   const clientId = about.client_id ?? ''
   const decision = {
@@ -80,9 +79,14 @@ const submit = async (context: AdminContext): Promise<void> => {
     if (error instanceof OAuthError && error.code === 'invalid_client') return 'stale' as const
     throw error
   })
-  leaveAdminOutcome(context, 'requests', { act: outcome })
+  leaveOperatorOutcome(context, 'requests', { act: outcome })
   redirectToPage(context.res, ownPath(context.server, path))
 }
 
 /** Clients of users that wait for approval. */
-export const adminRequestsEndpoint = adminEndpoint(path, { GET: show, POST: submit })
+export const requestsPage: OperatorPage = {
+  path,
+  section: 'requests',
+  GET: show,
+  POST: submit,
+}
