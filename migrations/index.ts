@@ -1,7 +1,4 @@
 import { accessTokens } from './access-tokens.ts'
-import { accessTokensBinding } from './access-tokens-binding.ts'
-import { accessTokensContext } from './access-tokens-context.ts'
-import { accessTokensResources } from './access-tokens-resources.ts'
 import { authorizations } from './authorizations.ts'
 import { clientLogos } from './client-logos.ts'
 import { clientOwners } from './client-owners.ts'
@@ -13,7 +10,6 @@ import { deviceCodes } from './device-codes.ts'
 import { events } from './events.ts'
 import { importedSecrets } from './imported-secrets.ts'
 import { logins } from './logins.ts'
-import { loginsAcr } from './logins-acr.ts'
 import type { SchemaChange } from './migration.ts'
 import { passkeys } from './passkeys.ts'
 import { pendingRequests } from './pending-requests.ts'
@@ -43,16 +39,12 @@ export const migrations: ReadonlyMap<string, SchemaChange> = new Map([
   ['011_salts', salts],
   ['012_throttles', throttles],
   ['013_consent_receipts', consentReceipts],
-  ['014_logins_acr', loginsAcr],
-  ['015_access_tokens_resources', accessTokensResources],
-  ['016_client_registrations', clientRegistrations],
-  ['017_client_logos', clientLogos],
-  ['018_access_tokens_binding', accessTokensBinding],
-  ['019_device_codes', deviceCodes],
-  ['020_access_tokens_context', accessTokensContext],
-  ['021_events', events],
-  ['022_second_factors', secondFactors],
-  ['023_passkeys', passkeys],
-  ['024_client_owners', clientOwners],
-  ['025_imported_secrets', importedSecrets],
+  ['014_client_registrations', clientRegistrations],
+  ['015_client_logos', clientLogos],
+  ['016_device_codes', deviceCodes],
+  ['017_events', events],
+  ['018_second_factors', secondFactors],
+  ['019_passkeys', passkeys],
+  ['020_client_owners', clientOwners],
+  ['021_imported_secrets', importedSecrets],
 ])

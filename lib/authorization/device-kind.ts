@@ -67,10 +67,10 @@ export const deviceKind: PendingRequestKind = {
     const { request, client, pending } = asked
     const now = server.now()
     const { hash, address } = waitingDevice(request, now)
-    if (pending && !(await consumePendingRequest(server.database, { id: pending.id, now }))) {
+    if (pending && (await consumePendingRequest({ id: pending.id, now }).run(server.database)) === 0) {
       throw new EndedRequestError('finished', client)
     }
-    if (!(await decideDevice(server.database, { hash, decision: 'denied', now }))) {
+    if ((await decideDevice({ hash, decision: 'denied', now }).run(server.database)) === 0) {
       throw new EndedRequestError('finished', client)
     }
     const { clientId } = request

@@ -1,6 +1,5 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { PageContext } from '../http/context.ts'
-import { isReadOnly } from '../http/route.ts'
 import { createSecret, hashSecret, isSecretOf } from '../keys/secrets.ts'
 import type { AuthorizationRequest } from '../protocol/authorization-request.ts'
 import { type Client, profileLifetime } from '../protocol/client.ts'
@@ -69,7 +68,7 @@ export interface OpenedRequest {
  * @throws AuthorizationResponseError if its client is no longer registered for it
  */
 export const openPushed = async (context: PageContext, parameters: Parameters): Promise<OpenedRequest> => {
-  const { server, req, session } = context
+  const { server, session } = context
   const { database } = server
   parameters.required('request_uri')
   const clientId = parameters.required('client_id')
@@ -91,7 +90,6 @@ export const openPushed = async (context: PageContext, parameters: Parameters): 
     return { asked: { ...asked, pending: { ...opened, browser: bound } }, changes: {} }
   const active = await activeLogin(context, found)
   const changes = active ? { active } : {}
-  if (isReadOnly(req)) return { asked, changes }
   const browser = await readyBrowser(context)
   const binding = { browserHash: browser.hash, sid: active?.login.sid, expiresAt: now + pendingLifetime }
   if (!(await bindPendingRequest(database, { id, from: unopened, ...binding }))) throw ended('unknown')

@@ -7,7 +7,7 @@ import { errorRenderer, sendApiError, sendJsonError } from '../http/errors.ts'
 import { readForm } from '../http/form.ts'
 import { chooseLanguage, languageOf } from '../http/language.ts'
 import { readyInTime } from '../http/ready.ts'
-import { type EndpointKind, isReadOnly, withoutWrites } from '../http/route.ts'
+import type { EndpointKind } from '../http/route.ts'
 import { sendEmpty } from '../http/send.ts'
 import { sendPage } from '../http/send-page.ts'
 import { OAuthError } from '../protocol/errors.ts'
@@ -91,7 +91,7 @@ const opener = (
     assertIssuer(req)
     const ready: AuthorizationServer = server.current() ?? (await readyInTime(server))
     if (req.method === 'POST') await readForm(req, bodyLimit)
-    return { ...incoming, server: isReadOnly(req) ? withoutWrites(ready) : ready }
+    return { ...incoming, server: ready }
   }
 }
 
@@ -122,6 +122,11 @@ export const pageKind = (server: ServerSetup, checkProxy: RequestCheck): Endpoin
       // A code would expire unused, and a logout would surprise. The browser asks again when the user follows the link.
       if (isPrefetch(incoming.req)) {
         sendEmpty(incoming.res, 503, { 'Cache-Control': 'no-store' })
+        return undefined
+      }
+      // HEAD changes nothing (RFC 9110 §9.3.2), and a page that starts something would.
+      if (incoming.req.method === 'HEAD') {
+        sendEmpty(incoming.res, 200, { 'Cache-Control': 'no-store' })
         return undefined
       }
       const context = await open(incoming, maxForm)

@@ -1,5 +1,14 @@
 import { isUniqueViolation, temporarilyUnavailable } from '../database/errors.ts'
-import { command, json, number, numberOrNull, query, text, textOrNull } from '../database/statement.ts'
+import {
+  command,
+  json,
+  number,
+  numberOrNull,
+  query,
+  text,
+  textOrNull,
+  type Write,
+} from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
 import type { Login } from '../protocol/login.ts'
 import { maxNewest } from './authorization-records.ts'
@@ -307,8 +316,5 @@ const lock = command<{ sid: string; now: number }>((table, v) =>
  * Locks a login until the end of the transaction. Call it in a transaction that grants something that outlives the
  * login: if all logins of the user are ended at the same moment, that happens either before, and nothing is granted, or
  * after, and finds what was granted.
- *
- * @returns whether the login is active
  */
-export const lockLogin = async (db: Database, values: { sid: string; now: number }): Promise<boolean> =>
-  (await lock(db, values)) === 1
+export const lockLogin = (values: { sid: string; now: number }): Write => lock.with(values)

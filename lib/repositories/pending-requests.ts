@@ -7,6 +7,7 @@ import {
   query,
   text,
   textOrNull,
+  type Write,
 } from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
 import type { AuthorizationRequest } from '../protocol/authorization-request.ts'
@@ -221,8 +222,5 @@ const consume = command<{ id: string; now: number }>((table, v) =>
   table('pending_requests').where({ id: v.id }).whereNull('consumed_at').update({ consumed_at: v.now }),
 )
 
-/** @returns whether this call consumed the request */
-export const consumePendingRequest = async (
-  db: Database,
-  values: { id: string; now: number },
-): Promise<boolean> => (await consume(db, values)) === 1
+/** Answers a request, once. */
+export const consumePendingRequest = (values: { id: string; now: number }): Write => consume.with(values)

@@ -1,7 +1,7 @@
 import type { Request } from 'express'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { PageContext } from '../http/context.ts'
-import { createRequestInfo, isReadOnly } from '../http/route.ts'
+import { createRequestInfo } from '../http/route.ts'
 import { findSessionLogin, type LoginRecord, listLogins } from '../repositories/index.ts'
 import { callHost } from '../users/host-function.ts'
 import type { User } from '../users/users.ts'
@@ -147,9 +147,8 @@ export const startLogin = async (context: PageContext, user: User, proof?: Proof
 export const endLogin = async (
   context: PageContext,
 ): Promise<{ ended: readonly LoginRecord[]; isAtHost: boolean }> => {
-  const { server, session, req } = context
+  const { server, session } = context
   const nothing = { ended: [], isAtHost: false }
-  if (isReadOnly(req)) return nothing
   const known = await loginOfSession(server, session.secretHash())
   // A session without our login belongs to the host only: a link of another site must not end it.
   if (known === undefined && !(await hostLogin(context))) return nothing

@@ -110,7 +110,7 @@ describe('each table', () => {
     await table('throttles').insert(['t0', 't1', 't2'].map((key) => ({ key, points: 3, expires_at: 5 })))
     const { knex, tablePrefix } = host.database
     const { database } = openDatabase(knex, tablePrefix)
-    const { executeNow: _, ...driver } = database.driver
+    const { driver } = database
     const { execute } = driver
     const renewing: typeof execute = async (connection, sql, bindings) => {
       const result = await execute(connection, sql, bindings)
