@@ -1,7 +1,6 @@
 import { accessTokens } from './access-tokens.ts'
 import { authorizations } from './authorizations.ts'
 import { clientLogos } from './client-logos.ts'
-import { clientOwners } from './client-owners.ts'
 import { clientRegistrations } from './client-registrations.ts'
 import { clients } from './clients.ts'
 import { consentReceipts } from './consent-receipts.ts'
@@ -45,6 +44,5 @@ export const migrations: ReadonlyMap<string, SchemaChange> = new Map([
   ['017_events', events],
   ['018_second_factors', secondFactors],
   ['019_passkeys', passkeys],
-  ['020_client_owners', clientOwners],
   ['021_imported_secrets', importedSecrets],
 ])

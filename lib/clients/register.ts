@@ -14,7 +14,6 @@ import {
 import { isUnpredictable } from '../protocol/entropy.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { type LogoImage, setLogo } from '../repositories/client-logos.ts'
-import { deleteClientOwner } from '../repositories/client-owners.ts'
 import { deleteClientRegistration } from '../repositories/client-registrations.ts'
 import {
   createClient,
@@ -59,13 +58,17 @@ export interface ClientCredentials {
   readonly client_secret?: string
 }
 
-/** What registration needs to know. */
-/** What a feature stores about clients. */
+/** What a feature stores about clients. What is stored outlives the option, so this also runs while the feature is off. */
 export interface ClientData {
   /** Removes every row about a client that is being deleted. It can be repeated after an error. */
   erase(database: Database, clientId: string): Promise<void>
+  /** Runs in the transaction in which the host enables a client, before the client is written. */
+  enable?(tx: Database, values: { clientId: string; now: number }): Promise<unknown>
+  /** The ids of clients that belong to users. A list of the host's clients does not remove them. */
+  listOwned?(database: Database): Promise<readonly string[]>
 }
 
+/** What registration needs to know. */
 export interface ClientRegistry {
   /** The features, which may store something about clients. */
   readonly installed: readonly { readonly clientData: ClientData | undefined }[]
@@ -256,7 +259,6 @@ export const eraseClient = async (
   await removeDataOfClient(database, { clientId })
   for (const { clientData } of installed) await clientData?.erase(database, clientId)
   await deleteClientRegistration(database, { clientId })
-  await deleteClientOwner(database, { clientId })
   await removeImportedSecret(database, { clientId })
   await deleteClient(database, { clientId })
 }

@@ -5,13 +5,6 @@ import { accountEndpoint } from './account.ts'
 import { assetsEndpoint } from './assets.ts'
 import { authorizeEndpoint } from './authorize.ts'
 import { consentEndpoint } from './consent.ts'
-import { developerEndpoint } from './developer.ts'
-import {
-  developerClientEndpoint,
-  developerDeleteEndpoint,
-  developerRotateEndpoint,
-} from './developer-client.ts'
-import { developerEditEndpoint, developerNewEndpoint } from './developer-form.ts'
 import { deviceEndpoint } from './device.ts'
 import { deviceAuthorizationEndpoint } from './device-authorization.ts'
 import { createDiscoveryEndpoints } from './discovery.ts'
@@ -51,22 +44,13 @@ interface Added extends Partial<Pick<Endpoints, 'api' | 'pages' | 'files'>> {
   operatorArea?(others: readonly OperatorPage[]): readonly Endpoint<PageContext>[]
 }
 
-const developerEndpoints: readonly Endpoint<PageContext>[] = [
-  developerEndpoint,
-  developerNewEndpoint,
-  developerClientEndpoint,
-  developerEditEndpoint,
-  developerRotateEndpoint,
-  developerDeleteEndpoint,
-]
-
 /**
  * The endpoints of one router; the documents that they keep belong to it.
  *
  * @param added what the features add
  */
 export const createEndpoints = (
-  { features, login, passkeys, developers }: Pick<Options, 'features' | 'login' | 'passkeys' | 'developers'>,
+  { features, login, passkeys }: Pick<Options, 'features' | 'login' | 'passkeys'>,
   added: readonly Added[],
 ): Endpoints => ({
   api: [
@@ -87,7 +71,6 @@ export const createEndpoints = (
     ...(passkeys ? [passkeysEndpoint] : []),
     logoutEndpoint,
     ...(features.deviceAuthorization ? [deviceEndpoint] : []),
-    ...(developers ? developerEndpoints : []),
     ...added.flatMap(({ pages = [] }) => pages),
     ...added.flatMap(
       ({ operatorArea }) => operatorArea?.(added.flatMap(({ operatorPages = [] }) => operatorPages)) ?? [],

@@ -1,6 +1,5 @@
 import type { Organization } from '../protocol/organization.ts'
 import type { AccountPage } from './account-page-model.ts'
-import type { DeveloperPageModels } from './developer-models.ts'
 
 /** A client on the pages. */
 export interface ClientCard {
@@ -105,7 +104,7 @@ export interface PasskeyCard {
 }
 
 /** The model of each page. A page shows only its model and the branding. */
-export interface PageModels extends DeveloperPageModels {
+export interface PageModels {
   login: {
     /** Path the form posts to. */
     action: string
@@ -336,7 +335,7 @@ export interface PageModels extends DeveloperPageModels {
     errorId: string
     /** ISO 8601. */
     time: string
-    /** For developers; never set in production. */
+    /** For those who write the client; never set in production. */
     detail?: string
     /** The client whose request has ended, and its page where the user can go on. */
     client?: { name: string; uri?: string }

@@ -60,7 +60,7 @@ export const clientName = (client: Client, language?: string): string =>
 
 /** Whether the client keeps its own registration: by dynamic registration, or as a metadata document. */
 export const hasRegistration = ({ self_described: by }: Pick<ClientMetadata, 'self_described'>): boolean =>
-  by !== undefined && by !== 'developer'
+  by !== undefined && by !== 'user'
 
 /** Whether pages may link to the client. A client that describes itself gets no link: nothing is known about it. */
 const mayBeLinked = ({ metadata }: Client): boolean => metadata.self_described === undefined

@@ -32,7 +32,7 @@ export interface Throttle {
   readonly userCode: UserCodeThrottle
   /** The limit of an endpoint. */
   of(endpoint: LimitedEndpoint): FailureThrottle
-  /** Counts registrations, reads of metadata documents, requests of devices, and clients of developers. */
+  /** Counts registrations, reads of metadata documents, and requests of devices. */
   readonly takeQuota: TakeQuota
 }
 

@@ -7,7 +7,6 @@ import { eventsPage } from './events-page.ts'
 import { keysPage } from './keys-page.ts'
 import { newClientPage } from './new-client-page.ts'
 import type { AdminOption } from './option.ts'
-import { requestsPage } from './requests-page.ts'
 import { operatorTexts } from './texts.ts'
 import { usersPage } from './users-page.ts'
 
@@ -29,7 +28,6 @@ export const admin: Feature<AdminOption> = {
         newClientPage,
         clientPage,
         deleteClientPage,
-        requestsPage,
         ...others,
         usersPage,
         keysPage,

@@ -79,30 +79,6 @@ declare module '../../pages/page-models.ts' {
       remove: OperatorForm
       cancelUrl: string
     }
-    /** Clients of users that wait for approval. */
-    'operator-requests': OperatorPageModel & {
-      requests: readonly {
-        name: string
-        id: string
-        /** The admin page of the client. */
-        url: string
-        /** The user who owns it. */
-        owner: string
-        ownerUrl: string
-        since: string
-        /** A change of an approved client, rather than a new one. */
-        isChange: boolean
-        /** What is asked for: member and value, in display order. */
-        facts: readonly (readonly [string, string])[]
-        approve: OperatorForm
-        refuse: OperatorForm
-      }[]
-      /** The first page, if this is a later one. */
-      previousUrl?: string
-      nextUrl?: string
-      /** What was just done. `stale`: its owner changed it meanwhile, or it was decided, so nothing happened. */
-      notice?: 'approved' | 'refused' | 'stale'
-    }
     'operator-users': OperatorPageModel & {
       query: string
       action: string

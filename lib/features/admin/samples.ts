@@ -77,22 +77,6 @@ const client: PageModels['operator-client'] = {
   removeUrl: '/admin/delete-client?client_id=desk',
   eventsUrl: '/admin/events?client=desk',
 }
-const request: PageModels['operator-requests']['requests'][number] = {
-  name: 'Order Desk',
-  id: '6b1f0c1e-8a53-4a1e-9d5c-0c7f3a3f2b11',
-  url: '/admin/client?client_id=desk',
-  owner: '10032',
-  ownerUrl: '/admin/users?q=10032',
-  since: time,
-  isChange: false,
-  facts: [
-    ['client_name', 'Order Desk'],
-    ['redirect_uris', 'https://desk.example.com/callback'],
-    ['scope', 'openid orders:read'],
-  ],
-  approve: form('approve'),
-  refuse: form('refuse'),
-}
 const removal: PageModels['operator-delete-client'] = {
   sections: sections('clients'),
   name: 'Order Desk',
@@ -248,30 +232,6 @@ export const samples: readonly Sample[] = [
   },
   { name: 'operator-client-stale', page: 'operator-client', model: { ...client, notice: 'stale' } },
   { name: 'operator-delete-client', page: 'operator-delete-client', model: removal },
-  {
-    name: 'operator-requests',
-    page: 'operator-requests',
-    model: {
-      sections: sections('requests'),
-      requests: [request, { ...request, isChange: true }],
-      notice: 'stale',
-    },
-  },
-  {
-    name: 'operator-requests-long',
-    page: 'operator-requests',
-    model: {
-      sections: sections('requests'),
-      requests: [{ ...request, name: long, id: long, owner: long, facts: [['redirect_uris', long]] }],
-      previousUrl: '/admin/requests',
-      nextUrl: '/admin/requests?after=sample',
-    },
-  },
-  {
-    name: 'operator-requests-none',
-    page: 'operator-requests',
-    model: { sections: sections('requests'), requests: [] },
-  },
   { name: 'operator-users', page: 'operator-users', model: users },
   {
     name: 'operator-users-user',

@@ -1,7 +1,6 @@
 /** The texts of the admin pages. */
 export const operatorTexts = {
   'operator.clients': 'Clients',
-  'operator.requests': 'Requests',
   'operator.users': 'Users',
   'operator.keys': 'Signing keys',
   'operator.events': 'Events',
@@ -64,21 +63,6 @@ export const operatorTexts = {
   'operator-delete-client.authorizations': 'Authorizations that were not ended',
   'operator-delete-client.disable': 'To stop the client and keep its data, disable it instead.',
   'operator-delete-client.submit': 'Delete',
-
-  'operator-requests.text': 'Users registered or changed these clients. They wait for your approval.',
-  'operator-requests.empty': 'No client waits for approval.',
-  'operator-requests.new': 'New',
-  'operator-requests.change': 'Change',
-  'operator-requests.owner': 'Owner',
-  'operator-requests.since': 'Sent',
-  'operator-requests.reason': 'Reason, for the owner',
-  'operator-requests.approve': 'Approve',
-  'operator-requests.refuse': 'Refuse',
-  'operator-requests.of': '{client}',
-  'operator-requests.notice.approved': 'The request is approved.',
-  'operator-requests.notice.refused': 'The request is refused.',
-  'operator-requests.notice.stale':
-    'Nothing was done: the request was changed or decided in the meantime. The page shows those that wait now.',
 
   'operator-users.query': 'User ID',
   'operator-users.query.names': 'User ID or login name',

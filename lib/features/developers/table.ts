@@ -6,10 +6,10 @@ import {
   query,
   text,
   textOrNull,
-} from '../database/statement.ts'
-import type { Database, Row } from '../database/types.ts'
-import type { DeveloperFields } from '../protocol/developer-client.ts'
-import { type BatchParams, batchParams, keysIn } from './pruning/batch.ts'
+} from '../../database/statement.ts'
+import type { Database, Row } from '../../database/types.ts'
+import { type BatchParams, batchParams, keysIn } from '../../repositories/pruning/batch.ts'
+import type { DeveloperFields } from './rules.ts'
 
 /** `waiting`: the client, or a change of it, waits for approval. `refused`: it was refused. */
 export type OwnerStatus = 'active' | 'waiting' | 'refused'
@@ -237,7 +237,10 @@ const setApproved = command<{ clientId: string; now: number }>((table, v) =>
     .increment('revision', 1),
 )
 
-/** Records that the host has enabled a client, which may have waited for approval. What its owner has not sent yet is stale. */
+/**
+ * Records that the host has enabled a client, which may have waited for approval. A change by its owner begins with the same
+ * row, so that it comes before this or is stale.
+ */
 export const approveEnabledClient = async (
   db: Database,
   values: { clientId: string; now: number },

@@ -1,9 +1,9 @@
-import type { ClientMetadata } from './client-metadata.ts'
-import { withoutInternals } from './client-metadata.ts'
-import { refuse } from './client-metadata-checks.ts'
-import { assertPlainNames } from './client-name.ts'
-import { redirectUriKind } from './redirect-uri.ts'
-import { standardScopes } from './scope.ts'
+import type { ClientMetadata } from '../../protocol/client-metadata.ts'
+import { withoutInternals } from '../../protocol/client-metadata.ts'
+import { refuse } from '../../protocol/client-metadata-checks.ts'
+import { assertPlainNames } from '../../protocol/client-name.ts'
+import { redirectUriKind } from '../../protocol/redirect-uri.ts'
+import { standardScopes } from '../../protocol/scope.ts'
 
 /** What developers may say about their clients; null removes a member. */
 export interface DeveloperFields {

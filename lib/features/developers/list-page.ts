@@ -1,21 +1,16 @@
-import type { Developer } from '../clients/developers.ts'
-import type { PageContext } from '../http/context.ts'
-import { queryParameters } from '../http/form.ts'
-import type { Endpoint } from '../http/route.ts'
-import { ownPath } from '../http/urls.ts'
-import type { DeveloperClientState } from '../pages/developer-models.ts'
-import { type Client, clientName } from '../protocol/client.ts'
-import {
-  type ClientOwner,
-  findClientOwners,
-  findClients,
-  listClientIdsOfOwner,
-} from '../repositories/index.ts'
-import { takeOutcome } from '../sessions/notice.ts'
-import { submitAccountLogin } from './account-login.ts'
-import { otherAccountPages } from './account-pages.ts'
-import { developerUrl, type SignedInDeveloper, showDeveloperPage } from './developer-access.ts'
-import { pageNumberOf } from './page-values.ts'
+import { submitAccountLogin } from '../../endpoints/account-login.ts'
+import { otherAccountPages } from '../../endpoints/account-pages.ts'
+import { pageNumberOf } from '../../endpoints/page-values.ts'
+import { queryParameters } from '../../http/form.ts'
+import type { Endpoint } from '../../http/route.ts'
+import { ownPath } from '../../http/urls.ts'
+import { type Client, clientName } from '../../protocol/client.ts'
+import { findClients } from '../../repositories/index.ts'
+import { takeOutcome } from '../../sessions/notice.ts'
+import type { DeveloperClientState } from './models.ts'
+import { type DeveloperPageContext, developerUrl, type SignedInDeveloper, showDeveloperPage } from './page.ts'
+import type { Developer } from './register.ts'
+import { type ClientOwner, findClientOwners, listClientIdsOfOwner } from './table.ts'
 
 /** Clients on one page of the list. */
 const pageSize = 20
@@ -34,10 +29,14 @@ export const stateOf = (
   return status === 'refused' ? 'unchanged' : 'active'
 }
 
-const showList = async (context: PageContext, developer: SignedInDeveloper, asked: number): Promise<void> => {
-  const { server, language } = context
+const showList = async (
+  context: DeveloperPageContext,
+  developer: SignedInDeveloper,
+  asked: number,
+): Promise<void> => {
+  const { server, language, option } = context
   const { active, subject } = developer
-  const { database, options } = server
+  const { database } = server
   const ids = await listClientIdsOfOwner(database, { subject })
   const pages = Math.max(1, Math.ceil(ids.length / pageSize))
   const number = Math.min(asked, pages)
@@ -55,7 +54,7 @@ const showList = async (context: PageContext, developer: SignedInDeveloper, aske
     const url = developerUrl(context, { path: '/developer/client', clientId })
     return [{ name: clientName(client, language), clientId, state: stateOf(owner, client), url }]
   })
-  const max = options.developers?.maxClients ?? 0
+  const max = option.maxClients
   const pageUrl = (page: number): string => ownPath(server, '/developer', { page: String(page) })
   context.send('developer', {
     username: active.user.username,
@@ -70,7 +69,7 @@ const showList = async (context: PageContext, developer: SignedInDeveloper, aske
 }
 
 /** The clients of a developer. */
-export const developerEndpoint: Endpoint<PageContext> = {
+export const listPage: Endpoint<DeveloperPageContext> = {
   path: '/developer',
   methods: {
     GET: (context) =>

@@ -1,7 +1,7 @@
-import type { Options } from '../options/resolve.ts'
-import type { DeveloperRules } from '../protocol/developer-client.ts'
-import { OAuthError } from '../protocol/errors.ts'
-import { standardScopes } from '../protocol/scope.ts'
+import { OAuthError } from '../../protocol/errors.ts'
+import { standardScopes } from '../../protocol/scope.ts'
+import type { DeveloperOption } from './option.ts'
+import type { DeveloperRules } from './rules.ts'
 
 /**
  * Asks the host about a redirect URI. A mistake in its function must not accept one.
@@ -22,7 +22,7 @@ const isAccepted = (redirectUris: (uri: string) => unknown, uri: string): boolea
 }
 
 /** What the host allows its developers, also after it has turned the option off. */
-export const developerRules = ({ developers }: Pick<Options, 'developers'>): DeveloperRules => {
-  const { scopes = standardScopes, redirectUris } = developers ?? {}
+export const developerRules = (option: DeveloperOption | undefined): DeveloperRules => {
+  const { scopes = standardScopes, redirectUris } = option ?? {}
   return { scopes, ...(redirectUris && { redirectUris: (uri) => isAccepted(redirectUris, uri) }) }
 }

@@ -1,5 +1,9 @@
-import { parseClientMetadata } from '../../lib/protocol/client-metadata.ts'
-import { assertDeveloperClient, developerFields, onlyRemoves } from '../../lib/protocol/developer-client.ts'
+import {
+  assertDeveloperClient,
+  developerFields,
+  onlyRemoves,
+} from '../../../lib/features/developers/rules.ts'
+import { parseClientMetadata } from '../../../lib/protocol/client-metadata.ts'
 
 const rules = { scopes: ['openid', 'notes:read'] }
 const client = (more: object = {}) =>

@@ -1,4 +1,3 @@
-import { type DeveloperClient, developerAdministration } from '../../clients/developer-requests.ts'
 import {
   leaveOperatorOutcome,
   noticeOf,
@@ -12,17 +11,20 @@ import { iso } from '../../endpoints/page-values.ts'
 import { queryParameters } from '../../http/form.ts'
 import { redirectToPage } from '../../http/send.ts'
 import { ownPath } from '../../http/urls.ts'
-import { developerFields } from '../../protocol/developer-client.ts'
 import { OAuthError } from '../../protocol/errors.ts'
-import { ownersPerPage } from '../../repositories/index.ts'
+import { type DeveloperClient, developerAdministration } from './administration.ts'
+import type { DeveloperOption } from './option.ts'
+import { developerFields } from './rules.ts'
+import { ownersPerPage } from './table.ts'
 
 const path = '/admin/requests'
 const notices = ['approved', 'refused', 'stale'] as const
 
-/** The clients of users, whose events have the address of this administrator. */
-const developersFor = ({ server, info }: OperatorContext) =>
+/** The clients of users, whose events have the address of this operator. */
+const developersFor = ({ server, info }: OperatorContext, option: DeveloperOption) =>
   developerAdministration({
     ...server,
+    option,
     logos: server,
     events: { announce: (type, _, details) => server.events.announce(type, info, details) },
   })
@@ -33,10 +35,10 @@ const factsOf = ({ client, changes }: DeveloperClient): [string, string][] =>
     .filter(([, value]) => value !== null || changes !== undefined)
     .map(([name, value]) => [name, [value ?? '—'].flat().join('\n')])
 
-const show = async (context: OperatorContext): Promise<void> => {
+const show = async (context: OperatorContext, option: DeveloperOption): Promise<void> => {
   const { server, req } = context
   const after = queryParameters(req).optional('after', 255) ?? ''
-  const waiting = await developersFor(context).list({ status: 'waiting', after })
+  const waiting = await developersFor(context, option).list({ status: 'waiting', after })
   const last = waiting.at(-1)?.client.client_id
   const outcome = takeOperatorOutcome(context, 'requests')
   context.send('operator-requests', {
@@ -47,8 +49,8 @@ const show = async (context: OperatorContext): Promise<void> => {
       const about = { client_id, revision: String(revision) }
       return {
         ...{ name: client_name, id: client_id, owner: subject, since: iso(requestedAt) },
-        url: ownPath(server, '/admin/client', { client_id }),
-        ownerUrl: ownPath(server, '/admin/users', { q: subject }),
+        url: context.clientUrl(client_id),
+        ownerUrl: context.userUrl(subject),
         isChange: changes !== undefined,
         facts: factsOf(request),
         approve: operatorForm(context, path, 'approve', about),
@@ -61,14 +63,14 @@ const show = async (context: OperatorContext): Promise<void> => {
   })
 }
 
-const submit = async (context: OperatorContext): Promise<void> => {
+const submit = async (context: OperatorContext, option: DeveloperOption): Promise<void> => {
   const { act, about, form } = submittedForm(context, ['client_id', 'revision'])
   const clientId = about.client_id ?? ''
   const decision = {
     revision: Number(about.revision),
     ...(context.actor !== undefined && { by: context.actor }),
   }
-  const developers = developersFor(context)
+  const developers = developersFor(context, option)
   const reason = form.optional('reason', 1000)?.trim()
   const decide = async (): Promise<(typeof notices)[number]> => {
     if (act === 'approve') await developers.approve(clientId, decision)
@@ -84,9 +86,9 @@ const submit = async (context: OperatorContext): Promise<void> => {
 }
 
 /** Clients of users that wait for approval. */
-export const requestsPage: OperatorPage = {
+export const requestsPage = (option: DeveloperOption): OperatorPage => ({
   path,
   section: 'requests',
-  GET: show,
-  POST: submit,
-}
+  GET: (context) => show(context, option),
+  POST: (context) => submit(context, option),
+})

@@ -1,4 +1,4 @@
-import { byteForByte, type SchemaChange } from './migration.ts'
+import { byteForByte, type SchemaChange } from '../../../migrations/migration.ts'
 
 /** The users who registered clients on the developer pages, and what waits for approval. */
 export const clientOwners: SchemaChange = {

@@ -1,8 +1,21 @@
-import { transaction } from '../database/transaction.ts'
-import type { Database } from '../database/types.ts'
-import { type ClientChanges, withoutInternals } from '../protocol/client-metadata.ts'
-import { type DeveloperFields, developerFields } from '../protocol/developer-client.ts'
-import { OAuthError } from '../protocol/errors.ts'
+import { type RegisteredClient, registeredClient } from '../../clients/administration.ts'
+import { keepLogo, type LogoContext } from '../../clients/logo.ts'
+import { refuseUnknownClient, storeClient } from '../../clients/register.ts'
+import { transaction } from '../../database/transaction.ts'
+import type { Database } from '../../database/types.ts'
+import { type ClientChanges, withoutInternals } from '../../protocol/client-metadata.ts'
+import { OAuthError } from '../../protocol/errors.ts'
+import {
+  type ClientRecord,
+  findClient,
+  findClientRecord,
+  findClientRecords,
+  setClientDisabled,
+} from '../../repositories/clients.ts'
+import { freeSlot } from '../../repositories/slots.ts'
+import { isLookup } from '../../users/users.ts'
+import { changedMetadata, type DeveloperContext } from './register.ts'
+import { type DeveloperFields, developerFields } from './rules.ts'
 import {
   type ClientOwner,
   createClientOwner,
@@ -13,20 +26,37 @@ import {
   type OwnerStatus,
   setClientOwner,
   updateClientOwner,
-} from '../repositories/client-owners.ts'
-import {
-  type ClientRecord,
-  findClient,
-  findClientRecord,
-  findClientRecords,
-  setClientDisabled,
-} from '../repositories/clients.ts'
-import { freeSlot } from '../repositories/slots.ts'
-import { isLookup } from '../users/users.ts'
-import { type RegisteredClient, registeredClient } from './administration.ts'
-import { changedMetadata, type DeveloperContext } from './developers.ts'
-import { keepLogo, type LogoContext } from './logo.ts'
-import { refuseUnknownClient, storeClient } from './register.ts'
+} from './table.ts'
+
+/** What became of a client that a user registered. */
+interface RequestFields {
+  readonly clientId: string
+  /** The user who owns the client. */
+  readonly subject: string
+}
+
+interface DecisionFields extends RequestFields {
+  /** Who decided, as the host said it. */
+  readonly by?: string
+}
+
+declare module '../../events/event.ts' {
+  interface EventDetails {
+    /** A client of a user, or a change of it, waits for `oauth.developers.approve()`. */
+    'client.approval_requested': RequestFields
+    'client.approved': DecisionFields
+    'client.approval_refused': DecisionFields
+    /** `oauth.developers.transfer()` gave the client to this user; without `subject` it has no owner now. */
+    'client.transferred': { readonly clientId: string; readonly subject?: string }
+  }
+}
+
+declare module '../../feature.ts' {
+  interface HostApi {
+    /** Decides about the clients that your users register. */
+    readonly developers: DeveloperAdministration
+  }
+}
 
 /** A client that a user registered. Times are epoch seconds. */
 export interface DeveloperClient {

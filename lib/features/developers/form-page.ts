@@ -7,18 +7,17 @@ import {
   type TypedClient,
   typedAs,
   typedClient,
-} from '../clients/client-form.ts'
-import { changeDeveloperClient, registerDeveloperClient } from '../clients/developers.ts'
-import type { PageContext } from '../http/context.ts'
-import type { Endpoint } from '../http/route.ts'
-import { redirectToPage } from '../http/send.ts'
-import { ownPath } from '../http/urls.ts'
-import { clientName } from '../protocol/client.ts'
-import { type DeveloperFields, developerFields } from '../protocol/developer-client.ts'
-import type { OAuthError } from '../protocol/errors.ts'
-import type { Parameters } from '../protocol/parameters.ts'
+} from '../../clients/client-form.ts'
+import type { Endpoint } from '../../http/route.ts'
+import { redirectToPage } from '../../http/send.ts'
+import { ownPath } from '../../http/urls.ts'
+import { clientName } from '../../protocol/client.ts'
+import type { OAuthError } from '../../protocol/errors.ts'
+import type { Parameters } from '../../protocol/parameters.ts'
+import { namedClient, showResult } from './client-page.ts'
 import {
   type DeveloperPage,
+  type DeveloperPageContext,
   developerFormFields,
   developerUrl,
   findOwnClient,
@@ -26,8 +25,9 @@ import {
   type SignedInDeveloper,
   showDeveloperPage,
   submitDeveloperForm,
-} from './developer-access.ts'
-import { namedClient, showResult } from './developer-client.ts'
+} from './page.ts'
+import { changeDeveloperClient, type DeveloperContext, registerDeveloperClient } from './register.ts'
+import { type DeveloperFields, developerFields } from './rules.ts'
 
 const fieldNames: ClientFieldNames = [
   'client_name',
@@ -44,17 +44,19 @@ const newFieldNames: ClientFieldNames = ['client_name', 'token_endpoint_auth_met
 /** The hidden field with the revision that the form shows. */
 const revisionField = 'revision'
 
-const newPage: DeveloperPage = { path: '/developer/new', needsRecentLogin: true }
-const editPage = (clientId: string): DeveloperPage => ({
+const newForm: DeveloperPage = { path: '/developer/new', needsRecentLogin: true }
+const editForm = (clientId: string): DeveloperPage => ({
   path: '/developer/edit',
   clientId,
   needsRecentLogin: true,
 })
 
-const choicesOf = ({ server }: PageContext) => ({
+const choicesOf = ({ option }: DeveloperPageContext) => ({
   token_endpoint_auth_method: ['', 'none'],
-  scopes: server.options.developers?.scopes ?? [],
+  scopes: option.scopes,
 })
+
+const registry = ({ server, option }: DeveloperPageContext): DeveloperContext => ({ ...server, option })
 
 /** What a form says, for registration, which checks it. */
 const fieldsOf = (typed: TypedClient): DeveloperFields => {
@@ -69,12 +71,12 @@ interface Refusal {
   readonly notice?: 'stale'
 }
 
-const showNew = (context: PageContext, developer: SignedInDeveloper, refused?: Refusal): void => {
+const showNew = (context: DeveloperPageContext, developer: SignedInDeveloper, refused?: Refusal): void => {
   const typed = refused?.typed ?? { scopes: 'openid' }
   const form = clientForm({ ...refused, names: newFieldNames, typed, choices: choicesOf(context) })
   const model = {
-    action: developerUrl(context, newPage),
-    hidden: developerFormFields(context, newPage, developer),
+    action: developerUrl(context, newForm),
+    hidden: developerFormFields(context, newForm, developer),
     form,
     needsApproval: developer.needsApproval,
     cancelUrl: ownPath(context.server, '/developer'),
@@ -83,14 +85,14 @@ const showNew = (context: PageContext, developer: SignedInDeveloper, refused?: R
 }
 
 const create = async (
-  context: PageContext,
+  context: DeveloperPageContext,
   developer: SignedInDeveloper,
   form: Parameters,
 ): Promise<void> => {
   const typed = typedClient(form, newFieldNames, choicesOf(context))
   try {
     const isPublic = typed.token_endpoint_auth_method === 'none'
-    const created = await registerDeveloperClient(context.server, developer, {
+    const created = await registerDeveloperClient(registry(context), developer, {
       fields: fieldsOf(typed),
       isPublic,
     })
@@ -106,21 +108,21 @@ const create = async (
 }
 
 /** The client as its owner last described it, also if that waits for approval. */
-const typedFrom = (context: PageContext, { owner, client }: OwnClient): TypedClient => {
+const typedFrom = (context: DeveloperPageContext, { owner, client }: OwnClient): TypedClient => {
   const { scope, ...fields } = owner.proposed ?? developerFields(client.metadata, client.clientId)
   const offered = choicesOf(context).scopes
   return typedAs({ ...fields, scopes: scope.split(' ').filter((each) => offered.includes(each)) }, fieldNames)
 }
 
 const showEdit = (
-  context: PageContext,
+  context: DeveloperPageContext,
   developer: SignedInDeveloper,
   own: OwnClient,
   refused?: Refusal,
 ): void => {
   const { owner, client } = own
   const { clientId } = client
-  const page = editPage(clientId)
+  const page = editForm(clientId)
   const typed = refused?.typed ?? typedFrom(context, own)
   const form = clientForm({ ...refused, names: fieldNames, typed, choices: choicesOf(context) })
   const hidden = {
@@ -139,7 +141,7 @@ const showEdit = (
 }
 
 const change = async (
-  context: PageContext,
+  context: DeveloperPageContext,
   developer: SignedInDeveloper,
   clientId: string,
   form: Parameters,
@@ -150,7 +152,7 @@ const change = async (
   const showAgain = async (refused: Refusal): Promise<void> =>
     showEdit(context, developer, await findOwnClient(context, developer, clientId), refused)
   try {
-    const outcome = await changeDeveloperClient(context.server, developer, {
+    const outcome = await changeDeveloperClient(registry(context), developer, {
       clientId,
       revision,
       fields: fieldsOf(typed),
@@ -164,30 +166,30 @@ const change = async (
 }
 
 /** Registers a client. */
-export const developerNewEndpoint: Endpoint<PageContext> = {
+export const newPage: Endpoint<DeveloperPageContext> = {
   path: '/developer/new',
   maxForm: maxClientForm,
   methods: {
-    GET: (context) => showDeveloperPage(context, newPage, (developer) => showNew(context, developer)),
+    GET: (context) => showDeveloperPage(context, newForm, (developer) => showNew(context, developer)),
     POST: (context) =>
-      submitDeveloperForm(context, newPage, (developer, form) => create(context, developer, form)),
+      submitDeveloperForm(context, newForm, (developer, form) => create(context, developer, form)),
   },
 }
 
 /** Changes a client. */
-export const developerEditEndpoint: Endpoint<PageContext> = {
+export const editPage: Endpoint<DeveloperPageContext> = {
   path: '/developer/edit',
   maxForm: maxClientForm,
   methods: {
     GET: (context) => {
       const clientId = namedClient(context)
-      return showDeveloperPage(context, editPage(clientId), async (developer) =>
+      return showDeveloperPage(context, editForm(clientId), async (developer) =>
         showEdit(context, developer, await findOwnClient(context, developer, clientId)),
       )
     },
     POST: (context) => {
       const clientId = namedClient(context)
-      return submitDeveloperForm(context, editPage(clientId), (developer, form) =>
+      return submitDeveloperForm(context, editForm(clientId), (developer, form) =>
         change(context, developer, clientId, form),
       )
     },

@@ -1,12 +1,12 @@
-import type { ClientForm } from '../pages/client-form-models.ts'
-import type { DeveloperPageModels } from '../pages/developer-models.ts'
-import { long, type Sample } from './sample.ts'
+import type { ClientForm } from '../../pages/client-form-models.ts'
+import type { PageModels } from '../../pages/page-models.ts'
+import { long, type Sample } from '../../samples/sample.ts'
 
 const clientId = '6b1f0c1e-8a53-4a1e-9d5c-0c7f3a3f2b11'
 const hidden = { decision: 'submit', csrf_token: 'sample' }
 const states = ['active', 'waiting', 'changed', 'refused', 'unchanged', 'disabled'] as const
 
-const list: DeveloperPageModels['developer'] = {
+const list: PageModels['developer'] = {
   username: 'alice@example.com',
   clients: states.map((state, number) => ({
     name: `Order Desk ${number + 1}`,
@@ -52,14 +52,14 @@ const refused: ClientForm = {
   refused: 'redirect_uris',
 }
 
-const newForm: DeveloperPageModels['developer-form'] = {
+const newForm: PageModels['developer-form'] = {
   action: '/developer/new',
   hidden,
   form,
   needsApproval: false,
   cancelUrl: '/developer',
 }
-const shown: DeveloperPageModels['developer-client'] = {
+const shown: PageModels['developer-client'] = {
   client: { name: 'Order Desk', clientId, state: 'active' },
   isPublic: false,
   redirectUris: ['https://desk.example.com/callback', 'http://127.0.0.1/callback'],
@@ -69,7 +69,7 @@ const shown: DeveloperPageModels['developer-client'] = {
   deleteUrl: '/developer/delete',
   listUrl: '/developer',
 }
-const confirm: DeveloperPageModels['developer-confirm'] = {
+const confirm: PageModels['developer-confirm'] = {
   kind: 'rotate',
   action: '/developer/rotate',
   hidden,
@@ -77,8 +77,26 @@ const confirm: DeveloperPageModels['developer-confirm'] = {
   cancelUrl: '/developer/client',
 }
 
+const sections = [{ name: 'requests', url: '/admin/requests', isCurrent: true }]
+const request: PageModels['operator-requests']['requests'][number] = {
+  name: 'Order Desk',
+  id: '6b1f0c1e-8a53-4a1e-9d5c-0c7f3a3f2b11',
+  url: '/admin/client?client_id=desk',
+  owner: '10032',
+  ownerUrl: '/admin/users?q=10032',
+  since: '2026-11-21T09:41:00.000Z',
+  isChange: false,
+  facts: [
+    ['client_name', 'Order Desk'],
+    ['redirect_uris', 'https://desk.example.com/callback'],
+    ['scope', 'openid orders:read'],
+  ],
+  approve: { action: '/admin/requests', hidden: { act: 'approve', csrf_token: 'sample' } },
+  refuse: { action: '/admin/requests', hidden: { act: 'refuse', csrf_token: 'sample' } },
+}
+
 /** The states of the developer pages. */
-export const developerSamples: readonly Sample[] = [
+export const samples: readonly Sample[] = [
   { name: 'developer', page: 'developer', model: list },
   { name: 'developer-empty', page: 'developer', model: { ...list, clients: [], notice: 'deleted' } },
   {
@@ -146,5 +164,29 @@ export const developerSamples: readonly Sample[] = [
     name: 'developer-delete-long',
     page: 'developer-confirm',
     model: { ...confirm, kind: 'delete', client: { name: long } },
+  },
+  {
+    name: 'operator-requests',
+    page: 'operator-requests',
+    model: {
+      sections,
+      requests: [request, { ...request, isChange: true }],
+      notice: 'stale',
+    },
+  },
+  {
+    name: 'operator-requests-long',
+    page: 'operator-requests',
+    model: {
+      sections,
+      requests: [{ ...request, name: long, id: long, owner: long, facts: [['redirect_uris', long]] }],
+      previousUrl: '/admin/requests',
+      nextUrl: '/admin/requests?after=sample',
+    },
+  },
+  {
+    name: 'operator-requests-none',
+    page: 'operator-requests',
+    model: { sections, requests: [] },
   },
 ]

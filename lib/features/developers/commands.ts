@@ -1,16 +1,18 @@
+import { note, print, titledTable } from '../../cli/terminal.ts'
+import type { Command, CommandContext } from '../../command.ts'
 import {
   type DeveloperAdministration,
   type DeveloperClient,
   developerAdministration,
-} from '../clients/developer-requests.ts'
-import type { Command, CommandContext } from '../command.ts'
-import { note, print, titledTable } from './terminal.ts'
+} from './administration.ts'
+import { developerOption } from './option.ts'
 
 /** The same administration as `oauth.developers`, without a running server. */
 const developersOf = ({ database, options, now }: CommandContext): DeveloperAdministration =>
   developerAdministration({
     database,
     options,
+    option: developerOption(options),
     now,
     ready: async () => {},
     // No host listens in this process.

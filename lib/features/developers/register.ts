@@ -1,17 +1,29 @@
-import { transaction } from '../database/transaction.ts'
-import type { Database } from '../database/types.ts'
-import type { Events } from '../events/events.ts'
-import { registrableOf } from '../options/registrable.ts'
-import type { Options } from '../options/resolve.ts'
-import type { ClientMetadata } from '../protocol/client-metadata.ts'
+import {
+  type CheckedRegistration,
+  type ClientCredentials,
+  type ClientRegistration,
+  checkedRegistration,
+  storeClient,
+} from '../../clients/register.ts'
+import { transaction } from '../../database/transaction.ts'
+import type { Database } from '../../database/types.ts'
+import type { Events } from '../../events/events.ts'
+import { registrableOf } from '../../options/registrable.ts'
+import type { Options } from '../../options/resolve.ts'
+import type { ClientMetadata } from '../../protocol/client-metadata.ts'
+import type { RequestInfo } from '../../protocol/request-info.ts'
+import { findClient, setClientDisabled } from '../../repositories/clients.ts'
+import { freeSlot } from '../../repositories/slots.ts'
+import type { Throttle } from '../../throttle/throttle.ts'
+import { developerRules } from './host-rules.ts'
+import type { DeveloperOption } from './option.ts'
 import {
   assertDeveloperClient,
   type DeveloperFields,
   developerFields,
   onlyRemoves,
   withDeveloperFields,
-} from '../protocol/developer-client.ts'
-import type { RequestInfo } from '../protocol/request-info.ts'
+} from './rules.ts'
 import {
   createClientOwner,
   deleteClientOwner,
@@ -19,26 +31,14 @@ import {
   listClientIdsOfOwner,
   listSlots,
   updateClientOwner,
-} from '../repositories/client-owners.ts'
-import { findClient, setClientDisabled } from '../repositories/clients.ts'
-import { freeSlot } from '../repositories/slots.ts'
-import type { Throttle } from '../throttle/throttle.ts'
-import { developerRules } from './developer-rules.ts'
-import {
-  type CheckedRegistration,
-  type ClientCredentials,
-  type ClientRegistration,
-  checkedRegistration,
-  storeClient,
-} from './register.ts'
+} from './table.ts'
 
 /** The part of the server that lets users register clients. */
 export interface DeveloperContext {
   readonly database: Database
-  readonly options: Pick<
-    Options,
-    'authorizationDetails' | 'developers' | 'grants' | 'scopes' | 'securityProfile'
-  >
+  readonly options: Pick<Options, 'authorizationDetails' | 'grants' | 'scopes' | 'securityProfile'>
+  /** Undefined while developers are off; requests of users can still be decided. */
+  readonly option: DeveloperOption | undefined
   readonly events: Pick<Events, 'announce'>
   readonly throttle: Pick<Throttle, 'takeQuota'>
   /** Epoch seconds. */
@@ -54,12 +54,12 @@ export interface Developer {
 }
 
 const checked = (
-  { options }: Pick<DeveloperContext, 'options'>,
+  { options, option }: Pick<DeveloperContext, 'options' | 'option'>,
   input: Readonly<Record<string, unknown>>,
   existing?: ClientMetadata,
 ): CheckedRegistration => {
   const registration = checkedRegistration(input as ClientRegistration, registrableOf(options))
-  assertDeveloperClient(registration.metadata, developerRules(options), existing)
+  assertDeveloperClient(registration.metadata, developerRules(option), existing)
   return registration
 }
 
@@ -69,11 +69,11 @@ const checked = (
  * @throws OAuthError `invalid_client_metadata` or `invalid_redirect_uri`
  */
 export const changedMetadata = (
-  context: Pick<DeveloperContext, 'options'>,
+  context: Pick<DeveloperContext, 'options' | 'option'>,
   existing: ClientMetadata,
   fields: DeveloperFields,
 ): ClientMetadata =>
-  checked(context, withDeveloperFields(existing, fields, developerRules(context.options).scopes), existing)
+  checked(context, withDeveloperFields(existing, fields, developerRules(context.option).scopes), existing)
     .metadata
 
 /**
@@ -88,14 +88,14 @@ export const registerDeveloperClient = async (
   { subject, needsApproval, info }: Developer,
   { fields, isPublic }: { readonly fields: DeveloperFields; readonly isPublic: boolean },
 ): Promise<ClientCredentials | undefined> => {
-  const { database, options, events, now: clock } = context
+  const { database, option, events, now: clock } = context
   const method = isPublic ? { token_endpoint_auth_method: 'none' } : {}
   const { metadata, ...registration } = checked(context, { ...fields, ...method })
   await context.throttle.takeQuota([{ name: 'developerClient', subject }])
   const { clientId } = registration
-  const described: ClientMetadata = { ...metadata, self_described: 'developer' }
+  const described: ClientMetadata = { ...metadata, self_described: 'user' }
   const credentials = await transaction(database, async (tx) => {
-    const slot = freeSlot(await listSlots(tx, { subject }), options.developers?.maxClients ?? 0)
+    const slot = freeSlot(await listSlots(tx, { subject }), option?.maxClients ?? 0)
     if (slot === undefined) return undefined
     const now = clock()
     const state = needsApproval
@@ -155,7 +155,7 @@ export const changeDeveloperClient = async (
     } as const
     if (!(await updateClientOwner(tx, applied))) return 'stale'
     const keepsState = needsApproval && approvedAt !== null
-    const by = keepsState ? client.metadata.self_described : 'developer'
+    const by = keepsState ? client.metadata.self_described : 'user'
     const described = { ...metadata, ...(by && { self_described: by }) }
     await storeClient(tx, { clientId, secret: undefined, metadata: described }, client, now)
     if (approvedAt === null && !waits) await setClientDisabled(tx, { clientId, disabledAt: null, now })
@@ -164,6 +164,22 @@ export const changeDeveloperClient = async (
   if (outcome === 'saved') events.announce('client.updated', info, { clientId, subject })
   if (outcome === 'waiting') events.announce('client.approval_requested', info, { clientId, subject })
   return outcome
+}
+
+declare module '../../account/user-records.ts' {
+  interface UserExport {
+    /** The ids of the clients that the user registered, if there are any. */
+    readonly clients?: readonly string[]
+  }
+}
+
+/** The part of `oauth.users.export()` about the clients that a user registered. */
+export const exportClientsOf = async (
+  database: Database,
+  subject: string,
+): Promise<{ readonly clients?: readonly string[] }> => {
+  const clients = await listClientIdsOfOwner(database, { subject })
+  return clients.length > 0 ? { clients } : {}
 }
 
 /** Disables the clients of a user who is erased, and leaves them without an owner. It can be repeated after an error. */

@@ -1,29 +1,46 @@
-import type { Developer } from '../clients/developers.ts'
-import type { PageContext } from '../http/context.ts'
-import { formParameters } from '../http/form.ts'
-import { redirectToPage } from '../http/send.ts'
-import { ownPath } from '../http/urls.ts'
-import { OAuthError } from '../protocol/errors.ts'
-import { readableIdentifier } from '../protocol/explanation.ts'
-import type { Parameters } from '../protocol/parameters.ts'
-import {
-  type ClientOwner,
-  type ClientRecord,
-  findClientOwner,
-  findClientRecord,
-} from '../repositories/index.ts'
-import { bindBrowser, boundBrowser } from '../sessions/browser-binding.ts'
-import { assertCsrf, csrfToken, type FormPurpose } from '../sessions/csrf.ts'
-import { type ActiveLogin, activeLogin, recentLogin } from '../sessions/login.ts'
-import { callHost } from '../users/host-function.ts'
-import { showAccountLogin, submitAccountLogin } from './account-login.ts'
-import { otherAccountPages } from './account-pages.ts'
+import { showAccountLogin, submitAccountLogin } from '../../endpoints/account-login.ts'
+import { otherAccountPages } from '../../endpoints/account-pages.ts'
+import type { PageContext } from '../../http/context.ts'
+import { formParameters } from '../../http/form.ts'
+import type { Endpoint } from '../../http/route.ts'
+import { redirectToPage } from '../../http/send.ts'
+import { ownPath } from '../../http/urls.ts'
+import { OAuthError } from '../../protocol/errors.ts'
+import { readableIdentifier } from '../../protocol/explanation.ts'
+import type { Parameters } from '../../protocol/parameters.ts'
+import { type ClientRecord, findClientRecord } from '../../repositories/index.ts'
+import { bindBrowser, boundBrowser } from '../../sessions/browser-binding.ts'
+import { assertCsrf, csrfToken, type FormPurpose } from '../../sessions/csrf.ts'
+import { type ActiveLogin, activeLogin, recentLogin } from '../../sessions/login.ts'
+import { callHost } from '../../users/host-function.ts'
+import type { DeveloperOption } from './option.ts'
+import type { Developer } from './register.ts'
+import { type ClientOwner, findClientOwner } from './table.ts'
 
 /**
  * Seconds after a sign-in in which developers may change their clients. The forms are long, and a client alone opens
  * nothing: each user still decides whether to allow it.
  */
 const hour = 3600
+
+/** What the handler of a developer page gets. */
+export interface DeveloperPageContext extends PageContext {
+  readonly option: DeveloperOption
+}
+
+/** An endpoint for developers, as this option wants it. */
+export const withOption = (
+  option: DeveloperOption,
+  { methods, ...endpoint }: Endpoint<DeveloperPageContext>,
+): Endpoint<PageContext> => ({
+  ...endpoint,
+  methods: Object.fromEntries(
+    Object.entries(methods).map(([method, handle]) => [
+      method,
+      (context: PageContext) => handle({ ...context, option }),
+    ]),
+  ),
+})
 
 /** A page of the developer area. */
 export interface DeveloperPage {
@@ -48,23 +65,21 @@ export interface OwnClient {
 const queryOf = ({ clientId }: DeveloperPage): Record<string, string> =>
   clientId === undefined ? {} : { client_id: clientId }
 
-export const developerUrl = ({ server }: PageContext, page: DeveloperPage): string =>
+export const developerUrl = ({ server }: DeveloperPageContext, page: DeveloperPage): string =>
   ownPath(server, page.path, queryOf(page))
 
 const developerOf = async (
-  { server, req, info }: PageContext,
+  { req, info, option }: DeveloperPageContext,
   active: ActiveLogin,
 ): Promise<SignedInDeveloper | undefined> => {
-  const { developers } = server.options
-  const said: unknown =
-    developers && (await callHost('developers.allow', () => developers.allow(active.user.record, req)))
+  const said: unknown = await callHost('developers.allow', () => option.allow(active.user.record, req))
   const { subject } = active.login
   return said === true || said === 'approval'
     ? { active, subject, needsApproval: said === 'approval', info }
     : undefined
 }
 
-const showForbidden = (context: PageContext, { user }: ActiveLogin): void => {
+const showForbidden = (context: DeveloperPageContext, { user }: ActiveLogin): void => {
   const { server } = context
   const signOutUrl = ownPath(server, '/logout')
   const otherPages = otherAccountPages(server, 'developer')
@@ -77,7 +92,10 @@ const showForbidden = (context: PageContext, { user }: ActiveLogin): void => {
  *
  * @returns undefined when the request has been answered: with the sign-in form, or because the host does not allow the user
  */
-const admit = async (context: PageContext, page: DeveloperPage): Promise<SignedInDeveloper | undefined> => {
+const admit = async (
+  context: DeveloperPageContext,
+  page: DeveloperPage,
+): Promise<SignedInDeveloper | undefined> => {
   const active = await activeLogin(context)
   const admitted = page.needsRecentLogin ? await recentLogin(context, active, hour) : active
   if (admitted === undefined) {
@@ -92,7 +110,7 @@ const admit = async (context: PageContext, page: DeveloperPage): Promise<SignedI
 
 /** Shows a page to a developer; to others it shows the sign-in form, or that they must not register clients. */
 export const showDeveloperPage = async (
-  context: PageContext,
+  context: DeveloperPageContext,
   page: DeveloperPage,
   show: (developer: SignedInDeveloper) => void | Promise<void>,
 ): Promise<void> => {
@@ -109,7 +127,7 @@ const purposeOf = (
 
 /** The hidden fields of a form. */
 export const developerFormFields = (
-  context: PageContext,
+  context: DeveloperPageContext,
   page: DeveloperPage,
   developer: Developer,
 ): Record<string, string> => ({
@@ -123,7 +141,7 @@ export const developerFormFields = (
  * @throws OAuthError with status 403 for a form that was not given to this user, or is about another client
  */
 export const submitDeveloperForm = async (
-  context: PageContext,
+  context: DeveloperPageContext,
   page: DeveloperPage,
   act: (developer: SignedInDeveloper, form: Parameters) => Promise<void>,
 ): Promise<void> => {
@@ -142,7 +160,7 @@ export const submitDeveloperForm = async (
  * @throws OAuthError with status 404, the same for an unknown client and one of another user
  */
 export const findOwnClient = async (
-  { server }: PageContext,
+  { server }: DeveloperPageContext,
   { subject }: Developer,
   clientId: string,
 ): Promise<OwnClient> => {

@@ -1,18 +1,17 @@
-import { clientAdministration } from '../clients/administration.ts'
-import type { Developer } from '../clients/developers.ts'
-import type { PageContext } from '../http/context.ts'
-import { queryParameters } from '../http/form.ts'
-import type { Endpoint } from '../http/route.ts'
-import { redirectToPage } from '../http/send.ts'
-import { ownPath } from '../http/urls.ts'
-import type { DeveloperNotice } from '../pages/developer-models.ts'
-import { allowedScopes, clientName, usesSecret } from '../protocol/client.ts'
-import type { Parameters } from '../protocol/parameters.ts'
-import { leaveOutcome, takeOutcome } from '../sessions/notice.ts'
-import { submitAccountLogin } from './account-login.ts'
-import { listKey, stateOf } from './developer.ts'
+import { clientAdministration } from '../../clients/administration.ts'
+import { submitAccountLogin } from '../../endpoints/account-login.ts'
+import { queryParameters } from '../../http/form.ts'
+import type { Endpoint } from '../../http/route.ts'
+import { redirectToPage } from '../../http/send.ts'
+import { ownPath } from '../../http/urls.ts'
+import { allowedScopes, clientName, usesSecret } from '../../protocol/client.ts'
+import type { Parameters } from '../../protocol/parameters.ts'
+import { leaveOutcome, takeOutcome } from '../../sessions/notice.ts'
+import { listKey, stateOf } from './list-page.ts'
+import type { DeveloperNotice } from './models.ts'
 import {
   type DeveloperPage,
+  type DeveloperPageContext,
   developerFormFields,
   developerUrl,
   findOwnClient,
@@ -20,7 +19,8 @@ import {
   type SignedInDeveloper,
   showDeveloperPage,
   submitDeveloperForm,
-} from './developer-access.ts'
+} from './page.ts'
+import type { Developer } from './register.ts'
 
 const notices: readonly DeveloperNotice[] = ['created', 'saved', 'sent', 'rotated']
 
@@ -30,7 +30,7 @@ const outcomeKey = ({ subject }: Developer, clientId: string): string =>
 
 /** Redirects to the page of a client, which says once what has happened. */
 export const showResult = (
-  context: PageContext,
+  context: DeveloperPageContext,
   developer: Developer,
   clientId: string,
   outcome: { readonly act: DeveloperNotice; readonly secret?: string },
@@ -39,7 +39,11 @@ export const showResult = (
   redirectToPage(context.res, developerUrl(context, { path: '/developer/client', clientId }))
 }
 
-const showClient = (context: PageContext, developer: Developer, { owner, client }: OwnClient): void => {
+const showClient = (
+  context: DeveloperPageContext,
+  developer: Developer,
+  { owner, client }: OwnClient,
+): void => {
   const { server, language } = context
   const { clientId, metadata } = client
   const url = (path: DeveloperPage['path']): string => developerUrl(context, { path, clientId })
@@ -61,10 +65,11 @@ const showClient = (context: PageContext, developer: Developer, { owner, client 
 }
 
 /** The client that the URL of a page names; '' is the id of none. */
-export const namedClient = ({ req }: PageContext): string => queryParameters(req).optional('client_id') ?? ''
+export const namedClient = ({ req }: DeveloperPageContext): string =>
+  queryParameters(req).optional('client_id') ?? ''
 
 /** One client of a developer. */
-export const developerClientEndpoint: Endpoint<PageContext> = {
+export const clientPage: Endpoint<DeveloperPageContext> = {
   path: '/developer/client',
   methods: {
     GET: (context) => {
@@ -78,7 +83,7 @@ export const developerClientEndpoint: Endpoint<PageContext> = {
 }
 
 /** The administration of clients, whose events say which user acted. */
-const clientsFor = ({ server, info }: PageContext, { subject }: SignedInDeveloper) =>
+const clientsFor = ({ server, info }: DeveloperPageContext, { subject }: SignedInDeveloper) =>
   clientAdministration({
     ...server,
     ready: async () => {},
@@ -88,7 +93,7 @@ const clientsFor = ({ server, info }: PageContext, { subject }: SignedInDevelope
   })
 
 type Act = (
-  context: PageContext,
+  context: DeveloperPageContext,
   developer: SignedInDeveloper,
   clientId: string,
   form: Parameters,
@@ -108,7 +113,7 @@ const remove: Act = async (context, developer, clientId) => {
 }
 
 /** A page that asks whether to do something with a client, and does it. */
-const confirmedEndpoint = (kind: 'rotate' | 'delete', act: Act): Endpoint<PageContext> => {
+const confirmedPage = (kind: 'rotate' | 'delete', act: Act): Endpoint<DeveloperPageContext> => {
   const path = `/developer/${kind}` as const
   const pageFor = (clientId: string): DeveloperPage => ({ path, clientId, needsRecentLogin: true })
   return {
@@ -139,5 +144,5 @@ const confirmedEndpoint = (kind: 'rotate' | 'delete', act: Act): Endpoint<PageCo
   }
 }
 
-export const developerRotateEndpoint = confirmedEndpoint('rotate', rotate)
-export const developerDeleteEndpoint = confirmedEndpoint('delete', remove)
+export const rotatePage = confirmedPage('rotate', rotate)
+export const deletePage = confirmedPage('delete', remove)
