@@ -22,7 +22,7 @@ import type { User } from './users/users.ts'
 // templates. The core reads the lists below and knows no feature by name; lib/features/index.ts lists them all.
 //
 // A feature adds its own names to interfaces of the core by declaration merging: its option to `Features`, its events to
-// `EventDetails`, its pages to `PageModels`, and what it gives the host to `AuthRouter`.
+// `EventDetails`, its pages to `PageModels`, and what it gives the host to `HostApi`.
 
 /** What a feature stores about users. What is stored outlives the option, so this also runs while the feature is off. */
 export interface UserData {
@@ -110,7 +110,7 @@ export interface ActiveFeature {
   operatorArea?(others: readonly OperatorPage[]): readonly Endpoint<PageContext>[]
   /** Fields of the discovery document (RFC 8414 §2). */
   readonly metadata?: Readonly<Record<string, unknown>>
-  /** What the host gets on the router, such as `oauth.developers`. */
+  /** What the host gets on the router. */
   hostApi?(server: ServerSetup): Partial<HostApi>
 }
 
