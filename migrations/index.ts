@@ -1,7 +1,6 @@
 import { accessTokens } from './access-tokens.ts'
 import { authorizations } from './authorizations.ts'
 import { clientLogos } from './client-logos.ts'
-import { clientOwners } from './client-owners.ts'
 import { clients } from './clients.ts'
 import { consentReceipts } from './consent-receipts.ts'
 import { consents } from './consents.ts'
@@ -43,6 +42,5 @@ export const migrations: ReadonlyMap<string, SchemaChange> = new Map([
   ['016_events', events],
   ['017_second_factors', secondFactors],
   ['018_passkeys', passkeys],
-  ['019_client_owners', clientOwners],
-  ['020_imported_secrets', importedSecrets],
+  ['019_imported_secrets', importedSecrets],
 ])

@@ -7,7 +7,7 @@ export type RevocationReason =
   | 'device_code_replayed'
   | 'refresh_token_replayed'
   | 'revoked_by_client'
-  /** On the admin pages. */
+  /** By an operator, on our pages. */
   | 'revoked_by_admin'
   /** The user had more for this client than the option `maxAuthorizationsPerClient`. */
   | 'too_many'
@@ -17,9 +17,9 @@ interface OrganizationFields {
   readonly organization?: string
 }
 
-/** Set when an administrator did it on the admin pages. */
+/** Set when an operator did it on our pages. */
 interface ActorFields {
-  /** What the option `admin` returned about the administrator; undefined if it was `true`. */
+  /** What the host calls the operator; undefined if it did not say. */
   readonly actor?: string
 }
 
@@ -38,20 +38,8 @@ interface LoginAttempt {
 
 interface ClientFields extends ActorFields {
   readonly clientId: string
-  /** The user who did it on the developer pages. */
+  /** The user who did it to a client of their own. */
   readonly subject?: string
-}
-
-/** What became of a client that a user registered. */
-interface RequestFields {
-  readonly clientId: string
-  /** The user who owns the client. */
-  readonly subject: string
-}
-
-interface DecisionFields extends RequestFields {
-  /** Who decided, as the host said it. */
-  readonly by?: string
 }
 
 /** All events with their fields. No field contains a password, token, code or secret. */
@@ -138,12 +126,6 @@ export interface EventDetails {
   'client.enabled': ClientFields
   'client.deleted': ClientFields
   'client.secret_rotated': ClientFields
-  /** A client of a user, or a change of it, waits for `oauth.developers.approve()`. */
-  'client.approval_requested': RequestFields
-  'client.approved': DecisionFields
-  'client.approval_refused': DecisionFields
-  /** `oauth.developers.transfer()` gave the client to this user; without `subject` it has no owner now. */
-  'client.transferred': { readonly clientId: string; readonly subject?: string }
   /** Client authentication failed. `clientId` is undefined if no client with the presented id is registered. */
   'client.refused': {
     readonly clientId: string | undefined

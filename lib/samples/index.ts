@@ -1,6 +1,5 @@
 import { accountSamples } from './account.ts'
 import { consentSamples } from './consent.ts'
-import { developerSamples } from './developer.ts'
 import { deviceSamples } from './device.ts'
 import { errorSamples } from './error.ts'
 import { loginSamples } from './login.ts'
@@ -17,7 +16,6 @@ export const samples: readonly Sample[] = [
   ...deviceSamples,
   ...accountSamples,
   ...passkeySamples,
-  ...developerSamples,
   ...errorSamples,
   ...signOutSamples,
   {

@@ -9,7 +9,7 @@ import { type Browser, bindBrowser, boundBrowser } from './browser-binding.ts'
 /** What a form is for. The token of one form is invalid on every other. */
 export interface FormPurpose {
   readonly action:
-    | 'admin'
+    | 'operator'
     | 'login'
     | 'second-factor'
     | 'select-account'
