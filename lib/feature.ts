@@ -8,6 +8,7 @@ import type { LoginPage } from './endpoints/login-form.ts'
 import type { Grant } from './grants/grant.ts'
 import type { Context, Incoming, PageContext } from './http/context.ts'
 import type { Endpoint } from './http/route.ts'
+import type { Limit } from './options/options.ts'
 import type { Options } from './options/resolve.ts'
 import type { Sample } from './pages/page-models.ts'
 import type { RemoveExpired } from './repositories/pruning/expired.ts'
@@ -97,6 +98,8 @@ export interface ActiveFeature {
   readonly signInSteps?: readonly SignInStep[]
   /** Pages of the account. */
   readonly accountPages?: readonly AccountPage[]
+  /** Its limits beside those of its endpoints, with their defaults; the option `throttle.limits` can change them. */
+  readonly limits?: Readonly<Record<string, Limit>>
   /** Fields of the discovery document (RFC 8414 §2). */
   readonly metadata?: Readonly<Record<string, unknown>>
   /** What the host gets on the router, such as `oauth.developers`. */

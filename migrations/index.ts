@@ -9,7 +9,6 @@ import { clientRegistrations } from './client-registrations.ts'
 import { clients } from './clients.ts'
 import { consentReceipts } from './consent-receipts.ts'
 import { consents } from './consents.ts'
-import { deviceCodes } from './device-codes.ts'
 import { events } from './events.ts'
 import { importedSecrets } from './imported-secrets.ts'
 import { logins } from './logins.ts'
@@ -50,7 +49,6 @@ export const migrations: ReadonlyMap<string, SchemaChange> = new Map([
   ['017_client_registrations', clientRegistrations],
   ['018_client_logos', clientLogos],
   ['019_access_tokens_binding', accessTokensBinding],
-  ['020_device_codes', deviceCodes],
   ['021_access_tokens_context', accessTokensContext],
   ['022_events', events],
   ['023_second_factors', secondFactors],

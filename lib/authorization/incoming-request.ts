@@ -11,7 +11,7 @@ import {
   parseAuthorizationRequest,
   parseAuthorizationTarget,
   parseCodeBinding,
-  parseDeviceRequest,
+  parseDirectRequest,
 } from '../protocol/authorization-request.ts'
 import { claimsRequest, parseClaims } from '../protocol/claims-request.ts'
 import { allowedScopes, type Client, isServed } from '../protocol/client.ts'
@@ -175,18 +175,18 @@ export const readPushedRequest = async (
 }
 
 /**
- * Parses the request of a device (RFC 8628 §3.1).
+ * Parses a request that its client makes without a browser, such as that of a device (RFC 8628 §3.1).
  *
  * @param client authenticated
  * @throws OAuthError
  */
-export const readDeviceRequest = async (
+export const readDirectRequest = async (
   server: AuthorizationServer,
   parameters: Parameters,
   client: Client,
 ): Promise<AuthorizationRequest> => {
   const current = await withCurrentScope(server, client)
-  const request = parseDeviceRequest(parameters, current, server.resources)
+  const request = parseDirectRequest(parameters, current, server.resources)
   return { ...request, ...(await serverSideParameters(server, parameters, current, request)) }
 }
 

@@ -16,7 +16,6 @@ import {
   consumePendingRequest,
   createAuthorization,
   createConsentReceipt,
-  decideDevice,
   keepConsent,
   keepUsedClient,
   lockConsent,
@@ -41,6 +40,17 @@ export interface AuthorizationGrant {
   readonly organization?: string
   /** Hash of the pending request's id; undefined if the user did not have to be asked. */
   readonly pendingId: string | undefined
+  /** The code that the client has already; by default it gets a new one. */
+  readonly given?: GivenCode
+}
+
+/** A code that a client polls with. What is granted is redeemed by it. */
+export interface GivenCode {
+  readonly hash: string
+  /** Epoch seconds. */
+  readonly expiresAt: number
+  /** Approves it, once and until it expires. */
+  readonly approve: Condition<Obstacle>[1]
 }
 
 /** A stored authorization, with the parameters of the response. */
@@ -57,12 +67,12 @@ export type AuthorizationOutcome = IssuedAuthorization | 'signed-out' | 'withdra
 
 const newAuthorization = (
   server: AuthorizationServer,
-  { context: { request, client }, login, scopes, claims, organization }: AuthorizationGrant,
+  { context: { request, client }, login, scopes, claims, organization, given }: AuthorizationGrant,
   code: string,
 ): NewAuthorization => {
   const { lifetimes } = server.options
   const now = server.now()
-  const { redirectUri, codeChallenge, nonce, resources, authorizationDetails, device, binding } = request
+  const { redirectUri, codeChallenge, nonce, resources, authorizationDetails, binding } = request
   const { authTime, amr, acr } = login
   const details: AuthorizationDetails = {
     redirectUri,
@@ -85,11 +95,11 @@ const newAuthorization = (
     sid: login.sid,
     scopes,
     offline: returnsCode && scopes.includes('offline_access'),
-    codeHash: device?.hash ?? hashSecret(code),
+    codeHash: given?.hash ?? hashSecret(code),
     // Without a code in the response, the code of the family is unknown and has expired.
     codeExpiresAt: Math.max(
       returnsCode ? now + profileLifetime(client.metadata, 'code', lifetimes.code) : now,
-      device?.expiresAt ?? 0,
+      given?.expiresAt ?? 0,
     ),
     now,
     expiresAt: now + (client.metadata.refresh_token_absolute_lifetime ?? lifetimes.refreshTokenAbsolute),
@@ -163,18 +173,13 @@ const conditionsOf = (
   grant: AuthorizationGrant,
   { offline, sid, subject, clientId, now }: NewAuthorization,
 ): Condition<Obstacle>[] => {
-  const { context, pendingId, organization = noOrganization } = grant
+  const { context, given, pendingId, organization = noOrganization } = grant
   const { metadata } = context.client
-  const { device } = context.request
   const answer = answerOf(grant)
   const isConsentNew = answer !== undefined && !answer.organizationOnly
   const conditions: (Condition<Obstacle> | false)[] = [
-    // Of any number of browsers with the same user code, one approves the device. Its code is that of the authorization,
-    // and must be unique.
-    device !== undefined && [
-      'used',
-      (tx) => decideDevice(tx, { hash: device.hash, decision: 'approved', now }),
-    ],
+    // Its code is that of the authorization, and must be unique.
+    given !== undefined && ['used', given.approve],
     // Nothing is written under a login that has just ended. Without `offline_access` the authorization ends with the
     // login anyway.
     offline && ['signed-out', (tx) => lockLogin(tx, { sid, now })],
@@ -192,7 +197,7 @@ const conditionsOf = (
 
 /**
  * Issues what the response type asks for: a code (RFC 6749 §4.1.2), and tokens if the host has enabled them. What a
- * device polls for is redeemed by its device code instead. Signatures come first. Then one transaction consumes the
+ * client polls for is redeemed by the code that it has. Signatures come first. Then one transaction consumes the
  * pending request, locks the consent or stores it, and creates the authorization. If a condition does not hold, it
  * stores nothing.
  *

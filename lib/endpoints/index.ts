@@ -20,8 +20,6 @@ import {
   developerRotateEndpoint,
 } from './developer-client.ts'
 import { developerEditEndpoint, developerNewEndpoint } from './developer-form.ts'
-import { deviceEndpoint } from './device.ts'
-import { deviceAuthorizationEndpoint } from './device-authorization.ts'
 import { createDiscoveryEndpoints } from './discovery.ts'
 import { introspectEndpoint } from './introspect.ts'
 import { createJwksEndpoint } from './jwks.ts'
@@ -91,7 +89,6 @@ export const createEndpoints = (
     ...[tokenEndpoint, userinfoEndpoint, introspectEndpoint, revokeEndpoint, createJwksEndpoint()],
     ...(features.pushedRequests ? [parEndpoint] : []),
     ...(features.registration ? [registerEndpoint, registrationEndpoint] : []),
-    ...(features.deviceAuthorization ? [deviceAuthorizationEndpoint] : []),
     ...added.flatMap(({ api = [] }) => api),
   ],
   pages: [
@@ -104,7 +101,6 @@ export const createEndpoints = (
     accountEndpoint,
     ...(passkeys ? [passkeysEndpoint] : []),
     logoutEndpoint,
-    ...(features.deviceAuthorization ? [deviceEndpoint] : []),
     ...(developers ? developerEndpoints : []),
     ...(admin ? adminEndpoints : []),
     ...(admin && developers ? [adminRequestsEndpoint] : []),

@@ -55,7 +55,7 @@ const exchange = async (
   const refresh = assertRefreshable(found, rules, server.now())
   const { authorization } = refresh.token
   if (refresh.outcome === 'reuse') {
-    return revokeReplayed(server, authorization, request, 'refresh_token_replayed')
+    return revokeReplayed(server, authorization, request, 'refresh_token')
   }
 
   const allowed = scopesStillAllowed(narrowedScopes(requested, authorization.scopes), allowedScopes(client))
@@ -76,7 +76,7 @@ const exchange = async (
   // Another request used the token meanwhile: read it again, once.
   if (mayRetry)
     return exchange(server, client, request, { found: await find(server, request), mayRetry: false })
-  return revokeReplayed(server, authorization, request, 'refresh_token_replayed')
+  return revokeReplayed(server, authorization, request, 'refresh_token')
 }
 
 /** Returns undefined if another request used the token meanwhile. */

@@ -1,7 +1,6 @@
 import { accountSamples } from './account.ts'
 import { consentSamples } from './consent.ts'
 import { developerSamples } from './developer.ts'
-import { deviceSamples } from './device.ts'
 import { errorSamples } from './error.ts'
 import { loginSamples } from './login.ts'
 import { passkeySamples } from './passkey.ts'
@@ -14,7 +13,6 @@ export const samples: readonly Sample[] = [
   ...loginSamples,
   ...consentSamples,
   ...secondFactorSamples,
-  ...deviceSamples,
   ...accountSamples,
   ...passkeySamples,
   ...developerSamples,
