@@ -1,6 +1,9 @@
 import { byteForByte, hashLength, type SchemaChange } from './migration.ts'
 
-/** Opaque access tokens, by hash; tokens of the client itself have no authorization. */
+/**
+ * Opaque access tokens, by hash; tokens of the client itself have no authorization. `resources` are separated by spaces,
+ * `binding` is the type and thumbprint of a key or certificate, and `context` is JSON; each is null for none.
+ */
 export const accessTokens: SchemaChange = {
   up: ({ schema, name, collation, only }) =>
     schema.createTable(name('access_tokens'), (table) => {
@@ -10,6 +13,9 @@ export const accessTokens: SchemaChange = {
       table.string('client_id', 255).notNullable()
       table.string('subject', 255).nullable()
       table.text('scopes').notNullable()
+      table.text('resources').nullable()
+      table.string('binding', 64).nullable()
+      table.text('context').nullable()
       table.bigInteger('created_at').notNullable()
       table
         .bigInteger('expires_at')

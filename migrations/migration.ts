@@ -20,8 +20,8 @@ export interface SchemaChange {
 /** Characters of a SHA-256 hash, or of 32 random bytes, in base64url. */
 export const hashLength = 43
 
-/** Collations of MariaDB and MySQL, best first. With the last one, for MySQL before 8.0.17, 'ada ' equals 'ada'. */
-export const exactCollations = ['utf8mb4_nopad_bin', 'utf8mb4_0900_bin', 'utf8mb4_bin']
+/** The collations of MariaDB, and of MySQL since 8.0.17, that compare byte for byte: 'ada ' differs from 'ada'. */
+export const exactCollations = ['utf8mb4_nopad_bin', 'utf8mb4_0900_bin']
 
 /** Makes MariaDB and MySQL compare identifiers and hashes byte for byte, as the other databases do. */
 export const byteForByte = (table: Knex.CreateTableBuilder, collation: Schema['collation']): void => {

@@ -59,8 +59,8 @@ export const openConsent = async (
   pending: PendingRequest,
 ): Promise<ConsentRequest | undefined> => {
   const { server, req, language } = context
-  const { client, request, known } = pending
-  const active = await activeLogin(context, { login: known?.login })
+  const { client, request } = pending
+  const active = await activeLogin(context, pending)
   if (active === undefined) return undefined
   const card = clientCard(server, client, request.redirectUri, language)
   const details = await consentDetails(server, request, language)

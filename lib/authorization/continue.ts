@@ -1,7 +1,6 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { PageContext } from '../http/context.ts'
-import { isReadOnly } from '../http/route.ts'
-import { redirectToPage, sendEmpty } from '../http/send.ts'
+import { redirectToPage } from '../http/send.ts'
 import { ownPath } from '../http/urls.ts'
 import { type AuthorizationRequest, responseTarget } from '../protocol/authorization-request.ts'
 import { EndedRequestError } from '../protocol/ended-request.ts'
@@ -60,7 +59,7 @@ const authorizeKind: PendingRequestKind = {
 
   async refuse({ server }: PageContext, { client, request, pending }, { code, description }) {
     const now = server.now()
-    if (pending && !(await consumePendingRequest(server.database, { id: pending.id, now }))) {
+    if (pending && (await consumePendingRequest({ id: pending.id, now }).run(server.database)) === 0) {
       throw new EndedRequestError('finished', client)
     }
     throw new AuthorizationResponseError(targetOf({ request, client }), code, description)
@@ -113,20 +112,6 @@ const keep = async (
   sid: string | undefined,
 ): Promise<string> => pending?.secret ?? keepPending(context, kind, request, sid)
 
-/**
- * The answer to a request that changes nothing: the error, if there is one, or else a redirect without a target, because
- * that would name a code or a pending request, and there is none.
- */
-const continueReadOnly = async (
-  context: PageContext,
-  kind: PendingRequestKind,
-  asked: RequestToDecide,
-  step: NextStep,
-): Promise<void> => {
-  if (step.step === 'error') return kind.refuse(context, { ...asked, pending: undefined }, step)
-  sendEmpty(context.res, 303, { 'Cache-Control': 'no-store' })
-}
-
 /** Redirects to the sign-in page, which says that the login has ended. */
 export const signInAgain = (
   { server, ...context }: PageContext,
@@ -175,7 +160,6 @@ export const continueRequest = async (
   const isUnanswered = returned && (next.step === 'login' || next.step === 'select-account')
   const { login } = authorization
   const step = isUnanswered ? unanswered(asked.request, login) : next
-  if (isReadOnly(context.req)) return continueReadOnly(context, kind, asked, step)
   if (step.step === 'issue') {
     const outcome = await kind.grant(context, asked, { authorization, step })
     if (outcome === 'answered') return

@@ -36,7 +36,7 @@ export interface ClientRequest {
 
 /** The same at the authorization endpoint, where it has a browser. */
 export interface IncomingRequest extends ClientRequest {
-  /** The login that the session remembers, if it is valid. */
+  /** The login of the session, if it is valid. */
   readonly known: KnownLogin | undefined
 }
 
@@ -135,19 +135,19 @@ const withCurrentScope = (server: AuthorizationServer, client: Client): Client |
  * read first, and a request object after the client is known.
  *
  * @param sent the parameters of the query
- * @param from.sid the login that the session remembers, if any
+ * @param from.sessionHash of what the session of the browser holds, if it has one
  * @throws OAuthError when client or redirect URI is wrong, to be shown to the user
  * @throws AuthorizationResponseError for everything else, to be sent to the client
  */
 export const readIncomingRequest = async (
   server: AuthorizationServer,
   sent: Parameters,
-  { sid, info }: { readonly sid: string | undefined; readonly info: RequestInfo },
+  { sessionHash, info }: { readonly sessionHash: string | undefined; readonly info: RequestInfo },
 ): Promise<IncomingRequest> => {
   const clientId = sent.required('client_id')
   const { clientMetadataDocuments: documents } = server.options.features
   if (documents) await ensureDocumentClient(server, documents, clientId, info)
-  const found = await findForAuthorize(server.database, { clientId, sid, now: server.now() })
+  const found = await findForAuthorize(server.database, { clientId, sessionHash, now: server.now() })
   const served = found && isServed(found.client, server.options) ? found.client : undefined
   const current = served && (await withCurrentScope(server, served))
   return { ...(await validRequest(server, sent, current)), known: found?.known }

@@ -1,6 +1,6 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
+import type { Write } from '../database/statement.ts'
 import { type Condition, writeIf } from '../database/transaction.ts'
-import type { Database } from '../database/types.ts'
 import { createSecret, hashSecret, randomId } from '../keys/secrets.ts'
 import type { AuthorizationDetails } from '../protocol/authorization.ts'
 import type { ClaimsRequest } from '../protocol/claims-request.ts'
@@ -50,7 +50,7 @@ export interface GivenCode {
   /** Epoch seconds. */
   readonly expiresAt: number
   /** Approves it, once and until it expires. */
-  readonly approve: Condition<Obstacle>[1]
+  readonly approve: Write
 }
 
 /** A stored authorization, with the parameters of the response. */
@@ -140,20 +140,18 @@ const answerOf = ({
 }: AuthorizationGrant): Decision | undefined =>
   decision?.sid === login.sid && decision.organization === organization ? decision : undefined
 
-/** Stores what the user has just allowed, if anything, and the receipt of what the page showed. */
-const rememberConsent = async (
-  tx: Database,
+/** What stores what the user has just allowed, if anything, and the receipt of what the page showed. */
+const rememberConsent = (
   grant: AuthorizationGrant,
   { id: authorizationId, subject, clientId, now }: NewAuthorization,
-): Promise<void> => {
+): Write[] => {
   const { context, organization = noOrganization } = grant
   const answer = answerOf(grant)
-  if (answer === undefined) return
+  if (answer === undefined) return []
   const { request, client, terms = {} } = context
   if (answer.organizationOnly) {
     // Nothing had to be allowed, but the chosen organization is remembered.
-    if (client.metadata.first_party) await keepConsent(tx, { subject, clientId, organization, now })
-    return
+    return client.metadata.first_party ? [keepConsent({ subject, clientId, organization, now })] : []
   }
   const { receipt } = answer
   const entries = (receipt?.scopes ?? []).flatMap((line) =>
@@ -162,13 +160,15 @@ const rememberConsent = async (
   const remembered = (receipt?.details ?? []).filter((detail) => detail.remembered)
   const details = remembered.map(({ name, meaning }) => ({ name, meaning, allowed: true }))
   const agreed = agreedTerms(terms, request.redirectUri, [...entries, ...details])
-  await Promise.all([
-    saveConsent(tx, { subject, clientId, organization, terms: agreed, now }),
-    receipt && createConsentReceipt(tx, { id: randomId(), subject, clientId, authorizationId, receipt, now }),
-  ])
+  return [
+    saveConsent({ subject, clientId, organization, terms: agreed, now }),
+    ...(receipt
+      ? [createConsentReceipt({ id: randomId(), subject, clientId, authorizationId, receipt, now })]
+      : []),
+  ]
 }
 
-/** What must hold at the moment of issuing. Each condition locks its row until the end of the transaction. */
+/** What must hold at the moment of issuing: first what only locks a row, and last what uses the request up. */
 const conditionsOf = (
   grant: AuthorizationGrant,
   { offline, sid, subject, clientId, now }: NewAuthorization,
@@ -177,29 +177,24 @@ const conditionsOf = (
   const { metadata } = context.client
   const answer = answerOf(grant)
   const isConsentNew = answer !== undefined && !answer.organizationOnly
+  const isConsentLocked = !isConsentNew && !metadata.first_party
   const conditions: (Condition<Obstacle> | false)[] = [
-    // Its code is that of the authorization, and must be unique.
-    given !== undefined && ['used', given.approve],
     // Nothing is written under a login that has just ended. Without `offline_access` the authorization ends with the
     // login anyway.
-    offline && ['signed-out', (tx) => lockLogin(tx, { sid, now })],
+    offline && ['signed-out', lockLogin({ sid, now })],
     // A client that described itself and is used now stays.
-    hasRegistration(metadata) && ['gone', (tx) => keepUsedClient(tx, { clientId })],
-    pendingId !== undefined && ['used', (tx) => consumePendingRequest(tx, { id: pendingId, now })],
-    !isConsentNew &&
-      !metadata.first_party && [
-        'withdrawn',
-        (tx) => lockConsent(tx, { subject, clientId, organization, now }),
-      ],
+    hasRegistration(metadata) && ['gone', keepUsedClient({ clientId })],
+    isConsentLocked && ['withdrawn', lockConsent({ subject, clientId, organization, now })],
+    given !== undefined && ['used', given.approve],
+    given === undefined && pendingId !== undefined && ['used', consumePendingRequest({ id: pendingId, now })],
   ]
   return conditions.filter((condition) => condition !== false)
 }
 
 /**
  * Issues what the response type asks for: a code (RFC 6749 §4.1.2), and tokens if the host has enabled them. What a
- * client polls for is redeemed by the code that it has. Signatures come first. Then one transaction consumes the
- * pending request, locks the consent or stores it, and creates the authorization. If a condition does not hold, it
- * stores nothing.
+ * client polls for is redeemed by the code that it has. Signatures come first. Then one act locks the consent or stores
+ * it, consumes the pending request, and creates the authorization. If a condition does not hold, nothing is issued.
  *
  * @throws EndedRequestError if the request was answered meanwhile, or its client was removed
  */
@@ -215,13 +210,16 @@ export const issueAuthorizationResponse = async (
     ? await frontChannelTokens(server, grant, authorization, shownCode)
     : { parameters: {} }
   const { accessToken } = tokens
-  const obstacle = await writeIf(server.database, conditionsOf(grant, authorization), (tx) =>
-    Promise.all([
-      rememberConsent(tx, grant, authorization),
-      createAuthorization(tx, authorization),
-      accessToken && storeAccessToken(tx, accessToken),
-    ]),
-  )
+  const { given, pendingId } = grant
+  const obstacle = await writeIf(server.database, conditionsOf(grant, authorization), [
+    // Who approves the given code answers the pending request too.
+    ...(given && pendingId !== undefined
+      ? [consumePendingRequest({ id: pendingId, now: authorization.now })]
+      : []),
+    ...rememberConsent(grant, authorization),
+    createAuthorization(authorization),
+    ...(accessToken ? storeAccessToken(accessToken) : []),
+  ])
   if (obstacle === 'gone') throw new EndedRequestError('unknown')
   if (obstacle === 'used') throw new EndedRequestError('finished', grant.context.client)
   const parameters = { ...(shownCode === undefined ? {} : { code: shownCode }), ...tokens.parameters }

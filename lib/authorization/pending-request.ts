@@ -20,7 +20,6 @@ import {
   removeOldestPendingRequests,
 } from '../repositories/index.ts'
 import { type Browser, bindBrowser, boundBrowser } from '../sessions/browser-binding.ts'
-import { rememberedSid } from '../sessions/login.ts'
 import { renderPageError } from './response.ts'
 
 /** The parameter by which our own pages name the request they are about. */
@@ -40,9 +39,7 @@ export interface PendingRequest extends PendingRequestRecord {
   readonly secret: string
   readonly client: Client
   readonly browser: Browser
-  /** Whether any user is logged in in this browser. */
-  readonly browserHasLogins: boolean
-  /** The login that the session remembers, if it is valid. */
+  /** The login of the session, if it is valid. */
   readonly known: KnownLogin | undefined
 }
 
@@ -115,18 +112,18 @@ const namedClient = async ({ server }: PageContext, parameters: Parameters): Pro
  * @throws AuthorizationResponseError if its client is no longer registered for it
  */
 const openPending = async (context: PageContext, parameters: Parameters): Promise<PendingRequest> => {
-  const { server } = context
+  const { server, session } = context
   const secret = parameters.optional(requestParameter) ?? ''
   const browser = boundBrowser(context)
   if (!isSecretOf('authorizationRequest', secret)) throw new EndedRequestError('unknown')
   if (browser === undefined) throw new EndedRequestError('no-cookie', await namedClient(context, parameters))
   const now = server.now()
-  const lookup = { id: hashSecret(secret), sid: rememberedSid(context), now }
+  const lookup = { id: hashSecret(secret), sessionHash: session.secretHash(), now }
   const found = await findPendingRequest(server.database, lookup)
   if (found?.pending.browserHash !== browser.hash) throw new EndedRequestError('unknown')
-  const { pending, client, known, browserHasLogins } = found
+  const { pending, client, known } = found
   const request = assertPending(server, found)
-  return { ...pending, request, secret, client, browser, browserHasLogins, known }
+  return { ...pending, request, secret, client, browser, known }
 }
 
 /**

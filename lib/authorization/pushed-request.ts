@@ -1,6 +1,5 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { PageContext } from '../http/context.ts'
-import { isReadOnly } from '../http/route.ts'
 import { createSecret, hashSecret, isSecretOf } from '../keys/secrets.ts'
 import type { AuthorizationRequest } from '../protocol/authorization-request.ts'
 import { type Client, profileLifetime } from '../protocol/client.ts'
@@ -14,7 +13,7 @@ import {
   removeUnopenedRequests,
 } from '../repositories/index.ts'
 import { boundBrowser } from '../sessions/browser-binding.ts'
-import { activeLogin, rememberedSid } from '../sessions/login.ts'
+import { activeLogin } from '../sessions/login.ts'
 import type { Changes, RequestToDecide } from './context.ts'
 import { assertPending, pendingLifetime, readyBrowser } from './pending-request.ts'
 
@@ -69,7 +68,7 @@ export interface OpenedRequest {
  * @throws AuthorizationResponseError if its client is no longer registered for it
  */
 export const openPushed = async (context: PageContext, parameters: Parameters): Promise<OpenedRequest> => {
-  const { server, req } = context
+  const { server, session } = context
   const { database } = server
   parameters.required('request_uri')
   const clientId = parameters.required('client_id')
@@ -77,7 +76,7 @@ export const openPushed = async (context: PageContext, parameters: Parameters): 
   if (!isSecretOf('authorizationRequest', secret)) throw ended('unknown')
   const now = server.now()
   const id = hashSecret(secret)
-  const found = await findPendingRequest(database, { id, sid: rememberedSid(context), now })
+  const found = await findPendingRequest(database, { id, sessionHash: session.secretHash(), now })
   if (found?.client.clientId !== clientId) throw ended('unknown')
   const { pending, client, known } = found
   if (pending.createdAt + lifetimeOf(server, client) <= now) throw ended('expired', client)
@@ -89,9 +88,8 @@ export const openPushed = async (context: PageContext, parameters: Parameters): 
   const opened = { ...found, ...pending, request, secret }
   if (bound?.hash === pending.browserHash)
     return { asked: { ...asked, pending: { ...opened, browser: bound } }, changes: {} }
-  const active = await activeLogin(context, { login: known?.login })
+  const active = await activeLogin(context, found)
   const changes = active ? { active } : {}
-  if (isReadOnly(req)) return { asked, changes }
   const browser = await readyBrowser(context)
   const binding = { browserHash: browser.hash, sid: active?.login.sid, expiresAt: now + pendingLifetime }
   if (!(await bindPendingRequest(database, { id, from: unopened, ...binding }))) throw ended('unknown')

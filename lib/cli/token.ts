@@ -16,13 +16,13 @@ import { accessTokenType, parseJwtAccessToken } from '../protocol/jwt-access-tok
 import { formatBinding } from '../protocol/token-binding.ts'
 import {
   type AccessToken,
+  findAccessToken,
   findGrantOfToken,
   findRefreshToken,
   revokeAccessToken,
   revokeAuthorization,
 } from '../repositories/index.ts'
 import { listSigningKeys } from '../repositories/signing-keys.ts'
-import { findOpaqueAccessToken, isOpaqueAccessToken } from '../tokens/opaque-access-token.ts'
 import { note, print, readSecret, table } from './terminal.ts'
 import { loadTools } from './tools.ts'
 
@@ -44,7 +44,7 @@ const inspectOpaque = async (
   { database, now }: CommandContext,
   value: string,
 ): Promise<InspectedToken | undefined> => {
-  const token = await findOpaqueAccessToken(database, value, { hasResources: true })
+  const token = await findAccessToken(database, { hash: hashSecret(value) })
   if (token === undefined) return undefined
   return {
     ...token,
@@ -123,7 +123,7 @@ const words = (kind: SecretKind): string => kind.replace(/[A-Z]/g, (letter) => `
 const inspect = async (context: CommandContext): Promise<InspectedToken & { readonly value: string }> => {
   const value = (await readSecret('Token: ')).trim()
   const kind = otherKind(value)
-  const isAccessToken = isOpaqueAccessToken(value)
+  const isAccessToken = isSecretOf('accessToken', value)
   if (kind !== undefined && !isAccessToken && kind !== 'refreshToken') {
     throw new Error(`this is not a token, but has the form of this secret: ${words(kind)}`)
   }

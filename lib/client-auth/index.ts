@@ -5,7 +5,7 @@ import { type Client, isServed } from '../protocol/client.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import type { Explanation } from '../protocol/explanation.ts'
 import type { TokenRequest } from '../protocol/token-request.ts'
-import { findClient } from '../repositories/index.ts'
+import { type ClientLookup, findClient } from '../repositories/index.ts'
 import type { ClientAuthMethod, ClientCredentials } from './client-auth-method.ts'
 import { clientSecretBasic, clientSecretPost, ExpiredSecretError, none } from './client-secret.ts'
 import { privateKeyJwt } from './private-key-jwt.ts'
@@ -94,8 +94,15 @@ const explanationFor = (client: Client | undefined, methods: readonly ClientAuth
     : { expected: `the registered method ${registered}`, received: used }
 }
 
+/** Reads a client, and what else the request is about. */
+type FindClient<Found> = (lookup: ClientLookup) => Promise<Found | undefined>
+
 /** The client as it is now; undefined also if its metadata document is gone. */
-const currentClient = async (server: AuthorizationServer, clientId: string): Promise<Client | undefined> => {
+const currentClient = async <Found extends { readonly client: Client }>(
+  server: AuthorizationServer,
+  clientId: string,
+  find: FindClient<Found>,
+): Promise<Found | undefined> => {
   const { clientMetadataDocuments: documents } = server.options.features
   try {
     if (documents) await ensureDocumentClient(server, documents, clientId)
@@ -103,8 +110,8 @@ const currentClient = async (server: AuthorizationServer, clientId: string): Pro
     if (error instanceof OAuthError && error.code === 'unauthorized_client') return undefined
     throw error
   }
-  const client = await findClient(server.database, { clientId, now: server.now() })
-  return client && isServed(client, server.options) ? client : undefined
+  const found = await find({ clientId, now: server.now() })
+  return found && isServed(found.client, server.options) ? found : undefined
 }
 
 /**
@@ -119,6 +126,26 @@ export const authenticateClient = async (
   request: TokenRequest,
   endpoint: EndpointDescription,
 ): Promise<Client> => {
+  const found = await authenticateClientWith(server, request, endpoint, async (lookup) => {
+    const client = await findClient(server.database, lookup)
+    return client && { client }
+  })
+  return found.client
+}
+
+/**
+ * The same, with a function that reads the client together with what the request is about. It is not called beyond the limit
+ * on failures.
+ *
+ * @returns what the function has read
+ * @throws OAuthError as {@link authenticateClient}
+ */
+export const authenticateClientWith = async <Found extends { readonly client: Client }>(
+  server: AuthorizationServer,
+  request: TokenRequest,
+  endpoint: EndpointDescription,
+  find: FindClient<Found>,
+): Promise<Found> => {
   const presented = presentedBy(request, server.options)
   const { clientId: named } = presented[0].credentials
   const clientId = isClientId(named) ? named : undefined
@@ -126,9 +153,10 @@ export const authenticateClient = async (
   const attempt = { address: info.address, name: clientId ?? '' }
   const throttle = server.throttle.of(endpoint)
   await throttle.assertOpen(attempt)
-  const client = clientId === undefined ? undefined : await currentClient(server, clientId)
+  const found = clientId === undefined ? undefined : await currentClient(server, clientId, find)
+  const client = found?.client
   try {
-    if (client && (await isAuthentic(server, client, presented))) return client
+    if (found && (await isAuthentic(server, found.client, presented))) return found
     const used = presented.map(({ method }) => method)
     const about = { clientId: client?.clientId, explanation: explanationFor(client, used) }
     throw invalidClient(request, undefined, about)

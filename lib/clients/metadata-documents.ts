@@ -189,7 +189,7 @@ export const ensureDocumentClient = async (
   const now = clock()
   const known = await findClientRegistration(database, { clientId })
   if (known === undefined) {
-    const isNew = address !== undefined && database.isReadOnly !== true
+    const isNew = address !== undefined
     // The host may have registered a client with this id.
     if (!isNew || (await findClient(database, { clientId, now }))) return
     assertOrigin(clientId, documents)
@@ -198,7 +198,7 @@ export const ensureDocumentClient = async (
   assertOrigin(clientId, documents)
   const [readAt, freshUntil] = [known.readAt ?? 0, known.freshUntil ?? 0]
   const isUsable = readAt + maxStale > now
-  if (freshUntil <= now && database.isReadOnly !== true) {
+  if (freshUntil <= now) {
     if (!isUsable) return readDocument(context, clientId, { known, address })
     context.runInBackground(readAgain(context, known))
   }

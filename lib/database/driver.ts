@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Knex } from 'knex'
-import { createPgRun, type PgResult, type PgStatement } from './pg-query.ts'
-import type { Driver, DriverOptions, Result, Row, Statement, Value } from './types.ts'
+import type { Driver, DriverOptions, Row, Value } from './types.ts'
 
 /** The parts of better-sqlite3 that are used. Types of drivers that the host may not have cannot be imported. */
 interface SqliteStatement {
@@ -14,36 +13,35 @@ interface SqliteConnection {
 }
 
 const sqlite = (): Driver => {
-  const statements = new WeakMap<object, Map<string, SqliteStatement>>()
-  const statementsOf = (connection: SqliteConnection): Map<string, SqliteStatement> => {
-    const known = statements.get(connection) ?? new Map<string, SqliteStatement>()
-    if (known.size === 0) statements.set(connection, known)
-    return known
-  }
-  const prepareOnce = (connection: SqliteConnection, sql: string): SqliteStatement => {
-    const known = statementsOf(connection)
-    const prepared = known.get(sql) ?? connection.prepare(sql)
-    known.set(sql, prepared)
-    return prepared
-  }
-  const executeNow = (connection: unknown, sql: string, bindings: readonly Value[]): Result => {
-    const prepared = prepareOnce(connection as SqliteConnection, sql)
-    if (!prepared.reader) return { rows: [], count: prepared.run(...bindings).changes }
-    const rows = prepared.all(...bindings)
-    return { rows, count: rows.length }
+  const prepared = new WeakMap<SqliteConnection, Map<string, SqliteStatement>>()
+  const statementOf = (connection: SqliteConnection, sql: string): SqliteStatement => {
+    const known = prepared.get(connection) ?? new Map<string, SqliteStatement>()
+    if (known.size === 0) prepared.set(connection, known)
+    const statement = known.get(sql) ?? connection.prepare(sql)
+    known.set(sql, statement)
+    return statement
   }
   return {
     dialect: 'sqlite',
     prepares: true,
     begin: 'BEGIN IMMEDIATE',
-    execute: async (connection, sql, bindings) => executeNow(connection, sql, bindings),
-    executeNow,
-    destroy: () => {},
+    execute: async (connection, sql, bindings) => {
+      const statement = statementOf(connection as SqliteConnection, sql)
+      if (!statement.reader) return { rows: [], count: statement.run(...bindings).changes }
+      const rows = statement.all(...bindings)
+      return { rows, count: rows.length }
+    },
+    close: async () => {},
   }
 }
 
 interface PostgresConnection {
-  query(query: PgStatement): Promise<PgResult>
+  query(query: {
+    name?: string
+    text: string
+    values: readonly Value[]
+  }): Promise<{ rows: Row[]; rowCount: number | null }>
+  end(): Promise<void>
 }
 
 /** A name of at most 63 bytes for a prepared statement. */
@@ -60,13 +58,6 @@ const control = /^(BEGIN|START TRANSACTION|COMMIT|ROLLBACK)$/
 const mayBeOutdated = (error: unknown): boolean =>
   /^(0A000|42...)$/.test(String((error as { code?: unknown }).code))
 
-/** A form of a statement that fails if it touches no row, because these words are not a number. The server logs them. */
-const failing = (sql: string): string =>
-  `with "touched" as (${sql} returning 1) select (case count(*) when 0 then 'latchkey: it is used or gone' else '1' end)::integer as "count" from "touched"`
-
-/** Invalid text representation: no row was touched. */
-const isUnmet = (error: unknown): boolean => (error as { code?: unknown } | undefined)?.code === '22P02'
-
 const postgresql = ({
   preparedStatements: prepared = true,
   tablesMayChange = false,
@@ -77,41 +68,27 @@ const postgresql = ({
     names.set(sql, name)
     return name
   }
-  const guards = new Map<string, string>()
-  const guarded = (sql: string): string => {
-    const text = guards.get(sql) ?? failing(sql)
-    guards.set(sql, text)
-    return text
-  }
-  const run = createPgRun()
-  const statementOf = ({ sql: text, bindings: values }: Statement): PgStatement =>
-    prepared && !control.test(text) ? { name: nameOf(text), text, values } : { text, values }
-  const resultOf = (answer: PgResult | undefined): Result => ({
-    rows: answer?.rows ?? [],
-    count: answer?.rowCount ?? 0,
-  })
-  const runAlone = async (connection: unknown, statement: PgStatement): Promise<Result> => {
-    const answers = run(connection, [statement])
-    return resultOf(answers ? (await answers)[0] : await (connection as PostgresConnection).query(statement))
+  const run: Driver['execute'] = async (connection, text, values) => {
+    const name = prepared && !control.test(text) ? { name: nameOf(text) } : {}
+    const { rows, rowCount } = await (connection as PostgresConnection).query({ ...name, text, values })
+    return { rows, count: rowCount ?? 0 }
   }
   return {
     dialect: 'postgresql',
     begin: 'BEGIN',
     prepares: prepared,
-    execute: (connection, sql, bindings) => {
-      const answer = runAlone(connection, statementOf({ sql, bindings }))
-      if (!prepared || !tablesMayChange) return answer
-      return answer.catch((error: unknown) => {
+    execute: async (connection, sql, bindings) => {
+      if (!prepared || !tablesMayChange) return run(connection, sql, bindings)
+      try {
+        return await run(connection, sql, bindings)
+      } catch (error) {
         if (!mayBeOutdated(error)) throw error
         // Each connection prepares a statement with another name anew.
         names.set(sql, statementName(`${nameOf(sql)} ${sql}`))
-        return runAlone(connection, statementOf({ sql, bindings }))
-      })
+        return run(connection, sql, bindings)
+      }
     },
-    executeTogether: (connection, statements, first) =>
-      run(connection, statements.map(statementOf), first)?.then((answers) => answers.map(resultOf)),
-    guard: { guarded, isUnmet },
-    destroy: destroySocket,
+    close: (connection) => (connection as PostgresConnection).end(),
   }
 }
 
@@ -123,6 +100,7 @@ type MysqlStatement = (
 interface MysqlConnection {
   execute: MysqlStatement
   query: MysqlStatement
+  destroy(): void
 }
 
 const mysql = ({ preparedStatements: prepared = true }: DriverOptions): Driver => ({
@@ -138,7 +116,7 @@ const mysql = ({ preparedStatements: prepared = true }: DriverOptions): Driver =
         else resolve({ rows: [], count: result.affectedRows })
       })
     }),
-  destroy: destroySocket,
+  close: async (connection) => (connection as MysqlConnection).destroy(),
 })
 
 /**
@@ -158,43 +136,8 @@ export const driverOf = (knex: Knex, options: DriverOptions = {}): Driver => {
   throw new Error(`latchkey: database client ${name} is not supported; ${remedy}`)
 }
 
-// What follows relies on what Knex and the drivers do not document; for queries of pg see pg-query.ts. A test in
-// test/repositories/driver.test.ts checks each name against the installed versions.
-
 /** @returns Knex's name of the driver */
 export const driverName = (knex: Knex): string => String(knex.client.driverName)
-
-export const acquireConnection = (knex: Knex): Promise<unknown> => knex.client.acquireConnection()
-
-export const releaseConnection = (knex: Knex, connection: unknown): Promise<void> =>
-  knex.client.releaseConnection(connection)
-
-interface Pool {
-  readonly free?: readonly { readonly resource: unknown }[]
-  numPendingAcquires?(): number
-}
-
-/** Whether the pool lets others wait for a connection. It is unknown of a pool that is not Knex's own. */
-export const othersMayWait = ({ client: { pool } }: Knex): boolean =>
-  ((pool as Pool | undefined)?.numPendingAcquires?.() ?? 1) > 0
-
-/** Whether the pool would lend this connection again. */
-export const isUsable = ({ client }: Knex, connection: unknown): boolean =>
-  !isDisposed(connection) && Boolean(client.validateConnection(connection))
-
-/** A connection that lies idle in the pool and may be used until the next `await`; undefined if there is none. */
-export const idleConnection = (knex: Knex): unknown => {
-  const pool: Pool | undefined = knex.client.pool
-  const connection = pool?.free?.at(-1)?.resource
-  return connection === undefined || isDisposed(connection) ? undefined : connection
-}
-
-/** Makes the pool close this connection instead of lending it again. */
-export const dispose = (connection: unknown, error: unknown): void => {
-  Object.assign(connection as object, { __knex__disposed: error })
-}
-
-export const isDisposed = (connection: unknown): boolean => '__knex__disposed' in (connection as object)
 
 /** The settings that Knex read from a configuration, also if it was a URL; undefined if a function returns them. */
 export const connectionSettings = (knex: Knex): object | undefined => knex.client.connectionSettings
@@ -234,14 +177,3 @@ export const privateClient = (knex: Knex): Knex.Client =>
   })
 
 export const privateSchema = (knex: Knex): Knex.SchemaBuilder => privateClient(knex).schemaBuilder()
-
-interface Socket {
-  destroy(): void
-}
-
-/** Closes the socket of a connection to PostgreSQL (pg) or to MariaDB and MySQL (mysql2). */
-export const destroySocket = (connection: unknown): void => {
-  const { stream, connection: inner } = connection as { stream?: Socket; connection?: { stream: Socket } }
-  const socket = inner?.stream ?? stream
-  socket?.destroy()
-}

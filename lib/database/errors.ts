@@ -27,15 +27,15 @@ const elsewhere = new Set([
   'ER_UNKNOWN_COM_ERROR',
 ])
 
-/** Whether this server cannot serve us, for example after a fail-over. A new connection may lead to another server. */
-export const needsReconnect = (error: unknown): boolean => elsewhere.has(String(codeOf(error) ?? ''))
+/** The database did not answer in time. */
+export class SilenceError extends Error {}
 
 /**
- * Whether PostgreSQL refused a statement, so that nothing was done. After other errors, such as a connection that breaks,
- * that is unknown. The classes of codes: https://www.postgresql.org/docs/current/errcodes-appendix.html
+ * Whether this connection cannot serve us: its server is silent, or refuses to write, for example after a fail-over. A new
+ * connection may lead to another server.
  */
-export const isRefusal = (error: unknown): boolean =>
-  /^(0A|2\d|4\d|5[345])[0-9A-Z]{3}$/.test(String(codeOf(error) ?? ''))
+export const needsReconnect = (error: unknown): boolean =>
+  error instanceof SilenceError || elsewhere.has(String(codeOf(error) ?? ''))
 
 /** Whether SQLite has already rolled back the transaction, as it does when the disk is full. */
 export const hasRolledBack = (error: unknown): boolean =>

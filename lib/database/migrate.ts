@@ -8,11 +8,18 @@ import type { Database } from './types.ts'
 /** Migrations by name, in order. */
 export type Migrations = ReadonlyMap<string, SchemaChange>
 
-/** The first of {@link exactCollations} that the server has; undefined on SQLite and PostgreSQL. */
+/**
+ * The first of {@link exactCollations} that the server has; undefined on SQLite and PostgreSQL.
+ *
+ * @throws Error if MariaDB or MySQL is too old to have one
+ */
 const collationOf = async (knex: Knex): Promise<string | undefined> => {
   if (driverName(knex) !== 'mysql2') return undefined
   const [rows]: [{ Collation: string }[]] = await privateClient(knex).raw("show collation like 'utf8mb4%bin'")
-  return exactCollations.find((name) => rows.some(({ Collation }) => Collation === name))
+  const found = exactCollations.find((name) => rows.some(({ Collation }) => Collation === name))
+  if (found === undefined)
+    throw new Error('latchkey: the database must be MariaDB 10.2, MySQL 8.0.17, or newer')
+  return found
 }
 
 /** Migrations as a source for Knex. */

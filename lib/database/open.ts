@@ -1,8 +1,8 @@
 import knexModule, { type Knex } from 'knex'
 import { connectionSettings, driverName, driverOf, privateHandle } from './driver.ts'
+import { writesSettled } from './group-commit.ts'
 import { assertSqliteRuns } from './sqlite-version.ts'
 import { query } from './statement.ts'
-import { writesSettled } from './transaction.ts'
 import type { Database, DriverOptions } from './types.ts'
 
 /** A database that is open. */
@@ -97,8 +97,6 @@ export const openDatabase = (
     prefix,
     compiled: new Map(),
     learned: {},
-    kept: [],
-    gathered: [],
     ...(driver.dialect === 'sqlite' ? { writes: [] } : {}),
   }
   return {
@@ -122,8 +120,6 @@ export const hostTables = (database: Database, hostKnex: Knex): Database => ({
   prefix: '',
   compiled: new Map(),
   learned: database.learned,
-  kept: database.kept,
-  gathered: [],
 })
 
 /** @throws OAuthError `temporarily_unavailable` unless the database answers and has Latchkey's tables */

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
-import { withRetry } from './connection.ts'
-import { commitTogether, executeGathered, executeInTransaction, hasQueue } from './transaction.ts'
+import { execute, onConnection, withRetry } from './connection.ts'
+import { commitTogether, hasQueue } from './group-commit.ts'
+import { executeInTransaction } from './in-transaction.ts'
 import type { Compiled, Database, Result, Row, Value } from './types.ts'
 
 /** Marks the place of a value in a statement that is being built. */
@@ -36,10 +37,15 @@ const placeholders = <Values>({ driver, knex }: Database): Placeholders<Values> 
   })
 
 const compile = <Values>(db: Database, build: Build<Values>): Compiled => {
+  const known = db.compiled.get(build)
+  if (known) return known
   const name = (table: string): string => tableName(db, table)
   const table = (given: string): Knex.QueryBuilder => db.knex(name(given))
   const raw: Knex.RawBuilder = db.knex.raw.bind(db.knex)
-  return build(table, placeholders<Values>(db), name, raw).toSQL().toNative()
+  const built = build(table, placeholders<Values>(db), name, raw).toSQL()
+  const compiled = { ...built.toNative(), part: built.sql }
+  db.compiled.set(build, compiled)
+  return compiled
 }
 
 const bind = (compiled: Compiled, values: Readonly<Record<string, Value>>): Value[] =>
@@ -57,7 +63,7 @@ export const tableName = (db: Pick<Database, 'prefix'>, name: string): string =>
  */
 const run = (db: Database, sql: string, bindings: readonly Value[]): Promise<Result> => {
   if (db.transaction !== undefined) return executeInTransaction(db, db.transaction, sql, bindings)
-  return withRetry(() => executeGathered(db, sql, bindings))
+  return withRetry(() => onConnection(db, (connection) => execute(db, connection, sql, bindings)))
 }
 
 const prepared =
@@ -66,24 +72,17 @@ const prepared =
     pick: (result: Result) => T,
   ) =>
   async (db: Database, values: Values): Promise<T> => {
-    const compiled = db.compiled.get(build) ?? compile(db, build)
-    db.compiled.set(build, compiled)
+    const compiled = compile(db, build)
     return pick(await run(db, compiled.sql, bind(compiled, values)))
   }
 
-/**
- * On SQLite a statement that writes is committed together with others.
- *
- * @param discarded the result on a read-only database
- */
+/** On SQLite a statement that writes is committed together with others. */
 const writing =
-  <Values, T>(execute: (db: Database, values: Values) => Promise<T>, discarded: T) =>
-  async (db: Database, values: Values): Promise<T> => {
-    if (db.isReadOnly) return discarded
-    return db.transaction === undefined && hasQueue(db)
-      ? withRetry(() => commitTogether(db, (tx) => execute(tx, values), true))
-      : execute(db, values)
-  }
+  <Values, T>(write: (db: Database, values: Values) => Promise<T>) =>
+  (db: Database, values: Values): Promise<T> =>
+    db.transaction === undefined && hasQueue(db)
+      ? withRetry(() => commitTogether(db, (tx) => write(tx, values), true))
+      : write(db, values)
 
 /**
  * A statement that reads. Knex builds it once per database; the database prepares it once per connection.
@@ -98,6 +97,20 @@ export const query = <Values extends Readonly<Record<keyof Values, Value>>>(
   build: Build<Values>,
 ): ((db: Database, values: Values) => Promise<readonly Row[]>) => prepared(build, ({ rows }) => rows)
 
+/** A statement that writes, with its values, as a part of something larger. See `writeIf`. */
+export interface Write {
+  /** Runs it alone. @returns the number of rows it touched */
+  run(db: Database): Promise<number>
+  /** Its SQL with `?` for each value, and the values. */
+  part(db: Database): { readonly sql: string; readonly bindings: readonly Value[] }
+}
+
+/** A statement that writes: run it with values, or keep it as a {@link Write}. */
+interface Command<Values> {
+  (db: Database, values: Values): Promise<number>
+  with(values: Values): Write
+}
+
 /**
  * A statement that writes.
  *
@@ -105,20 +118,23 @@ export const query = <Values extends Readonly<Record<keyof Values, Value>>>(
  */
 export const command = <Values extends Readonly<Record<keyof Values, Value>>>(
   build: Build<Values>,
-): ((db: Database, values: Values) => Promise<number>) =>
-  writing(
-    prepared(build, ({ count }) => count),
-    0,
-  )
+): Command<Values> => {
+  const write = writing(prepared(build, ({ count }) => count))
+  return Object.assign(write, {
+    with: (values: Values): Write => ({
+      run: (db) => write(db, values),
+      part: (db) => {
+        const compiled = compile(db, build)
+        return { sql: compiled.part, bindings: bind(compiled, values) }
+      },
+    }),
+  })
+}
 
 /** A statement that writes and returns rows (`RETURNING`). */
 export const commandReturning = <Values extends Readonly<Record<keyof Values, Value>>>(
   build: Build<Values>,
-): ((db: Database, values: Values) => Promise<readonly Row[]>) =>
-  writing<Values, readonly Row[]>(
-    prepared(build, ({ rows }) => rows),
-    [],
-  )
+): ((db: Database, values: Values) => Promise<readonly Row[]>) => writing(prepared(build, ({ rows }) => rows))
 
 /** @throws Error when the SELECT did not name the column */
 const columnOf = (row: Row, column: string): unknown => {

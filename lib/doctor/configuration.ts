@@ -1,7 +1,7 @@
 import { sqliteProblem } from '../database/sqlite-version.ts'
 import type { Options } from '../options/resolve.ts'
 import { isLoopbackHost } from '../protocol/redirect-uri.ts'
-import { type Check, error, type Finding, note, type Subject, warning } from './check.ts'
+import { type Check, error, type Finding, type Subject, warning } from './check.ts'
 
 /** The parts of the version of Node, such as 20 and 19. */
 const numbersOf = (version: string): [major: number, minor: number] => {
@@ -41,19 +41,6 @@ export const configurationChecks: readonly Check<Subject>[] = [
             error(
               `the issuer is ${issuer}, which only this machine can open`,
               "set issuer: 'https://app.example.com/oauth', the public URL of the mount",
-            ),
-          ]
-        : [],
-  },
-  {
-    id: 'session-option',
-    title: 'the option session says whose session the pages use',
-    run: ({ options: { session, production } }) =>
-      production && session === undefined
-        ? [
-            note(
-              'the option session is not set, so the first request decides whose session the pages use',
-              "set session: 'host' if your app has a session, else session: 'own'",
             ),
           ]
         : [],

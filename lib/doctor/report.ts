@@ -53,6 +53,16 @@ const storeFindings = ({ production, session }: SelfReport, subject: MountedSubj
       ]
     : []
 
+const sessionFindings = ({ ignoresSession }: SelfReport): Finding[] =>
+  ignoresSession
+    ? [
+        warning(
+          'the app has a session of its own, and Latchkey keeps its logins in another cookie',
+          "set session: 'host' to use the app's, or session: 'own' to keep them apart",
+        ),
+      ]
+    : []
+
 const cookieFindings = ({ session }: SelfReport, { options: { issuer } }: MountedSubject): Finding[] => {
   if (session === undefined) return []
   const { httpOnly, secure, sameSite } = session.cookie
@@ -106,6 +116,11 @@ export const reportChecks: readonly Check<MountedSubject>[] = [
   { id: 'report', title: 'the server reports about itself', run: unreportedFindings },
   { id: 'environment', title: 'the server runs in production', run: ofReport(environmentFindings) },
   { id: 'trust-proxy', title: 'clients cannot choose their address', run: ofReport(proxyFindings) },
+  {
+    id: 'session-option',
+    title: "the option session says what becomes of the app's session",
+    run: ofReport(sessionFindings),
+  },
   { id: 'session-store', title: 'sessions survive a restart', run: ofReport(storeFindings) },
   { id: 'session-cookie', title: 'the session cookie is protected', run: ofReport(cookieFindings) },
   { id: 'guards', title: 'every scope is required somewhere', run: ofReport(guardFindings) },

@@ -10,14 +10,13 @@ import { redirectToPage } from '../http/send.ts'
 import { ownPath } from '../http/urls.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 import { pushedSecret } from '../protocol/pushed-request.ts'
-import { rememberedSid } from '../sessions/login.ts'
 
 /** Our own pages name a pending request; a request with a client_id is a new one. */
 const isResumed = (parameters: Parameters): boolean =>
   parameters.has(requestParameter) && !parameters.has('client_id')
 
 const authorize = async (context: PageContext): Promise<void> => {
-  const { server, req, info } = context
+  const { server, req, session, info } = context
   const parameters = queryParameters(req)
   if (server.options.features.pushedRequests && pushedSecret(parameters) !== undefined) {
     const { asked, changes } = await openPushed(context, parameters)
@@ -26,7 +25,7 @@ const authorize = async (context: PageContext): Promise<void> => {
   if (!isResumed(parameters)) {
     return continueRequest(
       context,
-      await readIncomingRequest(server, parameters, { sid: rememberedSid(context), info }),
+      await readIncomingRequest(server, parameters, { sessionHash: session.secretHash(), info }),
     )
   }
   const returned = parameters.has(returnedParameter)

@@ -7,18 +7,18 @@ import { errorRenderer, sendApiError, sendJsonError } from '../http/errors.ts'
 import { readForm } from '../http/form.ts'
 import { chooseLanguage, languageOf } from '../http/language.ts'
 import { readyInTime } from '../http/ready.ts'
-import { type EndpointKind, isReadOnly, withoutWrites } from '../http/route.ts'
+import type { EndpointKind } from '../http/route.ts'
 import { sendEmpty } from '../http/send.ts'
 import { sendPage } from '../http/send-page.ts'
 import { OAuthError } from '../protocol/errors.ts'
-import { noSession, readOnlySession, sessionOpener } from '../sessions/session.ts'
+import { noSession, sessionOpener } from '../sessions/session.ts'
 
 const misplaced = (description: string): OAuthError =>
   new OAuthError('temporarily_unavailable', description, { headers: { 'Retry-After': '60' } })
 
 /**
- * Refuses plain-http requests under an https issuer. They come through a proxy that Express does not trust, where
- * express-session silently drops its Secure cookie and no login would last. The log says which line to set, once.
+ * Refuses plain-http requests under an https issuer. They come through a proxy that Express does not trust, or over http,
+ * where browsers drop Secure cookies and no login would last. The log says which line to set, once.
  *
  * @returns a function that throws OAuthError `temporarily_unavailable` for such a request
  */
@@ -91,7 +91,7 @@ const opener = (
     assertIssuer(req)
     const ready: AuthorizationServer = server.current() ?? (await readyInTime(server))
     if (req.method === 'POST') await readForm(req, bodyLimit)
-    return { ...incoming, server: isReadOnly(req) ? withoutWrites(ready) : ready }
+    return { ...incoming, server: ready }
   }
 }
 
@@ -124,11 +124,15 @@ export const pageKind = (server: ServerSetup, checkProxy: RequestCheck): Endpoin
         sendEmpty(incoming.res, 503, { 'Cache-Control': 'no-store' })
         return undefined
       }
+      // HEAD changes nothing (RFC 9110 §9.3.2), and a page that starts something would.
+      if (incoming.req.method === 'HEAD') {
+        sendEmpty(incoming.res, 200, { 'Cache-Control': 'no-store' })
+        return undefined
+      }
       const context = await open(incoming, maxForm)
       if (chooseLanguage(context)) return undefined
       const { req } = incoming
-      const opened = usesSession(req) ? await openSession(incoming) : noSession
-      const session = isReadOnly(req) ? readOnlySession(opened) : opened
+      const session = usesSession(req) ? await openSession(incoming) : noSession
       const language = languageOf(server, req)
       return {
         ...context,

@@ -3,12 +3,13 @@ import type { AuthorizationServer } from '../authorization-server.ts'
 import type { PageContext } from '../http/context.ts'
 import { reportServerError } from '../http/errors.ts'
 import { redirectToPage } from '../http/send.ts'
+import type { SecondFactor } from '../options/options.ts'
 import { isUserMapping } from '../options/users.ts'
 import type { PageModels } from '../pages/page-models.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 import type { Browser } from '../sessions/browser-binding.ts'
-import type { ActiveLogin } from '../sessions/login.ts'
+import type { ActiveLogin, Proof } from '../sessions/login.ts'
 import { announceSecondFactor, attemptLogin, completeLogin } from '../sessions/login-attempt.ts'
 import { clearNotice, leaveNotice, type Notice, readNotice } from '../sessions/notice.ts'
 import { attemptPasskey } from '../sessions/passkey-attempt.ts'
@@ -44,10 +45,6 @@ export interface LoginPage {
   /** Where the pending request will end. */
   readonly redirectUri?: string
   readonly clientId?: string
-  /** Whether the browser is known to have no login of any user, which saves a statement. */
-  readonly isFirstLogin?: boolean
-  /** Starts a read about the user, which PostgreSQL gets together with the writes of the login. */
-  readonly alsoRead?: (user: User) => void
   /** The account that must log in again, if it is fixed. */
   readonly account?: Pick<User, 'username' | 'subject'> | undefined
 }
@@ -102,56 +99,52 @@ const refuse = (context: PageContext, { about, url }: LoginPage, notice: Notice)
 export const codeNotices = (about: string, isRecovery = false): string =>
   `${isRecovery ? 'recovery-code' : 'second-factor'} ${about}`
 
-/** Records the login of a user whose password is right, unless the user needs a second factor. */
-const proceed = async (
+/** A user who has proved who they are. */
+interface Proven {
+  readonly user: User
+  /** Without it, by the password alone. */
+  readonly proof?: Proof
+}
+
+/** Checks the password. */
+const attemptByPassword = async (
   context: PageContext,
-  page: LoginPage,
-  { username, user }: { username: string; user: User },
-): Promise<ActiveLogin | 'second-factor'> => {
-  const { about, clientId, acrValues = [] } = page
-  const factor = await findSecondFactor(context, user, acrValues)
-  if (factor === undefined) {
-    const { isFirstLogin: isFirst, alsoRead } = page
-    return completeLogin(context, { username, clientId, user, isFirst, alsoRead })
-  }
+  { clientId }: LoginPage,
+  { username, password }: { username: string; password: string },
+): Promise<Proven | Notice> => {
+  const result = await attemptLogin(context, { username, password, clientId })
+  if (result.outcome === 'succeeded') return { user: result.user }
+  return result.outcome === 'failed'
+    ? { kind: 'credentials', username, isLastTry: result.isLastTry }
+    : { kind: 'throttled', username, retryAt: context.server.now() + result.retryAfter }
+}
+
+/** Asks a user whose password is right for the second factor. */
+const askForCode = async (
+  context: PageContext,
+  { about, clientId, codeUrl }: LoginPage,
+  { username, user, factor }: { username: string; user: User; factor: SecondFactor },
+): Promise<undefined> => {
   const pending = await keepPendingLogin(context, about, { username, subject: user.subject })
   announceSecondFactor(context, { username, clientId, subject: user.subject })
   if (factor.send && !(await sendCode(context, pending, factor)))
     leaveNotice(context, codeNotices(about), { kind: 'not-sent' })
   else clearNotice(context)
-  return 'second-factor'
+  redirectToPage(context.res, codeUrl)
 }
 
-/** Checks the password. What follows is stored together with the end of the attempt. */
-const attempt = async (
-  context: PageContext,
-  page: LoginPage,
-  { username, password }: { username: string; password: string },
-): Promise<ActiveLogin | Notice | 'second-factor'> => {
-  const result = await attemptLogin(context, { username, password, clientId: page.clientId })
-  if (result.outcome === 'failed') return { kind: 'credentials', username, isLastTry: result.isLastTry }
-  if (result.outcome === 'refused') {
-    return { kind: 'throttled', username, retryAt: context.server.now() + result.retryAfter }
-  }
-  const next = await proceed(context, page, { username, user: result.user })
-  await result.released
-  return next
-}
-
-/** Checks a passkey and records the login, which needs no further factor. */
+/** Checks a passkey, which needs no further factor. */
 const attemptByPasskey = async (
   context: PageContext,
-  { about, browser, account, clientId, isFirstLogin: isFirst, alsoRead }: LoginPage,
+  { about, browser, account, clientId }: LoginPage,
   response: string,
-): Promise<ActiveLogin | Notice> => {
+): Promise<Proven | Notice> => {
   const { server } = context
   const purpose = { action: 'sign in', about, browser } as const
   const result = await attemptPasskey(context, { response, purpose, subject: account?.subject, clientId })
   if (result.outcome === 'failed') return { kind: 'passkey' }
   if (result.outcome === 'refused') return { kind: 'throttled', retryAt: server.now() + result.retryAfter }
-  const { user, amr } = result
-  const proof = { amr, acr: server.options.passkeys?.acr }
-  return completeLogin(context, { username: user.username, clientId, user, isFirst, proof, alsoRead })
+  return { user: result.user, proof: { amr: result.amr, acr: server.options.passkeys?.acr } }
 }
 
 /**
@@ -172,14 +165,15 @@ export const logIn = async (
   try {
     const result = passkey
       ? await attemptByPasskey(context, page, passkey)
-      : await attempt(context, page, { username, password })
-    if (result === 'second-factor') {
-      redirectToPage(context.res, page.codeUrl)
-      return undefined
-    }
+      : await attemptByPassword(context, page, { username, password })
     if ('kind' in result) return refuse(context, page, result)
+    const { user, proof } = result
+    const factor = proof ? undefined : await findSecondFactor(context, user, page.acrValues ?? [])
+    if (factor) return askForCode(context, page, { username, user, factor })
+    const name = proof ? user.username : username
+    const active = await completeLogin(context, { username: name, clientId: page.clientId, user, proof })
     clearNotice(context)
-    return result
+    return active
   } catch (error) {
     if (!(error instanceof OAuthError) || error.status !== 503) throw error
     reportServerError(context, error)

@@ -7,11 +7,9 @@ import { formParameters, queryParameters } from '../http/form.ts'
 import type { Endpoint } from '../http/route.ts'
 import { ownPath } from '../http/urls.ts'
 import type { Parameters } from '../protocol/parameters.ts'
-import { findConsents, type KeptConsent } from '../repositories/index.ts'
 import { assertCsrf, csrfToken, type FormPurpose } from '../sessions/csrf.ts'
 import { type ActiveLogin, activeLogin } from '../sessions/login.ts'
 import { subjectFor } from '../tokens/user-claims.ts'
-import type { User } from '../users/users.ts'
 import { hasTypedNames, type LoginPage, logIn, showLogin } from './login-form.ts'
 import { passkeyPrompt } from './passkey-prompt.ts'
 
@@ -69,7 +67,6 @@ const pageFor = (
     acrValues: request.acrValues,
     redirectUri: request.redirectUri,
     clientId: client.clientId,
-    isFirstLogin: !pending.browserHasLogins,
     account,
   }
 }
@@ -88,7 +85,7 @@ const show = async (context: PageContext, pending: PendingRequest, query: Parame
     const url = ownPath(server, '/authorize', { [requestParameter]: pending.secret, ...returned })
     return context.send('return', { url }, { redirectUri: pending.request.redirectUri })
   }
-  const active = await activeLogin(context, { login: pending.known?.login })
+  const active = await activeLogin(context, pending)
   const replaced = query.optional(replacesParameter)
   const page = pageFor(context, pending, active, replaced)
   const passkey = await passkeyPrompt(context, page)
@@ -107,20 +104,10 @@ const show = async (context: PageContext, pending: PendingRequest, query: Parame
 /** Checks the password, records the login, and continues the request; or asks for the second factor. */
 const submit = async (context: PageContext, pending: PendingRequest, form: Parameters): Promise<void> => {
   assertCsrf(context, form, purposeOf(pending))
-  const before = await activeLogin(context, { login: pending.known?.login })
+  const before = await activeLogin(context, pending)
   const page = pageFor(context, pending, before, form.optional(replacesParameter))
-  const { database } = context.server
-  const { clientId } = pending.client
-  let consents: Promise<readonly KeptConsent[]> | undefined
-  const alsoRead = ({ subject }: User): void => {
-    consents = findConsents(database, { subject, clientId })
-    // The login counts all the same; the error is thrown where they are awaited.
-    consents.catch(() => {})
-  }
-  const active = await logIn(context, form, { ...page, alsoRead })
-  if (active === undefined) return
-  const known = consents && { login: active.login, consents: await consents }
-  await continueRequest(context, { ...toDecide(pending), known }, { active })
+  const active = await logIn(context, form, page)
+  if (active) await continueRequest(context, toDecide(pending), { active })
 }
 
 export const loginEndpoint: Endpoint<PageContext> = {

@@ -4,13 +4,12 @@ import type { Context } from '../http/context.ts'
 import { tokenRequest } from '../http/form.ts'
 import type { Endpoint } from '../http/route.ts'
 import { sendJson } from '../http/send.ts'
-import { hashSecret, mayBeRefreshToken } from '../keys/secrets.ts'
+import { hashSecret, isSecretOf, mayBeRefreshToken } from '../keys/secrets.ts'
 import type { Client } from '../protocol/client.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import type { TokenRequest } from '../protocol/token-request.ts'
 import { findRefreshToken, revokeAccessToken, revokeAuthorization } from '../repositories/index.ts'
 import { readJwtAccessToken } from '../tokens/jwt-access-token.ts'
-import { isOpaqueAccessToken } from '../tokens/opaque-access-token.ts'
 
 const revokeRefreshToken = async (
   server: AuthorizationServer,
@@ -43,7 +42,7 @@ export const revokeEndpoint: Endpoint<Context> = {
       const request = tokenRequest(context)
       const client = await authenticateClient(server, request, endpoint)
       const token = request.parameters.required('token')
-      if (isOpaqueAccessToken(token)) {
+      if (isSecretOf('accessToken', token)) {
         const { clientId } = client
         const revoked = await revokeAccessToken(server.database, {
           ...{ hash: hashSecret(token), clientId, now: server.now() },

@@ -42,7 +42,6 @@ interface Place {
   readonly acrValues: readonly string[]
   readonly redirectUri?: string
   readonly clientId?: string
-  readonly isFirst?: boolean
   /** Goes on with the login. */
   readonly finish: (active: ActiveLogin) => Promise<void> | void
 }
@@ -50,7 +49,7 @@ interface Place {
 const placeOfRequest = async (context: PageContext, pending: PendingRequest): Promise<Place> => {
   const { server } = context
   const { id, secret, request, client } = pending
-  const active = await activeLogin(context, { login: pending.known?.login })
+  const active = await activeLogin(context, pending)
   return {
     about: id,
     parameters: { [requestParameter]: secret },
@@ -59,7 +58,6 @@ const placeOfRequest = async (context: PageContext, pending: PendingRequest): Pr
     acrValues: request.acrValues ?? [],
     redirectUri: request.redirectUri,
     clientId: client.clientId,
-    isFirst: !pending.browserHasLogins,
     finish: (login) => continueRequest(context, toDecide(pending), { active: login }),
   }
 }
@@ -183,7 +181,7 @@ const enter = async (
   { pending, user, factor }: Waiting,
   code: string,
 ): Promise<ActiveLogin | undefined> => {
-  const { clientId, isFirst } = place
+  const { clientId } = place
   const isRecovery = formParameters(context.req).has(recoveryParameter)
   const url = pageUrl(context, place, isRecovery)
   const codePage = { about: codeNotices(place.about, isRecovery), url }
@@ -199,7 +197,7 @@ const enter = async (
   const proof = { amr: factor.amr ?? ['pwd', 'otp', 'mfa'], acr: factor.acr }
   // The code has been used: the user can only start again.
   return orUnavailable(context, { about: place.about, url: place.formUrl }, () =>
-    completeLogin(context, { username, clientId, user, isFirst, proof }),
+    completeLogin(context, { username, clientId, user, proof }),
   )
 }
 

@@ -43,7 +43,7 @@ const showPage = (context: PageContext, pending: PendingRequest, active: ActiveL
 
 /** Asks which account to use (`prompt=select_account`, OIDC Core §3.1.2.1). */
 const show = async (context: PageContext, pending: PendingRequest): Promise<void> => {
-  showPage(context, pending, await activeLogin(context, { login: pending.known?.login }))
+  showPage(context, pending, await activeLogin(context, pending))
 }
 
 /** Applies the choice to this request only. "Another account" ends no login before the other user has logged in. */
@@ -53,7 +53,7 @@ const submit = async (context: PageContext, pending: PendingRequest, form: Param
   const choice = form.required('decision')
   if (choice === 'another') return redirectToPage(res, loginLocation(server, pending.secret, pending.request))
   if (choice !== 'continue') throw new OAuthError('invalid_request', 'decision must be continue or another')
-  const active = await activeLogin(context, { login: pending.known?.login })
+  const active = await activeLogin(context, pending)
   // Another user has since logged in, in another tab. The request must not continue with an account that the page did not show.
   if (active?.login.sid !== form.optional(shownLogin)) {
     return redirectToPage(res, ownPath(server, '/select-account', { [requestParameter]: pending.secret }))

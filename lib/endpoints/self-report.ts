@@ -3,7 +3,8 @@ import type { Endpoint } from '../http/route.ts'
 import { sendJson } from '../http/send.ts'
 import { isOperatorCode } from '../keys/operator-code.ts'
 import { OAuthError } from '../protocol/errors.ts'
-import { describeHostSession, type HostSession } from '../sessions/host-session.ts'
+import { describeHostSession, type HostSession, hasHostSession } from '../sessions/host-session.ts'
+import { isOwnSession } from '../sessions/session.ts'
 
 /** What only the running app knows about its configuration. It contains no secret. */
 export interface SelfReport {
@@ -14,6 +15,8 @@ export interface SelfReport {
   readonly trustProxy: boolean | number | string
   /** The session of the host, if the pages use it. */
   readonly session?: HostSession
+  /** Whether the app has a session that the pages do not use and no option mentions. */
+  readonly ignoresSession: boolean
   /** The scopes that guards in this process require. */
   readonly guardedScopes: readonly string[]
 }
@@ -28,19 +31,21 @@ const simple = (setting: unknown): SelfReport['trustProxy'] =>
 export const selfReportEndpoint: Endpoint<Context> = {
   path: '/doctor',
   methods: {
-    async GET({ server, req, res }) {
+    async GET(context) {
+      const { server, req, res } = context
       const { options, guardedScopes } = server
       const [, code = ''] = /^Operator (.+)$/.exec(req.headers.authorization ?? '') ?? []
       if (!isOperatorCode(code, options.secrets, server.now())) {
         throw new OAuthError('invalid_request', 'there is nothing here', { status: 404 })
       }
-      const session = await describeHostSession(server, req, res)
+      const session = isOwnSession(server) ? undefined : await describeHostSession(context)
       const report: SelfReport = {
         production: options.production,
         node: process.versions.node,
         trustProxy: simple(req.app.get('trust proxy')),
         guardedScopes: [...guardedScopes].sort(),
         ...(session && { session }),
+        ignoresSession: options.session === undefined && hasHostSession(req),
       }
       sendJson(res, report)
     },

@@ -1,5 +1,6 @@
-import { authenticateClient } from '../client-auth/index.ts'
-import { assertDetailsAreRead, assertGrantAllowed, grantFor, presentedTo } from '../grants/index.ts'
+import { authenticateClientWith } from '../client-auth/index.ts'
+import type { Presented } from '../grants/grant.ts'
+import { assertDetailsAreRead, assertGrantAllowed, findTokenClient, grantFor } from '../grants/index.ts'
 import type { Context } from '../http/context.ts'
 import { provedKey } from '../http/dpop.ts'
 import { tokenRequest } from '../http/form.ts'
@@ -12,37 +13,16 @@ import type { TokenRequest, TokenResponse } from '../protocol/token-request.ts'
 
 const exchange = async (
   context: Context,
-  client: Client,
   request: TokenRequest,
-  find: () => Promise<unknown>,
+  { client, ...presented }: Presented & { readonly client: Client },
 ): Promise<TokenResponse> => {
   const { server } = context
   const grant = grantFor(server, request.parameters.required('grant_type'))
   assertGrantAllowed(client, grant)
   assertDetailsAreRead(server, grant, request)
   const key = server.options.features.dpop && (await provedKey(context, client))
-  return grant.exchange(
-    server,
-    client,
-    { ...request, binding: tokenBinding(client, request, key) },
-    await find(),
-  )
-}
-
-/** Seconds for which a read counts that came before the client was authenticated. */
-const maxAge = 1
-
-/**
- * Starts to read what the request presents, so that it is read together with the client. If authentication takes long,
- * because another server has the keys of the client, it is read again.
- *
- * @returns a function that returns what was read, and throws its error
- */
-const startFinding = ({ server }: Context, request: TokenRequest): (() => Promise<unknown>) => {
-  const startedAt = server.now()
-  const found = presentedTo(server, request)
-  found.catch(() => {})
-  return () => (server.now() - startedAt <= maxAge ? found : presentedTo(server, request))
+  const bound = { ...request, binding: tokenBinding(client, request, key) }
+  return grant.exchange(server, client, bound, presented)
 }
 
 /** RFC 6749 §3.2. */
@@ -56,12 +36,13 @@ export const tokenEndpoint: Endpoint<Context> = {
     async POST(context) {
       const { server, endpoint, res } = context
       const request = tokenRequest(context)
-      const find = startFinding(context, request)
-      const client = await authenticateClient(server, request, endpoint)
+      const found = await authenticateClientWith(server, request, endpoint, (lookup) =>
+        findTokenClient(server.database, request, lookup),
+      )
       try {
-        sendJson(res, await exchange(context, client, request, find), { headers: { Pragma: 'no-cache' } })
+        sendJson(res, await exchange(context, request, found), { headers: { Pragma: 'no-cache' } })
       } catch (error) {
-        throw aboutClient(error, client.clientId)
+        throw aboutClient(error, found.client.clientId)
       }
     },
   },

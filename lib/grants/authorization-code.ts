@@ -2,7 +2,7 @@ import type { AuthorizationServer } from '../authorization-server.ts'
 import { writeIf } from '../database/transaction.ts'
 import type { SingleUseParameters } from '../events/event.ts'
 import { hashSecret, isSecretOf } from '../keys/secrets.ts'
-import { type Authorization, assertRedeemable, type Redemption } from '../protocol/authorization.ts'
+import { assertRedeemable, type Redemption } from '../protocol/authorization.ts'
 import { allowedScopes, type Client, isPublic } from '../protocol/client.ts'
 import type { GrantType } from '../protocol/client-metadata.ts'
 import { OAuthError } from '../protocol/errors.ts'
@@ -10,26 +10,28 @@ import { isRegisteredRedirectUri } from '../protocol/redirect-uri.ts'
 import { scopesStillAllowed } from '../protocol/scope.ts'
 import { refreshTokenBinding } from '../protocol/token-binding.ts'
 import type { TokenRequest, TokenResponse } from '../protocol/token-request.ts'
-import { consumeAuthorizationCode, findAuthorizationByCode } from '../repositories/index.ts'
+import { consumeAuthorizationCode, findClient, findClientAndCode } from '../repositories/index.ts'
 import { announceTokens, issueTokens, storeTokens } from '../tokens/issue-tokens.ts'
 import { activeUser, type Grant, revokeReplayed, targetOf } from './grant.ts'
 
 /** RFC 6749 §4.1.3, with PKCE (RFC 7636 §4.6) and OpenID Connect (OIDC Core §3.1.3). */
-export const authorizationCode: Grant<Authorization | undefined> = {
+export const authorizationCode: Grant = {
   grantType: 'authorization_code',
   readsDetails: true,
-  async find({ database }, { parameters }) {
-    const code = parameters.required('code')
-    return isSecretOf('authorizationCode', code)
-      ? findAuthorizationByCode(database, { codeHash: hashSecret(code) })
-      : undefined
+  async findClient(database, parameters, lookup) {
+    const code = parameters.first('code') ?? ''
+    if (isSecretOf('authorizationCode', code))
+      return findClientAndCode(database, { ...lookup, codeHash: hashSecret(code) })
+    const client = await findClient(database, lookup)
+    return client && { client }
   },
-  async exchange(server, client, request, found) {
+  async exchange(server, client, request, { authorization }) {
     const { parameters, binding } = request
+    parameters.required('code')
     const redirectUri = parameters.required('redirect_uri')
     const codeVerifier = parameters.optional('code_verifier')
     const presented = { clientId: client.clientId, redirectUri, codeVerifier, binding }
-    const redemption = assertRedeemable(found, presented, server.now())
+    const redemption = assertRedeemable(authorization, presented, server.now())
     const { redirect_uris: redirectUris } = client.metadata
     const isRegistered = isRegisteredRedirectUri(redirectUri, redirectUris, { isPublic: isPublic(client) })
     if (redemption.outcome === 'redeem' && !isRegistered) {
@@ -71,8 +73,8 @@ export const redeem = async (
   const tokens = await issueTokens(server, grant)
   const obstacle = await writeIf(
     server.database,
-    [['used', (tx) => consumeAuthorizationCode(tx, { id, now: server.now(), ...keeps })]],
-    (tx) => storeTokens(tx, tokens),
+    [['used', consumeAuthorizationCode({ id, now: server.now(), ...keeps })]],
+    storeTokens(tokens),
   )
   // Another request redeemed it meanwhile, which is a replay too.
   if (obstacle) return revokeReplayed(server, authorization, request, parameter)

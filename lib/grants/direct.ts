@@ -1,5 +1,5 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
-import { transaction } from '../database/transaction.ts'
+import { writeAll } from '../database/transaction.ts'
 import { createSecret, hashSecret, randomId } from '../keys/secrets.ts'
 import type { AuthorizationDetails } from '../protocol/authorization.ts'
 import type { Client } from '../protocol/client.ts'
@@ -27,7 +27,7 @@ export const tokensForClient = async (
   { grantType, scopes, resources }: DirectGrant,
 ): Promise<TokenResponse> => {
   const accessToken = await issueAccessToken(server, { client, scopes, resources, binding })
-  await storeAccessToken(server.database, accessToken)
+  await writeAll(server.database, storeAccessToken(accessToken))
   server.events.announce('tokens.issued', info, {
     ...{ grantType, clientId: client.clientId, scopes },
     ...(resources.length > 0 && { resources }),
@@ -87,9 +87,7 @@ export const tokensForUser = async (
   const { user, scopes, resources, grantType } = grant
   const content = { client, user, authorization, scopes, resources, refreshes, binding }
   const tokens = await issueTokens(server, content)
-  await transaction(server.database, async (tx) => {
-    await Promise.all([createAuthorization(tx, created), storeTokens(tx, tokens)])
-  })
+  await writeAll(server.database, [createAuthorization(created), ...storeTokens(tokens)])
   announceTokens(server, request, grantType, content)
   if (refreshes && server.isSurplusCheckDue()) endSurplus(server, created, request.info)
   return tokens.response

@@ -1,4 +1,5 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
+import type { Database } from '../database/types.ts'
 import type { SingleUseParameters } from '../events/event.ts'
 import type { Options } from '../options/resolve.ts'
 import type { Authorization } from '../protocol/authorization.ts'
@@ -7,34 +8,42 @@ import type { Client } from '../protocol/client.ts'
 import type { GrantType } from '../protocol/client-metadata.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { timeOf } from '../protocol/explanation.ts'
+import type { Parameters } from '../protocol/parameters.ts'
+import type { RefreshToken } from '../protocol/refresh-token.ts'
 import { parseResources, tokenResources, tokenScopes } from '../protocol/resource.ts'
 import type { TokenContext } from '../protocol/token-context.ts'
 import type { TokenRequest, TokenResponse } from '../protocol/token-request.ts'
-import { revokeAuthorization } from '../repositories/index.ts'
+import { type ClientLookup, revokeAuthorization } from '../repositories/index.ts'
 import { belongsToOrganization, type User } from '../users/users.ts'
 
+/** What a token request presents, as it is stored; undefined for a value that is not known. */
+export interface Presented {
+  readonly authorization?: Authorization | undefined
+  readonly refreshToken?: RefreshToken | undefined
+}
+
 /** A grant that the token endpoint exchanges for tokens (RFC 6749 §1.3), by its registered name. */
-export interface Grant<Found = unknown> {
+export interface Grant {
   readonly grantType: GrantType
   /** Whether the host has turned it on; absent for a grant that is always on. */
   isOn?(options: Options): boolean
   /** Whether it reads `authorization_details` (RFC 9396 §6); all other grants refuse the parameter. */
   readonly readsDetails?: true
+  /** Reads the client together with what the request presents. By default only the client is read. */
+  findClient?(
+    database: Database,
+    parameters: Parameters,
+    lookup: ClientLookup,
+  ): Promise<(Presented & { readonly client: Client }) | undefined>
   /**
-   * Reads what the request presents, before its client is known: PostgreSQL gets the statement with the one for the client.
-   *
-   * @throws OAuthError for a malformed parameter
-   */
-  find?(server: AuthorizationServer, request: Pick<TokenRequest, 'parameters'>): Promise<Found>
-  /**
-   * @param found the result of `find`
+   * @param presented as it was read with the client; only a conditional write uses it up
    * @throws OAuthError if the grant is refused
    */
   exchange(
     server: AuthorizationServer,
     client: Client,
     request: TokenRequest,
-    found: Found,
+    presented: Presented,
   ): Promise<TokenResponse>
 }
 

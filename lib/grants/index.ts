@@ -1,13 +1,15 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
+import type { Database } from '../database/types.ts'
 import { invalidDetails } from '../protocol/authorization-details.ts'
 import type { Client } from '../protocol/client.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { listed, readable } from '../protocol/explanation.ts'
 import type { TokenRequest } from '../protocol/token-request.ts'
+import { type ClientLookup, findClient } from '../repositories/index.ts'
 import { authorizationCode } from './authorization-code.ts'
 import { clientCredentials } from './client-credentials.ts'
 import { definedGrant } from './defined-grant.ts'
-import type { Grant } from './grant.ts'
+import type { Grant, Presented } from './grant.ts'
 import { jwtBearer } from './jwt-bearer.ts'
 import { refreshToken } from './refresh-token.ts'
 import { tokenExchange } from './token-exchange.ts'
@@ -44,14 +46,16 @@ export const grantFor = (server: AuthorizationServer, grantType: string): Grant 
   return grant
 }
 
-/**
- * What a request presents to its grant, which may be read before the client is authenticated.
- *
- * @throws OAuthError for a malformed parameter
- */
-export const presentedTo = async (server: AuthorizationServer, request: TokenRequest): Promise<unknown> => {
-  const grantType = request.parameters.optional('grant_type')
-  return all.find((grant) => grant.grantType === grantType)?.find?.(server, request)
+/** Reads the client of a token request, together with what the request presents to its grant. */
+export const findTokenClient = async (
+  database: Database,
+  { parameters }: TokenRequest,
+  lookup: ClientLookup,
+): Promise<(Presented & { readonly client: Client }) | undefined> => {
+  const grant = all.find(({ grantType }) => grantType === parameters.first('grant_type'))
+  if (grant?.findClient) return grant.findClient(database, parameters, lookup)
+  const client = await findClient(database, lookup)
+  return client && { client }
 }
 
 /** @throws OAuthError `unauthorized_client` if the client is not registered for it */

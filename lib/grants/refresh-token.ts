@@ -1,5 +1,5 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
-import { writeIf } from '../database/transaction.ts'
+import { writeAll, writeIf } from '../database/transaction.ts'
 import { hashSecret, mayBeRefreshToken, openUnder, sealUnder } from '../keys/secrets.ts'
 import type { Authorization } from '../protocol/authorization.ts'
 import { allowedScopes, type Client, isPublic, rotatesRefreshTokens } from '../protocol/client.ts'
@@ -9,6 +9,8 @@ import type { TokenRequest, TokenResponse } from '../protocol/token-request.ts'
 import {
   consumeRefreshToken,
   extendRefreshToken,
+  findClient,
+  findClientAndRefreshToken,
   findFirstAddress,
   findRefreshToken,
 } from '../repositories/index.ts'
@@ -23,19 +25,18 @@ import {
 import { activeUser, type Grant, revokeReplayed, targetOf } from './grant.ts'
 
 /** RFC 6749 §6, with rotation and reuse detection (RFC 9700 §4.14.2). */
-export const refreshToken: Grant<RefreshToken | undefined> = {
+export const refreshToken: Grant = {
   grantType: 'refresh_token',
   readsDetails: true,
-  find: (server, request) => find(server, request),
-  exchange: (server, client, request, found) => exchange(server, client, request, { found, mayRetry: true }),
-}
-
-const find = async (
-  { database }: AuthorizationServer,
-  { parameters }: Pick<TokenRequest, 'parameters'>,
-): Promise<RefreshToken | undefined> => {
-  const value = parameters.required('refresh_token')
-  return mayBeRefreshToken(value) ? findRefreshToken(database, { hash: hashSecret(value) }) : undefined
+  async findClient(database, parameters, lookup) {
+    const value = parameters.first('refresh_token') ?? ''
+    if (mayBeRefreshToken(value))
+      return findClientAndRefreshToken(database, { ...lookup, hash: hashSecret(value) })
+    const client = await findClient(database, lookup)
+    return client && { client }
+  },
+  exchange: (server, client, request, { refreshToken: found }) =>
+    exchange(server, client, request, { found, mayRetry: true }),
 }
 
 const exchange = async (
@@ -75,7 +76,10 @@ const exchange = async (
   }
   // Another request used the token meanwhile: read it again, once.
   if (mayRetry)
-    return exchange(server, client, request, { found: await find(server, request), mayRetry: false })
+    return exchange(server, client, request, {
+      found: await findRefreshToken(server.database, { hash }),
+      mayRetry: false,
+    })
   return revokeReplayed(server, authorization, request, 'refresh_token')
 }
 
@@ -121,8 +125,8 @@ const rotate = async (
   const successor = next && server.options.refreshTokenGracePeriod > 0 ? sealUnder(value, next.value) : null
   const obstacle = await writeIf(
     server.database,
-    [['used', (tx) => consumeRefreshToken(tx, { hash, successor, address, now: server.now() })]],
-    (tx) => storeTokens(tx, tokens),
+    [['used', consumeRefreshToken({ hash, successor, address, now: server.now() })]],
+    storeTokens(tokens),
   )
   return obstacle ? undefined : response
 }
@@ -137,8 +141,8 @@ const keep = async (
   const expiresAt = refreshTokenEnd(server, grant.client, grant.authorization)
   const obstacle = await writeIf(
     server.database,
-    [['gone', (tx) => extendRefreshToken(tx, { hash, now: server.now(), expiresAt })]],
-    (tx) => storeTokens(tx, tokens),
+    [['gone', extendRefreshToken({ hash, now: server.now(), expiresAt })]],
+    storeTokens(tokens),
   )
   return obstacle ? undefined : tokens.response
 }
@@ -152,6 +156,6 @@ const repeat = async (
   const next = await findRefreshToken(server.database, { hash: hashSecret(successor) })
   if (next === undefined || next.consumedAt !== null || next.expiresAt <= server.now()) return undefined
   const { accessToken, response } = await issueTokens(server, { ...grant, refreshToken: successor })
-  await storeAccessToken(server.database, accessToken)
+  await writeAll(server.database, storeAccessToken(accessToken))
   return response
 }

@@ -1,4 +1,5 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
+import { writeAll } from '../database/transaction.ts'
 import { hashSecret } from '../keys/secrets.ts'
 import type { TokenExchangeDecision, TokenExchangeRequest } from '../options/token-exchange-options.ts'
 import type { Authorization } from '../protocol/authorization.ts'
@@ -182,7 +183,7 @@ export const tokenExchange: Grant = {
       },
       ...(authorization.clientId !== clientId && { ownerId: authorization.clientId }),
     })
-    await storeAccessToken(server.database, accessToken)
+    await writeAll(server.database, storeAccessToken(accessToken))
     announceTokens(server, request, tokenExchangeGrantType, { ...content, actor: actor.sub })
     return { ...tokenResponse({ accessToken, scopes }), issued_token_type: issuedType }
   },

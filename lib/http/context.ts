@@ -19,20 +19,21 @@ export interface Context extends Incoming {
   readonly server: AuthorizationServer
 }
 
-/** The session that a page route uses: the host's or Latchkey's own. */
+/** The session of a browser: a secret that Latchkey's own cookie or the session of the host holds. */
 export interface BrowserSession {
-  /** Whether it is Latchkey's own: it holds nothing of the host's. */
-  readonly isOwn: boolean
-  /** The id of the session, if it has one. */
+  /** The id under which the browser knows the session; undefined if it has none. */
   id(): string | undefined
-  /** @throws OAuthError `temporarily_unavailable` when the request has no session */
-  data(): Record<string, unknown>
-  /** Gives the session a new id, so that an id known before the login is worthless after it. */
-  regenerate(): Promise<void>
-  /** Stores the session. Await it before a redirect: express-session would send the redirect first. */
-  save(): Promise<void>
-  /** Empties the session, under a new id. Does nothing if the host has destroyed it. */
-  clear(): Promise<void>
+  /** SHA-256 of the secret, whether or not a login has it; undefined without a secret. */
+  secretHash(): string | undefined
+  /**
+   * Empties a session of the host and gives it a new id, before the host writes to it: an id known before the login is
+   * worthless after it. Our own session has nothing to empty.
+   */
+  renew(): Promise<void>
+  /** Replaces the secret of an earlier login with that of a new one. */
+  begin(secret: string): Promise<void>
+  /** Forgets the secret. A session of the host is emptied, and gets a new id. */
+  end(): Promise<void>
 }
 
 export interface PageOptions {

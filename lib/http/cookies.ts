@@ -1,7 +1,6 @@
 import { parse, serialize } from 'cookie'
 import type { Request, Response } from 'express'
 import type { ServerSetup } from '../authorization-server.ts'
-import { isReadOnly } from './route.ts'
 
 /** Whether cookies are Secure: the issuer decides, never the request. */
 export const isSecure = (server: ServerSetup): boolean => server.issuer.startsWith('https:')
@@ -38,7 +37,6 @@ export const setCookie = (
   res: Response,
   { purpose, value, maxAge }: { purpose: string; value: string; maxAge?: number },
 ): void => {
-  if (isReadOnly(res.req)) return
   const attributes = { path: '/', httpOnly: true, sameSite: 'lax', secure: isSecure(server), maxAge } as const
   res.append('Set-Cookie', serialize(cookieName(server, purpose), value, attributes))
 }

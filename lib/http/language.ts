@@ -6,7 +6,6 @@ import { lookUpLanguage, parseAcceptLanguage, parseUiLocales, withoutRefused } f
 import type { Incoming } from './context.ts'
 import { readCookie, setCookie } from './cookies.ts'
 import { queryOf } from './form.ts'
-import { isReadOnly } from './route.ts'
 import { redirectToPage } from './send.ts'
 import { ownPath } from './urls.ts'
 
@@ -78,7 +77,7 @@ const pathsOf = (server: ServerSetup): Partial<Record<PageName, string>> => ({
  * sends the URL of the page as `Referer`.
  */
 const errorPath = ({ server, endpoint, req }: Incoming): URL | undefined =>
-  /^\/[a-z_-]+$/.test(endpoint.path) && (req.method === 'GET' || isReadOnly(req))
+  /^\/[a-z_-]+$/.test(endpoint.path) && req.method === 'GET'
     ? new URL(ownPath(server, endpoint.path), server.issuer)
     : undefined
 
@@ -141,7 +140,7 @@ const isOwnChoice = (site: string | string[] | undefined): boolean =>
  */
 export const chooseLanguage = (incoming: Incoming): boolean => {
   const { server, endpoint, req, res } = incoming
-  if ((req.method !== 'GET' && !isReadOnly(req)) || !req.url.includes('?')) return false
+  if (req.method !== 'GET' || !req.url.includes('?')) return false
   const query = queryOf(req)
   const chosen = query.get(languageParameter)
   const tag = chosen === null ? undefined : server.languages.tags.find((each) => each === chosen)

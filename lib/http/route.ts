@@ -1,13 +1,13 @@
 import { isIP } from 'node:net'
 import type { IRouter, NextFunction, Request } from 'express'
-import type { AuthorizationServer, EndpointDescription, ServerSetup } from '../authorization-server.ts'
+import type { EndpointDescription, ServerSetup } from '../authorization-server.ts'
 import { createRequestId } from '../keys/secrets.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import type { RequestInfo } from '../protocol/request-info.ts'
 import type { Incoming } from './context.ts'
 import { sendEmpty } from './send.ts'
 
-/** Where GET is, HEAD is too: it runs the same handler, and what the handler writes is discarded. */
+/** Where GET is, HEAD is too: it runs the same handler, and Express drops the body. For pages it runs no handler. */
 type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
 
 type Handler<C extends Incoming> = (context: C) => void | Promise<void>
@@ -58,7 +58,7 @@ export const route = <C extends Incoming>(
   const exposed = `WWW-Authenticate${server.options.features.dpop ? ', DPoP-Nonce' : ''}`
 
   const handlerOf = (req: Request): Handler<C> => {
-    const method = isReadOnly(req) ? 'GET' : req.method
+    const method = req.method === 'HEAD' ? 'GET' : req.method
     const handler = Object.hasOwn(endpoint.methods, method) ? endpoint.methods[method as Method] : undefined
     if (handler) return handler
     const explanation = { expected: allow, received: req.method.slice(0, 20) }
@@ -82,17 +82,6 @@ export const route = <C extends Incoming>(
     serve(incoming).catch((error: unknown) => kind.renderError(incoming, error, next))
   })
 }
-
-/**
- * Whether a request is answered as if by GET, but changes nothing: no row, no session and no cookie (RFC 9110 §9.3.2).
- */
-export const isReadOnly = ({ method }: Pick<Request, 'method'>): boolean => method === 'HEAD'
-
-/** The same server for such a request: its writes are discarded. */
-export const withoutWrites = (server: AuthorizationServer): AuthorizationServer => ({
-  ...server,
-  database: { ...server.database, isReadOnly: true },
-})
 
 /** Some proxies write `203.0.113.7:51004` and `[2001:db8::7]:51004` into X-Forwarded-For. */
 const withoutPort = (address: string): string =>

@@ -1,4 +1,4 @@
-import { transaction } from '../database/transaction.ts'
+import { transaction, writeAll } from '../database/transaction.ts'
 import type { Database } from '../database/types.ts'
 import { createSecret, hashSecret, mayBeRefreshToken, randomId } from '../keys/secrets.ts'
 import type { Lifetimes } from '../options/options.ts'
@@ -89,7 +89,7 @@ const store = async (
 ): Promise<void> => {
   const { clientId, subject, scopes, createdAt = now, authTime = 0 } = token
   const id = randomId()
-  await createAuthorization(tx, {
+  const authorization = createAuthorization({
     id,
     sid: randomId(),
     clientId,
@@ -103,8 +103,11 @@ const store = async (
     expiresAt: familyEnd,
     details: { authTime, amr: [] },
   })
-  await consumeAuthorizationCode(tx, { id, now: createdAt })
-  await createRefreshToken(tx, { hash, authorizationId: id, now: createdAt, expiresAt })
+  await writeAll(tx, [
+    authorization,
+    consumeAuthorizationCode({ id, now: createdAt }),
+    createRefreshToken({ hash, authorizationId: id, now: createdAt, expiresAt }),
+  ])
 }
 
 const inBatches = async function* <T>(lists: AsyncIterable<readonly T[]>): AsyncGenerator<readonly T[]> {

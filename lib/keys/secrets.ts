@@ -6,7 +6,6 @@ import {
   hkdfSync,
   type KeyObject,
   randomBytes,
-  randomFillSync,
   randomInt,
   randomUUID,
   timingSafeEqual,
@@ -15,10 +14,6 @@ import {
 /** Prefixes by kind of secret: secret scanners recognise them, and one kind is never accepted as another. */
 export const secretPrefixes = {
   accessToken: 'lk_at_',
-  /** An access token that is bound to a key or certificate. */
-  boundAccessToken: 'lk_bt_',
-  /** An access token with a context, such as its actor. */
-  contextAccessToken: 'lk_xt_',
   refreshToken: 'lk_rt_',
   authorizationCode: 'lk_ac_',
   authorizationRequest: 'lk_ar_',
@@ -26,34 +21,13 @@ export const secretPrefixes = {
   clientSecret: 'lk_cs_',
   registrationToken: 'lk_rg_',
   browser: 'lk_br_',
+  session: 'lk_se_',
 } as const
 
 export type SecretKind = keyof typeof secretPrefixes
 
-/**
- * Returns a function that draws random bytes, in base64url. They are read in blocks, as Node does for randomUUID, because a
- * call for a few bytes takes as long as one for many. Bytes that were drawn are erased.
- */
-const randomSource = (): ((length: number) => string) => {
-  const bytes = Buffer.alloc(4096)
-  let place = bytes.length
-  return (length) => {
-    if (place + length > bytes.length) {
-      randomFillSync(bytes)
-      place = 0
-    }
-    const end = place + length
-    const text = bytes.toString('base64url', place, end)
-    bytes.fill(0, place, end)
-    place = end
-    return text
-  }
-}
-
-const randomText = randomSource()
-
 /** A random identifier of 128 bits. */
-export const randomId = (): string => randomText(16)
+export const randomId = (): string => randomBytes(16).toString('base64url')
 
 /** An id for one request that people can read out, such as `7F3C-91A2-B4`. */
 export const createRequestId = (): string => {
@@ -66,7 +40,8 @@ export const randomString = (characters: string, length: number): string =>
   Array.from({ length }, () => characters[randomInt(characters.length)]).join('')
 
 /** A new bearer secret of 256 bits, such as `lk_at_…`. */
-export const createSecret = (kind: SecretKind): string => `${secretPrefixes[kind]}${randomText(32)}`
+export const createSecret = (kind: SecretKind): string =>
+  `${secretPrefixes[kind]}${randomBytes(32).toString('base64url')}`
 
 /** Whether a presented value has the form of this kind of secret; anything else need not be looked up. */
 export const isSecretOf = (kind: SecretKind, value: string): boolean =>

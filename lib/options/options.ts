@@ -113,8 +113,8 @@ export interface AuthRouterOptions {
   /** The host's own login page, or hooks around the built-in one. @default the built-in login page */
   login?: LoginOptions
   /**
-   * The session that the pages use: Latchkey's own, the host's `req.session`, or a session middleware to run.
-   * @default 'own', until a request first carries a `req.session` with `regenerate()`, and 'host' from then on
+   * Where the pages keep their login: in a cookie of Latchkey's own, in the host's `req.session` as express-session makes
+   * it, or in the session of a middleware to run. @default 'own'
    */
   session?: 'own' | 'host' | RequestHandler
   /** Scopes beyond the standard ones, each with the sentence that the consent page shows. @default {} */

@@ -1,7 +1,5 @@
-import type { Knex } from 'knex'
 import {
   command,
-  json,
   jsonOrUndefined,
   number,
   numberOrNull,
@@ -9,6 +7,7 @@ import {
   scopes,
   text,
   textOrNull,
+  type Write,
 } from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
 import type { Family } from '../protocol/authorization.ts'
@@ -37,113 +36,78 @@ export interface AccessToken {
   readonly context?: TokenContext
 }
 
-const accessTokenOf = (row: Row, hasResources: boolean): AccessToken => ({
-  clientId: text(row, 'client_id'),
-  subject: textOrNull(row, 'subject') ?? undefined,
-  scopes: scopes(row),
-  resources: hasResources ? (textOrNull(row, 'resources')?.split(' ') ?? []) : [],
-  binding: bearer,
-  createdAt: number(row, 'created_at'),
-  expiresAt: number(row, 'expires_at'),
-  revokedAt: numberOrNull(row, 'revoked_at'),
-  ...grantOf(row),
-})
-
-/** Joins the authorization of a token, its login and its client, and selects what decides whether they stand. */
+/** Columns that decide whether what a token was issued for stands. */
 const grantColumns = [
   'clients.metadata as client_metadata',
   'clients.disabled_at as client_disabled_at',
   ...familyColumns,
 ]
 
+const familyOrUndefined = (row: Row): Family | undefined =>
+  textOrNull(row, 'authorization_request') === null ? undefined : familyOf(row)
+
 const grantOf = (row: Row): Pick<AccessToken, 'family' | 'client'> => ({
-  family: textOrNull(row, 'authorization_request') === null ? undefined : familyOf(row),
+  family: familyOrUndefined(row),
   client:
     textOrNull(row, 'client_disabled_at') === null ? jsonOrUndefined(row, 'client_metadata') : undefined,
 })
 
-const withGrant = (
-  table: (name: string) => Knex.QueryBuilder,
-  name: (table: string) => string,
-  hash: Knex.Value,
-): Knex.QueryBuilder =>
-  table('access_tokens as tokens')
-    .leftJoin(name('authorizations as authorizations'), 'authorizations.id', 'tokens.authorization_id')
-    .leftJoin(name('logins as logins'), 'logins.sid', 'authorizations.sid')
-    .leftJoin(name('clients as clients'), 'clients.client_id', 'tokens.client_id')
-    .select([
-      'tokens.client_id',
-      'tokens.subject',
-      'tokens.scopes',
-      'tokens.created_at',
-      'tokens.expires_at',
-      'tokens.revoked_at',
-      ...grantColumns,
-    ])
-    .where('tokens.hash', hash)
-
-const byHash = query<{ hash: string }>((table, v, name) =>
-  withGrant(table, name, v.hash).select('tokens.resources'),
-)
-
-/** For a host without resources, which has no use for the tokens of earlier ones. */
-const byHashForNoResource = query<{ hash: string }>((table, v, name) =>
-  withGrant(table, name, v.hash).whereNull('tokens.resources'),
-)
-
-const boundByHash = query<{ hash: string }>((table, v, name) =>
-  withGrant(table, name, v.hash).select(['tokens.resources', 'tokens.binding']),
-)
-
-/** Also whether the client of the authorization stands, which is another one after a token exchange. */
+/** The client of the authorization, which is another one than the token's after a token exchange. */
 const ownerColumns = ['owners.client_id as owner_client_id', 'owners.disabled_at as owner_disabled_at']
 
 const ownerStands = (row: Row): boolean =>
   textOrNull(row, 'owner_client_id') !== null && textOrNull(row, 'owner_disabled_at') === null
 
-const withContextByHash = query<{ hash: string }>((table, v, name) =>
-  withGrant(table, name, v.hash)
-    .leftJoin(name('clients as owners'), 'owners.client_id', 'authorizations.client_id')
-    .select(['tokens.resources', 'tokens.binding', 'tokens.context', ...ownerColumns]),
+const byHash = query<{ hash: string }>((table, v, name) =>
+  table('access_tokens as tokens')
+    .leftJoin(name('authorizations as authorizations'), 'authorizations.id', 'tokens.authorization_id')
+    .leftJoin(name('logins as logins'), 'logins.sid', 'authorizations.sid')
+    .leftJoin(name('clients as clients'), (on) =>
+      on.on('clients.client_id', 'tokens.client_id').andOnNull('clients.disabled_at'),
+    )
+    .leftJoin(name('clients as owners'), (on) =>
+      on.on('owners.client_id', 'authorizations.client_id').andOnNull('owners.disabled_at'),
+    )
+    .select([
+      'tokens.client_id',
+      'tokens.subject',
+      'tokens.scopes',
+      'tokens.resources',
+      'tokens.binding',
+      'tokens.context',
+      'tokens.created_at',
+      'tokens.expires_at',
+      'tokens.revoked_at',
+      'clients.metadata as client_metadata',
+      'owners.client_id as owner_client_id',
+      ...familyColumns,
+    ])
+    .where('tokens.hash', v.hash),
 )
 
-interface TokenKey {
-  readonly hash: string
-  /** Whether the host has resources; without them no token for a resource is found. */
-  readonly hasResources: boolean
-}
-
+/** An opaque access token, valid or not. After a token exchange its authorization is that of another client. */
 export const findAccessToken = async (
   db: Database,
-  { hash, hasResources }: TokenKey,
+  values: { hash: string },
 ): Promise<AccessToken | undefined> => {
-  const [row] = hasResources ? await byHash(db, { hash }) : await byHashForNoResource(db, { hash })
-  return row && accessTokenOf(row, hasResources)
-}
-
-/** Finds a token that is bound to a key or certificate. Only for these the binding is read. */
-export const findBoundAccessToken = async (
-  db: Database,
-  { hash, hasResources }: TokenKey,
-): Promise<AccessToken | undefined> => {
-  const [row] = await boundByHash(db, { hash })
-  if (row === undefined || (!hasResources && textOrNull(row, 'resources') !== null)) return undefined
-  return { ...accessTokenOf(row, hasResources), binding: parseBinding(text(row, 'binding')) }
-}
-
-/** Finds a token with a context. Only for these the context and the client of the authorization are read. */
-export const findAccessTokenWithContext = async (
-  db: Database,
-  { hash, hasResources }: TokenKey,
-): Promise<AccessToken | undefined> => {
-  const [row] = await withContextByHash(db, { hash })
-  if (row === undefined || (!hasResources && textOrNull(row, 'resources') !== null)) return undefined
+  const [row] = await byHash(db, values)
+  if (row === undefined) return undefined
   const binding = textOrNull(row, 'binding')
+  const context = jsonOrUndefined<TokenContext>(row, 'context')
+  const family = familyOrUndefined(row)
+  const stands = family === undefined || textOrNull(row, 'owner_client_id') !== null
   return {
-    ...accessTokenOf(row, hasResources),
-    ...(binding !== null && { binding: parseBinding(binding) }),
-    ...(!ownerStands(row) && { client: undefined }),
-    context: json<TokenContext>(row, 'context'),
+    clientId: text(row, 'client_id'),
+    subject: textOrNull(row, 'subject') ?? undefined,
+    scopes: scopes(row),
+    resources: textOrNull(row, 'resources')?.split(' ') ?? [],
+    binding: binding === null ? bearer : parseBinding(binding),
+    createdAt: number(row, 'created_at'),
+    expiresAt: number(row, 'expires_at'),
+    revokedAt: numberOrNull(row, 'revoked_at'),
+    family,
+    client: stands ? jsonOrUndefined(row, 'client_metadata') : undefined,
+    ...(context && { context }),
   }
 }
 
@@ -168,8 +132,7 @@ export const findGrantOfToken = async (
   values: { clientId: string; authorizationId: string | null },
 ): Promise<Pick<AccessToken, 'subject' | 'family' | 'client'> | undefined> => {
   const [row] = await grant(db, values)
-  // MariaDB compares strings as if padded with spaces.
-  if (row === undefined || text(row, 'client_id') !== values.clientId) return undefined
+  if (row === undefined) return undefined
   return { subject: textOrNull(row, 'subject') ?? undefined, ...grantOf(row) }
 }
 
@@ -194,40 +157,34 @@ export const findGrantOfExchangedToken = async (
   values: { clientId: string; authorizationId: string; ownerId: string },
 ): Promise<Pick<AccessToken, 'subject' | 'family' | 'client'> | undefined> => {
   const [row] = await exchanged(db, values)
-  if (row === undefined || text(row, 'client_id') !== values.clientId || !ownerStands(row)) return undefined
+  if (row === undefined || !ownerStands(row)) return undefined
   return { subject: text(row, 'subject'), ...grantOf(row) }
 }
 
-interface TokenRow {
+const insert = command<{
   hash: string
   authorizationId: string | null
   clientId: string
   subject: string | null
   scopes: string
   resources: string | null
+  binding: string | null
+  context: string | null
   now: number
   expiresAt: number
-}
-
-const rowOf = (v: { readonly [Name in keyof TokenRow]: Knex.Value }): Record<string, Knex.Value> => ({
-  hash: v.hash,
-  authorization_id: v.authorizationId,
-  client_id: v.clientId,
-  subject: v.subject,
-  scopes: v.scopes,
-  resources: v.resources,
-  created_at: v.now,
-  expires_at: v.expiresAt,
-})
-
-const insert = command<TokenRow>((table, v) => table('access_tokens').insert(rowOf(v)))
-
-const insertBound = command<TokenRow & { binding: string }>((table, v) =>
-  table('access_tokens').insert({ ...rowOf(v), binding: v.binding }),
-)
-
-const insertWithContext = command<TokenRow & { binding: string | null; context: string }>((table, v) =>
-  table('access_tokens').insert({ ...rowOf(v), binding: v.binding, context: v.context }),
+}>((table, v) =>
+  table('access_tokens').insert({
+    hash: v.hash,
+    authorization_id: v.authorizationId,
+    client_id: v.clientId,
+    subject: v.subject,
+    scopes: v.scopes,
+    resources: v.resources,
+    binding: v.binding,
+    context: v.context,
+    created_at: v.now,
+    expires_at: v.expiresAt,
+  }),
 )
 
 export interface NewAccessToken {
@@ -244,15 +201,15 @@ export interface NewAccessToken {
   readonly expiresAt: number
 }
 
-export const createAccessToken = async (db: Database, token: NewAccessToken): Promise<void> => {
-  const resources = token.resources.length > 0 ? token.resources.join(' ') : null
-  const { context, ...others } = token
-  const row = { ...others, scopes: token.scopes.join(' '), resources }
-  const binding = formatBinding(token.binding)
-  if (context)
-    return insertWithContext(db, { ...row, binding, context: JSON.stringify(context) }).then(() => {})
-  await (binding === null ? insert(db, row) : insertBound(db, { ...row, binding }))
-}
+/** Stores an opaque access token. */
+export const createAccessToken = ({ context, ...token }: NewAccessToken): Write =>
+  insert.with({
+    ...token,
+    scopes: token.scopes.join(' '),
+    resources: token.resources.length > 0 ? token.resources.join(' ') : null,
+    binding: formatBinding(token.binding),
+    context: context ? JSON.stringify(context) : null,
+  })
 
 const revoke = command<{ hash: string; clientId: string; now: number }>((table, v) =>
   table('access_tokens')

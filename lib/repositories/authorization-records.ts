@@ -70,11 +70,7 @@ const ofClient = query<{ subject: string; clientId: string }>((table, v, name, r
 export const listAuthorizationsOfClient = async (
   db: Database,
   values: { subject: string; clientId: string },
-): Promise<AuthorizationRecord[]> =>
-  (await ofClient(db, values))
-    .map(recordOf)
-    // MySQL before 8.0.17 ignores trailing spaces when it compares.
-    .filter(({ subject, clientId }) => subject === values.subject && clientId === values.clientId)
+): Promise<AuthorizationRecord[]> => (await ofClient(db, values)).map(recordOf)
 
 /** The most authorizations and logins of a user that administrators see. */
 export const maxNewest = 50
@@ -91,11 +87,7 @@ const newestOfSubject = query<{ subject: string }>((table, v, name, raw) =>
 export const listNewestAuthorizations = async (
   db: Database,
   values: { subject: string },
-): Promise<AuthorizationRecord[]> =>
-  (await newestOfSubject(db, values))
-    .map(recordOf)
-    // MySQL before 8.0.17 ignores trailing spaces when it compares.
-    .filter(({ subject }) => subject === values.subject)
+): Promise<AuthorizationRecord[]> => (await newestOfSubject(db, values)).map(recordOf)
 
 const idsOfSubject = query<{ subject: string }>((table, v) =>
   table('authorizations').select('id').where({ subject: v.subject }).orderBy(['created_at', 'id']),
@@ -113,10 +105,5 @@ export const listAuthorizations = async (
   values: { subject: string },
 ): Promise<AuthorizationRecord[]> => {
   const ids = (await idsOfSubject(db, values)).map((row) => text(row, 'id'))
-  return (
-    (await readInBatches(db, ids, byIds))
-      .map(recordOf)
-      // MySQL before 8.0.17 ignores trailing spaces when it compares.
-      .filter(({ subject }) => subject === values.subject)
-  )
+  return (await readInBatches(db, ids, byIds)).map(recordOf)
 }

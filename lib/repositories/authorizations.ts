@@ -1,8 +1,21 @@
 import type { Knex } from 'knex'
-import { command, flag, json, number, numberOrNull, query, scopes, text } from '../database/statement.ts'
+import {
+  command,
+  flag,
+  json,
+  number,
+  numberOrNull,
+  query,
+  scopes,
+  text,
+  textOrNull,
+  type Write,
+} from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
 import type { Authorization, AuthorizationDetails, Family } from '../protocol/authorization.ts'
+import type { Client } from '../protocol/client.ts'
 import type { ClientMetadata } from '../protocol/client-metadata.ts'
+import { type ClientLookup, clientColumns, clientOf } from './clients.ts'
 import { type BatchParams, batchParams, batchSize, keysIn } from './pruning/batch.ts'
 
 /** Columns that decide whether an authorization is active, under names that differ from those of a token. */
@@ -71,6 +84,27 @@ export const findAuthorizationByCode = async (
   return row && authorizationOf(row)
 }
 
+const byClientAndCode = query<{ clientId: string; codeHash: string }>((table, v, name) =>
+  table('clients as clients')
+    .leftJoin(name('authorizations as authorizations'), (on) =>
+      on.onVal('authorizations.code_hash', v.codeHash),
+    )
+    .leftJoin(name('logins as logins'), 'logins.sid', 'authorizations.sid')
+    .select([...clientColumns.map((column) => `clients.${column}`), ...authorizationColumns])
+    .where('clients.client_id', v.clientId),
+)
+
+/** A client, and the authorization of the code that it presents, of whichever client it is. */
+export const findClientAndCode = async (
+  db: Database,
+  { codeHash, clientId, now }: ClientLookup & { codeHash: string },
+): Promise<{ client: Client; authorization: Authorization | undefined } | undefined> => {
+  const [row] = await byClientAndCode(db, { clientId, codeHash })
+  if (row === undefined) return undefined
+  const isKnown = textOrNull(row, 'authorization_id') !== null
+  return { client: clientOf(row, now), authorization: isKnown ? authorizationOf(row) : undefined }
+}
+
 const byAccessToken = query<{ hash: string }>((table, v, name) =>
   table('access_tokens as tokens')
     .join(name('authorizations as authorizations'), 'authorizations.id', 'tokens.authorization_id')
@@ -137,9 +171,10 @@ export type NewAuthorization = Pick<
   'id' | 'clientId' | 'subject' | 'sid' | 'scopes' | 'offline' | 'codeExpiresAt' | 'expiresAt' | 'details'
 > & { codeHash: string; now: number }
 
-export const createAuthorization = async (db: Database, authorization: NewAuthorization): Promise<void> => {
+/** Stores an authorization. */
+export const createAuthorization = (authorization: NewAuthorization): Write => {
   const { details, scopes: granted, offline, ...rest } = authorization
-  await insert(db, {
+  return insert.with({
     ...rest,
     scopes: granted.join(' '),
     offline: offline ? 1 : 0,
@@ -164,20 +199,19 @@ const consumeAndBind = command<{ id: string; now: number; request: string }>((ta
 )
 
 /**
- * Redeems a code.
+ * Redeems a code, once.
  *
  * @param values.details what the authorization keeps from now on, if that changes
- * @returns whether this call redeemed the code
  */
-export const consumeAuthorizationCode = async (
-  db: Database,
-  { details, ...values }: { id: string; now: number; details?: AuthorizationDetails },
-): Promise<boolean> => {
-  const count = details
-    ? await consumeAndBind(db, { ...values, request: JSON.stringify(details) })
-    : await consume(db, values)
-  return count === 1
-}
+export const consumeAuthorizationCode = ({
+  details,
+  ...values
+}: {
+  id: string
+  now: number
+  details?: AuthorizationDetails
+}): Write =>
+  details ? consumeAndBind.with({ ...values, request: JSON.stringify(details) }) : consume.with(values)
 
 const revoke = command<{ id: string; now: number }>((table, v) =>
   table('authorizations').where({ id: v.id }).whereNull('revoked_at').update({ revoked_at: v.now }),

@@ -72,8 +72,7 @@ export const findClientOwner = async (
   { clientId }: { clientId: string },
 ): Promise<ClientOwner | undefined> => {
   const [row] = await byId(db, { clientId })
-  // MySQL before 8.0.17 ignores trailing spaces when it compares.
-  return row && text(row, 'client_id') === clientId ? ownerOf(row) : undefined
+  return row && ownerOf(row)
 }
 
 const slotsOf = query<{ subject: string }>((table, v) =>
@@ -93,10 +92,7 @@ const idsOf = query<{ subject: string }>((table, v) =>
 
 /** The ids of the clients of a user, the newest first. */
 export const listClientIdsOfOwner = async (db: Database, values: { subject: string }): Promise<string[]> =>
-  (await idsOf(db, values))
-    // MySQL before 8.0.17 ignores trailing spaces when it compares.
-    .filter((row) => text(row, 'subject') === values.subject)
-    .map((row) => text(row, 'client_id'))
+  (await idsOf(db, values)).map((row) => text(row, 'client_id'))
 
 const byIds = query<BatchParams>((table, v) =>
   table('client_owners').select(columns).whereIn('client_id', keysIn(v)),

@@ -1,4 +1,4 @@
-import { command, number, numberOrNull, query, text, textOrNull } from '../database/statement.ts'
+import { command, number, numberOrNull, query, text, textOrNull, type Write } from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
 
 /** What is kept about a client that described itself, beside its metadata. */
@@ -31,8 +31,7 @@ export const findClientRegistration = async (
   { clientId }: { clientId: string },
 ): Promise<ClientRegistrationRecord | undefined> => {
   const [row] = await byId(db, { clientId })
-  // MySQL before 8.0.17 ignores trailing spaces when it compares.
-  return row && text(row, 'client_id') === clientId ? recordOf(row) : undefined
+  return row && recordOf(row)
 }
 
 export interface NewClientRegistration extends ClientRegistrationRecord {
@@ -79,12 +78,10 @@ const setUsed = command<{ clientId: string }>((table, v) =>
 )
 
 /**
- * Keeps a client that a user has allowed something, and locks its registration until the end of the transaction.
- *
- * @returns false if the client has been removed, or adopted by the host, at the same moment
+ * Keeps a client that a user has allowed something, and locks its registration until the end of the transaction. It touches
+ * no row if the client has been removed, or adopted by the host, at the same moment.
  */
-export const keepUsedClient = async (db: Database, values: { clientId: string }): Promise<boolean> =>
-  (await setUsed(db, values)) === 1
+export const keepUsedClient = (values: { clientId: string }): Write => setUsed.with(values)
 
 const remove = command<{ clientId: string }>((table, v) =>
   table('client_registrations').where({ client_id: v.clientId }).delete(),

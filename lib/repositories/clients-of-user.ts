@@ -32,8 +32,6 @@ const granted = query<{ subject: string }>((table, v) =>
  */
 export const listClientsOfUser = async (db: Database, values: { subject: string }): Promise<string[]> => {
   const rows = [...(await allowed(db, values)), ...(await granted(db, values))]
-    // MySQL before 8.0.17 ignores trailing spaces when it compares.
-    .filter((row) => text(row, 'subject') === values.subject)
   const used = new Map<string, number>()
   for (const row of rows) {
     const clientId = text(row, 'client_id')

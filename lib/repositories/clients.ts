@@ -72,28 +72,28 @@ const first = query<Record<never, never>>((table) =>
   table('clients').select(recordColumns).orderBy('client_id').limit(1000, { skipBinding: true }),
 )
 
-interface Lookup {
+/** Which client, and the time that decides which of its secrets are valid. */
+export interface ClientLookup {
   clientId: string
   /** Epoch seconds. */
   now: number
 }
 
-/** MySQL before 8.0.17 ignores trailing spaces when it compares: 'web ' would find 'web'. */
-const exact = ([row]: readonly Row[], clientId: string): Row | undefined =>
-  row && text(row, 'client_id') === clientId ? row : undefined
-
 /** The client with this id; which of its secrets are valid depends on the time. */
-export const findClient = async (db: Database, { clientId, now }: Lookup): Promise<Client | undefined> => {
-  const row = exact(await byId(db, { clientId }), clientId)
+export const findClient = async (
+  db: Database,
+  { clientId, now }: ClientLookup,
+): Promise<Client | undefined> => {
+  const [row] = await byId(db, { clientId })
   return row && clientOf(row, now)
 }
 
 /** The same client as its administrators see it. */
 export const findClientRecord = async (
   db: Database,
-  { clientId, now }: Lookup,
+  { clientId, now }: ClientLookup,
 ): Promise<ClientRecord | undefined> => {
-  const row = exact(await recordById(db, { clientId }), clientId)
+  const [row] = await recordById(db, { clientId })
   return row && recordOf(row, now)
 }
 

@@ -1,4 +1,4 @@
-import { command, json, number, query, text } from '../database/statement.ts'
+import { command, json, number, query, text, type Write } from '../database/statement.ts'
 import type { Database } from '../database/types.ts'
 import type { ConsentReceipt } from '../protocol/consent.ts'
 import { type BatchParams, keysIn } from './pruning/batch.ts'
@@ -33,9 +33,8 @@ export interface NewConsentReceipt {
 }
 
 /** Stores what a user was shown when they allowed a client. A receipt never changes, and stays when the consent is removed. */
-export const createConsentReceipt = async (db: Database, values: NewConsentReceipt): Promise<void> => {
-  await insert(db, { ...values, receipt: JSON.stringify(values.receipt) })
-}
+export const createConsentReceipt = (values: NewConsentReceipt): Write =>
+  insert.with({ ...values, receipt: JSON.stringify(values.receipt) })
 
 /** A stored receipt. */
 export interface ConsentReceiptRecord extends ConsentReceipt {
@@ -62,17 +61,12 @@ export const listConsentReceipts = async (
   values: { subject: string },
 ): Promise<ConsentReceiptRecord[]> => {
   const ids = (await idsOfSubject(db, values)).map((row) => text(row, 'id'))
-  return (
-    (await readInBatches(db, ids, byIds))
-      // MySQL before 8.0.17 ignores trailing spaces when it compares.
-      .filter((row) => text(row, 'subject') === values.subject)
-      .map((row) => ({
-        clientId: text(row, 'client_id'),
-        authorizationId: text(row, 'authorization_id'),
-        createdAt: number(row, 'created_at'),
-        ...json<ConsentReceipt>(row, 'receipt'),
-      }))
-  )
+  return (await readInBatches(db, ids, byIds)).map((row) => ({
+    clientId: text(row, 'client_id'),
+    authorizationId: text(row, 'authorization_id'),
+    createdAt: number(row, 'created_at'),
+    ...json<ConsentReceipt>(row, 'receipt'),
+  }))
 }
 
 const removeOfSubject = command<{ subject: string }>((table, v) =>

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { command, json, number, query, scopes, text, textOrNull } from '../database/statement.ts'
+import { command, json, number, query, scopes, text, textOrNull, type Write } from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
 import type { Client } from '../protocol/client.ts'
 import { agreedEntries, type ConsentTerms } from '../protocol/consent.ts'
@@ -47,8 +47,7 @@ export const keptConsentsOf = (rows: readonly Row[]): KeptConsent[] =>
 
 /** What a user allows a client, in every organization, the last used first. */
 export const findConsents = async (db: Database, pair: Pair): Promise<KeptConsent[]> =>
-  // MySQL before 8.0.17 ignores trailing spaces when it compares.
-  keptConsentsOf((await byPair(db, pair)).filter((row) => text(row, 'subject') === pair.subject))
+  keptConsentsOf(await byPair(db, pair))
 
 /** A consent, for the user and for the host's records. */
 export interface ConsentRecord {
@@ -91,18 +90,13 @@ export const listConsents = async (
   const rows = clientIds
     ? await ofClients(db, batchParams(clientIds, { subject }))
     : await ofSubject(db, { subject })
-  return (
-    rows
-      // MySQL before 8.0.17 ignores trailing spaces when it compares.
-      .filter((row) => text(row, 'subject') === subject)
-      .map((row) => ({
-        clientId: text(row, 'client_id'),
-        ...(text(row, 'organization') === noOrganization ? {} : { organization: text(row, 'organization') }),
-        scopes: scopes(row),
-        createdAt: number(row, 'created_at'),
-        updatedAt: number(row, 'updated_at'),
-      }))
-  )
+  return rows.map((row) => ({
+    clientId: text(row, 'client_id'),
+    ...(text(row, 'organization') === noOrganization ? {} : { organization: text(row, 'organization') }),
+    scopes: scopes(row),
+    createdAt: number(row, 'created_at'),
+    updatedAt: number(row, 'updated_at'),
+  }))
 }
 
 const touch = command<Key & { now: number }>((table, v) =>
@@ -114,11 +108,8 @@ const touch = command<Key & { now: number }>((table, v) =>
 /**
  * Locks a consent until the end of the transaction. Call it first in the transaction that issues a code: a removal at the
  * same moment happens either before, and no code is issued, or after, and finds the code to revoke.
- *
- * @returns whether the consent exists
  */
-export const lockConsent = async (db: Database, values: Key & { now: number }): Promise<boolean> =>
-  (await touch(db, values)) === 1
+export const lockConsent = (values: Key & { now: number }): Write => touch.with(values)
 
 interface Values extends Key {
   scopes: string
@@ -151,18 +142,12 @@ const keep = command<Values>((table, v) =>
 )
 
 /** Keeps the consent of a user to a client as it is, or creates one that allows nothing: both remember the organization. */
-export const keepConsent = async (db: Database, values: Key & { now: number }): Promise<void> => {
-  await keep(db, { ...values, scopes: '', terms: '{}' })
-}
+export const keepConsent = (values: Key & { now: number }): Write =>
+  keep.with({ ...values, scopes: '', terms: '{}' })
 
 /** Creates or replaces the consent of a user to a client. */
-export const saveConsent = async (
-  db: Database,
-  { terms, ...key }: Key & { terms: ConsentTerms; now: number },
-): Promise<void> => {
-  const values = { ...key, scopes: agreedEntries(terms).join(' '), terms: JSON.stringify(terms) }
-  await save(db, values)
-}
+export const saveConsent = ({ terms, ...key }: Key & { terms: ConsentTerms; now: number }): Write =>
+  save.with({ ...key, scopes: agreedEntries(terms).join(' '), terms: JSON.stringify(terms) })
 
 const remove = command<Pair>((table, v) =>
   table('consents').where({ subject: v.subject, client_id: v.clientId }).delete(),
@@ -198,7 +183,7 @@ export const removeConsentsOfSubject = async (db: Database, values: { subject: s
   await removeOfSubject(db, values)
 }
 
-/** The login that a session remembers, and what its user allows the client. */
+/** The login of a session, and what its user allows the client. */
 export interface KnownLogin {
   readonly login: LoginRecord
   readonly consents: readonly KeptConsent[]
@@ -223,11 +208,15 @@ export const lookupColumns = [
 export const joinLoginAndConsents = (
   rows: Knex.QueryBuilder,
   name: (table: string) => string,
-  v: { readonly sid: Knex.Value; readonly now: Knex.Value },
+  v: { readonly sessionHash: Knex.Value; readonly now: Knex.Value },
 ): Knex.QueryBuilder =>
   rows
     .leftJoin(name('logins as logins'), (on) =>
-      on.onVal('logins.sid', v.sid).andOnNull('logins.ended_at').andOnVal('logins.expires_at', '>', v.now),
+      on
+        .onVal('logins.session_hash', v.sessionHash)
+        .andOnNull('logins.ended_at')
+        .andOnVal('logins.expires_at', '>', v.now)
+        .andOnVal('logins.idle_ends_at', '>', v.now),
     )
     .leftJoin(name('consents as consents'), (on) =>
       on.on('consents.subject', 'logins.subject').andOn('consents.client_id', 'clients.client_id'),
@@ -240,7 +229,7 @@ export const lookupOf = (row: Row, rows: readonly Row[], now: number): Authorize
   return { client: clientOf(row, now), known: login && { login, consents: keptConsentsOf(theirs) } }
 }
 
-const lookup = query<{ clientId: string; sid: string | null; now: number }>((table, v, name) =>
+const lookup = query<{ clientId: string; sessionHash: string | null; now: number }>((table, v, name) =>
   joinLoginAndConsents(table('clients as clients'), name, v)
     .select(lookupColumns)
     .where('clients.client_id', v.clientId),
@@ -249,15 +238,13 @@ const lookup = query<{ clientId: string; sid: string | null; now: number }>((tab
 /**
  * Reads client, login and consents in one statement: all that a silent authorization request needs.
  *
- * @param values.sid the login that the session remembers, if any
+ * @param values.sessionHash of what the session of the browser holds, if it has one
  */
 export const findForAuthorize = async (
   db: Database,
-  { clientId, sid, now }: { clientId: string; sid: string | undefined; now: number },
+  { clientId, sessionHash, now }: { clientId: string; sessionHash: string | undefined; now: number },
 ): Promise<AuthorizeLookup | undefined> => {
-  const rows = await lookup(db, { clientId, sid: sid ?? null, now })
+  const rows = await lookup(db, { clientId, sessionHash: sessionHash ?? null, now })
   const [row] = rows
-  // MariaDB compares strings as if padded with spaces.
-  if (row === undefined || text(row, 'client_id') !== clientId) return undefined
-  return lookupOf(row, rows, now)
+  return row && lookupOf(row, rows, now)
 }

@@ -73,11 +73,7 @@ const ofSubject = query<{ subject: string }>((table, v) =>
 export const listEventsOfSubject = async (
   db: Database,
   values: { subject: string },
-): Promise<EventRecord[]> =>
-  (await ofSubject(db, values))
-    .map(recordOf)
-    // MySQL before 8.0.17 ignores trailing spaces when it compares.
-    .filter(({ subject }) => subject === values.subject)
+): Promise<EventRecord[]> => (await ofSubject(db, values)).map(recordOf)
 
 /** An event with its place among all others. */
 export interface PlacedEvent extends EventRecord {
@@ -131,15 +127,10 @@ export const listNewestEvents = async (
   const rows = await (subject === undefined
     ? newest(db, { expiresAt, id })
     : newestOfSubject(db, { subject, expiresAt, id }))
-  return (
-    rows
-      .map((row) => ({
-        ...recordOf(row),
-        place: { expiresAt: number(row, 'expires_at'), id: text(row, 'id') },
-      }))
-      // MySQL before 8.0.17 ignores trailing spaces when it compares.
-      .filter((event) => subject === undefined || event.subject === subject)
-  )
+  return rows.map((row) => ({
+    ...recordOf(row),
+    place: { expiresAt: number(row, 'expires_at'), id: text(row, 'id') },
+  }))
 }
 
 const removeOfSubject = command<{ subject: string }>((table, v) =>

@@ -11,8 +11,7 @@ export const findImportedSecret = async (
   { clientId }: { clientId: string },
 ): Promise<string | undefined> => {
   const [row] = await byClient(db, { clientId })
-  // MySQL before 8.0.17 ignores trailing spaces when it compares.
-  return row && text(row, 'client_id') === clientId ? text(row, 'hash') : undefined
+  return row && text(row, 'hash')
 }
 
 const save = command<{ clientId: string; hash: string }>((table, v) =>

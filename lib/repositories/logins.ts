@@ -1,5 +1,14 @@
 import { isUniqueViolation, temporarilyUnavailable } from '../database/errors.ts'
-import { command, json, number, numberOrNull, query, text, textOrNull } from '../database/statement.ts'
+import {
+  command,
+  json,
+  number,
+  numberOrNull,
+  query,
+  text,
+  textOrNull,
+  type Write,
+} from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
 import type { Login } from '../protocol/login.ts'
 import { maxNewest } from './authorization-records.ts'
@@ -8,11 +17,21 @@ export interface LoginRecord extends Login {
   readonly expiresAt: number
   /** Hash of the cookie of the browser in which the user logged in. */
   readonly browserHash?: string
+  /** When its session ends without a further visit; undefined if it has never had one. */
+  readonly idleEndsAt?: number
 }
 
 /** Named, because a column that a newer version adds would break prepared `SELECT *` statements. */
 export const loginColumns = [
-  ...['sid', 'subject', 'auth_time', 'amr', 'acr', 'expires_at', 'browser_hash', 'host_login_hash'],
+  'sid',
+  'subject',
+  'auth_time',
+  'amr',
+  'acr',
+  'expires_at',
+  'browser_hash',
+  'host_login_hash',
+  'idle_ends_at',
 ]
 
 export const loginOf = (row: Row): LoginRecord => ({
@@ -24,6 +43,7 @@ export const loginOf = (row: Row): LoginRecord => ({
   fromHost: textOrNull(row, 'host_login_hash') !== null,
   expiresAt: number(row, 'expires_at'),
   browserHash: textOrNull(row, 'browser_hash') ?? undefined,
+  idleEndsAt: numberOrNull(row, 'idle_ends_at') ?? undefined,
 })
 
 const activeBySid = query<{ sid: string; now: number }>((table, v) =>
@@ -43,6 +63,45 @@ export const findLogin = async (
   return row && loginOf(row)
 }
 
+const activeOfSession = query<{ sessionHash: string; now: number }>((table, v) =>
+  table('logins')
+    .select(loginColumns)
+    .where({ session_hash: v.sessionHash })
+    .whereNull('ended_at')
+    .where('expires_at', '>', v.now)
+    .where('idle_ends_at', '>', v.now),
+)
+
+/** The login of a session, unless the login has ended or expired, or the session was idle for too long. */
+export const findSessionLogin = async (
+  db: Database,
+  values: { sessionHash: string; now: number },
+): Promise<LoginRecord | undefined> => {
+  const [row] = await activeOfSession(db, values)
+  return row && loginOf(row)
+}
+
+const postpone = command<{ sid: string; idleEndsAt: number }>((table, v) =>
+  table('logins').where({ sid: v.sid }).whereNull('ended_at').update({ idle_ends_at: v.idleEndsAt }),
+)
+
+/** Postpones the idle end of the session of a login. */
+export const postponeIdleEnd = async (
+  db: Database,
+  values: { sid: string; idleEndsAt: number },
+): Promise<void> => {
+  await postpone(db, values)
+}
+
+const release = command<{ sid: string }>((table, v) =>
+  table('logins').where({ sid: v.sid }).update({ session_hash: null }),
+)
+
+/** Takes a login out of its session, which a newer login takes over. The old secret is worthless from then on. */
+export const releaseSession = async (db: Database, values: { sid: string }): Promise<void> => {
+  await release(db, values)
+}
+
 interface LoginValues {
   sid: string
   subject: string
@@ -52,6 +111,8 @@ interface LoginValues {
   expiresAt: number
   browserHash: string | null
   hostLoginHash: string | null
+  sessionHash: string | null
+  idleEndsAt: number | null
 }
 
 const insert = command<LoginValues>((table, v) =>
@@ -64,17 +125,35 @@ const insert = command<LoginValues>((table, v) =>
     expires_at: v.expiresAt,
     browser_hash: v.browserHash,
     host_login_hash: v.hostLoginHash,
+    session_hash: v.sessionHash,
+    idle_ends_at: v.idleEndsAt,
   }),
 )
 
-const store = async (db: Database, login: LoginRecord, hostLoginHash: string | null): Promise<void> => {
-  const { sid, subject, authTime, amr, acr = null, expiresAt, browserHash = null } = login
-  const values = { sid, subject, authTime, amr: JSON.stringify(amr), acr, expiresAt }
-  await insert(db, { ...values, browserHash, hostLoginHash })
+/** A login that is about to be stored. */
+export interface NewLogin extends LoginRecord {
+  /** Hash of what the session of its browser will hold. */
+  readonly sessionHash?: string
 }
 
-/** Stores a login on our own page. */
-export const createLogin = (db: Database, login: LoginRecord): Promise<void> => store(db, login, null)
+/** Stores a login. */
+export const createLogin = async (
+  db: Database,
+  login: NewLogin & { readonly hostLoginHash?: string },
+): Promise<void> => {
+  await insert(db, {
+    sid: login.sid,
+    subject: login.subject,
+    authTime: login.authTime,
+    amr: JSON.stringify(login.amr),
+    acr: login.acr ?? null,
+    expiresAt: login.expiresAt,
+    browserHash: login.browserHash ?? null,
+    hostLoginHash: login.hostLoginHash ?? null,
+    sessionHash: login.sessionHash ?? null,
+    idleEndsAt: login.idleEndsAt ?? null,
+  })
+}
 
 const ofHost = query<{ hostLoginHash: string; now: number }>((table, v) =>
   table('logins')
@@ -91,9 +170,9 @@ const releaseHash = command<{ hostLoginHash: string; now: number }>((table, v) =
 )
 
 /** Stores a login of the host. @returns false if one with this hash is stored already */
-const storeOnce = async (db: Database, login: LoginRecord, hostLoginHash: string): Promise<boolean> => {
+const storeOnce = async (db: Database, login: NewLogin, hostLoginHash: string): Promise<boolean> => {
   try {
-    await store(db, login, hostLoginHash)
+    await createLogin(db, { ...login, hostLoginHash })
     return true
   } catch (error) {
     if (isUniqueViolation(error)) return false
@@ -109,7 +188,7 @@ const storeOnce = async (db: Database, login: LoginRecord, hostLoginHash: string
  */
 export const createHostLogin = async (
   db: Database,
-  { login, hostLoginHash, now }: { login: LoginRecord; hostLoginHash: string; now: number },
+  { login, hostLoginHash, now }: { login: NewLogin; hostLoginHash: string; now: number },
 ): Promise<LoginRecord> => {
   for (let attempt = 0; attempt < 3; attempt += 1) {
     if (await storeOnce(db, login, hostLoginHash)) return { ...login, fromHost: true }
@@ -125,7 +204,7 @@ const end = command<{ sid: string; now: number }>((table, v) =>
   table('logins')
     .where({ sid: v.sid })
     .whereNull('ended_at')
-    .update({ ended_at: v.now, host_login_hash: null }),
+    .update({ ended_at: v.now, host_login_hash: null, session_hash: null }),
 )
 
 /**
@@ -237,8 +316,5 @@ const lock = command<{ sid: string; now: number }>((table, v) =>
  * Locks a login until the end of the transaction. Call it in a transaction that grants something that outlives the
  * login: if all logins of the user are ended at the same moment, that happens either before, and nothing is granted, or
  * after, and finds what was granted.
- *
- * @returns whether the login is active
  */
-export const lockLogin = async (db: Database, values: { sid: string; now: number }): Promise<boolean> =>
-  (await lock(db, values)) === 1
+export const lockLogin = (values: { sid: string; now: number }): Write => lock.with(values)

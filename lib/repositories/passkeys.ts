@@ -79,10 +79,7 @@ const ofSubject = query<{ subject: string }>((table, v) =>
 
 /** The passkeys of a user, the oldest first. */
 export const listPasskeys = async (db: Database, values: { subject: string }): Promise<Passkey[]> =>
-  (await ofSubject(db, values))
-    .map(passkeyOf)
-    // MySQL before 8.0.17 ignores trailing spaces when it compares.
-    .filter(({ subject }) => subject === values.subject)
+  (await ofSubject(db, values)).map(passkeyOf)
 
 const use = command<{ hash: string; counter: number; backedUp: number; now: number }>((table, v) =>
   table('passkeys')

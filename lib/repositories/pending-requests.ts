@@ -1,4 +1,3 @@
-import type { Knex } from 'knex'
 import {
   command,
   json,
@@ -8,6 +7,7 @@ import {
   query,
   text,
   textOrNull,
+  type Write,
 } from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
 import type { AuthorizationRequest } from '../protocol/authorization-request.ts'
@@ -49,15 +49,7 @@ const pendingRequestOf = (row: Row, id: string): PendingRequestRecord => ({
   consumedAt: numberOrNull(row, 'consumed_at'),
 })
 
-/** Counts the active logins of the browser of a request. */
-const activeLogins = (logins: Knex.QueryBuilder, v: { readonly now: Knex.Value }): Knex.QueryBuilder =>
-  logins
-    .count()
-    .whereRaw('?? = ??', ['others.browser_hash', 'pending.browser_hash'])
-    .whereNull('others.ended_at')
-    .where('others.expires_at', '>', v.now)
-
-const byId = query<{ id: string; sid: string | null; now: number }>((table, v, name) =>
+const byId = query<{ id: string; sessionHash: string | null; now: number }>((table, v, name) =>
   joinLoginAndConsents(
     table('pending_requests as pending').join(
       name('clients as clients'),
@@ -73,7 +65,6 @@ const byId = query<{ id: string; sid: string | null; now: number }>((table, v, n
       ...['sid', 'browser_hash', 'created_at', 'expires_at'].map(
         (column) => `pending.${column} as pending_${column}`,
       ),
-      activeLogins(table('logins as others'), v).as('browser_logins'),
       ...[...lookupColumns, 'clients.logo'],
     ])
     .where('pending.id', v.id),
@@ -82,26 +73,23 @@ const byId = query<{ id: string; sid: string | null; now: number }>((table, v, n
 /** A pending request with what else decides its next step. */
 export interface PendingRequestLookup extends AuthorizeLookup {
   readonly pending: PendingRequestRecord
-  /** Whether its browser has an active login of any user. */
-  readonly browserHasLogins: boolean
 }
 
 /**
  * Reads a pending request with its client and the login of the session, in one statement.
  *
- * @param values.sid the login that the session remembers, if any
+ * @param values.sessionHash of what the session of the browser holds, if it has one
  * @returns undefined also if the client no longer exists
  */
 export const findPendingRequest = async (
   db: Database,
-  { id, sid, now }: { id: string; sid: string | undefined; now: number },
+  { id, sessionHash, now }: { id: string; sessionHash: string | undefined; now: number },
 ): Promise<PendingRequestLookup | undefined> => {
-  const rows = await byId(db, { id, sid: sid ?? null, now })
+  const rows = await byId(db, { id, sessionHash: sessionHash ?? null, now })
   const [row] = rows
   if (row === undefined) return undefined
-  const browserHasLogins = number(row, 'browser_logins') > 0
   const { known } = lookupOf(row, rows, now)
-  return { pending: pendingRequestOf(row, id), browserHasLogins, client: shownClientOf(row, now), known }
+  return { pending: pendingRequestOf(row, id), client: shownClientOf(row, now), known }
 }
 
 const insert = command<{
@@ -234,8 +222,5 @@ const consume = command<{ id: string; now: number }>((table, v) =>
   table('pending_requests').where({ id: v.id }).whereNull('consumed_at').update({ consumed_at: v.now }),
 )
 
-/** @returns whether this call consumed the request */
-export const consumePendingRequest = async (
-  db: Database,
-  values: { id: string; now: number },
-): Promise<boolean> => (await consume(db, values)) === 1
+/** Answers a request, once. */
+export const consumePendingRequest = (values: { id: string; now: number }): Write => consume.with(values)

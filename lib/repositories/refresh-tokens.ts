@@ -1,22 +1,33 @@
-import { command, number, numberOrNull, query, text, textOrNull } from '../database/statement.ts'
+import type { Knex } from 'knex'
+import { command, number, numberOrNull, query, text, textOrNull, type Write } from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
+import type { Client } from '../protocol/client.ts'
 import type { RefreshToken } from '../protocol/refresh-token.ts'
 import { authorizationColumns, authorizationOf } from './authorizations.ts'
+import { type ClientLookup, clientColumns, clientOf } from './clients.ts'
 import { type BatchParams, batchParams, batchSize, isLast, keysIn } from './pruning/batch.ts'
 
 const refreshTokenOf = (row: Row, hash: string): RefreshToken => ({
   hash,
   authorization: authorizationOf(row),
-  expiresAt: number(row, 'expires_at'),
-  consumedAt: numberOrNull(row, 'consumed_at'),
-  successor: textOrNull(row, 'successor'),
+  expiresAt: number(row, 'token_expires_at'),
+  consumedAt: numberOrNull(row, 'token_consumed_at'),
+  successor: textOrNull(row, 'token_successor'),
 })
+
+/** Columns of a refresh token and of its authorization, under names that differ from those of a client. */
+const columns = [
+  'tokens.expires_at as token_expires_at',
+  'tokens.consumed_at as token_consumed_at',
+  'tokens.successor as token_successor',
+  ...authorizationColumns,
+]
 
 const byHash = query<{ hash: string }>((table, v, name) =>
   table('refresh_tokens as tokens')
     .join(name('authorizations as authorizations'), 'authorizations.id', 'tokens.authorization_id')
     .leftJoin(name('logins as logins'), 'logins.sid', 'authorizations.sid')
-    .select(['tokens.expires_at', 'tokens.consumed_at', 'tokens.successor', ...authorizationColumns])
+    .select(columns)
     .where('tokens.hash', v.hash),
 )
 
@@ -26,6 +37,26 @@ export const findRefreshToken = async (
 ): Promise<RefreshToken | undefined> => {
   const [row] = await byHash(db, values)
   return row && refreshTokenOf(row, values.hash)
+}
+
+const byClientAndHash = query<{ clientId: string; hash: string }>((table, v, name) =>
+  table('clients as clients')
+    .leftJoin(name('refresh_tokens as tokens'), (on) => on.onVal('tokens.hash', v.hash))
+    .leftJoin(name('authorizations as authorizations'), 'authorizations.id', 'tokens.authorization_id')
+    .leftJoin(name('logins as logins'), 'logins.sid', 'authorizations.sid')
+    .select([...clientColumns.map((column) => `clients.${column}`), ...columns])
+    .where('clients.client_id', v.clientId),
+)
+
+/** A client, and the refresh token that it presents, of whichever client it is. */
+export const findClientAndRefreshToken = async (
+  db: Database,
+  { hash, clientId, now }: ClientLookup & { hash: string },
+): Promise<{ client: Client; refreshToken: RefreshToken | undefined } | undefined> => {
+  const [row] = await byClientAndHash(db, { clientId, hash })
+  if (row === undefined) return undefined
+  const isKnown = textOrNull(row, 'authorization_id') !== null
+  return { client: clientOf(row, now), refreshToken: isKnown ? refreshTokenOf(row, hash) : undefined }
 }
 
 const hashesIn = query<BatchParams>((table, v) =>
@@ -57,9 +88,24 @@ const insert = command<NewRefreshToken>((table, v) =>
   }),
 )
 
-export const createRefreshToken = async (db: Database, token: NewRefreshToken): Promise<void> => {
-  await insert(db, token)
-}
+/** Stores a refresh token. */
+export const createRefreshToken = (token: NewRefreshToken): Write => insert.with(token)
+
+/** An unused token whose authorization still stands. */
+const unused = (
+  table: (name: string) => Knex.QueryBuilder,
+  hash: Knex.Value,
+  name: (table: string) => string,
+): Knex.QueryBuilder =>
+  table('refresh_tokens')
+    .where({ hash })
+    .whereNull('consumed_at')
+    .whereExists(
+      table('authorizations')
+        .select('id')
+        .whereRaw('?? = ??', [`${name('authorizations')}.id`, `${name('refresh_tokens')}.authorization_id`])
+        .whereNull('revoked_at'),
+    )
 
 interface RefreshTokenUse {
   hash: string
@@ -69,20 +115,19 @@ interface RefreshTokenUse {
   now: number
 }
 
-const consume = command<RefreshTokenUse>((table, v) =>
-  table('refresh_tokens')
-    .where({ hash: v.hash })
-    .whereNull('consumed_at')
-    .update({ consumed_at: v.now, consumed_from: v.address, successor: v.successor }),
+const consume = command<RefreshTokenUse>((table, v, name) =>
+  unused(table, v.hash, name).update({
+    consumed_at: v.now,
+    consumed_from: v.address,
+    successor: v.successor,
+  }),
 )
 
 /**
  * Uses a token up and stores its successor, encrypted under a key that only the bearer of this token can derive.
- *
- * @returns whether this call used it up
  */
-export const consumeRefreshToken = async (db: Database, use: RefreshTokenUse): Promise<boolean> =>
-  (await consume(db, { ...use, address: use.address.slice(0, 45) })) === 1
+export const consumeRefreshToken = (use: RefreshTokenUse): Write =>
+  consume.with({ ...use, address: use.address.slice(0, 45) })
 
 const firstUse = query<{ hash: string }>((table, v) =>
   table('refresh_tokens').select(['consumed_from']).where({ hash: v.hash }),
@@ -97,22 +142,18 @@ export const findFirstAddress = async (
   return (row && textOrNull(row, 'consumed_from')) ?? undefined
 }
 
-const extend = command<{ hash: string; now: number; expiresAt: number }>((table, v) =>
-  table('refresh_tokens')
-    .where({ hash: v.hash })
-    .whereNull('consumed_at')
-    .update({ last_used_at: v.now, expires_at: v.expiresAt }),
+interface RefreshTokenExtension {
+  hash: string
+  now: number
+  expiresAt: number
+}
+
+const extend = command<RefreshTokenExtension>((table, v, name) =>
+  unused(table, v.hash, name).update({ last_used_at: v.now, expires_at: v.expiresAt }),
 )
 
-/**
- * Uses a token without rotation: its idle lifetime starts again.
- *
- * @returns whether the token is still unused
- */
-export const extendRefreshToken = async (
-  db: Database,
-  values: { hash: string; now: number; expiresAt: number },
-): Promise<boolean> => (await extend(db, values)) === 1
+/** Uses a token without rotation: its idle lifetime starts again. */
+export const extendRefreshToken = (values: RefreshTokenExtension): Write => extend.with(values)
 
 /** Seconds to look back; earlier runs have handled the tokens that were used before. */
 const maxAge = 86_400

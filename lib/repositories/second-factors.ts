@@ -27,8 +27,7 @@ export const findSecondFactorRecord = async (
   { subject }: { subject: string },
 ): Promise<SecondFactorRecord | undefined> => {
   const [row] = await ofSubject(db, { subject })
-  // MySQL before 8.0.17 ignores trailing spaces when it compares.
-  if (row === undefined || text(row, 'subject') !== subject) return undefined
+  if (row === undefined) return undefined
   return {
     subject,
     secret: text(row, 'secret'),

@@ -58,8 +58,7 @@ export const findUserByUsername = async (
   values: { username: string },
 ): Promise<UserAccount | undefined> => {
   const [row] = await byUsername(db, values)
-  // MySQL before 8.0.17 ignores trailing spaces when it compares.
-  return row && text(row, 'username') === values.username ? accountOf(row) : undefined
+  return row && accountOf(row)
 }
 
 const withPassword = query<Record<never, never>>((table) =>

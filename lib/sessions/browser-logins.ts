@@ -1,7 +1,6 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { PageContext } from '../http/context.ts'
-import { sessionKey } from '../http/cookies.ts'
-import { randomId } from '../keys/secrets.ts'
+import { authenticationCode, createSecret, hashSecret, randomId, secretPrefixes } from '../keys/secrets.ts'
 import type { Login } from '../protocol/login.ts'
 import type { RequestInfo } from '../protocol/request-info.ts'
 import {
@@ -11,9 +10,12 @@ import {
   type LoginRecord,
   listLoginsOfBrowser,
   moveLogins,
+  postponeIdleEnd,
+  releaseSession,
 } from '../repositories/index.ts'
 import { announceLogout, type EndedLogin } from '../tokens/back-channel-logout.ts'
 import { type Browser, bindBrowser } from './browser-binding.ts'
+import { isOwnSession } from './session.ts'
 
 /** The request that ends a login, and the administrator, if one does. */
 export interface EndedBy {
@@ -36,7 +38,7 @@ export const end = async (
 /**
  * The active logins of one browser, the newest first.
  *
- * @param known the login that its session names; it may have begun under an earlier cookie
+ * @param known the login of its session; it may have begun under an earlier cookie
  * @param browser undefined if it sent no cookie
  */
 export const loginsOf = async (
@@ -86,43 +88,72 @@ const settleOthers = async (
     await moveLogins(server.database, { from, to: browser.hash, subject })
 }
 
-interface NewLogin extends Omit<Login, 'sid' | 'fromHost'> {
+/** The share of the idle lifetime after which a visit is written: one minute of half an hour. */
+const share = 1 / 30
+
+/** When a session ends without a further visit, in epoch seconds. A session of the host has an idle end of its own. */
+const idleEnd = (server: AuthorizationServer, expiresAt: number): number =>
+  isOwnSession(server) ? server.now() + server.options.lifetimes.sessionIdle : expiresAt
+
+/** Postpones the idle end of a login's session at a visit, in the background. A failure is only logged. */
+export const noteVisit = (server: AuthorizationServer, login: LoginRecord): void => {
+  const { database, options, runInBackground } = server
+  const { sid, expiresAt, idleEndsAt: before = 0 } = login
+  const idleEndsAt = idleEnd(server, expiresAt)
+  if (idleEndsAt - before < options.lifetimes.sessionIdle * share) return
+  const written = postponeIdleEnd(database, { sid, idleEndsAt })
+  runInBackground(
+    written.catch((error: unknown) =>
+      options.logger.warn('latchkey: a session could not be extended', error),
+    ),
+  )
+}
+
+/**
+ * The secret of a new session. Parallel requests can find the same login of the host, and each sets the cookie, so its
+ * secret follows from the sid. The host still confirms such a login at each request.
+ */
+const sessionSecret = ({ options }: AuthorizationServer, sid: string, isOfHost: boolean): string =>
+  isOfHost
+    ? `${secretPrefixes.session}${authenticationCode(options.secrets[0], 'session of a login', [sid])}`
+    : createSecret('session')
+
+interface StartedLogin extends Omit<Login, 'sid' | 'fromHost'> {
   /** Of a login that the host reports. */
   readonly hostLoginHash?: string
 }
 
-interface StoreLoginOptions {
-  readonly known: LoginRecord | undefined
-  readonly isFirst?: boolean
-  readonly alsoRead?: (() => void) | undefined
-}
-
 /**
- * Stores a new login and moves the session on to it. A session without a stored login names none that is valid.
+ * Stores a new login, and hands the session over to it.
  *
- * @param known the login that the session named before, if it is valid
- * @param isFirst whether the browser is known to have no other login
- * @param alsoRead starts a read that PostgreSQL gets together with what is written
+ * @param known the login that the session had before, if it is valid
  * @returns the login; for a login of the host the one that a parallel request has just stored
  */
 export const storeLogin = async (
   context: PageContext,
-  { hostLoginHash, ...details }: NewLogin,
-  { known, isFirst = false, alsoRead }: StoreLoginOptions,
+  { hostLoginHash, ...details }: StartedLogin,
+  known: LoginRecord | undefined,
 ): Promise<LoginRecord> => {
   const { server, session } = context
-  const { database, options } = server
+  const { database } = server
   const now = server.now()
   const browser = bindBrowser(context)
-  const expiresAt = now + options.lifetimes.sessionAbsolute
-  const created = { sid: randomId(), ...details, expiresAt, browserHash: browser.hash }
-  const login =
-    hostLoginHash === undefined
-      ? created
-      : await createHostLogin(database, { login: created, hostLoginHash, now })
-  Object.assign(session.data(), { [sessionKey(server)]: { sid: login.sid } })
-  alsoRead?.()
-  await Promise.all([hostLoginHash === undefined && createLogin(database, created), session.save()])
-  if (known || !(isFirst || browser.isNew)) await settleOthers(context, login, known, browser)
+  const sid = randomId()
+  const isOfHost = hostLoginHash !== undefined
+  const secret = sessionSecret(server, sid, isOfHost)
+  const expiresAt = now + server.options.lifetimes.sessionAbsolute
+  const created = {
+    sid,
+    ...details,
+    expiresAt,
+    browserHash: browser.hash,
+    idleEndsAt: idleEnd(server, expiresAt),
+  }
+  const stored = { ...created, sessionHash: hashSecret(secret) }
+  const login = isOfHost ? await createHostLogin(database, { login: stored, hostLoginHash, now }) : created
+  if (!isOfHost) await createLogin(database, stored)
+  if (known) await releaseSession(database, { sid: known.sid })
+  await session.begin(login.sid === sid ? secret : sessionSecret(server, login.sid, isOfHost))
+  if (known || !browser.isNew) await settleOthers(context, login, known, browser)
   return login
 }

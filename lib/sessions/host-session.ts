@@ -1,5 +1,156 @@
 import type { Request, RequestHandler, Response } from 'express'
 import type { ServerSetup } from '../authorization-server.ts'
+import { withTimeout } from '../database/connection.ts'
+import type { BrowserSession, Incoming } from '../http/context.ts'
+import { sessionKey } from '../http/cookies.ts'
+import { hashSecret } from '../keys/secrets.ts'
+import { OAuthError } from '../protocol/errors.ts'
+
+// The only file that touches `req.session`: what express-session documents of it, and nothing else that it does.
+
+/** A session as express-session makes it. */
+interface ExpressSession {
+  readonly id?: unknown
+  readonly cookie?: { readonly httpOnly?: boolean; readonly secure?: unknown; readonly sameSite?: unknown }
+  regenerate(done: (error?: unknown) => void): unknown
+  save(done: (error?: unknown) => void): unknown
+  [key: string]: unknown
+}
+
+/** A session that can be regenerated; that of cookie-session, for example, cannot. */
+const sessionOf = (req: Request): ExpressSession | undefined => {
+  const session: unknown = Reflect.get(req, 'session')
+  const isUsable = typeof Object(session).regenerate === 'function'
+  return isUsable ? (session as ExpressSession) : undefined
+}
+
+/** Whether the app gave this request a session that Latchkey could use. */
+export const hasHostSession = (req: Request): boolean => sessionOf(req) !== undefined
+
+/** Milliseconds that a session store may take; as many as the database. */
+const timeoutMs = 5000
+
+const noAnswer = (): Error => new Error(`the session store did not answer within ${timeoutMs} ms`)
+
+/** @returns the error of a page without its session */
+export const unavailable = (cause?: unknown): OAuthError =>
+  new OAuthError('temporarily_unavailable', 'the session store is unavailable', {
+    cause,
+    headers: { 'Retry-After': '1' },
+  })
+
+/**
+ * Waits for a session store. The store may call back twice, throw, or never answer.
+ *
+ * @param start calls the store
+ * @throws OAuthError `temporarily_unavailable`
+ */
+const storeAnswer = (start: (done: (error?: unknown) => void) => unknown): Promise<void> => {
+  const answer = new Promise<void>((resolve, reject) => {
+    start((error) => (error ? reject(error) : resolve()))
+  })
+  return withTimeout(answer, timeoutMs, () => {
+    throw noAnswer()
+  }).catch((error: unknown) => {
+    throw unavailable(error)
+  })
+}
+
+/** Runs the session middleware of the option `session`. */
+export const runSession = (middleware: RequestHandler, { req, res }: Incoming): Promise<void> =>
+  storeAnswer((done) => middleware(req, res, done))
+
+/** Calls a method of the session that reports by callback. */
+const finished = async (
+  req: Request,
+  start: (session: ExpressSession, done: (error?: unknown) => void) => unknown,
+): Promise<void> => {
+  const session = sessionOf(req)
+  if (session === undefined) throw unavailable()
+  try {
+    await storeAnswer((done) => start(session, done))
+  } catch (error) {
+    // Otherwise express-session would try to store it once more, and hold back the error page.
+    Object.assign(req, { session: undefined })
+    throw error
+  }
+}
+
+/**
+ * Closes the connection if the session store does not answer at the end of a response. express-session holds back the
+ * end until the session is stored, so the browser would wait for ever.
+ */
+const endInTime = (res: Response, onTimeout: (error: Error) => void): void => {
+  const { end } = res
+  const endWithTimeout = (...parameters: unknown[]): Response => {
+    const timer = setTimeout(() => {
+      if (res.writableEnded) return
+      onTimeout(noAnswer())
+      res.destroy()
+    }, timeoutMs)
+    res.once('close', () => clearTimeout(timer))
+    return Reflect.apply(end, res, parameters)
+  }
+  res.end = endWithTimeout as typeof end
+}
+
+/** The secret that the host's session holds for us. */
+export const heldByHost = (server: ServerSetup, req: Request): string | undefined => {
+  const held: unknown = Object(Reflect.get(req, 'session'))[sessionKey(server)]
+  return typeof held === 'string' ? held : undefined
+}
+
+/**
+ * The session of the host, which holds the secret of our login under a key of its own.
+ *
+ * @throws OAuthError `temporarily_unavailable` if the request has none: its store is unavailable
+ */
+export const hostSession = ({ server, req, res }: Incoming): BrowserSession => {
+  if (!hasHostSession(req)) throw unavailable()
+  const { logger } = server.options
+  endInTime(res, (error) => logger.error('latchkey: the session could not be stored', error))
+  const renew = (): Promise<void> => finished(req, (session, done) => session.regenerate(done))
+  const save = (): Promise<void> => finished(req, (session, done) => session.save(done))
+  return {
+    id: () => {
+      const id = sessionOf(req)?.id
+      return typeof id === 'string' ? id : undefined
+    },
+    secretHash: () => {
+      const secret = heldByHost(server, req)
+      return secret === undefined ? undefined : hashSecret(secret)
+    },
+    renew,
+    begin: async (secret) => {
+      Object.assign(sessionOf(req) ?? {}, { [sessionKey(server)]: secret })
+      // express-session would send a redirect first.
+      await save()
+    },
+    end: async () => {
+      // The host may have destroyed it.
+      if (!hasHostSession(req)) return
+      await renew()
+      await save()
+    },
+  }
+}
+
+/** The class of the host's session store, such as `MemoryStore`. */
+const storeOf = (req: Request): string =>
+  Object(Reflect.get(req, 'sessionStore')).constructor?.name ?? 'unknown'
+
+/** @returns a function that logs once, in production, that the host keeps its sessions in memory */
+export const warnOfMemory = ({ options: { production, logger } }: ServerSetup): ((req: Request) => void) => {
+  let isDone = !production
+  return (req) => {
+    if (isDone) return
+    isDone = true
+    if (storeOf(req) !== 'MemoryStore') return
+    logger.error(
+      "latchkey: the app's session is kept in memory: logins vanish at each restart and memory grows; give express-session a store",
+    )
+  }
+}
 
 /** What the session of the host is made of, without its data. */
 export interface HostSession {
@@ -13,25 +164,21 @@ export interface HostSession {
   }
 }
 
-const run = (middleware: RequestHandler, req: Request, res: Response): Promise<void> =>
-  new Promise((resolve, reject) =>
-    middleware(req, res, (error?: unknown) => (error ? reject(error) : resolve())),
-  )
-
-/** Describes the host's session, as express-session makes it; undefined if the pages do not use one. */
-export const describeHostSession = async (
-  { options: { session } }: ServerSetup,
-  req: Request,
-  res: Response,
-): Promise<HostSession | undefined> => {
-  if (session === 'own') return undefined
-  if (typeof session === 'function') await run(session, req, res)
-  const cookie = req.session?.cookie
-  if (cookie === undefined || typeof req.session.regenerate !== 'function') return undefined
+/** Describes the session of the host that the pages use; undefined if there is none. */
+export const describeHostSession = async (incoming: Incoming): Promise<HostSession | undefined> => {
+  const { server, req } = incoming
+  const { session } = server.options
+  if (typeof session === 'function') await runSession(session, incoming)
+  const cookie = sessionOf(req)?.cookie
+  if (cookie === undefined) return undefined
   const { httpOnly = false, secure = false, sameSite = false } = cookie
   return {
-    store: req.sessionStore?.constructor?.name ?? 'unknown',
-    // express-session decides `auto` by the request.
-    cookie: { httpOnly, secure: secure === 'auto' ? req.secure : secure, sameSite: String(sameSite) },
+    store: storeOf(req),
+    cookie: {
+      httpOnly,
+      // express-session decides `auto` by the request.
+      secure: secure === 'auto' ? req.secure : secure === true,
+      sameSite: String(sameSite),
+    },
   }
 }

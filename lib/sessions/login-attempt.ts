@@ -84,11 +84,7 @@ export const announceSecondFactor = (
 /** A user who has proved everything that they must. */
 export interface CompletedLogin extends Pick<Credentials, 'username' | 'clientId'> {
   readonly user: User
-  /** Whether the browser is known to have no login of any user, which saves a statement. */
-  readonly isFirst?: boolean | undefined
   readonly proof?: Proof
-  /** Starts a read about the user that PostgreSQL gets together with what is written. */
-  readonly alsoRead?: ((user: User) => void) | undefined
 }
 
 /**
@@ -98,13 +94,10 @@ export interface CompletedLogin extends Pick<Credentials, 'username' | 'clientId
  */
 export const completeLogin = async (
   context: PageContext,
-  { username, clientId, user, isFirst, proof, alsoRead }: CompletedLogin,
+  { username, clientId, user, proof }: CompletedLogin,
 ): Promise<ActiveLogin> => {
   const { server, info } = context
-  const active = await startLogin(context, user, {
-    ...{ isFirst, proof },
-    alsoRead: alsoRead && (() => alsoRead(user)),
-  })
+  const active = await startLogin(context, user, proof)
   const details = detailsOf(context, { username, clientId })
   server.events.announce('login.succeeded', info, { ...details, subject: user.subject })
   if (server.options.throttle) rememberDevice(context, username, user.subject)

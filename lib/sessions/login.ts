@@ -1,15 +1,14 @@
 import type { Request } from 'express'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { PageContext } from '../http/context.ts'
-import { sessionKey } from '../http/cookies.ts'
-import { createRequestInfo, isReadOnly } from '../http/route.ts'
-import { findLogin, type LoginRecord, listLogins } from '../repositories/index.ts'
+import { createRequestInfo } from '../http/route.ts'
+import { findSessionLogin, type LoginRecord, listLogins } from '../repositories/index.ts'
 import { callHost } from '../users/host-function.ts'
 import type { User } from '../users/users.ts'
 import { boundBrowser } from './browser-binding.ts'
-import { type EndedBy, end, endLoginsOfBrowser, loginsOf, storeLogin } from './browser-logins.ts'
+import { type EndedBy, end, endLoginsOfBrowser, loginsOf, noteVisit, storeLogin } from './browser-logins.ts'
 import { forgetHostLogin, hostDecides, hostLogin, hostLoginHash } from './host-login.ts'
-import { hostSessionData } from './session.ts'
+import { sessionHashOf } from './session.ts'
 
 /** A login and its user, as the host's table has them now. */
 export interface ActiveLogin {
@@ -17,28 +16,20 @@ export interface ActiveLogin {
   readonly user: User
 }
 
-// A session names the current login only. Which logins began in a browser stands in the database, under the cookie of
-// that browser, because hosts regenerate and destroy their sessions.
+// A session has the current login only. Which logins began in a browser stands in the database, under the cookie of that
+// browser, because hosts regenerate and destroy their sessions.
 
-/** The login that this session data names, valid or not. */
-const sidIn = (
-  server: AuthorizationServer,
-  session: Readonly<Record<string, unknown>>,
-): string | undefined => {
-  const data = session[sessionKey(server)]
-  const sid: unknown = typeof data === 'object' && data !== null && 'sid' in data ? data.sid : undefined
-  return typeof sid === 'string' ? sid : undefined
-}
-
-/** The login that the session of this browser names, valid or not. */
-export const rememberedSid = ({ server, session }: PageContext): string | undefined =>
-  sidIn(server, session.data())
-
-const findKnown = async (
-  server: AuthorizationServer,
-  sid: string | undefined,
+/** The login of a session. @param sessionHash of what the session holds; undefined if that is nothing */
+const loginOfSession = async (
+  { database, now }: AuthorizationServer,
+  sessionHash: string | undefined,
 ): Promise<LoginRecord | undefined> =>
-  sid === undefined ? undefined : findLogin(server.database, { sid, now: server.now() })
+  sessionHash === undefined ? undefined : findSessionLogin(database, { sessionHash, now: now() })
+
+/** A request whose login was read together with it. */
+interface ReadTogether {
+  readonly known: { readonly login: LoginRecord } | undefined
+}
 
 /** Ends every login of this browser. */
 const endHere = (context: PageContext, known: LoginRecord | undefined): Promise<readonly LoginRecord[]> =>
@@ -47,14 +38,15 @@ const endHere = (context: PageContext, known: LoginRecord | undefined): Promise<
 /**
  * The current login of this browser, by our login or by the host's.
  *
- * @param read the remembered login if it has been read already; it holds undefined if that login is not valid
+ * @param request if the login of the session was read together with it
  */
 export const currentLogin = async (
   context: PageContext,
-  read?: { readonly login: LoginRecord | undefined },
+  request?: ReadTogether,
 ): Promise<LoginRecord | undefined> => {
   const { server, session } = context
-  const known = read ? read.login : await findKnown(server, rememberedSid(context))
+  const known = request ? request.known?.login : await loginOfSession(server, session.secretHash())
+  if (known) noteVisit(server, known)
   const reportsLogins = server.options.login.current !== undefined
   if (!reportsLogins && !known?.fromHost) return known
   const host = await hostLogin(context)
@@ -75,17 +67,15 @@ export const currentLogin = async (
     return earlier
   const { amr = ['pwd'], acr } = host
   const login = { subject, authTime, amr, acr, hostLoginHash: hostLoginHash(context, host) }
-  // An id that was known before must not lead to the new login. A session of the host's would lose its content.
-  if (session.isOwn) await session.regenerate()
-  return storeLogin(context, login, { known })
+  return storeLogin(context, login, known)
 }
 
 /** The current login with its user; a disabled user is not logged in. */
 export const activeLogin = async (
   context: PageContext,
-  read?: { readonly login: LoginRecord | undefined },
+  request?: ReadTogether,
 ): Promise<ActiveLogin | undefined> => {
-  const login = await currentLogin(context, read)
+  const login = await currentLogin(context, request)
   const user = login && (await context.server.users.find(login.subject))
   return login && user && { login, user }
 }
@@ -125,31 +115,19 @@ export interface Proof {
   readonly acr?: string | undefined
 }
 
-interface StartLoginOptions {
-  readonly isFirst?: boolean
-  readonly proof?: Proof
-  readonly alsoRead?: (() => void) | undefined
-}
-
 /**
- * Records that a user has just authenticated, under a new session id.
+ * Records that a user has just authenticated, in a new session.
  *
- * @param isFirst whether the browser is known to have no login of any user
  * @param proof how the user has authenticated; without it, with the password alone
- * @param alsoRead starts a read that PostgreSQL gets together with what is written
  * @throws OAuthError `temporarily_unavailable` if session or database cannot store it; the user is then not logged in
  */
-export const startLogin = async (
-  context: PageContext,
-  user: User,
-  { isFirst = false, proof, alsoRead }: StartLoginOptions = {},
-): Promise<ActiveLogin> => {
+export const startLogin = async (context: PageContext, user: User, proof?: Proof): Promise<ActiveLogin> => {
   const { server, session, req, res } = context
   const { login: options } = server.options
   const { subject } = user
   const { amr, acr } = proof ?? { amr: ['pwd'], acr: options.acr }
-  const known = await findKnown(server, rememberedSid(context))
-  await session.regenerate()
+  const known = await loginOfSession(server, session.secretHash())
+  await session.renew()
   await callHost('login.remember', () => options.remember?.(req, res, user.record, { amr, acr }))
   const host = await hostLogin(context)
   const theirs = host && String(host.subject) === subject ? host : undefined
@@ -157,7 +135,7 @@ export const startLogin = async (
   const authTime = Math.max(Math.floor(theirs?.authTime ?? 0), server.now())
   // The level that the host reports counts: a later request would replace a login of another one.
   const login = { subject, authTime, amr, acr: theirs?.acr ?? acr }
-  return { login: await storeLogin(context, login, { known, isFirst, alsoRead }), user }
+  return { login: await storeLogin(context, login, known), user }
 }
 
 /**
@@ -169,22 +147,20 @@ export const startLogin = async (
 export const endLogin = async (
   context: PageContext,
 ): Promise<{ ended: readonly LoginRecord[]; isAtHost: boolean }> => {
-  const { server, session, req } = context
+  const { server, session } = context
   const nothing = { ended: [], isAtHost: false }
-  if (isReadOnly(req)) return nothing
-  const sid = rememberedSid(context)
+  const known = await loginOfSession(server, session.secretHash())
   // A session without our login belongs to the host only: a link of another site must not end it.
-  if (sid === undefined && !(await hostLogin(context))) return nothing
-  const known = await findKnown(server, sid)
+  if (known === undefined && !(await hostLogin(context))) return nothing
   await forgetHostLogin(context)
   const ended = await endHere(context, known)
-  await session.clear()
+  await session.end()
   return { ended, isAtHost: (await hostLogin(context)) !== undefined }
 }
 
 /** Ends the logins of this browser, on a route of the host that is about to end its own session. */
 export const hostSignedOut = async (server: AuthorizationServer, req: Request): Promise<void> => {
-  const known = await findKnown(server, sidIn(server, hostSessionData(req)))
+  const known = await loginOfSession(server, sessionHashOf(server, req))
   await endLoginsOfBrowser(server, known, boundBrowser({ server, req }), createRequestInfo(server, req))
 }
 

@@ -98,7 +98,6 @@ export const attemptPasskey = async (
   })
   const about = { ...(found.passkey && { subject: found.passkey.subject }), ...(clientId && { clientId }) }
   if (result.outcome === 'succeeded') {
-    await result.released
     server.events.announce('passkey.used', info, { subject: result.user.subject, ...about })
   } else if (result.outcome === 'failed' && failure !== undefined) {
     server.events.announce('passkey.failed', info, { reason: failure, ...about })

@@ -108,7 +108,6 @@ export const checkCode = async (
     { account: codeAccount(server, subject), address: info.address, device },
     async () => ((await isRightCode(server, user, factor, code)) ? user : undefined),
   )
-  if (result.outcome === 'succeeded') await result.released
   const account = accountOf(server, username)
   const details = clientId === undefined ? { account } : { clientId, account }
   if (result.outcome === 'failed') {

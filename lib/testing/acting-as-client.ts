@@ -1,3 +1,4 @@
+import { writeAll } from '../database/transaction.ts'
 import { allowedScopes } from '../protocol/client.ts'
 import { scopesWithin } from '../protocol/resource.ts'
 import { clientCredentialsScopes } from '../protocol/scope.ts'
@@ -50,6 +51,6 @@ export const actingAsClient = async (
     resources,
     binding: bearer,
   })
-  await storeAccessToken(server.database, accessToken)
+  await writeAll(server.database, storeAccessToken(accessToken))
   return acting(accessToken.value)
 }

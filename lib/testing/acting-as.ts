@@ -1,5 +1,5 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
-import { transaction } from '../database/transaction.ts'
+import { transaction, writeAll } from '../database/transaction.ts'
 import { createSecret, hashSecret, randomId } from '../keys/secrets.ts'
 import { knownScopes } from '../options/scopes.ts'
 import { isUserMapping } from '../options/users.ts'
@@ -164,8 +164,7 @@ export const actingAs = async (
   })
   await transaction(server.database, async (tx) => {
     await createLogin(tx, { ...login, expiresAt: authorization.expiresAt })
-    await createAuthorization(tx, authorization)
-    await storeAccessToken(tx, accessToken)
+    await writeAll(tx, [createAuthorization(authorization), ...storeAccessToken(accessToken)])
   })
   return acting(accessToken.value)
 }

@@ -19,12 +19,7 @@ export interface LoginAttempt {
 
 /** The result of an attempt; times are seconds until the next attempt is allowed. */
 export type LoginOutcome<User> =
-  | {
-      readonly outcome: 'succeeded'
-      readonly user: User
-      /** Settles when the reserved failure is given back. Await it before you answer; a database can store more with it. */
-      readonly released: Promise<void>
-    }
+  | { readonly outcome: 'succeeded'; readonly user: User }
   | {
       readonly outcome: 'failed'
       readonly lockedFor: number | undefined
@@ -122,9 +117,7 @@ export const createLoginThrottle = (
       const groups = [everyone, device].filter((group) => group.length > 0 && everyone.length > 0)
       if (groups.length === 0) {
         const user = await authenticate()
-        return user
-          ? { outcome: 'succeeded', user, released: Promise.resolve() }
-          : { outcome: 'failed', lockedFor: undefined }
+        return user ? { outcome: 'succeeded', user } : { outcome: 'failed', lockedFor: undefined }
       }
       const { open, counts, reserved, beyond, retryAfter } = await reserve(groups)
       if (open.length === 0) {
@@ -144,13 +137,11 @@ export const createLoginThrottle = (
       }
       // Only the browser's own count: others may have failed in the rest.
       const reset = isKnown ? device.flatMap((counter) => [counter, locksOf(counter)]) : []
-      const released = counters.decrement(
+      await counters.decrement(
         reserved.filter((counter) => !reset.includes(counter)),
         reset,
       )
-      // It may fail before the caller awaits it.
-      released.catch(() => {})
-      return { outcome: 'succeeded', user, released }
+      return { outcome: 'succeeded', user }
     },
   }
 }

@@ -1,5 +1,5 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
-import type { Database } from '../database/types.ts'
+import type { Write } from '../database/statement.ts'
 import { type AuthorizationDetails, isLive } from '../protocol/authorization.ts'
 import type { AuthorizationDetail } from '../protocol/authorization-details.ts'
 import { allowedScopes, type Client } from '../protocol/client.ts'
@@ -57,10 +57,8 @@ export const issueAccessToken = (
   return formats[format].issue(server, grant, { now, expiresAt, authorizationDetails })
 }
 
-/** Stores an access token, unless its format is not stored. */
-export const storeAccessToken = async (db: Database, { row }: IssuedAccessToken): Promise<void> => {
-  if (row) await createAccessToken(db, row)
-}
+/** What stores an access token: nothing if its format is not stored. */
+export const storeAccessToken = ({ row }: IssuedAccessToken): Write[] => (row ? [createAccessToken(row)] : [])
 
 /** The content of a valid access token. */
 export interface VerifiedToken {

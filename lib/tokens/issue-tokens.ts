@@ -1,5 +1,5 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
-import type { Database } from '../database/types.ts'
+import type { Write } from '../database/statement.ts'
 import { createSecret, hashSecret } from '../keys/secrets.ts'
 import { type Authorization, refreshTokenExpiry } from '../protocol/authorization.ts'
 import type { Client } from '../protocol/client.ts'
@@ -69,16 +69,14 @@ export const issueTokens = async (server: AuthorizationServer, grant: TokenGrant
 const issuesRefreshToken = ({ client, refreshToken, refreshes = true }: TokenGrant): boolean =>
   refreshes && refreshToken === undefined && client.metadata.grant_types.includes('refresh_token')
 
-/** Stores the tokens, in the transaction that redeems the grant. */
-export const storeTokens = async (
-  tx: Database,
-  { accessToken, refreshToken }: Pick<IssuedTokens, 'accessToken' | 'refreshToken'>,
-): Promise<void> => {
-  await Promise.all([
-    refreshToken && createRefreshToken(tx, refreshToken.row),
-    storeAccessToken(tx, accessToken),
-  ])
-}
+/** What stores the tokens, together with what redeems the grant. */
+export const storeTokens = ({
+  accessToken,
+  refreshToken,
+}: Pick<IssuedTokens, 'accessToken' | 'refreshToken'>): Write[] => [
+  ...(refreshToken ? [createRefreshToken(refreshToken.row)] : []),
+  ...storeAccessToken(accessToken),
+]
 
 interface AnnouncedGrant extends Pick<TokenGrant, 'client' | 'authorization' | 'scopes' | 'resources'> {
   /** The `sub` of who acts for the user. */

@@ -3,7 +3,6 @@ import { base64url } from 'jose'
 import { hashSecret } from '../../lib/keys/secrets.ts'
 import {
   apiSide,
-  changesNothing,
   comparable,
   expectRefusal,
   jsonOf,
@@ -17,7 +16,7 @@ import { stopClock } from '../support/clock.ts'
 import { secret } from '../support/host.ts'
 import { claimsOf } from '../support/outcomes.ts'
 import { type Answer, RawBrowser } from '../support/raw-browser.ts'
-import { type Fields, underAttack } from '../support/target.ts'
+import { type Fields, underAttack, writesNothing } from '../support/target.ts'
 import { bob } from '../support/tokens.ts'
 
 afterEach(() => jest.restoreAllMocks())
@@ -55,7 +54,7 @@ underAttack(
     /** At UserInfo and at the API of the host, which write nothing. */
     const expectInvalid = async (value: string, scheme?: string): Promise<void> => {
       for (const at of everywhere)
-        expectChallenge(await changesNothing(target(), () => at(bearer(value, scheme))), 'invalid_token')
+        expectChallenge(await writesNothing(target(), () => at(bearer(value, scheme))), 'invalid_token')
     }
     const expectWorking = async (token: string, scheme?: string): Promise<void> => {
       for (const at of everywhere) expect((await at(bearer(token, scheme))).status).toBe(200)

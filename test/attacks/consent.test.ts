@@ -38,8 +38,7 @@ underAttack(
     const { expectRefusal, post, table } = side
     beforeEach(() => table('consents').delete())
 
-    const quietly = <T>(work: () => Promise<T>): Promise<T> =>
-      writesNothing(target(), work, { except: ['sessions'] })
+    const quietly = <T>(work: () => Promise<T>): Promise<T> => writesNothing(target(), work)
     /** Ada before the form, and how to show that nothing has been decided. */
     const attacked = async (parameters: Fields = {}) => {
       const asked = await consentPage(parameters)

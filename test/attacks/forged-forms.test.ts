@@ -54,8 +54,7 @@ underAttack(
         return { fields: fieldsOf(page, 'csrf_token'), expectUntouched }
       },
     }
-    const quietly = <T>(work: () => Promise<T>): Promise<T> =>
-      writesNothing(target(), work, { except: ['sessions'] })
+    const quietly = <T>(work: () => Promise<T>): Promise<T> => writesNothing(target(), work)
     const open = async (path: string, agent?: RawBrowser) => {
       const own = agent ?? (await signedIn(bob))
       return { agent: own, ...(await forms[path]!(own)) }

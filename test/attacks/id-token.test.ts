@@ -4,7 +4,6 @@ import type { ClientSeed } from '../../lib/index.ts'
 import {
   alive,
   apiSide,
-  changesNothing,
   expectRefusal,
   jsonOf,
   native,
@@ -22,7 +21,7 @@ import { callback, secret } from '../support/host.ts'
 import { claimsOf, codeOf } from '../support/outcomes.ts'
 import { grace, onePerson } from '../support/person.ts'
 import { assertion, type ClientKey, createClientKey } from '../support/signing-client.ts'
-import { type Target, underAttack } from '../support/target.ts'
+import { type Target, underAttack, writesNothing } from '../support/target.ts'
 import { bob, type TokenAnswer } from '../support/tokens.ts'
 
 /** What a thief's server would be asked for, if the server under attack followed a header. */
@@ -149,14 +148,14 @@ underAttack(
       test.each(Object.entries(forgeries))('not one %s', async (_, make) => {
         tokens ??= await tokensFor()
         const id_token_hint = await make({ target: target(), tokens })
-        const answer = await changesNothing(target(), () => silently({ id_token_hint }))
+        const answer = await writesNothing(target(), () => silently({ id_token_hint }))
         const { error, code } = Object.fromEntries(answer.location?.searchParams ?? [])
         expect({ status: answer.status, error, code }).toEqual({ status: 303, error: 'invalid_request' })
         const place: object[] = [{}, { post_logout_redirect_uri: 'https://client.example.com/bye' }]
         for (const more of place) {
           const query = new URLSearchParams({ id_token_hint, ...more })
           for (const who of [browserOf(), target().browser()]) {
-            const page = await changesNothing(target(), () => who.get(`${target().base}/logout?${query}`))
+            const page = await writesNothing(target(), () => who.get(`${target().base}/logout?${query}`))
             expect({ status: page.status, location: page.location }).toEqual({ status: 400 })
           }
         }

@@ -3,7 +3,6 @@ import {
   type Asked,
   alive,
   apiSide,
-  changesNothing,
   comparable,
   dead,
   expectRefusal,
@@ -19,7 +18,7 @@ import {
 import { stopClock } from '../support/clock.ts'
 import { secret } from '../support/host.ts'
 import type { Answer } from '../support/raw-browser.ts'
-import { underAttack } from '../support/target.ts'
+import { underAttack, writesNothing } from '../support/target.ts'
 import { bob, type TokenAnswer } from '../support/tokens.ts'
 
 afterEach(() => jest.restoreAllMocks())
@@ -50,7 +49,7 @@ underAttack(
 
     /** RFC 7662 §2.2: not a byte more than for a token that never was, and asking changes nothing. */
     const expectInactive = async (value: string, asker: Asked = {}): Promise<void> => {
-      const answer = await changesNothing(target(), () => introspect(value, asker))
+      const answer = await writesNothing(target(), () => introspect(value, asker))
       expect({ status: answer.status, html: answer.html }).toEqual({ status: 200, html: '{"active":false}' })
       expect(comparable(answer)).toEqual(comparable(await introspect(unknown, asker)))
     }
@@ -62,7 +61,7 @@ underAttack(
     }
     /** RFC 7009 §2.2: the same bytes as for a token that never was, and nothing is written. */
     const expectNotRevoked = async (value: string, thief: Asked = {}): Promise<void> => {
-      const answer = await changesNothing(target(), () => revoke(value, thief))
+      const answer = await writesNothing(target(), () => revoke(value, thief))
       expectDone(answer)
       expect(comparable(answer)).toEqual(comparable(await revoke(unknown, thief)))
     }

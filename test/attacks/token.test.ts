@@ -3,7 +3,6 @@ import { hashSecret } from '../../lib/keys/secrets.ts'
 import {
   type Asked,
   apiSide,
-  changesNothing,
   comparable,
   expectRefusal,
   jsonOf,
@@ -18,7 +17,7 @@ import {
 import { callback, secret } from '../support/host.ts'
 import type { Answer } from '../support/raw-browser.ts'
 import { asserted } from '../support/signing-client.ts'
-import { type Fields, given, underAttack } from '../support/target.ts'
+import { type Fields, given, underAttack, writesNothing } from '../support/target.ts'
 import { ada } from '../support/tokens.ts'
 
 const forItself = { grant_types: ['client_credentials' as const], redirect_uris: [], scope: 'notes:read' }
@@ -108,7 +107,7 @@ underAttack(
           '/revoke': { token: value, token_type_hint: 'refresh_token', ...web },
           '/userinfo': { access_token },
         }
-        await changesNothing(target(), async () => {
+        await writesNothing(target(), async () => {
           for (const [path, fields] of Object.entries(requests)) {
             const form = new URLSearchParams(fields)
             for (const [name, right] of Object.entries(fields))
@@ -164,7 +163,7 @@ underAttack(
           [form, { 'Content-Encoding': 'zstd' }, true],
         ]
         for (const [body, headers, readByParser] of sent) {
-          const refused = await changesNothing(target(), () => token(body, headers))
+          const refused = await writesNothing(target(), () => token(body, headers))
           // Express's own form parser has refused it before us, in its own way.
           if (readByParser && mount.isParsed) expect([400, 415]).toContain(refused.status)
           else expectRefusal(refused, 'invalid_request', 415)
@@ -193,7 +192,7 @@ underAttack(
           for (const grant of grants) {
             const path = `${target().base}/token?${new URLSearchParams({ ...grant, ...web })}`
             const send = () => target().browser().send(method, path, { headers })
-            const refused = await changesNothing(target(), send)
+            const refused = await writesNothing(target(), send)
             if (method !== 'HEAD') expectRefusal(refused, 'invalid_request', 405)
             expect([refused.status, refused.headers.allow]).toEqual([405, 'POST'])
           }
@@ -264,7 +263,7 @@ underAttack(
     describe('and every other endpoint of clients refuses', () => {
       /** Sends the same credentials to every endpoint; nothing is written by it. */
       const everywhere = (fields: Asked, headers?: Fields): Promise<Answer[]> =>
-        changesNothing(target(), async () => {
+        writesNothing(target(), async () => {
           const answers: Answer[] = []
           for (const [path, form] of endpoints) answers.push(await ask(path, { ...form, ...fields }, headers))
           return answers

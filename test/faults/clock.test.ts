@@ -188,7 +188,7 @@ describeOnTried('a clock that is set', (kind: DatabaseKind) => {
   })
 
   describe('lets pruning remove nothing that is valid', () => {
-    const names = ['access_tokens', 'refresh_tokens', 'logins', 'sessions', 'pending_requests']
+    const names = ['access_tokens', 'refresh_tokens', 'logins', 'pending_requests']
     const living = async (now: number): Promise<Record<string, number>> => {
       const counts: Record<string, number> = {}
       for (const name of names)

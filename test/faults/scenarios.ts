@@ -117,7 +117,7 @@ export const createScenarios = (place: ScenarioPlace) => {
     prepare: Scenario['prepare'],
     expect: Scenario['expect'] = ok,
     more: Partial<Scenario> = {},
-  ): Scenario => ({ name, kind: 'page', prepare, expect, leaves: ['sessions'], ...more })
+  ): Scenario => ({ name, kind: 'page', prepare, expect, ...more })
   /** Ada, who has allowed the client, with a page open that `address` leads to. */
   const adaAt = async (address: string) => {
     const browser = place.ada().browser.clone()
@@ -235,7 +235,7 @@ export const createScenarios = (place: ScenarioPlace) => {
       redirectsTo('/oauth/consent'),
       // The sign-in page sends a user who is signed in to the next page.
       {
-        leaves: ['logins', 'sessions'],
+        leaves: ['logins'],
         showsWhatWasDone: ({ status, location }, isAnswerLost) =>
           isAnswerLost && status === 303 && location?.pathname === '/oauth/consent',
       },
@@ -255,7 +255,7 @@ export const createScenarios = (place: ScenarioPlace) => {
         }
       },
       redirectsTo('/oauth/consent'),
-      { leaves: ['logins', 'sessions', 'replays'] },
+      { leaves: ['logins', 'replays'] },
     ),
     inBrowser(
       'a passkey is added',
@@ -276,7 +276,7 @@ export const createScenarios = (place: ScenarioPlace) => {
         ok(answer)
         expect(answer.html).toContain('Passkey added.')
       },
-      { leaves: ['sessions', 'replays'] },
+      { leaves: ['replays'] },
     ),
     inBrowser(
       'a user signs in with a wrong password',
@@ -334,7 +334,7 @@ export const createScenarios = (place: ScenarioPlace) => {
         return submit(browser, await browser.open('/oauth/logout'), 'csrf_token')
       },
       ok,
-      { leaves: ['logins', 'sessions'] },
+      { leaves: ['logins'] },
     ),
     inBrowser('the account page is shown', async () => {
       const browser = await allowed()
@@ -347,7 +347,7 @@ export const createScenarios = (place: ScenarioPlace) => {
         return submitLogin(browser, await browser.get('/oauth/account'))
       },
       redirectsTo('/oauth/account'),
-      { leaves: ['logins', 'sessions'], showsWhatWasDone: ({ status }) => status === 200 },
+      { leaves: ['logins'], showsWhatWasDone: ({ status }) => status === 200 },
     ),
     inBrowser(
       'a user removes a client',

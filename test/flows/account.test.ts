@@ -111,7 +111,7 @@ describe('without a login', () => {
     let user: { subject: number; authTime: number } | undefined
     const hosted = await startHost({
       before: [session({ secret: 'of the host', resave: false, saveUninitialized: false })],
-      options: { login: { url: '/sign-in', current: () => user } },
+      options: { session: 'host', login: { url: '/sign-in', current: () => user } },
     })
     const agent = new RawBrowser(hosted.app)
     const there = await agent.get(account)

@@ -117,7 +117,7 @@ test('a page that a browser fetches before the user follows the link makes no co
   const agent = browser()
   const { body } = await redeem(host, codeOf(await agent.grant(authorizeUrl(web))))
   const silent = authorizeUrl({ ...web, prompt: 'none' })
-  const names = ['authorizations', 'pending_requests', 'logins', 'sessions']
+  const names = ['authorizations', 'pending_requests', 'logins']
   const rows = () => Promise.all(names.map((name) => table(name)))
   const before = await rows()
   const pages = [silent, authorizeUrl({ ...web, prompt: 'login' }), '/oauth/account']

@@ -310,6 +310,7 @@ describe('what notifies them', () => {
       const app = await start([client('shop')], {
         before: [session({ secret: 'of the host', resave: false, saveUninitialized: false })],
         options: {
+          session: 'host',
           login: {
             current: (req) => bagOf(req).user,
             remember: (req, _res, user) => {

@@ -177,7 +177,7 @@ describe.each(Object.entries(places))('at %s', (name, { resource, url, app }) =>
 describe('the token endpoint', () => {
   test('answers a proof with a token that is bound to its key: in the answer, in introspection and in JWTs', async () => {
     const opaque = await tokensFor(opaqueApi)
-    expect(opaque).toMatchObject({ token_type: 'DPoP', access_token: expect.stringMatching(/^lk_bt_/) })
+    expect(opaque).toMatchObject({ token_type: 'DPoP', access_token: expect.stringMatching(/^lk_at_/) })
     expect((await introspect(host, opaque.access_token)).body).toMatchObject({
       ...{ active: true, token_type: 'DPoP', cnf: { jkt: key.thumbprint } },
     })

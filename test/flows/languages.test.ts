@@ -263,7 +263,7 @@ describe('the choice in the footer', () => {
     const agent = browserOf(host)
     const login = await agent.open(authorizeUrl(web))
     const { knex, tablePrefix } = host.database
-    const rows = () => Promise.all(['pending_requests', 'sessions'].map((name) => knex(tablePrefix + name)))
+    const rows = () => Promise.all(['pending_requests', 'logins'].map((name) => knex(tablePrefix + name)))
     const before = await rows()
     await agent.get(choicesOf(login).fr ?? '')
     expect(await rows()).toEqual(before)

@@ -35,7 +35,7 @@ afterAll(async () => {
 beforeEach(async () => {
   clock = stopClock()
   host = usual
-  for (const name of ['authorizations', 'refresh_tokens', 'access_tokens', 'logins', 'sessions'])
+  for (const name of ['authorizations', 'refresh_tokens', 'access_tokens', 'logins'])
     await table(name).delete()
 })
 afterEach(() => jest.restoreAllMocks())
@@ -81,7 +81,6 @@ describe('each table', () => {
     },
     access_tokens: { key: 'hash', rest: { client_id: 'web', scopes: '', created_at: 1 } },
     logins: { key: 'sid', rest: { subject: '1', auth_time: 1, amr: '["pwd"]' } },
-    sessions: { key: 'id', rest: { data: '{}', created_at: 1 } },
     replays: { key: 'hash', rest: {} },
     throttles: { key: 'key', rest: { points: 3 } },
     events: { key: 'id', rest: { type: 'login.failed', request_id: '', time: 1, details: '{}' } },
@@ -106,19 +105,19 @@ describe('each table', () => {
     expect(await count('access_tokens')).toBe(2)
   })
 
-  test('a session that is used during pruning stays', async () => {
-    const row = { data: '{}', created_at: 1, expires_at: 5 }
-    await table('sessions').insert(['s0', 's1', 's2'].map((id) => ({ id, ...row })))
+  test('a row that is renewed during pruning stays', async () => {
+    await table('throttles').delete()
+    await table('throttles').insert(['t0', 't1', 't2'].map((key) => ({ key, points: 3, expires_at: 5 })))
     const { knex, tablePrefix } = host.database
     const { database } = openDatabase(knex, tablePrefix)
-    const { executeNow: _, ...driver } = database.driver
+    const { driver } = database
     const { execute } = driver
     const renewing: typeof execute = async (connection, sql, bindings) => {
       const result = await execute(connection, sql, bindings)
-      const isReading = /^select .*sessions/i.test(sql)
+      const isReading = /^select .*throttles/i.test(sql)
       if (isReading && result.rows.length > 0) {
         const change = { expires_at: clock.now() + 60 }
-        const renewal = knex(`${tablePrefix}sessions`).where({ id: 's1' }).update(change)
+        const renewal = knex(`${tablePrefix}throttles`).where({ key: 't1' }).update(change)
         const { sql: text, bindings: values } = renewal.toSQL().toNative()
         await execute(connection, text, values as (string | number)[])
       }
@@ -128,7 +127,7 @@ describe('each table', () => {
       { ...database, driver: { ...driver, execute: renewing } },
       { now: clock.now(), expired, refreshTokenGracePeriod: 10 },
     )
-    expect(await table('sessions').pluck('id')).toEqual(['s1'])
+    expect(await table('throttles').pluck('key')).toEqual(['t1'])
   })
 })
 

@@ -24,8 +24,8 @@ beforeAll(async () => {
       authorizationDetails: { payment: { description: 'Make a payment' } },
     },
   })
-  const { knex, tablePrefix } = host.database
-  count = await countStatements(knex, [`${tablePrefix}sessions`, host.usersTable])
+  const { knex } = host.database
+  count = await countStatements(knex, [host.usersTable])
   operations = await operationsAt(host)
 })
 afterAll(() => host.close())
@@ -38,42 +38,43 @@ interface Counts {
   readonly transactions: number
   /** The most columns that all statements read together. */
   readonly columns: number
-  /** How often it waits for PostgreSQL, which gets what is started at the same time with one message. */
+  /** How often it waits for PostgreSQL, where a conditional write is one statement. */
   readonly trips: number
 }
 
 const counts: Readonly<Record<OperationName, Counts>> = {
   client_credentials: { statements: 2, transactions: 0, columns: 6, trips: 2 },
   'authorize and token, signed in and allowed before': {
-    statements: 8,
+    statements: 7,
     transactions: 2,
-    columns: 37,
+    columns: 38,
     trips: 4,
   },
   // One more: the login must stand when something is granted that outlives it.
-  'the same with offline_access': { statements: 9, transactions: 2, columns: 37, trips: 4 },
-  refresh: { statements: 5, transactions: 1, columns: 22, trips: 2 },
-  UserInfo: { statements: 1, transactions: 0, columns: 14, trips: 1 },
-  introspection: { statements: 2, transactions: 0, columns: 20, trips: 2 },
-  'a guarded route': { statements: 1, transactions: 0, columns: 14, trips: 1 },
+  'the same with offline_access': { statements: 8, transactions: 2, columns: 37, trips: 4 },
+  refresh: { statements: 4, transactions: 1, columns: 22, trips: 2 },
+  UserInfo: { statements: 1, transactions: 0, columns: 17, trips: 1 },
+  introspection: { statements: 2, transactions: 0, columns: 23, trips: 2 },
+  'a guarded route': { statements: 1, transactions: 0, columns: 17, trips: 1 },
   discovery: { statements: 0, transactions: 0, columns: 0, trips: 0 },
   'the key set': { statements: 0, transactions: 0, columns: 0, trips: 0 },
 }
 
+const isPostgres = process.env.DATABASE_URL?.startsWith('postgres') === true
 const entries = Object.entries(counts) as [OperationName, Counts][]
 
 test.each(entries)(
   '%s takes as many statements as documented',
-  async (name, { statements, transactions, columns }) => {
+  async (name, { statements, transactions, columns, trips }) => {
     const { before, run } = operations[name]
     await run(await before())
     const tokens = await before()
     count.reset()
     await run(tokens)
-    expect({ sql: count.ours, statements: count.ours.length }).toEqual({ sql: count.ours, statements })
-    // PostgreSQL gets BEGIN together with the first statement.
-    const ended = count.transactions.filter((sql) => /COMMIT|ROLLBACK/.test(sql))
-    expect(ended).toHaveLength(transactions)
+    // On PostgreSQL a conditional write is one statement.
+    const [ours, ended] = isPostgres ? [trips, 0] : [statements, transactions]
+    expect({ sql: count.ours, statements: count.ours.length }).toEqual({ sql: count.ours, statements: ours })
+    expect(count.transactions.filter((sql) => /COMMIT|ROLLBACK/.test(sql))).toHaveLength(ended)
     expect(count.prepared).toEqual([])
     expect(count.replanned).toEqual([])
     if (!process.env.DATABASE_URL) expect(sum(count.columns)).toBeLessThanOrEqual(columns)

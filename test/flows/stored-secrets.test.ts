@@ -29,10 +29,7 @@ const watch: RequestHandler = (req, _res, next) => {
   for (const cookie of (req.headers.cookie ?? '').split('; ').filter(Boolean)) {
     const value = decodeURIComponent(cookie.slice(cookie.indexOf('=') + 1))
     if (value.startsWith('lk_br_')) note('browser secret', value)
-    // express-session signs its cookie as s:<id>.<signature>.
-    const [, id, signature] = /^s:([^.]+)\.(.+)$/.exec(value) ?? []
-    note('session id', id)
-    note('session cookie', value, signature)
+    if (value.startsWith('lk_se_')) note('session secret', value)
   }
   next()
 }
@@ -158,7 +155,7 @@ const found = (text: string): string[] =>
 
 const kinds = [
   ...['access token', 'browser secret', 'client secret', 'code', 'code verifier', 'ID token', 'password'],
-  ...['private key member', 'refresh token', 'request id', 'server secret', 'session cookie', 'session id'],
+  ...['private key member', 'refresh token', 'request id', 'server secret', 'session secret'],
 ]
 
 const tableNames = async (): Promise<string[]> => {

@@ -19,7 +19,7 @@ beforeAll(async () => {
 })
 afterAll(() => first.close())
 beforeEach(async () => {
-  for (const name of ['throttles', 'consents', 'sessions'])
+  for (const name of ['throttles', 'consents'])
     await first.database.knex(first.database.tablePrefix + name).delete()
 })
 afterEach(() => jest.restoreAllMocks())

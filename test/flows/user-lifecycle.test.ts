@@ -136,6 +136,7 @@ describe('users.signedOut(req)', () => {
   beforeAll(async () => {
     hosted = await startHost({
       before: [session({ secret: 'of the host', resave: false, saveUninitialized: false })],
+      options: { session: 'host' },
     })
     for (const { app, oauth } of [host, hosted]) {
       app.post('/sign-out', (req, res, next) => {

@@ -16,7 +16,7 @@ afterAll(() => host.close())
 const stored = async (of = host): Promise<unknown> => {
   const { knex, tablePrefix } = of.database
   const names = [
-    ...['sessions', 'logins', 'pending_requests', 'authorizations', 'access_tokens', 'refresh_tokens'],
+    ...['logins', 'pending_requests', 'authorizations', 'access_tokens', 'refresh_tokens'],
     ...['consents', 'consent_receipts', 'throttles'],
   ]
   return Promise.all(names.map((name) => knex(`${tablePrefix}${name}`)))

@@ -7,7 +7,7 @@ import { fc } from '../support/property.ts'
 
 const now = 1_800_000_000
 const url = 'https://api.example.com/notes/1'
-const token = 'lk_bt_a-token'
+const token = 'lk_at_a-token'
 const ath = createHash('sha256').update(token).digest('base64url')
 
 const rules: ProofContext = { method: 'GET', urls: [url], accessTokenHash: ath, isNonce: undefined, now }

@@ -28,7 +28,6 @@ const growing = [
   'logins',
   'refresh_tokens',
   'replays',
-  'sessions',
   'throttles',
 ]
 

@@ -2,10 +2,11 @@ import { randomBytes } from 'node:crypto'
 import type { Knex } from 'knex'
 import { isRetryable, isUniqueViolation } from '../../lib/database/errors.ts'
 import { type OpenedDatabase, openDatabase } from '../../lib/database/open.ts'
-import { transaction, writeIf } from '../../lib/database/transaction.ts'
+import { command, type Write } from '../../lib/database/statement.ts'
+import { transaction, writeAll, writeIf } from '../../lib/database/transaction.ts'
 import type { DriverOptions } from '../../lib/database/types.ts'
 import { migrate, rollback } from '../../lib/index.ts'
-import { createLogin, createReplay, endLogin, findLogin, lockLogin } from '../../lib/repositories/index.ts'
+import { createLogin, createReplay, findLogin, lockLogin } from '../../lib/repositories/index.ts'
 import { describeWith, type Service, services } from '../support/services.ts'
 import { watchedDatabase } from '../support/watched-driver.ts'
 
@@ -15,6 +16,25 @@ const tablePrefix = `t${randomBytes(4).toString('hex')}_`
 const now = Math.floor(Date.now() / 1000)
 const login = (sid: string) => ({ sid, subject: '1', authTime: now, amr: ['pwd'], expiresAt: now + 60 })
 const replay = () => ({ hash: randomBytes(32).toString('base64url'), expiresAt: now })
+
+// The same statements as values.
+const insertReplay = command<{ hash: string; expiresAt: number }>((table, v) =>
+  table('replays').insert({ hash: v.hash, expires_at: v.expiresAt }),
+)
+const insertLogin = command<{ sid: string; now: number }>((table, v) =>
+  table('logins').insert({
+    sid: v.sid,
+    subject: '1',
+    auth_time: v.now,
+    amr: '[]',
+    expires_at: 9_999_999_999,
+  }),
+)
+const endOne = command<{ sid: string; now: number }>((table, v) =>
+  table('logins').where({ sid: v.sid }).whereNull('ended_at').update({ ended_at: v.now }),
+)
+const ending = (sid: string): Write => endOne.with({ sid, now })
+const loggingIn = (sid: string): Write => insertLogin.with({ sid, now })
 
 const configOf = (client: string, more: object): Knex.Config => {
   const service = servers[client]
@@ -139,18 +159,26 @@ const transactionsOn = (
   })
 
   // After a deadlock MariaDB has rolled back, and SQLite after a full disk: a further statement would commit by itself.
-  test('sends nothing after a statement that has failed, unless both were sent together', async () => {
+  test('sends nothing after a statement that has failed', async () => {
     await createLogin(opened.database, login('taken')).catch(() => {})
-    // A statement has to run alone before it can be sent together with others.
-    await transaction(opened.database, (tx) => createReplay(tx, replay()))
     const { db, statements } = watchedDatabase(opened.database)
-    const work = transaction(db, async (tx) => {
-      await findLogin(tx, { sid: 'any', now })
-      await Promise.all([createLogin(tx, login('taken')), createReplay(tx, replay())])
+    const work = transaction(db, (tx) =>
+      Promise.all([createLogin(tx, login('taken')), createReplay(tx, replay())]),
+    )
+    await expect(work).rejects.toMatchObject({ status: 503 })
+    expect(statements.filter((sql) => sql.includes('replays'))).toEqual([])
+  })
+
+  test('fails although its work ignores the error of a statement', async () => {
+    const used = replay()
+    await createLogin(opened.database, login('taken')).catch(() => {})
+    const work = transaction(opened.database, async (tx) => {
+      await createReplay(tx, used)
+      await createLogin(tx, login('taken')).catch(() => {})
+      return 'done'
     })
     await expect(work).rejects.toMatchObject({ status: 503 })
-    const areSentTogether = client === 'pg' && options.preparedStatements !== false
-    expect(statements.some((sql) => sql.includes('replays'))).toBe(areSentTogether)
+    expect(await createReplay(opened.database, used)).toBe(true)
   })
 
   test('fails with the error of the statement that failed, also if one beside it fails sooner', async () => {
@@ -164,7 +192,7 @@ const transactionsOn = (
     expect(isUniqueViolation(error)).toBe(true)
   })
 
-  test('writes something if all conditions hold, and otherwise nothing', async () => {
+  test('writes something if all conditions hold, and otherwise uses nothing up', async () => {
     const { database } = opened
     const [present, missing] = [`present-${client}`, `missing-${client}`]
     await createLogin(database, login(present)).catch(() => {})
@@ -172,17 +200,15 @@ const transactionsOn = (
       writeIf(
         database,
         [
-          ['ended', (tx) => endLogin(tx, { sid: present, now })],
-          ['missing', (tx) => lockLogin(tx, { sid, now })],
+          ['missing', lockLogin({ sid, now })],
+          ['ended', ending(present)],
         ],
-        (tx) => createReplay(tx, used),
+        [insertReplay.with(used)],
       )
-    // The first time each statement is new to the connection, later PostgreSQL gets all with one message.
-    for (const refused of [replay(), replay(), replay()]) {
-      expect(await attempt(missing, refused)).toBe('missing')
-      expect(await standing(present)).toBeDefined()
-      expect(await createReplay(database, refused)).toBe(true)
-    }
+    const refused = replay()
+    expect(await attempt(missing, refused)).toBe('missing')
+    expect(await standing(present)).toBeDefined()
+    expect(await createReplay(database, refused)).toBe(true)
     const used = replay()
     await createLogin(database, login(missing))
     expect(await attempt(missing, used)).toBeUndefined()
@@ -196,15 +222,24 @@ const transactionsOn = (
     const [sid, taken] = [`kept-${client}`, `taken-if-${client}`]
     await createLogin(database, login(sid))
     await createLogin(database, login(taken))
-    for (let attempt = 0; attempt < 3; attempt += 1) {
-      const used = replay()
-      const work = writeIf(database, [['ended', (tx) => endLogin(tx, { sid, now })]], (tx) =>
-        Promise.all([createReplay(tx, used), createLogin(tx, login(taken))]),
-      )
-      await expect(work).rejects.toMatchObject({ status: 503 })
-      expect(await standing(sid)).toBeDefined()
-      expect(await createReplay(database, used)).toBe(true)
-    }
+    const used = replay()
+    const work = writeIf(database, [['ended', ending(sid)]], [insertReplay.with(used), loggingIn(taken)])
+    await expect(work).rejects.toMatchObject({ status: 503 })
+    expect(await standing(sid)).toBeDefined()
+    expect(await createReplay(database, used)).toBe(true)
+  })
+
+  test('writes several rows together, or none', async () => {
+    const { database } = opened
+    const [taken, beside, further] = [`taken-all-${client}`, `beside-all-${client}`, `further-all-${client}`]
+    await createLogin(database, login(taken))
+    await expect(writeAll(database, [loggingIn(beside), loggingIn(taken)])).rejects.toMatchObject({
+      status: 503,
+    })
+    expect(await standing(beside)).toBeUndefined()
+    await writeAll(database, [loggingIn(beside), loggingIn(further)])
+    expect([await standing(beside), await standing(further)]).not.toContain(undefined)
+    await writeAll(database, [])
   })
 
   test('lets one of several through that come at the same time', async () => {
@@ -213,11 +248,7 @@ const transactionsOn = (
     await createLogin(database, login(sid))
     const written = ['one', 'two', 'three', 'four'].map((name) => `${name}-of-${client}`)
     const outcomes = await Promise.all(
-      written.map((name) =>
-        writeIf(database, [['used', (tx) => endLogin(tx, { sid, now })]], (tx) =>
-          createLogin(tx, login(name)),
-        ),
-      ),
+      written.map((name) => writeIf(database, [['used', ending(sid)]], [loggingIn(name)])),
     )
     expect(outcomes.filter((outcome) => outcome === undefined)).toHaveLength(1)
     const stored = await Promise.all(written.map(standing))
@@ -226,45 +257,19 @@ const transactionsOn = (
     )
   })
 
-  test('needs neither BEGIN nor COMMIT on PostgreSQL, which gets conditions and writes with one message', async () => {
-    const [first, second] = [`first-${client}`, `second-${client}`]
-    for (const sid of [first, second]) await createLogin(opened.database, login(sid))
+  test('a conditional write is one statement on PostgreSQL, and a transaction elsewhere', async () => {
+    const sid = `one-statement-${client}`
+    await createLogin(opened.database, login(sid))
     const { db, statements } = watchedDatabase(opened.database)
-    const write = (sid: string) =>
-      writeIf(db, [['ended', (tx) => endLogin(tx, { sid, now })]], (tx) => createReplay(tx, replay()))
-    expect(await write(first)).toBeUndefined()
-    statements.length = 0
-    expect(await write(second)).toBeUndefined()
-    const isOneMessage = client === 'pg' && options.preparedStatements !== false
-    expect(statements).toHaveLength(isOneMessage ? 2 : 4)
-    expect(statements.some((sql) => sql === 'COMMIT')).toBe(!isOneMessage)
-  })
-
-  test('refuses a statement that comes after the others, where all of them were one message', async () => {
-    const outcomes: string[] = []
-    for (const time of [1, 2, 3]) {
-      const sid = `time-${time}-${client}`
-      await createLogin(opened.database, login(sid))
-      const work = writeIf(opened.database, [['ended', (tx) => endLogin(tx, { sid, now })]], async (tx) => {
-        await createReplay(tx, replay())
-        await createReplay(tx, replay())
-      })
-      outcomes.push(
-        await work.then(
-          () => 'written',
-          () => 'refused',
-        ),
-      )
-    }
-    const isOneMessage = client === 'pg' && options.preparedStatements !== false
-    expect(outcomes.at(-1)).toBe(isOneMessage ? 'refused' : 'written')
+    expect(await writeIf(db, [['ended', ending(sid)]], [insertReplay.with(replay())])).toBeUndefined()
+    expect(statements).toHaveLength(client === 'pg' ? 1 : 4)
   })
 
   test('cannot undo a part of a transaction', async () => {
     const used = replay()
     const work = transaction(opened.database, async (tx) => {
       await createReplay(tx, used)
-      await writeIf(tx, [['missing', (inner) => lockLogin(inner, { sid: 'nowhere', now })]], async () => {})
+      await writeIf(tx, [['missing', lockLogin({ sid: 'nowhere', now })]], [])
     })
     await expect(work).rejects.toMatchObject({
       cause: { message: 'latchkey: only a whole transaction can be rolled back' },
@@ -288,33 +293,6 @@ const transactionsOn = (
     expect(third).toEqual({ status: 'fulfilled', value: false })
     expect(await createReplay(database, unused)).toBe(false)
   })
-
-  test('is not needed for writes that come together: PostgreSQL gets one message', async () => {
-    const { driver } = opened.database
-    // A statement has to run alone before it can be sent together with others.
-    await createLogin(opened.database, login(`before-${client}`))
-    await createReplay(opened.database, replay())
-    const sent: number[] = []
-    const executeTogether: typeof driver.executeTogether = (connection, statements, first) => {
-      const answers = driver.executeTogether?.(connection, statements, first)
-      if (answers) sent.push(statements.length)
-      return answers
-    }
-    const db = {
-      ...opened.database,
-      driver: { ...driver, ...(driver.executeTogether && { executeTogether }) },
-    }
-    await Promise.all([createReplay(db, replay()), createLogin(db, login(`together-${client}`))])
-    const isOneMessage = client === 'pg' && options.preparedStatements !== false
-    expect(sent).toEqual(isOneMessage ? [2] : [])
-    expect(await standing(`together-${client}`)).toBeDefined()
-  })
-
-  test('sends nothing without a statement', async () => {
-    const { db, statements } = watchedDatabase(opened.database)
-    expect(await transaction(db, async () => 'nothing')).toBe('nothing')
-    expect(statements).toEqual([])
-  })
 }
 
 describe('a transaction on SQLite', () => {
@@ -326,9 +304,6 @@ describeWith('mariadb', 'a transaction on MariaDB', () => {
 describeWith('postgresql', 'on PostgreSQL', () => {
   describe('a transaction with prepared statements', () => {
     transactionsOn('pg', {}, { isLast: false })
-  })
-  describe('a transaction on connections that support pipelining', () => {
-    transactionsOn('pg', { pipeline: true }, { isLast: false })
   })
   describe('a transaction behind a pooler', () => {
     transactionsOn('pg', {}, { preparedStatements: false })

@@ -76,13 +76,6 @@ export const comparable = ({ status, html, headers }: Answer) => {
   return { status, html, headers: rest }
 }
 
-/**
- * Asserts that work writes nothing of ours. The session of a person who has just been redirected may be touched after
- * the redirect has received; clients have none.
- */
-export const changesNothing = <T>(target: Target, work: () => Promise<T>): Promise<T> =>
-  writesNothing(target, work, { except: ['sessions'] })
-
 const encoded = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 
 /** A JWT by the server's own RS256 key, as it would sign another kind of token than it does. */
@@ -148,7 +141,7 @@ export const apiSide = (target: () => Target) => {
     ask,
     /** Asserts that a request is refused, as {@link expectRefusal} says, and writes nothing. */
     expectRefused: async (send: () => Promise<Answer>, error: string, status?: number): Promise<Answer> => {
-      const answer = await changesNothing(target(), send)
+      const answer = await writesNothing(target(), send)
       expectRefusal(answer, error, status)
       return answer
     },

@@ -62,6 +62,7 @@ const hosts: Record<string, Sound> = {
   },
   'with helmet, body parsers and a session of its own': {
     before: [helmet(), express.json(), express.urlencoded({ extended: true }), sessions()],
+    options: { session: 'host' },
     meets: /body|bodies|JSON|forged|session|pages|content|cookie|form-action/,
   },
   'behind a proxy that ends TLS and strips a prefix': {

@@ -110,7 +110,11 @@ const keepsSessionId: RequestHandler = (req, _res, next) => {
 }
 
 const hosts: Record<string, Planted> = {
-  'whose session keeps its id at sign-in': { before: [sessions(), keepsSessionId], found: fixations },
+  'whose session keeps its id at sign-in': {
+    before: [sessions(), keepsSessionId],
+    options: { session: 'host' },
+    found: fixations,
+  },
   'that repairs redirect URIs by parsing them': {
     before: [changingOne('redirect_uri', (uri) => (URL.canParse(uri) ? new URL(uri).href : uri))],
     found: { 'redirect URIs that resemble the registered one': /callback\\t": 303 Location: \/oauth\/login/ },
@@ -181,11 +185,12 @@ const hosts: Record<string, Planted> = {
       sessions(),
       (req, _res, next) => (req.path === '/oauth/logout' ? req.session.regenerate(() => next()) : next()),
     ],
+    options: { session: 'host' },
     found: { 'signing a user out from another site': /the user is signed out/ },
   },
   'whose session cookie is not Secure, and is set for everybody': {
     before: [sessions()],
-    options: https,
+    options: { ...https, session: 'host' },
     told: https,
     around: trusting,
     found: {
@@ -195,6 +200,7 @@ const hosts: Record<string, Planted> = {
   },
   'whose session cookie scripts can read and other sites send': {
     before: [sessions({ cookie: { httpOnly: false, sameSite: 'none' } })],
+    options: { session: 'host' },
     found: {
       'the attributes of cookies that identify a user':
         /^host\.sid is not HttpOnly, .*\nhost\.sid has SameSite=None, so the browser sends it with requests from other sites$/,

@@ -93,7 +93,7 @@ const showConfirm = async (context: PageContext, pending: PendingRequest): Promi
   const { server, info, language } = context
   const { client, request, secret, browser } = pending
   const device = waitingDevice(request, server.now())
-  const active = await activeLogin(context, { login: pending.known?.login })
+  const active = await activeLogin(context, pending)
   if (active === undefined) return signInAgain(context, pending)
   const model = {
     action: ownPath(server, '/device'),
@@ -120,7 +120,7 @@ const submitConfirm = async (
   const { server, res } = context
   assertCsrf(context, form, confirmPurpose(pending))
   waitingDevice(pending.request, server.now())
-  const active = await activeLogin(context, { login: pending.known?.login })
+  const active = await activeLogin(context, pending)
   if (active === undefined) return signInAgain(context, pending)
   const { sid } = active.login
   // Another user has since logged in, in another tab: the page showed another account.

@@ -85,7 +85,7 @@ export const deviceKind: PendingRequestKind = {
         hash: device.hash,
         expiresAt: device.expiresAt,
         // Of any number of browsers with the same user code, one approves the device.
-        approve: (tx) => decideDevice(tx, { hash: device.hash, decision: 'approved', now: server.now() }),
+        approve: decideDevice({ hash: device.hash, decision: 'approved', now: server.now() }),
       },
     })
     if (issued === 'signed-out' || issued === 'withdrawn') return issued
@@ -112,10 +112,10 @@ export const deviceKind: PendingRequestKind = {
     const { request, client, pending } = asked
     const now = server.now()
     const { hash, address } = waitingDevice(request, now)
-    if (pending && !(await consumePendingRequest(server.database, { id: pending.id, now }))) {
+    if (pending && (await consumePendingRequest({ id: pending.id, now }).run(server.database)) === 0) {
       throw new EndedRequestError('finished', client)
     }
-    if (!(await decideDevice(server.database, { hash, decision: 'denied', now }))) {
+    if ((await decideDevice({ hash, decision: 'denied', now }).run(server.database)) === 0) {
       throw new EndedRequestError('finished', client)
     }
     const { clientId } = request

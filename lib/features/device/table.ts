@@ -1,5 +1,5 @@
 import { isUniqueViolation } from '../../database/errors.ts'
-import { command, json, number, query, text, textOrNull } from '../../database/statement.ts'
+import { command, json, number, query, text, textOrNull, type Write } from '../../database/statement.ts'
 import type { Database, Row } from '../../database/types.ts'
 import { type DeviceCode, slowDownSeconds } from './rules.ts'
 
@@ -124,8 +124,6 @@ const decide = command<{ hash: string; decision: string; now: number }>((table, 
     .update({ decision: v.decision }),
 )
 
-/** @returns whether this call decided; false if the request is decided or expired */
-export const decideDevice = async (
-  db: Database,
-  values: { hash: string; decision: 'approved' | 'denied'; now: number },
-): Promise<boolean> => (await decide(db, values)) === 1
+/** Decides the request of a device, once, until it expires. */
+export const decideDevice = (values: { hash: string; decision: 'approved' | 'denied'; now: number }): Write =>
+  decide.with(values)

@@ -68,19 +68,15 @@ const ofSubject = query<{ subject: string }>((table, v) =>
     ]),
 )
 
-const rowsOf = async (db: Database, values: { subject: string }): Promise<Row[]> =>
-  // MySQL before 8.0.17 ignores trailing spaces when it compares.
-  (await ofSubject(db, values)).filter((row) => text(row, 'subject') === values.subject)
-
 /** The tokens of a user that are not removed, the newest first; also expired ones. */
 export const listPersonalTokens = async (
   db: Database,
   values: { subject: string },
-): Promise<PersonalToken[]> => (await rowsOf(db, values)).map(tokenOf)
+): Promise<PersonalToken[]> => (await ofSubject(db, values)).map(tokenOf)
 
 /** The numbers that the tokens of a user have. */
 export const listPersonalTokenSlots = async (db: Database, values: { subject: string }): Promise<number[]> =>
-  (await rowsOf(db, values)).map((row) => number(row, 'slot'))
+  (await ofSubject(db, values)).map((row) => number(row, 'slot'))
 
 const insert = command<{
   hash: string

@@ -53,7 +53,6 @@ const day = 86_400
 /** A day later, so that a page can say whether its request has expired or was used. */
 export const removeExpiredPendingRequests = removeFrom('pending_requests', 'id', day)
 export const removeExpiredAccessTokens = removeFrom('access_tokens', 'hash')
-export const removeExpiredSessions = removeFrom('sessions', 'id')
 export const removeExpiredReplays = removeFrom('replays', 'hash')
 export const removeExpiredThrottles = removeFrom('throttles', 'key')
 export const removeExpiredPendingLogins = removeFrom('pending_logins', 'id')
@@ -81,7 +80,6 @@ export const removals: readonly RemoveExpired[] = [
   removeExpiredAccessTokens,
   removeEndedFamilies,
   removeExpiredLogins,
-  removeExpiredSessions,
   removeExpiredReplays,
   removeExpiredThrottles,
   removeExpiredPendingLogins,
