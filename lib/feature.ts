@@ -1,5 +1,5 @@
 import type { SchemaChange } from '../migrations/migration.ts'
-import type { PendingRequestKind } from './authorization/context.ts'
+import type { OpenedRequest, PendingRequestKind } from './authorization/context.ts'
 import type { AuthorizationServer, ServerSetup } from './authorization-server.ts'
 import type { ClientData } from './clients/register.ts'
 import type { Command, CommandContext, InspectedToken } from './command.ts'
@@ -11,6 +11,7 @@ import type { Endpoint } from './http/route.ts'
 import type { Limit } from './options/options.ts'
 import type { Options } from './options/resolve.ts'
 import type { Sample } from './pages/page-models.ts'
+import type { Parameters } from './protocol/parameters.ts'
 import type { RemoveExpired } from './repositories/pruning/expired.ts'
 import type { ActiveLogin } from './sessions/login.ts'
 import type { Notice } from './sessions/notice.ts'
@@ -94,6 +95,8 @@ export interface ActiveFeature {
   readonly tokenKinds?: readonly TokenKind[]
   /** Kinds of request that a user can be asked about. */
   readonly requestKinds?: readonly PendingRequestKind[]
+  /** Opens the authorization request that these parameters only name; undefined if it is not one of this feature. */
+  openRequest?(context: PageContext, parameters: Parameters): Promise<OpenedRequest | undefined>
   readonly signInMethods?: readonly SignInMethod[]
   readonly signInSteps?: readonly SignInStep[]
   /** Pages of the account. */

@@ -65,6 +65,9 @@ type Obstacle = 'used' | 'gone' | 'signed-out' | 'withdrawn'
 /** `signed-out` if the login has just ended, `withdrawn` if the consent was just removed. */
 export type AuthorizationOutcome = IssuedAuthorization | 'signed-out' | 'withdrawn'
 
+/** Seconds that a code lives with a security profile (FAPI 2.0 Security Profile §5.3.2.1). */
+const longestCode = 60
+
 const newAuthorization = (
   server: AuthorizationServer,
   { context: { request, client }, login, scopes, claims, organization, given }: AuthorizationGrant,
@@ -98,7 +101,7 @@ const newAuthorization = (
     codeHash: given?.hash ?? hashSecret(code),
     // Without a code in the response, the code of the family is unknown and has expired.
     codeExpiresAt: Math.max(
-      returnsCode ? now + profileLifetime(client.metadata, 'code', lifetimes.code) : now,
+      returnsCode ? now + profileLifetime(client.metadata, lifetimes.code, longestCode) : now,
       given?.expiresAt ?? 0,
     ),
     now,

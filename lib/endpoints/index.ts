@@ -26,7 +26,6 @@ import { createJwksEndpoint } from './jwks.ts'
 import { loginEndpoint } from './login.ts'
 import { logosEndpoint } from './logos.ts'
 import { logoutEndpoint } from './logout.ts'
-import { parEndpoint } from './par.ts'
 import { passkeysEndpoint } from './passkeys.ts'
 import { registerEndpoint, registrationEndpoint } from './register.ts'
 import { revokeEndpoint } from './revoke.ts'
@@ -87,7 +86,6 @@ export const createEndpoints = (
 ): Endpoints => ({
   api: [
     ...[tokenEndpoint, userinfoEndpoint, introspectEndpoint, revokeEndpoint, createJwksEndpoint()],
-    ...(features.pushedRequests ? [parEndpoint] : []),
     ...(features.registration ? [registerEndpoint, registrationEndpoint] : []),
     ...added.flatMap(({ api = [] }) => api),
   ],

@@ -261,8 +261,8 @@ const askedFor = (
 }
 
 /**
- * Parses a request that comes without a browser, such as that of a device (RFC 8628 §3.1). It may ask for everything that
- * an authorization request may ask for.
+ * Parses a request that comes without a browser, such as that of a device. It may ask for everything that an authorization
+ * request may ask for.
  *
  * @param known the resources of the host; if there are none, the parameter `resource` is ignored
  * @throws OAuthError
