@@ -12,7 +12,6 @@ import type { Organization } from '../protocol/organization.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 import { redirectUriKind, webHost } from '../protocol/redirect-uri.ts'
 import type { KeptConsent } from '../repositories/index.ts'
-import type { FormPurpose } from '../sessions/csrf.ts'
 import { type ActiveLogin, activeLogin } from '../sessions/login.ts'
 import { userClaims } from '../tokens/user-claims.ts'
 import { findOrganizations } from '../users/users.ts'
@@ -75,13 +74,6 @@ export const openConsent = async (
   }
   return { pending, shown, details, offered, ...active }
 }
-
-/** The purpose of the consent form: this request. */
-export const consentPurpose = ({ id, browser }: PendingRequest): FormPurpose => ({
-  action: 'consent',
-  about: id,
-  browser,
-})
 
 /** Hidden fields that say what the form is an answer to: whose page it was on, and what that page said. */
 export const consentSubject = ({
