@@ -1,6 +1,29 @@
 import type { Knex } from 'knex'
 import type { Database } from './database/types.ts'
+import type { SelfReport } from './endpoints/self-report.ts'
 import type { Options } from './options/resolve.ts'
+
+/** An answer of the running app. */
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  /** The body if it is a JSON object, else undefined. */
+  readonly json: Readonly<Record<string, unknown>> | undefined
+}
+
+/** A running server. */
+export interface Mount {
+  /** The URL of the mount, without a trailing slash. */
+  readonly url: string
+  /** The discovery document below the mount. */
+  readonly discovery: Answer
+  /** What the app reports about itself; undefined if it does not recognize our secret. */
+  readonly report: SelfReport | undefined
+  /** Requests a URL or a path below the mount. */
+  get(path: string): Promise<Answer>
+  /** Sends a form to a path below the mount. */
+  post(path: string, form: Readonly<Record<string, string>>): Promise<Answer>
+}
 
 /**
  * How bad a finding is: an `error` makes requests fail or is a hole, a `warning` is probably one of the two, and a `note`
@@ -38,6 +61,11 @@ export interface StoredSubject extends Subject {
   readonly database: Database
   /** The same pool with the names of the host, for its user table. */
   readonly hostKnex: Knex
+}
+
+/** The same with the running server. */
+export interface MountedSubject extends Subject {
+  readonly mount: Mount
 }
 
 /** One question about a server. */

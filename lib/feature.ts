@@ -1,16 +1,19 @@
 import type { SchemaChange } from '../migrations/migration.ts'
-import type { PendingRequestKind } from './authorization/context.ts'
+import type { OpenedRequest, PendingRequestKind } from './authorization/context.ts'
 import type { AuthorizationServer, ServerSetup } from './authorization-server.ts'
-import type { Check, StoredSubject } from './check.ts'
+import type { Check, MountedSubject, StoredSubject } from './check.ts'
 import type { ClientData } from './clients/register.ts'
 import type { Command, CommandContext, InspectedToken } from './command.ts'
 import type { Database } from './database/types.ts'
 import type { LoginPage, ProvenUser } from './endpoints/login-form.ts'
+import type { OperatorPage } from './endpoints/operator-page.ts'
 import type { Grant } from './grants/grant.ts'
 import type { Context, Incoming, PageContext } from './http/context.ts'
 import type { Endpoint } from './http/route.ts'
+import type { Limit } from './options/options.ts'
 import type { Options } from './options/resolve.ts'
 import type { Sample } from './pages/page-models.ts'
+import type { Parameters } from './protocol/parameters.ts'
 import type { RemoveExpired } from './repositories/pruning/expired.ts'
 import type { Notice } from './sessions/notice.ts'
 import type { TokenWithUser } from './tokens/access-token.ts'
@@ -20,7 +23,7 @@ import type { User } from './users/users.ts'
 // templates. The core reads the lists below and knows no feature by name; lib/features/index.ts lists them all.
 //
 // A feature adds its own names to interfaces of the core by declaration merging: its option to `Features`, its events to
-// `EventDetails`, its pages to `PageModels`, and what it gives the host to `AuthRouter`.
+// `EventDetails`, its pages to `PageModels`, and what it gives the host to `HostApi`.
 
 /** What a feature stores about users. What is stored outlives the option, so this also runs while the feature is off. */
 export interface UserData {
@@ -99,6 +102,8 @@ export interface ActiveFeature {
   readonly tokenKinds?: readonly TokenKind[]
   /** Kinds of request that a user can be asked about. */
   readonly requestKinds?: readonly PendingRequestKind[]
+  /** Opens the authorization request that these parameters only name; undefined if it is not one of this feature. */
+  openRequest?(context: PageContext, parameters: Parameters): Promise<OpenedRequest | undefined>
   readonly signInMethods?: readonly SignInMethod[]
   readonly signInSteps?: readonly SignInStep[]
   /** Pages of the account. */
@@ -114,9 +119,20 @@ export interface ActiveFeature {
     clientId: string,
     from: { readonly address?: string },
   ): Promise<void>
+  /** Pages for the people who operate the server. They are served if a feature lets operators in. */
+  readonly operatorPages?: readonly OperatorPage[]
+  /**
+   * Lets operators in.
+   *
+   * @param others the pages of the other features
+   * @returns the endpoints of these and its own pages
+   */
+  operatorArea?(others: readonly OperatorPage[]): readonly Endpoint<PageContext>[]
+  /** Its limits beside those of its endpoints, with their defaults; the option `throttle.limits` can change them. */
+  readonly limits?: Readonly<Record<string, Limit>>
   /** Fields of the discovery document (RFC 8414 §2). */
   readonly metadata?: Readonly<Record<string, unknown>>
-  /** What the host gets on the router, such as `oauth.developers`. */
+  /** What the host gets on the router. */
   hostApi?(server: ServerSetup): Partial<HostApi>
 }
 
@@ -138,6 +154,8 @@ export interface TokenCommands {
 export interface FeatureTools {
   readonly commands?: readonly Command[]
   readonly tokens?: TokenCommands
+  /** What `latchkey doctor` asks the running server. */
+  readonly mountChecks?: readonly Check<MountedSubject>[]
   /** Every state of its pages. */
   readonly samples?: readonly Sample[]
 }
@@ -151,6 +169,8 @@ export interface Feature<Option = unknown> {
   /** Its tables. They exist in every database, whether the feature is on or off. */
   readonly migrations: ReadonlyMap<string, SchemaChange>
   readonly texts: FeatureTexts
+  /** The texts of its pages for operators, which are in English and whose names begin with `operator-`. @default none */
+  readonly operatorTexts?: Readonly<Record<string, string>>
   /** Undefined if it stores nothing about users. */
   readonly userData: UserData | undefined
   /** Undefined if it stores nothing about clients. */

@@ -2,7 +2,6 @@ import express, { type ErrorRequestHandler, type RequestHandler, type Router } f
 import { type UserLifecycle, userLifecycle } from './account/user-lifecycle.ts'
 import { createAuthorizationServer, type ServerSetup } from './authorization-server.ts'
 import { type ClientAdministration, clientAdministration } from './clients/administration.ts'
-import { type DeveloperAdministration, developerAdministration } from './clients/developer-requests.ts'
 import { warnAtStart } from './doctor/start.ts'
 import { wellKnownNames } from './endpoints/discovery.ts'
 import { healthEndpoint } from './endpoints/health.ts'
@@ -36,8 +35,6 @@ export interface AuthRouter extends Router, Partial<HostApi> {
   readonly users: UserLifecycle
   /** Registers, changes, disables and deletes clients. */
   readonly clients: ClientAdministration
-  /** Decides about the clients that your users register. */
-  readonly developers: DeveloperAdministration
   /** Lists the signing keys, and withdraws one that may be compromised. */
   readonly keys: KeyAdministration
   /** Answers 200 while schema, keys and database are available, else 503: `app.get('/healthz', oauth.health)`. */
@@ -111,7 +108,7 @@ export const serverBehind = (oauth: AuthRouter): ServerSetup | undefined =>
   Reflect.get(Object(oauth), serverOf)
 
 /** The features that are on. */
-const activeFeatures = (options: Options): ActiveFeature[] =>
+export const activeFeatures = (options: Options): ActiveFeature[] =>
   features.flatMap((feature) => {
     const option = feature.option(options)
     return option === undefined ? [] : [feature.activate(option)]
@@ -122,7 +119,7 @@ export const compose = (
   options: Options,
 ): { readonly server: ServerSetup; readonly endpoints: Endpoints } => {
   const active = activeFeatures(options)
-  const endpoints = createEndpoints(options, active)
+  const endpoints = createEndpoints(active)
   const server = createAuthorizationServer(options, {
     endpoints: Object.values(endpoints).flat(),
     installed: features,
@@ -164,7 +161,6 @@ export const authRouter = (options: AuthRouterOptions = {}): AuthRouter => {
     events: server.events.listeners,
     users: userLifecycle(server),
     clients: clientAdministration({ ...server, logos: server }),
-    developers: developerAdministration({ ...server, logos: server }),
     keys: keyAdministration(server),
     health: healthEndpoint(server),
     ready: () => server.ready().then(() => {}),

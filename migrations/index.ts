@@ -1,11 +1,9 @@
 import { accessTokens } from './access-tokens.ts'
 import { authorizations } from './authorizations.ts'
 import { clientLogos } from './client-logos.ts'
-import { clientOwners } from './client-owners.ts'
 import { clients } from './clients.ts'
 import { consentReceipts } from './consent-receipts.ts'
 import { consents } from './consents.ts'
-import { deviceCodes } from './device-codes.ts'
 import { events } from './events.ts'
 import { importedSecrets } from './imported-secrets.ts'
 import { logins } from './logins.ts'
@@ -37,8 +35,6 @@ export const migrations: ReadonlyMap<string, SchemaChange> = new Map([
   ['012_throttles', throttles],
   ['013_consent_receipts', consentReceipts],
   ['014_client_logos', clientLogos],
-  ['015_device_codes', deviceCodes],
-  ['016_events', events],
-  ['017_client_owners', clientOwners],
-  ['018_imported_secrets', importedSecrets],
+  ['015_events', events],
+  ['016_imported_secrets', importedSecrets],
 ])

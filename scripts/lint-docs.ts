@@ -3,9 +3,9 @@ import { deepStrictEqual, ok } from 'node:assert'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { parseSync } from '@swc/core'
+import { loadTools } from '../lib/cli/tools.ts'
 import { allChecks } from '../lib/doctor/index.ts'
 import { createEndpoints } from '../lib/endpoints/index.ts'
-import { features } from '../lib/features/index.ts'
 import { resolveOptions } from '../lib/options/resolve.ts'
 import { clientMetadataNames } from '../lib/protocol/client-metadata.ts'
 import { errorStatuses } from '../lib/protocol/errors.ts'
@@ -103,7 +103,7 @@ const checkRecipe = (page: string): void => {
 const checkDefaults = (): void => {
   const database = { client: 'better-sqlite3', connection: { filename: ':memory:' } }
   const secrets = ['a secret that is long enough for this']
-  const { lifetimes, refreshTokenGracePeriod, throttle, ...others } = resolveOptions({
+  const { lifetimes, refreshTokenGracePeriod, throttle } = resolveOptions({
     ...{ database, secrets, features: { registration: true } },
   })
   const shown = table(section('docs/options.md', 'Lifetimes')).map(([name, value]) => [name, Number(value)])
@@ -117,7 +117,7 @@ const checkDefaults = (): void => {
     3600: 'in an hour',
     86400: 'a day',
   }
-  const ofEndpoints = Object.values(createEndpoints(others, []))
+  const ofEndpoints = Object.values(createEndpoints([]))
     .flat()
     .map(({ path, limit }) => [path.slice(1), limit] as const)
   const limits = [...Object.entries(throttle?.limits ?? {}), ...ofEndpoints]
@@ -165,9 +165,12 @@ const checkTitles = (page: string): number => {
   return named.length
 }
 
-const doctorChecks = await allChecks()
-
 /** A database that does not answer is found before any check. */
+const doctorChecks = [
+  ...(await allChecks()),
+  ...(await loadTools()).flatMap(({ mountChecks = [] }) => mountChecks),
+]
+
 const checkDoctor = (): void => {
   const rows = all(section('docs/doctor.md', 'Checks'), /^\| (`[^|]+) \|/gm)
   const shown = rows.flatMap((cell) => all(cell, /`([\w-]+)`/g))
@@ -236,10 +239,12 @@ const checkSymptoms = (): void => {
 
 /** A page below another one needs no row of its own. */
 const checkEndpoints = (): void => {
-  const sources = readdirSync(join(root, 'lib/endpoints'), { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.ts'))
-    .map((name) => read(`lib/endpoints/${name}`))
-  const paths = sources.flatMap((source) => all(source, /^ {2}path: '(\/[\w.-]+)/gm))
+  const sources = ['lib/endpoints', 'lib/features'].flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.ts'))
+      .map((name) => read(`${folder}/${name}`)),
+  )
+  const paths = sources.flatMap((source) => all(source, /\b[pP]ath(?::| =) '(\/[\w.-]+)'/g))
   ok(paths.length > 15)
   const rows = section('docs/endpoints.md', 'Endpoints')
   deepStrictEqual(
@@ -258,13 +263,12 @@ const membersOf = (file: string, name: string): string[] => {
   return members
 }
 
-/** What features give the host on the router. */
+/** What features add to the router. */
 const membersOfFeatures = (): string[] =>
-  features.flatMap(({ name }) => {
-    const [, body = ''] =
-      /^ {2}interface HostApi {\n([\s\S]*?)^ {2}}/m.exec(read(`lib/features/${name}/index.ts`)) ?? []
-    return all(body, /^ {4}readonly (\w+):/gm)
-  })
+  readdirSync(join(root, 'lib/features'), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .flatMap((name) => all(read(`lib/features/${name}`), /^ {2}interface HostApi \{\n([\s\S]*?)^ {2}\}/gm))
+    .flatMap((body) => all(body, /^ {4}readonly (\w+)/gm))
 
 /** The router and the objects on it, by the sections of the page about them. */
 const checkApi = (): void => {

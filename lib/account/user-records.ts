@@ -1,11 +1,9 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
-import { releaseClientsOf } from '../clients/developers.ts'
 import type { ConsentReceiptRecord } from '../repositories/consent-receipts.ts'
 import {
   type EventRecord,
   findClientsOfLogin,
   listAuthorizations,
-  listClientIdsOfOwner,
   listConsentReceipts,
   listConsents,
   listEventsOfSubject,
@@ -58,8 +56,6 @@ export interface UserExport {
     readonly expiresAt: number
     readonly endedAt: number | null
   }[]
-  /** The ids of the clients that the user registered, if there are any. */
-  readonly clients?: readonly string[]
   /** What happened, with the option `storeEvents`. */
   readonly events?: readonly EventRecord[]
 }
@@ -80,7 +76,6 @@ export const exportUser = async (server: AuthorizationServer, subject: string): 
   const receipts = await listConsentReceipts(database, { subject })
   const authorizations = await listAuthorizations(database, { subject })
   const logins = await listLoginHistory(database, { subject })
-  const clients = await listClientIdsOfOwner(database, { subject })
   const events = server.eventLog && (await listEventsOfSubject(database, { subject }))
   let ofFeatures: object = {}
   for (const { userData } of server.installed)
@@ -88,7 +83,6 @@ export const exportUser = async (server: AuthorizationServer, subject: string): 
   return {
     ...(events && { events }),
     ...ofFeatures,
-    ...(clients.length > 0 && { clients }),
     consents,
     receipts,
     authorizations: authorizations.map((authorization) => {
@@ -127,7 +121,6 @@ export const eraseUser = async (server: AuthorizationServer, subject: string): P
   for await (const _ of removeFamiliesOfSubject(database, { subject }));
   await removeConsentsOfSubject(database, { subject })
   await removeConsentReceipts(database, { subject })
-  await releaseClientsOf(server, subject)
   if (server.eventLog) {
     await server.eventLog.settled()
     await removeEventsOfSubject(database, { subject })

@@ -15,7 +15,6 @@ import {
 import { isUnpredictable } from '../protocol/entropy.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { type LogoImage, setLogo } from '../repositories/client-logos.ts'
-import { deleteClientOwner } from '../repositories/client-owners.ts'
 import {
   createClient,
   deleteClient,
@@ -71,6 +70,10 @@ export interface ClientData {
    * @returns a condition, which does not hold if the client has been removed; undefined if there is none
    */
   whenAllowed?(client: Pick<Client, 'clientId' | 'metadata'>): Write | undefined
+  /** Runs in the transaction in which the host enables a client, before the client is written. */
+  enable?(tx: Database, values: { clientId: string; now: number }): Promise<unknown>
+  /** The ids of clients that belong to users. A list of the host's clients does not remove them. */
+  listOwned?(database: Database): Promise<readonly string[]>
 }
 
 /** What registration needs to know. */
@@ -266,7 +269,6 @@ export const eraseClient = async (
     refuseUnknownClient(clientId)
   await removeDataOfClient(database, { clientId })
   for (const { clientData } of installed) await clientData?.erase(database, clientId)
-  await deleteClientOwner(database, { clientId })
   await removeImportedSecret(database, { clientId })
   await deleteClient(database, { clientId })
 }

@@ -1,16 +1,16 @@
-import type { Check, StoredSubject } from '../check.ts'
+import type { Check, MountedSubject, StoredSubject } from '../check.ts'
 import { schemaVersion } from '../database/schema-version.ts'
+import type { FeatureTools } from '../feature.ts'
 import { migrations } from '../schema.ts'
 import { configurationChecks } from './configuration.ts'
 import { schemaChecks } from './database.ts'
 import { type Diagnosis, diagnoseStart, runAll, storedChecks } from './diagnosis.ts'
-import type { MountedSubject } from './mount.ts'
 import { reportChecks } from './report.ts'
 import { requestChecks } from './requests.ts'
 
-export type { Finding, Level, StoredSubject, Subject, Versions } from '../check.ts'
+export type { Finding, Level, Mount, StoredSubject, Subject, Versions } from '../check.ts'
 export { type Diagnosis, diagnoseConfiguration } from './diagnosis.ts'
-export { type Mount, openMount, UnreachableError } from './mount.ts'
+export { openMount, UnreachableError } from './mount.ts'
 
 /**
  * Checks what is stored. Without a current schema, only the schema is checked.
@@ -23,11 +23,21 @@ export const diagnoseDatabase = async (subject: StoredSubject): Promise<Diagnosi
   return pending.length > 0 ? ofSchema : [...ofSchema, ...(await diagnoseStart(subject))]
 }
 
-/** Checks a running server with requests. */
-export const diagnoseMount = (subject: MountedSubject): Promise<Diagnosis[]> =>
-  runAll([...requestChecks, ...reportChecks], subject)
+/**
+ * Checks a running server with requests.
+ *
+ * @param tools of the features, which may have checks of their own
+ */
+export const diagnoseMount = (
+  subject: MountedSubject,
+  tools: readonly FeatureTools[],
+): Promise<Diagnosis[]> =>
+  runAll(
+    [...requestChecks, ...tools.flatMap(({ mountChecks = [] }) => mountChecks), ...reportChecks],
+    subject,
+  )
 
-/** Every check; the documentation lists them. */
+/** Every check of what runs here or is stored; the documentation lists them. */
 export const allChecks = async (): Promise<readonly Pick<Check<never>, 'id' | 'title'>[]> => [
   ...configurationChecks,
   ...schemaChecks,

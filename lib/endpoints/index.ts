@@ -1,34 +1,16 @@
 import type { Context, Incoming, PageContext } from '../http/context.ts'
 import type { Endpoint } from '../http/route.ts'
-import type { Options } from '../options/resolve.ts'
 import { accountEndpoint } from './account.ts'
-import { adminClientEndpoint } from './admin/client.ts'
-import { adminClientsEndpoint } from './admin/clients.ts'
-import { adminDeleteClientEndpoint } from './admin/delete-client.ts'
-import { adminEventsEndpoint } from './admin/events.ts'
-import { adminKeysEndpoint } from './admin/keys.ts'
-import { adminNewClientEndpoint } from './admin/new-client.ts'
-import { adminRequestsEndpoint } from './admin/requests.ts'
-import { adminUsersEndpoint } from './admin/users.ts'
 import { assetsEndpoint } from './assets.ts'
 import { authorizeEndpoint } from './authorize.ts'
 import { consentEndpoint } from './consent.ts'
-import { developerEndpoint } from './developer.ts'
-import {
-  developerClientEndpoint,
-  developerDeleteEndpoint,
-  developerRotateEndpoint,
-} from './developer-client.ts'
-import { developerEditEndpoint, developerNewEndpoint } from './developer-form.ts'
-import { deviceEndpoint } from './device.ts'
-import { deviceAuthorizationEndpoint } from './device-authorization.ts'
 import { createDiscoveryEndpoints } from './discovery.ts'
 import { introspectEndpoint } from './introspect.ts'
 import { createJwksEndpoint } from './jwks.ts'
 import { loginEndpoint } from './login.ts'
 import { logosEndpoint } from './logos.ts'
 import { logoutEndpoint } from './logout.ts'
-import { parEndpoint } from './par.ts'
+import type { OperatorPage } from './operator-page.ts'
 import { revokeEndpoint } from './revoke.ts'
 import { selectAccountEndpoint } from './select-account.ts'
 import { selfReportEndpoint } from './self-report.ts'
@@ -48,39 +30,20 @@ export interface Endpoints {
   readonly operators: readonly Endpoint<Context>[]
 }
 
-const developerEndpoints: readonly Endpoint<PageContext>[] = [
-  developerEndpoint,
-  developerNewEndpoint,
-  developerClientEndpoint,
-  developerEditEndpoint,
-  developerRotateEndpoint,
-  developerDeleteEndpoint,
-]
-
-/** Only with the option `admin`. */
-const adminEndpoints: readonly Endpoint<PageContext>[] = [
-  adminClientsEndpoint,
-  adminNewClientEndpoint,
-  adminClientEndpoint,
-  adminDeleteClientEndpoint,
-  adminUsersEndpoint,
-  adminKeysEndpoint,
-  adminEventsEndpoint,
-]
+/** What a feature adds. */
+interface Added extends Partial<Pick<Endpoints, 'api' | 'pages' | 'files'>> {
+  readonly operatorPages?: readonly OperatorPage[]
+  operatorArea?(others: readonly OperatorPage[]): readonly Endpoint<PageContext>[]
+}
 
 /**
  * The endpoints of one router; the documents that they keep belong to it.
  *
  * @param added what the features add
  */
-export const createEndpoints = (
-  { admin, features, developers }: Pick<Options, 'admin' | 'features' | 'developers'>,
-  added: readonly Partial<Pick<Endpoints, 'api' | 'pages' | 'files'>>[],
-): Endpoints => ({
+export const createEndpoints = (added: readonly Added[]): Endpoints => ({
   api: [
     ...[tokenEndpoint, userinfoEndpoint, introspectEndpoint, revokeEndpoint, createJwksEndpoint()],
-    ...(features.pushedRequests ? [parEndpoint] : []),
-    ...(features.deviceAuthorization ? [deviceAuthorizationEndpoint] : []),
     ...added.flatMap(({ api = [] }) => api),
   ],
   pages: [
@@ -90,11 +53,10 @@ export const createEndpoints = (
     consentEndpoint,
     accountEndpoint,
     logoutEndpoint,
-    ...(features.deviceAuthorization ? [deviceEndpoint] : []),
-    ...(developers ? developerEndpoints : []),
-    ...(admin ? adminEndpoints : []),
-    ...(admin && developers ? [adminRequestsEndpoint] : []),
     ...added.flatMap(({ pages = [] }) => pages),
+    ...added.flatMap(
+      ({ operatorArea }) => operatorArea?.(added.flatMap(({ operatorPages = [] }) => operatorPages)) ?? [],
+    ),
   ],
   discovery: createDiscoveryEndpoints(),
   files: [assetsEndpoint, logosEndpoint, ...added.flatMap(({ files = [] }) => files)],

@@ -1,28 +1,33 @@
 import type { Explanation } from '../protocol/explanation.ts'
 
+/** Parameters whose values work once. */
+export interface SingleUseParameters {
+  readonly code: true
+  readonly refresh_token: true
+}
+
 /** Why all tokens of an authorization were revoked. */
 export type RevocationReason =
-  | 'code_replayed'
-  | 'device_code_replayed'
-  | 'refresh_token_replayed'
+  /** A code or refresh token was used twice. */
+  | `${keyof SingleUseParameters}_replayed`
   | 'revoked_by_client'
-  /** On the admin pages. */
+  /** By an operator, on our pages. */
   | 'revoked_by_admin'
   /** The user had more for this client than the option `maxAuthorizationsPerClient`. */
   | 'too_many'
 
 /** Set when the option `organizations` is used. */
-interface OrganizationFields {
+export interface OrganizationFields {
   readonly organization?: string
 }
 
-/** Set when an administrator did it on the admin pages. */
+/** Set when an operator did it on our pages. */
 interface ActorFields {
-  /** What the option `admin` returned about the administrator; undefined if it was `true`. */
+  /** What the host calls the operator; undefined if it did not say. */
   readonly actor?: string
 }
 
-interface AuthorizationFields {
+export interface AuthorizationFields {
   readonly clientId: string
   readonly subject: string
   readonly authorizationId: string
@@ -37,20 +42,8 @@ export interface LoginAttempt {
 
 interface ClientFields extends ActorFields {
   readonly clientId: string
-  /** The user who did it on the developer pages. */
+  /** The user who did it to a client of their own. */
   readonly subject?: string
-}
-
-/** What became of a client that a user registered. */
-interface RequestFields {
-  readonly clientId: string
-  /** The user who owns the client. */
-  readonly subject: string
-}
-
-interface DecisionFields extends RequestFields {
-  /** Who decided, as the host said it. */
-  readonly by?: string
 }
 
 /** All events with their fields. No field contains a password, token, code or secret. */
@@ -77,15 +70,6 @@ export interface EventDetails {
     ActorFields & { readonly subject: string; readonly clientId: string }
   'authorization.issued': AuthorizationFields &
     OrganizationFields & { readonly scopes: readonly string[]; readonly responseType: string }
-  /** A device asked for tokens (RFC 8628), and got a code that its user types in a browser. */
-  'device.requested': { readonly clientId: string; readonly scopes: readonly string[] }
-  /** A user typed a code that no device waits with. `subject` is undefined if no user is signed in. */
-  'device.code_refused': { readonly subject?: string }
-  /** A user allowed a device, at `deviceAddress`, to poll for its tokens. */
-  'device.authorized': AuthorizationFields &
-    OrganizationFields & { readonly scopes: readonly string[]; readonly deviceAddress: string }
-  /** A user did not allow a device, or could not. */
-  'device.denied': { readonly clientId: string; readonly deviceAddress: string }
   'authorization.revoked': AuthorizationFields & ActorFields & { readonly reason: RevocationReason }
   'tokens.issued': OrganizationFields & {
     readonly grantType: string
@@ -112,12 +96,6 @@ export interface EventDetails {
   'client.enabled': ClientFields
   'client.deleted': ClientFields
   'client.secret_rotated': ClientFields
-  /** A client of a user, or a change of it, waits for `oauth.developers.approve()`. */
-  'client.approval_requested': RequestFields
-  'client.approved': DecisionFields
-  'client.approval_refused': DecisionFields
-  /** `oauth.developers.transfer()` gave the client to this user; without `subject` it has no owner now. */
-  'client.transferred': { readonly clientId: string; readonly subject?: string }
   /** Client authentication failed. `clientId` is undefined if no client with the presented id is registered. */
   'client.refused': {
     readonly clientId: string | undefined

@@ -1,7 +1,5 @@
 import type { Organization } from '../protocol/organization.ts'
 import type { AccountPage } from './account-page-model.ts'
-import type { AdminPageModels } from './admin-page-models.ts'
-import type { DeveloperPageModels } from './developer-models.ts'
 
 /** A client on the pages. */
 export interface ClientCard {
@@ -94,7 +92,7 @@ export interface ConnectedClientCard {
 }
 
 /** The model of each page. A page shows only its model and the branding. */
-export interface PageModels extends AdminPageModels, DeveloperPageModels {
+export interface PageModels {
   login: {
     /** Path the form posts to. */
     action: string
@@ -172,42 +170,6 @@ export interface PageModels extends AdminPageModels, DeveloperPageModels {
     /** Why the user is asked once more: another user has signed in, or the page says something else now. */
     notice?: 'account' | 'changed'
   }
-  /** Asks for the code that a device shows (RFC 8628 §3.3). */
-  device: {
-    /** Path the form posts to. */
-    action: string
-    hidden: Readonly<Record<string, string>>
-    /** As a link said it, or as it was typed before. */
-    userCode: string
-    /** Why the last code was rejected. */
-    error?: 'wrong' | 'throttled'
-    /** With `throttled`: seconds until the next code is looked up. */
-    retryAfter?: number
-  }
-  /** Asks whether the device is the user's own. */
-  'device-confirm': {
-    /** Path the form posts to. The decision is `allow`, `deny` or `switch`. */
-    action: string
-    hidden: Readonly<Record<string, string>>
-    client: ClientCard
-    /** The user who is signed in. */
-    username: string
-    /** As the device shows it, such as `WDJB-MJHT`. */
-    userCode: string
-    /** Seconds since the device asked. */
-    requestedAgo: number
-    /** The IP address of the device. */
-    address: string
-    /** Whether that is the network of this browser. */
-    sameNetwork: boolean
-  }
-  /** The last page: the user goes back to the device. */
-  'device-done': {
-    outcome: 'connected' | 'denied'
-    client: ClientCard
-    /** The page where the user can remove the client later. */
-    accountUrl: string
-  }
   /** The user's connected apps. */
   account: {
     /** The user who is signed in. */
@@ -253,7 +215,7 @@ export interface PageModels extends AdminPageModels, DeveloperPageModels {
     errorId: string
     /** ISO 8601. */
     time: string
-    /** For developers; never set in production. */
+    /** For those who write the client; never set in production. */
     detail?: string
     /** The client whose request has ended, and its page where the user can go on. */
     client?: { name: string; uri?: string }
@@ -299,8 +261,8 @@ export interface PageModels extends AdminPageModels, DeveloperPageModels {
 /** The name of a page. */
 export type PageName = keyof PageModels
 
-/** Whether a page is one of the admin pages, whose texts are in English only. */
-export const isAdminPage = (page: PageName): page is keyof AdminPageModels => page.startsWith('admin-')
+/** Whether a page is for operators. Its texts are in English only. */
+export const isOperatorPage = (page: PageName): boolean => page.startsWith('operator-')
 
 /** A page in one of its states. */
 export type Sample = { [Name in PageName]: { name: string; page: Name; model: PageModels[Name] } }[PageName]

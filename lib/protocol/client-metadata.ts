@@ -21,7 +21,6 @@ import {
 } from './client-metadata-checks.ts'
 import { type LocalizedName, localizedNames, parseLocalizedName } from './client-metadata-languages.ts'
 import { type DefinedGrantType, isDefinedGrantType } from './defined-grant.ts'
-import { deviceCodeGrantType } from './device.ts'
 import { type ResponseMode, responseModes } from './errors.ts'
 import { type PublicJwks, parseJwks } from './jwks.ts'
 import { jwtBearerGrantType } from './jwt-bearer.ts'
@@ -42,7 +41,7 @@ export const grantTypes = [
   'client_credentials',
   'implicit',
   jwtBearerGrantType,
-  deviceCodeGrantType,
+  'urn:ietf:params:oauth:grant-type:device_code',
   tokenExchangeGrantType,
 ] as const
 export const responseTypes = ['code'] as const
@@ -177,9 +176,9 @@ export interface ClientMetadata {
   refresh_token_absolute_lifetime?: number
   /**
    * Set if the client described itself, by dynamic registration (RFC 7591) or by a metadata document, or if a user described
-   * it on the developer pages, so that what it says is not verified. A change by the host removes it.
+   * it, so that what it says is not verified. A change by the host removes it.
    */
-  self_described?: 'registration' | 'document' | 'developer'
+  self_described?: 'registration' | 'document' | 'user'
   /** Set with `self_described` if `scope` follows the option `resources`. */
   scope_follows_resources?: true
 }

@@ -1,7 +1,5 @@
 import { accountSamples } from './account.ts'
 import { consentSamples } from './consent.ts'
-import { developerSamples } from './developer.ts'
-import { deviceSamples } from './device.ts'
 import { errorSamples } from './error.ts'
 import { loginSamples } from './login.ts'
 import { frames, type Sample } from './sample.ts'
@@ -11,9 +9,7 @@ import { signOutSamples } from './sign-out.ts'
 export const samples: readonly Sample[] = [
   ...loginSamples,
   ...consentSamples,
-  ...deviceSamples,
   ...accountSamples,
-  ...developerSamples,
   ...errorSamples,
   ...signOutSamples,
   {

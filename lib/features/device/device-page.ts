@@ -1,0 +1,157 @@
+import { clientCard } from '../../authorization/consent.ts'
+import { continueRequest, signInAgain, toDecide } from '../../authorization/continue.ts'
+import { formTarget } from '../../authorization/login-location.ts'
+import { type PendingRequest, requestParameter, withPending } from '../../authorization/pending-request.ts'
+import { switchUser } from '../../endpoints/consent.ts'
+import type { PageContext } from '../../http/context.ts'
+import { formParameters, queryParameters } from '../../http/form.ts'
+import type { Endpoint } from '../../http/route.ts'
+import { redirectToPage } from '../../http/send.ts'
+import { ownPath } from '../../http/urls.ts'
+import { openUnder, sealUnder } from '../../keys/secrets.ts'
+import { OAuthError } from '../../protocol/errors.ts'
+import type { Parameters } from '../../protocol/parameters.ts'
+import { type Browser, bindBrowser, boundBrowser } from '../../sessions/browser-binding.ts'
+import { assertCsrf, csrfToken, type FormPurpose } from '../../sessions/csrf.ts'
+import { activeLogin } from '../../sessions/login.ts'
+import { networkOf } from '../../throttle/network.ts'
+import { waitingDevice } from './kind.ts'
+import type { UserCodeError } from './models.ts'
+import { formatUserCode, parseUserCode } from './rules.ts'
+import { findWaitingDevice, guesserOf, type WaitingDevice } from './waiting.ts'
+
+/** The hidden field with the login that the page named: "Continue" means its account. A sid is not secret. */
+const shownLogin = 'login'
+
+const codePurpose = (browser: Browser): FormPurpose => ({ action: 'device', about: 'code', browser })
+const confirmPurpose = ({ id, browser }: PendingRequest): FormPurpose => ({
+  action: 'device',
+  about: id,
+  browser,
+})
+
+interface Refused {
+  readonly error?: UserCodeError
+  readonly retryAfter?: number
+}
+
+/** The form for the user code, filled in as the URL or the user says. */
+const showForm = (context: PageContext, userCode: string, refused: Refused = {}): void => {
+  const { server } = context
+  const { error, retryAfter } = refused
+  const model = {
+    action: ownPath(server, '/device'),
+    hidden: { csrf_token: csrfToken(server, codePurpose(bindBrowser(context))) },
+    userCode,
+    ...refused,
+  }
+  context.send('device', model, {
+    redirectUri: formTarget(server),
+    ...(error && { status: error === 'throttled' ? 429 : 400 }),
+    ...(retryAfter !== undefined && { headers: { 'Retry-After': String(retryAfter) } }),
+  })
+}
+
+/** Starts a pending request for the device, in this browser. */
+const openDevice = async (
+  context: PageContext,
+  { device, client }: WaitingDevice,
+  userCode: string,
+  browser: Browser,
+  active: Awaited<ReturnType<typeof activeLogin>>,
+): Promise<void> => {
+  const { hash, address, createdAt, expiresAt } = device
+  const sealedUserCode = sealUnder(browser.secret, userCode)
+  const request = {
+    ...device.request,
+    needsConfirmation: true,
+    device: { hash, address, createdAt, expiresAt, sealedUserCode },
+  } as const
+  await continueRequest(context, { client, request, known: undefined }, { active }, { kind: 'device' })
+}
+
+/** Looks up the typed code. Malformed codes are typos, not guesses, and do not count. */
+const submitCode = async (context: PageContext, form: Parameters): Promise<void> => {
+  const { server, info } = context
+  const browser = boundBrowser(context)
+  assertCsrf(context, form, browser && codePurpose(browser))
+  const typed = form.optional('user_code') ?? ''
+  const userCode = parseUserCode(typed)
+  if (browser === undefined || userCode === undefined) return showForm(context, typed, { error: 'wrong' })
+  const active = await activeLogin(context)
+  const subject = active?.login.subject
+  const guesser = guesserOf(info.address, subject)
+  const result = await server.throttle.guess(guesser, () => findWaitingDevice(server, userCode))
+  if (result.outcome === 'found') return openDevice(context, result.found, userCode, browser, active)
+  server.events.announce('device.code_refused', info, subject === undefined ? {} : { subject })
+  if (result.outcome === 'wrong') showForm(context, typed, { error: 'wrong' })
+  else showForm(context, typed, { error: 'throttled', retryAfter: result.retryAfter })
+}
+
+/** Asks whether the device is the user's own: someone else may have sent them the code (RFC 8628 §5.4). */
+const showConfirm = async (context: PageContext, pending: PendingRequest): Promise<void> => {
+  const { server, info, language } = context
+  const { client, request, secret, browser } = pending
+  const device = waitingDevice(request, server.now())
+  const active = await activeLogin(context, pending)
+  if (active === undefined) return signInAgain(context, pending)
+  const model = {
+    action: ownPath(server, '/device'),
+    hidden: {
+      [requestParameter]: secret,
+      [shownLogin]: active.login.sid,
+      csrf_token: csrfToken(server, confirmPurpose(pending)),
+    },
+    client: clientCard(server, client, request.redirectUri, language),
+    username: active.user.username,
+    userCode: formatUserCode(openUnder(browser.secret, device.sealedUserCode)),
+    requestedAgo: server.now() - device.createdAt,
+    address: device.address,
+    sameNetwork: networkOf(device.address) === networkOf(info.address),
+  }
+  context.send('device-confirm', model, { redirectUri: formTarget(server) })
+}
+
+const submitConfirm = async (
+  context: PageContext,
+  pending: PendingRequest,
+  form: Parameters,
+): Promise<void> => {
+  const { server, res } = context
+  assertCsrf(context, form, confirmPurpose(pending))
+  waitingDevice(pending.request, server.now())
+  const active = await activeLogin(context, pending)
+  if (active === undefined) return signInAgain(context, pending)
+  const { sid } = active.login
+  // Another user has since logged in, in another tab: the page showed another account.
+  if (sid !== form.optional(shownLogin)) {
+    return redirectToPage(res, ownPath(server, '/device', { [requestParameter]: pending.secret }))
+  }
+  const choice = form.required('decision')
+  if (choice === 'switch') return switchUser(context, { pending, login: active.login })
+  if (choice !== 'allow' && choice !== 'deny') {
+    throw new OAuthError('invalid_request', 'decision must be allow, deny or switch')
+  }
+  const decision = { allowed: false, sid, scopes: [] }
+  const change = choice === 'deny' ? { decision } : { selectedSid: sid }
+  await continueRequest(context, toDecide(pending), { active, ...change })
+}
+
+/** RFC 8628 §3.3: the page for the user code, and the question whether the device is the user's own. */
+export const devicePage: Endpoint<PageContext> = {
+  path: '/device',
+  methods: {
+    GET: (context) => {
+      const query = queryParameters(context.req)
+      if (query.has(requestParameter)) return withPending(context, query, showConfirm)
+      // From a link or a QR code of the device (RFC 8628 §3.3.1).
+      const userCode = parseUserCode(query.first('user_code') ?? '')
+      return showForm(context, userCode === undefined ? '' : formatUserCode(userCode))
+    },
+    POST: (context) => {
+      const form = formParameters(context.req)
+      if (!form.has(requestParameter)) return submitCode(context, form)
+      return withPending(context, form, (about, pending) => submitConfirm(about, pending, form))
+    },
+  },
+}

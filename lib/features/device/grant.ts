@@ -1,0 +1,52 @@
+import type { AuthorizationServer } from '../../authorization-server.ts'
+import { redeem } from '../../grants/authorization-code.ts'
+import type { Grant } from '../../grants/grant.ts'
+import { hashSecret, isSecretOf } from '../../keys/secrets.ts'
+import type { Redemption } from '../../protocol/authorization.ts'
+import type { Client } from '../../protocol/client.ts'
+import type { TokenRequest } from '../../protocol/token-request.ts'
+import { findAuthorizationByCode } from '../../repositories/index.ts'
+import { assertDeviceRedeemable, deviceCodeGrantType, devicePollState, stillPending } from './rules.ts'
+import { findDeviceCode, pollDeviceCode, slowDownDevice } from './table.ts'
+
+declare module '../../events/event.ts' {
+  interface SingleUseParameters {
+    readonly device_code: true
+  }
+}
+
+/**
+ * What the user granted to a device that polls.
+ *
+ * @throws OAuthError of RFC 8628 §3.5 until the user has allowed it, and if polling is over
+ */
+const grantedTo = async (
+  { database, now: clock }: AuthorizationServer,
+  client: Client,
+  { parameters, binding }: TokenRequest,
+): Promise<Redemption> => {
+  const code = parameters.required('device_code')
+  const [hash, now] = [hashSecret(code), clock()]
+  const found = isSecretOf('deviceCode', code) ? await findDeviceCode(database, { hash }) : undefined
+  if (devicePollState(found, client.clientId, now) === 'pending') {
+    const isDue = await pollDeviceCode(database, { hash, now })
+    if (!isDue) await slowDownDevice(database, { hash, now })
+    throw stillPending(isDue)
+  }
+  const granted = await findAuthorizationByCode(database, { codeHash: hash })
+  return assertDeviceRedeemable(granted, binding, now)
+}
+
+/** RFC 8628 §3.4: a device without a browser polls until its user has decided in another browser. */
+export const deviceCode: Grant = {
+  grantType: deviceCodeGrantType,
+  readsDetails: true,
+  async exchange(server, client, request) {
+    const redemption = await grantedTo(server, client, request)
+    return redeem(server, client, request, {
+      ...redemption,
+      grantType: deviceCodeGrantType,
+      parameter: 'device_code',
+    })
+  },
+}

@@ -1,0 +1,46 @@
+import type { PageModels } from '../../pages/page-models.ts'
+import { client, hidden, long, type Sample } from '../../samples/sample.ts'
+
+const device: PageModels['device'] = { action: '/device', hidden: { csrf_token: 'sample' }, userCode: '' }
+const deviceConfirm: PageModels['device-confirm'] = {
+  action: '/device',
+  hidden,
+  client: { ...client, host: '' },
+  username: 'alice@example.com',
+  userCode: 'WDJB-MJHT',
+  requestedAgo: 140,
+  address: '203.0.113.7',
+  sameNetwork: true,
+}
+const deviceDone: PageModels['device-done'] = {
+  outcome: 'connected',
+  client: deviceConfirm.client,
+  accountUrl: '/account',
+}
+
+/** Every state of the pages of devices. */
+export const samples: readonly Sample[] = [
+  { name: 'device', page: 'device', model: device },
+  { name: 'device-filled', page: 'device', model: { ...device, userCode: 'WDJB-MJHT' } },
+  { name: 'device-wrong', page: 'device', model: { ...device, userCode: 'wdjb mjhx', error: 'wrong' } },
+  {
+    name: 'device-throttled',
+    page: 'device',
+    model: { ...device, userCode: 'WDJB-MJHX', error: 'throttled', retryAfter: 600 },
+  },
+  { name: 'device-confirm', page: 'device-confirm', model: deviceConfirm },
+  {
+    name: 'device-confirm-long',
+    page: 'device-confirm',
+    model: {
+      ...deviceConfirm,
+      client: { ...client, name: long },
+      username: `${long}@example.com`,
+      requestedAgo: 5,
+      address: '2001:db8:1111:2222:3333:4444:5555:6666',
+      sameNetwork: false,
+    },
+  },
+  { name: 'device-done', page: 'device-done', model: deviceDone },
+  { name: 'device-denied', page: 'device-done', model: { ...deviceDone, outcome: 'denied' } },
+]

@@ -1,0 +1,23 @@
+import { OAuthError } from '../../protocol/errors.ts'
+import type { Parameters } from '../../protocol/parameters.ts'
+
+/** What every `request_uri` of a pushed request begins with (RFC 9126 §2.2). */
+const prefix = 'urn:ietf:params:oauth:request_uri:'
+
+/** The `request_uri` of a pushed request. */
+export const pushedRequestUri = (secret: string): string => `${prefix}${secret}`
+
+/** The secret in the `request_uri` of a pushed request; undefined if the parameter is absent or a URL. */
+export const pushedSecret = (parameters: Parameters): string | undefined => {
+  const uri = parameters.first('request_uri')
+  return uri?.startsWith(prefix) ? uri.slice(prefix.length) : undefined
+}
+
+/**
+ * RFC 9126 §2.1: what is pushed must not refer to another request.
+ *
+ * @throws OAuthError `invalid_request`
+ */
+export const assertPushable = (parameters: Parameters): void => {
+  if (parameters.has('request_uri')) throw new OAuthError('invalid_request', 'request_uri must not be pushed')
+}
