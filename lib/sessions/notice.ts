@@ -77,9 +77,6 @@ export const takeNotice = (context: PageContext, about: string): Notice | undefi
   return notice
 }
 
-/** What has become of a passkey on the page of the user's passkeys. */
-export type PasskeysNotice = 'added' | 'not-added' | 'renamed' | 'removed'
-
 /** What an act has led to, for the page after it. */
 export interface Outcome {
   /** Such as `saved`. */

@@ -35,8 +35,8 @@ const purposeOf = ({ login }: ActiveLogin, browser: FormPurpose['browser']): For
 
 /**
  * The login, if it is good enough to add a passkey, which signs in without anything else from then on. It must be recent,
- * because an abandoned session would get a passkey that outlasts it. And it must not be by the password alone if the user has
- * a second factor or the like.
+ * because an abandoned session would get a passkey that outlasts it. And it must not be by the password alone if the user
+ * must prove more than that to sign in.
  */
 const strongLogin = async (context: PageContext, active: ActiveLogin): Promise<ActiveLogin | undefined> => {
   const { server } = context
